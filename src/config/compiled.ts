@@ -1,0 +1,87 @@
+import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/policy.js';
+import type { RouteTable } from '../decision/route-table.js';
+
+/** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
+export interface CompiledConfig {
+  /** SHA-256 of the file's bytes, hex: what `/status` and `sallyport_config_info` show. */
+  readonly sha256: string;
+  readonly listen: ListenSettings;
+  readonly admin: HostPort;
+  readonly probes: HostPort | null;
+  readonly upstream: UpstreamSettings;
+  readonly issuers: readonly IssuerSettings[];
+  readonly identity: IdentityHeaders;
+  readonly revoked: Revocations;
+  readonly shutdown: { readonly delayMs: number; readonly graceMs: number };
+  readonly logLevel: LogLevel;
+  readonly routes: readonly Route[];
+  /** The routes, arranged for matching. */
+  readonly table: RouteTable;
+  /** What `check` would warn of; logged at start. */
+  readonly warnings: readonly string[];
+}
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+export interface HostPort {
+  readonly host: string;
+  /** 0 to 65535; 0 asks the system for a free one. */
+  readonly port: number;
+}
+
+export interface ListenSettings extends HostPort {
+  readonly tls: ListenerTls | null;
+  /** Who ends TLS in front of us, or `null`. Requests count as https then. */
+  readonly tlsTerminatedBy: string | null;
+  /** Addresses or CIDR blocks whose `X-Forwarded-*` count. */
+  readonly trustForwarded: readonly string[];
+  /** Request line and header section together. */
+  readonly maxHeaderBytes: number;
+  readonly maxTargetBytes: number;
+  readonly headerTimeoutMs: number;
+  readonly bodyIdleTimeoutMs: number;
+  readonly maxInFlight: number;
+  readonly underscoreFields: 'drop' | 'allow' | 'refuse';
+  readonly http10: 'refuse' | 'allow';
+}
+
+/** Paths of the listener's PEM files; read again when they change. */
+export interface ListenerTls {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly clientCaFile: string | null;
+  /** Only with `clientCaFile`. */
+  readonly clientAuth: 'require' | 'optional';
+}
+
+export interface UpstreamSettings {
+  /** Origin without path: `http://127.0.0.1:3000`, `https://…`, or `unix:/run/app.sock`. */
+  readonly url: string;
+  readonly caFile: string | null;
+  /** Name that the upstream's certificate has to bear, where it is not the URL's host. */
+  readonly serverName: string | null;
+  readonly host: 'upstream' | 'preserve';
+  readonly connectTimeoutMs: number;
+  /** To the end of the response head. */
+  readonly responseTimeoutMs: number;
+  /** Between bytes of a stream. */
+  readonly idleTimeoutMs: number;
+  readonly maxConnections: number;
+}
+
+/** One issuer: its rules for tokens and where its keys come from. */
+export interface IssuerSettings {
+  readonly rules: IssuerRules;
+  readonly keys: KeySourceSettings;
+}
+
+export interface KeySourceSettings {
+  readonly source: { readonly kind: 'url'; readonly url: string } | { readonly kind: 'file'; readonly path: string };
+  readonly caFile: string | null;
+  readonly minAgeMs: number;
+  readonly maxAgeMs: number;
+  readonly maxStaleMs: number;
+  readonly cooldownMs: number;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}

@@ -1,0 +1,125 @@
+/**
+ * Every reason for which Sallyport refuses or fails a request: the closed set that the log line, the metric label
+ * `reason` and the answer share. The answer tells a caller less than the reason does (contract section 4).
+ */
+
+/** The `error` parameter of `Proxy-Status` (RFC 9209 §2.3). */
+export type ProxyError =
+  | 'http_request_error'
+  | 'http_request_denied'
+  | 'proxy_internal_error'
+  | 'connection_terminated'
+  | 'connection_refused'
+  | 'connection_timeout'
+  | 'dns_error'
+  | 'tls_protocol_error'
+  | 'tls_certificate_error'
+  | 'destination_ip_unroutable'
+  | 'http_response_timeout';
+
+/** How one reason is answered. */
+export interface Answer {
+  /** HTTP status. */
+  readonly status: number;
+  /** Last part of `urn:sallyport:…`, or `null` for `about:blank`, which tells nothing but the status. */
+  readonly type: string | null;
+  /** Short text for people; the same for every occurrence of the type (RFC 9457 §3.1.3). */
+  readonly title: string;
+  readonly error: ProxyError;
+  /** Seconds for `Retry-After`, where the reason asks for one. */
+  readonly retryAfterS?: number;
+}
+
+const target = (title: string, status = 400): Answer => ({ status, type: 'bad-target', title, error: 'http_request_error' });
+const request = (title: string, status = 400): Answer => ({ status, type: 'bad-request', title, error: 'http_request_error' });
+const unauthorized: Answer = { status: 401, type: null, title: 'Unauthorized', error: 'http_request_denied' };
+const forbidden: Answer = { status: 403, type: null, title: 'Forbidden', error: 'http_request_denied' };
+const unavailable = (type: string, title: string, error: ProxyError = 'proxy_internal_error'): Answer =>
+  ({ status: 503, type, title, error, retryAfterS: 1 });
+
+/** The answer to each reason. */
+export const answers = {
+  target_malformed: target('The request target is malformed or ambiguous'),
+  target_too_long: { ...request('The request target is too long', 414) },
+  method_not_allowed: { status: 405, type: 'method-not-allowed', title: 'The method is not allowed', error: 'http_request_error' },
+  method_malformed: request('The method is malformed'),
+  http_version: request('Only HTTP/1.1 is supported'),
+  framing: request('The message framing is malformed'),
+  field_malformed: request('A header field is malformed'),
+  field_repeated: request('A header field that may occur once is repeated'),
+  field_refused: request('A header field name is not allowed here'),
+  host_malformed: request('The Host field is missing or malformed'),
+  connection_option: request('The Connection field names a field that it may not'),
+  upgrade_refused: request('Protocol upgrades are not allowed'),
+  body_not_allowed: request('A body is not allowed with this method'),
+  body_broken: request('The body ended before it was complete'),
+  header_too_large: request('The header section is too large', 431),
+  header_timeout: request('The request was not received in time', 408),
+  body_timeout: request('The request body was not received in time', 408),
+  expectation_unknown: request('The expectation is not supported', 417),
+  body_too_large: { status: 413, type: 'body-too-large', title: 'The body is larger than this route allows', error: 'http_request_error' },
+
+  credential_missing: unauthorized,
+  credential_malformed: unauthorized,
+  token_malformed: unauthorized,
+  algorithm_refused: unauthorized,
+  key_id_refused: unauthorized,
+  key_unknown: unauthorized,
+  signature_invalid: unauthorized,
+  token_expired: unauthorized,
+  token_not_yet_valid: unauthorized,
+  lifetime_too_long: unauthorized,
+  issuer_mismatch: unauthorized,
+  issuer_not_accepted: unauthorized,
+  audience_mismatch: unauthorized,
+  source_mismatch: unauthorized,
+  token_type_mismatch: unauthorized,
+  claim_malformed: unauthorized,
+  session_claim_present: unauthorized,
+  key_revoked: unauthorized,
+  subject_revoked: unauthorized,
+  token_revoked: unauthorized,
+  issue_time_revoked: unauthorized,
+
+  route_unknown: forbidden,
+  subject_not_approved: forbidden,
+  permission_missing: forbidden,
+
+  keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
+  overloaded: unavailable('overloaded', 'Too many requests are in flight'),
+  shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),
+  upstream_unreachable: unavailable('upstream-unreachable', 'The receiving service was not reached', 'connection_refused'),
+  upstream_failed: {
+    status: 502, type: 'upstream-failed', title: 'The receiving service broke off; it may have acted', error: 'connection_terminated',
+  },
+  upstream_timeout: {
+    status: 504, type: 'upstream-timeout', title: 'The receiving service was too slow; it may have acted', error: 'http_response_timeout',
+  },
+  caller_gone: request('The caller left before the answer'),
+  internal: { status: 500, type: 'internal', title: 'Internal error', error: 'proxy_internal_error' },
+} as const satisfies Record<string, Answer>;
+
+/** A reason of the closed set. */
+export type Reason = keyof typeof answers;
+
+/** A refused or failed request. */
+export interface Denial {
+  readonly reason: Reason;
+  /** Replaces the `Proxy-Status` error of the table, where the failure is known more exactly. */
+  readonly error?: ProxyError;
+  /** Permissions the caller lacks: for the log and `explain`, never for the caller. */
+  readonly missing?: readonly string[];
+}
+
+/** Names a denial. */
+export function denial(reason: Reason): Denial {
+  return { reason };
+}
+
+/** How a reason is answered. */
+export function answerOf(reason: Reason): Answer {
+  return answers[reason];
+}
+
+/** Every reason, for metrics that start at zero and for the reference text. */
+export const reasons: readonly Reason[] = Object.keys(answers) as Reason[];

@@ -1,0 +1,82 @@
+/** The compiled policy: what a config says of routes, as the decision functions read it. Types only. */
+
+/** One segment of a route's path: decoded text, one whole non-empty segment, or anything below. */
+export type Segment =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'parameter'; readonly name: string }
+  | { readonly kind: 'rest' };
+
+/** One path of a route: `/orders/{id}` or `/files/**`. A trailing slash is a last, empty literal segment. */
+export interface RoutePath {
+  /** As written in the config. */
+  readonly text: string;
+  readonly segments: readonly Segment[];
+}
+
+/** One approved pair: any of the subjects, holding all of the permissions. */
+export interface Approval {
+  readonly subjects: ReadonlySet<string>;
+  readonly permissions: readonly string[];
+}
+
+/** One route. */
+export interface Route {
+  readonly name: string;
+  /** Upper-case methods; `null` is every method but TRACE and CONNECT. */
+  readonly methods: ReadonlySet<string> | null;
+  readonly paths: readonly RoutePath[];
+  readonly access: 'public' | 'protected';
+  /** One of these has to hold; empty on public routes. */
+  readonly approvals: readonly Approval[];
+  /** Names of the issuers whose tokens count here; `null` is all. */
+  readonly issuers: ReadonlySet<string> | null;
+  /** Whether GET and HEAD may carry a body. */
+  readonly allowsBody: boolean;
+  readonly encodedSlashes: boolean;
+  readonly pathParameters: boolean;
+  /** Whether the receiver gets the caller's `Authorization`. */
+  readonly forwardsAuthorization: boolean;
+  readonly maxBodyBytes: number;
+  readonly responseTimeoutMs: number;
+}
+
+/** What one issuer's tokens have to say. */
+export interface IssuerRules {
+  /** Name in the config. */
+  readonly name: string;
+  /** Exact `iss`. */
+  readonly issuer: string;
+  /** Exact `aud`. */
+  readonly audience: string;
+  readonly sources: ReadonlySet<string>;
+  readonly tokenTypes: ReadonlySet<string>;
+  /** Seconds, 0 to 60. */
+  readonly clockSkewS: number;
+  /** Seconds. */
+  readonly maxLifetimeS: number;
+  readonly keyIds: KeyIdRules;
+}
+
+/** Which `kid`s count: patterns with at most one `*`, at the end. */
+export interface KeyIdRules {
+  readonly accept: readonly string[];
+  readonly reject: readonly string[];
+}
+
+/** Credentials withdrawn before their time. */
+export interface Revocations {
+  readonly keyIds: ReadonlySet<string>;
+  readonly subjects: ReadonlySet<string>;
+  readonly tokenIds: ReadonlySet<string>;
+  /** Seconds since the epoch: tokens issued before are refused, and tokens without `iat`. */
+  readonly issuedBeforeS: number | null;
+}
+
+/** Names of the identity headers; `null` drops one. */
+export interface IdentityHeaders {
+  readonly subject: string | null;
+  readonly issuer: string | null;
+  readonly permissions: string | null;
+  readonly tokenId: string | null;
+  readonly kind: string | null;
+}

@@ -1,0 +1,93 @@
+/** What the inside needs from outside: types only. */
+import type { KeyObject } from 'node:crypto';
+import type { Reason } from './decision/denial.js';
+
+/** Reads time. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Milliseconds that never go back; for durations. */
+  readonly monotonic: () => number;
+}
+
+/** A public key that may verify service tokens: RSA of 2048 to 8192 bits, checked. */
+export interface VerificationKey {
+  readonly keyId: string;
+  readonly key: KeyObject;
+}
+
+/** What a look-up of a `kid` says. */
+export type KeyLookup =
+  | { readonly kind: 'found'; readonly key: VerificationKey }
+  /** The set is good and has no such key. */
+  | { readonly kind: 'unknown' }
+  /** No usable set, or the key is unknown while fetching fails: 503, not 401. */
+  | { readonly kind: 'unavailable' };
+
+/** The keys of one issuer. */
+export interface KeySource {
+  /** Answers at once where the key is known, else after at most one fetch. */
+  readonly find: (keyId: string) => KeyLookup | Promise<KeyLookup>;
+  /** What operators see. */
+  readonly state: () => KeySourceState;
+}
+
+/** One issuer's keys, as `/status`, `/readyz` and metrics show them. */
+export interface KeySourceState {
+  readonly issuer: string;
+  /** Whether a key can be had now: a set was loaded and is not older than `max_stale`. */
+  readonly usable: boolean;
+  /** Whether the last attempt failed or the set is past its age. */
+  readonly stale: boolean;
+  /** Milliseconds since the set was fetched, or `null` before the first. */
+  readonly ageMs: number | null;
+  readonly keys: readonly { readonly keyId: string; readonly ageMs: number; readonly accepted: boolean }[];
+  /** Why the last attempt failed, in words, or `null`. */
+  readonly lastError: string | null;
+}
+
+/** One line at the end of each request (contract section 6). Never a token, key, cookie, body or query string. */
+export interface RequestRecord {
+  readonly request_id: string;
+  /** Name of the route, or `none`. */
+  readonly route: string;
+  readonly method: string;
+  /** Without the query; at most 8 KiB; as it came. */
+  readonly path: string;
+  readonly decision: Outcome;
+  readonly reason: Reason | null;
+  readonly kind: 'service' | 'session' | null;
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly key_id: string | null;
+  /** What the caller was sent; 0 where nothing was. */
+  readonly status: number;
+  readonly duration_ms: number;
+  /** From dispatch to the end of the answer; `null` when the receiver was not asked. */
+  readonly upstream_ms: number | null;
+  /** The reservation's id, where there is one. */
+  readonly record: string | null;
+}
+
+/** How a request ended, as `sallyport_requests_total` counts it. */
+export type Outcome = 'forwarded' | 'replayed' | 'denied' | 'failed' | 'shadow';
+
+/** Where events of the process go. `fields` never hold a secret. */
+export interface Log {
+  readonly debug: (message: string, fields?: LogFields) => void;
+  readonly info: (message: string, fields?: LogFields) => void;
+  readonly warn: (message: string, fields?: LogFields) => void;
+  readonly error: (message: string, fields?: LogFields) => void;
+}
+
+export type LogFields = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+/** Counts and measures (contract section 6). */
+export interface Metrics {
+  /** `overheadMs` is the time spent here, without the receiver. */
+  readonly request: (route: string, outcome: Outcome, durationMs: number, overheadMs: number) => void;
+  readonly denial: (reason: Reason) => void;
+  readonly strippedFields: (count: number) => void;
+  readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
+  readonly configReload: (result: 'ok' | 'failed') => void;
+}
