@@ -1,0 +1,30 @@
+import type { Readable } from 'node:stream';
+
+/**
+ * What a command may touch of its process, so that a test can stand in for it. Commands call nothing of `process`
+ * themselves.
+ */
+export interface Io {
+  readonly stdin: Readable;
+  /** Writes data: what another program may read. */
+  readonly stdout: (text: string) => void;
+  /** Writes messages for people. */
+  readonly stderr: (text: string) => void;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Directory that relative paths start from. */
+  readonly cwd: string;
+  /** Sets the exit code; the process ends when nothing is left to do. */
+  readonly exit: (code: ExitCode) => void;
+  /** Ends the process at once, whatever is under way. */
+  readonly exitNow: (code: number) => void;
+  /** Calls back at each signal until the returned function is called. */
+  readonly onSignal: (listener: (signal: Signal) => void) => () => void;
+}
+
+/**
+ * 0 yes; 1 the answer is no (bad config, denied, failed); 2 usage, or a file that may not be read as it is;
+ * 3 something needed is out of reach (port in use, Core).
+ */
+export type ExitCode = 0 | 1 | 2 | 3;
+
+export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
