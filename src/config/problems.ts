@@ -1,0 +1,31 @@
+/** What is wrong with a config, and where. */
+
+/** One thing that is wrong (the config is refused) or doubtful (it is not). */
+export interface Problem {
+  readonly severity: 'error' | 'warning';
+  /** The config's name, as the caller of the inspection gave it. */
+  readonly file: string;
+  /** From 1; where a thing is missing, the place of what should hold it. */
+  readonly line: number;
+  /** From 1, in UTF-16 units. */
+  readonly column: number;
+  /** What is wrong, with what was found; never a value that came from a placeholder. */
+  readonly message: string;
+  /** What would be right, or `null` where the message says it. */
+  readonly allowed: string | null;
+}
+
+/** Writes a problem as one line: `FILE:LINE:COLUMN: error|warning: what; allowed: …`. */
+export function formatProblem(problem: Problem): string {
+  const { file, line, column, severity, message, allowed } = problem;
+  const text = `${file}:${line}:${column}: ${severity}: ${message}`;
+  return escapeControls(allowed === null ? text : `${text}; allowed: ${allowed}`);
+}
+
+/** Shows control, format and separator characters as escapes: a problem is one line, and prints as what it is. */
+export function escapeControls(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, character => {
+    const code = character.codePointAt(0) ?? 0;
+    return code > 0xff ? `\\u{${code.toString(16)}}` : `\\x${code.toString(16).padStart(2, '0')}`;
+  });
+}
