@@ -1,0 +1,98 @@
+/** A whole deployment on loopback: a JWKS server, a receiver and `sallyport serve` as a real process between them. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { baseConfig, merge, type ConfigTree } from './config.js';
+import { startJwksServer, type JwksServer } from './jwks-server.js';
+import { rsaKey, type RsaKey } from './keys.js';
+import { request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
+import { startReceiver, type Receiver } from './receiver.js';
+import type { Scope } from './scope.js';
+import { startServe, type LogLine, type ServeProcess } from './serve-process.js';
+import { tempDir } from './temp-dir.js';
+import { mintToken, type Claims } from './tokens.js';
+import { until } from './until.js';
+
+export { baseConfig } from './config.js';
+
+export interface World {
+  /** Port of the proxy. */
+  readonly port: number;
+  readonly adminPort: number;
+  readonly receiver: Receiver;
+  readonly jwks: JwksServer;
+  readonly key: RsaKey;
+  readonly process: ServeProcess;
+  readonly configFile: string;
+  /** A good token, unless the overrides say otherwise. */
+  readonly token: (claims?: Claims, header?: Claims) => string;
+  /** `Authorization` with a good token. */
+  readonly authorization: (claims?: Claims) => Readonly<Record<string, string>>;
+  /** One request over a connection of its own, as it stands. */
+  readonly request: (input: RequestInput, options?: SendOptions) => Promise<RawResponse>;
+  /** One request to the admin listener. */
+  readonly admin: (path: string) => Promise<RawResponse>;
+  /** The value of one series of `/metrics`, 0 where it does not exist: `sallyport_denials_total{reason="framing"}`. */
+  readonly metric: (series: string) => Promise<number>;
+  readonly logs: () => LogLine[];
+  /** The line of the request with this `X-Request-Id`, once it is written. */
+  readonly logOf: (requestId: string) => Promise<LogLine>;
+  /** Writes a new config over the old one; `serve` notices by itself. */
+  readonly rewrite: (overrides: ConfigTree) => void;
+  readonly stop: ServeProcess['stop'];
+}
+
+export interface WorldOptions {
+  /** Laid over `baseConfig` and over the URLs of this world's servers. */
+  readonly config?: ConfigTree;
+  readonly key?: RsaKey;
+  readonly jwks?: JwksServer;
+  readonly receiver?: Receiver;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Wait for `/readyz` to say 200; true unless given. */
+  readonly ready?: boolean;
+}
+
+/** Starts one; everything ends with the test. */
+export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<World> {
+  const key = options.key ?? rsaKey();
+  const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
+  const receiver = options.receiver ?? (await startReceiver(t));
+  const configFile = join(tempDir(t), 'sallyport.yaml');
+  const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
+  const rewrite = (overrides: ConfigTree): void => {
+    writeFileSync(configFile, baseConfig(merge(places, overrides)));
+  };
+  rewrite(options.config ?? {});
+  const serve = startServe(t, configFile, options.env === undefined ? {} : { env: options.env });
+  const port = await serve.port('proxy');
+  const adminPort = await serve.port('admin');
+  const admin = async (path: string): Promise<RawResponse> => request(adminPort, { path });
+  if (options.ready ?? true) {
+    await until('ready', async () => (await admin('/readyz')).status === 200);
+  }
+  const token = (claims?: Claims, header?: Claims): string => mintToken({ key, claims, header });
+  return {
+    port,
+    adminPort,
+    receiver,
+    jwks,
+    key,
+    process: serve,
+    configFile,
+    token,
+    authorization: (claims) => ({ Authorization: `Bearer ${token(claims)}` }),
+    request: async (input, sendOptions) => request(port, input, sendOptions),
+    admin,
+    metric: async (series) => seriesValue((await admin('/metrics')).text, series),
+    logs: serve.logs,
+    logOf: async (requestId) => until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId)),
+    rewrite,
+    stop: serve.stop,
+  };
+}
+
+/** The value of a series in the Prometheus text format, 0 where it does not occur. */
+export function seriesValue(exposition: string, series: string): number {
+  const line = exposition.split('\n').find((candidate) => candidate.startsWith(`${series} `));
+  return line === undefined ? 0 : Number(line.slice(series.length + 1));
+}
