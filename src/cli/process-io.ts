@@ -1,0 +1,37 @@
+import type { Io, Signal } from './io.js';
+
+const signals: readonly Signal[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+
+/** The process that runs this. */
+export function processIo(): Io {
+  // A reader that left (`sallyport check … | head`) is no failure of ours.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', endQuietly);
+  return {
+    stdin: process.stdin,
+    stdout: (text) => {
+      process.stdout.write(text);
+    },
+    stderr: (text) => {
+      process.stderr.write(text);
+    },
+    env: process.env,
+    cwd: process.cwd(),
+    exit: (code) => {
+      process.exitCode = code;
+    },
+    exitNow: (code) => {
+      process.exit(code);
+    },
+    onSignal: (listener) => {
+      for (const signal of signals) process.on(signal, listener);
+      return () => {
+        for (const signal of signals) process.off(signal, listener);
+      };
+    },
+  };
+}
+
+function endQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
+}

@@ -1,0 +1,41 @@
+import type { KeySourceState } from '../../ports.js';
+
+/** What `/readyz` says (contract section 6). Names come from the config; no detail, since kubelets and monitors may read it. */
+export interface Readiness {
+  /** `degraded` answers 200: requests are served, but somebody should look. */
+  readonly status: 'ready' | 'degraded' | 'unavailable';
+  /** Every check in a fixed order, so that the failing one is named. */
+  readonly checks: readonly Check[];
+}
+
+export interface Check {
+  /** `listener`, `shutdown`, `keys` or `keys:<issuer>`. */
+  readonly name: string;
+  readonly status: 'ok' | 'stale' | 'failed';
+}
+
+/** Where the process is between start and end. */
+export type Phase = 'starting' | 'serving' | 'stopping';
+
+/**
+ * Says whether requests should be sent here. Needs the keys of one issuer and not of all: an outage of one issuer
+ * must not take away the service from the callers of the others.
+ */
+export function readinessOf(phase: Phase, sources: readonly KeySourceState[]): Readiness {
+  const keys = sources.map(keysCheck);
+  const anyKeys = sources.length === 0 || sources.some((source) => source.usable);
+  const checks: Check[] = [
+    { name: 'listener', status: phase === 'starting' ? 'failed' : 'ok' },
+    { name: 'shutdown', status: phase === 'stopping' ? 'failed' : 'ok' },
+    { name: 'keys', status: anyKeys ? 'ok' : 'failed' },
+    ...keys,
+  ];
+  if (phase !== 'serving' || !anyKeys) return { status: 'unavailable', checks };
+  return { status: keys.every((check) => check.status === 'ok') ? 'ready' : 'degraded', checks };
+}
+
+function keysCheck(source: KeySourceState): Check {
+  const name = `keys:${source.issuer}`;
+  if (!source.usable) return { name, status: 'failed' };
+  return { name, status: source.stale ? 'stale' : 'ok' };
+}

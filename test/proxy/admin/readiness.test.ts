@@ -1,0 +1,34 @@
+import t from 'tap';
+import type { KeySourceState } from '../../../src/ports.js';
+import { readinessOf, type Phase, type Readiness } from '../../../src/proxy/admin/readiness.js';
+
+function source(issuer: string, usable: boolean, stale = false): KeySourceState {
+  return { issuer, usable, stale, ageMs: usable ? 5 : null, keys: [], lastError: null };
+}
+
+interface Row {
+  readonly name: string;
+  readonly phase?: Phase;
+  readonly sources: readonly KeySourceState[];
+  readonly status: Readiness['status'];
+  readonly failing: readonly string[];
+}
+
+const rows: readonly Row[] = [
+  { name: 'every issuer has keys', sources: [source('a', true), source('b', true)], status: 'ready', failing: [] },
+  { name: 'R-27: no issuer has keys', sources: [source('a', false), source('b', false)], status: 'unavailable', failing: ['keys', 'keys:a', 'keys:b'] },
+  { name: 'one issuer of two has keys', sources: [source('a', false), source('b', true)], status: 'degraded', failing: ['keys:a'] },
+  { name: 'keys are stale', sources: [source('a', true, true)], status: 'degraded', failing: ['keys:a'] },
+  { name: 'no issuer is configured', sources: [], status: 'ready', failing: [] },
+  { name: 'starting', phase: 'starting', sources: [source('a', true)], status: 'unavailable', failing: ['listener'] },
+  { name: 'R-60: stopping', phase: 'stopping', sources: [source('a', true)], status: 'unavailable', failing: ['shutdown'] },
+];
+
+for (const { name, phase = 'serving', sources, status, failing } of rows) {
+  t.test(`contract 6: ${name}`, (t) => {
+    const readiness = readinessOf(phase, sources);
+    t.equal(readiness.status, status);
+    t.same(readiness.checks.filter((check) => check.status !== 'ok').map((check) => check.name), failing);
+    t.end();
+  });
+}

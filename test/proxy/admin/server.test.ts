@@ -1,0 +1,114 @@
+import t from 'tap';
+import { createPageServer, type Page } from '../../../src/proxy/admin/server.js';
+import type { Scope } from '../../support/scope.js';
+import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
+
+const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const page = (body: string): Page => ({ status: 200, type: 'text/plain', body });
+
+async function start(t: Scope, checksHost = true): Promise<number> {
+  const server = createPageServer({
+    listen: { host: '127.0.0.1', port: 0 },
+    checksHost,
+    maxConnections: 8,
+    pages: {
+      '/livez': () => page('alive'),
+      '/broken': () => {
+        throw new Error('a bug');
+      },
+    },
+    log: silent,
+  });
+  t.teardown(server.close);
+  return (await server.listen()).port;
+}
+
+t.test('contract 6: a page answers GET and HEAD', async (t) => {
+  const port = await start(t);
+  const got = await request(port, { path: '/livez' });
+  t.equal(got.status, 200);
+  t.equal(got.body.toString(), 'alive');
+  t.equal(got.field('cache-control'), 'no-store');
+  t.equal(got.field('x-content-type-options'), 'nosniff');
+  const head = await request(port, { method: 'HEAD', path: '/livez' });
+  t.equal(head.status, 200);
+  t.equal(head.field('content-length'), '5');
+  t.equal(head.body.length, 0);
+  t.equal((await request(port, { path: '/livez?verbose=1' })).status, 200, 'a query changes nothing');
+});
+
+t.test('what is no page is refused', async (t) => {
+  const port = await start(t);
+  const rows: readonly { name: string; method?: string; path: string; status: number }[] = [
+    { name: 'another path', path: '/', status: 404 },
+    { name: 'a name every object has', path: '/constructor', status: 404 },
+    { name: 'a trailing slash', path: '/livez/', status: 404 },
+    { name: 'another case', path: '/LIVEZ', status: 404 },
+    { name: 'an absolute target', path: 'http://127.0.0.1/livez', status: 404 },
+    { name: 'POST', method: 'POST', path: '/livez', status: 405 },
+    { name: 'DELETE', method: 'DELETE', path: '/livez', status: 405 },
+    { name: 'TRACE', method: 'TRACE', path: '/livez', status: 405 },
+  ];
+  for (const { name, method = 'GET', path, status } of rows) {
+    const got = await request(port, { method, path });
+    t.equal(got.status, status, name);
+    t.equal(got.field('content-type'), 'application/problem+json', name);
+    if (status === 405) t.equal(got.field('allow'), 'GET, HEAD', name);
+  }
+});
+
+t.test('contract 6: Host is checked', async (t) => {
+  const port = await start(t);
+  t.equal((await request(port, { path: '/livez', headers: { Host: 'evil.example' } })).status, 421);
+  t.equal((await request(port, { path: '/nothing', headers: { Host: 'evil.example' } })).status, 421, 'whatever the path');
+  t.equal((await request(port, { path: '/livez', headers: { Host: `localhost:${String(port)}` } })).status, 200);
+  t.equal((await request(port, { path: '/livez', headers: [['Host', 'localhost'], ['Host', 'evil.example']] })).status, 400);
+  const [without] = await sendRaw(port, 'GET /livez HTTP/1.1\r\n\r\n');
+  t.equal(without?.status, 400, 'HTTP/1.1 has to name a host');
+  const [old] = await sendRaw(port, 'GET /livez HTTP/1.0\r\n\r\n');
+  t.equal(old?.status, 400, 'and so has HTTP/1.0 here');
+});
+
+t.test('where Host is not checked, monitors may use any name', async (t) => {
+  const port = await start(t, false);
+  t.equal((await request(port, { path: '/livez', headers: { Host: 'sallyport.default.svc:9902' } })).status, 200);
+});
+
+t.test('a page that fails says nothing of why', async (t) => {
+  const port = await start(t);
+  const got = await request(port, { path: '/broken' });
+  t.equal(got.status, 500);
+  t.notMatch(got.body.toString(), /bug/);
+});
+
+t.test('garbage and large heads are refused', async (t) => {
+  const port = await start(t);
+  const [garbage] = await sendRaw(port, 'nonsense\r\n\r\n');
+  t.equal(garbage?.status, 400);
+  const large = await request(port, { path: '/livez', headers: { 'X-Large': 'x'.repeat(9 * 1024) } });
+  t.equal(large.status, 400);
+});
+
+t.test('a body is not read', async (t) => {
+  const port = await start(t);
+  const got = await request(port, { path: '/livez', body: 'x' });
+  t.equal(got.status, 200);
+  t.equal(got.field('connection'), 'close');
+});
+
+t.test('R-60: close ends silent connections', async (t) => {
+  const server = createPageServer({
+    listen: { host: '127.0.0.1', port: 0 }, checksHost: true, maxConnections: 8, pages: {}, log: silent,
+  });
+  const { port } = await server.listen();
+  const connection = await connectRaw(port);
+  await server.close();
+  await connection.closed;
+  t.pass('closed');
+});
+
+t.test('an address that is taken is an error', async (t) => {
+  const port = await start(t);
+  const second = createPageServer({ listen: { host: '127.0.0.1', port }, checksHost: true, maxConnections: 8, pages: {}, log: silent });
+  await t.rejects(second.listen(), { code: 'EADDRINUSE' });
+});
