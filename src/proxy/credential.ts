@@ -1,0 +1,94 @@
+import { verifyClaims } from '../decision/claims.js';
+import { denial, type Denial, type Reason } from '../decision/denial.js';
+import { acceptsKeyId } from '../decision/key-ids.js';
+import type { IssuerRules } from '../decision/policy.js';
+import type { Principal } from '../decision/principal.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { parseServiceToken, readPayload, type ServiceToken } from '../decision/service-token.js';
+import { signatureHolds } from '../decision/signature.js';
+import type { KeyLookup, KeySource } from '../ports.js';
+
+/** An issuer of the config with the source of its keys. */
+export interface IssuerInForce {
+  readonly rules: IssuerRules;
+  readonly keys: KeySource;
+}
+
+type Verdict = Result<Principal, Denial>;
+
+/**
+ * Verifies a service token against every issuer that accepts its `kid`; where none does, nothing is fetched. Claims are
+ * read only after a signature held. Issuers may share a key set, so a signature that held under one whose claims do not
+ * match ends nothing: the first issuer whose claims hold as well wins, in the order of the config where the keys are
+ * known. Answers at once unless some key has to be fetched, and then as soon as one issuer accepts, so that another
+ * one's slow key server delays no good token.
+ */
+export function verifyCredential(encoded: string, issuers: readonly IssuerInForce[], nowMs: number): Verdict | Promise<Verdict> {
+  const token = parseServiceToken(encoded);
+  if (!token.ok) return token;
+  const candidates = issuers.filter(({ rules }) => acceptsKeyId(rules.keyIds, token.value.keyId));
+  if (candidates.length === 0) return refuse(denial('key_id_refused'));
+
+  const refused: Denial[] = [];
+  const pending: Promise<Verdict>[] = [];
+  for (const { rules, keys } of candidates) {
+    const lookup = keys.find(token.value.keyId);
+    if (lookup instanceof Promise) {
+      // A source that breaks its word and rejects leaves us without keys: our fault, so 503.
+      pending.push(lookup.then((found) => judge(token.value, rules, found, nowMs), () => refuse(denial('keys_unavailable'))));
+      continue;
+    }
+    const verdict = judge(token.value, rules, lookup, nowMs);
+    if (verdict.ok) return verdict;
+    refused.push(verdict.error);
+  }
+  return pending.length === 0 ? refuse(mostTelling(refused)) : firstAccepted(pending, refused);
+}
+
+/** What one issuer's key and rules say of the token. */
+function judge(token: ServiceToken, rules: IssuerRules, lookup: KeyLookup, nowMs: number): Verdict {
+  if (lookup.kind === 'unavailable') return refuse(denial('keys_unavailable'));
+  if (lookup.kind === 'unknown') return refuse(denial('key_unknown'));
+  if (!signatureHolds(token, lookup.key.key)) return refuse(denial('signature_invalid'));
+  const payload = readPayload(token);
+  if (!payload.ok) return payload;
+  const claims = verifyClaims(payload.value, rules, nowMs);
+  if (!claims.ok) return claims;
+  return accept({ kind: 'service', issuerName: rules.name, issuer: rules.issuer, keyId: token.keyId, ...claims.value });
+}
+
+/** Waits until one verdict accepts, or until all are in. The promises never reject. */
+function firstAccepted(pending: readonly Promise<Verdict>[], refused: readonly Denial[]): Promise<Verdict> {
+  return new Promise((resolve) => {
+    const denials = [...refused];
+    const expected = refused.length + pending.length;
+    for (const verdict of pending) {
+      void verdict.then((settled) => {
+        if (settled.ok) {
+          resolve(settled);
+          return;
+        }
+        denials.push(settled.error);
+        if (denials.length === expected) resolve(refuse(mostTelling(denials)));
+      });
+    }
+  });
+}
+
+/**
+ * How far a token came before it was refused, in the order of the checks; what is not listed comes after a matching
+ * issuer. Keys that cannot be had outweigh a signature that failed under other keys, and nothing that a key verified.
+ */
+const progress: readonly Reason[] = [
+  'key_unknown', 'signature_invalid', 'keys_unavailable', 'issuer_mismatch', 'audience_mismatch', 'source_mismatch', 'token_type_mismatch',
+];
+
+/** The refusal of the issuer that the token was most likely meant for. */
+function mostTelling(denials: readonly Denial[]): Denial {
+  return denials.reduce((best, next) => (progressOf(next) > progressOf(best) ? next : best));
+}
+
+function progressOf({ reason }: Denial): number {
+  const at = progress.indexOf(reason);
+  return at < 0 ? progress.length : at;
+}
