@@ -1,0 +1,57 @@
+import t from 'tap';
+import { decoded, jwtCall, publishedKeyIds, startCore, type CoreClient } from './core-client.js';
+
+const twoHoursMs = 7_200_000;
+
+async function signingKeyId(core: CoreClient): Promise<unknown> {
+  return decoded(await core.post('/recipe/jwt', JSON.stringify(jwtCall))).header['kid'];
+}
+
+t.test('contract 7: rotating on demand changes the dynamic key and keeps the one before and the static one', async (t) => {
+  const core = await startCore(t);
+  const [first, fixed] = await publishedKeyIds(core);
+  const rotated = await core.post('/emulator/rotate', '');
+  t.equal(rotated.status, 200);
+  t.same(Object.keys(rotated.json()), ['kid']);
+  const kid = rotated.json()['kid'];
+  t.not(kid, first);
+  t.equal(await signingKeyId(core), kid);
+  t.same(await publishedKeyIds(core), [kid, fixed, first]);
+});
+
+t.test('a replaced key is published for two hours, the longest life of what it signed', async (t) => {
+  let nowMs = 1_700_000_000_000;
+  const core = await startCore(t, { now: () => nowMs });
+  const [first] = await publishedKeyIds(core);
+  await core.post('/emulator/rotate', '');
+  nowMs += twoHoursMs - 1;
+  t.ok((await publishedKeyIds(core)).includes(String(first)));
+  nowMs += 1;
+  t.notOk((await publishedKeyIds(core)).includes(String(first)));
+});
+
+t.test('the dynamic key changes when its time is over, whoever asks first', async (t) => {
+  let nowMs = 1_700_000_000_000;
+  const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 5000 });
+  t.equal(await signingKeyId(core), 'd-1700000000000');
+  nowMs += 4999;
+  t.equal(await signingKeyId(core), 'd-1700000000000');
+  nowMs += 1;
+  t.equal((await publishedKeyIds(core))[0], 'd-1700000005000');
+  t.equal(await signingKeyId(core), 'd-1700000005000');
+});
+
+t.test('key ids differ though the clock stands still, and calls that meet share one rotation', async (t) => {
+  const core = await startCore(t, { now: () => 1_700_000_000_000 });
+  const together = await Promise.all([core.post('/emulator/rotate', ''), core.post('/emulator/rotate', '')]);
+  const ids = new Set(['d-1700000000000', ...together.map((answer) => String(answer.json()['kid']))]);
+  ids.add(String((await core.post('/emulator/rotate', '')).json()['kid']));
+  t.ok(ids.size >= 3);
+  t.equal(new Set(await publishedKeyIds(core)).size, (await publishedKeyIds(core)).length);
+});
+
+t.test('the key set stays small however often the key changes', async (t) => {
+  const core = await startCore(t);
+  for (let count = 0; count < 5; count += 1) await core.post('/emulator/rotate', '');
+  t.equal((await publishedKeyIds(core)).length, 6, 'one dynamic, one static, four replaced');
+});
