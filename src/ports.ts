@@ -1,6 +1,7 @@
 /** What the inside needs from outside: types only. */
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
+import type { Result } from './decision/result.js';
 
 /** Reads time. */
 export interface Clock {
@@ -8,6 +9,32 @@ export interface Clock {
   readonly now: () => number;
   /** Milliseconds that never go back; for durations. */
   readonly monotonic: () => number;
+}
+
+/** Runs tasks later; none of them keeps the process alive. */
+export interface Timers {
+  /** Runs the task once, after `delayMs`. The function returned calls it off. */
+  readonly after: (delayMs: number, task: () => void) => () => void;
+}
+
+/** Reads text files that others write and replace while this runs. */
+export interface Files {
+  /** The whole text, or why it cannot be had, in words that follow the path. Regular files only. */
+  readonly read: (path: string, limits: { readonly maxBytes: number }) => Promise<Result<string, string>>;
+  /** Calls back with what the file now holds each time that changes. */
+  readonly watch: (path: string, onChange: (content: Result<string, string>) => void, options: WatchOptions) => FileWatch;
+}
+
+export interface WatchOptions {
+  /** Digest (`textDigest`) of the text that the caller already acted on, or `null` when there was none to be had. */
+  readonly digest: string | null;
+  readonly maxBytes: number;
+  /** Milliseconds between two looks. */
+  readonly intervalMs?: number;
+}
+
+export interface FileWatch {
+  readonly close: () => void;
 }
 
 /** A public key that may verify service tokens: RSA of 2048 to 8192 bits, checked. */

@@ -1,0 +1,98 @@
+import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
+import type { LogLevel } from '../config/compiled.js';
+import type { Log, LogFields, RequestRecord } from '../ports.js';
+import { createLogStream } from './log-stream.js';
+
+export interface Logger {
+  /** Events of the process. */
+  readonly log: Log;
+  /** One line per request, at level `info`. */
+  readonly request: (record: RequestRecord) => void;
+  /** Takes effect with the next line. */
+  readonly setLevel: (level: LogLevel) => void;
+  /** Writes out what is waiting; for the end of the process. Never throws. */
+  readonly flush: () => void;
+}
+
+export interface LoggerOptions {
+  readonly level: LogLevel;
+  /** Takes whole lines; standard output unless given. */
+  readonly destination?: DestinationStream;
+}
+
+/** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
+export function createLogger({ level, destination }: LoggerOptions): Logger {
+  const stream = createLogStream(destination);
+  const logger = pino({
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    // Fields are scalars: a serializer would only come into play for an object that got past the types.
+    serializers: {},
+  }, stream);
+  return {
+    log: { debug: event(logger, 'debug'), info: event(logger, 'info'), warn: event(logger, 'warn'), error: event(logger, 'error') },
+    request: (record) => {
+      if (logger.isLevelEnabled('info')) logger.info(requestFields(record));
+    },
+    setLevel: (next) => {
+      logger.level = next;
+    },
+    flush: stream.flush,
+  };
+}
+
+function event(logger: PinoLogger, level: LogLevel): (message: string, fields?: LogFields) => void {
+  return (message, fields) => {
+    if (logger.isLevelEnabled(level)) logger[level](fields === undefined ? {} : safeFields(fields), withoutTokens(message));
+  };
+}
+
+/** Names every field, so that nothing else that an object carries is written. */
+function requestFields(record: RequestRecord): RequestRecord {
+  return {
+    request_id: record.request_id,
+    route: record.route,
+    method: record.method,
+    path: withoutTokens(record.path),
+    decision: record.decision,
+    reason: record.reason,
+    kind: record.kind,
+    issuer: record.issuer,
+    subject: record.subject,
+    key_id: record.key_id,
+    status: record.status,
+    duration_ms: record.duration_ms,
+    upstream_ms: record.upstream_ms,
+    record: record.record,
+  };
+}
+
+const secretName = /authorization|cookie|headers|passw|secret|credential|api_?key|^token$|query|body/i;
+
+/** What the callers promise is held once more: no field named like a secret, no object, no text with a token in it. */
+function safeFields(fields: LogFields): Record<string, unknown> {
+  const safe: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries<unknown>(fields)) {
+    safe[name] = secretName.test(name) ? '[redacted]' : safeValue(value);
+  }
+  return safe;
+}
+
+function safeValue(value: unknown): unknown {
+  if (typeof value === 'string') return withoutTokens(value);
+  if (Array.isArray(value)) return value.map(safeValue);
+  return typeof value === 'object' && value !== null ? '[redacted]' : value;
+}
+
+/** A compact JWS (RFC 7515 §7.1): its header begins with `{"`, which is `eyJ` in base64url. */
+const token = /eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)*/g;
+
+/** What a URL tells of its user: `//user:password@`. */
+const userInfo = /\/\/[^/\s@]+@/g;
+
+function withoutTokens(text: string): string {
+  const tokenless = text.includes('eyJ') ? text.replace(token, '[redacted]') : text;
+  return tokenless.includes('@') ? tokenless.replace(userInfo, '//[redacted]@') : tokenless;
+}

@@ -1,0 +1,162 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { reasons, type Reason } from '../decision/denial.js';
+import type { KeySourceState, Metrics } from '../ports.js';
+import { histogramText } from './histogram.js';
+import { createRouteSeries, outcomes, type RouteSeries } from './route-series.js';
+
+/** Names that label values may come from: those of the config in force. */
+export interface MetricLabels {
+  readonly routes: readonly string[];
+  readonly issuers: readonly string[];
+  /** SHA-256 of the config, hex. */
+  readonly configSha256: string;
+}
+
+/** What is read from the running proxy at each scrape. */
+export interface MetricReadings {
+  readonly keys: () => readonly KeySourceState[];
+  readonly inFlight: () => number;
+}
+
+export interface ProcessMetrics extends Metrics {
+  /** Fixes the label values. Series of routes and issuers that are gone are dropped; new ones start at zero. */
+  readonly setLabels: (labels: MetricLabels) => void;
+  readonly setReadings: (readings: MetricReadings) => void;
+  /** Everything in Prometheus' text format. */
+  readonly expose: () => Promise<string>;
+  /** Media type of that text. */
+  readonly contentType: string;
+}
+
+/** Label of requests that no route of the config in force takes. */
+const noRoute = 'none';
+
+/** Seconds. */
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Seconds: a decision takes some 100 microseconds, or waits for keys. */
+const overheadBuckets = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
+
+const results = ['ok', 'failed'] as const;
+type Counts = Record<(typeof results)[number], number>;
+
+/**
+ * Counts in plain numbers and hands them to prom-client at a scrape, so that a request costs a few additions and no
+ * hashing of labels.
+ */
+export function createMetrics(): ProcessMetrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const newSeries = (): RouteSeries => createRouteSeries(durationBuckets, overheadBuckets);
+  const unrouted = newSeries();
+  let routes = new Map([[noRoute, unrouted]]);
+  let refreshes = new Map<string, Counts>();
+  const denials = Object.fromEntries(reasons.map((reason) => [reason, 0])) as Record<Reason, number>;
+  const reloads: Counts = { ok: 0, failed: 0 };
+  let stripped = 0;
+  let configSha256: string | null = null;
+  let readings: MetricReadings = { keys: () => [], inFlight: () => 0 };
+
+  collectDefaultMetrics({ register: registry });
+  new Counter({
+    name: 'sallyport_requests_total', help: 'Requests by route and how they ended.', labelNames: ['route', 'outcome'], registers,
+    collect() {
+      this.reset();
+      for (const [route, series] of routes) {
+        for (const outcome of outcomes) this.inc({ route, outcome }, series.requests[outcome]);
+      }
+    },
+  });
+  new Counter({
+    name: 'sallyport_denials_total', help: 'Refused and failed requests by reason.', labelNames: ['reason'], registers,
+    collect() {
+      this.reset();
+      for (const reason of reasons) this.inc({ reason }, denials[reason]);
+    },
+  });
+  new Counter({
+    name: 'sallyport_stripped_fields_total', help: 'Header fields of callers that were dropped.', registers,
+    collect() {
+      this.reset();
+      this.inc(stripped);
+    },
+  });
+  new Gauge({
+    name: 'sallyport_requests_in_flight', help: 'Requests that are being served.', registers,
+    collect() {
+      this.set(readings.inFlight());
+    },
+  });
+  new Counter({
+    name: 'sallyport_jwks_refreshes_total', help: 'Attempts to get the keys of an issuer.', labelNames: ['issuer', 'result'], registers,
+    collect() {
+      this.reset();
+      for (const [issuer, counts] of refreshes) {
+        for (const result of results) this.inc({ issuer, result }, counts[result]);
+      }
+    },
+  });
+  new Gauge({
+    name: 'sallyport_jwks_age_seconds', help: 'Age of the keys of an issuer, once there are any.', labelNames: ['issuer'], registers,
+    collect() {
+      this.reset();
+      for (const { issuer, ageMs } of readings.keys()) {
+        if (ageMs !== null) this.set({ issuer }, ageMs / 1000);
+      }
+    },
+  });
+  new Counter({
+    name: 'sallyport_config_reloads_total', help: 'Attempts to load a changed config.', labelNames: ['result'], registers,
+    collect() {
+      this.reset();
+      for (const result of results) this.inc({ result }, reloads[result]);
+    },
+  });
+  new Gauge({
+    name: 'sallyport_config_info', help: 'SHA-256 of the config in force; the value is 1.', labelNames: ['sha256'], registers,
+    collect() {
+      this.reset();
+      if (configSha256 !== null) this.set({ sha256: configSha256 }, 1);
+    },
+  });
+
+  return {
+    request: (route, outcome, durationMs, overheadMs) => {
+      // A request may outlive its route by a reload.
+      (routes.get(route) ?? unrouted).add(outcome, durationMs, overheadMs);
+    },
+    denial: (reason) => {
+      denials[reason] += 1;
+    },
+    strippedFields: (count) => {
+      stripped += count;
+    },
+    jwksRefresh: (issuer, result) => {
+      const counts = refreshes.get(issuer);
+      if (counts !== undefined) counts[result] += 1;
+    },
+    configReload: (result) => {
+      reloads[result] += 1;
+    },
+    setLabels: (labels) => {
+      const known = routes;
+      routes = new Map([[noRoute, unrouted], ...labels.routes.map((name) => [name, known.get(name) ?? newSeries()] as const)]);
+      const counted = refreshes;
+      refreshes = new Map(labels.issuers.map((name) => [name, counted.get(name) ?? { ok: 0, failed: 0 }]));
+      configSha256 = labels.configSha256;
+    },
+    setReadings: (next) => {
+      readings = next;
+    },
+    expose: async () => {
+      const duration = [...routes].map(([route, series]) => [route, series.duration] as const);
+      const overhead = [...routes].map(([route, series]) => [route, series.overhead] as const);
+      return [
+        await registry.metrics(),
+        histogramText('sallyport_request_duration_seconds', 'From the head of a request to the end of its answer.', duration),
+        histogramText('sallyport_overhead_seconds', 'Time spent here for a request, without the receiver.', overhead),
+      ].join('\n');
+    },
+    contentType: registry.contentType,
+  };
+}
