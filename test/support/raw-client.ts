@@ -5,9 +5,13 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { readResponse, type RawResponse } from './raw-response.js';
+import { readResponse, type ParsedResponse } from './raw-response.js';
 
-export type { RawResponse } from './raw-response.js';
+/** One response of a connection; 1xx ones count as responses of their own. */
+export interface RawResponse extends ParsedResponse {
+  /** Whether the peer had closed the connection when this was returned. */
+  readonly closed: boolean;
+}
 
 export interface ConnectOptions {
   /** 127.0.0.1 unless given. */

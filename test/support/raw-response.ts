@@ -1,5 +1,5 @@
-/** One response as it came over the wire; 1xx ones count as responses of their own. */
-export interface RawResponse {
+/** One response as it came over the wire. */
+export interface ParsedResponse {
   readonly status: number;
   readonly httpVersion: string;
   /** Names as they were spelled. */
@@ -12,13 +12,11 @@ export interface RawResponse {
   readonly raw: Buffer;
   /** Whether the body ended as its framing said it would. */
   readonly complete: boolean;
-  /** Whether the peer had closed the connection when this was returned. */
-  readonly closed: boolean;
 }
 
 /** What could be read of a response so far: how many bytes it takes, or `null` while more are needed. */
 interface Read {
-  readonly response: Omit<RawResponse, 'closed'>;
+  readonly response: ParsedResponse;
   readonly length: number;
 }
 

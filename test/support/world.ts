@@ -1,7 +1,7 @@
 /** A whole deployment on loopback: a JWKS server, a receiver and `sallyport serve` as a real process between them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { baseConfig, merge, type ConfigTree } from './config.js';
+import { stringify } from 'yaml';
 import { startJwksServer, type JwksServer } from './jwks-server.js';
 import { rsaKey, type RsaKey } from './keys.js';
 import { request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
@@ -12,7 +12,31 @@ import { tempDir } from './temp-dir.js';
 import { mintToken, type Claims } from './tokens.js';
 import { until } from './until.js';
 
-export { baseConfig } from './config.js';
+/** A piece of config as YAML would hold it. */
+export type ConfigTree = Readonly<Record<string, unknown>>;
+
+const defaults: ConfigTree = {
+  listen: { host: '127.0.0.1', port: 0 },
+  admin: { host: '127.0.0.1', port: 0 },
+  upstream: { url: 'http://127.0.0.1:3000' },
+  issuers: {
+    core: {
+      issuer: 'https://api.example.com',
+      jwks_url: 'http://127.0.0.1:3567/auth/jwt/jwks.json',
+      audience: 'orders',
+      source: 'microservice',
+      token_type: 'service',
+      key_ids: { accept: ['d-*'] },
+    },
+  },
+  shutdown: { delay: '0s', grace: '5s' },
+  routes: [
+    { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
+    { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none' },
+    { name: 'read-order', methods: ['GET', 'HEAD'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:read'] },
+    { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
+  ],
+};
 
 export interface World {
   /** Port of the proxy. */
@@ -95,4 +119,27 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
 export function seriesValue(exposition: string, series: string): number {
   const line = exposition.split('\n').find((candidate) => candidate.startsWith(`${series} `));
   return line === undefined ? 0 : Number(line.slice(series.length + 1));
+}
+
+/**
+ * A config that is accepted as it stands, as YAML text. Maps of the overrides are merged into it key by key, anything
+ * else replaces what is there, `undefined` takes a key away.
+ */
+export function baseConfig(overrides: ConfigTree = {}): string {
+  return stringify(merge(defaults, overrides));
+}
+
+/** `under` with `over` laid on it. */
+export function merge(under: ConfigTree, over: ConfigTree): ConfigTree {
+  const merged = new Map(Object.entries(under));
+  for (const [key, value] of Object.entries(over)) {
+    const below = merged.get(key);
+    if (value === undefined) merged.delete(key);
+    else merged.set(key, isTree(value) && isTree(below) ? merge(below, value) : value);
+  }
+  return Object.fromEntries(merged);
+}
+
+function isTree(value: unknown): value is ConfigTree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
