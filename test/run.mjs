@@ -38,8 +38,8 @@ async function hold(step) {
   return held;
 }
 
-if (files.length === 0) {
-  console.log(`no test file matches ${named.join(' ')}`);
+for (const name of named.filter((path) => !existsSync(path))) {
+  console.log(`FAILED there is no ${name}`);
   failedSteps += 1;
 }
 if (needsRedis(files)) await hold(timeStep('redis-server', installRedis));

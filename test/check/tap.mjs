@@ -7,7 +7,7 @@ import { node, run } from './step.mjs';
 export async function runTap(files, { coverage }) {
   if (files.length === 0) return { passed: 0, failed: 0 };
   const args = ['node_modules/tap/dist/esm/run.mjs', 'run', '--reporter=tap', ...(coverage ? [] : ['--disable-coverage']), ...files];
-  const state = { file: [], points: 0, broken: 0, summary: null };
+  const state = { file: [], diagnosing: false, points: 0, broken: 0, summary: null };
   let rest = '';
   const { code } = await run(node, args, (text, isOutput) => {
     if (!isOutput) {
@@ -22,11 +22,13 @@ export async function runTap(files, { coverage }) {
   return countOf(state, code, files.length);
 }
 
-/** Lines of a file are indented; the line that ends it is not. */
+/** Lines of a file are indented; the line that ends it is not, and tap's diagnostics of the file as a whole follow that. */
 function readLine(line, state) {
   const end = /^(not )?ok \d+ - \.build\/(.*?)\.js(?: # time=(.*))?$/.exec(line);
   if (end === null) {
-    state.file.push(line);
+    if (state.diagnosing) console.log(line);
+    else state.file.push(line);
+    if (line === '  ...') state.diagnosing = false;
     readSummary(line, state);
     return;
   }
@@ -36,6 +38,7 @@ function readLine(line, state) {
   console.log(`${failed === undefined ? 'ok    ' : 'FAILED'} ${secondsOf(time)} s  ${file}.ts`);
   if (failed !== undefined) console.log(withoutPassing(state.file).join('\n'));
   state.file = [];
+  state.diagnosing = failed !== undefined;
 }
 
 /** tap's last comment, `# { total: 4, pass: 3, fail: 1 }`. */
