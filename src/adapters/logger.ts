@@ -1,7 +1,8 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
 import type { LogLevel } from '../config/compiled.js';
 import type { Log, LogFields, RequestRecord } from '../ports.js';
-import { createLogStream } from './log-stream.js';
+import { createLogStream, type LogStream } from './log-stream.js';
+import { oneLine } from './one-line.js';
 
 export interface Logger {
   /** Events of the process. */
@@ -10,7 +11,7 @@ export interface Logger {
   readonly request: (record: RequestRecord) => void;
   /** Takes effect with the next line. */
   readonly setLevel: (level: LogLevel) => void;
-  /** Writes out what is waiting; for the end of the process. Never throws. */
+  /** Writes out what is waiting. Happens by itself when the process exits. Never throws. */
   readonly flush: () => void;
 }
 
@@ -22,7 +23,7 @@ export interface LoggerOptions {
 
 /** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
 export function createLogger({ level, destination }: LoggerOptions): Logger {
-  const stream = createLogStream(destination);
+  const stream = destination === undefined ? standardOutput() : { write: destination.write.bind(destination), flush: () => undefined };
   const logger = pino({
     level,
     base: null,
@@ -30,7 +31,11 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
     formatters: { level: (label) => ({ level: label }) },
     // Fields are scalars: a serializer would only come into play for an object that got past the types.
     serializers: {},
-  }, stream);
+  }, {
+    write: (line) => {
+      stream.write(oneLine(line));
+    },
+  });
   return {
     log: { debug: event(logger, 'debug'), info: event(logger, 'info'), warn: event(logger, 'warn'), error: event(logger, 'error') },
     request: (record) => {
@@ -41,6 +46,12 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
     },
     flush: stream.flush,
   };
+}
+
+function standardOutput(): LogStream {
+  const stream = createLogStream(1);
+  process.once('exit', stream.flush);
+  return stream;
 }
 
 function event(logger: PinoLogger, level: LogLevel): (message: string, fields?: LogFields) => void {

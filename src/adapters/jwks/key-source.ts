@@ -2,6 +2,7 @@ import type { KeySourceSettings } from '../../config/compiled.js';
 import { lifetimeMs } from '../../decision/cache-lifetime.js';
 import { acceptsKeyId } from '../../decision/key-ids.js';
 import type { KeyIdRules } from '../../decision/policy.js';
+import { accept, refuse, type Result } from '../../decision/result.js';
 import type { Clock, Files, KeyLookup, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports.js';
 import { createFileOrigin } from './file-origin.js';
 import { freshUntilMs, holdKeys, sameKeys, usableUntilMs, type HeldKeys } from './held-keys.js';
@@ -54,10 +55,6 @@ export function createKeySource(
   initialSettings: KeySourceSettings, issuer: string, initialKeyIds: KeyIdRules, deps: KeySourceDeps,
 ): RefreshedKeySource {
   const { clock, timers, files, log, metrics, random = Math.random } = deps;
-  const origin = createOrigin(initialSettings, files, () => {
-    // An attempt under way may have read what was there before the change.
-    void (underWay ?? Promise.resolve()).then(refresh);
-  });
   let settings = initialSettings;
   let keyIds = initialKeyIds;
   let held: HeldKeys | null = null;
@@ -70,6 +67,10 @@ export function createKeySource(
   let skipped = '';
   let callOffNext = (): void => undefined;
   let closed = false;
+  const origin = createOrigin(initialSettings, files, () => {
+    // An attempt under way may have read what was there before the change.
+    void (underWay ?? Promise.resolve()).then(refresh);
+  });
 
   function find(keyId: string): KeyLookup | Promise<KeyLookup> {
     const answer = lookUp(keyId);
@@ -103,15 +104,21 @@ export function createKeySource(
 
   async function attempt(): Promise<void> {
     callOffNext();
-    load = startLoad(origin, keyIds, settings, timers);
+    load = startLoad(origin, settings, timers);
     const loaded = await load.result;
     load = null;
     if (closed) return;
     attemptedAtMs = clock.monotonic();
-    if (loaded.ok) take(loaded.value);
-    else fail(loaded.error);
-    metrics.jwksRefresh(issuer, loaded.ok ? 'ok' : 'failed');
+    const result = loaded.ok ? useful(loaded.value) : loaded;
+    if (result.ok) take(result.value);
+    else fail(result.error);
+    metrics.jwksRefresh(issuer, result.ok ? 'ok' : 'failed');
     schedule();
+  }
+
+  /** A set without a key that may count could verify nothing: it is refused, like an empty one. */
+  function useful(loaded: LoadedKeys): Result<LoadedKeys, string> {
+    return hasAccepted(loaded.keys) ? accept(loaded) : refuse(`key_ids accepts none of the set's ${String(loaded.keys.size)} keys`);
   }
 
   function take(loaded: LoadedKeys): void {
@@ -147,8 +154,11 @@ export function createKeySource(
   }
 
   function isUsable(): boolean {
-    if (held === null || clock.monotonic() > usableUntilMs(held, settings)) return false;
-    return [...held.keys.keys()].some((keyId) => acceptsKeyId(keyIds, keyId));
+    return held !== null && clock.monotonic() <= usableUntilMs(held, settings) && hasAccepted(held.keys);
+  }
+
+  function hasAccepted(keys: ReadonlyMap<string, unknown>): boolean {
+    return [...keys.keys()].some((keyId) => acceptsKeyId(keyIds, keyId));
   }
 
   function state(): KeySourceState {

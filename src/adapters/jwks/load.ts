@@ -1,5 +1,3 @@
-import { acceptsKeyId } from '../../decision/key-ids.js';
-import type { KeyIdRules } from '../../decision/policy.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { Timers } from '../../ports.js';
 import type { KeyOrigin, LoadLimits } from './key-origin.js';
@@ -17,8 +15,8 @@ export interface KeyLoad {
   readonly callOff: () => void;
 }
 
-/** Gets and checks a key set. One without a key that `keyIds` accepts could verify nothing and is refused. */
-export function startLoad(origin: KeyOrigin, keyIds: KeyIdRules, limits: LoadLimits, timers: Timers): KeyLoad {
+/** Gets and checks a key set. One without a key that can be used is refused. */
+export function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLoad {
   const controller = new AbortController();
   let stop = (why: string): void => {
     controller.abort(why);
@@ -35,7 +33,7 @@ export function startLoad(origin: KeyOrigin, keyIds: KeyIdRules, limits: LoadLim
       controller.abort();
       end(refuse(why));
     };
-    load(origin, keyIds, limits, controller.signal).then(end, (error: unknown) => {
+    load(origin, limits, controller.signal).then(end, (error: unknown) => {
       // What a source sends must not end the process, even where it meets a mistake of ours.
       end(refuse(`unexpected ${error instanceof Error ? error.name : 'error'}`));
     });
@@ -48,9 +46,7 @@ export function startLoad(origin: KeyOrigin, keyIds: KeyIdRules, limits: LoadLim
   };
 }
 
-async function load(
-  origin: KeyOrigin, keyIds: KeyIdRules, limits: LoadLimits, signal: AbortSignal,
-): Promise<Result<LoadedKeys, string>> {
+async function load(origin: KeyOrigin, limits: LoadLimits, signal: AbortSignal): Promise<Result<LoadedKeys, string>> {
   const loaded = await origin.load(limits, signal);
   if (!loaded.ok) return loaded;
   const { bytes, freshnessMs } = loaded.value;
@@ -58,6 +54,5 @@ async function load(
   if (!set.ok) return set;
   const { keys, skipped } = set.value;
   if (keys.size === 0) return refuse(['the key set has no usable key', ...skipped.slice(0, 3)].join('; '));
-  const isAccepted = [...keys.keys()].some((keyId) => acceptsKeyId(keyIds, keyId));
-  return isAccepted ? accept({ keys, skipped, freshnessMs }) : refuse(`key_ids accepts none of the key set's ${String(keys.size)} keys`);
+  return accept({ keys, skipped, freshnessMs });
 }
