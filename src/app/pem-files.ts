@@ -9,6 +9,9 @@ import { startFailure, type StartFailure } from './start-failure.js';
 /** A bundle of every public authority has some 250 KB. */
 export const maxPemBytes = 1024 * 1024;
 
+/** PKCS #8 and the older form of OpenSSL. */
+const lockedKey = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
+
 /** What the callers' listener shows and trusts. */
 export interface ListenerCertificates {
   /** The certificate and those that lead up to its authority. */
@@ -62,12 +65,12 @@ async function read(path: string, files: Files): Promise<Result<string, StartFai
 }
 
 function readPrivateKey(pem: string): Result<KeyObject, string> {
+  if (lockedKey.test(pem)) return refuse('is locked with a passphrase, which nobody could type here');
   try {
     return accept(createPrivateKey(pem));
-  } catch (error) {
-    // The message of a parser may quote what it parsed.
-    const isLocked = error instanceof Error && 'code' in error && error.code === 'ERR_MISSING_PASSPHRASE';
-    return refuse(isLocked ? 'is locked with a passphrase, which nobody could type here' : 'holds no PEM private key');
+  } catch {
+    // The parser's message may quote what it parsed.
+    return refuse('holds no PEM private key');
   }
 }
 
