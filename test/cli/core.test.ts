@@ -1,8 +1,11 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { run } from '../../src/cli/program.js';
 import { startReceiver } from '../support/receiver.js';
 import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { captureIo, type CapturedIo } from './captured-io.js';
 import { startCommand } from './started-command.js';
 
 const call = JSON.stringify({ algorithm: 'RS256', jwksDomain: 'https://api.example.com', payload: {}, validity: 300, useStaticSigningKey: false });
@@ -15,37 +18,38 @@ function keysFile(t: Parameters<typeof tempDir>[0], content: string, mode = 0o60
 }
 
 t.test('contract 1: the Core emulator runs until a signal, and ends with 0', async (t) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    const core = startCommand(t, ['core', '--port', '0']);
-    const [, url = ''] = await core.says(/^core {2}(http:\/\/127\.0\.0\.1:\d+)$/m);
-    t.equal((await fetch(`${url}/hello`)).status, 200);
-    t.equal((await fetch(`${url}/recipe/jwt`, { method: 'POST', body: call })).status, 200);
-    core.signal(signal);
-    t.same(await core.exited, { code: 0, signal: null }, signal);
-  }
+  const core = startCommand(t, ['core', '--port', '0']);
+  const [, url = ''] = await core.says(/^core {2}(http:\/\/127\.0\.0\.1:\d+)$/m);
+  t.equal((await fetch(`${url}/hello`)).status, 200);
+  t.equal((await fetch(`${url}/recipe/jwt`, { method: 'POST', body: call })).status, 200);
+  core.signal('SIGINT');
+  t.same(await core.exited, { code: 0, signal: null });
 });
+
+/** Runs the command in this process until the look at it is over, then ends it as SIGTERM does. */
+async function runCore(args: readonly string[], look: (url: string) => Promise<void>): Promise<CapturedIo> {
+  const io = captureIo();
+  const over = run(['core', '--port', '0', ...args], io);
+  await look(await until('the emulator says where it is', () => /^core {2}(\S+)$/m.exec(io.out())?.[1]));
+  io.signal('SIGTERM');
+  await over;
+  return io;
+}
 
 t.test('keys from a file are asked for, one a line or between commas', async (t) => {
   const file = keysFile(t, 'first-key-of-twenty-characters\nother-key-of-twenty-characters,third-key-of-twenty-characters\n');
-  const core = startCommand(t, ['core', '--port', '0', '--api-keys-file', file]);
-  const [, url = ''] = await core.says(/^core {2}(\S+)$/m);
-  const mint = async (headers: Record<string, string>): Promise<number> => (await fetch(`${url}/recipe/jwt`, { method: 'POST', body: call, headers })).status;
-  t.equal(await mint({}), 401);
-  t.equal(await mint({ 'api-key': 'third-key-of-twenty-characters' }), 200);
-  t.notMatch(core.stdout() + core.stderr(), 'of-twenty-characters', 'no key is printed');
+  const io = await runCore(['--api-keys-file', file, '--host', '0.0.0.0'], async (url) => {
+    const mint = async (headers: Record<string, string>): Promise<number> =>
+      (await fetch(`${url.replace('0.0.0.0', '127.0.0.1')}/recipe/jwt`, { method: 'POST', body: call, headers })).status;
+    t.equal(await mint({}), 401);
+    t.equal(await mint({ 'api-key': 'third-key-of-twenty-characters' }), 200);
+  });
+  t.notMatch(io.out() + io.err(), 'of-twenty-characters', 'no key is printed');
+  t.notMatch(io.err(), /can mint any token/, 'nothing to warn of');
 });
 
-t.test('an address that others reach is warned of, unless a key is asked for', async (t) => {
-  const open = startCommand(t, ['core', '--host', '0.0.0.0', '--port', '0']);
-  await open.says(/^core/);
-  open.signal('SIGTERM');
-  await open.exited;
-  t.match(open.stderr(), /can mint any token/);
-  const keyed = startCommand(t, ['core', '--host', '0.0.0.0', '--port', '0', '--api-keys-file', keysFile(t, 'first-key-of-twenty-characters')]);
-  await keyed.says(/^core/);
-  keyed.signal('SIGTERM');
-  await keyed.exited;
-  t.notMatch(keyed.stderr(), /can mint any token/);
+t.test('an address that others reach is warned of where no key is asked for', async (t) => {
+  t.match((await runCore(['--host', '0.0.0.0'], async () => undefined)).err(), /can mint any token/);
 });
 
 t.test('contract 1: what cannot be started says why, with its exit code', async (t) => {
@@ -64,9 +68,10 @@ t.test('contract 1: what cannot be started says why, with its exit code', async 
     { name: 'a key of 19 characters', args: ['--api-keys-file', keysFile(t, 'a'.repeat(19))], code: 2, says: /20 or more/ },
   ];
   for (const { name, args, code, says } of cases) {
-    const core = startCommand(t, ['core', ...args]);
-    t.equal((await core.exited).code, code, name);
-    t.match(core.stderr(), says, name);
-    t.equal(core.stdout(), '', name);
+    const io = captureIo();
+    await run(['core', ...args], io);
+    t.equal(io.code(), code, name);
+    t.match(io.err(), says, name);
+    t.equal(io.out(), '', name);
   }
 });

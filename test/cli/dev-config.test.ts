@@ -15,14 +15,17 @@ const route = '{ name: a, methods: [GET], path: /a, subjects: [checkout], permis
 
 t.test('contract 1: routes and identity come from the text, everything else is for loopback', async (t) => {
   const cases = [
-    { name: 'block style', text: `listen:\n  host: 0.0.0.0 # all\n  tls: { cert_file: /x }\nroutes:\n  - ${route}\nidentity: { headers: { kind: null } }\nstore:\n  redis: {}\n` },
+    {
+      name: 'block style',
+      text: `listen:\n  host: 0.0.0.0 # all\n  tls: { cert_file: /x }\nroutes:\n  - ${route}\nidentity: { headers: { kind: null } }\nstore:\n  redis: {}\n`,
+    },
     { name: 'flow style', text: `{ listen: { host: 0.0.0.0 }, routes: [${route}], identity: { headers: { kind: null } }, store: {} }` },
     { name: 'flow style, the last pair kept', text: `{ store: {}, identity: { headers: { kind: null } }, routes: [${route}] }` },
     { name: 'JSON over several lines', text: `{"store": {},\n "identity": {"headers": {"kind": null}},\n "routes": [${route}],\n}` },
     { name: 'indented', text: `  routes:\n    - ${route}\n  identity:\n    headers: { kind: null }\n  mode: shadow\n` },
     { name: 'with document markers', text: `---\nadmin: { port: 1 }\nroutes:\n- ${route}\nidentity: { headers: { kind: null } }\n...\n` },
     { name: 'a section without a value', text: `store:\nroutes: [${route}]\nidentity: { headers: { kind: null } }` },
-    { name: 'text of many lines is left out', text: `store:\n  note: |\n    routes: no\n    more\nidentity: { headers: { kind: null } }\nroutes: [${route}]\n` },
+    { name: 'text of many lines', text: `store:\n  note: |\n    routes: no\n    more\nidentity: { headers: { kind: null } }\nroutes: [${route}]\n` },
   ];
   for (const { name, text } of cases) {
     t.same(composed(text), {
@@ -43,7 +46,7 @@ t.test('names of issuers stay, because routes may name them; all of them mean th
 });
 
 t.test('every line keeps its number, so that problems are found where they stand', async (t) => {
-  const text = `# mine\nlisten:\n  host: 0.0.0.0\nissuers: { core: {} }\nroutes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n`;
+  const text = '# mine\nlisten:\n  host: 0.0.0.0\nissuers: { core: {} }\nroutes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n';
   const { problems } = inspectConfig(composeDevConfig(text, places), input);
   t.match(problems, [{ severity: 'error', file: 'dev.yaml', line: 6, column: 37 }]);
 });
