@@ -13,6 +13,7 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: 'the answer took too long',
   UND_ERR_HEADERS_OVERFLOW: 'the header of the answer is too large',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer has another length than it says',
+  HTTPParserError: 'the answer is not HTTP',
   UND_ERR_ABORTED: 'the fetch was called off',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
   CERT_HAS_EXPIRED: 'the certificate has expired',

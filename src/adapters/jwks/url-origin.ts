@@ -89,7 +89,7 @@ function redirectTarget(response: Dispatcher.ResponseData, from: URL): Result<UR
   const { location } = response.headers;
   const url = typeof location === 'string' && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
   if (url === null) return refuse('a redirect without a usable Location');
-  if (url.protocol !== 'https:' && url.protocol !== from.protocol) return refuse('a redirect away from https');
+  if (url.protocol !== 'https:' && url.protocol !== from.protocol) return refuse('a redirect to another scheme');
   if (url.host !== from.host) return refuse('a redirect to another host');
   return accept(url);
 }
