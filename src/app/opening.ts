@@ -23,8 +23,13 @@ export async function openListener(
     log.info('listening', { listener: name, host: address.address, port: address.port });
     return accept({ host: address.address, port: address.port });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    const place = `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
-    return refuse(startFailure('unavailable', `the ${name} listener cannot listen on ${place}: ${words[code] ?? 'it failed'} (${code})`));
+    return refuse(listenFailure(`the ${name} listener`, { host, port }, error));
   }
+}
+
+/** Why a server cannot listen. */
+export function listenFailure(who: string, { host, port }: HostPort, error: unknown): StartFailure {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const place = `${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
+  return startFailure('unavailable', `${who} cannot listen on ${place}: ${words[code] ?? 'it failed'} (${code})`);
 }

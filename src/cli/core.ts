@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import { Command, Option } from 'commander';
+import { listenFailure } from '../app/opening.js';
 import { isLoopback } from '../config/schema-addresses.js';
 import { startCoreEmulator } from '../emulator/core-emulator.js';
 import { durationArgument, portArgument } from './arguments.js';
 import { readApiKeys } from './core-api-keys.js';
 import type { Io } from './io.js';
 import { fail } from './options.js';
-import { ended, listenFailure } from './running.js';
+import { ended } from './running.js';
 
 interface Options {
   readonly host: string;
@@ -47,6 +48,7 @@ async function core({ host, port, rotateEvery, apiKeysFile }: Options, io: Io): 
     await stopped;
     await emulator.close();
   } catch (error) {
-    fail({ kind: 'unavailable', messages: [`${listenFailure(error, host, port)}; choose another with --port or --host`] }, io);
+    const failure = listenFailure('the Core emulator', { host, port }, error);
+    fail({ ...failure, messages: [...failure.messages, 'choose another place with --host and --port'] }, io);
   }
 }

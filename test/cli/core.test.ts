@@ -55,7 +55,7 @@ t.test('an address that others reach is warned of where no key is asked for', as
 t.test('contract 1: what cannot be started says why, with its exit code', async (t) => {
   const taken = await startReceiver(t);
   const cases = [
-    { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: /in use.*--port/ },
+    { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: /in use[^]*--port/ },
     { name: 'address of another machine', args: ['--host', '192.0.2.1', '--port', '0'], code: 3, says: /192\.0\.2\.1/ },
     { name: 'port too large', args: ['--port', '65536'], code: 2, says: /65535/ },
     { name: 'port no number', args: ['--port', '1e3'], code: 2, says: /whole number/ },
