@@ -117,9 +117,14 @@ t.test('sees a link move from one file that has long been there to another', asy
   publish(first.name);
   const { saw } = watch(t, path, null, 1024 * 1024);
   await saw(first.text);
+  const other = join(dir, 'other');
+  const meanwhile = watch(t, other, null);
   for (const { name, text } of [second, first]) {
-    // Several looks at a file that stays as it is, so that its times are what counts.
-    for (let looks = 0; looks < 5; looks += 1) await new Promise((resolve) => setTimeout(resolve, 10));
+    // By the time another watch saw its change, this one has looked at a file that stays as it is.
+    for (const round of ['a', 'b', 'c']) {
+      writeFileSync(other, name + round);
+      await meanwhile.saw(name + round);
+    }
     publish(name);
     await saw(text);
   }
