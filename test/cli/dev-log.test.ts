@@ -14,7 +14,11 @@ t.test('what of the log people see', async (t) => {
       line: { ...request, status: 401, subject: null, decision: 'denied', reason: 'token_expired' },
       expected: '401 GET /orders list-orders denied token_expired\n',
     },
-    { name: 'controls shown as escapes', line: { ...request, path: '/a\u001b[31m\nb' }, expected: '200 GET /a\\x1b[31m\\x0ab list-orders by checkout forwarded\n' },
+    {
+      name: 'controls shown as escapes',
+      line: { ...request, path: '/a\u001b[31m\nb' },
+      expected: '200 GET /a\\x1b[31m\\x0ab list-orders by checkout forwarded\n',
+    },
     { name: 'a warning', line: { level: 'warn', time: 'now', msg: 'careful', issuer: 'core' }, expected: 'warn: careful {"issuer":"core"}\n' },
     { name: 'an error', line: { level: 'error', time: 'now', msg: 'the config was not reloaded' }, expected: 'error: the config was not reloaded {}\n' },
     { name: 'nothing of events that are as they should be', line: { level: 'info', time: 'now', msg: 'listening', port: 1 }, expected: '' },
