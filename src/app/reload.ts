@@ -65,7 +65,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
       return;
     }
-    succeed(config);
+    if (!closed) succeed(config);
   });
 
   function fail(problems: readonly string[]): void {
