@@ -46,7 +46,7 @@ async function doctor(options: Options, io: Io): Promise<void> {
 }
 
 function configFinding({ file, line, column, message, allowed }: Problem): Finding {
-  return warning('config', `${file}:${String(line)}:${String(column)}: ${message}`, allowed ?? 'make sure that it is meant');
+  return warning('config', `${file}:${String(line)}:${String(column)}: ${message}`, allowed);
 }
 
 async function examine(configFile: string, config: CompiledConfig): Promise<readonly Finding[]> {
