@@ -24,7 +24,6 @@ export const sections = {
   identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),
   store: notYet(),
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
-  limits: notYet(),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   log: logSchema.prefault({}).describe('What is logged.'),
   mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),
