@@ -40,6 +40,10 @@ const cases = [
   })),
   { name: 'pairs beside permissions', input: 'name: a, methods: [GET], path: /a, permissions: [p], any_of: [{ subjects: [s], permissions: [p] }]', expected: [/5:40: error: routes\[0\]\.permissions stands beside routes\[0\]\.any_of; /] },
   { name: 'no pairs', input: 'name: a, methods: [GET], path: /a, any_of: []', expected: [/error: routes\[0\]\.any_of is an empty list; /] },
+  {
+    name: 'an unknown key of a pair', input: 'name: a, methods: [GET], path: /a, any_of: [{ subjects: [s], permissions: [p], permission: p }]',
+    expected: [/error: unknown key "permission" in routes\[0\]\.any_of\[0\], did you mean "permissions"\?; allowed: subjects, permissions$/],
+  },
   { name: 'half a pair', input: 'name: a, methods: [GET], path: /a, any_of: [{ subjects: [s] }]', expected: [/5:49: error: routes\[0\]\.any_of\[0\]\.permissions is missing; /] },
   { name: 'public', input: 'name: a, methods: [GET], path: /a, access: public', expected: [/5:48: warning: route "a" is public: everybody is let through; /] },
   ...['subjects: [s]', 'permissions: [p]', 'any_of: [{ subjects: [s], permissions: [p] }]', 'issuers: [core]'].map(key => ({
