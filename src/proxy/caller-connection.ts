@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Denial } from '../decision/denial.js';
 import type { Peer } from './pipeline.js';
 
@@ -68,9 +69,10 @@ export class CallerConnection {
       return;
     }
     this.requests += 1;
+    const isIdle = this.current === null;
+    if (!isIdle) this.waiting.push(turn);
     this.isFull = this.requests >= maxRequests || this.waiting.length >= maxWaiting;
-    if (this.current === null) this.begin(turn);
-    else this.waiting.push(turn);
+    if (isIdle) this.begin(turn);
   }
 
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
@@ -105,10 +107,12 @@ export class CallerConnection {
     this.abort();
   }
 
-  /** Ends it without a clean end of the answer. */
-  abort(): void {
+  /** Ends it without a clean end of the answer; `reset` where a closed connection would be taken for one. */
+  abort(reset = false): void {
     this.close();
-    this.socket.destroy();
+    // There is no way to reset below TLS, where an end without `close_notify` says the same.
+    if (reset && !(this.socket instanceof TLSSocket)) this.socket.resetAndDestroy();
+    else this.socket.destroy();
   }
 
   /** Ends it where no request has begun. */
