@@ -8,6 +8,8 @@ export interface MeasureSettings {
   readonly rounds: number;
   readonly connections: number;
   readonly wrk: boolean;
+  /** Names of contenders; all of them unless given. */
+  readonly only?: readonly string[];
   /** Told of each run as it ends. */
   readonly onRun?: (text: string) => void;
 }
@@ -25,7 +27,7 @@ export interface Measured {
 
 /** Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. */
 export async function measure(t: Scope, settings: MeasureSettings): Promise<readonly Measured[]> {
-  const { contenders, token } = await startContenders(t);
+  const { contenders, token } = await startContenders(t, settings.only ?? null);
   const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[] }));
   // The first round warms up compilers and connections and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
