@@ -34,6 +34,7 @@ export class CallerConnection {
   private isFull = false;
   /** The last answer was given. */
   private isClosing = false;
+  private closesWhenIdle = false;
   /** Whether bytes came, or may still come, that nobody will answer. */
   private hasUnanswered = false;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
@@ -93,6 +94,7 @@ export class CallerConnection {
     this.restedAt = this.socket.bytesRead;
     const next = this.waiting.shift();
     if (next !== undefined && !this.isClosing) this.begin(next);
+    else if (this.closesWhenIdle) this.socket.destroySoon();
   }
 
   /** The answer being written is the last one: nothing that follows is served. */
@@ -115,8 +117,9 @@ export class CallerConnection {
     else this.socket.destroy();
   }
 
-  /** Ends it where no request has begun. */
-  closeIdle(): void {
+  /** Ends it as soon as no request has begun: now, or when the one being served is answered. */
+  closeWhenIdle(): void {
+    this.closesWhenIdle = true;
     if (this.current === null && this.socket.bytesRead === this.restedAt) this.abort();
   }
 

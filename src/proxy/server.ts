@@ -104,8 +104,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
           resolve();
         });
       });
-      connections.closeIdle();
       const deadline = setTimeout(connections.cutOff, graceMs);
+      // What has arrived by now is read first, so that no request is cut off that a caller had sent.
+      setImmediate(connections.closeWhenIdle);
       await closed;
       clearTimeout(deadline);
       await connections.allClosed();
