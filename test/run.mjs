@@ -13,7 +13,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { checkCoverage } from './check/coverage.mjs';
-import { copyToDist } from './check/dist.mjs';
+import { copyToDist, forgetLostOutput } from './check/dist.mjs';
 import { installRedis, needsRedis } from './check/redis.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
 import { runTap } from './check/tap.mjs';
@@ -44,6 +44,7 @@ for (const name of named.filter((path) => !existsSync(path))) {
 }
 if (needsRedis(files)) await hold(timeStep('redis-server', installRedis));
 if (!tapIsBuilt()) await hold(runStep('tap without the loaders that are not needed', 'node_modules/.bin/tap', ['build']));
+forgetLostOutput();
 await hold(runStep('types', 'node_modules/.bin/tsc', ['-p', 'test/tsconfig.json', '--pretty', 'false']));
 await hold(timeStep('dist', copyToDist));
 if (everything) {
