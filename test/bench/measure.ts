@@ -1,6 +1,6 @@
 import type { Scope } from '../support/scope.js';
 import { startContenders } from './contenders.js';
-import { cpuMicroseconds } from './cpu.js';
+import { cpuMicroseconds, residentMib } from './cpu.js';
 import { runLoad } from './load.js';
 
 export interface MeasureSettings {
@@ -23,6 +23,8 @@ export interface Measured {
   readonly requestsPerS: number;
   readonly medianMs: number;
   readonly slowMs: number;
+  /** MiB at the end of a run. */
+  readonly memoryMib: number;
 }
 
 /** Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. */
@@ -38,7 +40,7 @@ export async function measure(t: Scope, settings: MeasureSettings): Promise<read
       const cpuUs = (cpuMicroseconds(contender.pid) - before) / Math.max(load.requests, 1);
       if (load.failed > 0) throw new Error(`${contender.name}: ${String(load.failed)} of ${String(load.requests)} requests failed`);
       if (round === 0) continue;
-      results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs });
+      results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs, memoryMib: residentMib(contender.pid) });
       settings.onRun?.(`round ${String(round)}, ${contender.name}: ${cpuUs.toFixed(1)} µs`);
     }
   }
@@ -49,6 +51,7 @@ export async function measure(t: Scope, settings: MeasureSettings): Promise<read
     requestsPerS: median(results.map((result) => result.requestsPerS)),
     medianMs: median(results.map((result) => result.medianMs)),
     slowMs: median(results.map((result) => result.slowMs)),
+    memoryMib: median(results.map((result) => result.memoryMib)),
   }));
 }
 
