@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { parse } from 'yaml';
@@ -5,6 +6,7 @@ import { z } from 'zod';
 import { annotatedSchema, shippedSchema, type JsonSchema } from '../../src/config/json-schema.js';
 import { configReference } from '../../src/config/reference.js';
 import { projectDir } from '../support/project-dir.js';
+import { tempDir } from '../support/temp-dir.js';
 import { compiled, configText, problemsOf, withRoutes } from './inspection.js';
 
 function projectFile(path: string): string {
@@ -14,6 +16,19 @@ function projectFile(path: string): string {
 t.test('config.schema.json and docs/configuration.md are what the schema says', t => {
   t.equal(projectFile('config.schema.json'), `${JSON.stringify(shippedSchema(), null, 2)}\n`);
   t.equal(projectFile('docs/configuration.md'), configReference());
+  t.end();
+});
+
+t.test('generate.js --check tells what is stale, and generate.js mends it', t => {
+  const cwd = tempDir(t);
+  const generate = (...args: readonly string[]): { readonly code: number | null; readonly said: string } => {
+    const { status, stderr } = spawnSync(process.execPath, [`${projectDir}/.build/src/config/generate.js`, ...args], { cwd, encoding: 'utf8' });
+    return { code: status, said: stderr };
+  };
+  t.match(generate('--check'), { code: 1, said: /config\.schema\.json is not[^]*docs\/configuration\.md is not/ });
+  t.equal(generate().code, 0);
+  t.equal(readFileSync(`${cwd}/docs/configuration.md`, 'utf8'), configReference());
+  t.match(generate('--check'), { code: 0, said: '' });
   t.end();
 });
 
