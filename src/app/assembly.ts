@@ -8,6 +8,7 @@ import type { KeySourceState, Log } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import { createUpstream } from '../proxy/upstream.js';
 import type { Upstream } from '../proxy/upstream.js';
+import { createKeyMemory } from './key-memory.js';
 
 export interface AssemblyDeps {
   readonly log: Log;
@@ -19,7 +20,7 @@ export interface Assembly {
   readonly inForce: () => InForce;
   readonly keyStates: () => readonly KeySourceState[];
   /**
-   * Puts a config in force, whole. Keys stay where their source does, connections where the receiver does. Waits for
+   * Puts a config in force, whole. Keys stay where they come from the same place, connections where the receiver does. Waits for
    * the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for want of them.
    */
   readonly replace: (config: CompiledConfig, upstreamCa: string | null) => Promise<void>;
@@ -49,6 +50,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   const { metrics } = deps;
   /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
   const aside = new Set<{ readonly close: () => Promise<void> }>();
+  const memory = createKeyMemory(systemClock);
   let closed = false;
   label(config, config.issuers);
   let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa));
@@ -57,7 +59,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   function newIssuer(settings: IssuerSettings): RunningIssuer {
     const { rules, keys } = settings;
     const sourceDeps = { clock: systemClock, timers: systemTimers, files: localFiles, log: deps.log, metrics };
-    return { settings, source: createKeySource(keys, rules.name, rules.keyIds, sourceDeps) };
+    return { settings, source: createKeySource(keys, rules.name, rules.keyIds, sourceDeps, memory.recall(keys)) };
   }
 
   async function replace(next: CompiledConfig, nextCa: string | null): Promise<void> {
@@ -67,6 +69,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
       const same = before.issuers.find((issuer) => isSameIssuer(issuer.settings, settings));
       if (same !== undefined) kept.set(settings, same);
     }
+    for (const { settings, source } of before.issuers) memory.remember(settings.keys, source.held());
     const created = next.issuers.filter((settings) => !kept.has(settings)).map(newIssuer);
     label(before.inForce.config, [...before.inForce.config.issuers, ...next.issuers]);
     for (const { source } of created) aside.add(source);

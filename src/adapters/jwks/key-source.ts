@@ -29,6 +29,8 @@ export interface RefreshedKeySource extends KeySource {
   readonly update: (settings: KeySourceSettings, keyIds: KeyIdRules) => void;
   /** Ends every attempt. Keys in hand still answer for requests that began before. */
   readonly close: () => Promise<void>;
+  /** The set in hand, for a source that takes this one's place. */
+  readonly held: () => HeldKeys | null;
 }
 
 /**
@@ -50,14 +52,17 @@ export function sameSource(a: KeySourceSettings, b: KeySourceSettings): boolean 
   return b.source.kind === 'file' && a.source.path === b.source.path && a.maxBytes === b.maxBytes;
 }
 
-/** Makes the source of one issuer's keys (contract section 5); `issuer` is its name in the config. */
+/**
+ * Makes the source of one issuer's keys (contract section 5); `issuer` is its name in the config. `initialKeys` came from the
+ * same place before: they serve until a fetch succeeds, no longer than if that source had gone on.
+ */
 export function createKeySource(
-  initialSettings: KeySourceSettings, issuer: string, initialKeyIds: KeyIdRules, deps: KeySourceDeps,
+  initialSettings: KeySourceSettings, issuer: string, initialKeyIds: KeyIdRules, deps: KeySourceDeps, initialKeys: HeldKeys | null = null,
 ): RefreshedKeySource {
   const { clock, timers, files, log, metrics, random = Math.random } = deps;
   let settings = initialSettings;
   let keyIds = initialKeyIds;
-  let held: HeldKeys | null = null;
+  let held = initialKeys;
   let lastError: string | null = null;
   let failures = 0;
   let attemptedAtMs = -Infinity;
@@ -178,6 +183,7 @@ export function createKeySource(
   return {
     find,
     state,
+    held: () => held,
     start: refresh,
     update: (nextSettings, nextKeyIds) => {
       settings = nextSettings;

@@ -1,0 +1,92 @@
+import { copyFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import { join } from 'node:path';
+import t from 'tap';
+import { createMetrics } from '../../src/adapters/metrics.js';
+import { assemble, type Assembly } from '../../src/app/assembly.js';
+import type { CompiledConfig } from '../../src/config/compiled.js';
+import { inspectConfig } from '../../src/config/inspect.js';
+import { formatProblem } from '../../src/config/problems.js';
+import { certificates } from '../support/certificates.js';
+import { keySet, startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { listen } from '../support/listening.js';
+import type { Scope } from '../support/scope.js';
+import { until } from '../support/until.js';
+import { baseConfig, merge, type ConfigTree } from '../support/world.js';
+
+const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+const issuer: ConfigTree = { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice', token_type: 'service' };
+
+/** A config with these issuers and no other. */
+function issuers(named: Readonly<Record<string, ConfigTree>>): ConfigTree {
+  const whole = Object.entries(named).map(([name, settings]) => [name, { ...issuer, ...settings }]);
+  return { issuers: { core: undefined, ...Object.fromEntries(whole) } };
+}
+
+function compiled(overrides: ConfigTree): CompiledConfig {
+  const { config, problems } = inspectConfig(baseConfig(overrides), { file: 'sallyport.yaml', env: {}, readFile: () => ({ ok: false, error: '' }) });
+  if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
+  return config;
+}
+
+/** Puts a config in force and waits for its keys. */
+async function start(t: Scope, overrides: ConfigTree): Promise<Assembly> {
+  const assembly = assemble(compiled(overrides), null, { log: silent, metrics: createMetrics() });
+  t.teardown(assembly.close);
+  await until('the keys', () => assembly.keyStates().every(({ usable }) => usable));
+  return assembly;
+}
+
+/** What the sources say of `d-1`, by issuer. */
+async function lookUps(assembly: Assembly): Promise<readonly string[]> {
+  const sources = assembly.inForce().issuers;
+  return Promise.all(sources.map(async ({ rules, keys }) => `${rules.name} ${(await keys.find('d-1')).kind}`));
+}
+
+t.test('contract 5: known keys serve through an outage when a reload changes their issuer and not where they come from', async (t) => {
+  const server = await startJwksServer(t);
+  const other = await startJwksServer(t);
+  const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
+  await server.close();
+  await other.close();
+  const rows: readonly { name: string; config: ConfigTree; expected: readonly string[] }[] = [
+    { name: 'another name', config: issuers({ renamed: { jwks_url: server.url } }), expected: ['renamed found'] },
+    { name: 'undone', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
+    {
+      name: 'one more of the same place',
+      config: issuers({ core: { jwks_url: server.url }, more: { jwks_url: server.url, audience: 'more' } }),
+      expected: ['core found', 'more found'],
+    },
+    { name: 'another place', config: issuers({ core: { jwks_url: other.url } }), expected: ['core unavailable'] },
+    { name: 'a file', config: issuers({ core: { jwks_url: undefined, jwks_file: '/nowhere.json' } }), expected: ['core unavailable'] },
+    { name: 'undone as well', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
+  ];
+  for (const { name, config, expected } of rows) {
+    await assembly.replace(compiled(config), null);
+    t.same(await lookUps(assembly), expected, name);
+  }
+  await assembly.replace(compiled(issuers({ late: { jwks_url: server.url, jwks: { max_age: '100ms', max_stale: '0ms' } } })), null);
+  await until('they end with max_stale', async () => (await lookUps(assembly)).join() === 'late unavailable');
+});
+
+t.test('contract 5: a key that left the set stops working for a renamed issuer too', async (t) => {
+  const server = await startJwksServer(t);
+  const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
+  server.setKeys([rsaKey('d-2')]);
+  await assembly.replace(compiled(issuers({ renamed: { jwks_url: server.url } })), null);
+  t.same(await lookUps(assembly), ['renamed unknown']);
+});
+
+t.test('contract 5: known keys serve through an outage when the file of the authorities moves', async (t) => {
+  const { ca, server: { cert, key }, dir } = certificates(t);
+  const server = createServer({ cert, key }, (_req, res) => res.end(keySet([rsaKey()])));
+  const { port, close } = await listen(t, server);
+  const url = `https://127.0.0.1:${String(port)}/jwks.json`;
+  const assembly = await start(t, issuers({ core: { jwks_url: url, ca_file: ca.certFile } }));
+  await close();
+  const moved = join(dir, 'moved.crt');
+  copyFileSync(ca.certFile, moved);
+  await assembly.replace(compiled(issuers({ core: { jwks_url: url, ca_file: moved } })), null);
+  t.same(await lookUps(assembly), ['core found']);
+});
