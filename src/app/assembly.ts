@@ -45,6 +45,9 @@ interface Running {
   readonly upstream: RunningUpstream;
 }
 
+/** Between looks at whether a receiver that was replaced still serves requests. */
+const idleCheckMs = 1_000;
+
 /** Puts a first config in force and starts to fetch keys, without waiting for them. */
 export function assemble(config: CompiledConfig, upstreamCa: string | null, deps: AssemblyDeps): Assembly {
   const { metrics } = deps;
@@ -95,6 +98,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     if (before.upstream.upstream !== after.upstream.upstream) {
       before.upstream.upstream.retire();
       aside.add(before.upstream.upstream);
+      forgetWhenIdle(before.upstream.upstream, Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => settings.keys.timeoutMs)));
     }
     for (const { source, settings } of before.issuers) {
       if (after.issuers.some((issuer) => issuer.source === source)) continue;
@@ -105,6 +109,19 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
         void source.close();
       });
     }
+  }
+
+  /** Requests that are waiting for a key at the reload come to it after that: the first look has to be later. */
+  function forgetWhenIdle(upstream: Upstream, delayMs: number): void {
+    systemTimers.after(delayMs, () => {
+      const { active, waiting } = upstream.counts();
+      if (active + waiting > 0) {
+        forgetWhenIdle(upstream, idleCheckMs);
+        return;
+      }
+      aside.delete(upstream);
+      void upstream.close();
+    });
   }
 
   function label({ routes, sha256 }: CompiledConfig, issuers: readonly IssuerSettings[]): void {

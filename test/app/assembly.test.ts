@@ -1,6 +1,8 @@
 import { copyFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { createMetrics } from '../../src/adapters/metrics.js';
 import { assemble, type Assembly } from '../../src/app/assembly.js';
@@ -11,6 +13,7 @@ import { certificates } from '../support/certificates.js';
 import { keySet, startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { listen } from '../support/listening.js';
+import { startReceiver } from '../support/receiver.js';
 import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
 import { baseConfig, merge, type ConfigTree } from '../support/world.js';
@@ -89,4 +92,19 @@ t.test('contract 5: known keys serve through an outage when the file of the auth
   copyFileSync(ca.certFile, moved);
   await assembly.replace(compiled(issuers({ core: { jwks_url: url, ca_file: moved } })), null);
   t.same(await lookUps(assembly), ['core found']);
+});
+
+t.test('R-62: receivers that were replaced are forgotten', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const [first, second, jwks] = [await startReceiver(t), await startReceiver(t), await startJwksServer(t)];
+  const at = (url: string): ConfigTree => merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
+  const assembly = await start(t, at(first.url));
+  const replaced = new WeakRef(assembly.inForce().upstream);
+  await assembly.replace(compiled(at(second.url)), null);
+  await until('nothing holds it', () => {
+    collect();
+    return replaced.deref() === undefined;
+  });
+  t.equal(assembly.inForce().upstream.host, new URL(second.url).host);
 });

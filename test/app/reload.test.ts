@@ -1,5 +1,6 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { startApp } from '../../src/app.js';
 import { fileSource, type ConfigSource } from '../../src/app/config-source.js';
@@ -9,6 +10,7 @@ import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
+import type { ConfigTree } from '../support/world.js';
 import { startAppWorld, startFrom } from './app-world.js';
 
 /** The only route, open to one subject. */
@@ -207,6 +209,24 @@ t.test('contract 2: a request ends under the policy it started with', async (t) 
   t.equal((await world.request({ path: '/orders' })).status, 403, 'the new policy is in force');
   (answerKeys as (() => void) | null)?.();
   t.equal((await waiting).status, 200);
+});
+
+t.test('contract 2: a request that takes long ends with the receiver it started with', async (t) => {
+  const short: ConfigTree = { ...only('checkout'), issuers: { core: { jwks: { timeout: '100ms' } } } };
+  const world = await startAppWorld(t, { config: short });
+  let answer: (() => void) | null = null;
+  world.receiver.behave((_req, res) => {
+    answer = () => res.end('from the first');
+  });
+  const slow = world.request({ path: '/orders' });
+  await until('the first receiver has it', () => answer !== null);
+  const second = await startReceiver(t);
+  world.rewrite({ ...short, upstream: { url: second.url } });
+  await world.app.reload();
+  // Longer than it takes to look whether the first receiver can be forgotten.
+  await delay(1_500);
+  (answer as (() => void) | null)?.();
+  t.equal((await slow).text, 'from the first');
 });
 
 t.test('the log level is reloaded', async (t) => {
