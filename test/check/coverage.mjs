@@ -8,6 +8,9 @@ const required = [
   { folder: 'src/', percent: 95 },
 ];
 
+/** Not loaded by tests: the check runs these as they are. */
+const runByTheCheck = ['src/config/generate.ts'];
+
 /** Reads tap's report of covered lines. */
 export async function checkCoverage() {
   const report = '.tap/report/coverage-summary.json';
@@ -18,7 +21,7 @@ export async function checkCoverage() {
       .map(([file, summary]) => [relative(resolve('.'), file), summary.lines]),
   );
   const sources = filesBelow('src').filter((file) => file.endsWith('.ts') && hasCode(file));
-  const untouched = sources.filter((file) => !lines.has(file)).map((file) => `${file}: no test loads it`);
+  const untouched = sources.filter((file) => !lines.has(file) && !runByTheCheck.includes(file)).map((file) => `${file}: no test loads it`);
   const short = required.flatMap(({ folder, percent }) => {
     const covered = sources.filter((file) => file.startsWith(folder) && lines.has(file)).map((file) => ({ file, ...lines.get(file) }));
     const total = sum(covered, 'total');
