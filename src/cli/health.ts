@@ -24,14 +24,14 @@ export function createHealthCommand(io: Io): Command {
     .description('Ask the admin or the probes listener of the running proxy whether it is ready: for container health checks.')
     .addOption(configOption())
     .addOption(jsonOption())
-    .addHelpText('after', '\nExit code: 0 ready, 1 not ready, 2 the config cannot be used, 3 no proxy was reached.')
+    .addHelpText('after', '\nExit code: 0 ready, 1 not ready or the config is wrong, 2 the config cannot be read or has port 0, 3 no proxy was reached.')
     .action((options: Options) => health(options, io));
 }
 
 async function health(options: Options, io: Io): Promise<void> {
   const loaded = await loadConfig(sourceOf(options.config, io), io.env);
   if (!loaded.ok) {
-    fail({ kind: 'unreadable', messages: loaded.error.messages }, io);
+    fail(loaded.error, io);
     return;
   }
   const { admin, probes } = loaded.value;

@@ -108,10 +108,17 @@ t.test('what an answer says cannot steer the terminal', async (t) => {
   t.notMatch(io.out(), /\u001b/);
 });
 
-t.test('contract 1: 2 where the config cannot be used', async (t) => {
+t.test('contract 1: 1 where the config is wrong', async (t) => {
   const bad = await health(t, { listen: { port: 'x' } });
-  t.equal(bad.code(), 2);
+  t.equal(bad.code(), 1);
   t.match(bad.err(), /error: /);
+});
+
+t.test('contract 1: 2 where the config cannot be read, or says no port to ask', async (t) => {
+  const io = captureIo();
+  await run(['health', '--config', join(tempDir(t), 'none.yaml')], io);
+  t.equal(io.code(), 2);
+  t.match(io.err(), /none\.yaml: does not exist/);
   const anywhere = await health(t, { admin: { port: 0 } });
   t.equal(anywhere.code(), 2);
   t.match(anywhere.err(), /admin\.port is 0/);
