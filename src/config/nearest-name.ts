@@ -1,11 +1,14 @@
-/** Finds the name that was probably meant: one within two edits, and fewer than a third of the letters. */
+/** Names of this length or more are told apart by three edits. */
+const longName = 8;
+
+/** Finds the name that was probably meant: one within three edits, of a short name within a third of its letters. */
 export function nearestName(name: string, names: readonly string[]): string | null {
   let best: { readonly name: string; readonly distance: number } | null = null;
   for (const candidate of names) {
     // Longer names than any of ours cannot be near one.
-    if (Math.abs(candidate.length - name.length) > 2) continue;
+    if (Math.abs(candidate.length - name.length) > 3) continue;
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    const limit = Math.max(1, Math.min(2, Math.floor(candidate.length / 3)));
+    const limit = candidate.length >= longName ? 3 : Math.max(1, Math.floor(candidate.length / 3));
     if (distance <= limit && (best === null || distance < best.distance)) best = { name: candidate, distance };
   }
   return best?.name ?? null;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { nearestName } from '../../src/config/nearest-name.js';
 
-const names = ['listen', 'port', 'permissions', 'path', 'host', 'max_age', 'max_stale', 'url'];
+const names = ['listen', 'port', 'permissions', 'path', 'host', 'max_age', 'max_stale', 'url', 'audience', 'max_in_flight'];
 
 const cases = [
   { name: 'a letter too few', input: 'liste', expected: 'listen' },
@@ -11,7 +11,11 @@ const cases = [
   { name: 'two letters missing apart', input: 'permision', expected: 'permissions' },
   { name: 'two letters too few in a long name', input: 'permisions', expected: 'permissions' },
   { name: 'two other letters in a long name', input: 'parmissians', expected: 'permissions' },
-  { name: 'three mistakes', input: 'parmissianz', expected: null },
+  { name: 'three mistakes in a long name', input: 'parmissianz', expected: 'permissions' },
+  { name: 'as it is spoken', input: 'max_in_flite', expected: 'max_in_flight' },
+  { name: 'three mistakes in a name of eight', input: 'odiense', expected: 'audience' },
+  { name: 'three mistakes in a name of seven', input: 'may_ich', expected: null },
+  { name: 'four mistakes', input: 'parmizzianz', expected: null },
   { name: 'two mistakes in a short name', input: 'pirt2', expected: null },
   { name: 'another case', input: 'Listen', expected: 'listen' },
   { name: 'a dash for an underscore', input: 'max-age', expected: 'max_age' },
