@@ -33,7 +33,8 @@ export const reservationFields: readonly string[] = [
 export const overrideFields: readonly string[] = [
   'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override',
   'X-HTTP-DestinationURL', 'X-Override-URL', 'X-Script-Name', 'X-Host', 'X-Scheme', 'X-Url-Scheme', 'Front-End-Https',
-  'Forwarded', 'X-Real-IP', 'Client-Cert', 'Client-Cert-Chain', 'Proxy', 'X-Sendfile-Type', 'X-Accel-Mapping',
+  'X-Request-URI', 'Forwarded', 'X-Real-IP', 'True-Client-IP', 'X-Client-IP', 'CF-Connecting-IP', 'X-Cluster-Client-IP', 'Client-Cert',
+  'Client-Cert-Chain', 'Proxy', 'X-Sendfile-Type', 'X-Accel-Mapping',
 ];
 
 /** Families of the same, by how their look-alike key begins. */

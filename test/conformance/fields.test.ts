@@ -66,8 +66,8 @@ t.test('R-10: look-alikes of fields that we set or judge are dropped and counted
 t.test('contract 3.3: method and URL overrides and what only proxies may say are dropped', async (t) => {
   const dropped = [
     'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Original-URL', 'X-Rewrite-URL', 'X-Original-Method', 'Forwarded', 'X-Real-IP',
-    'X-Forwarded-Uri',
-    'X-Forwarded-Prefix', 'X-Forwarded-Method', 'X-Envoy-Original-Path', 'Proxy', 'x_http_method_override',
+    'True-Client-IP', 'X-Client-IP', 'CF-Connecting-IP', 'X-Cluster-Client-IP', 'X-Request-URI', 'X-Forwarded-Uri', 'X-Forwarded-Prefix',
+    'X-Forwarded-Method', 'X-Envoy-Original-Path', 'Proxy', 'x_http_method_override',
   ];
   for (const name of dropped) {
     t.equal((await send([[name, 'evil-value']])).status, 200, name);
