@@ -25,6 +25,19 @@ export function checkIssuers(parts: ConfigParts, report: Report): void {
     checkKeySource(entry, entry.part.value, report);
     checkTimes(entry, entry.part.value, parts, report);
   }
+  checkOverlaps([...parts.issuers.values()], report);
+}
+
+/** Where two issuers take the same claims, nothing in a token says which one's keys have to vouch for it. */
+function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): void {
+  const whole = entries.flatMap(({ path, part }) => (part === null ? [] : [{ path, ...part.value }]));
+  for (const [index, { path, issuer, audience, source, token_type: types }] of whole.entries()) {
+    const same = whole.slice(0, index).find(earlier => earlier.issuer === issuer && earlier.audience === audience
+      && earlier.source.some(name => source.includes(name)) && earlier.token_type.some(type => types.includes(type)));
+    if (same === undefined) continue;
+    report.warning([...path, 'issuer'], `${nameOf(path)} takes the same tokens as ${nameOf(same.path)}: keys of either vouch for them`,
+      'another issuer, audience, source or token_type');
+  }
 }
 
 function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {

@@ -23,7 +23,7 @@ const jwksSchema = map({
 });
 
 export const issuerSchema = map({
-  issuer: line(512).describe('Exact `iss`: the Core’s API domain.'),
+  issuer: visibleText(512).describe('Exact `iss`: the Core’s API domain.'),
   jwks_url: fetchedUrl().nullable().prefault(null)
     .describe('Where its keys are. Without it and `jwks_file`: `issuer` followed by `/auth/jwt/jwks.json`.'),
   jwks_file: filePath().nullable().prefault(null).describe('File with its keys, instead of `jwks_url`. Read again when it changes.'),

@@ -12,7 +12,11 @@ function issuerText(changes: Entries = {}, name = 'core'): string {
 
 const cases = [
   { name: 'as usual', changes: {}, expected: [] },
-  { name: 'no issuer', changes: { issuer: null }, expected: [/3:12: error: issuers\.core\.issuer is missing; allowed: a text of 1 to 512/] },
+  { name: 'no issuer', changes: { issuer: null }, expected: [/3:12: error: issuers\.core\.issuer is missing; allowed: 1 to 512 visible ASCII characters$/] },
+  { name: 'an issuer with a space', changes: { issuer: '"https://api example.com"' }, expected: [/3:28: error: issuers\.core\.issuer is "https:\/\/api example\.com"; allowed: 1 to 512/] },
+  { name: 'an issuer beyond ASCII', changes: { issuer: '"https://äpi.example.com"' }, expected: [/error: issuers\.core\.issuer is "https:\/\/äpi\.example\.com"; allowed: 1 to 512/] },
+  { name: 'the longest issuer', changes: { issuer: `"https://${'a'.repeat(504)}"`, jwks_url: '"https://x/k"' }, expected: [] },
+  { name: 'too long an issuer', changes: { issuer: `"https://${'a'.repeat(505)}"`, jwks_url: '"https://x/k"' }, expected: [/error: issuers\.core\.issuer is "https:\/\/a+…; allowed/] },
   { name: 'no audience', changes: { audience: null }, expected: [/error: issuers\.core\.audience is missing; /] },
   { name: 'no source', changes: { source: null }, expected: [/error: issuers\.core\.source is missing; allowed: one or a list of texts$/] },
   { name: 'no token type', changes: { token_type: null }, expected: [/error: issuers\.core\.token_type is missing; /] },
@@ -77,6 +81,30 @@ t.test('contract 2: issuers', t => {
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
     t.match(problems, expected, name);
   }
+  t.end();
+});
+
+const pairs: readonly { readonly name: string; readonly other: Entries; readonly warned: boolean }[] = [
+  { name: 'all the same', other: {}, warned: true },
+  { name: 'from another place', other: { jwks_url: '"https://other.example.com/k"' }, warned: true },
+  { name: 'one source in common', other: { source: '[batch, microservice]' }, warned: true },
+  { name: 'one token type in common', other: { token_type: '[service, machine]' }, warned: true },
+  { name: 'another issuer', other: { issuer: '"https://api.example.com/"' }, warned: false },
+  { name: 'another audience', other: { audience: 'invoices' }, warned: false },
+  { name: 'another source', other: { source: 'batch' }, warned: false },
+  { name: 'another token type', other: { token_type: 'machine' }, warned: false },
+];
+
+t.test('two issuers that take the same tokens are doubtful', t => {
+  const entries = (changes: Entries): string => Object.entries({ ...usual, ...changes }).map(([key, value]) => `${key}: ${String(value)}`).join(', ');
+  for (const { name, other, warned } of pairs) {
+    const problems = problemsOf(configText({ issuers: `{ core: { ${entries({})} }, more: { ${entries(other)} } }` }));
+    const expected = /3:\d+: warning: issuers\.more takes the same tokens as issuers\.core: keys of either vouch for them; allowed: another issuer, audience, source or token_type$/;
+    t.match(problems, warned ? [expected] : [], name);
+    t.equal(problems.length, warned ? 1 : 0, `${name}: ${problems.join('\n')}`);
+  }
+  const three = problemsOf(configText({ issuers: `{ a: { ${entries({})} }, b: { ${entries({})} }, c: { ${entries({})} } }` }));
+  t.match(three, [/issuers\.b takes the same tokens as issuers\.a/, /issuers\.c takes the same tokens as issuers\.a/]);
   t.end();
 });
 
