@@ -69,7 +69,7 @@ export interface KeySource {
 /** One issuer's keys, as `/status`, `/readyz` and metrics show them. */
 export interface KeySourceState {
   readonly issuer: string;
-  /** Whether a key can be had now: a set was loaded and is not older than `max_stale`. */
+  /** Whether a key can be had now: a set was loaded and is past its lifetime by no more than `max_stale`. */
   readonly usable: boolean;
   /** Whether the last attempt failed or the set is past its age. */
   readonly stale: boolean;

@@ -117,7 +117,7 @@ t.test('the defaults named are those of the config', async (t) => {
     ['clock skew; longest token life', `${rules.clockSkewS} s; ${rules.maxLifetimeS / 3600} h`],
     ['key ids accepted', `\`${rules.keyIds.accept.join(' ')}\`: dynamic keys only`],
     [
-      'keys: age from `Cache-Control`, within; served while the issuer is away; refetch for an unknown `kid`',
+      'keys: lifetime from `Cache-Control`, within; served while the issuer is away; refetch for an unknown `kid`',
       `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(keys.maxStaleMs)} more; once per ${s(keys.cooldownMs)}`,
     ],
     ['keys: time for a fetch, size of the answer', `${s(keys.timeoutMs)}, ${kib(keys.maxBytes)}`],

@@ -6,6 +6,9 @@ import type { IssuerFile } from './schema-issuers.js';
 /** Milliseconds. The Core's tokens live an hour or two; a longer life is longer use of a stolen one. */
 const usualLifetimeMs = 7_200_000;
 
+/** Milliseconds. A restart of the Core takes less, most outages of a network do. */
+const usualOutageMs = 300_000;
+
 const keysPath = '/auth/jwt/jwks.json';
 
 /** Where an issuer's keys are fetched: as written, or below its own address. */
@@ -73,10 +76,9 @@ function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: Conf
   if (minAge > maxAge && parts.isWritten([...path, 'jwks', 'min_age'])) {
     report.error([...path, 'jwks', 'min_age'], `${name}.jwks.min_age is more than max_age`, 'at most max_age');
   }
-  if (maxStale < maxAge) {
-    const at = [...path, 'jwks', parts.isWritten([...path, 'jwks', 'max_stale']) ? 'max_stale' : 'max_age'];
-    report.warning(at, `${name}.jwks.max_stale is less than max_age: keys may run out before they are refreshed`,
-      'max_age or more');
+  if (maxStale < usualOutageMs) {
+    const at = [...path, 'jwks', 'max_stale'];
+    report.warning(at, `${name}.jwks.max_stale is short: keys that cannot be refreshed end ${report.show(at)} after their lifetime`, '5m or more');
   }
   if (issuer.max_lifetime > usualLifetimeMs) {
     report.warning([...path, 'max_lifetime'], `${name}.max_lifetime is long: a stolen token is of use for ${report.show([...path, 'max_lifetime'])}`,

@@ -13,9 +13,11 @@ const keyIdsSchema = map({
 
 const jwksSchema = map({
   min_age: duration('0ms', '24h').prefault('10s')
-    .describe('Least time between refreshes, whatever the answer’s cache headers say; at most `max_age`.'),
-  max_age: duration('100ms', '7d').prefault('10m').describe('Most time between refreshes.'),
-  max_stale: duration('0ms', '30d').prefault('1h').describe('How long keys serve after their fetch while their source is out of reach.'),
+    .describe('Shortest lifetime of fetched keys, whatever the answer’s cache headers say; at most `max_age`.'),
+  max_age: duration('100ms', '7d').prefault('10m')
+    .describe('Longest lifetime of fetched keys, whatever the answer’s cache headers say; they are refreshed before it is over.'),
+  max_stale: duration('0ms', '30d').prefault('1h')
+    .describe('How long keys serve beyond their lifetime while their source is out of reach (stale-if-error, RFC 5861).'),
   cooldown: duration('0ms', '1h').prefault('5s')
     .describe('Least time between fetches for unknown key ids, counted from the last attempt, failed or not.'),
   timeout: duration('10ms', '5m').prefault('5s').describe('For one fetch as a whole.'),

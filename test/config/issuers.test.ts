@@ -68,10 +68,11 @@ const cases = [
   { name: 'ages that contradict', changes: { jwks: '{ min_age: 11m }' }, expected: [/error: issuers\.core\.jwks\.min_age is more than max_age; allowed: at most max_age$/] },
   { name: 'a default that gives way', changes: { jwks: '{ max_age: 1s }' }, expected: [] },
   {
-    name: 'keys that run out', changes: { jwks: '{ max_stale: 5m }' },
-    expected: [/warning: issuers\.core\.jwks\.max_stale is less than max_age: keys may run out before they are refreshed; /],
+    name: 'keys that end with a short outage', changes: { jwks: '{ max_stale: 299s }' },
+    expected: [/3:\d+: warning: issuers\.core\.jwks\.max_stale is short: keys that cannot be refreshed end "299s" after their lifetime; allowed: 5m or more$/],
   },
-  { name: 'keys that run out by the default', changes: { jwks: '{ max_age: 2h }' }, expected: [/3:\d+: warning: issuers\.core\.jwks\.max_stale is less than max_age/] },
+  { name: 'keys that outlast one', changes: { jwks: '{ max_stale: 5m }' }, expected: [] },
+  { name: 'a long age: max_stale comes on top of it', changes: { jwks: '{ max_age: 2h }' }, expected: [] },
   { name: 'an unknown key', changes: { jwks: '{ maxage: 2h }' }, expected: [/error: unknown key "maxage" in issuers\.core\.jwks, did you mean "max_age"\?; /] },
 ] as const;
 
