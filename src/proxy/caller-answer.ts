@@ -27,7 +27,7 @@ export class CallerAnswer {
   /** What came in the same packet as the head: if it is the whole body, head and body go out in one piece. */
   private held: Buffer | null = null;
   private isFlushed = false;
-  private hasLength = false;
+  private fields: readonly string[] = [];
 
   constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, isShuttingDown: () => boolean) {
     this.req = req;
@@ -68,7 +68,7 @@ export class CallerAnswer {
 
   /** Begins the receiver's answer; `true` when that is already the whole of it. */
   begin(status: number, fields: string[]): boolean {
-    this.hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    this.fields = fields;
     this.writeHead(status, fields);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
@@ -108,7 +108,8 @@ export class CallerAnswer {
 
   /** Breaks it off, so that nobody takes what was sent for the whole. */
   abort(): void {
-    const endsWithConnection = this.res.headersSent && !this.res.chunkedEncoding && !this.hasLength;
+    const hasLength = this.fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    const endsWithConnection = this.res.headersSent && !this.res.chunkedEncoding && !hasLength;
     this.connection.abort(endsWithConnection);
   }
 

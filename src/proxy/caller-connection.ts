@@ -52,6 +52,8 @@ export class CallerConnection {
       if (this.mayStillSend()) this.linger();
       else destroySoon();
     };
+    // Node has a listener of its own but takes it away from a tunnel that we refuse, and without one a reset ends the process.
+    socket.on('error', () => undefined);
     socket.on('close', () => {
       this.isClosing = true;
       this.waiting.length = 0;
@@ -66,7 +68,7 @@ export class CallerConnection {
 
   take(turn: Turn): void {
     if (this.isFull || this.isClosing) {
-      this.hasUnanswered = true;
+      this.ignoreWhatFollows();
       return;
     }
     this.requests += 1;
@@ -79,11 +81,11 @@ export class CallerConnection {
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
   stopReading(reason: Denial, refusal: Turn): void {
     if (this.isClosing || this.isFull) return;
-    this.hasUnanswered = true;
     const last = this.waiting.at(-1) ?? this.current;
     if (last === null || last.isReceived()) this.take(refusal);
     else last.breakBody(reason);
     this.isFull = true;
+    this.ignoreWhatFollows();
   }
 
   /** The current turn is answered, or nobody is left to answer to. */
@@ -144,6 +146,21 @@ export class CallerConnection {
   private begin(turn: Turn): void {
     this.current = turn;
     turn.start();
+  }
+
+  /**
+   * Reads on without parsing, so that a caller's end is noticed. Node would make a request and a response of everything
+   * else that comes, and keep them all until the connection ends.
+   */
+  private ignoreWhatFollows(): void {
+    if (this.hasUnanswered) return;
+    this.hasUnanswered = true;
+    // Not now: the parser is in the midst of these bytes.
+    setImmediate(() => {
+      if (this.socket.destroyed) return;
+      this.socket.removeAllListeners('data');
+      this.socket.on('data', () => undefined).resume();
+    });
   }
 
   private mayStillSend(): boolean {

@@ -79,7 +79,7 @@ export class Exchange implements Turn, AnswerSink {
 
   start(): void {
     this.phase = 'judging';
-    this.arrival.res.on('close', this.onClose);
+    this.arrival.res.on('close', this.onClose).on('error', this.fail);
     this.attempt(() => {
       if (this.brokenBy === null) this.judge();
       else this.refuse(this.brokenBy);
@@ -249,10 +249,13 @@ export class Exchange implements Turn, AnswerSink {
     this.slot?.();
     this.identify();
     const { findings, head, reason, startedMs, askedMs, answeredMs } = this;
-    recordRequest(this.deps, {
-      findings, reason, startedMs, askedMs, answeredMs, method: head.method, target: head.target, status: this.answer.status(),
-    });
-    this.arrival.connection.finish(this);
+    try {
+      recordRequest(this.deps, {
+        findings, reason, startedMs, askedMs, answeredMs, method: head.method, target: head.target, status: this.answer.status(),
+      });
+    } finally {
+      this.arrival.connection.finish(this);
+    }
   }
 
   /** The request's id; a new one where it ended before it could be read. */

@@ -48,8 +48,6 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
     keepAlive: true,
   };
   const server = tls === null ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(settings, tls) });
-  // Node would drop the fields after the thousandth without a word; their number is limited with their size.
-  server.maxHeadersCount = 0;
   server.timeout = 0;
   server.maxConnections = Math.max(minConnections, connectionsPerSlot * settings.maxInFlight);
   server.on('secureConnection', refuseUnverified);

@@ -104,6 +104,11 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
     else this.connection?.expectAnswer();
   }
 
+  /** A receiver that answers while it still takes the body is not idle. */
+  onBodySent(): void {
+    if (this.hasHead && !this.isOver) this.timer?.refresh();
+  }
+
   /** Called by undici when the last byte of the request was written, though its types do not say so. */
   onRequestSent(): void {
     this.isSent = true;

@@ -57,25 +57,31 @@ t.test('R-51: a caller that leaves cancels its request at the receiver', async (
 });
 
 t.test('a caller that leaves while keys are looked up is not waited for', async (t) => {
-  let answer = (): void => undefined;
+  let answer: (() => void) | null = null;
   const proxy = await startProxy(t, {
     config: { routes },
-    find: async () => new Promise((resolve) => {
+    find: async keyId => new Promise((resolve) => {
       answer = () => {
-        resolve({ kind: 'unavailable' });
+        resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
       };
     }),
   });
   const connection = await connectRaw(proxy.port);
   connection.write(`GET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: early\r\n${proxy.bearer()}\r\n`);
-  await until('it is being judged', () => proxy.server.counts().connections === 1);
+  const found = await until('it is being judged', () => answer);
   connection.end();
   await until('it is over', () => proxy.records.length === 1);
   t.match(proxy.records, [{ decision: 'denied', reason: 'caller_gone', status: 0, upstream_ms: null }]);
-  answer();
-  await isQuiet(proxy);
-  t.equal(proxy.records.length, 1, 'recorded once');
-  t.equal(proxy.receiver.requests.length, 0);
+  found();
+  answer = null;
+  const next = await connectRaw(proxy.port);
+  next.write(`GET /next HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
+  (await until('the next one is being judged', () => answer))();
+  t.equal((await next.readResponse())?.status, 200);
+  next.end();
+  await until('no connection is left', () => proxy.server.counts().connections === 0);
+  t.equal(proxy.records.length, 2, 'each recorded once');
+  t.same(proxy.receiver.requests.map(({ target }) => target), ['/next']);
 });
 
 t.test('R-51, R-62: a thousand callers that leave leave nothing behind', async (t) => {

@@ -56,7 +56,7 @@ t.test('R-60: what is under way is finished, what is idle or silent is closed, a
   await until('the beginning arrived', () => proxy.server.counts().connections === 6);
 
   let isDrained = false;
-  const drained = proxy.server.drain(20_000).then(() => {
+  const drained = proxy.server.drain(120_000).then(() => {
     isDrained = true;
   });
   await idle.closed;
@@ -124,7 +124,7 @@ t.test('R-60: a stream without end does not outlive the grace, and is not ended 
 t.test('R-60: connections in the midst of a TLS handshake do not hold it up', async (t) => {
   const { server } = certificates(t);
   const proxy = await startProxy(t, {
-    config: { listen: { tls: { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key' } }, routes },
+    config: { listen: { tls: { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key' }, header_timeout: '60s' }, routes },
     tls: { cert: server.cert, key: server.key, clientCa: null, clientAuth: 'require' },
   });
   const silent = connect(proxy.port, '127.0.0.1');
@@ -132,7 +132,7 @@ t.test('R-60: connections in the midst of a TLS handshake do not hold it up', as
   secure.on('error', () => undefined);
   await once(secure, 'secureConnect');
   await until('both are there', () => proxy.server.counts().connections === 2);
-  await proxy.server.drain(60_000);
+  await proxy.server.drain(120_000);
   t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
   silent.destroy();
   secure.destroy();

@@ -47,7 +47,7 @@ t.test('no field is dropped without a word, however many there are', async (t) =
   const [within] = await sendRaw(proxy.port, `GET /open/a HTTP/1.1\r\nHost: a\r\n${fields(200)}\r\n`);
   t.equal(within?.status, 200);
   t.equal(proxy.receiver.requests[0]?.field('x199').length, 1);
-  // Node keeps a thousand unless told otherwise, and the length of the body would be the next one.
+  // Node keeps a thousand and drops the rest without a word: the length of the body would be among it.
   const [over] = await sendRaw(proxy.port, `GET /open/a HTTP/1.1\r\nHost: a\r\n${fields(1100)}Content-Length: 5\r\n\r\nhello`);
   t.equal(over?.status, 431);
   t.equal(proxy.receiver.requests.length, 1);

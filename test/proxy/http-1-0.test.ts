@@ -9,7 +9,11 @@ t.test('contract section 2: HTTP/1.0 is refused, unless it is allowed', async (t
     const cases = [
       { name: 'GET', bytes: `GET /orders HTTP/1.0\r\nHost: a\r\n${good}\r\n`, status: 200 },
       { name: 'POST', bytes: `POST /orders HTTP/1.0\r\nHost: a\r\n${good}Content-Length: 2\r\n\r\nhi`, status: 200 },
-      { name: 'an expectation, which it does not have', bytes: `POST /orders HTTP/1.0\r\nHost: a\r\n${good}Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi`, status: 200 },
+      {
+        name: 'an expectation, which it does not have',
+        bytes: `POST /orders HTTP/1.0\r\nHost: a\r\n${good}Expect: 100-continue\r\nContent-Length: 2\r\n\r\nhi`,
+        status: 200,
+      },
       { name: 'no Host', bytes: `GET /orders HTTP/1.0\r\n${good}\r\n`, status: 400 },
       { name: 'two Hosts', bytes: `GET /orders HTTP/1.0\r\nHost: a\r\nHost: a\r\n${good}\r\n`, status: 400 },
       { name: 'chunks', bytes: `POST /orders HTTP/1.0\r\nHost: a\r\n${good}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, status: 400 },

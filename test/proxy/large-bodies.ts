@@ -68,6 +68,9 @@ async function startCounter(t: Scope): Promise<Counter> {
     req.on('data', (chunk: Buffer) => {
       checker.take(chunk);
     });
+    // Time for whoever does not wait for a slow receiver to fill its memory.
+    req.pause();
+    setTimeout(() => req.resume(), 500);
     req.on('end', () => {
       received = checker;
       res.end('ok');

@@ -16,9 +16,15 @@ t.test('R-54: a caller that is still sending gets to read the refusal, and its c
   for (const { name, head, status } of refused) {
     const connection = await connectRaw(proxy.port);
     t.teardown(connection.end);
+    let failure: unknown = null;
+    connection.socket.on('error', (error) => {
+      failure = error;
+    });
     connection.write(head);
-    connection.write(Buffer.alloc(20_000_000, 'GET /orders HTTP/1.1\r\nHost: a\r\n\r\n'));
+    connection.write(Buffer.alloc(8_000_000, 'GET /orders HTTP/1.1\r\nHost: a\r\n\r\n'));
+    await until('everything is sent', () => connection.socket.writableLength === 0);
     const response = await connection.readResponse();
+    t.equal(failure, null, `${name}: not reset while it sends`);
     t.equal(response?.status, status, name);
     t.ok(response?.complete, `${name}: whole`);
     t.equal(response?.field('connection'), 'close', name);

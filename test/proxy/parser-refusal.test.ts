@@ -26,6 +26,7 @@ t.test('R-30: what the parser refuses is answered as a problem, logged and count
     { name: 'a chunk size beyond all numbers', bytes: `${head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n`, reason: 'framing' },
     { name: 'a chunk that is longer than it says', bytes: `${head}Transfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n`, reason: 'framing' },
     { name: 'a space in the target', bytes: 'GET /a b HTTP/1.1\r\nHost: a\r\n\r\n', reason: /^(framing|target_malformed|http_version)$/ },
+    { name: 'no Host', bytes: `GET /orders HTTP/1.1\r\n${proxy.bearer()}\r\n`, reason: 'host_malformed' },
     { name: 'HTTP/2', bytes: 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', reason: 'http_version' },
   ];
   for (const [index, { name, bytes, reason }] of cases.entries()) {
@@ -44,8 +45,10 @@ t.test('R-30: what the parser refuses is answered as a problem, logged and count
 });
 
 t.test('F8: a request whose body proves broken is not carried out', async (t) => {
-  const proxy = await startProxy(t, { config: { routes: [{ name: 'get', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [], body: 'allow' }] } });
-  const [response] = await sendRaw(proxy.port, `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`, { finish: true });
+  const routes = [{ name: 'get', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [], body: 'allow' }];
+  const proxy = await startProxy(t, { config: { routes } });
+  const bytes = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`;
+  const [response] = await sendRaw(proxy.port, bytes, { finish: true });
   t.equal(response?.status, 400);
   t.notOk(proxy.receiver.requests.some(({ complete }) => complete));
 });

@@ -59,7 +59,10 @@ t.test('the overhead is what the request took without the receiver', async (t) =
 
 t.test('a caller\'s id is kept where it is sound; else it gets one, and the answer names it', async (t) => {
   const proxy = await startProxy(t);
-  for (const { sent, kept } of [{ sent: 'a.b_c-1', kept: true }, { sent: 'x'.repeat(128), kept: true }, { sent: 'x'.repeat(129), kept: false }, { sent: 'a b', kept: false }]) {
+  const ids = [
+    { sent: 'a.b_c-1', kept: true }, { sent: 'x'.repeat(128), kept: true }, { sent: 'x'.repeat(129), kept: false }, { sent: 'a b', kept: false },
+  ];
+  for (const { sent, kept } of ids) {
     for (const headers of [{ 'X-Request-Id': sent }, { ...proxy.authorization(), 'X-Request-Id': sent }]) {
       const before = proxy.records.length;
       const response = await request(proxy.port, { path: '/orders', headers });

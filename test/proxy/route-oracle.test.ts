@@ -3,7 +3,10 @@ import { sendRaw } from '../support/raw-client.js';
 import { startProxy, type Harness } from './harness.js';
 
 const routes = [
-  { name: 'protected', methods: ['GET', 'POST'], path: '/protected/{id}', subjects: ['checkout'], permissions: ['orders:read'], max_body: '10B', idempotency: 'none' },
+  {
+    name: 'protected', methods: ['GET', 'POST'], path: '/protected/{id}', subjects: ['checkout'], permissions: ['orders:read'],
+    max_body: '10B', idempotency: 'none',
+  },
   {
     name: 'lax', methods: ['GET', 'HEAD'], path: '/lax/{id}', subjects: ['checkout'], permissions: ['orders:read'],
     body: 'allow', encoded_slashes: 'allow', path_parameters: 'allow',

@@ -62,3 +62,16 @@ t.test('what follows a refused tunnel goes nowhere', async (t) => {
   t.equal(proxy.receiver.requests.length, 0);
   t.match(proxy.records, [{ method: 'CONNECT', path: 'a:1', reason: 'method_not_allowed', status: 405 }]);
 });
+
+t.test('a refused tunnel that is reset ends nothing but itself', async (t) => {
+  const proxy = await startProxy(t);
+  for (let i = 0; i < 5; i++) {
+    const connection = await connectRaw(proxy.port);
+    connection.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    if (i % 2 === 0) await connection.readResponse();
+    connection.socket.resetAndDestroy();
+    await until('it is gone', () => proxy.server.counts().connections === 0);
+  }
+  const [response] = await sendRaw(proxy.port, 'GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  t.equal(response?.status, 200);
+});
