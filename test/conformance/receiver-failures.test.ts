@@ -49,7 +49,8 @@ t.test('contract 4: the receiver broke off (502) or was too slow (504), and got 
       const reason = expected.status === 502 ? 'upstream_failed' : 'upstream_timeout';
       t.match(await world.logOf(requestId), { decision: 'failed', reason, status: expected.status, subject: 'checkout' }, 'the log says so');
       world.receiver.behave(null);
-      t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200, 'the next request is none the worse');
+      // On the patient route, since the answer of a busy machine may take longer than this world's time-out.
+      t.equal((await world.request({ path: '/patient', headers: world.authorization() })).status, 200, 'the next request is none the worse');
     }
   }
 });
