@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import type { Result } from '../decision/result.js';
+import { accept, type Result } from '../decision/result.js';
 import type { FileWatch, WatchOptions } from '../ports.js';
 import { readText, textDigest } from './text-file.js';
 
@@ -44,7 +44,7 @@ export function watchFile(path: string, onChange: (content: Result<string, strin
     const identity = await identityOf(path);
     if (identity !== null && identity === settled && pending === null) return null;
     const content = await readText(path, options);
-    const sight = content.ok ? textDigest(content.value) : `unreadable: ${content.error}`;
+    const sight = sightOf(content.ok ? accept(textDigest(content.value)) : content);
     if (sight === known || (known === null && !content.ok)) {
       known = sight;
       pending = null;
@@ -61,7 +61,7 @@ export function watchFile(path: string, onChange: (content: Result<string, strin
 
   return {
     loaded: (digest) => {
-      known = digest;
+      known = sightOf(digest);
       settled = null;
     },
     close: () => {
@@ -69,6 +69,10 @@ export function watchFile(path: string, onChange: (content: Result<string, strin
       clearTimeout(timer);
     },
   };
+}
+
+function sightOf(digest: Result<string, string>): string {
+  return digest.ok ? digest.value : `unreadable: ${digest.error}`;
 }
 
 /** What changes whenever the file is written or replaced, or `null` while it is too young for that to be certain. */

@@ -1,4 +1,5 @@
 import type { ListenerTls } from '../config/compiled.js';
+import { accept } from '../decision/result.js';
 import type { Files, FileWatch, Log } from '../ports.js';
 import type { TlsMaterial } from '../proxy/listener.js';
 import { coalesce } from './coalesce.js';
@@ -19,7 +20,7 @@ export function watchCertificates(tls: ListenerTls, first: ListenerCertificates,
   const reload = coalesce(async () => {
     const read = await readListenerCertificates(tls, files);
     if (closed) return;
-    if (read.ok) for (const [path, digest] of read.value.digests) watches.get(path)?.loaded(digest);
+    if (read.ok) for (const [path, digest] of read.value.digests) watches.get(path)?.loaded(accept(digest));
     const problems = read.ok ? take(read.value) : read.error.messages;
     // Certificate and key are two files: between the writing of one and of the other, they do not fit.
     if (problems.length > 0) log.warn('the certificates were not reloaded; the old ones stay in use', { problems });

@@ -35,8 +35,9 @@ export function fileSource(path: string, name = path, intervalMs?: number): Conf
     name,
     read: async () => {
       const text = await readText(path, limits);
-      digest = text.ok ? textDigest(text.value) : null;
-      watch?.loaded(digest);
+      const read = text.ok ? accept(textDigest(text.value)) : text;
+      digest = read.ok ? read.value : null;
+      watch?.loaded(read);
       return text;
     },
     watch: (onChange) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { watchFile } from '../../src/adapters/file-watch.js';
 import { textDigest } from '../../src/adapters/text-file.js';
-import type { Result } from '../../src/decision/result.js';
+import { accept, refuse, type Result } from '../../src/decision/result.js';
 import type { FileWatch } from '../../src/ports.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
@@ -93,12 +93,18 @@ t.test('sees what differs from what the caller has loaded by itself since', asyn
   const path = join(tempDir(t), 'file');
   writeFileSync(path, 'one');
   const { saw, loaded, seen } = watch(t, path, 'one');
-  loaded(textDigest('two'));
+  loaded(accept(textDigest('two')));
   await saw('one');
-  loaded(null);
+  loaded(refuse('does not exist'));
   await until('it is told again', () => seen.length === 2);
+  rmSync(path);
+  await saw('does not exist');
+  loaded(refuse('is a directory'));
+  await until('another reason is news', () => seen.length === 4);
+  loaded(refuse('does not exist'));
   writeFileSync(path, 'two');
   await saw('two');
+  t.equal(seen.length, 5, 'the same reason is none');
 });
 
 t.test('sees a link that is back where it was, though the caller loaded something else in between', async (t) => {
@@ -115,7 +121,7 @@ t.test('sees a link that is back where it was, though the caller loaded somethin
     await meanwhile.saw(round);
   }
   t.same(seen, []);
-  loaded(textDigest('another'));
+  loaded(accept(textDigest('another')));
   await until('it is told', () => seen.length === 1);
 });
 
