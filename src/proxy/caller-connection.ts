@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { Denial } from '../decision/denial.js';
+import type { Backlog } from './backlog.js';
+import { Intake } from './intake.js';
 import type { Peer } from './pipeline.js';
 
 /** A request, or what stands for one that the parser refused: served when those before it are answered. */
@@ -14,10 +16,7 @@ export interface Turn {
   readonly cutOff: () => void;
 }
 
-/** Requests that may wait behind the one being served. A caller that pipelines more sends the rest again (RFC 9112 §9.3.2). */
-const maxWaiting = 16;
-
-/** After that many a caller connects anew, so that new instances get their share. */
+/** After that many a caller connects anew, so that new instances get their share. It sends what is left again (RFC 9112 §9.3.2). */
 const maxRequests = 10_000;
 
 /** How long what the caller still sends is read after our last answer, so that it gets to read that answer. */
@@ -27,7 +26,11 @@ const lingerMs = 2_000;
 export class CallerConnection {
   readonly peer: Peer;
   private readonly socket: Socket;
+  private readonly backlog: Backlog;
+  private readonly intake: Intake;
   private readonly waiting: Turn[] = [];
+  /** Requests of this connection that the backlog counts. */
+  private behind = 0;
   private current: Turn | null = null;
   private requests = 0;
   /** Nothing more is taken; what waits is still served. */
@@ -35,15 +38,18 @@ export class CallerConnection {
   /** The last answer was given. */
   private isClosing = false;
   private closesWhenIdle = false;
-  /** Whether bytes came, or may still come, that nobody will answer. */
-  private hasUnanswered = false;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
   private restedAt: number;
   private flushTimer: NodeJS.Timeout | null = null;
+  private headTimer: NodeJS.Timeout | null = null;
+  /** Gives a head that is overdue because it was not read its time again. */
+  private resumeHead: (() => void) | null = null;
 
-  constructor(socket: Socket, peer: Peer) {
+  constructor(socket: Socket, peer: Peer, backlog: Backlog) {
     this.socket = socket;
     this.peer = peer;
+    this.backlog = backlog;
+    this.intake = new Intake(socket);
     this.restedAt = socket.bytesRead;
     const destroySoon = socket.destroySoon.bind(socket);
     // Node calls this after the last answer of a connection. It closes at once then, and the caller, still sending, is
@@ -55,9 +61,11 @@ export class CallerConnection {
     // Node has a listener of its own but takes it away from a tunnel that we refuse, and without one a reset ends the process.
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      this.isClosing = true;
-      this.waiting.length = 0;
+      this.close();
+      this.backlog.leave(this.behind);
+      this.behind = 0;
       this.stopFlushTimer();
+      this.stopHeadTimer();
     });
   }
 
@@ -66,16 +74,26 @@ export class CallerConnection {
     return this.isClosing || (this.isFull && this.waiting.length === 0);
   }
 
+  /** Whether one more request would be served. What comes when it would not is forgotten. */
+  accepts(): boolean {
+    if (!this.isFull && !this.isClosing) return true;
+    this.intake.discard();
+    this.fallBehind();
+    return false;
+  }
+
+  /** Serves it, when those before it are answered. */
   take(turn: Turn): void {
-    if (this.isFull || this.isClosing) {
-      this.ignoreWhatFollows();
+    this.stopHeadTimer();
+    this.requests += 1;
+    this.isFull = this.requests >= maxRequests;
+    if (this.current === null) {
+      this.begin(turn);
       return;
     }
-    this.requests += 1;
-    const isIdle = this.current === null;
-    if (!isIdle) this.waiting.push(turn);
-    this.isFull = this.requests >= maxRequests || this.waiting.length >= maxWaiting;
-    if (isIdle) this.begin(turn);
+    this.waiting.push(turn);
+    this.intake.hold();
+    this.fallBehind();
   }
 
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
@@ -85,7 +103,16 @@ export class CallerConnection {
     if (last === null || last.isReceived()) this.take(refusal);
     else last.breakBody(reason);
     this.isFull = true;
-    this.ignoreWhatFollows();
+    this.intake.discard();
+  }
+
+  /** A head was not complete in time. Where it is us who do not read on, it gets that time again when we do. */
+  expireHead(limitMs: number, onExpired: () => void): void {
+    if (this.intake.isHeld()) {
+      this.resumeHead = () => {
+        this.headTimer = setTimeout(onExpired, limitMs);
+      };
+    } else onExpired();
   }
 
   /** The current turn is answered, or nobody is left to answer to. */
@@ -95,8 +122,10 @@ export class CallerConnection {
     this.stopFlushTimer();
     this.restedAt = this.socket.bytesRead;
     const next = this.waiting.shift();
-    if (next !== undefined && !this.isClosing) this.begin(next);
-    else if (this.closesWhenIdle) this.socket.destroySoon();
+    if (next !== undefined) {
+      this.catchUp();
+      this.begin(next);
+    } else if (this.closesWhenIdle) this.socket.destroySoon();
   }
 
   /** The answer being written is the last one: nothing that follows is served. */
@@ -148,24 +177,26 @@ export class CallerConnection {
     turn.start();
   }
 
-  /**
-   * Reads on without parsing, so that a caller's end is noticed. Node would make a request and a response of everything
-   * else that comes, and keep them all until the connection ends.
-   */
-  private ignoreWhatFollows(): void {
-    if (this.hasUnanswered) return;
-    this.hasUnanswered = true;
-    // Not now: the parser is in the midst of these bytes.
-    setImmediate(() => {
-      if (this.socket.destroyed) return;
-      this.socket.removeAllListeners('data');
-      this.socket.on('data', () => undefined).resume();
-    });
+  /** One more was read that cannot be served at once. */
+  private fallBehind(): void {
+    if (this.socket.destroyed) return;
+    this.behind += 1;
+    if (!this.backlog.join()) this.abort();
+  }
+
+  /** One of those that waited is served; when it is the last, reading goes on. */
+  private catchUp(): void {
+    this.behind -= 1;
+    this.backlog.leave(1);
+    if (this.waiting.length > 0 || this.isFull) return;
+    this.intake.release();
+    this.resumeHead?.();
+    this.resumeHead = null;
   }
 
   private mayStillSend(): boolean {
     if (this.socket.readableEnded) return false;
-    return this.hasUnanswered || this.current?.isReceived() === false;
+    return !this.intake.isReading() || this.current?.isReceived() === false;
   }
 
   private linger(): void {
@@ -177,7 +208,13 @@ export class CallerConnection {
     });
     // When the caller's side has ended as well, the socket is destroyed by itself.
     socket.end();
-    socket.resume();
+    this.intake.discard();
+  }
+
+  private stopHeadTimer(): void {
+    if (this.headTimer === null) return;
+    clearTimeout(this.headTimer);
+    this.headTimer = null;
   }
 
   private stopFlushTimer(): void {

@@ -3,7 +3,13 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../config/compiled.js';
 import { createAddressTest } from '../decision/trusted-address.js';
+import type { Log } from '../ports.js';
+import { Backlog } from './backlog.js';
 import { CallerConnection } from './caller-connection.js';
+
+/** Requests that may wait behind others on their connections, for each that may be under way; at least what a few reads bring. */
+const backlogPerSlot = 16;
+const minBacklog = 8_192;
 
 /** Every connection to a listener, from its first packet on. */
 export interface CallerConnections {
@@ -18,12 +24,15 @@ export interface CallerConnections {
   readonly allClosed: () => Promise<void>;
 }
 
-/** Keeps the connections of a server. `isTls`: whether they begin with a handshake. */
-export function createCallerConnections(server: Server, settings: ListenSettings, isTls: boolean): CallerConnections {
+/** Keeps the connections of a server, and ends them where there is too much to do. `isTls`: whether they begin with a handshake. */
+export function createCallerConnections(server: Server, settings: ListenSettings, isTls: boolean, log: Log): CallerConnections {
   /** As the system knows them: over TLS, those whose handshake is not complete are only here. */
   const sockets = new Set<Socket>();
   const connections = new Map<Socket, CallerConnection>();
   let onEmpty = (): void => undefined;
+  const backlog = new Backlog(Math.max(minBacklog, backlogPerSlot * settings.maxInFlight), () => {
+    log.debug('a connection was ended: too many requests wait');
+  });
   const isTrusted = createAddressTest(settings.trustForwarded);
 
   server.on('connection', (socket: Socket) => {
@@ -36,7 +45,8 @@ export function createCallerConnections(server: Server, settings: ListenSettings
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     const remoteAddress = socket.remoteAddress ?? '';
     const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
-    connections.set(socket, new CallerConnection(socket, { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) }));
+    const peer = { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
+    connections.set(socket, new CallerConnection(socket, peer, backlog));
     socket.once('close', () => connections.delete(socket));
   });
   return {

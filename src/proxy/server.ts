@@ -48,13 +48,14 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
-  const connections = createCallerConnections(server, listen, deps.tls !== null);
+  const connections = createCallerConnections(server, listen, deps.tls !== null, log);
   const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof CallerRequest)) {
       req.socket.destroy();
       return;
     }
+    if (!connection.accepts()) return;
     req.exchange = new Exchange(exchangeDeps, { req, res, connection }, frame.enter);
     connection.take(req.exchange);
   };
@@ -67,7 +68,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     const reason = parserDenial(error);
     // Where nothing came at all it was a port check, or a connection opened ahead of need.
     const isSilent = reason?.reason === 'header_timeout' && socket.bytesRead === 0;
-    if (reason === null || isSilent) socket.destroy();
+    const connection = connections.of(socket);
+    if (reason === null || isSilent || connection === undefined) socket.destroy();
+    else if (reason.reason === 'header_timeout') connection.expireHead(listen.headerTimeoutMs, () => refuse(socket, reason));
     else refuse(socket, reason);
   };
   const frame = createFrame({ serve: () => server, onClientError });
