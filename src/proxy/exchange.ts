@@ -49,8 +49,8 @@ export class Exchange implements Turn, AnswerSink {
   private readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
   private readonly head: RequestHead;
   private readonly answer: CallerAnswer;
-  private readonly inForce: InForce;
-  private readonly startedMs: number;
+  private inForce: InForce;
+  private startedMs = 0;
   private phase: Phase = 'waiting';
   private findings: Findings;
   private admission: Admission | null = null;
@@ -73,12 +73,14 @@ export class Exchange implements Turn, AnswerSink {
     this.head = { method: req.method ?? '', target: req.url ?? '', httpVersion: req.httpVersion, rawHeaders: req.rawHeaders };
     this.answer = new CallerAnswer(req, res, connection, deps.isShuttingDown);
     this.inForce = deps.inForce();
-    this.startedMs = deps.clock.monotonic();
     this.findings = { requestId: '', route: null, principal: null, stripped: 0 };
   }
 
   start(): void {
     this.phase = 'judging';
+    // It may have waited long behind others, and what was granted then may be revoked by now.
+    this.inForce = this.deps.inForce();
+    this.startedMs = this.deps.clock.monotonic();
     this.arrival.res.on('close', this.onClose).on('error', this.fail);
     this.attempt(() => {
       if (this.brokenBy === null) this.judge();

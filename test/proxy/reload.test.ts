@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
+import { systemClock } from '../../src/adapters/clock.js';
 import { connectRaw, request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
@@ -39,6 +40,27 @@ t.test('a request keeps the config that it started with, and later ones have the
   await until('its connections are closed', () => first.open() === 0);
   t.same(old.upstream.counts(), { active: 0, waiting: 0 });
   t.same(proxy.records.map(({ route: name }) => name), ['for-reporting', 'for-reporting', 'for-checkout', 'for-checkout', 'for-checkout']);
+});
+
+t.test('R-62: a request that waits behind another is judged by what is in force when its turn comes', async (t) => {
+  let elapsedMs = 0;
+  const clock = { now: systemClock.now, monotonic: () => elapsedMs };
+  const proxy = await startProxy(t, { config: { ...config('checkout', {}) }, clock });
+  const held: ServerResponse[] = [];
+  proxy.receiver.behave((_req, res) => held.push(res));
+  const caller = await connectRaw(proxy.port);
+  t.teardown(caller.end);
+  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${path.slice(1)}\r\n${proxy.bearer()}\r\n`;
+  caller.write(`${get('/first')}${get('/second')}`);
+  await until('the first is with the receiver', () => held.length === 1);
+  proxy.reload({ ...config('checkout', {}), revoked: { subjects: ['checkout'] } });
+  elapsedMs = 1000;
+  held[0]?.end('one');
+  t.equal((await caller.readResponse())?.text, 'one', 'what was judged before goes on');
+  t.equal((await caller.readResponse())?.status, 401);
+  t.match(await proxy.recordOf('first'), { reason: null, duration_ms: 1000 });
+  t.match(await proxy.recordOf('second'), { reason: 'subject_revoked', duration_ms: 0 }, 'its time begins with its turn');
+  t.same(proxy.receiver.requests.map(({ target }) => target), ['/first']);
 });
 
 t.test('a request that was being judged at the reload still reaches the receiver it was judged for', async (t) => {
