@@ -66,12 +66,13 @@ export class CallerAnswer {
     });
   }
 
-  /** Begins the receiver's answer; `true` when that is already the whole of it. */
-  begin(status: number, fields: string[]): boolean {
+  /** Begins the receiver's answer; `true` when that is already the whole of it, which then ends as in `end`. */
+  begin(status: number, fields: string[], flushMs: number, onStalled: () => void): boolean {
     this.fields = fields;
     this.writeHead(status, fields);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
+      this.connection.expectFlush(flushMs, onStalled);
       return true;
     }
     queueMicrotask(this.flush);

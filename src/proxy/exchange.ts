@@ -114,7 +114,9 @@ export class Exchange implements Turn, AnswerSink {
   onHead(status: number, rawHeaders: readonly string[]): void {
     this.attempt(() => {
       if (this.phase !== 'forwarding') return;
-      const isWhole = this.answer.begin(status, callerFields(rawHeaders, this.inForce.fieldRules, this.findings.requestId));
+      const { fieldRules, config } = this.inForce;
+      const fields = callerFields(rawHeaders, fieldRules, this.findings.requestId);
+      const isWhole = this.answer.begin(status, fields, config.upstream.idleTimeoutMs, this.onStalled);
       this.phase = isWhole ? 'answered' : 'answering';
     });
   }

@@ -111,6 +111,24 @@ t.test('R-41: a caller that does not read its answer is given up', async (t) => 
   await until('the receiver was told', () => proxy.receiver.open() === 0);
 });
 
+t.test('R-41: so is one that does not read answers without a body', async (t) => {
+  const routes = [{ name: 'open', methods: ['GET', 'HEAD'], path: '/open', access: 'public' }];
+  for (const { method, status } of [{ method: 'GET', status: 204 }, { method: 'GET', status: 304 }, { method: 'HEAD', status: 200 }]) {
+    const proxy = await startProxy(t, { config: { routes, upstream: { idle_timeout: '200ms' } } });
+    proxy.receiver.behave((_req, res) => {
+      res.writeHead(status, { 'X-Large': 'x'.repeat(60_000) }).end();
+    });
+    const deaf = await connectRaw(proxy.port);
+    t.teardown(deaf.end);
+    deaf.socket.pause();
+    deaf.write(`${method} /open HTTP/1.1\r\nHost: a\r\n\r\n`.repeat(1_000));
+    await until(`${method} ${String(status)}: its connection is closed`, () => proxy.server.counts().connections === 0);
+    t.equal(proxy.server.counts().inFlight, 0);
+    t.match(proxy.records.at(-1), { decision: 'forwarded', reason: 'caller_gone', status });
+    deaf.end();
+  }
+});
+
 t.test('R-41: a caller that reads no answer at all of what it pipelines is given up', async (t) => {
   const proxy = await startProxy(t, { config });
   const deaf = await connectRaw(proxy.port);
