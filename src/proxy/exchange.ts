@@ -203,7 +203,12 @@ export class Exchange implements Turn, AnswerSink {
     this.phase = 'forwarding';
     this.askedMs = this.deps.clock.monotonic();
     const request = {
-      method: this.head.method, target: target.raw, fields: forwarded, body: this.upload, responseTimeoutMs: route.responseTimeoutMs,
+      access: route.access,
+      method: this.head.method,
+      target: target.raw,
+      fields: forwarded,
+      body: this.upload,
+      responseTimeoutMs: route.responseTimeoutMs,
     };
     this.call = upstream.send(request, this);
   }

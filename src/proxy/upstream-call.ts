@@ -1,11 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { denial, type Denial } from '../decision/denial.js';
+import type { Access } from './slots.js';
 import type { UpstreamConnection } from './upstream-connection.js';
 import { answerFailure, connectFailure } from './upstream-failure.js';
 
 /** What the receiver is asked. */
 export interface UpstreamRequest {
+  readonly access: Access;
   readonly method: string;
   /** The request target, byte for byte as it goes out. */
   readonly target: string;
@@ -32,13 +34,14 @@ export interface AnswerSink {
 export interface CallHost {
   readonly idleTimeoutMs: number;
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
-  readonly release: (connection: UpstreamConnection, sound: boolean) => void;
+  readonly release: (connection: UpstreamConnection, access: Access, sound: boolean) => void;
   /** The call will not start. */
   readonly leaveLine: (call: CallInLine) => void;
 }
 
 /** What an upstream sees of a call that waits. */
 export interface CallInLine {
+  readonly access: Access;
   readonly start: (connection: UpstreamConnection) => void;
 }
 
@@ -50,6 +53,7 @@ const brokenOff = new Error('broken off');
  * request to the response head, and between the bytes of the answer.
  */
 export class Call implements Dispatcher.DispatchHandler, CallInLine {
+  readonly access: Access;
   private readonly request: UpstreamRequest;
   private readonly sink: AnswerSink;
   private readonly host: CallHost;
@@ -64,6 +68,7 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
   private isSent = false;
 
   constructor(request: UpstreamRequest, sink: AnswerSink, host: CallHost) {
+    this.access = request.access;
     this.request = request;
     this.sink = sink;
     this.host = host;
@@ -174,7 +179,7 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
   private release(sound: boolean): void {
     const { connection } = this;
     this.connection = null;
-    if (connection !== null) this.host.release(connection, sound);
+    if (connection !== null) this.host.release(connection, this.access, sound);
   }
 
   private startIdleTimer(): void {

@@ -1,5 +1,6 @@
 import type { UpstreamSettings } from '../config/compiled.js';
 import { createConnector } from './connector.js';
+import { publicShareOf, type Access } from './slots.js';
 import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
 import { UpstreamConnection } from './upstream-connection.js';
 
@@ -8,8 +9,8 @@ export interface Upstream {
   /** Its own name, for the Host field. */
   readonly host: string;
   /**
-   * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy it waits in line, no
-   * longer than connecting may take. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
+   * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as public
+   * routes may have, it waits in line, no longer than connecting may take. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
    */
   readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
   /** Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle. */
@@ -45,31 +46,47 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const line = new Set<CallInLine>();
   let isRetired = false;
 
+  /** Requests on public routes that have a connection: they must not shut out callers with a credential. */
+  let publicCount = 0;
+  const maxPublic = publicShareOf(settings.maxConnections);
+
   const discard = async (connection: UpstreamConnection): Promise<void> => {
     all.delete(connection);
     await connection.close();
   };
-  const take = (): UpstreamConnection | null => {
-    const connection = idle.pop();
-    if (connection !== undefined) return connection;
+  const discardIdle = (): void => {
+    for (const connection of idle.splice(0)) void discard(connection);
+  };
+  const open = (): UpstreamConnection | null => {
     if (all.size >= settings.maxConnections) return null;
     const opened = new UpstreamConnection(connector);
     all.add(opened);
     return opened;
   };
+  const take = (access: Access): UpstreamConnection | null => {
+    if (access === 'public' && publicCount >= maxPublic) return null;
+    const connection = idle.pop() ?? open();
+    if (connection !== null && access === 'public') publicCount += 1;
+    return connection;
+  };
+  const startNext = (): void => {
+    for (const call of line) {
+      const connection = take(call.access);
+      if (connection === null) continue;
+      line.delete(call);
+      call.start(connection);
+      return;
+    }
+  };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
-    release: (connection, sound) => {
+    release: (connection, access, sound) => {
       if (!all.has(connection)) return;
-      const [next] = line;
-      const isWanted = next !== undefined || !isRetired;
-      if (sound && isWanted) idle.push(connection);
+      if (access === 'public') publicCount -= 1;
+      if (sound) idle.push(connection);
       else void discard(connection);
-      if (next === undefined) return;
-      const free = take();
-      if (free === null) return;
-      line.delete(next);
-      next.start(free);
+      startNext();
+      if (isRetired) discardIdle();
     },
     leaveLine: (call) => line.delete(call),
   };
@@ -77,7 +94,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     host: new URL(connector.origin).host,
     send: (request, answer) => {
       const call = new Call(request, answer, host);
-      const connection = take();
+      const connection = take(request.access);
       if (connection === null) {
         line.add(call);
         call.wait(settings.connectTimeoutMs);
@@ -86,7 +103,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     },
     retire: () => {
       isRetired = true;
-      for (const connection of idle.splice(0)) void discard(connection);
+      discardIdle();
     },
     close: async () => {
       isRetired = true;

@@ -80,3 +80,28 @@ t.test('a connection that failed makes room for the next in line', async (t) => 
   t.same(responses.map(({ status }) => status), Array(20).fill(502));
   t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
 });
+
+t.test('public routes leave connections to callers with a credential, and wait for theirs', async (t) => {
+  const open = { name: 'open', methods: ['POST'], path: '/open/{id}', access: 'public', idempotency: 'none' };
+  const cases = [
+    { connections: 1, public: 1 }, { connections: 2, public: 2 }, { connections: 3, public: 3 }, { connections: 4, public: 3 }, { connections: 8, public: 6 },
+  ];
+  for (const { connections, public: share } of cases) {
+    const proxy = await startProxy(t, { config: { routes: [...routes, open], upstream: { max_connections: connections, connect_timeout: '20s' } } });
+    const uploads = [];
+    for (let i = 0; i < 10; i++) {
+      const upload = await connectRaw(proxy.port);
+      t.teardown(upload.end);
+      upload.write(`POST /open/${String(i)} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhell`);
+      await until('it has its place', () => proxy.server.counts().inFlight === i + 1);
+      uploads.push(upload);
+    }
+    t.same(proxy.inForce().upstream.counts(), { active: share, waiting: 10 - share }, `${String(connections)} connections`);
+    if (share < connections) t.equal((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status, 200);
+    for (const upload of uploads) upload.write('o');
+    for (const upload of uploads) t.equal((await upload.readResponse())?.status, 200);
+    t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+    const inOrder = proxy.receiver.requests.map(({ target }) => target).filter((target) => target !== '/a');
+    t.same(inOrder.slice(share), Array.from({ length: 10 - share }, (_, i) => `/open/${String(share + i)}`));
+  }
+});
