@@ -54,7 +54,10 @@ export class UpstreamConnection {
     this.interim.expect();
   }
 
-  /** Whether it broke. undici takes a reset for the clean end of an answer that ends with its connection. */
+  /**
+   * Whether it broke. undici takes a reset for the clean end of an answer that ends with its connection. That TLS was ended
+   * without `close_notify` cannot be seen here: Node takes it for an end like any other.
+   */
   isBroken(): boolean {
     return this.hasFailed;
   }

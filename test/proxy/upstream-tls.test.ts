@@ -1,7 +1,11 @@
+import type { Socket } from 'node:net';
+import { createServer } from 'node:tls';
 import t from 'tap';
 import { certificates } from '../support/certificates.js';
-import { request } from '../support/raw-client.js';
+import { listen } from '../support/listening.js';
+import { connectRaw, request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
 import { startProxy, type Harness } from './harness.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
@@ -55,4 +59,31 @@ t.test('a receiver that speaks no TLS is not spoken to without', async (t) => {
   t.equal(status, 503);
   t.match(reason, /tls_protocol_error|connection_terminated/);
   t.equal(receiver.requests.length, 0);
+});
+
+t.test('R-52: an answer that ends with its connection is not whole where that was reset', async (t) => {
+  const files = certificates(t);
+  for (const isReset of [false, true]) {
+    let accepted: Socket | null = null;
+    const server = createServer({ cert: files.server.cert, key: files.server.key }, (secure) => {
+      secure.on('error', () => undefined);
+      secure.once('data', () => secure.write('HTTP/1.1 200 OK\r\n\r\n01234'));
+    });
+    server.on('connection', (socket: Socket) => {
+      accepted = socket;
+    });
+    const { port } = await listen(t, server);
+    const proxy = await startProxy(t, { upstreamUrl: `https://127.0.0.1:${String(port)}`, config: { routes }, upstreamCa: files.ca.cert });
+    const caller = await connectRaw(proxy.port);
+    t.teardown(caller.end);
+    caller.write(`GET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: cut\r\n${proxy.bearer()}\r\n`);
+    await until('some of it came', () => caller.pending().includes('01234'));
+    const socket = await until('it is known', () => accepted);
+    if (isReset) socket.resetAndDestroy();
+    else socket.end();
+    const response = await caller.readResponse();
+    t.same([response?.status, response?.complete], [200, !isReset]);
+    t.match(await proxy.recordOf('cut'), { reason: isReset ? 'upstream_failed' : null });
+    t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+  }
 });
