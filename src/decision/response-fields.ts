@@ -8,9 +8,11 @@ import { withoutOwnMember } from './proxy-status.js';
  * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay apart,
  * for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not the answer.
  */
-export function callerFields(rawHeaders: readonly string[], rules: FieldRules, requestId: string): string[] {
+export function callerFields(status: number, rawHeaders: readonly string[], rules: FieldRules, requestId: string): string[] {
   const kept: string[] = [];
   const removes = new Set<string>();
+  // There is no body whose length it could be (RFC 9110 §8.6).
+  if (status === 204) removes.add('content-length');
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
@@ -26,4 +28,21 @@ export function callerFields(rawHeaders: readonly string[], rules: FieldRules, r
     if (sent !== null) kept.push(name, sent);
   }
   return ['X-Request-Id', requestId, ...withoutFields(kept, removes)];
+}
+
+const transferEncoding = 'transfer-encoding';
+
+/**
+ * Whether what is read of the receiver's answer is its body. Chunks are undone on the way; with any other transfer coding
+ * (RFC 9112 §6.1) the caller would get coded bytes and no word of that.
+ */
+export function hasReadableBody(rawHeaders: readonly string[]): boolean {
+  let isChunked = false;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length !== transferEncoding.length || name.toLowerCase() !== transferEncoding) continue;
+    if (isChunked || rawHeaders[i + 1]?.trim().toLowerCase() !== 'chunked') return false;
+    isChunked = true;
+  }
+  return true;
 }

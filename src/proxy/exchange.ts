@@ -115,7 +115,7 @@ export class Exchange implements Turn, AnswerSink {
     this.attempt(() => {
       if (this.phase !== 'forwarding') return;
       const { fieldRules, config } = this.inForce;
-      const fields = callerFields(rawHeaders, fieldRules, this.findings.requestId);
+      const fields = callerFields(status, rawHeaders, fieldRules, this.findings.requestId);
       const isWhole = this.answer.begin(status, fields, config.upstream.idleTimeoutMs, this.onStalled);
       this.phase = isWhole ? 'answered' : 'answering';
     });

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { denial, type Denial } from '../decision/denial.js';
+import { hasReadableBody } from '../decision/response-fields.js';
 import type { Access } from './slots.js';
 import type { UpstreamConnection } from './upstream-connection.js';
 import { answerFailure, connectFailure } from './upstream-failure.js';
@@ -128,7 +129,9 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
     this.hasHead = true;
     this.unpause = resume;
     this.startIdleTimer();
-    this.sink.onHead(status, rawHeaders.map(latin1));
+    const fields = rawHeaders.map(latin1);
+    if (hasReadableBody(fields)) this.sink.onHead(status, fields);
+    else this.breakOff(denial('upstream_failed'));
     return true;
   }
 

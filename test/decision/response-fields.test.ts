@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { createFieldRules } from '../../src/decision/field-rules.js';
-import { callerFields } from '../../src/decision/response-fields.js';
+import { callerFields, hasReadableBody } from '../../src/decision/response-fields.js';
 
 const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse' });
 
@@ -51,7 +51,7 @@ const cases = [
 ];
 
 t.test('contract 3.8, R-14: what the caller gets of the receiver\'s header section', (t) => {
-  for (const { name, input, expected } of cases) t.same(callerFields(input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
+  for (const { name, input, expected } of cases) t.same(callerFields(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
   t.end();
 });
 
@@ -59,8 +59,32 @@ t.test('R-14: whatever a receiver sends, the answer can be written', (t) => {
   const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.constantFrom('Connection', 'Proxy-Status', 'X-Caller', 'close, a', '"', '\\',
     'Transfer-Encoding'));
   t.doesNotThrow(() => fc.assert(fc.property(fc.array(text, { maxLength: 9 }), (rawHeaders) => {
-    const headers = callerFields(rawHeaders, rules, 'r-1');
+    const headers = callerFields(200, rawHeaders, rules, 'r-1');
     return headers.length % 2 === 0 && headers.every((sent, i) => (i % 2 === 0 ? /^[!#$%&'*+\-.^_`|~0-9a-z]+$/i : /^[\t\x20-\x7e\x80-\xff]*$/).test(sent));
   }), { numRuns: 1000 }));
+  t.end();
+});
+
+t.test('RFC 9110 §8.6: 204 has no length, other answers without a body may have one', (t) => {
+  const input = ['content-length', '0', 'X-A', 'b', 'Content-Length', '0'];
+  t.same(callerFields(204, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
+  for (const status of [200, 205, 304]) t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...input], String(status));
+  t.end();
+});
+
+t.test('RFC 9112 §6.1: a body in a transfer coding that we do not undo is not taken', (t) => {
+  const cases = [
+    { name: 'none named', input: ['Content-Length', '3', 'X-A', 'gzip', 'X-Transfer-Encoding', 'gzip'], expected: true },
+    { name: 'chunked', input: ['Transfer-Encoding', 'chunked'], expected: true },
+    { name: 'chunked, spelt otherwise', input: ['X-A', 'b', 'transfer-encoding', ' Chunked\t'], expected: true },
+    { name: 'another', input: ['Transfer-Encoding', 'gzip'], expected: false },
+    { name: 'another before it', input: ['Transfer-Encoding', 'gzip, chunked'], expected: false },
+    { name: 'another in a line of its own', input: ['Transfer-Encoding', 'gzip', 'TRANSFER-ENCODING', 'chunked'], expected: false },
+    { name: 'another after it', input: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'identity'], expected: false },
+    { name: 'chunked twice', input: ['Transfer-Encoding', 'chunked, chunked'], expected: false },
+    { name: 'chunked with a parameter', input: ['Transfer-Encoding', 'chunked;a=b'], expected: false },
+    { name: 'nothing', input: ['Transfer-Encoding', ''], expected: false },
+  ];
+  for (const { name, input, expected } of cases) t.equal(hasReadableBody(input), expected, name);
   t.end();
 });

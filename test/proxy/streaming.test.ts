@@ -91,7 +91,7 @@ t.test('answers keep their framing, and their trailers end here', async (t) => {
     ['/close', 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello'],
     ['/old', 'HTTP/1.0 200 OK\r\n\r\nhello'],
     ['/empty', okResponse('')],
-    ['/none', 'HTTP/1.1 204 No Content\r\n\r\n'],
+    ['/none', 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n'],
     ['/same', 'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nContent-Length: 5000\r\n\r\n'],
   ]);
   const upstream = await startRawUpstream(t, (socket, received) => {
