@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Denial } from '../decision/denial.js';
+import { denial, type Denial } from '../decision/denial.js';
 import type { Backlog } from './backlog.js';
 import { Intake } from './intake.js';
 import type { Peer } from './pipeline.js';
@@ -19,13 +19,24 @@ export interface Turn {
 /** After that many a caller connects anew, so that new instances get their share. It sends what is left again (RFC 9112 §9.3.2). */
 const maxRequests = 10_000;
 
+/** Of the bytes that one read brings, some may be of the body. */
+const oneReadBytes = 64 * 1024;
+
 /** How long what the caller still sends is read after our last answer, so that it gets to read that answer. */
 const lingerMs = 2_000;
+
+export interface CallerConnectionOptions {
+  readonly peer: Peer;
+  readonly maxHeadBytes: number;
+  /** Shared by all connections. */
+  readonly backlog: Backlog;
+}
 
 /** A caller's connection: one request at a time, in order, each judged on its own. */
 export class CallerConnection {
   readonly peer: Peer;
   private readonly socket: Socket;
+  private readonly maxHeadBytes: number;
   private readonly backlog: Backlog;
   private readonly intake: Intake;
   private readonly waiting: Turn[] = [];
@@ -45,9 +56,10 @@ export class CallerConnection {
   /** Gives a head that is overdue because it was not read its time again. */
   private resumeHead: (() => void) | null = null;
 
-  constructor(socket: Socket, peer: Peer, backlog: Backlog) {
+  constructor(socket: Socket, { peer, maxHeadBytes, backlog }: CallerConnectionOptions) {
     this.socket = socket;
     this.peer = peer;
+    this.maxHeadBytes = maxHeadBytes;
     this.backlog = backlog;
     this.intake = new Intake(socket);
     this.restedAt = socket.bytesRead;
@@ -88,12 +100,18 @@ export class CallerConnection {
     this.requests += 1;
     this.isFull = this.requests >= maxRequests;
     if (this.current === null) {
+      if (this.hasLargeHead()) turn.breakBody(denial('header_too_large'));
       this.begin(turn);
       return;
     }
     this.waiting.push(turn);
     this.intake.hold();
     this.fallBehind();
+  }
+
+  /** Whether more came for one head than it may have. Node counts neither white space around values nor empty lines before it. */
+  hasLargeHead(): boolean {
+    return this.current === null && !this.isClosing && this.socket.bytesRead - this.restedAt > this.maxHeadBytes + oneReadBytes;
   }
 
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */

@@ -16,6 +16,8 @@ export interface CallerConnections {
   /** The connection that serves requests of this socket. */
   readonly of: (socket: Socket) => CallerConnection | undefined;
   readonly count: () => number;
+  /** Those on which a head is larger than it may be, although it is not complete. */
+  readonly withLargeHead: () => readonly Socket[];
   /** Ends those on which no request has begun, and the others when theirs are answered. */
   readonly closeWhenIdle: () => void;
   /** Ends all, with a word to callers whose request was not sent on. */
@@ -46,12 +48,13 @@ export function createCallerConnections(server: Server, settings: ListenSettings
     const remoteAddress = socket.remoteAddress ?? '';
     const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
     const peer = { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
-    connections.set(socket, new CallerConnection(socket, peer, backlog));
+    connections.set(socket, new CallerConnection(socket, { peer, maxHeadBytes: settings.maxHeaderBytes, backlog }));
     socket.once('close', () => connections.delete(socket));
   });
   return {
     of: socket => connections.get(socket),
     count: () => sockets.size,
+    withLargeHead: () => [...connections].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
     closeWhenIdle: () => {
       for (const connection of connections.values()) connection.closeWhenIdle();
       const serving = new Set([...connections.keys()].map(remoteEnd));

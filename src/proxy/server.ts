@@ -13,6 +13,9 @@ import { createListener, type TlsMaterial } from './listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
 import { createSlots } from './slots.js';
 
+/** How often heads are looked for that are too large and not complete. */
+const checkingIntervalMs = 1_000;
+
 export interface ProxyServerDeps {
   /** What is in force now; asked once for each request. */
   readonly inForce: () => InForce;
@@ -73,6 +76,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     else if (reason.reason === 'header_timeout') connection.expireHead(listen.headerTimeoutMs, () => refuse(socket, reason));
     else refuse(socket, reason);
   };
+  const checking = setInterval(() => {
+    for (const socket of connections.withLargeHead()) refuse(socket, denial('header_too_large'));
+  }, checkingIntervalMs);
+  checking.unref();
   const frame = createFrame({ serve: () => server, onClientError });
   server.on('request', onRequest);
   // Without these Node would say Continue before the request is judged, 417 in words of its own, and nothing to CONNECT.
@@ -113,6 +120,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       await closed;
       clearTimeout(deadline);
       await connections.allClosed();
+      clearInterval(checking);
       await frame.close();
     },
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),

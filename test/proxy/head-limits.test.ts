@@ -33,6 +33,57 @@ t.test('R-11: request line and header section together are limited', async (t) =
   t.same(proxy.records.map(({ reason }) => reason), [null, 'header_too_large', 'header_too_large', 'header_too_large', 'header_too_large']);
 });
 
+t.test('R-11: so is white space, which Node does not count', async (t) => {
+  const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes } });
+  const request = (before: string, value: string): string => `${before}GET /open/a HTTP/1.1\r\nHost: a\r\nX-Padding:${value}b\r\n\r\n`;
+  const large = 1024 * 1024;
+  const cases = [
+    { name: 'some spaces', bytes: request('', ' '.repeat(1024)), status: 200 },
+    { name: 'many spaces', bytes: request('', ' '.repeat(large)), status: 431 },
+    { name: 'spaces and tabs behind the value', bytes: request('', `b${' \t'.repeat(large / 2)}`), status: 431 },
+    { name: 'some empty lines', bytes: request('\r\n'.repeat(8), ''), status: 200 },
+    { name: 'many empty lines', bytes: request('\r\n'.repeat(large / 2), ''), status: 431 },
+  ];
+  for (const { name, bytes, status } of cases) {
+    for (const before of [0, 1]) {
+      const connection = await connectRaw(proxy.port);
+      t.teardown(connection.end);
+      if (before === 1) {
+        connection.write(padded(200));
+        t.equal((await connection.readResponse())?.status, 200);
+      }
+      connection.write(bytes);
+      const response = await connection.readResponse();
+      t.same([response?.status, response?.field('connection')], [status, status === 431 ? 'close' : 'keep-alive'], `${name}, after ${String(before)}`);
+    }
+  }
+  t.ok(proxy.records.every(({ reason, status }) => reason === (status === 431 ? 'header_too_large' : null)));
+});
+
+t.test('R-11: nobody waits for the end of such a head', async (t) => {
+  const proxy = await startProxy(t, { config: { listen: { header_timeout: '60s' }, routes } });
+  for (const { begin, more } of [{ begin: 'GET /open/a HTTP/1.1\r\nX:', more: ' ' }, { begin: '', more: '\r\n' }]) {
+    const connection = await connectRaw(proxy.port);
+    t.teardown(connection.end);
+    connection.write(padded(200));
+    t.equal((await connection.readResponse())?.status, 200);
+    connection.write(begin + more.repeat(200_000));
+    t.equal((await connection.readResponse())?.status, 431, JSON.stringify(more));
+    await connection.closed;
+  }
+});
+
+t.test('R-11: bodies do not count, nor does what is pipelined', async (t) => {
+  const post = { name: 'post', methods: ['POST'], path: '/open/{x}', access: 'public', idempotency: 'none' };
+  const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes: [...routes, post] } });
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  const body = 'b'.repeat(900_000);
+  const upload = `POST /open/a HTTP/1.1\r\nHost: a\r\nContent-Length: ${String(body.length)}\r\n\r\n${body}`;
+  connection.write(`${upload}${padded(2048)}${upload}${upload}${padded(2048)}`);
+  for (let i = 0; i < 5; i++) t.equal((await connection.readResponse())?.status, 200, String(i));
+});
+
 t.test('contract section 2: a target over max_target is 414', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '16KiB', max_target: '1KiB' }, routes } });
   for (const { length, status } of [{ length: 1024, status: 200 }, { length: 1025, status: 414 }, { length: 8000, status: 414 }]) {
