@@ -1,6 +1,11 @@
 /** What the inside needs from outside: types only. */
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
+import type {
+  Complete, Completed, Marked, Owned, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
+} from './decision/reservation.js';
+import type { ReservationScope } from './decision/reservation-scope.js';
+import type { Result } from './decision/result.js';
 import type { Result } from './decision/result.js';
 
 /** Reads time. */
@@ -117,4 +122,47 @@ export interface Metrics {
   readonly strippedFields: (count: number) => void;
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
+}
+
+/** Why the store gave no answer: nothing is known of what it did. */
+export interface StoreFailure {
+  readonly kind: 'unreachable' | 'timeout' | 'refused' | 'full' | 'unfit';
+  /** For the log; no key, no secret. */
+  readonly reason: string;
+}
+
+/** What a reserve learned, and how many replicas confirmed the write. */
+export interface ReserveAnswer {
+  readonly reserved: Reserved;
+  /** `null` where the store has no replicas to ask. */
+  readonly confirmedReplicas: number | null;
+}
+
+/** Keeps reservations. Every call ends within its deadline, and never rejects. */
+export interface ReservationStore {
+  /** Record and token marker together, in one step. */
+  readonly reserve: (scope: ReservationScope, command: Reserve) => Promise<Result<ReserveAnswer, StoreFailure>>;
+  readonly complete: (scope: ReservationScope, command: Complete) => Promise<Result<Completed, StoreFailure>>;
+  readonly release: (scope: ReservationScope, command: Owned) => Promise<Result<Released, StoreFailure>>;
+  readonly mark: (scope: ReservationScope, command: Owned) => Promise<Result<Marked, StoreFailure>>;
+  readonly show: (scope: ReservationScope) => Promise<Result<ShownRecord | null, StoreFailure>>;
+  readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;
+  readonly state: () => StoreState;
+  /** Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch. */
+  readonly issuedBeforeFloorS: () => number | null;
+  readonly close: () => Promise<void>;
+}
+
+/** A record as an operator sees it, and the store's time in milliseconds. */
+export interface ShownRecord {
+  readonly record: ReservationRecord;
+  readonly nowMs: number;
+}
+
+/** The store's health, for `/status`, `/readyz` and metrics. */
+export interface StoreState {
+  readonly kind: 'memory' | 'redis';
+  readonly up: boolean;
+  /** Why it is not used, in words, or `null`. */
+  readonly problem: string | null;
 }
