@@ -6,7 +6,6 @@ import type {
 } from './decision/reservation.js';
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
-import type { Result } from './decision/result.js';
 
 /** Reads time. */
 export interface Clock {
