@@ -2,7 +2,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
 import type {
-  Complete, Completed, Marked, Owned, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
+  Complete, Completed, Marked, Owned, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
 } from './decision/reservation.js';
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
@@ -142,7 +142,7 @@ export interface ReservationStore {
   /** Record and token marker together, in one step. */
   readonly reserve: (scope: ReservationScope, command: Reserve) => Promise<Result<ReserveAnswer, StoreFailure>>;
   readonly complete: (scope: ReservationScope, command: Complete) => Promise<Result<Completed, StoreFailure>>;
-  readonly release: (scope: ReservationScope, command: Owned) => Promise<Result<Released, StoreFailure>>;
+  readonly release: (scope: ReservationScope, command: Release) => Promise<Result<Released, StoreFailure>>;
   readonly mark: (scope: ReservationScope, command: Owned) => Promise<Result<Marked, StoreFailure>>;
   readonly show: (scope: ReservationScope) => Promise<Result<ShownRecord | null, StoreFailure>>;
   readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;

@@ -88,6 +88,11 @@ export interface Owned {
   readonly fence: number;
 }
 
+/** By attempt alone: who got no answer to a reserve knows no fence. */
+export interface Release {
+  readonly attempt: string;
+}
+
 /** `kept`: it is another attempt's, or no longer pending. */
 export type Released = 'released' | 'kept' | 'unsupported';
 export type Marked = 'unknown' | 'kept' | 'unsupported';
@@ -208,12 +213,12 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
 }
 
 /** Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. */
-export function release(before: Slot, command: Owned, nowMs: number): Step<Released> {
+export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
   const { record } = slot;
   if (record === null) return { slot, answer: 'released' };
   if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  if (!owns(record, command) || inDoubtAfterLease(record, nowMs).state !== 'pending') return { slot, answer: 'kept' };
+  if (record.owner !== command.attempt || inDoubtAfterLease(record, nowMs).state !== 'pending') return { slot, answer: 'kept' };
   return { slot: { ...slot, record: null }, answer: 'released' };
 }
 

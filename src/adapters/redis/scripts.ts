@@ -77,12 +77,12 @@ if record then return 'completed' end
 return 'repaired'
 `;
 
-/** ARGV: attempt · fence. */
+/** ARGV: attempt. */
 const release = `
 local record = read()
 if not record then return 'released' end
 if not supported(record) then return 'unsupported' end
-if record.owner ~= ARGV[1] or record.fence ~= ARGV[2] or record.state ~= 'pending' or record.lapsed then return 'kept' end
+if record.owner ~= ARGV[1] or record.state ~= 'pending' or record.lapsed then return 'kept' end
 redis.call('DEL', KEYS[1])
 return 'released'
 `;
