@@ -112,9 +112,18 @@ end
 return 'resolved'
 `;
 
+/** No ARGV. The server's time, and where there is a record its fields and the milliseconds it has left. */
+const show = `
+if redis.call('EXISTS', KEYS[1]) == 0 then return { text(now) } end
+local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b')
+table.insert(fields, 1, text(now))
+table.insert(fields, text(redis.call('PTTL', KEYS[1])))
+return fields
+`;
+
 /** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
 export interface Script {
-  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve';
+  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show';
   readonly body: string;
   readonly allowsOom: boolean;
 }
@@ -125,6 +134,7 @@ export const scripts = {
   release: { name: 'release', body: prelude + release, allowsOom: true },
   mark: { name: 'mark', body: prelude + mark, allowsOom: true },
   resolve: { name: 'resolve', body: prelude + resolve, allowsOom: true },
+  show: { name: 'show', body: prelude + show, allowsOom: true },
 } as const satisfies Record<Script['name'], Script>;
 
 /**

@@ -1,0 +1,68 @@
+import type { Completed, Marked, Released, Reserved, Resolved, StoredResponse } from '../../decision/reservation.js';
+
+/** A reply that no script of ours gives: the adapter and the script disagree. */
+export class UnexpectedReply extends Error {
+  constructor(script: string) {
+    super(`the store answered ${script} with something unexpected`);
+    this.name = 'UnexpectedReply';
+  }
+}
+
+const completions: ReadonlySet<string> = new Set<Completed>(['completed', 'repaired', 'fenced', 'unsupported']);
+const releases: ReadonlySet<string> = new Set<Released>(['released', 'kept', 'unsupported']);
+const marks: ReadonlySet<string> = new Set<Marked>(['unknown', 'kept', 'unsupported']);
+const resolutions: ReadonlySet<string> = new Set<Resolved>(['resolved', 'absent', 'not_in_doubt', 'unsupported']);
+
+/** Reads the reply of the reserve script: an array of byte strings. */
+export function readReserved(reply: unknown): Reserved {
+  if (!Array.isArray(reply)) throw new UnexpectedReply('reserve');
+  const parts: readonly unknown[] = reply;
+  const kind = textOf(parts[0]);
+  switch (kind) {
+    case 'acquired':
+      return { kind, fence: numberOf(parts[1]), takenOver: textOf(parts[2]) === '1' };
+    case 'in_progress':
+      return { kind, retryAfterMs: numberOf(parts[1]) };
+    case 'replayed':
+      return { kind, response: readResponse(parts[1], parts[2], parts[3]) };
+    case 'tombstone':
+      return { kind, status: numberOf(parts[1]) };
+    case 'unknown':
+    case 'mismatch':
+    case 'token_replayed':
+    case 'unsupported':
+      return { kind };
+    default:
+      throw new UnexpectedReply('reserve');
+  }
+}
+
+/** Reads a kept response back from its three fields. */
+export function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
+  const pairs: unknown = JSON.parse(textOf(fields));
+  if (!Array.isArray(pairs) || !pairs.every((pair): pair is string => typeof pair === 'string')) throw new UnexpectedReply('reserve');
+  if (!Buffer.isBuffer(body)) throw new UnexpectedReply('reserve');
+  return { status: numberOf(status), fields: pairs, body };
+}
+
+export const readCompleted = (reply: unknown): Completed => oneOf<Completed>(reply, completions, 'complete');
+export const readReleased = (reply: unknown): Released => oneOf<Released>(reply, releases, 'release');
+export const readMarked = (reply: unknown): Marked => oneOf<Marked>(reply, marks, 'mark');
+export const readResolved = (reply: unknown): Resolved => oneOf<Resolved>(reply, resolutions, 'resolve');
+
+function oneOf<T extends string>(reply: unknown, allowed: ReadonlySet<string>, script: string): T {
+  const text = textOf(reply);
+  if (!allowed.has(text)) throw new UnexpectedReply(script);
+  return text as T;
+}
+
+export function textOf(value: unknown): string {
+  if (Buffer.isBuffer(value)) return value.toString('utf8');
+  return typeof value === 'string' ? value : '';
+}
+
+export function numberOf(value: unknown): number {
+  const number = Number(textOf(value));
+  if (!Number.isSafeInteger(number)) throw new UnexpectedReply('a number');
+  return number;
+}
