@@ -25,12 +25,14 @@ export interface Timers {
 export interface Files {
   /** The whole text, or why it cannot be had, in words that follow the path. Regular files only. */
   readonly read: (path: string, limits: { readonly maxBytes: number }) => Promise<Result<string, string>>;
+  /** SHA-256 of a text's bytes, hex. */
+  readonly digest: (text: string) => string;
   /** Calls back with what the file now holds each time that changes. */
   readonly watch: (path: string, onChange: (content: Result<string, string>) => void, options: WatchOptions) => FileWatch;
 }
 
 export interface WatchOptions {
-  /** Digest (`textDigest`) of the text that the caller already acted on, or `null` when there was none to be had. */
+  /** Digest of the text that the caller already acted on, or `null` when there was none to be had. */
   readonly digest: string | null;
   readonly maxBytes: number;
   /** Milliseconds between two looks. */

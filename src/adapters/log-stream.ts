@@ -1,66 +1,150 @@
-import { pino, type DestinationStream } from 'pino';
+import { write, writeSync } from 'node:fs';
 
-/** Lines that wait for a reader of standard output that does not read, bytes. Beyond it lines are dropped and counted. */
-const maxWaitingBytes = 8 * 1024 * 1024;
-
-/** Lines are written together: a system call for each would cost more than making it. */
-const batchBytes = 4 * 1024;
-const maxDelayMs = 100;
-
-export interface LogStream extends DestinationStream {
-  /** Writes out what is waiting. Never throws. */
+/** Takes log lines, each with its line end. */
+export interface LogStream {
+  readonly write: (line: string) => void;
+  /** Writes out what is waiting before it returns, as far as the reader lets it. Never throws. */
   readonly flush: () => void;
 }
 
-/** Where log lines go: `destination`, or standard output, which is never waited for. */
-export function createLogStream(destination?: DestinationStream): LogStream {
-  if (destination !== undefined) {
-    return {
-      write: (line) => {
-        destination.write(oneLine(line));
-      },
-      flush: () => undefined,
-    };
-  }
-  let dropped = 0;
-  const stdout = pino.destination({ dest: 1, sync: false, minLength: batchBytes, maxLength: maxWaitingBytes, periodicFlush: maxDelayMs });
-  // A full disk or a reader that left must not end a proxy that can go on.
-  stdout.on('error', () => undefined);
-  stdout.on('drop', () => {
-    dropped += 1;
-  });
-  stdout.on('drain', () => {
-    if (dropped === 0) return;
-    const count = dropped;
-    dropped = 0;
-    stdout.write(`${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines: count, msg: 'log lines were dropped' })}\n`);
-  });
-  return {
-    write: (line) => {
-      stdout.write(oneLine(line));
-    },
-    flush: () => {
-      try {
-        stdout.flushSync();
-      } catch {
-        // Standard output is gone: nobody is left to tell.
-      }
-    },
-  };
-}
+/** Characters that wait for a reader who does not read. Lines beyond it are dropped and counted. */
+const maxWaiting = 8 * 1024 * 1024;
+
+/** Lines are written together, since the system call costs more than making one. */
+const batchLength = 16 * 1024;
+const maxDelayMs = 100;
+
+/** A pipe that is full and does not block is tried again after this. */
+const retryMs = 20;
+/** Attempts of a flush at such a pipe. */
+const maxRetries = 50;
 
 /**
- * JSON escapes the controls below U+0020 only. DEL, the C1 controls, U+2028, U+2029 and the marks that reorder text
- * break or disguise lines in terminals and log viewers (CWE-117).
+ * Writes lines to a file descriptor without ever waiting for its reader: a log collector that hangs must not hang the
+ * proxy. pino's own destination does that too, but its flush at exit runs for ever once the reader has left.
  */
-const unsafe = /[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
-const everyUnsafe = new RegExp(unsafe, 'g');
+export function createLogStream(descriptor: number): LogStream {
+  let waiting: string[] = [];
+  let waitingLength = 0;
+  let dropped = 0;
+  let timer: NodeJS.Timeout | null = null;
+  /** The batch that is being written: by a thread, or again after a pause. */
+  let batch: { readonly bytes: Buffer; readonly lines: number; offset: number; retry: NodeJS.Timeout | null } | null = null;
+  let readerLeft = false;
 
-/** Outside strings a JSON line has only ASCII, so escapes are right wherever one of these stands. */
-function oneLine(line: string): string {
-  return unsafe.test(line) ? line.replace(everyUnsafe, escape) : line;
+  function take(line: string): void {
+    if (readerLeft) return;
+    if (waitingLength + line.length > maxWaiting) {
+      dropped += 1;
+      return;
+    }
+    waiting.push(line);
+    waitingLength += line.length;
+    sendSoon();
+  }
+
+  function sendSoon(): void {
+    if (batch !== null || waitingLength === 0) return;
+    if (waitingLength >= batchLength) send();
+    else timer ??= setTimeout(send, maxDelayMs).unref();
+  }
+
+  function send(): void {
+    batch = { bytes: takeWaiting(), lines: waiting.length, offset: 0, retry: null };
+    waiting = [];
+    proceed();
+  }
+
+  function takeWaiting(): Buffer {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    if (dropped > 0) waiting.push(notice(dropped));
+    dropped = 0;
+    waitingLength = 0;
+    return Buffer.from(waiting.join(''));
+  }
+
+  function proceed(): void {
+    const current = batch;
+    if (current === null) return;
+    current.retry = null;
+    write(descriptor, current.bytes, current.offset, null, null, (error, written) => {
+      if (error !== null) {
+        if (isBusy(error)) current.retry = setTimeout(proceed, retryMs).unref();
+        else fail(error, current.lines);
+        return;
+      }
+      current.offset += written;
+      if (current.offset < current.bytes.length) {
+        proceed();
+        return;
+      }
+      batch = null;
+      sendSoon();
+    });
+  }
+
+  function fail(error: unknown, lines: number): void {
+    batch = null;
+    // A disk may have room again later; a reader who closed the pipe does not come back.
+    readerLeft = codeOf(error) === 'EPIPE';
+    if (readerLeft) {
+      waiting = [];
+      return;
+    }
+    dropped += lines;
+    sendSoon();
+  }
+
+  function flush(): void {
+    if (readerLeft) return;
+    const parts: Buffer[] = [];
+    let lines = 0;
+    if (batch?.retry != null) {
+      clearTimeout(batch.retry);
+      parts.push(batch.bytes.subarray(batch.offset));
+      lines = batch.lines;
+      batch = null;
+    } else if (batch !== null) {
+      // A thread is writing; its lines come first.
+      pause(retryMs);
+    }
+    parts.push(takeWaiting());
+    lines += waiting.length;
+    waiting = [];
+    if (!writeAll(descriptor, Buffer.concat(parts))) dropped += lines;
+  }
+
+  return { write: take, flush };
 }
 
-function escape(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+/** Tells whether everything was written. */
+function writeAll(descriptor: number, bytes: Buffer): boolean {
+  let offset = 0;
+  for (let retries = 0; offset < bytes.length && retries < maxRetries;) {
+    try {
+      offset += writeSync(descriptor, bytes, offset);
+    } catch (error) {
+      if (!isBusy(error)) return false;
+      retries += 1;
+      pause(retryMs);
+    }
+  }
+  return offset === bytes.length;
+}
+
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+function notice(lines: number): string {
+  return `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), lines, msg: 'log lines were dropped' })}\n`;
+}
+
+function isBusy(error: unknown): boolean {
+  return codeOf(error) === 'EAGAIN' || codeOf(error) === 'EBUSY';
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error ? String(error.code) : null;
 }

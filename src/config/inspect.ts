@@ -1,15 +1,27 @@
-import type { Result } from '../decision/result.js';
+import { createHash } from 'node:crypto';
+import { compileConfig } from './compile.js';
+import { compileRoutes } from './compile-routes.js';
 import type { CompiledConfig } from './compiled.js';
-import type { Problem } from './problems.js';
+import { parseSections } from './parse.js';
+import type { PlaceholderSources } from './placeholders.js';
+import { formatProblem, type Problem } from './problems.js';
+import { createReport, type Report } from './report.js';
+import { checkIdentity } from './rules-identity.js';
+import { checkIssuers } from './rules-issuers.js';
+import { checkListeners } from './rules-listen.js';
+import { checkRoutes } from './rules-routes.js';
+import { checkTable } from './rules-table.js';
+import { checkUpstream } from './rules-upstream.js';
+import type { SourceNode } from './source-tree.js';
+import { readYaml } from './yaml-source.js';
 
-/** What a config is read with. */
-export interface InspectionInput {
+/**
+ * What a config is read with: the environment for `${env:NAME}`, and a reader for `${file:/path}` whose refusal says why
+ * in words, without the content.
+ */
+export interface InspectionInput extends PlaceholderSources {
   /** Name of the file, for problems. */
   readonly file: string;
-  /** Environment for `${env:NAME}`. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads a file for `${file:/path}`; a refusal says why in words, without the content. */
-  readonly readFile: (path: string) => Result<string, string>;
 }
 
 /** What an inspection found. */
@@ -20,7 +32,29 @@ export interface Inspection {
   readonly problems: readonly Problem[];
 }
 
-/** Reads, checks and compiles a config: all of its problems at once. */
+/**
+ * Reads, checks and compiles a config: all of its problems at once. Files that the config names (certificates, keys) are
+ * not read here; those that need them read them at start.
+ */
 export function inspectConfig(text: string, input: InspectionInput): Inspection {
-  throw new Error(`not built yet: ${text.length} ${Object.keys(input.env).length}`);
+  let root: SourceNode | null = null;
+  const report = createReport(input.file, () => root);
+  root = readYaml(text, input, report);
+  if (root === null) return { config: null, problems: report.problems() };
+  const config = read(root, createHash('sha256').update(text).digest('hex'), report);
+  return { config, problems: report.problems() };
+}
+
+function read(root: SourceNode, sha256: string, report: Report): CompiledConfig | null {
+  const parts = parseSections(root, report);
+  if (parts === null) return null;
+  checkListeners(parts, report);
+  checkUpstream(parts, report);
+  checkIssuers(parts, report);
+  checkIdentity(parts, report);
+  checkRoutes(parts, report);
+  const table = checkTable(compileRoutes(parts, report), parts, report);
+  const problems = report.problems();
+  if (problems.some(({ severity }) => severity === 'error')) return null;
+  return compileConfig(parts, table, sha256, problems.map(formatProblem));
 }

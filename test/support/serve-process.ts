@@ -1,12 +1,10 @@
 /** `sallyport serve` as a process of its own, and everything it writes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { projectDir } from './project-dir.js';
 import type { Scope } from './scope.js';
 import { until } from './until.js';
-
-/** The folder of `package.json`. */
-export const projectDir = resolve(import.meta.dirname, '../../..');
 
 export type LogLine = Readonly<Record<string, unknown>>;
 

@@ -1,0 +1,31 @@
+import { accept, refuse, type Result } from '../../decision/result.js';
+import type { Files, FileWatch } from '../../ports.js';
+import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
+
+/** A key set in a file, which calls back when the file changes. The watch begins with the first load. */
+export function createFileOrigin(path: string, files: Files, onChange: () => void): KeyOrigin {
+  let watch: FileWatch | null = null;
+  let reading = false;
+  let closed = false;
+
+  async function load(limits: LoadLimits): Promise<Result<LoadedKeySet, string>> {
+    // A read cannot be called off. On a file system that hangs, each one more would take a thread from the whole process.
+    if (reading) return refuse('the last attempt to read the file has not ended');
+    reading = true;
+    const text = await files.read(path, limits);
+    reading = false;
+    if (!closed) {
+      watch ??= files.watch(path, onChange, { digest: text.ok ? files.digest(text.value) : null, maxBytes: limits.maxBytes });
+    }
+    // A file says nothing of how long it holds; it is read again at the age that is allowed, and whenever it changes.
+    return text.ok ? accept({ bytes: Buffer.from(text.value), freshnessMs: null }) : refuse(`the file ${text.error}`);
+  }
+
+  return {
+    load,
+    close: () => {
+      closed = true;
+      watch?.close();
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { lifetimeMs } from '../../decision/cache-lifetime.js';
+import type { KeyLookup } from '../../ports.js';
+import type { LoadedKeys } from './load.js';
+
+/** The key set in hand. Times are those of the monotonic clock. */
+export interface HeldKeys {
+  readonly keys: ReadonlyMap<string, HeldKey>;
+  readonly loadedAtMs: number;
+  /** For how long its source calls it fresh, or `null`. */
+  readonly freshnessMs: number | null;
+}
+
+export interface HeldKey {
+  /** Made once, since most requests ask for the same. */
+  readonly found: Extract<KeyLookup, { kind: 'found' }>;
+  /** When the key was seen first. */
+  readonly sinceMs: number;
+}
+
+/** The settings that say for how long keys serve. */
+export interface AgeLimits {
+  readonly minAgeMs: number;
+  readonly maxAgeMs: number;
+  readonly maxStaleMs: number;
+}
+
+/** Takes a loaded set in the place of the one before. */
+export function holdKeys(before: HeldKeys | null, loaded: LoadedKeys, nowMs: number): HeldKeys {
+  const keys = new Map<string, HeldKey>();
+  for (const [keyId, key] of loaded.keys) {
+    const known = before?.keys.get(keyId);
+    const isSame = known !== undefined && known.found.key.key.equals(key.key);
+    keys.set(keyId, isSame ? known : { found: { kind: 'found', key }, sinceMs: nowMs });
+  }
+  return { keys, loadedAtMs: nowMs, freshnessMs: loaded.freshnessMs };
+}
+
+/** Until when the set is as good as new. */
+export function freshUntilMs(held: HeldKeys, limits: AgeLimits): number {
+  return held.loadedAtMs + lifetimeMs(held.freshnessMs, limits);
+}
+
+/** Until when its keys serve at all, where the source is out of reach. */
+export function usableUntilMs(held: HeldKeys, limits: AgeLimits): number {
+  return freshUntilMs(held, limits) + limits.maxStaleMs;
+}
+
+/** Tells whether two sets name the same keys. */
+export function sameKeys(a: HeldKeys | null, b: HeldKeys): boolean {
+  return a !== null && a.keys.size === b.keys.size && [...b.keys].every(([keyId, key]) => a.keys.get(keyId) === key);
+}

@@ -1,0 +1,40 @@
+const words: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  UND_ERR_SOCKET: 'the connection broke',
+  ENOTFOUND: 'the host name is unknown',
+  EAI_AGAIN: 'the host name could not be looked up',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+  ETIMEDOUT: 'the connection timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'the connection timed out',
+  UND_ERR_HEADERS_TIMEOUT: 'the answer took too long',
+  UND_ERR_BODY_TIMEOUT: 'the answer took too long',
+  UND_ERR_HEADERS_OVERFLOW: 'the header of the answer is too large',
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer has another length than it says',
+  HTTPParserError: 'the answer is not HTTP',
+  UND_ERR_ABORTED: 'the fetch was called off',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is of an authority that is not trusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is of an authority that is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate is of an authority that is not trusted',
+};
+
+/** Says why a connection or an answer failed, from the error's code alone: its message may quote what was received. */
+export function networkFailure(error: unknown): string {
+  const code = codeOf(error);
+  if (code.startsWith('HPE_')) return `the answer is not HTTP (${code})`;
+  const known = words[code];
+  return known === undefined ? `the fetch failed (${code})` : `${known} (${code})`;
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  // A host with several addresses fails with one error for each.
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  return error.cause === undefined ? error.name : codeOf(error.cause);
+}

@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { localFiles } from './adapters/files.js';
+import { tlsMaterial, watchCertificates } from './app/certificate-watch.js';
+import { loadComplete } from './app/complete-config.js';
+import { openListener, type ListenerName } from './app/opening.js';
+import { createParts, type Parts, type PartsOptions } from './app/parts.js';
+import { readListenerCertificates } from './app/pem-files.js';
+import { logWarnings } from './app/reload.js';
+import type { StartFailure } from './app/start-failure.js';
+import type { CompiledConfig, HostPort } from './config/compiled.js';
+import { accept, type Result } from './decision/result.js';
+import type { FileWatch } from './ports.js';
+import type { Readiness } from './proxy/admin/readiness.js';
+import type { Status } from './proxy/admin/status.js';
+import { version } from './version.js';
+
+export interface AppOptions extends PartsOptions {
+  /** Warnings for the log's first lines. */
+  readonly notices?: readonly string[];
+}
+
+/** A proxy that accepts requests. */
+export interface App {
+  /** Where it listens. */
+  readonly listeners: { readonly proxy: HostPort; readonly admin: HostPort; readonly probes: HostPort | null };
+  readonly readiness: () => Readiness;
+  readonly status: () => Status;
+  /** Reads the config again; settles when that is over, good or bad. */
+  readonly reload: () => Promise<void>;
+  /**
+   * Stops being ready, goes on for `shutdown.delay`, lets what is under way end within `shutdown.grace`, and closes
+   * everything. Nothing of it keeps the process alive then.
+   */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Starts a proxy: config, certificates, admin and probe listeners, then the callers' listener, so that whoever watches
+ * can see why requests are not taken yet. Does not wait for the issuers' keys. Leaves nothing open where it refuses.
+ */
+export async function startApp(options: AppOptions): Promise<Result<App, StartFailure>> {
+  const first = await loadComplete(options.source, options.env, localFiles);
+  if (!first.ok) return first;
+  const { config } = first.value;
+  const { tls } = config.listen;
+  const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
+  if (certificates?.ok === false) return certificates;
+
+  const parts = createParts(first.value, tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), options);
+  const { log } = parts.logger;
+  log.info('starting', { version, node: process.versions.node, config: options.source.name, sha256: config.sha256 });
+  for (const notice of options.notices ?? []) log.warn(notice);
+  logWarnings(config, log);
+  const opened = await open(parts, config);
+  if (!opened.ok) {
+    await close(parts);
+    return opened;
+  }
+  parts.progress.phase = 'serving';
+  parts.reloader.start();
+  const watch = tls === null || certificates === null ? null : watchCertificates(tls, certificates.value, parts.proxy.setTls, localFiles, log);
+  return accept(running(parts, opened.value, watch));
+}
+
+async function open(parts: Parts, { listen, admin, probes }: CompiledConfig): Promise<Result<App['listeners'], StartFailure>> {
+  const { logger: { log }, progress } = parts;
+  const openOne = async (name: ListenerName, place: HostPort, server: Pick<Parts['proxy'], 'listen'>): Promise<Result<HostPort, StartFailure>> => {
+    const opened = await openListener(name, place, server.listen, log);
+    if (opened.ok) progress.listeners[name] = opened.value;
+    return opened;
+  };
+  const adminPlace = await openOne('admin', admin, parts.admin);
+  if (!adminPlace.ok) return adminPlace;
+  const probesPlace = probes === null || parts.probes === null ? null : await openOne('probes', probes, parts.probes);
+  if (probesPlace?.ok === false) return probesPlace;
+  const proxyPlace = await openOne('proxy', listen, parts.proxy);
+  if (!proxyPlace.ok) return proxyPlace;
+  return accept({ proxy: proxyPlace.value, admin: adminPlace.value, probes: probesPlace?.value ?? null });
+}
+
+function running(parts: Parts, listeners: App['listeners'], certificateWatch: FileWatch | null): App {
+  let stopping: Promise<void> | null = null;
+  return {
+    listeners,
+    readiness: parts.readiness,
+    status: parts.status,
+    reload: parts.reloader.reload,
+    stop: () => {
+      stopping ??= stop(parts, certificateWatch);
+      return stopping;
+    },
+  };
+}
+
+async function stop(parts: Parts, certificateWatch: FileWatch | null): Promise<void> {
+  const { logger: { log }, proxy, progress, reloader } = parts;
+  const { delayMs, graceMs } = parts.assembly.inForce().config.shutdown;
+  progress.phase = 'stopping';
+  reloader.close();
+  certificateWatch?.close();
+  // Load balancers need a while to see that this one is no longer ready; until then callers keep coming.
+  log.info('shutting down', { delay_ms: delayMs, in_flight: proxy.counts().inFlight });
+  proxy.announceShutdown();
+  await delay(delayMs);
+  log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
+  await proxy.drain(graceMs);
+  await close(parts);
+}
+
+async function close({ assembly, admin, probes, logger }: Parts): Promise<void> {
+  await Promise.all([assembly.close(), admin.close(), probes?.close()]);
+  logger.log.info('stopped');
+  logger.flush();
+}

@@ -1,0 +1,38 @@
+import type { CompiledConfig } from '../config/compiled.js';
+import type { Log } from '../ports.js';
+import type { Readiness } from '../proxy/admin/readiness.js';
+import { createPageServer, type Page, type PageServer } from '../proxy/admin/server.js';
+import type { Status } from '../proxy/admin/status.js';
+
+/** What the pages show, read anew for each request. */
+export interface PageSources {
+  readonly readiness: () => Readiness;
+  readonly status: () => Status;
+  readonly metrics: () => Promise<string>;
+  readonly metricsType: string;
+}
+
+/** Monitors come one at a time; what holds more connections than this is none. */
+const maxConnections = 64;
+
+const json = 'application/json';
+
+/** The listeners of operators and of monitors (contract section 6). */
+export function createAdminServers(
+  { admin, probes }: CompiledConfig, sources: PageSources, log: Log,
+): { readonly admin: PageServer; readonly probes: PageServer | null } {
+  const probePages: Readonly<Record<string, () => Page | Promise<Page>>> = {
+    '/livez': () => ({ status: 200, type: json, body: JSON.stringify({ status: 'alive' }) }),
+    '/readyz': () => {
+      const readiness = sources.readiness();
+      return { status: readiness.status === 'unavailable' ? 503 : 200, type: json, body: JSON.stringify(readiness) };
+    },
+    '/metrics': async () => ({ status: 200, type: sources.metricsType, body: await sources.metrics() }),
+  };
+  const statusPage = (): Page => ({ status: 200, type: json, body: JSON.stringify(sources.status(), null, 2) });
+  return {
+    admin: createPageServer({ listen: admin, checksHost: true, maxConnections, pages: { ...probePages, '/status': statusPage }, log }),
+    // Kubelets and Prometheus come under whatever name the cluster gives; the pages tell no more than counts and names.
+    probes: probes === null ? null : createPageServer({ listen: probes, checksHost: false, maxConnections, pages: probePages, log }),
+  };
+}

@@ -1,0 +1,154 @@
+import { systemClock, systemTimers } from '../adapters/clock.js';
+import { localFiles } from '../adapters/files.js';
+import { createKeySource, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
+import type { ProcessMetrics } from '../adapters/metrics.js';
+import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
+import { createFieldRules } from '../decision/field-rules.js';
+import type { KeySourceState, Log } from '../ports.js';
+import type { InForce } from '../proxy/in-force.js';
+import { createUpstream } from '../proxy/upstream.js';
+import type { Upstream } from '../proxy/upstream.js';
+
+export interface AssemblyDeps {
+  readonly log: Log;
+  readonly metrics: ProcessMetrics;
+}
+
+/** What is in force, and the running parts that outlive a reload. */
+export interface Assembly {
+  readonly inForce: () => InForce;
+  readonly keyStates: () => readonly KeySourceState[];
+  /**
+   * Puts a config in force, whole. Keys stay where their source does, connections where the receiver does. Waits for
+   * the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for want of them.
+   */
+  readonly replace: (config: CompiledConfig, upstreamCa: string | null) => Promise<void>;
+  /** Ends fetches and connections. */
+  readonly close: () => Promise<void>;
+}
+
+interface RunningIssuer {
+  readonly settings: IssuerSettings;
+  readonly source: RefreshedKeySource;
+}
+
+interface RunningUpstream {
+  readonly settings: UpstreamSettings;
+  readonly ca: string | null;
+  readonly upstream: Upstream;
+}
+
+interface Running {
+  readonly inForce: InForce;
+  readonly issuers: readonly RunningIssuer[];
+  readonly upstream: RunningUpstream;
+}
+
+/** Puts a first config in force and starts to fetch keys, without waiting for them. */
+export function assemble(config: CompiledConfig, upstreamCa: string | null, deps: AssemblyDeps): Assembly {
+  const { metrics } = deps;
+  /** Sources and upstreams that were replaced and may still serve requests that began before. */
+  const replaced = new Set<{ readonly close: () => Promise<void> }>();
+  label(config, config.issuers);
+  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa));
+  for (const { source } of running.issuers) void source.start();
+
+  function newIssuer(settings: IssuerSettings): RunningIssuer {
+    const { rules, keys } = settings;
+    const sourceDeps = { clock: systemClock, timers: systemTimers, files: localFiles, log: deps.log, metrics };
+    return { settings, source: createKeySource(keys, rules.name, rules.keyIds, sourceDeps) };
+  }
+
+  async function replace(next: CompiledConfig, nextCa: string | null): Promise<void> {
+    const before = running;
+    const kept = new Map<IssuerSettings, RunningIssuer>();
+    for (const settings of next.issuers) {
+      const same = before.issuers.find((issuer) => isSameIssuer(issuer.settings, settings));
+      if (same !== undefined) kept.set(settings, same);
+    }
+    const created = next.issuers.filter((settings) => !kept.has(settings)).map(newIssuer);
+    label(before.inForce.config, [...before.inForce.config.issuers, ...next.issuers]);
+    await Promise.all(created.map(({ source }) => source.start()));
+
+    // From here on nothing waits and nothing fails: no request sees half of it.
+    const issuers = next.issuers.map((settings) => {
+      const { source } = kept.get(settings) ?? created.find((issuer) => issuer.settings === settings) ?? newIssuer(settings);
+      if (kept.has(settings)) source.update(settings.keys, settings.rules.keyIds);
+      return { settings, source };
+    });
+    const upstream = isSameUpstream(before.upstream, next.upstream, nextCa)
+      ? { ...before.upstream, settings: next.upstream }
+      : newUpstream(next.upstream, nextCa);
+    running = run(next, issuers, upstream);
+    label(next, next.issuers);
+    retire(before, running);
+  }
+
+  function retire(before: Running, after: Running): void {
+    if (before.upstream.upstream !== after.upstream.upstream) {
+      before.upstream.upstream.retire();
+      replaced.add(before.upstream.upstream);
+    }
+    for (const { source, settings } of before.issuers) {
+      if (after.issuers.some((issuer) => issuer.source === source)) continue;
+      replaced.add(source);
+      // A request that began before may be waiting for this source's answer; no answer takes longer than this.
+      systemTimers.after(settings.keys.timeoutMs, () => {
+        replaced.delete(source);
+        void source.close();
+      });
+    }
+  }
+
+  function label({ routes, sha256 }: CompiledConfig, issuers: readonly IssuerSettings[]): void {
+    metrics.setLabels({
+      routes: routes.map(({ name }) => name),
+      issuers: issuers.map(({ rules }) => rules.name),
+      configSha256: sha256,
+    });
+  }
+
+  return {
+    inForce: () => running.inForce,
+    keyStates: () => running.issuers.map(({ source }) => source.state()),
+    replace,
+    close: async () => {
+      const parts = [...running.issuers.map(({ source }) => source), running.upstream.upstream, ...replaced];
+      await Promise.all(parts.map((part) => part.close()));
+    },
+  };
+}
+
+function run(config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream): Running {
+  const { underscoreFields, http10 } = config.listen;
+  const identityNames = Object.values(config.identity).filter((name) => name !== null);
+  return {
+    issuers,
+    upstream,
+    inForce: {
+      config,
+      fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
+      issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
+      upstream: upstream.upstream,
+    },
+  };
+}
+
+function newUpstream(settings: UpstreamSettings, ca: string | null): RunningUpstream {
+  return { settings, ca, upstream: createUpstream(settings, ca) };
+}
+
+/** Labels and log lines bear the name, so a renamed issuer starts anew. */
+function isSameIssuer(a: IssuerSettings, b: IssuerSettings): boolean {
+  return a.rules.name === b.rules.name && sameSource(a.keys, b.keys);
+}
+
+/** Compares what connections depend on; time limits of answers and the `Host` are those of each request's own config. */
+function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSettings, nextCa: string | null): boolean {
+  return ca === nextCa
+    && settings.url === next.url
+    && settings.serverName === next.serverName
+    && settings.connectTimeoutMs === next.connectTimeoutMs
+    && settings.idleTimeoutMs === next.idleTimeoutMs
+    && settings.maxConnections === next.maxConnections;
+}

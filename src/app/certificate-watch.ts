@@ -1,0 +1,36 @@
+import type { ListenerTls } from '../config/compiled.js';
+import type { Files, FileWatch, Log } from '../ports.js';
+import type { TlsMaterial } from '../proxy/listener.js';
+import { coalesce } from './coalesce.js';
+import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './pem-files.js';
+
+/** Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place. */
+export function watchCertificates(
+  tls: ListenerTls, first: ListenerCertificates, setTls: (material: TlsMaterial) => void, files: Files, log: Log, intervalMs?: number,
+): FileWatch {
+  let closed = false;
+  const reload = coalesce(async () => {
+    const read = await readListenerCertificates(tls, files);
+    if (closed) return;
+    if (!read.ok) {
+      // Certificate and key are two files: between the writing of one and of the other, they do not fit.
+      log.warn('the certificates were not reloaded; the old ones stay in use', { problems: read.error.messages });
+      return;
+    }
+    setTls(tlsMaterial(tls, read.value));
+    log.info('the certificates were reloaded', { valid_to: read.value.leaf.validTo });
+  });
+  const pace = intervalMs === undefined ? {} : { intervalMs };
+  const watches = [...first.digests].map(([path, digest]) => files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }));
+  return {
+    close: () => {
+      closed = true;
+      for (const watch of watches) watch.close();
+    },
+  };
+}
+
+/** The certificates as the listener takes them. */
+export function tlsMaterial(tls: ListenerTls, { cert, key, clientCa }: ListenerCertificates): TlsMaterial {
+  return { cert, key, clientCa, clientAuth: tls.clientAuth };
+}

@@ -1,0 +1,26 @@
+import { accept, type Result } from '../decision/result.js';
+import type { Files } from '../ports.js';
+import { loadConfig, type ConfigSource, type Environment, type LoadedConfig } from './config-source.js';
+import { readAuthorities } from './pem-files.js';
+import type { StartFailure } from './start-failure.js';
+
+/** A config with the files it names, all of them good. */
+export interface CompleteConfig extends LoadedConfig {
+  /** PEM text of the receiver's authorities, or `null` for the system's. */
+  readonly upstreamCa: string | null;
+}
+
+/** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
+export async function loadComplete(source: ConfigSource, env: Environment, files: Files): Promise<Result<CompleteConfig, StartFailure>> {
+  const loaded = await loadConfig(source, env);
+  if (!loaded.ok) return loaded;
+  const { upstream, issuers } = loaded.value.config;
+  for (const { keys } of issuers) {
+    // Read again for every fetch; looked at here so that a wrong one is found now and not with the first rotation.
+    const checked = keys.caFile === null ? null : await readAuthorities(keys.caFile, files);
+    if (checked?.ok === false) return checked;
+  }
+  const upstreamCa = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, files);
+  if (upstreamCa?.ok === false) return upstreamCa;
+  return accept({ ...loaded.value, upstreamCa: upstreamCa?.value ?? null });
+}

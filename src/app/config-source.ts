@@ -1,0 +1,79 @@
+import { inspectConfig } from '../config/inspect.js';
+import type { CompiledConfig } from '../config/compiled.js';
+import { formatProblem, type Problem } from '../config/problems.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { FileWatch } from '../ports.js';
+import { watchFile } from '../adapters/file-watch.js';
+import { readText, readTextSync, textDigest } from '../adapters/text-file.js';
+import { startFailure, type StartFailure } from './start-failure.js';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where the config comes from. */
+export interface ConfigSource {
+  /** As problems and logs name it. */
+  readonly name: string;
+  /** The text, or why it cannot be had, in words that follow the name. */
+  readonly read: () => Promise<Result<string, string>>;
+  /** Calls back when the text is no longer the one with this digest, with the new one; `null` where it cannot be had. */
+  readonly watch: (digest: string, onChange: (digest: string | null) => void) => FileWatch;
+}
+
+/** A config of a thousand routes takes some 200 KiB. */
+export const maxConfigBytes = 4 * 1024 * 1024;
+
+/** A secret in a placeholder's file: a key of 16384 bits in PEM takes 13 KiB. */
+const maxPlaceholderBytes = 64 * 1024;
+
+/** A file, watched. `intervalMs` is how often it is looked at. */
+export function fileSource(path: string, name = path, intervalMs?: number): ConfigSource {
+  const limits = { maxBytes: maxConfigBytes };
+  const pace = intervalMs === undefined ? {} : { intervalMs };
+  return {
+    name,
+    read: () => readText(path, limits),
+    watch: (digest, onChange) => watchFile(path, (text) => {
+      onChange(text.ok ? textDigest(text.value) : null);
+    }, { digest, ...limits, ...pace }),
+  };
+}
+
+/** A text that stays as it is. */
+export function textSource(text: string, name: string): ConfigSource {
+  return { name, read: () => Promise.resolve(accept(text)), watch: () => ({ close: () => undefined }) };
+}
+
+/** A config that was read, whether or not it is right. */
+export interface ReadConfig {
+  readonly config: CompiledConfig | null;
+  readonly problems: readonly Problem[];
+  /** What `watch` starts from. */
+  readonly digest: string;
+}
+
+/** Reads and checks the config; refuses with the reason why it cannot be read. */
+export async function readConfig(source: ConfigSource, env: Environment): Promise<Result<ReadConfig, string>> {
+  const text = await source.read();
+  if (!text.ok) return refuse(`${source.name}: ${text.error}`);
+  const inspection = inspectConfig(text.value, {
+    file: source.name,
+    env,
+    readFile: (path) => readTextSync(path, { maxBytes: maxPlaceholderBytes }),
+  });
+  return accept({ ...inspection, digest: textDigest(text.value) });
+}
+
+/** A config that may be put in force. */
+export interface LoadedConfig {
+  readonly config: CompiledConfig;
+  readonly digest: string;
+}
+
+/** Reads the config; refuses one with errors, all of them named. */
+export async function loadConfig(source: ConfigSource, env: Environment): Promise<Result<LoadedConfig, StartFailure>> {
+  const read = await readConfig(source, env);
+  if (!read.ok) return refuse(startFailure('unreadable', read.error));
+  const { config, problems, digest } = read.value;
+  if (config === null) return refuse(startFailure('invalid', ...problems.map(formatProblem)));
+  return accept({ config, digest });
+}

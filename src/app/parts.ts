@@ -1,0 +1,78 @@
+import { systemClock } from '../adapters/clock.js';
+import { localFiles } from '../adapters/files.js';
+import { createLogger, type Logger, type LoggerOptions } from '../adapters/logger.js';
+import { createMetrics } from '../adapters/metrics.js';
+import type { HostPort } from '../config/compiled.js';
+import { countMetrics } from '../proxy/admin/counts.js';
+import { readinessOf, type Phase, type Readiness } from '../proxy/admin/readiness.js';
+import type { PageServer } from '../proxy/admin/server.js';
+import { statusOf, type Status } from '../proxy/admin/status.js';
+import type { TlsMaterial } from '../proxy/listener.js';
+import { createProxyServer, type ProxyServer } from '../proxy/server.js';
+import { version } from '../version.js';
+import { createAdminServers } from './admin-servers.js';
+import { assemble, type Assembly } from './assembly.js';
+import type { ConfigSource, Environment } from './config-source.js';
+import type { CompleteConfig } from './complete-config.js';
+import { createReloader, type Reloader } from './reload.js';
+
+export interface PartsOptions {
+  readonly source: ConfigSource;
+  readonly env: Environment;
+  /** Takes log lines in the place of standard output. */
+  readonly logTo?: NonNullable<LoggerOptions['destination']>;
+}
+
+/** What the process is at the moment; the pages show it. */
+export interface Progress {
+  phase: Phase;
+  readonly listeners: { proxy: HostPort | null; admin: HostPort | null; probes: HostPort | null };
+}
+
+/** Everything that runs, built from a first config and put together; nothing listens yet. */
+export interface Parts {
+  readonly logger: Logger;
+  readonly assembly: Assembly;
+  readonly reloader: Reloader;
+  readonly proxy: ProxyServer;
+  readonly admin: PageServer;
+  readonly probes: PageServer | null;
+  readonly progress: Progress;
+  readonly readiness: () => Readiness;
+  readonly status: () => Status;
+}
+
+/** Builds the parts. From here on the issuers' keys are fetched. */
+export function createParts(first: CompleteConfig, tls: TlsMaterial | null, options: PartsOptions): Parts {
+  const opened = first.config;
+  const logger = createLogger({ level: opened.logLevel, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
+  const { log } = logger;
+  const processMetrics = createMetrics();
+  const metrics = countMetrics(processMetrics);
+  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics });
+  const reloader = createReloader(first, assembly, {
+    source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
+  });
+  const proxy = createProxyServer({
+    inForce: assembly.inForce, clock: systemClock, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
+  });
+  processMetrics.setReadings({ keys: assembly.keyStates, inFlight: () => proxy.counts().inFlight });
+
+  const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
+  const startedAtMs = systemClock.now();
+  const readiness = (): Readiness => readinessOf(progress.phase, assembly.keyStates());
+  const status = (): Status => statusOf({
+    version,
+    node: process.versions.node,
+    pid: process.pid,
+    startedAtMs,
+    ...progress,
+    ...reloader.state(),
+    configName: options.source.name,
+    config: assembly.inForce().config,
+    keys: assembly.keyStates(),
+    counts: metrics.counts(),
+  });
+  const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType };
+  return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), progress, readiness, status };
+}

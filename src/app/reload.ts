@@ -1,0 +1,98 @@
+import type { CompiledConfig } from '../config/compiled.js';
+import type { Clock, Files, Log, Metrics } from '../ports.js';
+import type { Assembly } from './assembly.js';
+import { coalesce } from './coalesce.js';
+import { loadComplete, type CompleteConfig } from './complete-config.js';
+import type { ConfigSource, Environment } from './config-source.js';
+import { restartNeeded, withOpened } from './restart-needed.js';
+
+export interface ReloaderDeps {
+  readonly source: ConfigSource;
+  readonly env: Environment;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, 'configReload'>;
+  readonly setLogLevel: (level: CompiledConfig['logLevel']) => void;
+}
+
+export interface Reloader {
+  /** Begins to watch the config. */
+  readonly start: () => void;
+  /** Reads the config again, whatever the watch saw. One reload runs at a time; settles when it is over, good or bad. */
+  readonly reload: () => Promise<void>;
+  readonly state: () => ReloadState;
+  /** Ends the watch; a reload under way ends without effect. */
+  readonly close: () => void;
+}
+
+export interface ReloadState {
+  readonly loadedAtMs: number;
+  readonly lastError: { readonly atMs: number; readonly problems: readonly string[] } | null;
+  readonly restartNeeded: readonly string[];
+}
+
+/** Replaces the config in force when its source changes: whole or not at all. */
+export function createReloader(first: CompleteConfig, assembly: Assembly, deps: ReloaderDeps): Reloader {
+  const { env, files, clock, log, metrics } = deps;
+  const opened = first.config;
+  /** Digest of what was read last, good or bad: the watch does not know of reloads that a signal asked for. */
+  let seen: string | null = first.digest;
+  const source: ConfigSource = {
+    ...deps.source,
+    read: async () => {
+      const text = await deps.source.read();
+      seen = text.ok ? files.digest(text.value) : null;
+      return text;
+    },
+  };
+  let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
+  let watch = { close: (): void => undefined };
+  let closed = false;
+
+  const reload = coalesce(async () => {
+    const loaded = await loadComplete(source, env, files);
+    if (closed) return;
+    if (!loaded.ok) {
+      fail(loaded.error.messages);
+      return;
+    }
+    const { config, upstreamCa } = loaded.value;
+    await assembly.replace(withOpened(config, opened), upstreamCa);
+    succeed(config);
+  });
+
+  function fail(problems: readonly string[]): void {
+    state = { ...state, lastError: { atMs: clock.now(), problems } };
+    metrics.configReload('failed');
+    log.error('the config was not reloaded; the old one stays in force', { config: source.name, problems });
+  }
+
+  function succeed(config: CompiledConfig): void {
+    state = { loadedAtMs: clock.now(), lastError: null, restartNeeded: restartNeeded(opened, config) };
+    deps.setLogLevel(config.logLevel);
+    metrics.configReload('ok');
+    log.info('the config was reloaded', { config: source.name, sha256: config.sha256 });
+    logWarnings(config, log);
+    if (state.restartNeeded.length > 0) log.warn('a restart is needed for part of the config', { keys: state.restartNeeded });
+  }
+
+  return {
+    start: () => {
+      watch = source.watch(first.digest, (digest) => {
+        if (digest !== seen) void reload();
+      });
+    },
+    reload,
+    state: () => state,
+    close: () => {
+      closed = true;
+      watch.close();
+    },
+  };
+}
+
+/** Says what `check` would warn of. */
+export function logWarnings(config: CompiledConfig, log: Log): void {
+  for (const warning of config.warnings) log.warn('the config has a warning', { warning });
+}

@@ -1,0 +1,12 @@
+/** Why the proxy does not start; the kind settles the exit code (contract section 1). */
+export interface StartFailure {
+  /** `invalid`: what was read is wrong. `unreadable`: a file may not be read as it is. `unavailable`: out of reach. */
+  readonly kind: 'invalid' | 'unreadable' | 'unavailable';
+  /** One line each, for people. */
+  readonly messages: readonly string[];
+}
+
+/** Names one reason. */
+export function startFailure(kind: StartFailure['kind'], ...messages: readonly string[]): StartFailure {
+  return { kind, messages };
+}

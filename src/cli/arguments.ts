@@ -1,0 +1,26 @@
+import { InvalidArgumentError } from 'commander';
+import type { z } from 'zod';
+import { origin } from '../config/schema-addresses.js';
+import { duration, port } from '../config/schema-scalars.js';
+
+/** A port from 0 to 65535, as an argument. */
+export function portArgument(value: string): number {
+  return parsed(port(), /^\d{1,5}$/.test(value) ? Number(value) : value);
+}
+
+/** A duration as the config writes it, as an argument: milliseconds. */
+export function durationArgument(least: string, most: string): (value: string) => number {
+  const schema = duration(least, most);
+  return (value) => parsed(schema, value);
+}
+
+/** Where a receiving service is, as the config writes it, as an argument. */
+export function originArgument(value: string): string {
+  return parsed(origin(), value);
+}
+
+function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new InvalidArgumentError(`Allowed: ${result.error.issues[0]?.message ?? 'another value'}.`);
+}

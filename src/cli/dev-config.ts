@@ -1,0 +1,120 @@
+import { isMap, isNode, isScalar, parseDocument, type Pair, type Range, type YAMLMap } from 'yaml';
+
+/** Where the parts of `dev` listen. */
+export interface DevPlaces {
+  /** The caller's port; 0 asks the system for a free one. */
+  readonly port: number;
+  readonly coreUrl: string;
+  readonly upstreamUrl: string;
+}
+
+/** Sections that `dev` takes from a config of the user. What is known of the router decides which routes are safe, so it is one. */
+const takenSections: ReadonlySet<string> = new Set(['routes', 'identity', 'receiver']);
+
+/** Routes of the demo receiving service. */
+export const demoRoutes = `
+routes:
+  - name: list-orders
+    methods: [GET]
+    path: /orders
+    subjects: [checkout]
+    permissions: [orders:read]
+  - name: read-order
+    methods: [GET]
+    path: /orders/{id}
+    subjects: [checkout]
+    permissions: [orders:read]
+  - name: create-order
+    methods: [POST]
+    path: /orders
+    subjects: [checkout]
+    permissions: [orders:write]
+    idempotency: none
+  - name: read-report
+    methods: [GET]
+    path: /reports/{id}
+    subjects: [reporting]
+    permissions: [reports:read]
+  - name: health
+    methods: [GET]
+    path: /healthz
+    access: public
+`;
+
+/** Routes for a receiving service of which nothing is known. */
+export const anyServiceRoutes = `
+routes:
+  - name: read
+    methods: [GET, HEAD]
+    path: [/, /**]
+    subjects: [checkout]
+    permissions: [read]
+  - name: write
+    methods: [POST, PUT, PATCH, DELETE]
+    path: [/, /**]
+    subjects: [checkout]
+    permissions: [write]
+    idempotency: none
+`;
+
+/** What a token of the issuer has to say, whatever name the config gives the issuer. */
+export function devClaims(issuerName: string): { readonly audience: string; readonly source: string; readonly tokenType: string } {
+  return { audience: `dev-${issuerName}`, source: 'sallyport-dev', tokenType: 'service' };
+}
+
+/**
+ * Writes the config that `dev` runs: routes, identity headers and what is known of the router from the text, everything
+ * else for loopback. What is left out becomes blanks and what is added comes last, so that problems are reported at the
+ * lines of the user's file. A text that is no YAML map is returned as it is, for the reader of configs to refuse.
+ */
+export function composeDevConfig(text: string, places: DevPlaces): string {
+  const document = parseDocument(text);
+  const map = document.contents;
+  if (document.errors.length > 0 || !isMap(map)) return text;
+  const sections = devSections(places, issuerNames(map));
+  const [start, , end] = map.range;
+  const kept = map.items.reduce((rest, pair) => (takenSections.has(keyOf(pair)) ? rest : blank(rest, pair, map.flow === true)), text);
+  if (map.flow === true) return `${kept.slice(0, start + 1)}${sections.join(', ')}, ${kept.slice(start + 1)}`;
+  const indent = ' '.repeat(start - (text.lastIndexOf('\n', start - 1) + 1));
+  return `${kept.slice(0, end)}\n${sections.map((section) => `${indent}${section}\n`).join('')}${kept.slice(end)}`;
+}
+
+function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly string[]): readonly string[] {
+  const issuers = names.map((name) => {
+    const { audience, source, tokenType } = devClaims(name);
+    return [name, { issuer: coreUrl, audience, source, token_type: tokenType }];
+  });
+  const sections = {
+    listen: { host: '127.0.0.1', port },
+    admin: { host: '127.0.0.1', port: 0 },
+    upstream: { url: upstreamUrl },
+    issuers: Object.fromEntries(issuers) as unknown,
+    // Nobody waits for a load balancer here, only for Ctrl-C.
+    shutdown: { delay: '0s', grace: '1s' },
+  };
+  return Object.entries(sections).map(([name, section]) => `${name}: ${JSON.stringify(section)}`);
+}
+
+/** Routes may name issuers, so each name stays; behind all of them is the emulator. */
+function issuerNames(map: YAMLMap): readonly string[] {
+  const issuers = map.get('issuers');
+  const names = isMap(issuers) ? issuers.items.map(keyOf) : [];
+  return names.length === 0 ? ['core'] : names;
+}
+
+function keyOf({ key }: Pair): string {
+  return isScalar(key) ? String(key.value) : '';
+}
+
+/** Replaces a section by blanks of the same length; in a flow map its comma too. */
+function blank(text: string, { key, value }: Pair, inFlow: boolean): string {
+  const start = rangeOf(key)?.[0];
+  const end = rangeOf(value)?.[1] ?? rangeOf(key)?.[1];
+  if (start === undefined || end === undefined) return text;
+  const comma = inFlow ? /^\s*,/.exec(text.slice(end))?.[0].length ?? 0 : 0;
+  return text.slice(0, start) + text.slice(start, end + comma).replace(/[^\r\n]/g, ' ') + text.slice(end + comma);
+}
+
+function rangeOf(node: unknown): Range | null {
+  return isNode(node) ? node.range ?? null : null;
+}

@@ -1,0 +1,109 @@
+import type { CompiledConfig } from '../config/compiled.js';
+import type { Approval, Route, RoutePath } from '../decision/policy.js';
+import { readTarget } from '../decision/request-target.js';
+import { matchRoute, type RouteTable } from '../decision/route-table.js';
+
+/** One command line, and the status that it shows. */
+export interface Example {
+  /** One line that starts with `curl `, quoted for any POSIX shell. */
+  readonly command: string;
+  readonly expect: 200 | 401 | 403;
+}
+
+/** A request that can be shown. */
+export interface Sample {
+  readonly method: string;
+  /** Request target, encoded. */
+  readonly target: string;
+  /** The approval that the caller of the example holds; `null` where the route is public. */
+  readonly approval: Approval | null;
+  /** Names of the issuers whose tokens count here; `null` is all. */
+  readonly issuers: ReadonlySet<string> | null;
+}
+
+/** What to show of a config. */
+export interface Samples {
+  /** Let through, with the token of its approval where it has one; `null` where no route can be shown. */
+  readonly allowed: Sample | null;
+  /** Refused without a token and to a caller nobody approved; `null` where everything is public. */
+  readonly refused: Sample | null;
+}
+
+/** Values for `{x}` and `**`: one of them is no literal of a more specific route. */
+const segmentValues = ['1', 'example', 'some-value', 'zzz-sample'] as const;
+
+/** Nothing that a config would name. */
+const unknownTarget = '/sallyport-dev-no-such-route';
+
+/** Chooses requests that the routes of a config really get: protected ones before public ones, GET before other methods. */
+export function chooseSamples({ routes, table }: Pick<CompiledConfig, 'routes' | 'table'>): Samples {
+  const samples = routes.flatMap((route) => sampleOf(route, table) ?? []);
+  const guarded = preferRead(samples.filter((sample) => sample.approval !== null));
+  return {
+    allowed: guarded ?? preferRead(samples),
+    refused: guarded ?? unknownSample(table),
+  };
+}
+
+/** A subject that none of the sample's approvals names. */
+export function strangerTo(routes: readonly Route[]): string {
+  const known = new Set(routes.flatMap((route) => route.approvals.flatMap((approval) => [...approval.subjects])));
+  let stranger = 'stranger';
+  while (known.has(stranger)) stranger += '-x';
+  return stranger;
+}
+
+/** Writes a sample as a command; `-i` shows the status line and the header of the answer. */
+export function curl(proxyUrl: string, sample: Sample, token: string | null): string {
+  const method = sample.method === 'GET' ? [] : sample.method === 'HEAD' ? ['--head'] : ['-X', quote(sample.method)];
+  const credential = token === null ? [] : ['-H', quote(`Authorization: Bearer ${token}`)];
+  return ['curl', '-sS', '-i', ...method, ...credential, quote(proxyUrl + sample.target)].join(' ');
+}
+
+function preferRead(samples: readonly Sample[]): Sample | null {
+  return samples.find((sample) => sample.method === 'GET') ?? samples[0] ?? null;
+}
+
+function sampleOf(route: Route, table: RouteTable): Sample | null {
+  const method = methodOf(route);
+  const approval = route.approvals[0] ?? null;
+  if (route.access === 'protected' && approval === null) return null;
+  for (const path of route.paths) {
+    for (const value of segmentValues) {
+      const target = targetOf(path, value);
+      if (routeOf(table, method, target) === route) return { method, target, approval, issuers: route.issuers };
+    }
+  }
+  return null;
+}
+
+function unknownSample(table: RouteTable): Sample | null {
+  if (routeOf(table, 'GET', unknownTarget) !== null) return null;
+  return { method: 'GET', target: unknownTarget, approval: null, issuers: null };
+}
+
+function methodOf({ methods }: Route): string {
+  if (methods === null || methods.has('GET')) return 'GET';
+  // HEAD answers without a body: not what one wants to see first.
+  return [...methods].find((method) => method !== 'HEAD') ?? 'HEAD';
+}
+
+/** What the proxy would make of the request, by the functions that it decides with. */
+function routeOf(table: RouteTable, method: string, target: string): Route | null {
+  const read = readTarget(target, Number.MAX_SAFE_INTEGER);
+  return read.ok ? matchRoute(table, method, read.value) : null;
+}
+
+function targetOf(path: RoutePath, value: string): string {
+  return path.segments.map((segment) => `/${segment.kind === 'literal' ? encodeSegment(segment.text) : value}`).join('');
+}
+
+/** Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3), and nothing else: the proxy refuses the rest. */
+function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3A|3D|40)/g, decodeURIComponent);
+}
+
+/** Quotes a word for a POSIX shell; words that need none stay readable. */
+function quote(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}

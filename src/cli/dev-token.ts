@@ -1,0 +1,45 @@
+import type { Route } from '../decision/policy.js';
+import { devClaims } from './dev-config.js';
+import type { Sample } from './dev-examples.js';
+
+/** A token shows what it shows for a working morning; the proxy accepts none that lives longer. */
+const validityS = 2 * 60 * 60;
+
+/** What the token of an example says. */
+export interface Caller {
+  readonly subject: string;
+  readonly permissions: readonly string[];
+  readonly issuerName: string;
+}
+
+/** The caller that a sample is let through for, with every permission that any route asks of it: it may use its other routes too. */
+export function callerOf(sample: Sample | null, routes: readonly Route[], issuerNames: readonly string[]): Caller {
+  const [subject = 'checkout'] = sample?.approval?.subjects ?? [];
+  const approvals = routes.flatMap((route) => route.approvals).filter(({ subjects }) => subjects.has(subject));
+  const permissions = [...new Set(approvals.flatMap((approval) => approval.permissions))];
+  const issuerName = issuerNames.find((name) => sample?.issuers?.has(name) ?? true) ?? 'core';
+  return { subject, permissions, issuerName };
+}
+
+/** Mints a service token as a real service does: by a call to the Core. */
+export async function mint(coreUrl: string, { subject, permissions, issuerName }: Caller): Promise<string> {
+  const { audience, source, tokenType } = devClaims(issuerName);
+  const response = await fetch(`${coreUrl}/recipe/jwt`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', rid: 'jwt' },
+    body: JSON.stringify({
+      algorithm: 'RS256',
+      jwksDomain: coreUrl,
+      payload: { sub: subject, aud: audience, source, token_type: tokenType, permissions },
+      useStaticSigningKey: false,
+      validity: validityS,
+    }),
+  });
+  const answer: unknown = await response.json();
+  if (!isMinted(answer)) throw new Error('the Core emulator minted no token');
+  return answer.jwt;
+}
+
+function isMinted(answer: unknown): answer is { readonly jwt: string } {
+  return typeof answer === 'object' && answer !== null && 'jwt' in answer && typeof answer.jwt === 'string';
+}

@@ -1,0 +1,76 @@
+import type { X509Certificate } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { localFiles } from '../adapters/files.js';
+import { readListenerCertificates } from '../app/pem-files.js';
+import type { CompiledConfig, ListenerTls } from '../config/compiled.js';
+import { ok, problem, warning, type Finding } from './doctor-finding.js';
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** Long enough for whoever renews certificates to notice that the renewal fails. */
+const renewalDays = 14;
+
+/** Looks at the listener's certificate and at who else may read or write the files. */
+export async function checkFiles(configFile: string, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {
+  const { tls, host } = config.listen;
+  const modes = [await checkConfigMode(configFile), ...(tls === null ? [] : [await checkKeyMode(tls.keyFile)])];
+  return [...(tls === null ? [] : await checkCertificate(tls, host, nowMs)), ...modes];
+}
+
+async function checkCertificate(tls: ListenerTls, host: string, nowMs: number): Promise<readonly Finding[]> {
+  const read = await readListenerCertificates(tls, localFiles);
+  if (!read.ok) return read.error.messages.map((message) => problem('certificate', message, 'put a certificate and its key, as PEM, into these files'));
+  const { leaf } = read.value;
+  return [dateFinding(leaf, nowMs), ...nameFindings(leaf, host)];
+}
+
+function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
+  const subject = 'certificate';
+  const untilMs = Date.parse(leaf.validTo);
+  const days = Math.floor((untilMs - nowMs) / dayMs);
+  const fix = 'renew it; the new files are taken up without a restart';
+  if (nowMs < Date.parse(leaf.validFrom)) return problem(subject, `is valid from ${leaf.validFrom} only`, 'check the clock, or wait');
+  if (nowMs > untilMs) return problem(subject, `expired on ${leaf.validTo}`, fix);
+  if (days < renewalDays) return warning(subject, `expires on ${leaf.validTo}, in ${String(days)} days`, fix);
+  return ok(subject, `valid until ${leaf.validTo}`);
+}
+
+/** Only where the listener is bound to one address or name is it known what callers connect to. */
+function nameFindings(leaf: X509Certificate, host: string): readonly Finding[] {
+  const subject = 'certificate names';
+  const names = leaf.subjectAltName ?? '';
+  if (names === '') return [problem(subject, 'the certificate has no subjectAltName, so that no client accepts it', 'issue one with the names that callers use')];
+  const isWildcard = host === '0.0.0.0' || host === '::';
+  const matches = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
+  if (isWildcard || matches !== undefined) return [ok(subject, names)];
+  return [warning(subject, `the certificate is for ${names}, the listener on ${host}`, 'issue one with the names that callers use')];
+}
+
+async function checkKeyMode(path: string): Promise<Finding> {
+  const mode = await modeOf(path);
+  if (mode === null) return problem('private key', `${path} cannot be looked at`, 'let the user that runs Sallyport read it');
+  if ((mode & 0o077) === 0) return ok('private key', 'only its owner may read it');
+  const who = (mode & 0o007) === 0 ? 'its group' : 'every user of this machine';
+  return warning('private key', `${path} is open to ${who} (mode ${octal(mode)})`, `chmod 600 ${path}; in Kubernetes, defaultMode: 0400 of the secret`);
+}
+
+async function checkConfigMode(path: string): Promise<Finding> {
+  const mode = await modeOf(path);
+  if (mode !== null && (mode & 0o002) !== 0) {
+    return problem('config file', `every user of this machine may change the policy (mode ${octal(mode)})`, `chmod o-w ${path}`);
+  }
+  return ok('config file', 'others may not change it');
+}
+
+async function modeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).mode & 0o777;
+  } catch {
+    return null;
+  }
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, '0');
+}

@@ -1,0 +1,92 @@
+import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { systemClock, systemTimers } from '../adapters/clock.js';
+import { localFiles } from '../adapters/files.js';
+import { createKeySource } from '../adapters/jwks/key-source.js';
+import type { IssuerSettings } from '../config/compiled.js';
+import { readCaBundle } from '../decision/ca-bundle.js';
+import type { KeySourceState, Log } from '../ports.js';
+import { maxPemBytes } from '../app/pem-files.js';
+import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
+
+const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** `Date` counts in whole seconds, and the answer takes a while to come. */
+const dateToleranceMs = 1_500;
+
+/** Gets the keys of an issuer once, as the proxy would, and compares the clocks. */
+export async function checkIssuer(issuer: IssuerSettings): Promise<readonly Finding[]> {
+  const { rules, keys: settings } = issuer;
+  const subject = `keys ${rules.name}`;
+  const source = createKeySource(settings, rules.name, rules.keyIds, {
+    clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined },
+  });
+  await source.start();
+  const state = source.state();
+  await source.close();
+  const place = settings.source.kind === 'url' ? hostOf(settings.source.url) : settings.source.path;
+  if (state.ageMs === null) return [unusable(subject, place, issuer, state.lastError ?? 'no answer')];
+  return [keysFinding(subject, state), ...(await checkClock(issuer))];
+}
+
+function unusable(subject: string, place: string, { keys }: IssuerSettings, error: string): Finding {
+  const what = `no keys from ${place}: ${error}`;
+  if (keys.source.kind === 'file') return problem(subject, what, 'put the key set of the Core into this file');
+  return unreachable(subject, what, 'check jwks_url, ca_file and that this machine may connect to the Core');
+}
+
+function keysFinding(subject: string, { keys }: KeySourceState): Finding {
+  const accepted = keys.filter((key) => key.accepted).map((key) => key.keyId);
+  const others = keys.filter((key) => !key.accepted).map((key) => key.keyId);
+  const listed = `accepted: ${list(accepted)}; not accepted: ${list(others)}`;
+  if (accepted.length === 0) {
+    return problem(subject, `no key counts (${listed})`, 'let key_ids.accept match the key ids of the dynamic keys, and only those');
+  }
+  return ok(subject, listed);
+}
+
+function list(keyIds: readonly string[]): string {
+  return keyIds.length === 0 ? 'none' : keyIds.join(' ');
+}
+
+async function checkClock({ rules, keys }: IssuerSettings): Promise<readonly Finding[]> {
+  if (keys.source.kind !== 'url') return [];
+  const subject = `clock ${rules.name}`;
+  const sentAtMs = Date.now();
+  const date = await dateOf(keys.source.url, keys.caFile, keys.timeoutMs);
+  if (date === null) return [warning(subject, 'the Core sends no Date to compare the clock with', 'compare the clocks by hand')];
+  // The truth lies somewhere between sending and receiving; the nearer end is taken.
+  const offsetMs = Math.abs(date - sentAtMs) < Math.abs(date - Date.now()) ? date - sentAtMs : date - Date.now();
+  const skewMs = rules.clockSkewS * 1000;
+  const words = `${(Math.abs(offsetMs) / 1000).toFixed(0)} s ${offsetMs < 0 ? 'behind' : 'ahead of'} this machine`;
+  if (Math.abs(offsetMs) > skewMs + dateToleranceMs) {
+    return [problem(subject, `the Core's clock is ${words}, which is more than clock_skew`, 'synchronise both clocks (NTP)')];
+  }
+  return [ok(subject, 'agrees with the Core within clock_skew')];
+}
+
+/** The `Date` of any answer of that server, in milliseconds since the epoch. */
+async function dateOf(url: string, caFile: string | null, timeoutMs: number): Promise<number | null> {
+  const authorities = caFile === null ? null : await localFiles.read(caFile, { maxBytes: maxPemBytes });
+  const ca = authorities?.ok === true ? readCaBundle(authorities.value) : null;
+  const options: RequestOptions & { ca?: string[] } = {
+    method: 'HEAD', agent: false, signal: AbortSignal.timeout(timeoutMs), ...(ca?.ok === true ? { ca: [...ca.value] } : {}),
+  };
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const send = url.startsWith('https:') ? requestHttps : requestHttp;
+      send(url, options, resolve).on('error', reject).end();
+    });
+    response.destroy();
+    const parsed = Date.parse(response.headers.date ?? '');
+    return Number.isNaN(parsed) ? null : parsed;
+  } catch {
+    return null;
+  }
+}
+
+/** Without user and query, which may be secret. */
+function hostOf(url: string): string {
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
+}

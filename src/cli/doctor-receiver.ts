@@ -1,0 +1,126 @@
+import { lookup } from 'node:dns/promises';
+import { stat } from 'node:fs/promises';
+import { connect, isIP, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { connect as connectTls } from 'node:tls';
+import { localFiles } from '../adapters/files.js';
+import { networkFailure } from '../adapters/jwks/network-failure.js';
+import { readAuthorities } from '../app/pem-files.js';
+import type { UpstreamSettings } from '../config/compiled.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
+
+const subject = 'receiver';
+const pastUs = 'receiver past us';
+
+/** Name servers that do not answer are asked for up to half a minute by the system. */
+const lookupLimitMs = 5_000;
+
+/** Connects to the receiving service as the proxy would, and tries the ways that lead past the proxy. */
+export async function checkReceiver(upstream: UpstreamSettings): Promise<readonly Finding[]> {
+  if (upstream.url.startsWith('unix:')) return checkUnixSocket(upstream.url.slice('unix:'.length), upstream.connectTimeoutMs);
+  const url = new URL(upstream.url);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isTls = url.protocol === 'https:';
+  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
+  const connected = await tryConnect(host, port, isTls ? upstream : null, upstream.connectTimeoutMs);
+  const reached = connected.ok
+    ? ok(subject, `answers at ${url.origin}`)
+    : unreachable(subject, `not reached at ${url.origin}: ${connected.error}`, 'start it, or correct upstream.url, ca_file or server_name');
+  return [reached, await checkBypass(host, port, upstream.connectTimeoutMs)];
+}
+
+async function checkUnixSocket(path: string, limitMs: number): Promise<readonly Finding[]> {
+  const connected = await settled(connect({ path }), 'connect', limitMs);
+  if (!connected.ok) return [unreachable(subject, `not reached at ${path}: ${connected.error}`, 'start it, or correct upstream.url')];
+  const { mode } = await stat(path);
+  const open = (mode & 0o002) !== 0;
+  return [
+    ok(subject, `answers at ${path}`),
+    open
+      ? warning(pastUs, `every user of this machine may connect to ${path}`, `chmod o-w ${path}, with Sallyport in its group`)
+      : ok(pastUs, 'only its owner and group may connect'),
+  ];
+}
+
+async function tryConnect(host: string, port: number, tls: UpstreamSettings | null, limitMs: number): Promise<Result<null, string>> {
+  if (tls === null) return settled(connect({ host, port }), 'connect', limitMs);
+  const authorities = tls.caFile === null ? null : await readAuthorities(tls.caFile, localFiles);
+  if (authorities?.ok === false) return refuse(authorities.error.messages.join('; '));
+  const name = tls.serverName ?? host;
+  const socket = connectTls({
+    host, port, rejectUnauthorized: true,
+    ...(isIP(name) === 0 ? { servername: name } : {}),
+    ...(authorities === null ? {} : { ca: authorities.value }),
+  });
+  return settled(socket, 'secureConnect', limitMs);
+}
+
+function settled(socket: Socket, event: 'connect' | 'secureConnect', limitMs: number): Promise<Result<null, string>> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      finish(refuse(`no connection within ${String(limitMs)} ms`));
+    }, limitMs);
+    const finish = (result: Result<null, string>): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(result);
+    };
+    socket.once(event, () => {
+      finish(accept(null));
+    });
+    socket.on('error', (error) => {
+      finish(refuse(networkFailure(error)));
+    });
+  });
+}
+
+/** Whoever reaches the receiving service without Sallyport may set the identity headers as they like. */
+async function checkBypass(host: string, port: number, limitMs: number): Promise<Finding> {
+  const addresses = await addressesOf(host);
+  if (addresses === null) return unreachable(pastUs, `${host} could not be looked up`, 'correct upstream.url, or the name server');
+  const own = ownAddresses();
+  const outside = addresses.filter((address) => !isLoopback(address));
+  if (outside.some((address) => own.includes(address))) {
+    return warning(pastUs, `listens on ${outside.join(' ')}, which other machines may reach`, 'bind it to 127.0.0.1 and name that in upstream.url');
+  }
+  if (outside.length > 0) {
+    const fix = 'let only Sallyport connect to it (network policy or firewall), or run it on this machine, bound to 127.0.0.1';
+    return warning(pastUs, 'runs on another machine: whether others reach it cannot be seen from here', fix);
+  }
+  const open = await openAt(own, port, limitMs);
+  if (open.length === 0) return ok(pastUs, 'bound to loopback');
+  return problem(pastUs, `port ${String(port)} answers at ${open.join(' ')} too, where callers can go past Sallyport`, 'bind it to 127.0.0.1 only');
+}
+
+async function addressesOf(host: string): Promise<readonly string[] | null> {
+  if (isIP(host) !== 0) return [host];
+  try {
+    const limit = new Promise<null>((resolve) => {
+      setTimeout(resolve, lookupLimitMs, null).unref();
+    });
+    const found = await Promise.race([lookup(host, { all: true }), limit]);
+    return found?.map(({ address }) => address) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function isLoopback(address: string): boolean {
+  return address === '::1' || /^(?:::ffff:)?127\./i.test(address);
+}
+
+/** Addresses of this machine that others may reach; link-local ones need a zone, which no caller sends. */
+function ownAddresses(): readonly string[] {
+  return Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])
+    .filter(({ internal, address }) => !internal && !address.toLowerCase().startsWith('fe80:'))
+    .map(({ address }) => address);
+}
+
+async function openAt(addresses: readonly string[], port: number, limitMs: number): Promise<readonly string[]> {
+  const tried = await Promise.all(addresses.map(async (address) => {
+    const connected = await settled(connect({ host: address, port }), 'connect', limitMs);
+    return connected.ok ? [address] : [];
+  }));
+  return tried.flat();
+}

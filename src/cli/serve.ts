@@ -1,0 +1,77 @@
+import { Command } from 'commander';
+import { startApp, type App } from '../app.js';
+import type { Io, Signal } from './io.js';
+import { endOfLifeNotice } from './node-release.js';
+import { configOption, fail, sourceOf } from './options.js';
+
+interface Options {
+  readonly config: string;
+}
+
+/** What a shell reports of a process that a signal ended: 128 and the signal's number. */
+const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** `sallyport serve --config FILE`: runs the proxy until a signal ends it. */
+export function createServeCommand(io: Io): Command {
+  return new Command('serve')
+    .description('Run the proxy. Logs JSON lines on standard output.')
+    .addOption(configOption())
+    .addHelpText('after', '\nSIGHUP reads the config again. SIGTERM and SIGINT let requests under way end; a second one does not wait for them.\n'
+      + 'Exit code: 0 stopped by a signal, 1 the config or a certificate is wrong, 2 a file cannot be read, 3 an address cannot be had.')
+    .action((options: Options) => serve(options, io));
+}
+
+async function serve(options: Options, io: Io): Promise<void> {
+  const signals = createSignalQueue(io);
+  const notice = endOfLifeNotice(process.versions.node, Date.now());
+  const started = await startApp({ source: sourceOf(options.config, io), env: io.env, notices: notice === null ? [] : [notice] });
+  if (!started.ok) {
+    signals.close();
+    fail(started.error, io);
+    return;
+  }
+  await runUntilSignalled(started.value, signals);
+  signals.close();
+  io.exit(0);
+}
+
+interface SignalQueue {
+  /** Hands over every signal, those that came before first. */
+  readonly take: (listener: (signal: Signal) => void) => void;
+  readonly close: () => void;
+}
+
+/**
+ * Signals that come while the proxy starts are kept: without a listener, a SIGHUP would end the process. Two that ask
+ * for the end do end it at once, whatever is under way.
+ */
+function createSignalQueue(io: Io): SignalQueue {
+  const early: Signal[] = [];
+  let listener = (signal: Signal): void => {
+    early.push(signal);
+  };
+  let endings = 0;
+  const close = io.onSignal((signal) => {
+    if (signal !== 'SIGHUP') {
+      endings += 1;
+      if (endings > 1) io.exitNow(signalExitCodes[signal]);
+    }
+    listener(signal);
+  });
+  return {
+    take: (next) => {
+      listener = next;
+      for (const signal of early.splice(0)) next(signal);
+    },
+    close,
+  };
+}
+
+function runUntilSignalled(app: App, signals: SignalQueue): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signals.take((signal) => {
+      if (signal === 'SIGHUP') void app.reload();
+      else app.stop().then(resolve, reject);
+    });
+  });
+}

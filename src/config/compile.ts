@@ -1,0 +1,122 @@
+import type { IdentityHeaders, IssuerRules, Revocations } from '../decision/policy.js';
+import type { RouteTable } from '../decision/route-table.js';
+import type { CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
+import type { ConfigParts } from './parse.js';
+import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
+import type { IdentityFile } from './schema-identity.js';
+import type { IssuerFile, RevokedFile } from './schema-issuers.js';
+import type { ListenFile } from './schema-listen.js';
+import type { UpstreamFile } from './schema-upstream.js';
+
+/** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
+export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
+  const { listen, admin, probes, upstream, identity, revoked, shutdown, log } = parts;
+  const issuers = compileIssuers(parts);
+  if (listen === null || admin === null || probes === null || upstream === null || identity === null) return null;
+  if (revoked === null || shutdown === null || log === null || issuers === null) return null;
+  return {
+    sha256,
+    listen: compileListen(listen.value),
+    admin: admin.value,
+    probes: probes.value,
+    upstream: compileUpstream(upstream.value),
+    issuers,
+    identity: compileIdentity(identity.value),
+    revoked: compileRevoked(revoked.value),
+    shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
+    logLevel: log.value.level,
+    routes: table.routes,
+    table,
+    warnings,
+  };
+}
+
+function compileListen(file: ListenFile): ListenSettings {
+  return {
+    host: file.host,
+    port: file.port,
+    tls: file.tls === null ? null : {
+      certFile: file.tls.cert_file,
+      keyFile: file.tls.key_file,
+      clientCaFile: file.tls.client_ca_file,
+      clientAuth: file.tls.client_auth,
+    },
+    tlsTerminatedBy: file.tls_terminated_by,
+    trustForwarded: file.trust_forwarded,
+    maxHeaderBytes: file.max_header_bytes,
+    maxTargetBytes: file.max_target,
+    headerTimeoutMs: file.header_timeout,
+    bodyIdleTimeoutMs: file.body_idle_timeout,
+    maxInFlight: file.max_in_flight,
+    underscoreFields: file.underscore_fields,
+    http10: file.http_1_0,
+  };
+}
+
+function compileUpstream(file: UpstreamFile): UpstreamSettings {
+  return {
+    url: file.url.replace(/\/$/, ''),
+    caFile: file.ca_file,
+    serverName: file.server_name,
+    host: file.host,
+    connectTimeoutMs: file.connect_timeout,
+    responseTimeoutMs: file.response_timeout,
+    idleTimeoutMs: file.idle_timeout,
+    maxConnections: file.max_connections,
+  };
+}
+
+function compileIssuers(parts: ConfigParts): readonly IssuerSettings[] | null {
+  const issuers: IssuerSettings[] = [];
+  for (const [name, { part }] of parts.issuers) {
+    if (part === null) return null;
+    issuers.push(compileIssuer(name, part.value));
+  }
+  return issuers;
+}
+
+function compileIssuer(name: string, file: IssuerFile): IssuerSettings {
+  const rules: IssuerRules = {
+    name,
+    issuer: file.issuer,
+    audience: file.audience,
+    sources: new Set(file.source),
+    tokenTypes: new Set(file.token_type),
+    clockSkewS: file.clock_skew / 1_000,
+    maxLifetimeS: file.max_lifetime / 1_000,
+    keyIds: file.key_ids,
+  };
+  return {
+    rules,
+    keys: {
+      source: file.jwks_file === null ? { kind: 'url', url: jwksUrlOf(file) } : { kind: 'file', path: file.jwks_file },
+      caFile: file.ca_file,
+      minAgeMs: minAgeOf(file),
+      maxAgeMs: file.jwks.max_age,
+      maxStaleMs: file.jwks.max_stale,
+      cooldownMs: file.jwks.cooldown,
+      timeoutMs: file.jwks.timeout,
+      maxBytes: file.jwks.max_bytes,
+    },
+  };
+}
+
+function compileIdentity({ headers }: IdentityFile): IdentityHeaders {
+  return {
+    subject: headers.subject,
+    issuer: headers.issuer,
+    permissions: headers.permissions,
+    tokenId: headers.token_id,
+    kind: headers.kind,
+  };
+}
+
+function compileRevoked(file: RevokedFile): Revocations {
+  return {
+    keyIds: new Set(file.key_ids),
+    subjects: new Set(file.subjects),
+    tokenIds: new Set(file.token_ids),
+    // Rounded up: `iat` counts whole seconds, and a token of the very second may have come before.
+    issuedBeforeS: file.issued_before === null ? null : Math.ceil(Date.parse(file.issued_before) / 1_000),
+  };
+}

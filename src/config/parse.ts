@@ -1,0 +1,120 @@
+/** Reads the sections of a config, each for itself, so that a problem in one hides none in another. */
+import type { z } from 'zod';
+import type { Report } from './report.js';
+import { reportIssue, reportUnknownKey, retyped } from './schema-issues.js';
+import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './schema-issuers.js';
+import type { IdentityFile } from './schema-identity.js';
+import type { HostPortFile, ListenFile } from './schema-listen.js';
+import { routeSchema, type RouteFile } from './schema-routes.js';
+import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
+import { sections } from './schema.js';
+import { locate, replaceAt, valueOf, type Path, type SourceNode } from './source-tree.js';
+import { refuseUnsupported } from './unsupported.js';
+
+/** A section that was read; `null` where it has errors. */
+export type Part<T> = { readonly value: T } | null;
+
+/** One issuer or route of the file. */
+export interface Entry<T> {
+  readonly path: Path;
+  readonly part: Part<T>;
+}
+
+/** What a file says, as far as it could be read. */
+export interface ConfigParts {
+  readonly listen: Part<ListenFile>;
+  readonly admin: Part<HostPortFile>;
+  readonly probes: Part<HostPortFile | null>;
+  readonly upstream: Part<UpstreamFile>;
+  readonly receiver: Part<ReceiverFile>;
+  readonly issuers: ReadonlyMap<string, Entry<IssuerFile>>;
+  /** False where `issuers` is something else, so that nothing is known of their names. */
+  readonly issuersAreMap: boolean;
+  readonly identity: Part<IdentityFile>;
+  readonly revoked: Part<RevokedFile>;
+  readonly shutdown: Part<z.output<typeof sections.shutdown>>;
+  readonly log: Part<z.output<typeof sections.log>>;
+  readonly routes: readonly Entry<RouteFile>[];
+  /** Whether a key stands in the file, whatever its value. */
+  readonly isWritten: (path: Path) => boolean;
+}
+
+interface Reader {
+  readonly root: SourceNode;
+  readonly report: Report;
+}
+
+/** Reads what the schema says of each section. */
+export function parseSections(source: SourceNode, report: Report): ConfigParts | null {
+  if (source.kind !== 'map') {
+    report.error([], `the config is ${report.show([])}`, 'a map');
+    return null;
+  }
+  const known = Object.keys(sections);
+  let root: SourceNode = source;
+  for (const path of refuseUnsupported(source, report)) root = replaceAt(root, path, null);
+  for (const key of source.entries.keys()) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
+  const reader: Reader = { root, report };
+  // Read for its problems only: `enforce` is all there is yet.
+  readPart(sections.mode, ['mode'], reader);
+  for (const key of ['sessions', 'store', 'limits'] as const) readPart(sections[key], [key], reader);
+  return {
+    listen: readPart(sections.listen, ['listen'], reader),
+    admin: readPart(sections.admin, ['admin'], reader),
+    probes: readPart(sections.probes, ['probes'], reader),
+    upstream: readPart(sections.upstream, ['upstream'], reader),
+    receiver: readPart(sections.receiver, ['receiver'], reader),
+    issuers: readIssuers(reader),
+    issuersAreMap: (locate(root, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
+    identity: readPart(sections.identity, ['identity'], reader),
+    revoked: readPart(sections.revoked, ['revoked'], reader),
+    shutdown: readPart(sections.shutdown, ['shutdown'], reader),
+    log: readPart(sections.log, ['log'], reader),
+    routes: readRoutes(reader),
+    isWritten: path => locate(source, path).node !== null,
+  };
+}
+
+function readPart<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader): Part<T> {
+  let { node } = locate(root, path);
+  let result = schema.safeParse(node === null ? undefined : valueOf(node));
+  if (!result.success && node !== null) {
+    // A placeholder is text; where its key asks for a number or a truth value, it is read as one.
+    let changed = false;
+    for (const issue of result.error.issues) {
+      const scalar = retyped(issue, node);
+      if (scalar === null) continue;
+      node = replaceAt(node, scalar.path, scalar.scalar);
+      changed = true;
+    }
+    if (changed) result = schema.safeParse(valueOf(node));
+  }
+  if (result.success) return { value: result.data };
+  for (const issue of result.error.issues) reportIssue(issue, { schema, path, root, report });
+  return null;
+}
+
+function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
+  const found = new Map<string, Entry<IssuerFile>>();
+  const { node } = locate(reader.root, ['issuers']);
+  if (node?.kind !== 'map') {
+    readPart(sections.issuers, ['issuers'], reader);
+    return found;
+  }
+  for (const name of node.entries.keys()) {
+    const path = ['issuers', name];
+    const named = issuerName.safeParse(name);
+    if (!named.success) reader.report.keyError(path, `${JSON.stringify(name)} is no name of an issuer`, named.error.issues[0]?.message ?? null);
+    found.set(name, { path, part: readPart(issuerSchema, path, reader) });
+  }
+  return found;
+}
+
+function readRoutes(reader: Reader): readonly Entry<RouteFile>[] {
+  const { node } = locate(reader.root, ['routes']);
+  if (node?.kind !== 'list' || node.items.length === 0) {
+    readPart(sections.routes, ['routes'], reader);
+    return [];
+  }
+  return node.items.map((_, index) => ({ path: ['routes', index], part: readPart(routeSchema, ['routes', index], reader) }));
+}

@@ -1,0 +1,71 @@
+import { accept, refuse, type Result } from '../decision/result.js';
+
+/** Where `${env:NAME}` and `${file:/path}` get their text from. */
+export interface PlaceholderSources {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly readFile: (path: string) => Result<string, string>;
+}
+
+/** A text with its placeholders replaced. */
+export interface Substitution {
+  readonly text: string;
+  /** Whether there was any placeholder. */
+  readonly substituted: boolean;
+  /** Whether the text was one placeholder and nothing else. */
+  readonly whole: boolean;
+}
+
+/** What is wrong with one placeholder; never holds what it stands for. */
+export interface PlaceholderFault {
+  readonly message: string;
+  readonly allowed: string | null;
+}
+
+const anyPlaceholder = /\$?\$\{([^}]*)\}?/g;
+/** Characters: no value of a config is longer, and a wrong path may lead to a log. */
+const maxValueLength = 65_536;
+
+const allowedForms = '${env:NAME}, ${file:/path}; $${ where ${ itself is meant';
+
+/**
+ * Replaces the placeholders of a string: `${env:NAME}`, `${file:/path}` (the file's last newline is left out), and `$${`
+ * for a `${` that is none. What they stand for is text and nothing else: it is never read as YAML, nor for placeholders.
+ * A refusal has every fault of the string.
+ */
+export function substitute(text: string, sources: PlaceholderSources): Result<Substitution, readonly PlaceholderFault[]> {
+  if (!text.includes('${')) return accept({ text, substituted: false, whole: false });
+  const faults: PlaceholderFault[] = [];
+  let count = 0;
+  let whole = false;
+  const replaced = text.replace(anyPlaceholder, (found, reference: string) => {
+    if (found.startsWith('$$')) return found.slice(1);
+    count += 1;
+    whole = found === text;
+    const value = found.endsWith('}') ? resolve(found, reference, sources) : refuse(notAPlaceholder(found));
+    if (value.ok && value.value.length <= maxValueLength) return value.value;
+    faults.push(value.ok ? { message: `${found} stands for too long a text`, allowed: 'at most 64 KiB' } : value.error);
+    return '';
+  });
+  if (faults.length > 0) return refuse(faults);
+  return accept({ text: replaced, substituted: count > 0, whole });
+}
+
+function resolve(found: string, reference: string, { env, readFile }: PlaceholderSources): Result<string, PlaceholderFault> {
+  const [, kind, name] = /^(env|file):(.+)$/s.exec(reference) ?? [];
+  if (name === undefined) return refuse(notAPlaceholder(found));
+  if (kind === 'env') {
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
+      return refuse({ message: `${found} does not name an environment variable`, allowed: 'letters, digits and _' });
+    }
+    const value = Object.hasOwn(env, name) ? env[name] : undefined;
+    return value === undefined ? refuse({ message: `${found} is not set in the environment`, allowed: null }) : accept(value);
+  }
+  if (!name.startsWith('/')) return refuse({ message: `${found} does not name a file by its whole path`, allowed: '${file:/path}' });
+  const content = readFile(name);
+  if (!content.ok) return refuse({ message: `${found} cannot be read: ${content.error}`, allowed: null });
+  return accept(content.value.replace(/\r?\n$/, ''));
+}
+
+function notAPlaceholder(found: string): PlaceholderFault {
+  return { message: `${JSON.stringify(found)} is no placeholder`, allowed: allowedForms };
+}

@@ -1,0 +1,72 @@
+import type { Problem } from './problems.js';
+import { locate, pathText, type Path, type Position, type SourceNode } from './source-tree.js';
+
+/** Collects the problems of one config. */
+export interface Report {
+  /** Says what is wrong at a value; where the value is missing, at what should hold it. */
+  readonly error: (path: Path, message: string, allowed?: string | null) => void;
+  /** Says what is doubtful. */
+  readonly warning: (path: Path, message: string, allowed?: string | null) => void;
+  /** Says what is wrong at a key rather than at its value. */
+  readonly keyError: (path: Path, message: string, allowed?: string | null) => void;
+  readonly errorAt: (position: Position, message: string, allowed?: string | null) => void;
+  /** A value as a problem may show it: quoted and short, and never what a placeholder stands for. */
+  readonly show: (path: Path) => string;
+  /** Whether a value may be shown: no placeholder stands in it. */
+  readonly mayShow: (path: Path) => boolean;
+  /** The line of a value, for problems that concern two places. */
+  readonly lineOf: (path: Path) => number;
+  readonly problems: () => readonly Problem[];
+}
+
+/** Longer values are cut: a problem is read at a glance. */
+const maxShownLength = 80;
+
+/** More than this is one mistake many times over; the last problem says how many were left out. */
+const maxProblems = 1_000;
+
+/** Starts a report on a file; `root` may be set later, once it has been read. */
+export function createReport(file: string, root: () => SourceNode | null): Report {
+  const problems: Problem[] = [];
+  let omitted = 0;
+  const add = (severity: Problem['severity'], { line, column }: Position, message: string, allowed: string | null = null): void => {
+    if (problems.length < maxProblems) problems.push({ severity, file, line, column, message, allowed });
+    else omitted += 1;
+  };
+  return {
+    error: (path, message, allowed) => add('error', locate(root(), path).position, message, allowed),
+    warning: (path, message, allowed) => add('warning', locate(root(), path).position, message, allowed),
+    keyError: (path, message, allowed) => add('error', locate(root(), path).keyPosition, message, allowed),
+    errorAt: (position, message, allowed) => add('error', position, message, allowed),
+    show: path => showNode(locate(root(), path).node),
+    mayShow: path => {
+      const { node } = locate(root(), path);
+      return node?.kind !== 'scalar' || node.written === null;
+    },
+    lineOf: path => locate(root(), path).position.line,
+    problems: () => {
+      const sorted = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+      const last = sorted.at(-1);
+      if (omitted === 0 || last === undefined) return sorted;
+      return [...sorted, { ...last, severity: 'error', message: `${omitted} more problems are not listed`, allowed: null }];
+    },
+  };
+}
+
+/** The name of a value in a problem: its path, or the file for the whole. */
+export function nameOf(path: Path): string {
+  return path.length === 0 ? 'the config' : pathText(path);
+}
+
+function showNode(node: SourceNode | null): string {
+  if (node === null) return 'missing';
+  if (node.kind === 'map') return 'a map';
+  if (node.kind === 'list') return 'a list';
+  if (node.written !== null) return `what ${shorten(node.written)} stands for`;
+  return node.value === null ? 'empty' : shorten(JSON.stringify(node.value));
+}
+
+function shorten(text: string): string {
+  const characters = [...text];
+  return characters.length <= maxShownLength ? text : `${characters.slice(0, maxShownLength).join('')}…`;
+}

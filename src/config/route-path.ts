@@ -1,0 +1,61 @@
+import type { RoutePath, Segment } from '../decision/policy.js';
+import { readTarget } from '../decision/request-target.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+
+/** What is wrong with a path. */
+export interface PathFault {
+  readonly message: string;
+  readonly allowed: string;
+}
+
+const parameter = /^\{([A-Za-z_][A-Za-z0-9_-]*)\}$/;
+
+/** Longer than any path of a config. */
+const maxPathBytes = 65_536;
+
+/**
+ * Reads a route's path. Its literals pass the same gate as the targets of requests, so that a path which no request can
+ * have is refused, and are decoded once: what has to be encoded (`%20`, `%C3%A9`) may be, and nothing else.
+ */
+export function readRoutePath(text: string): Result<RoutePath, PathFault> {
+  const segments: Segment[] = [];
+  const names = new Set<string>();
+  const parts = text.split('/').slice(1);
+  if (!text.startsWith('/')) return refuse({ message: 'does not begin with /', allowed: '/ and segments' });
+  for (const [index, part] of parts.entries()) {
+    const segment = readSegment(part, index === parts.length - 1);
+    if (!segment.ok) return segment;
+    if (segment.value.kind === 'parameter') {
+      if (names.has(segment.value.name)) return refuse({ message: `has two segments {${segment.value.name}}`, allowed: 'a name once' });
+      names.add(segment.value.name);
+    }
+    segments.push(segment.value);
+  }
+  return accept({ text, segments });
+}
+
+function readSegment(part: string, isLast: boolean): Result<Segment, PathFault> {
+  if (part === '**') {
+    return isLast ? accept({ kind: 'rest' }) : refuse({ message: 'has ** before its end', allowed: '** as the last segment' });
+  }
+  const name = parameter.exec(part)?.[1];
+  if (name !== undefined) return accept({ kind: 'parameter', name });
+  if (/[{}]/.test(part)) {
+    return refuse({ message: `has a malformed parameter in ${JSON.stringify(part)}`, allowed: '{name} as a whole segment; %7B and %7D for braces' });
+  }
+  if (part.includes('*')) {
+    return refuse({ message: `has an asterisk in ${JSON.stringify(part)}`, allowed: '** as the last segment; %2A for an asterisk' });
+  }
+  if (part === '') return isLast ? accept({ kind: 'literal', text: '' }) : refuse({ message: 'has an empty segment', allowed: 'one / between segments' });
+  return readLiteral(part);
+}
+
+function readLiteral(part: string): Result<Segment, PathFault> {
+  const target = /[?#]/.test(part) ? null : readTarget(`/${part}`, maxPathBytes);
+  const text = target?.ok === true && !target.value.encodedSlash && !target.value.pathParameters ? target.value.segments[0] : undefined;
+  if (text !== undefined) return accept({ kind: 'literal', text });
+  return refuse({
+    message: `has ${JSON.stringify(part)}, which no request may have`,
+    allowed: 'RFC 3986 path characters without ;, percent-encoded only where they have to be, and no dot segments, %2F, %5C, %3B, %3F or %23',
+  });
+}

@@ -1,0 +1,72 @@
+import type { ConfigParts, Entry } from './parse.js';
+import { nameOf, type Report } from './report.js';
+import { fetchedUrl, isLoopback, readUrl } from './schema-addresses.js';
+import type { IssuerFile } from './schema-issuers.js';
+
+/** Milliseconds. The Core's tokens live an hour or two; a longer life is longer use of a stolen one. */
+const usualLifetimeMs = 7_200_000;
+
+const keysPath = '/auth/jwt/jwks.json';
+
+/** Where an issuer's keys are fetched: as written, or below its own address. */
+export function jwksUrlOf({ issuer, jwks_url: url }: Pick<IssuerFile, 'issuer' | 'jwks_url'>): string {
+  return url ?? `${issuer.replace(/\/$/, '')}${keysPath}`;
+}
+
+/** Least time between refreshes: what is not written never contradicts a shorter `max_age`. */
+export function minAgeOf({ jwks }: Pick<IssuerFile, 'jwks'>): number {
+  return Math.min(jwks.min_age, jwks.max_age);
+}
+
+/** Checks what each issuer's settings say together. */
+export function checkIssuers(parts: ConfigParts, report: Report): void {
+  for (const entry of parts.issuers.values()) {
+    if (entry.part === null) continue;
+    checkKeySource(entry, entry.part.value, report);
+    checkTimes(entry, entry.part.value, parts, report);
+  }
+}
+
+function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
+  const name = nameOf(path);
+  if (issuer.jwks_file !== null) {
+    const at = [...path, 'jwks_file'];
+    if (issuer.jwks_url !== null) report.keyError(at, `${name}.jwks_file stands beside ${name}.jwks_url`, 'one of them');
+    if (issuer.ca_file !== null) report.error([...path, 'ca_file'], `${name}.ca_file has no use with ${name}.jwks_file`, 'jwks_url');
+    report.warning(at, `${name}.jwks_file does not follow the issuer’s key rotation by itself`, 'jwks_url, where the issuer can be reached');
+    return;
+  }
+  const written = issuer.jwks_url !== null;
+  const at = [...path, written ? 'jwks_url' : 'issuer'];
+  const url = fetchedUrl().safeParse(jwksUrlOf(issuer));
+  if (!url.success) {
+    report.error(at, `${name}.issuer is no URL below which keys could be: it is ${report.show(at)}`, 'jwks_url or jwks_file beside it');
+    return;
+  }
+  const host = readUrl(url.data)?.hostname ?? '';
+  if (!url.data.startsWith('http:')) return;
+  if (issuer.ca_file !== null) report.error([...path, 'ca_file'], `${name}.ca_file has no use without https`, 'an https jwks_url');
+  if (isLoopback(host)) return;
+  if (issuer.allow_http) {
+    report.warning(at, `keys cross the network in plaintext: ${name} fetches them over http from another host`, 'https');
+  } else {
+    report.error(at, `${name} would fetch keys over http from another host: whoever can change the answer signs tokens`, 'https, or allow_http: true');
+  }
+}
+
+function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: ConfigParts, report: Report): void {
+  const name = nameOf(path);
+  const { min_age: minAge, max_age: maxAge, max_stale: maxStale } = issuer.jwks;
+  if (minAge > maxAge && parts.isWritten([...path, 'jwks', 'min_age'])) {
+    report.error([...path, 'jwks', 'min_age'], `${name}.jwks.min_age is more than max_age`, 'at most max_age');
+  }
+  if (maxStale < maxAge) {
+    const at = [...path, 'jwks', parts.isWritten([...path, 'jwks', 'max_stale']) ? 'max_stale' : 'max_age'];
+    report.warning(at, `${name}.jwks.max_stale is less than max_age: keys may run out before they are refreshed`,
+      'max_age or more');
+  }
+  if (issuer.max_lifetime > usualLifetimeMs) {
+    report.warning([...path, 'max_lifetime'], `${name}.max_lifetime is long: a stolen token is of use for ${report.show([...path, 'max_lifetime'])}`,
+      '2h or less');
+  }
+}

@@ -1,0 +1,67 @@
+import type { ConfigParts } from './parse.js';
+import type { Report } from './report.js';
+import { isLoopback, isWildcard, readUrl } from './schema-addresses.js';
+import type { HostPortFile } from './schema-listen.js';
+import type { Path } from './source-tree.js';
+
+/** Checks what the listeners' settings say together. */
+export function checkListeners(parts: ConfigParts, report: Report): void {
+  checkCallersListener(parts, report);
+  checkPorts(parts, report);
+  if (parts.admin !== null && !isLoopback(parts.admin.value.host)) {
+    const path = parts.isWritten(['admin', 'host']) ? ['admin', 'host'] : ['admin'];
+    report.warning(path, `the operators’ listener can be reached from other machines: admin.host is ${report.show(path)}`, 'a loopback address');
+  }
+}
+
+function checkCallersListener({ listen }: ConfigParts, report: Report): void {
+  if (listen === null) return;
+  const { host, tls, tls_terminated_by: terminator, max_header_bytes: headerBytes, max_target: targetBytes } = listen.value;
+  if (tls !== null && terminator !== null) {
+    report.keyError(['listen', 'tls_terminated_by'], 'listen.tls_terminated_by stands beside listen.tls', 'one of them');
+  }
+  if (tls === null && terminator === null && !isLoopback(host)) {
+    report.error(['listen', 'host'], `tokens would cross the network in plaintext: listen.host is ${report.show(['listen', 'host'])}, without TLS`,
+      'listen.tls, listen.tls_terminated_by naming who ends TLS in front, or a loopback address');
+  }
+  if (targetBytes > headerBytes) {
+    const path = ['listen', 'max_target'];
+    report.error(path, 'listen.max_target is more than listen.max_header_bytes, which counts the target too', 'at most listen.max_header_bytes');
+  }
+}
+
+/** One port for two listeners would fail at start, or serve `/metrics` to callers. */
+function checkPorts({ listen, admin, probes, upstream }: ConfigParts, report: Report): void {
+  const listeners: readonly { readonly path: Path; readonly at: HostPortFile | null }[] = [
+    { path: ['listen', 'port'], at: listen?.value ?? null },
+    { path: ['admin', 'port'], at: admin?.value ?? null },
+    { path: ['probes', 'port'], at: probes?.value ?? null },
+  ];
+  listeners.forEach(({ path, at }, index) => {
+    const other = listeners.slice(0, index).find(before => at !== null && before.at !== null && collide(at, before.at));
+    if (other !== undefined) {
+      report.error(path, `${path.join('.')} is also ${other.path.join('.')}, on the same address`, 'a port of its own');
+    }
+  });
+  const target = upstream === null ? null : addressOf(upstream.value.url);
+  if (target !== null && listen !== null && collide(target, listen.value) && isThisMachine(target.host)) {
+    report.error(['upstream', 'url'], 'upstream.url is where Sallyport itself listens', 'the receiving service');
+  }
+}
+
+function collide(a: HostPortFile, b: HostPortFile): boolean {
+  if (a.port !== b.port || a.port === 0) return false;
+  if (a.host.toLowerCase() === b.host.toLowerCase() || isWildcard(a.host) || isWildcard(b.host)) return true;
+  return [a.host, b.host].includes('localhost') && isLoopback(a.host) && isLoopback(b.host);
+}
+
+function isThisMachine(host: string): boolean {
+  return isLoopback(host) || isWildcard(host);
+}
+
+function addressOf(origin: string): HostPortFile | null {
+  const url = readUrl(origin);
+  if (url === null || !url.protocol.startsWith('http')) return null;
+  const standardPort = url.protocol === 'https:' ? 443 : 80;
+  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: url.port === '' ? standardPort : Number(url.port) };
+}

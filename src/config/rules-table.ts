@@ -1,0 +1,75 @@
+import { findFolds, type ReceiverRouter, type RouteFold } from '../decision/route-folds.js';
+import { unreachablePaths } from '../decision/route-reach.js';
+import { createRouteTable, type PlacedRoute, type RouteTable, type RouteTie } from '../decision/route-table.js';
+import type { CompiledRoutes } from './compile-routes.js';
+import type { ConfigParts } from './parse.js';
+import { nameOf, type Report } from './report.js';
+import type { Path } from './source-tree.js';
+
+interface Routes extends CompiledRoutes {
+  readonly report: Report;
+}
+
+/** Arranges the routes, and checks what they say together: ties, paths without requests, and folded spellings. */
+export function checkTable(compiled: CompiledRoutes, parts: ConfigParts, report: Report): RouteTable {
+  const table = createRouteTable(compiled.routes);
+  const routes: Routes = { ...compiled, report };
+  for (const tie of table.ties) reportTie(tie, routes);
+  // With a tie, or a route missing, the rest would be told of a table that there will never be.
+  if (table.ties.length > 0 || !compiled.complete) return table;
+  for (const placed of unreachablePaths(table)) {
+    report.warning(pathOf(placed, routes), `${describe(placed, routes)} can never be reached: more specific paths take every request`);
+  }
+  if (parts.receiver !== null) {
+    const { case_sensitive: caseSensitive, strict_slash: strictSlash } = parts.receiver.value;
+    checkFolds(table, { caseSensitive, strictSlash }, [...parts.issuers.keys()], routes);
+  }
+  return table;
+}
+
+function reportTie({ first, second, method }: RouteTie, routes: Routes): void {
+  const which = method === '*' ? 'every method' : method;
+  const message = first.route === second.route
+    ? `${nameOf(pathOf(second, routes))} is the same path as in line ${lineOf(first, routes)}`
+    : `${describe(second, routes)} ties with ${describe(first, routes)} for ${which}: nothing says which of them wins`;
+  routes.report.error(pathOf(second, routes), message, 'paths that differ in more than the names of parameters, or other methods');
+}
+
+function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[], routes: Routes): void {
+  const { folds, unfinished } = findFolds(table, receiver, issuerNames);
+  for (const fold of folds) reportFold(fold, receiver, routes);
+  if (unfinished) {
+    routes.report.keyError(['routes'], 'too many paths overlap to check what a lax router would mix up',
+      'receiver.case_sensitive: true and receiver.strict_slash: true, where they hold, or fewer overlapping paths');
+  }
+}
+
+function reportFold({ guard, reached, method, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
+  const { report } = routes;
+  const isShown = [guard, reached].every(placed => report.mayShow(pathOf(placed, routes)));
+  const request = isShown ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}` : `A ${method} spelt otherwise`;
+  const ignored = [...(receiver.caseSensitive ? [] : ['case']), ...(receiver.strictSlash ? [] : ['a trailing slash'])].join(' and ');
+  const cures = [
+    ...(receiver.caseSensitive ? [] : ['receiver.case_sensitive: true']), ...(receiver.strictSlash ? [] : ['receiver.strict_slash: true']),
+  ].join(' and ');
+  report.error(
+    pathOf(reached, routes),
+    `${describe(reached, routes)} is less restrictive than ${describe(guard, routes)}: ${request} reaches it, which a router that ignores ${ignored}`
+      + ' takes for the other’s',
+    `the same approvals on both, or ${cures} where the receiver’s router is known to be strict`,
+  );
+}
+
+function describe(placed: PlacedRoute, routes: Routes): string {
+  const at = pathOf(placed, routes);
+  const name = routes.report.show([...(routes.placeOfRoute.get(placed.route) ?? []), 'name']);
+  return `route ${name} with ${routes.report.show(at)} (line ${lineOf(placed, routes)})`;
+}
+
+function lineOf(placed: PlacedRoute, routes: Routes): number {
+  return routes.report.lineOf(pathOf(placed, routes));
+}
+
+function pathOf({ path }: PlacedRoute, routes: Routes): Path {
+  return routes.placeOfPath.get(path) ?? ['routes'];
+}

@@ -1,0 +1,76 @@
+/** Turns what the schema found into problems with places and words. */
+import type { z } from 'zod';
+import { nearestName } from './nearest-name.js';
+import { nameOf, type Report } from './report.js';
+import { keysAt } from './schema-shape.js';
+import { isFaulty, locate, type Path, type SourceNode, type SourceScalar } from './source-tree.js';
+
+type Issue = z.core.$ZodIssue;
+
+/** Where issues came from. */
+export interface IssueContext {
+  readonly schema: z.core.$ZodType;
+  /** What the schema read, and where that is in the file. */
+  readonly path: Path;
+  readonly root: SourceNode;
+  readonly report: Report;
+}
+
+/** Reports an issue, unless the value it is about could not be read in the first place. */
+export function reportIssue(issue: Issue, context: IssueContext): void {
+  const within = stepsOf(issue.path);
+  const path = [...context.path, ...within];
+  const { report, root } = context;
+  if (isFaulty(root, path)) return;
+  if (issue.code === 'unrecognized_keys') {
+    for (const key of issue.keys) reportUnknownKey([...path, key], key, keysAt(context.schema, within), report);
+    return;
+  }
+  if (issue.code === 'invalid_union') {
+    const branch = branchMeant(issue);
+    if (branch !== null) {
+      for (const inner of branch) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, context);
+      return;
+    }
+  }
+  const { node } = locate(root, path);
+  if (node === null) report.error(path, `${nameOf(path)} is missing`, issue.message);
+  else report.error(path, `${nameOf(path)} is ${report.show(path)}`, issue.message);
+}
+
+/** Reports a key that nothing knows, with the one that was probably meant. */
+export function reportUnknownKey(path: Path, key: string, known: readonly string[], report: Report): void {
+  const near = nearestName(key, known);
+  const hint = near === null ? '' : `, did you mean ${JSON.stringify(near)}?`;
+  report.keyError(path, `unknown key ${JSON.stringify(key)} in ${nameOf(path.slice(0, -1))}${hint}`, known.join(', '));
+}
+
+/**
+ * A placeholder's text as what its key asks for: a number or a truth value. `null` where the issue is about something else
+ * or the text reads as neither.
+ */
+export function retyped(issue: Issue, node: SourceNode): { readonly path: Path; readonly scalar: SourceScalar } | null {
+  if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return null;
+  const path = stepsOf(issue.path);
+  const scalar = locate(node, path).node;
+  if (scalar?.kind !== 'scalar' || !scalar.retypable || typeof scalar.value !== 'string') return null;
+  const value = coreValue(scalar.value);
+  return value === null ? null : { path, scalar: { ...scalar, value } };
+}
+
+/** YAML 1.2 core schema: what a plain scalar of this text would be. */
+function coreValue(text: string): number | boolean | null {
+  if (/^[-+]?[0-9]+$/.test(text)) return Number(text);
+  if (/^(true|True|TRUE)$/.test(text)) return true;
+  return /^(false|False|FALSE)$/.test(text) ? false : null;
+}
+
+/** The alternative whose kind of value was written: the one that does not complain of the kind itself. */
+function branchMeant(issue: Extract<Issue, { code: 'invalid_union' }>): readonly Issue[] | null {
+  const fitting = issue.errors.filter(branch => !branch.some(inner => inner.path.length === 0 && inner.code === 'invalid_type'));
+  return fitting.length === 1 ? fitting[0] ?? null : null;
+}
+
+function stepsOf(path: readonly PropertyKey[]): Path {
+  return path.map(step => (typeof step === 'symbol' ? String(step) : step));
+}

@@ -1,0 +1,54 @@
+/** The sections that say where Sallyport listens. */
+import type { z } from 'zod';
+import { duration, filePath, host, integer, line, list, map, port, size, word } from './schema-scalars.js';
+import { addressBlock } from './schema-addresses.js';
+
+const tlsSchema = map({
+  cert_file: filePath().describe('Certificate chain in PEM, the own certificate first. Read again when it changes.'),
+  key_file: filePath().describe('Private key in PEM. Read again when it changes.'),
+  client_ca_file: filePath().nullable().prefault(null)
+    .describe('Authorities in PEM whose client certificates are accepted. Without it callers are not asked for one.'),
+  client_auth: word('require', 'optional').prefault('require')
+    .describe('Whether a caller without a client certificate is turned away. Only with `client_ca_file`.'),
+});
+
+export const listenSchema = map({
+  host: host().describe('Address on which callers are served. On any but a loopback address `tls` or `tls_terminated_by` is required.'),
+  port: port().describe('Port on which callers are served; 0 asks the system for a free one.'),
+  tls: tlsSchema.nullable().prefault(null).describe('TLS for callers, 1.2 or later.'),
+  tls_terminated_by: line(100).nullable().prefault(null)
+    .describe('Who ends TLS in front of Sallyport, instead of `tls`: requests then count as https. Name it, so that plaintext is never an oversight.'),
+  trust_forwarded: list(addressBlock(), 0, 'IP addresses or CIDR blocks').prefault([])
+    .describe('Addresses or CIDR blocks of proxies whose `X-Forwarded-For`, `-Proto` and `-Host` are passed on. Those of others are replaced.'),
+  max_header_bytes: size('1KiB', '1MiB').prefault('16KiB').describe('Request line and header section together; more is answered 431.'),
+  max_target: size('64B', '64KiB').prefault('8KiB').describe('Request target; more is answered 414.'),
+  header_timeout: duration('10ms', '10m').prefault('10s').describe('From the first byte of a request to the end of its header section.'),
+  body_idle_timeout: duration('10ms', '1h').prefault('60s').describe('Between bytes of a request body.'),
+  max_in_flight: integer(1, 1_000_000).prefault(512).describe('Requests at a time; more are answered 503.'),
+  underscore_fields: word('drop', 'allow', 'refuse').prefault('drop')
+    .describe('What becomes of fields with `_` in their name, which many servers read like `-`. Look-alikes of our own are always dropped.'),
+  http_1_0: word('refuse', 'allow').prefault('refuse').describe('Whether HTTP/1.0 is served: with one `Host` and without `Transfer-Encoding`.'),
+});
+
+export const adminSchema = map({
+  host: host().prefault('127.0.0.1').describe('Address of the operators’ listener; its `Host` is checked.'),
+  port: port().prefault(9901).describe('Port of the operators’ listener: `/livez`, `/readyz`, `/metrics`, `/status`.'),
+});
+
+export const probesSchema = map({
+  host: host().prefault('0.0.0.0').describe('Address of the listener for probes.'),
+  port: port().prefault(9902).describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`.'),
+});
+
+export const shutdownSchema = map({
+  delay: duration('0ms', '10m').prefault('5s')
+    .describe('How long the listener stays open after `/readyz` has begun to fail, so that load balancers notice.'),
+  grace: duration('0ms', '1h').prefault('25s').describe('How long requests in flight may then take to end.'),
+});
+
+export const logSchema = map({
+  level: word('debug', 'info', 'warn', 'error').prefault('info').describe('Least severity that is logged.'),
+});
+
+export type ListenFile = z.output<typeof listenSchema>;
+export type HostPortFile = z.output<typeof adminSchema>;

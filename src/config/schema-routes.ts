@@ -1,0 +1,48 @@
+/** The section that says who may do what. */
+import { z } from 'zod';
+import { duration, flag, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
+import { notYet } from './unsupported.js';
+
+/** Names are labels of metrics, values in log lines and scopes of keys. */
+const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit');
+
+/** RFC 6749 §3.3 `scope-token`. */
+const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'visible ASCII characters without `"` and `\\`');
+
+const subjects = list(visibleText(256), 1, 'subjects');
+const permissions = list(permission, 0, 'permissions');
+
+const approvalSchema = map({
+  subjects: subjects.describe('Approved callers: exact `sub`s.'),
+  permissions: permissions.describe('All of them are needed; `[]` says that none is.'),
+});
+
+export const routeSchema = map({
+  name: routeName.describe('Unique name: in logs, metrics and problems.'),
+  methods: list(text(/^(\*|[!#$%&'+\-.^_`|~0-9A-Z]+)$/, 'an upper-case method, or `*`'), 1, 'methods')
+    .describe('Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT.'),
+  path: oneOrMore(text(/^\/[^\p{Cc}]*$/u, 'a path that begins with `/`').max(2_048, 'at most 2048 characters'), 'paths')
+    .describe('Path, or a list. `{x}` is one whole, non-empty segment; a last `/**` is anything below. Case and a trailing slash count.'),
+  subjects: subjects.optional().describe('Approved callers: exact `sub`s. Required, with `permissions`, unless `any_of` or `access` stands instead.'),
+  permissions: permissions.optional().describe('All of them are needed; `[]` says that none is.'),
+  any_of: list(approvalSchema, 1, 'pairs of subjects and permissions').optional()
+    .describe('Instead of `subjects` and `permissions`: one of several pairs has to hold.'),
+  access: word('public').optional().describe('`public` lets everybody through, without any check of credentials; the only way to say so.'),
+  issuers: list(z.string('names of issuers'), 1, 'names of issuers').optional().describe('Issuers whose tokens count here. Default: all.'),
+  accept: list(word('service'), 1, 'kinds of credentials').prefault(['service']).describe('Kinds of credentials. Only `service` is supported yet.'),
+  session: notYet(),
+  mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),
+  body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
+  max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),
+  websocket: z.literal(false, 'false').prefault(false).describe('Only `false` is supported yet.'),
+  encoded_slashes: word('refuse', 'allow').prefault('refuse').describe('Whether `%2F` may stand in a segment that `{x}` or `**` takes.'),
+  path_parameters: word('refuse', 'allow').prefault('refuse').describe('Whether `;` may stand in a segment that `{x}` or `**` takes.'),
+  forward_authorization: flag().optional()
+    .describe('Whether the receiving service gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
+  response_timeout: duration('10ms', '24h').optional().describe('Default: `upstream.response_timeout`.'),
+  idempotency: word('none').optional().describe('Has to be written on routes for POST and PATCH. Only `none` is supported yet.'),
+  single_use: z.literal(false, 'false').prefault(false).describe('Only `false` is supported yet.'),
+  limits: notYet(),
+});
+
+export type RouteFile = z.output<typeof routeSchema>;

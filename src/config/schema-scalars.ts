@@ -1,0 +1,106 @@
+/**
+ * The kinds of values a config has. Each says in its error what is allowed: the problem adds what was found, and where.
+ */
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+const second = 1_000;
+const durationUnits: Readonly<Record<string, number>> = {
+  ms: 1, s: second, m: 60 * second, h: 3_600 * second, d: 86_400 * second,
+};
+const sizeUnits: Readonly<Record<string, number>> = { B: 1, KiB: 1_024, MiB: 1_024 ** 2, GiB: 1_024 ** 3 };
+
+/** Milliseconds, written as a whole number with a unit: `250ms`, `5s`, `15m`, `24h`, `7d`. */
+export function duration(least: string, most: string): z.ZodType<number, string> {
+  return measure('a duration', ['250ms', '5s', '15m', '24h', '7d'], durationUnits, least, most);
+}
+
+/** Bytes, written as a whole number with a unit: `512B`, `64KiB`, `1MiB`. */
+export function size(least: string, most: string): z.ZodType<number, string> {
+  return measure('a size', ['512B', '64KiB', '1MiB'], sizeUnits, least, most);
+}
+
+/** A whole number. */
+export function integer(least: number, most: number): z.ZodType<number, number> {
+  const allowed = `a whole number from ${least} to ${most}`;
+  return z.int(allowed).min(least, allowed).max(most, allowed);
+}
+
+/** `true` or `false`. */
+export function flag(): z.ZodType<boolean, boolean> {
+  return z.boolean('true or false');
+}
+
+/** One of some words. */
+export function word<const Words extends readonly [string, ...string[]]>(...words: Words): z.ZodType<Words[number], Words[number]> {
+  return z.enum(words, words.join(', '));
+}
+
+/** A text that a pattern describes; `allowed` says the pattern in words. */
+export function text(pattern: RegExp, allowed: string): z.ZodString {
+  return z.string(allowed).regex(pattern, allowed);
+}
+
+/** A text of one line: what a claim is compared with, or a name for people. */
+export function line(maxLength: number): z.ZodString {
+  const allowed = `a text of 1 to ${maxLength} characters without controls`;
+  return text(/^[^\p{Cc}\p{Cs}]+$/u, allowed).max(maxLength, allowed);
+}
+
+/** A text that may stand in a header field: 1 to `maxLength` visible ASCII characters. */
+export function visibleText(maxLength: number): z.ZodString {
+  const allowed = `1 to ${maxLength} visible ASCII characters`;
+  return text(/^[\x21-\x7e]+$/, allowed).max(maxLength, allowed);
+}
+
+/** The path of a file on the proxy's machine; read at start, not when the config is checked. */
+export function filePath(): z.ZodString {
+  return text(/^\/[^\p{Cc}\p{Cs}]+$/u, 'the whole path of a file, such as /etc/sallyport/ca.crt');
+}
+
+/** An address or a host name. */
+export function host(): z.ZodType<string, string> {
+  const allowed = 'an IP address or a host name';
+  // RFC 1123 §2.1 for names; what only looks like an IPv4 address is one to some resolvers.
+  const isName = (value: string): boolean =>
+    value.length <= 253 && /^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$/.test(value)
+    && !/(^|\.)(0[xX][0-9A-Fa-f]*|[0-9]+)$/.test(value);
+  return z.string(allowed).refine(value => isIP(value) !== 0 || isName(value), allowed);
+}
+
+/** A TCP port; 0 asks the system for a free one. */
+export function port(): z.ZodType<number, number> {
+  return integer(0, 65_535);
+}
+
+/** A list. */
+export function list<Item extends z.ZodType>(item: Item, least: 0 | 1, what: string): z.ZodArray<Item> {
+  const allowed = `a list of ${what}${least === 1 ? ', at least one' : ''}`;
+  return z.array(item, allowed).min(least, allowed);
+}
+
+/** One value, or a list of them. */
+export function oneOrMore(item: z.ZodType<string, string>, what: string): z.ZodType<readonly string[], string | string[]> {
+  return z.union([item, list(item, 1, what)], `one or a list of ${what}`).transform(value => (typeof value === 'string' ? [value] : value));
+}
+
+/** A map with these keys and no other. */
+export function map<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+  return z.strictObject(shape, 'a map');
+}
+
+function measure(
+  what: string, examples: readonly string[], units: Readonly<Record<string, number>>, least: string, most: string,
+): z.ZodType<number, string> {
+  const unitNames = Object.keys(units).join('|');
+  const pattern = new RegExp(`^([0-9]{1,12})(${unitNames})$`);
+  const read = (value: string): number => {
+    const [, amount, unit] = pattern.exec(value) ?? [];
+    return Number(amount) * (units[unit ?? ''] ?? Number.NaN);
+  };
+  const [from, to] = [read(least), read(most)];
+  const allowed = `${what} from ${least} to ${most}, such as ${examples.filter(example => read(example) >= from && read(example) <= to).join(', ')}`;
+  return z.string(allowed).regex(pattern, { error: allowed, abort: true })
+    .refine(value => read(value) >= from && read(value) <= to, allowed)
+    .transform(read);
+}

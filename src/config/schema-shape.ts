@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import type { Path } from './source-tree.js';
+
+/** The keys that the schema knows at a place of the file; none where that is no map of fixed keys. */
+export function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
+  const inner = unwrap(schema);
+  const [step, ...rest] = path;
+  if (inner instanceof z.ZodObject) {
+    if (step === undefined) return Object.keys(inner.shape);
+    const next: unknown = typeof step === 'string' && Object.hasOwn(inner.shape, step) ? inner.shape[step] : undefined;
+    return next instanceof z.ZodType ? keysAt(next, rest) : [];
+  }
+  if (step === undefined) return [];
+  if (inner instanceof z.ZodArray) return keysAt(inner.element, rest);
+  if (inner instanceof z.ZodRecord) return keysAt(inner.valueType, rest);
+  return [];
+}
+
+function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
+  let inner = schema;
+  while (inner instanceof z.ZodPrefault || inner instanceof z.ZodNullable || inner instanceof z.ZodOptional) inner = inner.unwrap();
+  return inner;
+}

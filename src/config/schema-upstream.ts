@@ -1,0 +1,27 @@
+/** The sections that describe the receiving service. */
+import type { z } from 'zod';
+import { origin } from './schema-addresses.js';
+import { duration, filePath, flag, host, integer, map, word } from './schema-scalars.js';
+
+export const upstreamSchema = map({
+  url: origin().describe('The receiving service: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
+  ca_file: filePath().nullable().prefault(null)
+    .describe('Authorities in PEM that vouch for the receiving service, instead of the system’s. Only with https.'),
+  server_name: host().nullable().prefault(null).describe('Name its certificate has to bear, where that is not the URL’s host. Only with https.'),
+  host: word('upstream', 'preserve').prefault('upstream').describe('Which `Host` the receiving service sees: its own, or the caller’s.'),
+  connect_timeout: duration('10ms', '5m').prefault('1s').describe('Name look-up, connection and TLS together.'),
+  response_timeout: duration('10ms', '24h').prefault('30s')
+    .describe('From dispatch to the end of the response head. A route may set its own.'),
+  idle_timeout: duration('10ms', '24h').prefault('60s').describe('Between bytes of a stream, in either direction.'),
+  max_connections: integer(1, 65_536).prefault(128).describe('Connections to the receiving service.'),
+});
+
+export const receiverSchema = map({
+  case_sensitive: flag().prefault(false)
+    .describe('Set to true where its router is known to tell `/Admin` from `/admin`. Otherwise routes that this would mix up are refused.'),
+  strict_slash: flag().prefault(false)
+    .describe('Set to true where its router is known to tell `/admin/` from `/admin`. Otherwise routes that this would mix up are refused.'),
+});
+
+export type UpstreamFile = z.output<typeof upstreamSchema>;
+export type ReceiverFile = z.output<typeof receiverSchema>;

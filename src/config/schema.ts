@@ -1,0 +1,35 @@
+/**
+ * The config file: the one source of its types, defaults, units and reference text. `config.schema.json` and
+ * `docs/configuration.md` are generated from it.
+ */
+import { z } from 'zod';
+import { identitySchema } from './schema-identity.js';
+import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
+import { adminSchema, listenSchema, logSchema, probesSchema, shutdownSchema } from './schema-listen.js';
+import { routeSchema } from './schema-routes.js';
+import { list, map, word } from './schema-scalars.js';
+import { receiverSchema, upstreamSchema } from './schema-upstream.js';
+import { notYet } from './unsupported.js';
+
+/** Sections that are read one by one, so that a problem in one does not hide those of another. */
+export const sections = {
+  listen: listenSchema.describe('Where callers are served. Read once, at start.'),
+  admin: adminSchema.prefault({}).describe('The operators’ listener. Read once, at start.'),
+  probes: probesSchema.nullable().prefault(null)
+    .describe('A further listener for those who may not reach `admin`: kubelet, Prometheus. Read once, at start.'),
+  upstream: upstreamSchema.describe('The receiving service.'),
+  receiver: receiverSchema.prefault({}).describe('What is known of the receiving service’s router.'),
+  issuers: z.record(issuerName, issuerSchema, 'a map of issuers').prefault({}).describe('Whose tokens count, by a name of your choice.'),
+  sessions: notYet(),
+  identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),
+  store: notYet(),
+  revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
+  limits: notYet(),
+  shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
+  log: logSchema.prefault({}).describe('What is logged.'),
+  mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),
+  routes: list(routeSchema, 1, 'routes').describe('Who may do what. What no route allows is refused.'),
+} as const;
+
+/** A whole config file. */
+export const configSchema = map(sections);

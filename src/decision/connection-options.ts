@@ -1,0 +1,47 @@
+import { denial, type Denial } from './denial.js';
+import { isFieldName } from './field-name.js';
+import type { RequestFieldKind } from './field-rules.js';
+import { listElements } from './field-value.js';
+import { accept, refuse, type Result } from './result.js';
+
+/** What a caller's Connection fields ask for. */
+export interface ConnectionOptions {
+  readonly closes: boolean;
+  readonly keepsAlive: boolean;
+  /** Names of fields, in lower case, that end here. */
+  readonly removes: ReadonlySet<string>;
+}
+
+/** Options that say something of the connection itself; all others are names of fields to remove (RFC 9110 §7.6.1). */
+const ownOptions: ReadonlySet<string> = new Set(['close', 'keep-alive', 'te', 'upgrade', 'http2-settings']);
+
+/** What a Connection field may name: nothing that we set or judge. */
+const removable: ReadonlySet<RequestFieldKind> = new Set<RequestFieldKind>(['passed', 'hop-by-hop', 'underscored', 'refused']);
+
+const noOptions: ConnectionOptions = { closes: false, keepsAlive: false, removes: new Set() };
+
+/**
+ * Reads Connection, its lines combined. Refusals: `field_malformed`, and `connection_option` for one that names a field
+ * that we set or judge, or what looks like one: whoever obeyed it would remove an identity header, or the key by which a
+ * request was reserved.
+ */
+export function readConnection(
+  value: string | undefined, kindOf: (name: string) => RequestFieldKind,
+): Result<ConnectionOptions, Denial> {
+  if (value === undefined) return accept(noOptions);
+  const options = listElements(value);
+  const named = options.filter(option => !ownOptions.has(option));
+  if (!named.every(isFieldName)) return refuse(denial('field_malformed'));
+  if (!named.every(name => removable.has(kindOf(name)))) return refuse(denial('connection_option'));
+  return accept({
+    closes: options.includes('close'),
+    keepsAlive: options.includes('keep-alive'),
+    removes: named.length === 0 ? noOptions.removes : new Set(named),
+  });
+}
+
+/** Leaves out the fields of these names, in lower case, from names and values in turn. */
+export function withoutFields(fields: readonly string[], names: ReadonlySet<string>): readonly string[] {
+  if (names.size === 0) return fields;
+  return fields.filter((_text, i) => !names.has((fields[i - (i % 2)] ?? '').toLowerCase()));
+}

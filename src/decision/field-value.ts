@@ -1,0 +1,41 @@
+/** What RFC 9110 §5.5 leaves out of a field value: controls but the tab, and what is no byte. */
+const notInValue = /[^\t\x20-\x7e\x80-\xff]/;
+
+const tabCode = 0x09;
+const spaceCode = 0x20;
+
+/** Tells whether a text, one character for each byte, may be the value of a field. */
+export function isFieldValue(text: string): boolean {
+  return !notInValue.test(text);
+}
+
+/** Combines the lines of a field as a recipient may (RFC 9110 §5.3). */
+export function combine(earlier: string | undefined, value: string): string {
+  return earlier === undefined ? value : `${earlier}, ${value}`;
+}
+
+/** Elements of a comma-separated list without quoted strings, in lower case; empty ones count for nothing (RFC 9110 §5.6.1). */
+export function listElements(value: string): readonly string[] {
+  const elements: string[] = [];
+  for (const part of value.split(',')) {
+    const element = trimBlanks(part).toLowerCase();
+    if (element !== '') elements.push(element);
+  }
+  return elements;
+}
+
+/**
+ * Removes spaces and tabs at both ends: RFC 9110 §5.6.3 `OWS`, while `trim` takes the no-break space too. A loop, because a
+ * pattern for it takes time in the square of a long run of blanks.
+ */
+export function trimBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === spaceCode || code === tabCode;
+}

@@ -1,0 +1,91 @@
+import { trimBlanks } from './field-value.js';
+import type { Framing } from './framing.js';
+import { isHost } from './host.js';
+import type { RequestFields } from './request-fields.js';
+import { plainAddress } from './trusted-address.js';
+
+/** What a request is forwarded with. */
+export interface Forwarding {
+  readonly fields: RequestFields;
+  /** Of the request as it came: `1.1`, or `1.0`. */
+  readonly httpVersion: string;
+  /** The caller's address as the socket has it; empty on a socket that has none. */
+  readonly remoteAddress: string;
+  /** Whether that address is one whose `X-Forwarded-*` count. */
+  readonly trusted: boolean;
+  /** Whether the caller came over TLS, ended here or in front of us. */
+  readonly encrypted: boolean;
+  /** Which Host the receiver sees; `null` is the caller's. */
+  readonly host: string | null;
+  /** The caller's, or a new one. So is the next. */
+  readonly requestId: string;
+  readonly traceparent: string;
+  readonly forwardsAuthorization: boolean;
+  /** Names and values in turn; none on public routes. */
+  readonly identity: readonly string[];
+  /**
+   * How the body is sent: not the caller's framing where the body was read whole, and without `chunked` where the client
+   * library writes Transfer-Encoding itself.
+   */
+  readonly framing: Framing;
+}
+
+/** RFC 9110 §7.6.3 allows a name that stands for the host. */
+const pseudonym = 'sallyport';
+
+/** Text that a list from an earlier hop may hold: nothing that needs quoting or decoding. */
+const forwardedText = /^[\t\x20-\x7e]+$/;
+
+/**
+ * Builds the header section for the receiver, names and values in turn. Identity comes last, and nothing of the caller's
+ * has one of these names any more (R-10).
+ */
+export function upstreamFields(forwarding: Forwarding): string[] {
+  const { fields, framing } = forwarding;
+  const out = ['Host', forwarding.host ?? fields.host];
+  for (const text of fields.passed) out.push(text);
+  if (framing.contentLength !== null) out.push('Content-Length', String(framing.contentLength));
+  if (framing.chunked) out.push('Transfer-Encoding', 'chunked');
+  if (forwarding.forwardsAuthorization && fields.authorization !== null) out.push('Authorization', fields.authorization);
+  out.push(
+    'X-Forwarded-For', forwardedFor(forwarding), 'X-Forwarded-Proto', forwardedProto(forwarding),
+    'X-Forwarded-Host', forwardedHost(forwarding), 'Via', via(forwarding),
+    'X-Request-Id', forwarding.requestId, 'traceparent', forwarding.traceparent,
+  );
+  if (fields.tracestate !== null) out.push('tracestate', fields.tracestate);
+  for (const text of forwarding.identity) out.push(text);
+  return out;
+}
+
+/** Earlier addresses are kept from trusted callers only: from anybody else the first of them is what the caller likes. */
+function forwardedFor({ fields, remoteAddress, trusted }: Forwarding): string {
+  const address = plainAddress(remoteAddress) || 'unknown';
+  const earlier = fields.forwardedFor;
+  return trusted && earlier !== null && forwardedText.test(earlier) ? `${earlier}, ${address}` : address;
+}
+
+function forwardedProto({ fields, trusted, encrypted }: Forwarding): string {
+  if (trusted && isListOf(fields.forwardedProto, isScheme)) return fields.forwardedProto;
+  return encrypted ? 'https' : 'http';
+}
+
+function forwardedHost({ fields, trusted }: Forwarding): string {
+  return trusted && isListOf(fields.forwardedHost, isHost) ? fields.forwardedHost : fields.host;
+}
+
+/**
+ * Via protects from loops and tells what earlier hops spoke. From callers that are not trusted it says nothing reliable, and
+ * some receivers switch features off by it (compression, HTTP/1.1), so theirs ends here like `X-Forwarded-*`.
+ */
+function via({ fields, trusted, httpVersion }: Forwarding): string {
+  const own = `${httpVersion} ${pseudonym}`;
+  return trusted && fields.via !== null && forwardedText.test(fields.via) ? `${fields.via}, ${own}` : own;
+}
+
+function isListOf(value: string | null, isElement: (text: string) => boolean): value is string {
+  return value !== null && value.split(',').every(element => isElement(trimBlanks(element)));
+}
+
+function isScheme(text: string): boolean {
+  return text === 'http' || text === 'https';
+}

@@ -1,0 +1,17 @@
+import { isIPv6 } from 'node:net';
+
+/**
+ * `uri-host [ ":" port ]`. RFC 3986 §3.2.2 lets a name also hold escapes and sub-delimiters: no host has them, and in a
+ * comma, semicolon or quote some reader of X-Forwarded-Host sees the end of the value.
+ */
+const hostAndPort = /^(?:[A-Za-z0-9._~-]+|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?$/;
+
+const largestPort = 65_535;
+
+/** Tells whether a text is a host with or without a port, as a Host field has it (RFC 9110 §7.2). User information is none. */
+export function isHost(text: string): boolean {
+  const match = hostAndPort.exec(text);
+  if (match === null) return false;
+  const [, address, port] = match;
+  return (address === undefined || isIPv6(address)) && (port === undefined || Number(port) <= largestPort);
+}

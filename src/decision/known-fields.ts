@@ -1,0 +1,40 @@
+/** The fields that Sallyport sets, judges or removes, by name. Every other one belongs to caller and receiver. */
+
+/** Fields of a request that are read here, in lower case. */
+const judgedNames = [
+  'authorization', 'connection', 'content-length', 'content-type', 'expect', 'host', 'idempotency-key', 'traceparent',
+  'tracestate', 'transfer-encoding', 'upgrade', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-request-id',
+] as const;
+
+export type JudgedField = (typeof judgedNames)[number];
+
+export const judgedFields: ReadonlyMap<string, JudgedField> = new Map(judgedNames.map(name => [name, name]));
+
+/** Fields for one connection and no further (RFC 9110 §7.6.1), beside those that are judged. */
+export const hopByHopFields: ReadonlySet<string> = new Set([
+  'http2-settings', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization', 'proxy-connection',
+  'te', 'trailer',
+]);
+
+/** Names of the identity headers where the config gives none: never the caller's, whatever the config renames. */
+export const defaultIdentityNames: readonly string[] = [
+  'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion',
+];
+
+/** What we tell the receiver of a reservation, and what tells the caller of it: believed where they come from us. */
+export const reservationFields: readonly string[] = [
+  'Idempotency-Record', 'Idempotency-Fence', 'Idempotency-Outcome', 'Idempotent-Replayed', 'Proxy-Status',
+];
+
+/**
+ * Fields by which a caller makes some receivers act on another method, path, host, scheme or file than the policy judged, or
+ * take it for somebody else.
+ */
+export const overrideFields: readonly string[] = [
+  'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override',
+  'X-HTTP-DestinationURL', 'X-Override-URL', 'X-Script-Name', 'X-Host', 'X-Scheme', 'X-Url-Scheme', 'Front-End-Https',
+  'Forwarded', 'X-Real-IP', 'Client-Cert', 'Client-Cert-Chain', 'Proxy', 'X-Sendfile-Type', 'X-Accel-Mapping',
+];
+
+/** Families of the same, by how their look-alike key begins. */
+export const overridePrefixes: readonly string[] = ['xforwarded', 'xoriginal', 'xrewrite', 'xenvoy', 'xskipper', 'xmiddleware'];

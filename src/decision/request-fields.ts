@@ -1,0 +1,145 @@
+import { readConnection, withoutFields } from './connection-options.js';
+import { readCorrelation, type Correlation } from './correlation.js';
+import { denial, type Denial } from './denial.js';
+import type { FieldRules } from './field-rules.js';
+import { combine, isFieldValue, listElements } from './field-value.js';
+import { readFraming, type Framing } from './framing.js';
+import { isHost } from './host.js';
+import type { JudgedField } from './known-fields.js';
+import type { RequestHead } from './request-head.js';
+import { accept, refuse, type Result } from './result.js';
+
+/** The header section of a request, cleaned (contract 3.3). */
+export interface RequestFields extends Framing, Correlation {
+  /**
+   * Names and values in turn that may go to the receiver as they came: Content-Type and Idempotency-Key among them, and
+   * nothing that Sallyport sets itself.
+   */
+  readonly passed: readonly string[];
+  /** Fields dropped because they are, or look like, what only we set or judge, or for their underscore. */
+  readonly stripped: number;
+  /** Fields that are dropped too, unless the caller's address is one whose `X-Forwarded-*` count. */
+  readonly strippedUnlessTrusted: number;
+  readonly authorization: string | null;
+  /** A sound `uri-host [":" port]`. */
+  readonly host: string;
+  /** Whether a body comes: a length above 0, or chunks. */
+  readonly hasBody: boolean;
+  /** Whether the caller waits for `100 Continue` before it sends the body. */
+  readonly expectsContinue: boolean;
+  /** The protocols asked for, in lower case, where there are others than `h2c`. */
+  readonly upgrade: string | null;
+  /** As received: what makes a valid key is not judged here. */
+  readonly idempotencyKey: string | null;
+  /** What earlier hops said: for trusted addresses only. So are the next three. */
+  readonly forwardedFor: string | null;
+  readonly forwardedProto: string | null;
+  readonly forwardedHost: string | null;
+  readonly via: string | null;
+  /** Whether the caller wants the connection closed after the answer. */
+  readonly closes: boolean;
+}
+
+/** More fields than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
+const maxFields = 256;
+
+/** A second line of one of these is a second opinion on whom, where or how much (R-11). */
+const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([
+  'authorization', 'content-length', 'content-type', 'host', 'idempotency-key', 'transfer-encoding',
+]);
+
+const fromEarlierHops: ReadonlySet<JudgedField> = new Set<JudgedField>([
+  'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto',
+]);
+
+/**
+ * Reads and cleans the header section of a request. Refusals are `http_version`, `header_too_large`, `field_malformed`,
+ * `field_repeated`, `field_refused`, `host_malformed`, `framing`, `connection_option` and `expectation_unknown`. Whether a
+ * body or an upgrade is allowed is the route's to say.
+ */
+export function readFields(head: RequestHead, rules: FieldRules): Result<RequestFields, Denial> {
+  const { httpVersion, rawHeaders } = head;
+  if (httpVersion !== '1.1' && (httpVersion !== '1.0' || rules.http10 === 'refuse')) return refuse(denial('http_version'));
+  if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
+  const judged = new Map<JudgedField, string>();
+  const passed: string[] = [];
+  let stripped = 0;
+  let strippedUnlessTrusted = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    const value = rawHeaders[i + 1] ?? '';
+    if (!isFieldValue(value)) return refuse(denial('field_malformed'));
+    const kind = rules.requestKind(name);
+    switch (kind) {
+      case 'passed':
+        passed.push(name, value);
+        break;
+      case 'hop-by-hop':
+        break;
+      case 'reserved':
+      case 'underscored':
+        stripped++;
+        break;
+      case 'refused':
+        return refuse(denial('field_refused'));
+      case 'malformed':
+        return refuse(denial('field_malformed'));
+      default: {
+        const earlier = judged.get(kind);
+        if (earlier !== undefined && onlyOnce.has(kind)) return refuse(denial('field_repeated'));
+        judged.set(kind, combine(earlier, value));
+        if (kind === 'content-type' || kind === 'idempotency-key') passed.push(name, value);
+        if (fromEarlierHops.has(kind)) strippedUnlessTrusted++;
+      }
+    }
+  }
+  return conclude(httpVersion, judged, rules, { passed, stripped, strippedUnlessTrusted });
+}
+
+/** Judges what takes the whole section. */
+function conclude(
+  httpVersion: string, judged: ReadonlyMap<JudgedField, string>, rules: FieldRules,
+  read: Pick<RequestFields, 'passed' | 'stripped' | 'strippedUnlessTrusted'>,
+): Result<RequestFields, Denial> {
+  const host = judged.get('host');
+  if (host === undefined || !isHost(host)) return refuse(denial('host_malformed'));
+  const framing = readFraming(judged.get('content-length'), judged.get('transfer-encoding'), httpVersion);
+  if (!framing.ok) return framing;
+  const connection = readConnection(judged.get('connection'), rules.requestKind);
+  if (!connection.ok) return connection;
+  const expectation = judged.get('expect');
+  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse(denial('expectation_unknown'));
+
+  const { contentLength, chunked } = framing.value;
+  const { closes, keepsAlive, removes } = connection.value;
+  const correlation = readCorrelation(judged.get('x-request-id'), judged.get('traceparent'), judged.get('tracestate'));
+  return accept({
+    passed: withoutFields(read.passed, removes),
+    stripped: read.stripped + correlation.replaced,
+    strippedUnlessTrusted: read.strippedUnlessTrusted,
+    authorization: judged.get('authorization') ?? null,
+    host,
+    contentLength,
+    chunked,
+    hasBody: chunked || (contentLength ?? 0) > 0,
+    // Clients of HTTP/1.0 cannot read an interim answer (RFC 9110 §10.1.1).
+    expectsContinue: expectation !== undefined && httpVersion === '1.1',
+    upgrade: otherUpgrades(judged.get('upgrade')),
+    requestId: correlation.requestId,
+    traceparent: correlation.traceparent,
+    tracestate: correlation.tracestate,
+    idempotencyKey: judged.get('idempotency-key') ?? null,
+    forwardedFor: judged.get('x-forwarded-for') ?? null,
+    forwardedProto: judged.get('x-forwarded-proto') ?? null,
+    forwardedHost: judged.get('x-forwarded-host') ?? null,
+    via: judged.get('via') ?? null,
+    closes: closes || (httpVersion === '1.0' && !keepsAlive),
+  });
+}
+
+/** An offer of HTTP/2 in the clear may be ignored (RFC 9110 §7.8): clients that make it go on in HTTP/1.1. */
+function otherUpgrades(value: string | undefined): string | null {
+  if (value === undefined) return null;
+  const protocols = listElements(value).filter(protocol => protocol !== 'h2c');
+  return protocols.length === 0 ? null : protocols.join(', ');
+}

@@ -1,0 +1,23 @@
+/** A request as far as its head: what a decision is made from. */
+export interface RequestHead {
+  readonly method: string;
+  /** The request target as it came, one character for each byte. */
+  readonly target: string;
+  /** `1.1`, as Node's parser gives it. */
+  readonly httpVersion: string;
+  /** Names and values in turn, as they came, one character for each byte. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** `HTTP/1.1`, two spaces and a line end beside method and target, and the empty line at the end. */
+const fixedBytes = 14;
+
+/** A colon and a space after each name, a line end after each value. White space beyond that is gone once it was parsed. */
+const bytesBesideText = 2;
+
+/** Bytes of the request line and the header section together, which `max_header_bytes` limits. */
+export function headerBytes(head: RequestHead): number {
+  let bytes = head.method.length + head.target.length + fixedBytes;
+  for (const text of head.rawHeaders) bytes += text.length + bytesBesideText;
+  return bytes;
+}

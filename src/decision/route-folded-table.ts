@@ -1,0 +1,138 @@
+import type { Route, RoutePath, Segment } from './policy.js';
+import type { PlacedRoute } from './route-table.js';
+
+/** Which differences a laxer router ignores. */
+export interface Folding {
+  readonly case: boolean;
+  readonly slash: boolean;
+}
+
+/** The routes as a router that folds would hold them: several may share one place. */
+export interface FoldedTable {
+  readonly folding: Folding;
+  readonly placed: readonly PlacedRoute[];
+  readonly root: FoldedNode;
+}
+
+interface FoldedNode {
+  readonly literals: Map<string, FoldedNode>;
+  parameter: FoldedNode | null;
+  readonly here: PlacedRoute[];
+  readonly below: PlacedRoute[];
+}
+
+/** Arranges routes as a laxer router would. */
+export function createFoldedTable(routes: readonly Route[], folding: Folding): FoldedTable {
+  const root = growNode();
+  const placed = routes.flatMap(route => route.paths.map(path => ({ route, path })));
+  for (const place of placed) {
+    let node = root;
+    let isRest = false;
+    for (const segment of foldedPath(place.path, folding)) {
+      if (segment.kind === 'rest') isRest = true;
+      else if (segment.kind === 'parameter') node = node.parameter ??= growNode();
+      else node = literalChild(node, foldText(segment.text, folding));
+    }
+    (isRest ? node.below : node.here).push(place);
+  }
+  return { folding, placed, root };
+}
+
+/** Text as a laxer router compares it. */
+export function foldText(text: string, folding: Folding): string {
+  return folding.case ? text.toLowerCase() : text;
+}
+
+/** Segments of a path without the trailing slash that a laxer router ignores; `/` keeps its own. */
+export function foldedPath(path: RoutePath, folding: Folding): readonly Segment[] {
+  const last = path.segments.at(-1);
+  const hasSlash = path.segments.length > 1 && last?.kind === 'literal' && last.text === '';
+  return folding.slash && hasSlash ? path.segments.slice(0, -1) : path.segments;
+}
+
+/** The places that a laxer router finds for a request: more than one where paths differ only in what it ignores. */
+export function foldedPlaces(table: FoldedTable, method: string, segments: readonly string[]): readonly PlacedRoute[] {
+  const { folding } = table;
+  const slashed = folding.slash && segments.length > 1 && segments.at(-1) === '';
+  const seen = (slashed ? segments.slice(0, -1) : segments).map(text => foldText(text, folding));
+  return walk(table, table.root, method, seen, 0);
+}
+
+/**
+ * The paths that share a folded spelling with a path and are, to a laxer router, no more specific than it: those whose
+ * requests such a router may hand to the path's operation.
+ */
+export function* pathsThatMeet(table: FoldedTable, place: PlacedRoute): Generator<PlacedRoute> {
+  yield* meet(table, table.root, foldedPath(place.path, table.folding), 0, false);
+}
+
+function walk(table: FoldedTable, node: FoldedNode, method: string, segments: readonly string[], at: number): readonly PlacedRoute[] {
+  const text = segments[at];
+  if (text === undefined) {
+    const here = taking(node.here, method);
+    // `/a` and `/a/` are one to a router that ignores the slash, and `/a/` is below `/a/**`.
+    return here.length > 0 || !table.folding.slash ? here : taking(node.below, method);
+  }
+  const literal = node.literals.get(text);
+  if (literal !== undefined) {
+    const found = walk(table, literal, method, segments, at + 1);
+    if (found.length > 0) return found;
+  }
+  if (node.parameter !== null && text !== '') {
+    const found = walk(table, node.parameter, method, segments, at + 1);
+    if (found.length > 0) return found;
+  }
+  return taking(node.below, method);
+}
+
+function taking(places: readonly PlacedRoute[], method: string): readonly PlacedRoute[] {
+  return places.filter(({ route }) => route.methods === null || route.methods.has(method));
+}
+
+/** @param isLess whether the walk has already left for a less specific path; only then may it pass a more specific segment */
+function* meet(
+  table: FoldedTable, node: FoldedNode, path: readonly Segment[], at: number, isLess: boolean,
+): Generator<PlacedRoute> {
+  const segment = path[at];
+  if (segment === undefined) {
+    yield* node.here;
+    if (table.folding.slash) yield* node.below;
+    return;
+  }
+  if (segment.kind === 'rest') {
+    if (isLess) yield* everythingFrom(node, table.folding.slash);
+    else yield* node.below;
+    return;
+  }
+  yield* node.below;
+  if (segment.kind === 'literal') {
+    const literal = node.literals.get(foldText(segment.text, table.folding));
+    if (literal !== undefined) yield* meet(table, literal, path, at + 1, isLess);
+  } else if (isLess) {
+    for (const [text, literal] of node.literals) if (text !== '') yield* meet(table, literal, path, at + 1, isLess);
+  }
+  const becomesLess = isLess || segment.kind === 'literal';
+  if (node.parameter !== null && !(segment.kind === 'literal' && segment.text === '')) {
+    yield* meet(table, node.parameter, path, at + 1, becomesLess);
+  }
+}
+
+function* everythingFrom(node: FoldedNode, withItself: boolean): Generator<PlacedRoute> {
+  if (withItself) yield* node.here;
+  yield* node.below;
+  for (const literal of node.literals.values()) yield* everythingFrom(literal, true);
+  if (node.parameter !== null) yield* everythingFrom(node.parameter, true);
+}
+
+function growNode(): FoldedNode {
+  return { literals: new Map(), parameter: null, here: [], below: [] };
+}
+
+function literalChild(node: FoldedNode, text: string): FoldedNode {
+  let child = node.literals.get(text);
+  if (child === undefined) {
+    child = growNode();
+    node.literals.set(text, child);
+  }
+  return child;
+}

@@ -1,0 +1,142 @@
+/**
+ * The check for spellings that a receiver's laxer router would fold together (contract section 3.1). Policy is matched on
+ * case and on a trailing slash; many routers ignore them. Where `/Admin` is refused to a caller by one route, `/admin` has
+ * to be refused by whatever route it reaches, or the spelling chooses the policy.
+ */
+import { createFoldedTable, foldedPlaces, pathsThatMeet, type FoldedTable, type Folding } from './route-folded-table.js';
+import type { Route } from './policy.js';
+import { representativeMethods } from './route-reach.js';
+import { isLessRestrictive } from './route-restriction.js';
+import { createSpeller, type Speller } from './route-spelling.js';
+import { placeOf, type PlacedRoute, type RouteTable } from './route-table.js';
+
+/** What is known of the receiver's router. */
+export interface ReceiverRouter {
+  readonly caseSensitive: boolean;
+  readonly strictSlash: boolean;
+}
+
+/** A spelling that reaches a route which lets through more than the one whose operation the receiver would run. */
+export interface RouteFold {
+  /** The route whose path the receiver takes the spelling for. */
+  readonly guard: PlacedRoute;
+  /** The less restrictive one that the spelling reaches. */
+  readonly reached: PlacedRoute;
+  readonly method: string;
+  /** Decoded segments of the spelling. */
+  readonly spelling: readonly string[];
+}
+
+/** What the check found. */
+export interface FoldReport {
+  /** At most one for each pair of routes. */
+  readonly folds: readonly RouteFold[];
+  /** Whether the work limit ended the check: the config cannot be called safe. */
+  readonly unfinished: boolean;
+}
+
+interface Check {
+  readonly table: RouteTable;
+  readonly folded: FoldedTable;
+  readonly speller: Speller;
+  readonly methods: readonly string[];
+  readonly isLaxer: (route: Route, than: Route) => boolean;
+  /** Matches that may still be tried. */
+  budget: number;
+}
+
+/**
+ * Matches the check may try: a second or two. Ordinary configs of 5,000 routes need some thousands; only one in which
+ * thousands of paths overlap thousands of others, with unequal approvals and yet no fold, comes here.
+ */
+const maxMatches = 1_000_000;
+
+/** Pairs of overlapping paths that may be looked at, for the same reason. */
+const maxPairs = 3_000_000;
+
+/** Folds that are told of: after some tens the cure is the same for all of them. */
+const maxFolds = 50;
+
+/** Finds every pair of routes that a receiver's router may mix up to a caller's advantage. The table has no ties. */
+export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[]): FoldReport {
+  const folding: Folding = { case: !receiver.caseSensitive, slash: !receiver.strictSlash };
+  if (!folding.case && !folding.slash) return { folds: [], unfinished: false };
+  const folded = createFoldedTable(table.routes, folding);
+  const check: Check = {
+    table,
+    folded,
+    speller: createSpeller(table.routes, folding),
+    methods: representativeMethods(table),
+    isLaxer: rememberedComparison(issuerNames),
+    budget: maxMatches,
+  };
+  const folds: RouteFold[] = [];
+  const told = new Set<string>();
+  let pairs = maxPairs;
+  for (const guard of folded.placed) {
+    for (const reached of pathsThatMeet(folded, guard)) {
+      if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
+      if (reached.route === guard.route || !check.isLaxer(reached.route, guard.route)) continue;
+      const pair = `${guard.route.name}\n${reached.route.name}`;
+      if (told.has(pair)) continue;
+      const fold = foldBetween(check, guard, reached);
+      if (fold === null) continue;
+      told.add(pair);
+      folds.push(fold);
+      if (folds.length === maxFolds) return { folds, unfinished: false };
+    }
+  }
+  return { folds, unfinished: check.budget < 0 };
+}
+
+/** A spelling that the policy gives to `reached` and the receiver to `guard`: found by asking both. */
+function foldBetween(check: Check, guard: PlacedRoute, reached: PlacedRoute): RouteFold | null {
+  const methods = check.methods.filter(method => takes(guard.route, method) && takes(reached.route, method));
+  if (methods.length === 0) return null;
+  for (const spelling of check.speller(guard.path, reached.path)) {
+    for (const method of methods) {
+      check.budget -= 1;
+      if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
+      if (!foldedPlaces(check.folded, method, spelling).some(place => place.route === guard.route)) continue;
+      return { guard, reached, method, spelling };
+    }
+    if (check.budget < 0) return null;
+  }
+  return null;
+}
+
+function takes(route: Route, method: string): boolean {
+  return route.methods === null || route.methods.has(method);
+}
+
+/** Compares routes by their approvals, once for each pair of different ones: thousands of routes share a few. */
+function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] {
+  const classes = new Map<string, number>();
+  const classOf = new Map<Route, number>();
+  const answers = new Map<number, boolean>();
+  const numberOf = (route: Route): number => {
+    const known = classOf.get(route);
+    if (known !== undefined) return known;
+    const text = approvalText(route);
+    const number = classes.get(text) ?? classes.size;
+    classes.set(text, number);
+    classOf.set(route, number);
+    return number;
+  };
+  return (route, than) => {
+    const [a, b] = [numberOf(route), numberOf(than)];
+    if (a === b) return false;
+    // Routes are counted in thousands, so that the pair fits one number.
+    const pair = a * 2 ** 26 + b;
+    const known = answers.get(pair);
+    if (known !== undefined) return known;
+    const answer = isLessRestrictive(route, than, issuerNames);
+    answers.set(pair, answer);
+    return answer;
+  };
+}
+
+function approvalText(route: Route): string {
+  const approvals = route.approvals.map(({ subjects, permissions }) => [[...subjects].sort(), [...permissions].sort()]);
+  return JSON.stringify([route.access, route.issuers === null ? null : [...route.issuers].sort(), approvals]);
+}

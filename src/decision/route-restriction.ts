@@ -1,0 +1,31 @@
+import type { Approval, Route } from './policy.js';
+
+/**
+ * Whether one route lets through somebody whom another refuses: the question behind every check that compares two policies.
+ *
+ * A caller is an issuer, a subject and a set of permissions, and more permissions never hurt: so it is enough to try, for
+ * each approved subject, exactly the permissions that the approval asks for.
+ *
+ * @param issuerNames every issuer of the config: what `issuers: null` stands for
+ */
+export function isLessRestrictive(route: Route, than: Route, issuerNames: readonly string[]): boolean {
+  if (than.access === 'public') return false;
+  if (route.access === 'public') return true;
+  const issuers = issuerNames.filter(name => countsAt(route, name));
+  if (issuers.length === 0) return false;
+  if (issuers.some(name => !countsAt(than, name))) return route.approvals.length > 0;
+  return route.approvals.some(approval => admitsMore(approval, than.approvals));
+}
+
+function countsAt(route: Route, issuerName: string): boolean {
+  return route.issuers === null || route.issuers.has(issuerName);
+}
+
+function admitsMore(approval: Approval, others: readonly Approval[]): boolean {
+  const held = new Set(approval.permissions);
+  const satisfied = others.filter(other => other.permissions.every(permission => held.has(permission)));
+  for (const subject of approval.subjects) {
+    if (!satisfied.some(other => other.subjects.has(subject))) return true;
+  }
+  return false;
+}

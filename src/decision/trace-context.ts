@@ -1,0 +1,34 @@
+/** W3C Trace Context (level 2): the fields that let one request be followed across services. */
+
+/** `version "-" trace-id "-" parent-id "-" trace-flags`; versions after 00 may go on with another `-`. */
+const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-[\x21-\x7e]{0,200})?$/;
+
+const zeroTraceId = '0'.repeat(32);
+const zeroParentId = '0'.repeat(16);
+
+/** Random bytes that a new `traceparent` takes: 16 for the trace, 8 for the parent. */
+export const traceparentBytes = 24;
+
+const traceIdBytes = 16;
+
+/**
+ * Sampled and random. Without `sampled`, a receiver that follows its parent, as is the default of OpenTelemetry, would
+ * record no trace of a request that came without one.
+ */
+const newTraceFlags = '03';
+
+/** Tells whether a `traceparent` can be passed on (§3.2.2): in lower case, no zero ids, any version but ff. */
+export function isTraceparent(text: string): boolean {
+  const [, version, traceId, parentId, rest] = traceparent.exec(text) ?? [];
+  if (version === undefined || version === 'ff') return false;
+  return traceId !== zeroTraceId && parentId !== zeroParentId && (rest === undefined || version !== '00');
+}
+
+/** Makes a `traceparent` of `traceparentBytes` random bytes. */
+export function createTraceparent(random: Uint8Array): string {
+  const ids = Buffer.from(random);
+  // Zero ids are invalid; a fault of the random source must not make a receiver throw the field away.
+  ids[traceIdBytes - 1] ||= 1;
+  ids[traceparentBytes - 1] ||= 1;
+  return `00-${ids.toString('hex', 0, traceIdBytes)}-${ids.toString('hex', traceIdBytes, traceparentBytes)}-${newTraceFlags}`;
+}

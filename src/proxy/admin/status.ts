@@ -1,0 +1,133 @@
+import type { HostPort, CompiledConfig } from '../../config/compiled.js';
+import type { Outcome, KeySourceState } from '../../ports.js';
+import { readinessOf, type Phase, type Readiness } from './readiness.js';
+
+/** What `/status` answers; `docs/status.schema.json` describes it. Never a secret: URLs come without user and query. */
+export interface Status {
+  readonly version: string;
+  readonly node: string;
+  readonly pid: number;
+  readonly started_at: string;
+  readonly phase: Phase;
+  readonly readiness: Readiness;
+  readonly listeners: { readonly proxy: HostPort | null; readonly admin: HostPort | null; readonly probes: HostPort | null };
+  readonly config: {
+    readonly file: string;
+    readonly sha256: string;
+    readonly loaded_at: string;
+    readonly warnings: readonly string[];
+    readonly last_reload_error: { readonly at: string; readonly problems: readonly string[] } | null;
+  };
+  /** Keys of the config whose new value counts from the next start on. */
+  readonly restart_needed: readonly string[];
+  readonly routes: readonly RouteStatus[];
+  readonly issuers: readonly IssuerStatus[];
+  readonly upstream: { readonly url: string };
+  readonly store: null;
+  readonly counts: Counts;
+}
+
+interface RouteStatus {
+  readonly name: string;
+  readonly methods: readonly string[];
+  readonly paths: readonly string[];
+  readonly access: 'public' | 'protected';
+}
+
+interface IssuerStatus {
+  readonly name: string;
+  readonly issuer: string;
+  readonly source: string;
+  readonly usable: boolean;
+  readonly stale: boolean;
+  readonly age_s: number | null;
+  readonly last_error: string | null;
+  readonly keys: readonly { readonly key_id: string; readonly age_s: number; readonly accepted: boolean }[];
+}
+
+/** Since the start. */
+export interface Counts {
+  readonly requests: Readonly<Record<Outcome, number>>;
+  /** By reason; reasons that did not occur are left out. */
+  readonly denials: Readonly<Record<string, number>>;
+  readonly stripped_fields: number;
+  readonly config_reloads: { readonly ok: number; readonly failed: number };
+}
+
+/** What the process knows of itself at one moment. */
+export interface Snapshot {
+  readonly version: string;
+  readonly node: string;
+  readonly pid: number;
+  readonly startedAtMs: number;
+  readonly phase: Phase;
+  readonly listeners: Status['listeners'];
+  readonly configName: string;
+  readonly config: CompiledConfig;
+  readonly loadedAtMs: number;
+  readonly lastError: { readonly atMs: number; readonly problems: readonly string[] } | null;
+  readonly restartNeeded: readonly string[];
+  readonly keys: readonly KeySourceState[];
+  readonly counts: Counts;
+}
+
+/** Writes a snapshot as operators read it. */
+export function statusOf(snapshot: Snapshot): Status {
+  const { config, lastError } = snapshot;
+  return {
+    version: snapshot.version,
+    node: snapshot.node,
+    pid: snapshot.pid,
+    started_at: timestamp(snapshot.startedAtMs),
+    phase: snapshot.phase,
+    readiness: readinessOf(snapshot.phase, snapshot.keys),
+    listeners: snapshot.listeners,
+    config: {
+      file: snapshot.configName,
+      sha256: config.sha256,
+      loaded_at: timestamp(snapshot.loadedAtMs),
+      warnings: config.warnings,
+      last_reload_error: lastError === null ? null : { at: timestamp(lastError.atMs), problems: lastError.problems },
+    },
+    restart_needed: snapshot.restartNeeded,
+    routes: config.routes.map((route) => ({
+      name: route.name,
+      methods: route.methods === null ? ['*'] : [...route.methods],
+      paths: route.paths.map((path) => path.text),
+      access: route.access,
+    })),
+    issuers: config.issuers.map((issuer) => issuerStatus(issuer, snapshot.keys)),
+    upstream: { url: withoutSecrets(config.upstream.url) },
+    store: null,
+    counts: snapshot.counts,
+  };
+}
+
+function issuerStatus({ rules, keys }: CompiledConfig['issuers'][number], states: readonly KeySourceState[]): IssuerStatus {
+  const state = states.find((candidate) => candidate.issuer === rules.name);
+  return {
+    name: rules.name,
+    issuer: rules.issuer,
+    source: keys.source.kind === 'url' ? withoutSecrets(keys.source.url) : keys.source.path,
+    usable: state?.usable ?? false,
+    stale: state?.stale ?? false,
+    age_s: seconds(state?.ageMs ?? null),
+    last_error: state?.lastError ?? null,
+    keys: (state?.keys ?? []).map((key) => ({ key_id: key.keyId, age_s: seconds(key.ageMs) ?? 0, accepted: key.accepted })),
+  };
+}
+
+/** Drops what an URL may carry of passwords and keys. */
+function withoutSecrets(text: string): string {
+  if (!URL.canParse(text)) return '';
+  const url = new URL(text);
+  return url.protocol === 'unix:' ? `unix:${url.pathname}` : `${url.protocol}//${url.host}${url.pathname}`;
+}
+
+function timestamp(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}
+
+function seconds(durationMs: number | null): number | null {
+  return durationMs === null ? null : Math.max(0, Math.round(durationMs / 1000));
+}

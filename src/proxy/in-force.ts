@@ -1,0 +1,15 @@
+import type { CompiledConfig } from '../config/compiled.js';
+import type { FieldRules } from '../decision/field-rules.js';
+import type { IssuerInForce } from './credential.js';
+import type { Upstream } from './upstream.js';
+
+/**
+ * Everything that a decision needs, as one immutable object. A reload replaces it whole; a request keeps the one it
+ * started with, so that no request is judged by two policies.
+ */
+export interface InForce {
+  readonly config: CompiledConfig;
+  readonly fieldRules: FieldRules;
+  readonly issuers: readonly IssuerInForce[];
+  readonly upstream: Upstream;
+}

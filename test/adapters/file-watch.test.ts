@@ -1,0 +1,132 @@
+import { mkdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { watchFile } from '../../src/adapters/file-watch.js';
+import { textDigest } from '../../src/adapters/text-file.js';
+import type { Result } from '../../src/decision/result.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+
+type Content = Result<string, string>;
+
+interface Watching {
+  readonly seen: Content[];
+  readonly saw: (text: string) => Promise<void>;
+}
+
+function watch(t: Test, path: string, known: string | null, maxBytes = 1024): Watching {
+  const seen: Content[] = [];
+  const digest = known === null ? null : textDigest(known);
+  const { close } = watchFile(path, (content) => seen.push(content), { digest, maxBytes, intervalMs: 5 });
+  t.teardown(close);
+  const saw = async (text: string): Promise<void> => {
+    await until(text, () => {
+      const last = seen.at(-1);
+      return last !== undefined && (last.ok ? last.value : last.error) === text;
+    });
+    t.pass(`saw: ${text}`);
+  };
+  return { seen, saw };
+}
+
+t.test('sees a file that is written to', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { saw, seen } = watch(t, path, 'one');
+  writeFileSync(path, 'two');
+  await saw('two');
+  // The same length, so that only the times and the content tell.
+  writeFileSync(path, 'six');
+  await saw('six');
+  t.same(seen, [{ ok: true, value: 'two' }, { ok: true, value: 'six' }]);
+});
+
+t.test('sees another file renamed over it', async (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'file');
+  writeFileSync(path, 'one');
+  const { saw } = watch(t, path, 'one');
+  for (const text of ['two', 'six', 'ten']) {
+    writeFileSync(join(dir, 'next'), text);
+    renameSync(join(dir, 'next'), path);
+    await saw(text);
+  }
+});
+
+t.test('sees the link of a ConfigMap move', async (t) => {
+  const dir = tempDir(t);
+  const publish = (version: string, text: string): void => {
+    mkdirSync(join(dir, version));
+    writeFileSync(join(dir, version, 'file'), text);
+    symlinkSync(version, join(dir, '..data_tmp'));
+    renameSync(join(dir, '..data_tmp'), join(dir, '..data'));
+  };
+  publish('..v1', 'one');
+  symlinkSync('..data/file', join(dir, 'file'));
+  const { saw } = watch(t, join(dir, 'file'), 'one');
+  publish('..v2', 'two');
+  rmSync(join(dir, '..v1'), { recursive: true });
+  await saw('two');
+  publish('..v3', 'six');
+  await saw('six');
+});
+
+t.test('sees a file go and come back', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { saw, seen } = watch(t, path, 'one');
+  rmSync(path);
+  await saw('does not exist');
+  writeFileSync(path, 'one');
+  await saw('one');
+  t.equal(seen.length, 2);
+});
+
+t.test('sees what changed since the caller read the file', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'two');
+  await watch(t, path, 'one').saw('two');
+});
+
+t.test('sees a file come that was not there', async (t) => {
+  const path = join(tempDir(t), 'file');
+  const { saw } = watch(t, path, null);
+  writeFileSync(path, 'one');
+  await saw('one');
+});
+
+t.test('says why a file that changed cannot be had', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { saw } = watch(t, path, 'one', 8);
+  writeFileSync(path, 'too long for it');
+  await saw('is larger than 8 bytes');
+});
+
+t.test('trusts the times of a file only when they are old', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { mtime, atime } = statSync(path);
+  const { saw } = watch(t, path, 'one');
+  for (const text of ['two', 'six']) {
+    writeFileSync(path, text);
+    utimesSync(path, atime, mtime);
+    await saw(text);
+  }
+});
+
+t.test('keeps quiet about a file that is written anew with the same content, and once closed', async (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'file');
+  writeFileSync(path, 'one');
+  const closed: Content[] = [];
+  const { close } = watchFile(path, (content) => closed.push(content), { digest: textDigest('one'), maxBytes: 1024, intervalMs: 5 });
+  const { saw, seen } = watch(t, path, 'one');
+  writeFileSync(path, 'one');
+  utimesSync(path, new Date(0), new Date(0));
+  close();
+  writeFileSync(path, 'two');
+  await saw('two');
+  t.same(seen, [{ ok: true, value: 'two' }]);
+  t.same(closed, []);
+});

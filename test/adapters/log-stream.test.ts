@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { createLogStream } from '../../src/adapters/log-stream.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+
+function open(t: Scope, path: string, flags: number): number {
+  const descriptor = openSync(path, flags);
+  t.teardown(() => {
+    closeSync(descriptor);
+  });
+  return descriptor;
+}
+
+/** A pipe that never blocks, with both ends in one descriptor. */
+function pipe(t: Scope): { readonly descriptor: number; readonly drain: () => string } {
+  const path = join(tempDir(t), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const descriptor = open(t, path, constants.O_RDWR | constants.O_NONBLOCK);
+  const buffer = Buffer.alloc(1024 * 1024);
+  const drain = (): string => {
+    try {
+      return buffer.toString('utf8', 0, readSync(descriptor, buffer));
+    } catch {
+      return '';
+    }
+  };
+  return { descriptor, drain };
+}
+
+t.test('lines arrive in order: a few after a moment, many at once', async (t) => {
+  const path = join(tempDir(t), 'log');
+  const stream = createLogStream(open(t, path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND));
+  stream.write('one\n');
+  await until('the first line', () => readFileSync(path, 'utf8') === 'one\n');
+  const lines = Array.from({ length: 20_000 }, (_, i) => `line ${String(i)} \u00e9\n`);
+  for (const line of lines) stream.write(line);
+  await until('the last line', () => readFileSync(path, 'utf8').endsWith(lines.at(-1) ?? ''));
+  t.equal(readFileSync(path, 'utf8'), `one\n${lines.join('')}`);
+});
+
+t.test('a flush writes what is waiting before it returns', (t) => {
+  const path = join(tempDir(t), 'log');
+  const stream = createLogStream(open(t, path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND));
+  stream.flush();
+  t.equal(readFileSync(path, 'utf8'), '');
+  stream.write('one\n');
+  stream.write('two\n');
+  stream.flush();
+  t.equal(readFileSync(path, 'utf8'), 'one\ntwo\n');
+  t.end();
+});
+
+t.test('a reader who is slow gets every line', async (t) => {
+  const { descriptor, drain } = pipe(t);
+  const stream = createLogStream(descriptor);
+  const lines = Array.from({ length: 5_000 }, (_, i) => `line ${String(i)} ${'x'.repeat(100)}\n`);
+  for (const line of lines) stream.write(line);
+  let text = '';
+  await until('every line', () => {
+    text += drain();
+    return text.length >= lines.join('').length;
+  });
+  t.ok(text === lines.join(''));
+});
+
+t.test('of a reader who stopped, lines are dropped at 8 MiB and counted', async (t) => {
+  const { descriptor, drain } = pipe(t);
+  const stream = createLogStream(descriptor);
+  const line = `${'x'.repeat(1023)}\n`;
+  const written = 20 * 1024;
+  for (let i = 0; i < written; i += 1) stream.write(line);
+  stream.flush();
+  let text = '';
+  await until('the notice', () => {
+    text += drain();
+    stream.write('y\n');
+    return text.includes('dropped');
+  });
+  const notice = text.split('\n').find((part) => part.startsWith('{')) ?? '';
+  t.match(JSON.parse(notice), { level: 'warn', msg: 'log lines were dropped', lines: Number });
+  t.ok(text.split(line).length - 1 <= 9 * 1024, 'no more than could wait');
+});
+
+t.test('a full disk is survived', async (t) => {
+  const stream = createLogStream(open(t, '/dev/full', constants.O_WRONLY));
+  for (let round = 0; round < 3; round += 1) {
+    for (let i = 0; i < 100; i += 1) stream.write(`${'x'.repeat(1023)}\n`);
+    await new Promise((resolve) => setImmediate(resolve));
+    t.doesNotThrow(() => {
+      stream.flush();
+    });
+  }
+});

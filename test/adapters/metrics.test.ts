@@ -1,0 +1,149 @@
+import t from 'tap';
+import { createMetrics, type ProcessMetrics } from '../../src/adapters/metrics.js';
+import { reasons } from '../../src/decision/denial.js';
+import type { KeySourceState } from '../../src/ports.js';
+
+/** The value of each series, by its name and labels as they are written. */
+async function read(metrics: ProcessMetrics): Promise<ReadonlyMap<string, number>> {
+  const lines = (await metrics.expose()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(lines.map((line) => {
+    const end = line.lastIndexOf(' ');
+    return [line.slice(0, end), Number(line.slice(end + 1))];
+  }));
+}
+
+function names(series: ReadonlyMap<string, number>, start: string): string[] {
+  return [...series.keys()].filter((name) => name.startsWith(start));
+}
+
+const labels = { routes: ['list-orders', 'create-order'], issuers: ['core', 'partner'], configSha256: 'abc' };
+
+function keys(issuer: string, ageMs: number | null): KeySourceState {
+  return { issuer, usable: true, stale: false, ageMs, keys: [], lastError: null };
+}
+
+t.test('contract 6: every series of the config is there from the start, at zero', async (t) => {
+  const metrics = createMetrics();
+  metrics.setLabels(labels);
+  const series = await read(metrics);
+  const outcomes = ['forwarded', 'replayed', 'denied', 'failed', 'shadow'];
+  for (const route of ['none', ...labels.routes]) {
+    for (const outcome of outcomes) t.equal(series.get(`sallyport_requests_total{route="${route}",outcome="${outcome}"}`), 0);
+    for (const name of ['sallyport_request_duration_seconds', 'sallyport_overhead_seconds']) {
+      t.equal(series.get(`${name}_bucket{route="${route}",le="+Inf"}`), 0);
+      t.equal(series.get(`${name}_sum{route="${route}"}`), 0);
+      t.equal(series.get(`${name}_count{route="${route}"}`), 0);
+    }
+  }
+  for (const reason of reasons) t.equal(series.get(`sallyport_denials_total{reason="${reason}"}`), 0);
+  t.equal(series.get('sallyport_stripped_fields_total'), 0);
+  t.equal(series.get('sallyport_requests_in_flight'), 0);
+  for (const issuer of labels.issuers) {
+    for (const result of ['ok', 'failed']) t.equal(series.get(`sallyport_jwks_refreshes_total{issuer="${issuer}",result="${result}"}`), 0);
+  }
+  for (const result of ['ok', 'failed']) t.equal(series.get(`sallyport_config_reloads_total{result="${result}"}`), 0);
+  t.equal(series.get('sallyport_config_info{sha256="abc"}'), 1);
+  t.ok((series.get('process_resident_memory_bytes') ?? 0) > 0, 'process metrics');
+  t.match(metrics.contentType, /^text\/plain; version=0\.0\.4/);
+});
+
+t.test('counts', async (t) => {
+  const metrics = createMetrics();
+  metrics.setLabels(labels);
+  metrics.request('list-orders', 'forwarded', 12, 0.2);
+  metrics.request('list-orders', 'forwarded', 5, 0.05);
+  metrics.request('list-orders', 'denied', 60_000, 60_000);
+  metrics.request('create-order', 'failed', 1, 1);
+  metrics.denial('token_expired');
+  metrics.denial('token_expired');
+  metrics.strippedFields(3);
+  metrics.strippedFields(0);
+  metrics.strippedFields(2);
+  metrics.jwksRefresh('core', 'ok');
+  metrics.jwksRefresh('core', 'failed');
+  metrics.jwksRefresh('core', 'failed');
+  metrics.configReload('failed');
+  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], inFlight: () => 7 });
+  const expected: Record<string, number | undefined> = {
+    'sallyport_requests_total{route="list-orders",outcome="forwarded"}': 2,
+    'sallyport_requests_total{route="list-orders",outcome="denied"}': 1,
+    'sallyport_requests_total{route="create-order",outcome="failed"}': 1,
+    'sallyport_requests_total{route="create-order",outcome="forwarded"}': 0,
+    'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.0025"}': 0,
+    'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.005"}': 1,
+    'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.01"}': 1,
+    'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.025"}': 2,
+    'sallyport_request_duration_seconds_bucket{route="list-orders",le="30"}': 2,
+    'sallyport_request_duration_seconds_bucket{route="list-orders",le="+Inf"}': 3,
+    'sallyport_request_duration_seconds_sum{route="list-orders"}': 60.017,
+    'sallyport_request_duration_seconds_count{route="list-orders"}': 3,
+    'sallyport_overhead_seconds_bucket{route="list-orders",le="0.00005"}': 1,
+    'sallyport_overhead_seconds_bucket{route="list-orders",le="0.0001"}': 1,
+    'sallyport_overhead_seconds_bucket{route="list-orders",le="0.00025"}': 2,
+    'sallyport_overhead_seconds_count{route="list-orders"}': 3,
+    'sallyport_denials_total{reason="token_expired"}': 2,
+    'sallyport_denials_total{reason="internal"}': 0,
+    sallyport_stripped_fields_total: 5,
+    sallyport_requests_in_flight: 7,
+    'sallyport_jwks_refreshes_total{issuer="core",result="ok"}': 1,
+    'sallyport_jwks_refreshes_total{issuer="core",result="failed"}': 2,
+    'sallyport_jwks_age_seconds{issuer="core"}': 1.5,
+    'sallyport_jwks_age_seconds{issuer="partner"}': undefined,
+    'sallyport_config_reloads_total{result="failed"}': 1,
+    'sallyport_config_reloads_total{result="ok"}': 0,
+  };
+  for (let scrape = 0; scrape < 2; scrape += 1) {
+    const series = await read(metrics);
+    for (const [name, value] of Object.entries(expected)) t.equal(series.get(name), value, `${name}, scrape ${String(scrape)}`);
+  }
+});
+
+t.test('a reload drops what is gone and keeps what stays', async (t) => {
+  const metrics = createMetrics();
+  metrics.setLabels(labels);
+  metrics.request('list-orders', 'forwarded', 1, 1);
+  metrics.request('create-order', 'forwarded', 1, 1);
+  metrics.jwksRefresh('core', 'ok');
+  metrics.jwksRefresh('partner', 'ok');
+  metrics.setLabels({ routes: ['list-orders', 'new'], issuers: ['core'], configSha256: 'def' });
+  // Of a route and an issuer that went while the request was under way.
+  metrics.request('create-order', 'denied', 1, 1);
+  metrics.jwksRefresh('partner', 'ok');
+  const series = await read(metrics);
+  t.same(names(series, 'sallyport_requests_total{route="create-order"'), []);
+  t.same([...series.keys()].filter((name) => name.includes('create-order') || name.includes('partner')), []);
+  t.equal(series.get('sallyport_requests_total{route="list-orders",outcome="forwarded"}'), 1);
+  t.equal(series.get('sallyport_requests_total{route="new",outcome="forwarded"}'), 0);
+  t.equal(series.get('sallyport_requests_total{route="none",outcome="denied"}'), 1);
+  t.equal(series.get('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 1);
+  t.same(names(series, 'sallyport_config_info'), ['sallyport_config_info{sha256="def"}']);
+});
+
+t.test('a name from a request makes no series', async (t) => {
+  const metrics = createMetrics();
+  metrics.setLabels(labels);
+  const before = [...(await read(metrics)).keys()].filter((name) => name.startsWith('sallyport_'));
+  for (const name of ['/orders/1', '__proto__', 'constructor', 'a"b\n']) {
+    metrics.request(name, 'denied', 1, 1);
+    metrics.jwksRefresh(name, 'ok');
+  }
+  const after = [...(await read(metrics)).keys()].filter((name) => name.startsWith('sallyport_'));
+  t.same(after, before);
+});
+
+t.test('a duration that is no number, or negative, spoils no sum', async (t) => {
+  const metrics = createMetrics();
+  metrics.setLabels(labels);
+  for (const ms of [NaN, -5, 1000]) metrics.request('list-orders', 'forwarded', ms, ms);
+  const series = await read(metrics);
+  t.equal(series.get('sallyport_request_duration_seconds_sum{route="list-orders"}'), 1);
+  t.equal(series.get('sallyport_request_duration_seconds_count{route="list-orders"}'), 3);
+});
+
+t.test('names are written so that they read back', async (t) => {
+  const metrics = createMetrics();
+  metrics.setLabels({ ...labels, routes: ['a"b\\c'] });
+  const series = await read(metrics);
+  t.ok(series.has('sallyport_requests_total{route="a\\"b\\\\c",outcome="denied"}'));
+  t.ok(series.has('sallyport_overhead_seconds_count{route="a\\"b\\\\c"}'));
+});

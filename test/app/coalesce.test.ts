@@ -1,0 +1,54 @@
+import t from 'tap';
+import { coalesce } from '../../src/app/coalesce.js';
+import { until } from '../support/until.js';
+
+t.test('calls while it runs share one run after it', async (t) => {
+  const ends: (() => void)[] = [];
+  let runs = 0;
+  let atOnce = 0;
+  let most = 0;
+  const call = coalesce(async () => {
+    runs += 1;
+    atOnce += 1;
+    most = Math.max(most, atOnce);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    atOnce -= 1;
+  });
+  const first = call();
+  await until('the first run', () => runs === 1);
+  const later = [call(), call(), call()];
+  t.equal(runs, 1);
+  ends.shift()?.();
+  await first;
+  await until('the second run', () => runs === 2);
+  ends.shift()?.();
+  await Promise.all(later);
+  t.equal(runs, 2);
+  t.equal(most, 1);
+});
+
+t.test('a run that fails stops no later one', async (t) => {
+  let runs = 0;
+  const call = coalesce(async () => {
+    runs += 1;
+    if (runs === 1) throw new Error('first');
+  });
+  await t.rejects(call(), { message: 'first' });
+  await call();
+  t.equal(runs, 2);
+});
+
+t.test('a call between the end of a run and the start of the next shares the next', async (t) => {
+  let atOnce = 0;
+  let most = 0;
+  const call = coalesce(async () => {
+    atOnce += 1;
+    most = Math.max(most, atOnce);
+    await new Promise((resolve) => setImmediate(resolve));
+    atOnce -= 1;
+  });
+  const first = call();
+  const second = call();
+  await Promise.all([first.then(call), second, first.then(() => Promise.resolve()).then(call)]);
+  t.equal(most, 1);
+});

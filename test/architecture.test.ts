@@ -1,0 +1,158 @@
+/** Keeps the layers: which folder may import which, what the pure ones may touch, and how long a file may get. */
+import t from 'tap';
+import ts from 'typescript';
+import { parseSource, projectFiles, readProjectFile, type Import, type SourceFile } from './support/source-files.js';
+
+interface Layer {
+  /** Start of the paths that belong to it; the longest match counts. */
+  readonly path: string;
+  /** Starts of the paths it may import besides its own. */
+  readonly may: readonly string[];
+  /** Of these only types. */
+  readonly mayTypes?: readonly string[];
+  /** Node's modules and packages it may use; `null` is any. */
+  readonly modules: readonly string[] | null;
+  /** No clock, process, waiting or throwing. */
+  readonly pure?: true;
+}
+
+const layers: readonly Layer[] = [
+  { path: 'src/decision/', may: [], modules: ['node:crypto', 'node:net'], pure: true },
+  { path: 'src/config/', may: ['src/decision/'], modules: ['node:crypto', 'node:net', 'node:path', 'yaml', 'zod'] },
+  // The script that writes the schema and the reference text, run by `npm run generate`.
+  { path: 'src/config/generate.ts', may: ['src/config/', 'src/decision/'], modules: null },
+  { path: 'src/ports.ts', may: ['src/decision/'], modules: ['node:crypto'] },
+  { path: 'src/proxy/', may: ['src/decision/', 'src/ports.ts'], mayTypes: ['src/config/'], modules: null },
+  { path: 'src/adapters/', may: ['src/decision/', 'src/ports.ts', 'src/config/'], modules: null },
+  { path: 'src/user-import/', may: ['src/decision/', 'src/ports.ts'], modules: [] },
+  { path: 'src/policy-test/', may: ['src/decision/', 'src/ports.ts', 'src/proxy/pipeline.ts'], modules: [] },
+  { path: 'src/emulator/', may: [], modules: null },
+  { path: 'src/version.ts', may: [], modules: null },
+  { path: 'src/app', may: ['src/config/', 'src/decision/', 'src/ports.ts', 'src/proxy/', 'src/adapters/', 'src/version.ts'], modules: null },
+  {
+    path: 'src/cli/',
+    may: [
+      'src/app', 'src/adapters/', 'src/config/', 'src/decision/', 'src/ports.ts', 'src/proxy/pipeline.ts', 'src/user-import/', 'src/policy-test/',
+      'src/emulator/', 'src/version.ts',
+    ],
+    modules: null,
+  },
+  { path: 'src/main.ts', may: ['src/cli/', 'src/version.ts'], modules: null },
+];
+
+/** Names through which a file reaches the world or waits for it. */
+const outside = new Set([
+  'process', 'performance', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'console', 'fetch', 'globalThis', 'Promise', 'Atomics',
+]);
+/** What pure files may not take from the modules they may use. */
+const chance = new Set(['randomBytes', 'randomUUID', 'randomInt', 'generateKeyPair', 'generateKeyPairSync', 'webcrypto', 'Server', 'connect', 'createServer']);
+
+const sources = projectFiles('src').filter((path) => path.endsWith('.ts')).map(parseSource);
+
+t.test('every source file belongs to a layer', (t) => {
+  t.not(sources.length, 0);
+  t.same(sources.filter(({ path }) => layerOf(path) === undefined).map(({ path }) => path), []);
+  t.end();
+});
+
+t.test('imports keep to the table of layers', (t) => {
+  const wrong = sources.flatMap((source) =>
+    source.imports.filter((entry) => !isAllowed(source, entry)).map((entry) => `${source.path} imports ${entry.text}`));
+  t.same(wrong, []);
+  t.end();
+});
+
+t.test('adapters do not know each other', (t) => {
+  const folder = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+  const wrong = sources.filter(({ path }) => path.startsWith('src/adapters/')).flatMap((source) =>
+    source.imports
+      .filter(({ file }) => file?.startsWith('src/adapters/') === true && folder(file) !== folder(source.path))
+      .map(({ text }) => `${source.path} imports ${text}`));
+  t.same(wrong, []);
+  t.end();
+});
+
+t.test('no imports in a circle', (t) => {
+  t.same(circles(sources), []);
+  t.end();
+});
+
+t.test('what decides is pure: no clock, process, waiting, chance or throw', (t) => {
+  const pure = sources.filter(({ path }) => layerOf(path)?.pure === true);
+  t.not(pure.length, 0);
+  for (const source of pure) t.same(impurities(source), [], source.path);
+  t.end();
+});
+
+t.test('files stay short and are named for what they hold', (t) => {
+  const code = projectFiles().filter((path) => /\.(ts|mjs|js)$/.test(path));
+  const long = code.filter((path) => readProjectFile(path).split('\n').length > 301);
+  t.same(long, [], 'at most 300 lines');
+  const names = code.map((path) => path.slice(path.lastIndexOf('/') + 1));
+  t.same(names.filter((name) => !/^[a-z0-9-]+(\.long)?(\.test|\.config)?\.(ts|mjs|js)$/.test(name)), [], 'kebab-case');
+  t.same(names.filter((name) => /utils?|helpers?|manager|handle/.test(name)), [], 'nouns that say something');
+  t.end();
+});
+
+t.test('the lock file names no registry', (t) => {
+  t.notMatch(readProjectFile('package-lock.json'), /"resolved"/);
+  t.end();
+});
+
+t.test('nothing names the place it was made in', (t) => {
+  // Written in halves, so that this file does not find itself.
+  const halves = [
+    ['/wo', 'rk/main'], ['/wo', 'rk/sha'], ['/wo', 'rk/.lib'], ['/tmp/', 'tools'], ['/tmp/', 'brief'], ['clau', 'de'], ['anthro', 'pic'], ['CONTRACT', '.md'],
+  ];
+  const words = halves.map((pair) => pair.join('').toLowerCase());
+  const found = projectFiles().filter((path) => path !== 'package-lock.json').flatMap((path) => {
+    const text = readProjectFile(path).toLowerCase();
+    return words.filter((word) => text.includes(word)).map((word) => `${path}: ${word}`);
+  });
+  t.same(found, []);
+  t.end();
+});
+
+function layerOf(path: string): Layer | undefined {
+  return layers.filter((layer) => path.startsWith(layer.path)).sort((a, b) => b.path.length - a.path.length)[0];
+}
+
+function isAllowed(source: SourceFile, { file, text, typeOnly }: Import): boolean {
+  const layer = layerOf(source.path);
+  if (layer === undefined) return false;
+  if (file === null) return layer.modules === null || layer.modules.includes(text) || (typeOnly && layer.pure !== true);
+  const open = [layer.path, ...layer.may, ...(typeOnly ? (layer.mayTypes ?? []) : [])];
+  return open.some((start) => file.startsWith(start));
+}
+
+/** Chains of imports that come back to where they started, each once. */
+function circles(files: readonly SourceFile[]): string[] {
+  const targets = new Map(files.map(({ path, imports }) => [path, imports.flatMap(({ file }) => (file === null ? [] : [file]))]));
+  const done = new Set<string>();
+  const found: string[] = [];
+  const walk = (path: string, trail: readonly string[]): void => {
+    const seen = trail.indexOf(path);
+    if (seen >= 0) found.push([...trail.slice(seen), path].join(' → '));
+    if (seen >= 0 || done.has(path)) return;
+    for (const next of targets.get(path) ?? []) walk(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const { path } of files) walk(path, []);
+  return found;
+}
+
+function impurities({ path, nodes, imports }: SourceFile): string[] {
+  const nodeNames = imports.flatMap(({ names }) => names).filter((name) => chance.has(name));
+  return [...nodes.flatMap((node) => impurityOf(node)), ...nodeNames].map((what) => `${path}: ${what}`);
+}
+
+function impurityOf(node: ts.Node): string[] {
+  if (ts.isThrowStatement(node)) return ['throw'];
+  if (ts.isAwaitExpression(node) || node.kind === ts.SyntaxKind.AsyncKeyword) return ['async'];
+  if (ts.isPropertyAccessExpression(node) && /^(Date\.now|Math\.random)$/.test(node.getText())) return [node.getText()];
+  if (ts.isNewExpression(node) && node.expression.getText() === 'Date' && (node.arguments?.length ?? 0) === 0) return ['new Date()'];
+  if (!ts.isIdentifier(node) || !outside.has(node.text)) return [];
+  const parent = node.parent;
+  const isMember = (ts.isPropertyAccessExpression(parent) && parent.name === node) || (ts.isPropertyAssignment(parent) && parent.name === node);
+  return isMember ? [] : [node.text];
+}

@@ -1,0 +1,67 @@
+import t from 'tap';
+import { parse } from 'yaml';
+import { anyServiceRoutes, composeDevConfig, demoRoutes, type DevPlaces } from '../../src/cli/dev-config.js';
+import { inspectConfig } from '../../src/config/inspect.js';
+import { refuse } from '../../src/decision/result.js';
+
+const places: DevPlaces = { port: 0, coreUrl: 'http://127.0.0.1:4567', upstreamUrl: 'http://127.0.0.1:3000' };
+const input = { file: 'dev.yaml', env: {}, readFile: () => refuse('is not read here') };
+
+function composed(text: string): Record<string, unknown> {
+  return parse(composeDevConfig(text, places)) as Record<string, unknown>;
+}
+
+const route = '{ name: a, methods: [GET], path: /a, subjects: [checkout], permissions: [] }';
+
+t.test('contract 1: routes and identity come from the text, everything else is for loopback', async (t) => {
+  const cases = [
+    {
+      name: 'block style',
+      text: `listen:\n  host: 0.0.0.0 # all\n  tls: { cert_file: /x }\nroutes:\n  - ${route}\nidentity: { headers: { kind: null } }\nstore:\n  redis: {}\n`,
+    },
+    { name: 'flow style', text: `{ listen: { host: 0.0.0.0 }, routes: [${route}], identity: { headers: { kind: null } }, store: {} }` },
+    { name: 'flow style, the last pair kept', text: `{ store: {}, identity: { headers: { kind: null } }, routes: [${route}] }` },
+    { name: 'JSON over several lines', text: `{"store": {},\n "identity": {"headers": {"kind": null}},\n "routes": [${route}],\n}` },
+    { name: 'indented', text: `  routes:\n    - ${route}\n  identity:\n    headers: { kind: null }\n  mode: shadow\n` },
+    { name: 'with document markers', text: `---\nadmin: { port: 1 }\nroutes:\n- ${route}\nidentity: { headers: { kind: null } }\n...\n` },
+    { name: 'a section without a value', text: `store:\nroutes: [${route}]\nidentity: { headers: { kind: null } }` },
+    { name: 'text of many lines', text: `store:\n  note: |\n    routes: no\n    more\nidentity: { headers: { kind: null } }\nroutes: [${route}]\n` },
+  ];
+  for (const { name, text } of cases) {
+    t.same(composed(text), {
+      routes: [{ name: 'a', methods: ['GET'], path: '/a', subjects: ['checkout'], permissions: [] }],
+      identity: { headers: { kind: null } },
+      listen: { host: '127.0.0.1', port: 0 },
+      admin: { host: '127.0.0.1', port: 0 },
+      upstream: { url: 'http://127.0.0.1:3000' },
+      issuers: { core: { issuer: 'http://127.0.0.1:4567', audience: 'dev-core', source: 'sallyport-dev', token_type: 'service' } },
+      shutdown: { delay: '0s', grace: '1s' },
+    }, name);
+  }
+});
+
+t.test('names of issuers stay, because routes may name them; all of them mean the emulator', async (t) => {
+  const issuers = composed(`issuers:\n  core: { issuer: https://a.example }\n  partner: { issuer: https://b.example }\nroutes: [${route}]`)['issuers'];
+  t.match(issuers, { core: { issuer: places.coreUrl, audience: 'dev-core' }, partner: { issuer: places.coreUrl, audience: 'dev-partner' } });
+});
+
+t.test('every line keeps its number, so that problems are found where they stand', async (t) => {
+  const text = '# mine\nlisten:\n  host: 0.0.0.0\nissuers: { core: {} }\nroutes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n';
+  const { problems } = inspectConfig(composeDevConfig(text, places), input);
+  t.match(problems, [{ severity: 'error', file: 'dev.yaml', line: 6, column: 37 }]);
+});
+
+t.test('what is no YAML map is left to the reader of configs, which says so', async (t) => {
+  for (const text of ['', 'routes: [', '- a', 'text', 'routes: 1\nroutes: 2\n']) {
+    t.equal(composeDevConfig(text, places), text);
+    t.equal(inspectConfig(composeDevConfig(text, places), input).config, null, JSON.stringify(text));
+  }
+});
+
+t.test('the routes of dev itself are a config without an error', async (t) => {
+  for (const routes of [demoRoutes, anyServiceRoutes]) {
+    const { config, problems } = inspectConfig(composeDevConfig(routes, places), input);
+    t.not(config, null);
+    t.same(problems.filter(({ severity }) => severity === 'error'), []);
+  }
+});

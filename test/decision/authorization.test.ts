@@ -1,0 +1,89 @@
+import t from 'tap';
+import { acceptsIssuer, authorize } from '../../src/decision/authorization.js';
+import type { Denial } from '../../src/decision/denial.js';
+import type { Approval } from '../../src/decision/policy.js';
+import { approval, principal, route } from './samples.js';
+
+interface Case {
+  readonly name: string;
+  readonly approvals: readonly Approval[];
+  readonly subject?: string;
+  readonly permissions?: readonly string[];
+  readonly expected: Denial | null;
+}
+
+const notApproved: Denial = { reason: 'subject_not_approved' };
+
+const pairs = [approval(['checkout'], ['orders:write']), approval(['migration'], ['orders:import'])];
+
+const cases: readonly Case[] = [
+  { name: 'subject and permission', approvals: [approval(['checkout'], ['orders:read'])], expected: null },
+  { name: 'one of several subjects', approvals: [approval(['reporting', 'checkout'], ['orders:read'])], expected: null },
+  { name: 'no permission asked for', approvals: [approval(['checkout'], [])], permissions: [], expected: null },
+  { name: 'another subject', approvals: [approval(['checkout'], [])], subject: 'billing', expected: notApproved },
+  { name: 'R-28: a subject that begins alike', approvals: [approval(['checkout'], [])], subject: 'checkout2', expected: notApproved },
+  { name: 'R-28: another case', approvals: [approval(['checkout'], [])], subject: 'Checkout', expected: notApproved },
+  { name: 'R-28: patterns mean nothing', approvals: [approval(['*', 'check*', '.*'], [])], expected: notApproved },
+  { name: 'R-28: a dot is a dot', approvals: [approval(['a.b'], [])], subject: 'axb', expected: notApproved },
+  { name: 'nobody approved', approvals: [], expected: notApproved },
+  { name: 'subject first, then permissions', approvals: [approval(['checkout'], ['x'])], subject: 'billing', permissions: [], expected: notApproved },
+  {
+    name: 'all permissions are needed', approvals: [approval(['checkout'], ['orders:read', 'orders:import', 'orders:delete'])],
+    expected: { reason: 'permission_missing', missing: ['orders:import', 'orders:delete'] },
+  },
+  {
+    name: 'R-28: a permission that begins alike', approvals: [approval(['checkout'], ['orders:rea', 'orders:read:all', 'Orders:read'])],
+    expected: { reason: 'permission_missing', missing: ['orders:rea', 'orders:read:all', 'Orders:read'] },
+  },
+  {
+    name: 'a star in the token grants nothing', approvals: [approval(['checkout'], ['orders:read'])], permissions: ['*', 'orders:*'],
+    expected: { reason: 'permission_missing', missing: ['orders:read'] },
+  },
+  { name: 'any_of: the first pair', approvals: pairs, permissions: ['orders:write'], expected: null },
+  { name: 'any_of: the second pair', approvals: pairs, subject: 'migration', permissions: ['orders:import'], expected: null },
+  {
+    name: 'any_of: the subject of one, the permission of the other', approvals: pairs, permissions: ['orders:import'],
+    expected: { reason: 'permission_missing', missing: ['orders:write'] },
+  },
+  { name: 'any_of: neither subject', approvals: pairs, subject: 'billing', permissions: ['orders:write', 'orders:import'], expected: notApproved },
+  {
+    name: 'any_of: a subject twice, the second pair holds', approvals: [approval(['checkout'], ['a', 'b']), approval(['checkout'], ['c'])],
+    permissions: ['c'], expected: null,
+  },
+  {
+    name: 'any_of: the pair that comes nearest is named', approvals: [approval(['checkout'], ['a', 'b']), approval(['checkout'], ['c'])],
+    permissions: [], expected: { reason: 'permission_missing', missing: ['c'] },
+  },
+  {
+    name: 'any_of: the first where several are as near', approvals: [approval(['checkout'], ['c']), approval(['checkout'], ['d'])],
+    permissions: [], expected: { reason: 'permission_missing', missing: ['c'] },
+  },
+  {
+    name: 'R-15: __proto__ as subject and permission', approvals: [approval(['__proto__'], ['constructor'])],
+    subject: '__proto__', permissions: ['constructor'], expected: null,
+  },
+  { name: 'R-15: constructor is nobody', approvals: [approval(['checkout'], [])], subject: 'constructor', expected: notApproved },
+  {
+    name: 'R-15: toString is no permission', approvals: [approval(['checkout'], ['toString', '__proto__'])], permissions: [],
+    expected: { reason: 'permission_missing', missing: ['toString', '__proto__'] },
+  },
+];
+
+t.test('contract 3.6: subject and permissions, or any_of', (t) => {
+  for (const { name, approvals, expected, ...caller } of cases) t.same(authorize(route({ approvals }), principal(caller)), expected, name);
+  t.end();
+});
+
+t.test('a public route approves nobody: it is not asked', (t) => {
+  t.same(authorize(route({ access: 'public', approvals: [] }), principal()), notApproved);
+  t.end();
+});
+
+t.test('contract 2: a route may name the issuers whose tokens count', (t) => {
+  t.equal(acceptsIssuer(route(), principal()), true, 'all by default');
+  t.equal(acceptsIssuer(route({ issuers: new Set(['core', 'other']) }), principal()), true);
+  t.equal(acceptsIssuer(route({ issuers: new Set(['other']) }), principal()), false);
+  t.equal(acceptsIssuer(route({ issuers: new Set(['https://api.example.com']) }), principal()), false, 'by its name, not by its iss');
+  t.equal(acceptsIssuer(route({ issuers: new Set() }), principal()), false);
+  t.end();
+});

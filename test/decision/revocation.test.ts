@@ -1,0 +1,38 @@
+import t from 'tap';
+import type { Revocations } from '../../src/decision/policy.js';
+import type { Principal } from '../../src/decision/principal.js';
+import { isRevoked } from '../../src/decision/revocation.js';
+import { nowS, principal, revocations } from './samples.js';
+
+interface Case {
+  readonly name: string;
+  readonly principal?: Partial<Principal>;
+  readonly revoked: Partial<Revocations>;
+  readonly expected: string | null;
+}
+
+const cases: readonly Case[] = [
+  { name: 'nothing revoked', revoked: {}, expected: null },
+  { name: 'nothing revoked, no iat', principal: { issuedAtS: null }, revoked: {}, expected: null },
+  { name: 'the key', revoked: { keyIds: new Set(['d-1']) }, expected: 'key_revoked' },
+  { name: 'another key', revoked: { keyIds: new Set(['d-2', 'd-', 'd-*']) }, expected: null },
+  { name: 'the subject', revoked: { subjects: new Set(['checkout']) }, expected: 'subject_revoked' },
+  { name: 'another subject', revoked: { subjects: new Set(['check', 'Checkout']) }, expected: null },
+  { name: 'the token', principal: { tokenId: 't-1' }, revoked: { tokenIds: new Set(['t-1']) }, expected: 'token_revoked' },
+  { name: 'another token', principal: { tokenId: 't-1' }, revoked: { tokenIds: new Set(['t-2']) }, expected: null },
+  { name: 'a token without an id', revoked: { tokenIds: new Set(['', 'null', 't-1']) }, expected: null },
+  { name: 'issued a second before', principal: { issuedAtS: nowS - 1 }, revoked: { issuedBeforeS: nowS }, expected: 'issue_time_revoked' },
+  { name: 'issued at that second', principal: { issuedAtS: nowS }, revoked: { issuedBeforeS: nowS }, expected: null },
+  { name: 'issued in the second that was cut', principal: { issuedAtS: nowS }, revoked: { issuedBeforeS: nowS + 0.5 }, expected: 'issue_time_revoked' },
+  { name: 'issued who knows when', principal: { issuedAtS: null }, revoked: { issuedBeforeS: 0 }, expected: 'issue_time_revoked' },
+  { name: 'the rule may be zero', principal: { issuedAtS: -1 }, revoked: { issuedBeforeS: 0 }, expected: 'issue_time_revoked' },
+  { name: 'R-15: __proto__ is a name', principal: { subject: '__proto__' }, revoked: { subjects: new Set(['__proto__']) }, expected: 'subject_revoked' },
+  { name: 'R-15: and no name of its own accord', principal: { subject: 'constructor', keyId: '__proto__' }, revoked: {}, expected: null },
+];
+
+t.test('contract 3.6: withdrawn credentials', (t) => {
+  for (const { name, principal: overrides, revoked, expected } of cases) {
+    t.equal(isRevoked(principal(overrides), revocations(revoked))?.reason ?? null, expected, name);
+  }
+  t.end();
+});

@@ -1,0 +1,30 @@
+import t from 'tap';
+import { isRocaModulus } from '../../src/decision/roca.js';
+import { rsaKey } from '../support/keys.js';
+
+/** Twice the product of the primes 3 to 167. */
+const primorial = [
+  2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139,
+  149, 151, 157, 163, 167,
+].reduce((product, prime) => product * BigInt(prime), 1n);
+
+function power(exponent: number): bigint {
+  let value = 1n;
+  for (let at = 0; at < exponent; at += 1) value = (value * 65537n) % primorial;
+  return value;
+}
+
+/** Built as the flawed generator builds numbers. */
+function flawed(exponent: number, factor: bigint): bigint {
+  return factor * primorial + power(exponent);
+}
+
+t.test('R-21: moduli of a broken generator are known by their remainders', (t) => {
+  const [p, q] = [flawed(5, 2n ** 820n + 77n), flawed(1234, 2n ** 819n + 3n)];
+  t.equal(isRocaModulus(p * q), true, 'a product of two such numbers');
+  t.equal(isRocaModulus(p), true);
+  t.equal(isRocaModulus(p * q + 2n), false, 'its neighbour');
+  const { jwk } = rsaKey();
+  t.equal(isRocaModulus(BigInt(`0x${Buffer.from(jwk.n ?? '', 'base64url').toString('hex')}`)), false, 'a sound modulus');
+  t.end();
+});

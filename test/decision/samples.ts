@@ -1,0 +1,62 @@
+import type { Approval, IssuerRules, Revocations, Route } from '../../src/decision/policy.js';
+import type { Principal } from '../../src/decision/principal.js';
+
+/** The moment at which the tables of decision tests take place. */
+export const nowS = 1_750_000_000;
+export const nowMs = nowS * 1000;
+
+/** The rules of the issuer that `baseConfig` names, with its defaults. */
+export function issuerRules(overrides: Partial<IssuerRules> = {}): IssuerRules {
+  return {
+    name: 'core',
+    issuer: 'https://api.example.com',
+    audience: 'orders',
+    sources: new Set(['microservice']),
+    tokenTypes: new Set(['service']),
+    clockSkewS: 5,
+    maxLifetimeS: 7200,
+    keyIds: { accept: ['d-*'], reject: [] },
+    ...overrides,
+  };
+}
+
+export function principal(overrides: Partial<Principal> = {}): Principal {
+  return {
+    kind: 'service',
+    issuerName: 'core',
+    issuer: 'https://api.example.com',
+    subject: 'checkout',
+    permissions: ['orders:read', 'orders:write'],
+    tokenId: null,
+    keyId: 'd-1',
+    expiresAtS: nowS + 300,
+    issuedAtS: nowS,
+    ...overrides,
+  };
+}
+
+export function revocations(overrides: Partial<Revocations> = {}): Revocations {
+  return { keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), issuedBeforeS: null, ...overrides };
+}
+
+export function approval(subjects: readonly string[], permissions: readonly string[]): Approval {
+  return { subjects: new Set(subjects), permissions };
+}
+
+export function route(overrides: Partial<Route> = {}): Route {
+  return {
+    name: 'list-orders',
+    methods: new Set(['GET']),
+    paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
+    access: 'protected',
+    approvals: [approval(['checkout'], ['orders:read'])],
+    issuers: null,
+    allowsBody: false,
+    encodedSlashes: false,
+    pathParameters: false,
+    forwardsAuthorization: false,
+    maxBodyBytes: 1_048_576,
+    responseTimeoutMs: 30_000,
+    ...overrides,
+  };
+}

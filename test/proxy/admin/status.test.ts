@@ -1,0 +1,101 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { z } from 'zod';
+import type { CompiledConfig } from '../../../src/config/compiled.js';
+import { createRouteTable } from '../../../src/decision/route-table.js';
+import type { Route } from '../../../src/decision/policy.js';
+import { statusOf, type Snapshot } from '../../../src/proxy/admin/status.js';
+import { projectDir } from '../../support/project-dir.js';
+
+const route: Route = {
+  name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', issuers: null, allowsBody: false, encodedSlashes: false,
+  paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
+  approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
+  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1,
+};
+const open: Route = { ...route, name: 'open', methods: null, access: 'public', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
+
+const config: CompiledConfig = {
+  sha256: 'ab'.repeat(32),
+  listen: {
+    host: '127.0.0.1', port: 0, tls: null, tlsTerminatedBy: null, trustForwarded: [], maxHeaderBytes: 1, maxTargetBytes: 1,
+    headerTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, underscoreFields: 'drop', http10: 'refuse',
+  },
+  admin: { host: '127.0.0.1', port: 0 },
+  probes: null,
+  upstream: {
+    url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream',
+    connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1,
+  },
+  issuers: [{
+    rules: {
+      name: 'core', issuer: 'https://api.example.com', audience: 'orders', sources: new Set(), tokenTypes: new Set(), clockSkewS: 5,
+      maxLifetimeS: 1, keyIds: { accept: ['d-*'], reject: [] },
+    },
+    keys: {
+      source: { kind: 'url', url: 'https://user:hunter2@api.example.com/jwks.json?key=hunter2' }, caFile: null,
+      minAgeMs: 1, maxAgeMs: 1, maxStaleMs: 1, cooldownMs: 1, timeoutMs: 1, maxBytes: 1,
+    },
+  }],
+  identity: { subject: null, issuer: null, permissions: null, tokenId: null, kind: null },
+  revoked: { keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), issuedBeforeS: null },
+  shutdown: { delayMs: 0, graceMs: 0 },
+  logLevel: 'info',
+  routes: [route, open],
+  table: createRouteTable([route, open]),
+  warnings: ['a warning'],
+};
+
+const snapshot: Snapshot = {
+  version: '1.2.3', node: '24.0.0', pid: 7, startedAtMs: 0, phase: 'serving',
+  listeners: { proxy: { host: '127.0.0.1', port: 8443 }, admin: { host: '127.0.0.1', port: 9901 }, probes: null },
+  configName: 'sallyport.yaml', config, loadedAtMs: 1_000,
+  lastError: { atMs: 2_000, problems: ['sallyport.yaml:1:1: error: …'] },
+  restartNeeded: ['listen.port'],
+  keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
+  counts: {
+    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 }, stripped_fields: 3,
+    config_reloads: { ok: 1, failed: 1 },
+  },
+};
+
+/** The published schema, and nothing beside what it describes. */
+const schema = z.fromJSONSchema(closed(JSON.parse(readFileSync(join(projectDir, 'docs/status.schema.json'), 'utf8'))) as never);
+
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, closed(member)]));
+  return 'properties' in value ? { ...members, additionalProperties: false } : members;
+}
+
+t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
+  t.same(schema.safeParse(statusOf(snapshot)).error?.issues ?? [], []);
+  const bare = statusOf({ ...snapshot, lastError: null, keys: [], listeners: { proxy: null, admin: null, probes: null } });
+  t.same(schema.safeParse(bare).error?.issues ?? [], []);
+  t.notOk(schema.safeParse({ ...bare, more: 1 }).success, 'the schema names every member');
+  t.end();
+});
+
+t.test('contract 6: /status shows routes, keys with ages and the last reload error', (t) => {
+  const status = statusOf(snapshot);
+  t.same(status.routes, [
+    { name: 'list-orders', methods: ['GET', 'HEAD'], paths: ['/orders'], access: 'protected' },
+    { name: 'open', methods: ['*'], paths: ['/x/**'], access: 'public' },
+  ]);
+  t.match(status.issuers, [{ name: 'core', age_s: 1, keys: [{ key_id: 'd-1', age_s: 61, accepted: true }] }]);
+  t.same(status.config.last_reload_error, { at: '1970-01-01T00:00:02.000Z', problems: ['sallyport.yaml:1:1: error: …'] });
+  t.same(status.restart_needed, ['listen.port']);
+  t.end();
+});
+
+t.test('R-17: no secret of a URL is shown', (t) => {
+  const status = statusOf(snapshot);
+  t.notMatch(JSON.stringify(status), /hunter2/);
+  t.equal(status.upstream.url, 'http://127.0.0.1:3000/');
+  t.equal(status.issuers[0]?.source, 'https://api.example.com/jwks.json');
+  const unix = statusOf({ ...snapshot, config: { ...config, upstream: { ...config.upstream, url: 'unix:/run/app.sock' } } });
+  t.equal(unix.upstream.url, 'unix:/run/app.sock');
+  t.end();
+});

@@ -1,0 +1,72 @@
+/**
+ * The whole check: `npm test`, `npm run check`.
+ *
+ *   npm test                                     everything
+ *   npm test -- test/proxy/framing.test.ts …     these files or folders only, without the other steps
+ *   npm run check -- --long                      the `*.long.test.ts` files too
+ *   npm run check -- --no-lint                   without the linter
+ *
+ * One line for each step with its seconds; what failed follows its line in full, so that a log is enough to find the
+ * cause. The last line counts the assertions, `N passed, N failed`; a step that fails without assertions counts as one
+ * failure. Exit code 1 when anything failed.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { checkCoverage } from './check/coverage.mjs';
+import { copyToDist } from './check/dist.mjs';
+import { installRedis, needsRedis } from './check/redis.mjs';
+import { node, runStep, timeStep } from './check/step.mjs';
+import { runTap } from './check/tap.mjs';
+import { compiledPath, findTests } from './check/test-files.mjs';
+
+const { values: options, positionals: named } = parseArgs({
+  options: { long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true } },
+  allowPositionals: true,
+  allowNegative: true,
+});
+
+process.chdir(new URL('..', import.meta.url).pathname);
+const started = performance.now();
+const files = findTests(named, options.long);
+const everything = named.length === 0;
+let failedSteps = 0;
+
+/** Counts a step that did not hold. */
+async function hold(step) {
+  const held = await step;
+  if (!held) failedSteps += 1;
+  return held;
+}
+
+for (const name of named.filter((path) => !existsSync(path))) {
+  console.log(`FAILED there is no ${name}`);
+  failedSteps += 1;
+}
+if (needsRedis(files)) await hold(timeStep('redis-server', installRedis));
+if (!tapIsBuilt()) await hold(runStep('tap without its TypeScript loader', 'node_modules/.bin/tap', ['build']));
+await hold(runStep('types', 'node_modules/.bin/tsc', ['-p', 'test/tsconfig.json', '--pretty', 'false']));
+await hold(timeStep('dist', copyToDist));
+if (everything) {
+  await hold(runStep('generated files are up to date', node, ['dist/config/generate.js', '--check']));
+  await hold(runStep('config.example.yaml', node, ['dist/main.js', 'check', 'config.example.yaml']));
+  await hold(runStep('contract table', node, ['test/conformance/table.mjs', '--check']));
+}
+const linted = everything && options.lint ? hold(runStep('lint', 'node_modules/.bin/eslint', ['.'])) : Promise.resolve(true);
+const tests = await runTap(files.map(compiledPath), { coverage: everything });
+await linted;
+if (everything) await hold(timeStep('coverage', checkCoverage));
+
+console.log(`${seconds(started)} s in all, Node ${process.version}`);
+const failed = tests.failed + failedSteps;
+console.log(`${tests.passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+/** tap is built with its TypeScript loader when it comes from the registry; .taprc takes that out, once per install. */
+function tapIsBuilt() {
+  const built = 'node_modules/@tapjs/test/test-built/dist/esm/index.js';
+  return existsSync(built) && !readFileSync(built, 'utf8').includes('@tapjs/typescript');
+}
+
+function seconds(since) {
+  return ((performance.now() - since) / 1000).toFixed(1);
+}
