@@ -1,0 +1,32 @@
+import { createRedisStore } from '../../../src/adapters/redis/reservation-store.js';
+import type { RedisSettings } from '../../../src/adapters/redis/settings.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import { collectingLog } from '../store-world.js';
+
+export const wallClock = { now: (): number => Date.now(), monotonic: (): number => performance.now() };
+
+/** Settings for a server on loopback. The deadlines are wide: machines that run tests are slow at times. */
+export function redisSettings(port: number, change: Partial<RedisSettings> = {}): RedisSettings {
+  return {
+    topology: { kind: 'single', host: '127.0.0.1', port, database: 0 },
+    username: null,
+    passwordFile: null,
+    tls: null,
+    prefix: 'sallyport',
+    replicas: 0,
+    reserveTimeoutMs: 10_000,
+    settleTimeoutMs: 10_000,
+    durability: 'verified',
+    ...change,
+  };
+}
+
+/** A store that closes with the test. */
+export function openStore(t: Scope, settings: RedisSettings) {
+  const log = collectingLog();
+  let failovers = 0;
+  const store = createRedisStore(settings, { clock: wallClock, log, maxTokenLifetimeMs: 7_200_000, onFailover: () => (failovers += 1) });
+  t.teardown(() => store.close());
+  return { store, log, failovers: () => failovers, up: () => until('the store is up', () => store.state().up) };
+}
