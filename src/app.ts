@@ -17,6 +17,8 @@ import { version } from './version.js';
 export interface AppOptions extends PartsOptions {
   /** Warnings for the log's first lines. */
   readonly notices?: readonly string[];
+  /** Milliseconds between two looks at the listener's certificates; half a second unless given. */
+  readonly watchIntervalMs?: number;
 }
 
 /** A proxy that accepts requests. */
@@ -58,7 +60,9 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   }
   parts.progress.phase = 'serving';
   parts.reloader.start();
-  const watch = tls === null || certificates === null ? null : watchCertificates(tls, certificates.value, parts.proxy.setTls, localFiles, log);
+  const watch = tls === null || certificates === null ? null : watchCertificates(tls, certificates.value, {
+    setTls: parts.proxy.setTls, files: localFiles, log, ...(options.watchIntervalMs === undefined ? {} : { intervalMs: options.watchIntervalMs }),
+  });
   return accept(running(parts, opened.value, watch));
 }
 

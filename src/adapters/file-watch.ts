@@ -11,12 +11,6 @@ const defaultIntervalMs = 500;
  */
 const settledAfterMs = 3_000;
 
-/** What a look saw: the digest of the text, or why there was none. */
-interface Sight {
-  readonly digest: string | null;
-  readonly content: Result<string, string>;
-}
-
 /**
  * Calls back with what a file holds each time that changes: by writing, by renaming another file over it, by moving a
  * symbolic link on the way to it (a ConfigMap's `..data`), by its going and coming back.
@@ -26,10 +20,10 @@ interface Sight {
  */
 export function watchFile(path: string, onChange: (content: Result<string, string>) => void, options: WatchOptions): FileWatch {
   const intervalMs = options.intervalMs ?? defaultIntervalMs;
-  /** What the caller last acted on. */
+  /** What the caller last acted on: a digest, or why there was none; `null` where the caller did not say why. */
   let known = options.digest;
   /** A change seen once. */
-  let pending: Sight | null = null;
+  let pending: string | null = null;
   /** Identity and times of the file whose digest is `known`, once they are old enough to be trusted. */
   let settled: string | null = null;
   let closed = false;
@@ -50,17 +44,18 @@ export function watchFile(path: string, onChange: (content: Result<string, strin
     const identity = await identityOf(path);
     if (identity !== null && identity === settled && pending === null) return null;
     const content = await readText(path, options);
-    const digest = content.ok ? textDigest(content.value) : null;
-    if (digest === known) {
+    const sight = content.ok ? textDigest(content.value) : `unreadable: ${content.error}`;
+    if (sight === known || (known === null && !content.ok)) {
+      known = sight;
       pending = null;
       settled = identity;
       return null;
     }
     settled = null;
-    const confirmed = pending !== null && pending.digest === digest;
-    pending = confirmed ? null : { digest, content };
+    const confirmed = pending === sight;
+    pending = confirmed ? null : sight;
     if (!confirmed) return null;
-    known = digest;
+    known = sight;
     return content;
   }
 

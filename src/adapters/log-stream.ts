@@ -100,7 +100,7 @@ export function createLogStream(descriptor: number): LogStream {
     if (readerLeft) return;
     const parts: Buffer[] = [];
     let lines = 0;
-    if (batch?.retry != null) {
+    if (batch !== null && batch.retry !== null) {
       clearTimeout(batch.retry);
       parts.push(batch.bytes.subarray(batch.offset));
       lines = batch.lines;

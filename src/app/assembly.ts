@@ -143,7 +143,7 @@ function isSameIssuer(a: IssuerSettings, b: IssuerSettings): boolean {
   return a.rules.name === b.rules.name && sameSource(a.keys, b.keys);
 }
 
-/** Compares what connections depend on; time limits of answers and the `Host` are those of each request's own config. */
+/** Compares what an upstream is made of; the time limit of an answer comes with each request. */
 function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSettings, nextCa: string | null): boolean {
   return ca === nextCa
     && settings.url === next.url

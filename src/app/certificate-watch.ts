@@ -4,10 +4,17 @@ import type { TlsMaterial } from '../proxy/listener.js';
 import { coalesce } from './coalesce.js';
 import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './pem-files.js';
 
+export interface CertificateWatchDeps {
+  readonly setTls: (material: TlsMaterial) => void;
+  readonly files: Files;
+  readonly log: Log;
+  /** Milliseconds between two looks. */
+  readonly intervalMs?: number;
+}
+
 /** Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place. */
-export function watchCertificates(
-  tls: ListenerTls, first: ListenerCertificates, setTls: (material: TlsMaterial) => void, files: Files, log: Log, intervalMs?: number,
-): FileWatch {
+export function watchCertificates(tls: ListenerTls, first: ListenerCertificates, deps: CertificateWatchDeps): FileWatch {
+  const { setTls, files, log } = deps;
   let closed = false;
   const reload = coalesce(async () => {
     const read = await readListenerCertificates(tls, files);
@@ -20,7 +27,7 @@ export function watchCertificates(
     setTls(tlsMaterial(tls, read.value));
     log.info('the certificates were reloaded', { valid_to: read.value.leaf.validTo });
   });
-  const pace = intervalMs === undefined ? {} : { intervalMs };
+  const pace = deps.intervalMs === undefined ? {} : { intervalMs: deps.intervalMs };
   const watches = [...first.digests].map(([path, digest]) => files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }));
   return {
     close: () => {

@@ -74,6 +74,7 @@ export async function loadConfig(source: ConfigSource, env: Environment): Promis
   const read = await readConfig(source, env);
   if (!read.ok) return refuse(startFailure('unreadable', read.error));
   const { config, problems, digest } = read.value;
-  if (config === null) return refuse(startFailure('invalid', ...problems.map(formatProblem)));
+  // Warnings are no reason to refuse; among the errors they would hide them.
+  if (config === null) return refuse(startFailure('invalid', ...problems.filter(({ severity }) => severity === 'error').map(formatProblem)));
   return accept({ config, digest });
 }

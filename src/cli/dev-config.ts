@@ -35,10 +35,6 @@ routes:
     path: /reports/{id}
     subjects: [reporting]
     permissions: [reports:read]
-  - name: health
-    methods: [GET]
-    path: /healthz
-    access: public
 `;
 
 /** Routes for a receiving service of which nothing is known. */

@@ -101,5 +101,6 @@ async function describe(proxy: string, core: string, config: CompiledConfig): Pr
 function inWords({ proxy, core, examples }: Shown, { upstreamUrl }: DevPlaces, isDemo: boolean): string {
   const places = [`proxy     ${proxy}`, `core      ${core}`, `receiver  ${upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`];
   const commands = examples.map(({ command, expect }) => `# expect ${expect}\n${command}\n`);
-  return `${places.join('\n')}\n\n${commands.join('\n')}\n# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
+  const note = isDemo ? '' : '# The first one shows what your service answers.\n';
+  return `${places.join('\n')}\n\n${commands.join('\n')}\n${note}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
 }

@@ -5,7 +5,9 @@ import { localFiles } from '../adapters/files.js';
 import { createKeySource } from '../adapters/jwks/key-source.js';
 import type { IssuerSettings } from '../config/compiled.js';
 import { readCaBundle } from '../decision/ca-bundle.js';
-import type { KeySourceState, Log } from '../ports.js';
+import { acceptsKeyId } from '../decision/key-ids.js';
+import type { KeyIdRules } from '../decision/policy.js';
+import type { Log } from '../ports.js';
 import { maxPemBytes } from '../app/pem-files.js';
 import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
 
@@ -14,11 +16,14 @@ const silent: Log = { debug: () => undefined, info: () => undefined, warn: () =>
 /** `Date` counts in whole seconds, and the answer takes a while to come. */
 const dateToleranceMs = 1_500;
 
+/** The proxy takes no set of which it accepts no key; here such a set is to be listed. */
+const anyKeyId: KeyIdRules = { accept: ['*'], reject: [] };
+
 /** Gets the keys of an issuer once, as the proxy would, and compares the clocks. */
 export async function checkIssuer(issuer: IssuerSettings): Promise<readonly Finding[]> {
   const { rules, keys: settings } = issuer;
   const subject = `keys ${rules.name}`;
-  const source = createKeySource(settings, rules.name, rules.keyIds, {
+  const source = createKeySource(settings, rules.name, anyKeyId, {
     clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined },
   });
   await source.start();
@@ -26,7 +31,7 @@ export async function checkIssuer(issuer: IssuerSettings): Promise<readonly Find
   await source.close();
   const place = settings.source.kind === 'url' ? hostOf(settings.source.url) : settings.source.path;
   if (state.ageMs === null) return [unusable(subject, place, issuer, state.lastError ?? 'no answer')];
-  return [keysFinding(subject, state), ...(await checkClock(issuer))];
+  return [keysFinding(subject, state.keys.map(({ keyId }) => keyId), rules.keyIds), ...(await checkClock(issuer))];
 }
 
 function unusable(subject: string, place: string, { keys }: IssuerSettings, error: string): Finding {
@@ -35,9 +40,9 @@ function unusable(subject: string, place: string, { keys }: IssuerSettings, erro
   return unreachable(subject, what, 'check jwks_url, ca_file and that this machine may connect to the Core');
 }
 
-function keysFinding(subject: string, { keys }: KeySourceState): Finding {
-  const accepted = keys.filter((key) => key.accepted).map((key) => key.keyId);
-  const others = keys.filter((key) => !key.accepted).map((key) => key.keyId);
+function keysFinding(subject: string, keyIds: readonly string[], rules: KeyIdRules): Finding {
+  const accepted = keyIds.filter((keyId) => acceptsKeyId(rules, keyId));
+  const others = keyIds.filter((keyId) => !acceptsKeyId(rules, keyId));
   const listed = `accepted: ${list(accepted)}; not accepted: ${list(others)}`;
   if (accepted.length === 0) {
     return problem(subject, `no key counts (${listed})`, 'let key_ids.accept match the key ids of the dynamic keys, and only those');

@@ -2,6 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { Command } from 'commander';
 import { loadConfig } from '../app/config-source.js';
 import type { HostPort } from '../config/compiled.js';
+import { escapeControls } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { Io } from './io.js';
 import { configOption, fail, jsonOption, sourceOf } from './options.js';
@@ -44,14 +45,24 @@ async function health(options: Options, io: Io): Promise<void> {
     fail({ kind: 'unavailable', messages: answer.error }, io);
     return;
   }
-  const { status, text } = answer.value;
-  io.stdout(options.json === true ? `${text}\n` : `${inWords(text)}\n`);
+  const { status, readiness } = answer.value;
+  io.stdout(`${options.json === true ? JSON.stringify(readiness) : escapeControls(inWords(readiness))}\n`);
   io.exit(status === 200 ? 0 : 1);
 }
 
 interface Answer {
   readonly status: number;
-  readonly text: string;
+  readonly readiness: Readiness;
+}
+
+interface Readiness {
+  readonly status: string;
+  readonly checks: readonly Check[];
+}
+
+interface Check {
+  readonly name: string;
+  readonly status: string;
 }
 
 async function askAny(places: readonly HostPort[], signal: AbortSignal): Promise<Result<Answer, readonly string[]>> {
@@ -69,9 +80,9 @@ async function ask(place: HostPort, signal: AbortSignal): Promise<Result<Answer,
   const name = `${host.includes(':') ? `[${host}]` : host}:${String(place.port)}`;
   try {
     const response = await get(host, place.port, signal);
-    const text = await bodyOf(response);
-    if (!isReadiness(text)) return refuse(`${name}: something else than Sallyport answers there`);
-    return accept({ status: response.statusCode ?? 0, text });
+    const readiness = readReadiness(await bodyOf(response));
+    if (readiness === null) return refuse(`${name}: something else than Sallyport answers there`);
+    return accept({ status: response.statusCode ?? 0, readiness });
   } catch (error) {
     if (signal.aborted) return refuse(`${name}: no answer within ${String(limitMs)} ms`);
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
@@ -103,31 +114,24 @@ async function bodyOf(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-interface Readiness {
-  readonly status: string;
-  readonly checks: readonly { readonly name: string; readonly status: string }[];
+function inWords({ status, checks }: Readiness): string {
+  const failing = checks.filter((check) => check.status !== 'ok').map((check) => `${check.name} ${check.status}`);
+  return [status, ...failing].join('; ');
 }
 
-function isReadiness(text: string): boolean {
-  return readinessIn(text) !== null;
-}
-
-function inWords(text: string): string {
-  const readiness = readinessIn(text);
-  if (readiness === null) return 'unknown';
-  const failing = readiness.checks.filter((check) => check.status !== 'ok').map((check) => `${check.name} ${check.status}`);
-  return [readiness.status, ...failing].join('; ');
-}
-
-function readinessIn(text: string): Readiness | null {
+function readReadiness(text: string): Readiness | null {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || !('status' in value) || !('checks' in value)) return null;
     if (typeof value.status !== 'string' || !Array.isArray(value.checks)) return null;
-    const checks = value.checks.filter((check): check is Readiness['checks'][number] =>
-      typeof check === 'object' && check !== null && 'name' in check && 'status' in check);
-    return { status: value.status, checks };
+    const checks: readonly unknown[] = value.checks;
+    return checks.every(isCheck) ? { status: value.status, checks } : null;
   } catch {
     return null;
   }
+}
+
+function isCheck(value: unknown): value is Check {
+  return typeof value === 'object' && value !== null && 'name' in value && 'status' in value
+    && typeof value.name === 'string' && typeof value.status === 'string';
 }

@@ -1,6 +1,5 @@
 import type { Approval, Route, RoutePath } from '../decision/policy.js';
 import type { ConfigParts, Entry } from './parse.js';
-import { nameOf, type Report } from './report.js';
 import { readRoutePath } from './route-path.js';
 import type { RouteFile } from './schema-routes.js';
 import type { Path } from './source-tree.js';
@@ -20,40 +19,31 @@ interface Defaults {
   readonly responseTimeoutMs: number;
 }
 
-/** Compiles the routes that could be read; paths that no request can have are reported. */
-export function compileRoutes(parts: ConfigParts, report: Report): CompiledRoutes {
+/** Compiles the routes that could be read. */
+export function compileRoutes(parts: ConfigParts): CompiledRoutes {
   const placeOfRoute = new Map<Route, Path>();
   const placeOfPath = new Map<RoutePath, Path>();
   const defaults: Defaults = {
     forwardsAuthorization: parts.identity?.value.forward_authorization ?? false,
     responseTimeoutMs: parts.upstream?.value.response_timeout ?? 0,
   };
-  let complete = true;
   for (const entry of parts.routes) {
-    const paths = entry.part === null ? null : compilePaths(entry, entry.part.value, parts, placeOfPath, report);
-    if (entry.part === null || paths === null) complete = false;
-    else placeOfRoute.set(compileRoute(entry.part.value, paths, defaults), entry.path);
+    if (entry.part === null) continue;
+    const paths = compilePaths(entry, entry.part.value, parts, placeOfPath);
+    placeOfRoute.set(compileRoute(entry.part.value, paths, defaults), entry.path);
   }
+  const complete = placeOfRoute.size === parts.routes.length;
   return { routes: [...placeOfRoute.keys()], placeOfRoute, placeOfPath, complete };
 }
 
-function compilePaths(
-  { path }: Entry<RouteFile>, route: RouteFile, parts: ConfigParts, places: Map<RoutePath, Path>, report: Report,
-): readonly RoutePath[] | null {
+function compilePaths({ path }: Entry<RouteFile>, route: RouteFile, parts: ConfigParts, places: Map<RoutePath, Path>): readonly RoutePath[] {
   const isList = parts.isWritten([...path, 'path', 0]);
-  const paths: RoutePath[] = [];
-  route.path.forEach((text, index) => {
-    const at = isList ? [...path, 'path', index] : [...path, 'path'];
+  return route.path.flatMap((text, index) => {
     const read = readRoutePath(text);
-    if (read.ok) {
-      paths.push(read.value);
-      places.set(read.value, at);
-    } else {
-      const message = report.mayShow(at) ? `${report.show(at)} ${read.error.message}` : `${report.show(at)} is no path of a request`;
-      report.error(at, `${nameOf(at)}: ${message}`, read.error.allowed);
-    }
+    if (!read.ok) return [];
+    places.set(read.value, isList ? [...path, 'path', index] : [...path, 'path']);
+    return [read.value];
   });
-  return paths.length === route.path.length ? paths : null;
 }
 
 function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: Defaults): Route {

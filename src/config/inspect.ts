@@ -53,7 +53,7 @@ function read(root: SourceNode, sha256: string, report: Report): CompiledConfig 
   checkIssuers(parts, report);
   checkIdentity(parts, report);
   checkRoutes(parts, report);
-  const table = checkTable(compileRoutes(parts, report), parts, report);
+  const table = checkTable(compileRoutes(parts), parts, report);
   const problems = report.problems();
   if (problems.some(({ severity }) => severity === 'error')) return null;
   return compileConfig(parts, table, sha256, problems.map(formatProblem));

@@ -37,6 +37,8 @@ export interface ConfigParts {
   readonly routes: readonly Entry<RouteFile>[];
   /** Whether a key stands in the file, whatever its value. */
   readonly isWritten: (path: Path) => boolean;
+  /** What stands in the file, unchecked: for rules that hold whether or not the rest could be read. */
+  readonly written: (path: Path) => unknown;
 }
 
 interface Reader {
@@ -72,6 +74,10 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     log: readPart(sections.log, ['log'], reader),
     routes: readRoutes(reader),
     isWritten: path => locate(source, path).node !== null,
+    written: path => {
+      const { node } = locate(source, path);
+      return node === null ? undefined : valueOf(node);
+    },
   };
 }
 
@@ -104,7 +110,7 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
   for (const name of node.entries.keys()) {
     const path = ['issuers', name];
     const named = issuerName.safeParse(name);
-    if (!named.success) reader.report.keyError(path, `${JSON.stringify(name)} is no name of an issuer`, named.error.issues[0]?.message ?? null);
+    if (!named.success) reader.report.keyError(path, `${JSON.stringify(name)} is no name of an issuer`, named.error.issues[0]?.message ?? 'another name');
     found.set(name, { path, part: readPart(issuerSchema, path, reader) });
   }
   return found;

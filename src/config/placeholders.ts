@@ -18,7 +18,7 @@ export interface Substitution {
 /** What is wrong with one placeholder; never holds what it stands for. */
 export interface PlaceholderFault {
   readonly message: string;
-  readonly allowed: string | null;
+  readonly allowed: string;
 }
 
 const anyPlaceholder = /\$?\$\{([^}]*)\}?/g;
@@ -58,11 +58,11 @@ function resolve(found: string, reference: string, { env, readFile }: Placeholde
       return refuse({ message: `${found} does not name an environment variable`, allowed: 'letters, digits and _' });
     }
     const value = Object.hasOwn(env, name) ? env[name] : undefined;
-    return value === undefined ? refuse({ message: `${found} is not set in the environment`, allowed: null }) : accept(value);
+    return value === undefined ? refuse({ message: `${found} is not set in the environment`, allowed: 'a variable that is set' }) : accept(value);
   }
   if (!name.startsWith('/')) return refuse({ message: `${found} does not name a file by its whole path`, allowed: '${file:/path}' });
   const content = readFile(name);
-  if (!content.ok) return refuse({ message: `${found} cannot be read: ${content.error}`, allowed: null });
+  if (!content.ok) return refuse({ message: `${found} cannot be read: ${content.error}`, allowed: 'a file that can be read' });
   return accept(content.value.replace(/\r?\n$/, ''));
 }
 

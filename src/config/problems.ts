@@ -11,15 +11,14 @@ export interface Problem {
   readonly column: number;
   /** What is wrong, with what was found; never a value that came from a placeholder. */
   readonly message: string;
-  /** What would be right, or `null` where the message says it. */
-  readonly allowed: string | null;
+  /** What would be right. */
+  readonly allowed: string;
 }
 
 /** Writes a problem as one line: `FILE:LINE:COLUMN: error|warning: what; allowed: …`. */
 export function formatProblem(problem: Problem): string {
   const { file, line, column, severity, message, allowed } = problem;
-  const text = `${file}:${line}:${column}: ${severity}: ${message}`;
-  return escapeControls(allowed === null ? text : `${text}; allowed: ${allowed}`);
+  return escapeControls(`${file}:${line}:${column}: ${severity}: ${message}; allowed: ${allowed}`);
 }
 
 /** Shows control, format and separator characters as escapes: a problem is one line, and prints as what it is. */

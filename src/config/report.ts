@@ -4,12 +4,12 @@ import { locate, pathText, type Path, type Position, type SourceNode } from './s
 /** Collects the problems of one config. */
 export interface Report {
   /** Says what is wrong at a value; where the value is missing, at what should hold it. */
-  readonly error: (path: Path, message: string, allowed?: string | null) => void;
+  readonly error: (path: Path, message: string, allowed: string) => void;
   /** Says what is doubtful. */
-  readonly warning: (path: Path, message: string, allowed?: string | null) => void;
+  readonly warning: (path: Path, message: string, allowed: string) => void;
   /** Says what is wrong at a key rather than at its value. */
-  readonly keyError: (path: Path, message: string, allowed?: string | null) => void;
-  readonly errorAt: (position: Position, message: string, allowed?: string | null) => void;
+  readonly keyError: (path: Path, message: string, allowed: string) => void;
+  readonly errorAt: (position: Position, message: string, allowed: string) => void;
   /** A value as a problem may show it: quoted and short, and never what a placeholder stands for. */
   readonly show: (path: Path) => string;
   /** Whether a value may be shown: no placeholder stands in it. */
@@ -29,7 +29,7 @@ const maxProblems = 1_000;
 export function createReport(file: string, root: () => SourceNode | null): Report {
   const problems: Problem[] = [];
   let omitted = 0;
-  const add = (severity: Problem['severity'], { line, column }: Position, message: string, allowed: string | null = null): void => {
+  const add = (severity: Problem['severity'], { line, column }: Position, message: string, allowed: string): void => {
     if (problems.length < maxProblems) problems.push({ severity, file, line, column, message, allowed });
     else omitted += 1;
   };
@@ -48,7 +48,7 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
       const sorted = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
       const last = sorted.at(-1);
       if (omitted === 0 || last === undefined) return sorted;
-      return [...sorted, { ...last, severity: 'error', message: `${omitted} more problems are not listed`, allowed: null }];
+      return [...sorted, { ...last, severity: 'error', message: `${omitted} more problems are not listed`, allowed: 'a config without those that are' }];
     },
   };
 }
@@ -60,13 +60,13 @@ export function nameOf(path: Path): string {
 
 function showNode(node: SourceNode | null): string {
   if (node === null) return 'missing';
-  if (node.kind === 'map') return 'a map';
-  if (node.kind === 'list') return 'a list';
+  if (node.kind === 'map') return node.entries.size === 0 ? 'an empty map' : 'a map';
+  if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
   if (node.written !== null) return `what ${shorten(node.written)} stands for`;
   return node.value === null ? 'empty' : shorten(JSON.stringify(node.value));
 }
 
 function shorten(text: string): string {
-  const characters = [...text];
+  const characters = Array.from(text);
   return characters.length <= maxShownLength ? text : `${characters.slice(0, maxShownLength).join('')}…`;
 }

@@ -18,10 +18,10 @@ const maxPathBytes = 65_536;
  * have is refused, and are decoded once: what has to be encoded (`%20`, `%C3%A9`) may be, and nothing else.
  */
 export function readRoutePath(text: string): Result<RoutePath, PathFault> {
+  if (!text.startsWith('/')) return refuse({ message: 'does not begin with /', allowed: 'a path such as /orders/{id}' });
   const segments: Segment[] = [];
   const names = new Set<string>();
   const parts = text.split('/').slice(1);
-  if (!text.startsWith('/')) return refuse({ message: 'does not begin with /', allowed: '/ and segments' });
   for (const [index, part] of parts.entries()) {
     const segment = readSegment(part, index === parts.length - 1);
     if (!segment.ok) return segment;

@@ -14,17 +14,18 @@ export function checkListeners(parts: ConfigParts, report: Report): void {
   }
 }
 
-function checkCallersListener({ listen }: ConfigParts, report: Report): void {
-  if (listen === null) return;
-  const { host, tls, tls_terminated_by: terminator, max_header_bytes: headerBytes, max_target: targetBytes } = listen.value;
-  if (tls !== null && terminator !== null) {
+function checkCallersListener({ listen, isWritten, written }: ConfigParts, report: Report): void {
+  const has = (key: string): boolean => isWritten(['listen', key]) && written(['listen', key]) !== null;
+  if (has('tls') && has('tls_terminated_by')) {
     report.keyError(['listen', 'tls_terminated_by'], 'listen.tls_terminated_by stands beside listen.tls', 'one of them');
   }
-  if (tls === null && terminator === null && !isLoopback(host)) {
-    report.error(['listen', 'host'], `tokens would cross the network in plaintext: listen.host is ${report.show(['listen', 'host'])}, without TLS`,
+  const at = ['listen', 'host'];
+  const host = written(at);
+  if (!has('tls') && !has('tls_terminated_by') && typeof host === 'string' && !isLoopback(host)) {
+    report.error(at, `tokens would cross the network in plaintext: listen.host is ${report.show(at)}, without TLS`,
       'listen.tls, listen.tls_terminated_by naming who ends TLS in front, or a loopback address');
   }
-  if (targetBytes > headerBytes) {
+  if (listen !== null && listen.value.max_target > listen.value.max_header_bytes) {
     const path = ['listen', 'max_target'];
     report.error(path, 'listen.max_target is more than listen.max_header_bytes, which counts the target too', 'at most listen.max_header_bytes');
   }

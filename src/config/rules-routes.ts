@@ -1,45 +1,61 @@
-import { readMethod } from '../decision/method.js';
-import type { ConfigParts, Entry } from './parse.js';
+import type { ConfigParts } from './parse.js';
 import { nameOf, type Report } from './report.js';
-import type { RouteFile } from './schema-routes.js';
+import type { Path } from './source-tree.js';
 
 /** Name of the metric label for requests without a route. */
 const reservedName = 'none';
 
-/** Checks what each route says, and its name against those of the others. */
+interface RouteCheck {
+  readonly path: Path;
+  readonly parts: ConfigParts;
+  readonly report: Report;
+}
+
+/**
+ * Checks what each route says, and its name against those of the others. These rules read what is written, so that they
+ * hold for routes in which something else is wrong too.
+ */
 export function checkRoutes(parts: ConfigParts, report: Report): void {
-  const named = new Map<string, Entry<RouteFile>>();
-  for (const entry of parts.routes) {
-    if (entry.part === null) continue;
-    const route = entry.part.value;
-    checkName(entry, route, named, report);
-    checkMethods(entry, route, parts, report);
-    checkApprovals(entry, route, report);
-    checkRouteIssuers(entry, route, parts, report);
+  const named = new Map<string, Path>();
+  for (const { path } of parts.routes) {
+    const check: RouteCheck = { path, parts, report };
+    if (!isMap(parts.written(path))) continue;
+    checkName(check, named);
+    checkMethods(check);
+    checkApprovals(check);
+    checkRouteIssuers(check);
   }
-  const needing = parts.routes.find(({ part }) => part !== null && part.value.access === undefined);
+  const needing = parts.routes.find(({ path }) => isMap(parts.written(path)) && !parts.isWritten([...path, 'access']));
   if (parts.issuersAreMap && parts.issuers.size === 0 && needing !== undefined) {
     const { path } = needing;
     report.error(path, `${nameOf(path)} needs credentials, and no issuer is configured`, 'at least one in issuers, or access: public');
   }
 }
 
-function checkName({ path }: Entry<RouteFile>, { name }: RouteFile, named: Map<string, Entry<RouteFile>>, report: Report): void {
-  const at = [...path, 'name'];
-  if (name === reservedName) report.error(at, `${nameOf(at)} is "none", which stands for no route`, 'another name');
-  const other = named.get(name);
-  if (other === undefined) named.set(name, { path, part: null });
-  else report.error(at, `${nameOf(at)} is ${report.show(at)}, like that of the route in line ${report.lineOf([...other.path, 'name'])}`, 'a name of its own');
+function isMap(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function checkMethods({ path }: Entry<RouteFile>, route: RouteFile, parts: ConfigParts, report: Report): void {
-  const { methods } = route;
+function checkName({ path, parts, report }: RouteCheck, named: Map<string, Path>): void {
+  const at = [...path, 'name'];
+  const name = parts.written(at);
+  if (typeof name !== 'string') return;
+  if (name === reservedName) report.error(at, `${nameOf(at)} is ${report.show(at)}, which stands for no route`, 'another name');
+  const other = named.get(name);
+  if (other === undefined) named.set(name, at);
+  else report.error(at, `${nameOf(at)} is ${report.show(at)}, like that of the route in line ${report.lineOf(other)}`, 'a name of its own');
+}
+
+function checkMethods({ path, parts, report }: RouteCheck): void {
+  const methods = parts.written([...path, 'methods']);
+  if (!Array.isArray(methods)) return;
   const isEvery = methods.includes('*');
-  if (isEvery && methods.length > 1) report.error([...path, 'methods'], `${nameOf(path)}.methods has * beside other methods`, '["*"], or methods by name');
+  if (isEvery && methods.length > 1) {
+    report.error([...path, 'methods'], `${nameOf(path)}.methods has * beside other methods`, '["*"], or methods by name');
+  }
   methods.forEach((method, index) => {
     const at = [...path, 'methods', index];
     if (methods.indexOf(method) < index) report.error(at, `${nameOf(at)} is ${report.show(at)}, which the list has before`, 'each method once');
-    else if (method !== '*' && readMethod(method) !== null) report.error(at, `${nameOf(at)} is ${report.show(at)}, which is never let through`, 'another method');
   });
   const writes = isEvery || methods.includes('POST') || methods.includes('PATCH');
   if (writes && !parts.isWritten([...path, 'idempotency'])) {
@@ -47,40 +63,51 @@ function checkMethods({ path }: Entry<RouteFile>, route: RouteFile, parts: Confi
   }
 }
 
-function checkApprovals({ path }: Entry<RouteFile>, route: RouteFile, report: Report): void {
+function checkApprovals(check: RouteCheck): void {
+  const { path, parts, report } = check;
   const name = nameOf(path);
-  const { subjects, permissions, any_of: pairs } = route;
-  if (route.access === 'public') {
-    for (const key of ['subjects', 'permissions', 'any_of', 'issuers'] as const) {
-      if (route[key] !== undefined) report.keyError([...path, key], `${name}.${key} has no use beside access: public`, 'one of them');
+  const has = (key: string): boolean => parts.isWritten([...path, key]);
+  if (has('access')) {
+    for (const key of ['subjects', 'permissions', 'any_of', 'issuers'].filter(has)) {
+      report.keyError([...path, key], `${name}.${key} stands beside ${name}.access`, 'one of them');
     }
-    report.warning([...path, 'access'], `route ${report.show([...path, 'name'])} is public: everybody is let through`);
+    if (parts.written([...path, 'access']) === 'public') {
+      report.warning([...path, 'access'], `route ${report.show([...path, 'name'])} is public: everybody is let through`,
+        'subjects and permissions, unless it has to be');
+    }
     return;
   }
-  if (pairs !== undefined) {
-    for (const key of ['subjects', 'permissions'] as const) {
-      if (route[key] !== undefined) report.keyError([...path, key], `${name}.${key} stands beside ${name}.any_of`, 'one of them');
+  if (has('any_of')) {
+    for (const key of ['subjects', 'permissions'].filter(has)) {
+      report.keyError([...path, key], `${name}.${key} stands beside ${name}.any_of`, 'one of them');
     }
-    pairs.forEach((pair, index) => warnWithoutPermissions([...path, 'any_of', index, 'permissions'], pair.permissions, path, report));
+    const pairs = parts.written([...path, 'any_of']);
+    if (Array.isArray(pairs)) pairs.forEach((_, index) => warnWithoutPermissions(check, ['any_of', index, 'permissions']));
     return;
   }
-  const missing = (['subjects', 'permissions'] as const).filter(key => route[key] === undefined);
-  for (const key of missing) {
-    const allowed = missing.length === 2 ? 'subjects and permissions, any_of, or access: public' : key === 'permissions' ? 'a list; [] where none is needed' : 'a list';
-    report.error(path, `${name}.${key} is missing`, allowed);
+  const missing = ['subjects', 'permissions'].filter(key => !has(key));
+  if (missing.length === 2) {
+    report.error(path, `${name} does not say who is let through`, 'subjects and permissions, any_of, or access: public');
+  } else {
+    for (const key of missing) report.error(path, `${name}.${key} is missing`, key === 'permissions' ? 'a list; [] where none is needed' : 'a list');
   }
-  if (permissions !== undefined && subjects !== undefined) warnWithoutPermissions([...path, 'permissions'], permissions, path, report);
+  warnWithoutPermissions(check, ['permissions']);
 }
 
-function warnWithoutPermissions(at: readonly (string | number)[], permissions: readonly string[], path: readonly (string | number)[], report: Report): void {
-  if (permissions.length > 0) return;
-  report.warning(at, `route ${report.show([...path, 'name'])} asks for no permission: being an approved caller is enough`);
+function warnWithoutPermissions({ path, parts, report }: RouteCheck, steps: Path): void {
+  const at = [...path, ...steps];
+  const permissions = parts.written(at);
+  if (!Array.isArray(permissions) || permissions.length > 0) return;
+  report.warning(at, `route ${report.show([...path, 'name'])} asks for no permission: being an approved caller is enough`,
+    'permissions, unless none is needed');
 }
 
-function checkRouteIssuers({ path }: Entry<RouteFile>, { issuers }: RouteFile, parts: ConfigParts, report: Report): void {
-  issuers?.forEach((issuer, index) => {
+function checkRouteIssuers({ path, parts, report }: RouteCheck): void {
+  const issuers = parts.written([...path, 'issuers']);
+  if (!Array.isArray(issuers) || !parts.issuersAreMap) return;
+  issuers.forEach((issuer, index) => {
     const at = [...path, 'issuers', index];
-    if (parts.issuers.has(issuer) || !parts.issuersAreMap) return;
+    if (typeof issuer !== 'string' || parts.issuers.has(issuer)) return;
     report.error(at, `${nameOf(at)} is ${report.show(at)}, which is no issuer`, [...parts.issuers.keys()].join(', ') || 'a name in issuers');
   });
 }

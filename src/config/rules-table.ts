@@ -18,7 +18,8 @@ export function checkTable(compiled: CompiledRoutes, parts: ConfigParts, report:
   // With a tie, or a route missing, the rest would be told of a table that there will never be.
   if (table.ties.length > 0 || !compiled.complete) return table;
   for (const placed of unreachablePaths(table)) {
-    report.warning(pathOf(placed, routes), `${describe(placed, routes)} can never be reached: more specific paths take every request`);
+    report.warning(pathOf(placed, routes), `${describe(placed, routes)} can never be reached: more specific paths take every request`,
+      'a path that some request reaches');
   }
   if (parts.receiver !== null) {
     const { case_sensitive: caseSensitive, strict_slash: strictSlash } = parts.receiver.value;

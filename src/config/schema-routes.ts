@@ -1,13 +1,25 @@
 /** The section that says who may do what. */
 import { z } from 'zod';
+import { readMethod } from '../decision/method.js';
+import { readRoutePath } from './route-path.js';
 import { duration, flag, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
 import { notYet } from './unsupported.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
 const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit');
 
+const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT, or `*`';
+
 /** RFC 6749 §3.3 `scope-token`. */
 const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'visible ASCII characters without `"` and `\\`');
+
+const method = z.string(methodAllowed).refine(value => value === '*' || readMethod(value) === null, methodAllowed);
+
+/** Longer than any path of a config, and short enough for a problem. */
+const pathText = z.string('a path').max(2_048, 'at most 2048 characters').superRefine((text, context) => {
+  const path = readRoutePath(text);
+  if (!path.ok) context.addIssue({ code: 'custom', message: path.error.allowed, params: { fault: path.error.message } });
+});
 
 const subjects = list(visibleText(256), 1, 'subjects');
 const permissions = list(permission, 0, 'permissions');
@@ -19,9 +31,9 @@ const approvalSchema = map({
 
 export const routeSchema = map({
   name: routeName.describe('Unique name: in logs, metrics and problems.'),
-  methods: list(text(/^(\*|[!#$%&'+\-.^_`|~0-9A-Z]+)$/, 'an upper-case method, or `*`'), 1, 'methods')
+  methods: list(method, 1, 'methods')
     .describe('Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT.'),
-  path: oneOrMore(text(/^\/[^\p{Cc}]*$/u, 'a path that begins with `/`').max(2_048, 'at most 2048 characters'), 'paths')
+  path: oneOrMore(pathText, 'paths')
     .describe('Path, or a list. `{x}` is one whole, non-empty segment; a last `/**` is anything below. Case and a trailing slash count.'),
   subjects: subjects.optional().describe('Approved callers: exact `sub`s. Required, with `permissions`, unless `any_of` or `access` stands instead.'),
   permissions: permissions.optional().describe('All of them are needed; `[]` says that none is.'),

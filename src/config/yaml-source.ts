@@ -78,7 +78,7 @@ function isSound(document: Document.Parsed, text: string, positionOf: (offset: n
   for (const { pos: [offset], message } of document.errors.slice(0, maxSyntaxErrors)) {
     const position = positionOf(offset);
     const line = text.split('\n', position.line)[position.line - 1] ?? '';
-    const hint = /[{[][^"']*\$\{/.test(line) ? 'a placeholder inside {…} or […] in quotes' : null;
+    const hint = /[{[][^"']*\{/.test(line) ? 'inside {…} and […], texts with { or } in quotes' : 'YAML 1.2';
     report.errorAt(position, `the YAML is malformed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`, hint);
   }
   return document.errors.length === 0;
@@ -110,7 +110,10 @@ function readEntries(items: readonly unknown[], path: Path, reading: Reading, fa
     const node = readNode(item.value, [...path, key], reading, position);
     const first = entries.get(key);
     if (first === undefined) entries.set(key, { position, node });
-    else report.errorAt(position, `the key ${JSON.stringify(key)} in ${nameOf(path)} is given twice: first in line ${first.position.line}`);
+    else {
+      const message = `the key ${JSON.stringify(key)} in ${nameOf(path)} is given twice: first in line ${first.position.line}`;
+      report.errorAt(position, message, 'each key once');
+    }
   }
   return entries;
 }

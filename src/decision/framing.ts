@@ -10,6 +10,8 @@ export interface Framing {
 /** RFC 9110 §8.6: a sign, a list or a blank would be read in several ways. */
 const decimal = /^[0-9]+$/;
 
+const chunkedCoding = /^chunked$/i;
+
 /**
  * Reads the framing of a request, or refuses it with `framing`: Transfer-Encoding is exactly `chunked`, and neither beside
  * Content-Length nor in HTTP/1.0, whose readers ignore it (RFC 9112 §6.1, §6.3). Whatever two readers may end at different
@@ -19,7 +21,7 @@ export function readFraming(
   contentLength: string | undefined, transferEncoding: string | undefined, httpVersion: string,
 ): Result<Framing, Denial> {
   if (transferEncoding !== undefined) {
-    const isSound = contentLength === undefined && httpVersion === '1.1' && transferEncoding.toLowerCase() === 'chunked';
+    const isSound = contentLength === undefined && httpVersion === '1.1' && chunkedCoding.test(transferEncoding);
     return isSound ? accept({ contentLength: null, chunked: true }) : refuse(denial('framing'));
   }
   if (contentLength === undefined) return accept({ contentLength: null, chunked: false });

@@ -17,7 +17,9 @@ export function callerFields(rawHeaders: readonly string[], rules: FieldRules, r
     const kind = rules.responseKind(name);
     if (kind === 'dropped' || !isFieldValue(value)) continue;
     if (kind === 'connection') {
-      for (const option of listElements(value)) removes.add(option);
+      for (const option of listElements(value)) {
+        if (rules.responseKind(option) !== 'dropped') removes.add(option);
+      }
       continue;
     }
     const sent = kind === 'proxy-status' ? withoutOwnMember(value) : value;

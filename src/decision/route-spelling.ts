@@ -74,7 +74,7 @@ function deviations({ folding, written }: Vocabulary, text: string): readonly st
 function* casesOf(text: string, folding: Folding): Generator<string> {
   const upper = text.toUpperCase();
   if (upper !== text && foldText(upper, folding) === foldText(text, folding)) yield upper;
-  const characters = [...text];
+  const characters = Array.from(text);
   const letters = characters.flatMap((character, at) => {
     const other = character === character.toLowerCase() ? character.toUpperCase() : character.toLowerCase();
     return other !== character && other.toLowerCase() === character.toLowerCase() ? [{ at, other }] : [];

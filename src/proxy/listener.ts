@@ -1,3 +1,8 @@
+import { createServer, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { SecureContextOptions, TLSSocket } from 'node:tls';
+import type { ListenSettings } from '../config/compiled.js';
+
 /** Certificates of the listener, as PEM texts. */
 export interface TlsMaterial {
   readonly cert: string;
@@ -6,4 +11,69 @@ export interface TlsMaterial {
   readonly clientCa: string | null;
   /** A certificate that does not verify is refused in both modes. */
   readonly clientAuth: 'require' | 'optional';
+}
+
+export interface Listener {
+  readonly server: Server;
+  /** Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together. */
+  readonly setTls: (material: TlsMaterial) => void;
+}
+
+/** Above the 60 s after which load balancers give up an idle connection, so that it is they who close it. */
+const keepAliveMs = 75_000;
+
+/** How often header time-outs are looked for. */
+const checkingIntervalMs = 1_000;
+
+/** Connections for each request that may be under way: callers keep idle ones, but not without end. */
+const connectionsPerSlot = 4;
+const minConnections = 1_024;
+
+/** Makes the server with every limit set here: the defaults of Node, and flags it was started with, decide nothing. */
+export function createListener(settings: ListenSettings, tls: TlsMaterial | null): Listener {
+  const options: ServerOptions = {
+    // It counts less than the lines have: what is just too large reaches us, and what is larger never does.
+    maxHeaderSize: settings.maxHeaderBytes,
+    insecureHTTPParser: false,
+    // Node's own answer to a missing Host would be neither a problem document nor logged.
+    requireHostHeader: false,
+    headersTimeout: settings.headerTimeoutMs,
+    // A body may take its time as long as it moves.
+    requestTimeout: 0,
+    keepAliveTimeout: keepAliveMs,
+    connectionsCheckingInterval: Math.min(checkingIntervalMs, Math.ceil(settings.headerTimeoutMs / 2)),
+    noDelay: true,
+    keepAlive: true,
+  };
+  const server = tls === null ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(settings, tls) });
+  // Node would drop the fields after the thousandth without a word; their number is limited with their size.
+  server.maxHeadersCount = 0;
+  server.timeout = 0;
+  server.maxConnections = Math.max(minConnections, connectionsPerSlot * settings.maxInFlight);
+  server.on('secureConnection', refuseUnverified);
+  return {
+    server,
+    setTls: (material) => {
+      if ('setSecureContext' in server && typeof server.setSecureContext === 'function') server.setSecureContext(contextOptions(material));
+    },
+  };
+}
+
+function tlsOptions(settings: ListenSettings, tls: TlsMaterial): object {
+  return {
+    ...contextOptions(tls),
+    requestCert: tls.clientCa !== null,
+    rejectUnauthorized: tls.clientCa !== null && tls.clientAuth === 'require',
+    handshakeTimeout: settings.headerTimeoutMs,
+    ALPNProtocols: ['http/1.1'],
+  };
+}
+
+function contextOptions({ cert, key, clientCa }: TlsMaterial): SecureContextOptions {
+  return { cert, key, minVersion: 'TLSv1.2', ...(clientCa === null ? {} : { ca: clientCa }) };
+}
+
+/** Where certificates are optional, Node lets in whoever shows one that does not verify. */
+function refuseUnverified(socket: TLSSocket): void {
+  if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) socket.destroy();
 }

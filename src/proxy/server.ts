@@ -1,8 +1,16 @@
-import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { ListenSettings } from '../config/compiled.js';
+import { denial, type Denial } from '../decision/denial.js';
 import type { Clock, Log, Metrics, RequestRecord } from '../ports.js';
+import { createCallerConnections } from './caller-connections.js';
+import { Exchange, type ExchangeDeps } from './exchange.js';
+import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
-import type { TlsMaterial } from './listener.js';
+import { createListener, type TlsMaterial } from './listener.js';
+import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
+import { createSlots } from './slots.js';
 
 export interface ProxyServerDeps {
   /** What is in force now; asked once for each request. */
@@ -27,4 +35,82 @@ export interface ProxyServer {
   /** Accepts nothing more, lets what is under way finish and resolves when all is closed, by `graceMs` at the latest. */
   readonly drain: (graceMs: number) => Promise<void>;
   readonly counts: () => { readonly connections: number; readonly inFlight: number };
+}
+
+/** Builds the callers' server. Nothing listens yet. */
+export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
+  const { listen, log } = deps;
+  const slots = createSlots(listen.maxInFlight);
+  let isShuttingDown = false;
+  const exchangeDeps: ExchangeDeps = {
+    ...deps, slots, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
+  };
+
+  const { server, setTls } = createListener(listen, deps.tls);
+  const connections = createCallerConnections(server, listen, deps.tls !== null);
+  const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
+    const connection = connections.of(req.socket);
+    if (connection === undefined) {
+      req.socket.destroy();
+      return;
+    }
+    const exchange: Exchange = new Exchange(exchangeDeps, { req, res, connection }, () => {
+      frame.enter(exchange, req, res);
+    });
+    connection.take(exchange);
+  };
+  const refuse = (socket: Socket, reason: Denial, asked?: Asked): void => {
+    const connection = connections.of(socket);
+    if (connection === undefined) socket.destroy();
+    else connection.stopReading(reason, createParserRefusal(connection, reason, deps, asked));
+  };
+  const onClientError = (error: Error, socket: Socket): void => {
+    const reason = parserDenial(error);
+    // Where nothing came at all it was a port check, or a connection opened ahead of need.
+    const isSilent = reason?.reason === 'header_timeout' && socket.bytesRead === 0;
+    if (reason === null || isSilent) socket.destroy();
+    else refuse(socket, reason);
+  };
+  const frame = createFrame({ serve: () => server, onClientError });
+  server.on('request', onRequest);
+  // Without these Node would say Continue before the request is judged, 417 in words of its own, and nothing to CONNECT.
+  server.on('checkContinue', onRequest);
+  server.on('checkExpectation', onRequest);
+  server.on('connect', (req: IncomingMessage, socket: Socket) => {
+    refuse(socket, denial('method_not_allowed'), { method: 'CONNECT', target: req.url ?? '' });
+  });
+  server.on('drop', () => {
+    log.debug('a connection was refused: too many are open');
+  });
+
+  return {
+    listen: async () => {
+      await frame.ready();
+      const listening = once(server, 'listening');
+      server.listen({ host: listen.host, port: listen.port });
+      await listening;
+      const address = server.address();
+      if (address === null || typeof address === 'string') throw new Error('the listener has no port');
+      return address;
+    },
+    setTls,
+    announceShutdown: () => {
+      isShuttingDown = true;
+    },
+    drain: async (graceMs) => {
+      isShuttingDown = true;
+      const closed = new Promise<void>((resolve) => {
+        // Not the close of `http.Server`, which also ends connections whose last answer is still being read.
+        NetServer.prototype.close.call(server, () => {
+          resolve();
+        });
+      });
+      connections.closeIdle();
+      const deadline = setTimeout(connections.cutOff, graceMs);
+      await closed;
+      clearTimeout(deadline);
+      await frame.close();
+    },
+    counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
+  };
 }

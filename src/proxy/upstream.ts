@@ -1,11 +1,15 @@
-import type { Readable } from 'node:stream';
-import type { Denial } from '../decision/denial.js';
+import type { UpstreamSettings } from '../config/compiled.js';
+import { createConnector } from './connector.js';
+import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
+import { UpstreamConnection } from './upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {
+  /** Its own name, for the Host field. */
+  readonly host: string;
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy it waits in line, no
-   * longer than connecting may take. Ends in exactly one `ended` or `failed` of the receiver, unless it is cancelled.
+   * longer than connecting may take. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
    */
   readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
   /** Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle. */
@@ -15,32 +19,9 @@ export interface Upstream {
   readonly counts: () => UpstreamCounts;
 }
 
-export interface UpstreamRequest {
-  readonly method: string;
-  /** The request target, byte for byte as it goes out. */
-  readonly target: string;
-  /** Names and values in turn. A body without `Content-Length` goes out chunked. */
-  readonly fields: readonly string[];
-  readonly body: Readable | null;
-  /** Milliseconds from the end of the request to the end of the response head. */
-  readonly responseTimeoutMs: number;
-}
-
-/** Takes the receiver's answer as it comes. */
-export interface AnswerSink {
-  /** The final response head; 1xx ones are dropped. `rawHeaders` has names and values in turn. */
-  readonly head: (status: number, rawHeaders: readonly string[]) => void;
-  /** Some of the body. `false` stops the receiver until `resume`. */
-  readonly body: (chunk: Buffer) => boolean;
-  /** The answer is complete. */
-  readonly ended: () => void;
-  /** There is no answer, or the rest of it will not come. */
-  readonly failed: (denial: Denial) => void;
-}
-
 /** A request under way. */
 export interface UpstreamCall {
-  /** Lets the body go on after `AnswerSink.body` said `false`. */
+  /** Lets the body go on after `AnswerSink.onBody` said `false`. */
   readonly resume: () => void;
   /** Takes it out of the line or breaks it off. The sink hears nothing more. */
   readonly cancel: () => void;
@@ -51,4 +32,67 @@ export interface UpstreamCounts {
   readonly active: number;
   /** Requests that wait for one. */
   readonly waiting: number;
+}
+
+/**
+ * Opens no connection before the first request, and no more than `max_connections`. The one used last is used next, so
+ * that those which a burst needed close when it is over.
+ */
+export function createUpstream(settings: UpstreamSettings, ca: string | null): Upstream {
+  const connector = createConnector(settings, ca);
+  const all = new Set<UpstreamConnection>();
+  const idle: UpstreamConnection[] = [];
+  const line = new Set<CallInLine>();
+  let isRetired = false;
+
+  const discard = async (connection: UpstreamConnection): Promise<void> => {
+    all.delete(connection);
+    await connection.close();
+  };
+  const take = (): UpstreamConnection | null => {
+    const connection = idle.pop();
+    if (connection !== undefined) return connection;
+    if (all.size >= settings.maxConnections) return null;
+    const opened = new UpstreamConnection(connector);
+    all.add(opened);
+    return opened;
+  };
+  const host: CallHost = {
+    idleTimeoutMs: settings.idleTimeoutMs,
+    release: (connection, sound) => {
+      if (!all.has(connection)) return;
+      const [next] = line;
+      const isWanted = next !== undefined || !isRetired;
+      if (sound && isWanted) idle.push(connection);
+      else void discard(connection);
+      if (next === undefined) return;
+      const free = take();
+      if (free === null) return;
+      line.delete(next);
+      next.start(free);
+    },
+    leaveLine: (call) => line.delete(call),
+  };
+  return {
+    host: new URL(connector.origin).host,
+    send: (request, answer) => {
+      const call = new Call(request, answer, host);
+      const connection = take();
+      if (connection === null) {
+        line.add(call);
+        call.wait(settings.connectTimeoutMs);
+      } else call.start(connection);
+      return call;
+    },
+    retire: () => {
+      isRetired = true;
+      for (const connection of idle.splice(0)) void discard(connection);
+    },
+    close: async () => {
+      isRetired = true;
+      idle.length = 0;
+      await Promise.all([...all].map(discard));
+    },
+    counts: () => ({ active: all.size - idle.length, waiting: line.size }),
+  };
 }

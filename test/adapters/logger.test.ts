@@ -145,7 +145,7 @@ t.test('a reader of standard output that leaves does not end the process', async
       clearInterval(timer);
       process.stderr.write('went on');
     }, 5);`;
-  const command = `"$0" --input-type=module --eval "$1" | head -n 1 >/dev/null`;
+  const command = '"$0" --input-type=module --eval "$1" | head -n 1 >/dev/null';
   const { stderr } = await promisify(execFile)('sh', ['-c', command, process.execPath, script]);
   t.equal(stderr, 'went on');
 });

@@ -48,7 +48,7 @@ t.test('names of issuers stay, because routes may name them; all of them mean th
 t.test('every line keeps its number, so that problems are found where they stand', async (t) => {
   const text = '# mine\nlisten:\n  host: 0.0.0.0\nissuers: { core: {} }\nroutes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n';
   const { problems } = inspectConfig(composeDevConfig(text, places), input);
-  t.match(problems, [{ severity: 'error', file: 'dev.yaml', line: 6, column: 37 }]);
+  t.match(problems, [{ severity: 'error', file: 'dev.yaml', line: 6, column: 38 }]);
 });
 
 t.test('what is no YAML map is left to the reader of configs, which says so', async (t) => {

@@ -59,7 +59,9 @@ t.test('contract 5: within min_age and max_age', (t) => {
 });
 
 t.test('a long value is read in linear time', (t) => {
-  for (const value of ['x="'.repeat(5_000), 'a,'.repeat(8_000), '"\\'.repeat(8_000), `x="${'\\"'.repeat(8_000)}`, ' '.repeat(16_000), `a${' '.repeat(16_000)}b`]) {
+  const quoted = ['x="'.repeat(5_000), '"\\'.repeat(8_000), `x="${'\\"'.repeat(8_000)}`];
+  const bare = ['a,'.repeat(8_000), ' '.repeat(16_000), `a${' '.repeat(16_000)}b`, `${' '.repeat(16_000)},`, ', '.repeat(8_000)];
+  for (const value of [...quoted, ...bare]) {
     t.equal(freshnessMs({ ...none, cacheControl: value }), null);
   }
   t.end();

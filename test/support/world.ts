@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { startJwksServer, type JwksServer } from './jwks-server.js';
 import { rsaKey, type RsaKey } from './keys.js';
-import { request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
+import { request, requestBytes, sendRaw, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
 import { startReceiver, type Receiver } from './receiver.js';
 import type { Scope } from './scope.js';
+import { createSecrets } from './secrets.js';
 import { startServe, type LogLine, type ServeProcess } from './serve-process.js';
 import { tempDir } from './temp-dir.js';
 import { mintToken, type Claims } from './tokens.js';
@@ -53,6 +54,12 @@ export interface World {
   readonly authorization: (claims?: Claims) => Readonly<Record<string, string>>;
   /** One request over a connection of its own, as it stands. */
   readonly request: (input: RequestInput, options?: SendOptions) => Promise<RawResponse>;
+  /** These bytes over a connection of their own. */
+  readonly send: (bytes: string | Buffer, options?: SendOptions) => Promise<RawResponse[]>;
+  /** Keeps in mind something sent that nothing may ever write; `request` and `send` do so by themselves. */
+  readonly hush: (secret: string) => void;
+  /** Secrets minted or sent here that stand in a log line, on `/metrics` or on `/status`: there has to be none. */
+  readonly exposures: () => Promise<string[]>;
   /** One request to the admin listener. */
   readonly admin: (path: string) => Promise<RawResponse>;
   /** The value of one series of `/metrics`, 0 where it does not exist: `sallyport_denials_total{reason="framing"}`. */
@@ -94,7 +101,16 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   if (options.ready ?? true) {
     await until('ready', async () => (await admin('/readyz')).status === 200);
   }
-  const token = (claims?: Claims, header?: Claims): string => mintToken({ key, claims, header });
+  const secrets = createSecrets();
+  const token = (claims?: Claims, header?: Claims): string => {
+    const minted = mintToken({ key, claims, header });
+    secrets.add(minted);
+    return minted;
+  };
+  const send: World['send'] = async (bytes, sendOptions) => {
+    secrets.addFieldsOf(bytes);
+    return sendRaw(port, bytes, sendOptions);
+  };
   return {
     port,
     adminPort,
@@ -105,7 +121,16 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     configFile,
     token,
     authorization: (claims) => ({ Authorization: `Bearer ${token(claims)}` }),
-    request: async (input, sendOptions) => request(port, input, sendOptions),
+    request: async (input, sendOptions) => {
+      secrets.addFieldsOf(requestBytes(port, input));
+      return request(port, input, sendOptions);
+    },
+    send,
+    hush: secrets.add,
+    exposures: async () => {
+      const pages = await Promise.all(['/metrics', '/status', '/readyz'].map(async (path) => (await admin(path)).text));
+      return secrets.foundIn([serve.output(), ...pages].join('\n'));
+    },
     admin,
     metric: async (series) => seriesValue((await admin('/metrics')).text, series),
     logs: serve.logs,

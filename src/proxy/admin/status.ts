@@ -121,7 +121,7 @@ function issuerStatus({ rules, keys }: CompiledConfig['issuers'][number], states
 function withoutSecrets(text: string): string {
   if (!URL.canParse(text)) return '';
   const url = new URL(text);
-  return url.protocol === 'unix:' ? `unix:${url.pathname}` : `${url.protocol}//${url.host}${url.pathname}`;
+  return url.protocol === 'unix:' ? `unix:${url.pathname}` : `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`;
 }
 
 function timestamp(epochMs: number): string {

@@ -137,7 +137,7 @@ t.test('a redirect that says nowhere, or says it twice', async (t) => {
   for (const status of [301, 302, 303, 307, 308]) {
     t.match(await answered(t, (_req, res) => res.writeHead(status).end()), /without a usable Location/, String(status));
   }
-  t.match(await answered(t, (_req, res) => res.writeHead(302, { location: ['/a', '/b'] }).end()), /without a usable Location/);
+  t.match(await answered(t, (_req, res) => res.writeHead(302, [['location', '/a'], ['location', '/b']].flat()).end()), /without a usable Location/);
 });
 
 t.test('R-26: the whole attempt ends when it is called off', async (t) => {

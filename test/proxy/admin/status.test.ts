@@ -93,7 +93,7 @@ t.test('contract 6: /status shows routes, keys with ages and the last reload err
 t.test('R-17: no secret of a URL is shown', (t) => {
   const status = statusOf(snapshot);
   t.notMatch(JSON.stringify(status), /hunter2/);
-  t.equal(status.upstream.url, 'http://127.0.0.1:3000/');
+  t.equal(status.upstream.url, 'http://127.0.0.1:3000');
   t.equal(status.issuers[0]?.source, 'https://api.example.com/jwks.json');
   const unix = statusOf({ ...snapshot, config: { ...config, upstream: { ...config.upstream, url: 'unix:/run/app.sock' } } });
   t.equal(unix.upstream.url, 'unix:/run/app.sock');

@@ -1,0 +1,114 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Denial } from '../decision/denial.js';
+import { problemOf } from '../decision/problem.js';
+import type { CallerConnection } from './caller-connection.js';
+
+/** How long a caller may leave an answer of ours, which is short, in its connection. */
+const refusalFlushMs = 10_000;
+
+/** Statuses whose answers have no body (RFC 9110 §6.4.1). */
+const bodyless: ReadonlySet<number> = new Set([204, 304]);
+
+/** After these nobody knows whether both ends agree where the next request begins. */
+const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
+
+/** What one caller is answered: the receiver's answer as it comes, or a problem document. */
+export class CallerAnswer {
+  private readonly req: IncomingMessage;
+  private readonly res: ServerResponse;
+  private readonly connection: CallerConnection;
+  private readonly isShuttingDown: () => boolean;
+  private readonly isHead: boolean;
+  private readonly comesWithBody: boolean;
+  private readonly offersUpgrade: boolean;
+  private hasBody = false;
+
+  constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, isShuttingDown: () => boolean) {
+    this.req = req;
+    this.res = res;
+    this.connection = connection;
+    this.isShuttingDown = isShuttingDown;
+    // Read now: the frame is shown another request.
+    this.isHead = req.method === 'HEAD';
+    this.comesWithBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) !== 0;
+    this.offersUpgrade = req.headers.upgrade !== undefined;
+  }
+
+  /** Whether the whole request was received. Node says so of one without a body only after it was handed over. */
+  isReceived(): boolean {
+    return this.req.complete || !this.comesWithBody;
+  }
+
+  /** What the caller was sent, 0 where nothing was. */
+  status(): number {
+    return this.res.headersSent ? this.res.statusCode : 0;
+  }
+
+  /** Whether everything was handed to the system. */
+  isDelivered(): boolean {
+    return this.res.writableFinished;
+  }
+
+  /** Answers with a problem document. The connection ends with it when the caller may still be sending. */
+  refuse(reason: Denial, requestId: string): void {
+    if (this.req.socket.destroyed) return;
+    const { status, fields, body } = problemOf(reason, requestId);
+    this.writeHead(status, [...fields, 'Content-Length', String(Buffer.byteLength(body))], closing.has(status));
+    this.res.end(body);
+    this.connection.expectFlush(refusalFlushMs, () => {
+      this.abort();
+    });
+  }
+
+  /** Begins the receiver's answer; `true` when that is already the whole of it. */
+  begin(status: number, fields: string[]): boolean {
+    this.writeHead(status, fields);
+    if (this.isHead || bodyless.has(status)) {
+      this.res.end();
+      return true;
+    }
+    // A head whose body is yet to come goes out by itself, a short answer goes out in one piece.
+    queueMicrotask(this.flushHead);
+    return false;
+  }
+
+  /** `false` when the caller does not keep up: `onDrain` says when it does. */
+  write(chunk: Buffer): boolean {
+    this.hasBody = true;
+    return this.res.write(chunk);
+  }
+
+  onDrain(listener: () => void): void {
+    this.res.on('drain', listener);
+  }
+
+  /** `onStalled` is called where the caller leaves the rest in its connection. */
+  end(flushMs: number, onStalled: () => void): void {
+    this.hasBody = true;
+    this.res.end();
+    this.connection.expectFlush(flushMs, onStalled);
+  }
+
+  /** Breaks it off, so that nobody takes what was sent for the whole. */
+  abort(): void {
+    this.connection.abort();
+  }
+
+  private writeHead(status: number, fields: string[], isLast = false): void {
+    if (isLast || this.mustClose()) {
+      fields.push('Connection', 'close');
+      this.connection.close();
+    }
+    this.res.writeHead(status, fields);
+  }
+
+  private mustClose(): boolean {
+    if (!this.res.shouldKeepAlive || !this.isReceived()) return true;
+    // What follows an offer to upgrade in the same packet is lost in Node's parser.
+    return this.offersUpgrade || this.connection.isLast() || this.isShuttingDown();
+  }
+
+  private readonly flushHead = (): void => {
+    if (!this.hasBody) this.res.flushHeaders();
+  };
+}

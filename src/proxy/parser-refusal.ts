@@ -1,0 +1,52 @@
+import { denial, type Denial, type Reason } from '../decision/denial.js';
+import { problemOf } from '../decision/problem.js';
+import type { CallerConnection, Turn } from './caller-connection.js';
+import { newRequestId } from './identifiers.js';
+import { problemBytes } from './problem-bytes.js';
+import { recordRequest, type Recorder } from './request-record.js';
+
+const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'header_timeout'],
+  ['HPE_HEADER_OVERFLOW', 'header_too_large'],
+  ['HPE_INVALID_METHOD', 'method_malformed'],
+  ['HPE_INVALID_URL', 'target_malformed'],
+  ['HPE_INVALID_VERSION', 'http_version'],
+  // The preface of HTTP/2.
+  ['HPE_PAUSED_H2_UPGRADE', 'http_version'],
+  ['HPE_INVALID_HEADER_TOKEN', 'field_malformed'],
+  ['HPE_INVALID_EOF_STATE', 'body_broken'],
+]);
+
+/** Why Node's parser gave up on a connection, or `null` where there is nobody to answer: a reset, or a failed handshake. */
+export function parserDenial(error: Error): Denial | null {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const known = reasons.get(code);
+  if (known !== undefined) return denial(known);
+  return code.startsWith('HPE_') ? denial('framing') : null;
+}
+
+/** What is known of it, for the log. */
+export interface Asked {
+  readonly method: string;
+  readonly target: string;
+}
+
+/** Answers what never became a request. */
+export function createParserRefusal(
+  connection: CallerConnection, reason: Denial, recorder: Recorder, { method, target }: Asked = { method: '', target: '' },
+): Turn {
+  const startedMs = recorder.clock.monotonic();
+  const findings = { requestId: newRequestId(), route: null, principal: null, stripped: 0 };
+  return {
+    start: () => {
+      const problem = problemOf(reason, findings.requestId);
+      connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
+      recordRequest(recorder, {
+        findings, method, target, startedMs, reason: reason.reason, status: problem.status, askedMs: null, answeredMs: null,
+      });
+    },
+    isReceived: () => false,
+    breakBody: () => undefined,
+    cutOff: () => undefined,
+  };
+}

@@ -1,0 +1,197 @@
+/** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
+import { acceptsIssuer, authorize } from '../decision/authorization.js';
+import { readBearer } from '../decision/bearer.js';
+import { denial, type Denial, type Reason } from '../decision/denial.js';
+import { upstreamFields } from '../decision/forwarding.js';
+import { identityFields } from '../decision/identity-fields.js';
+import { readMethod } from '../decision/method.js';
+import type { Route } from '../decision/policy.js';
+import type { Principal } from '../decision/principal.js';
+import { readFields, type RequestFields } from '../decision/request-fields.js';
+import { headerBytes, type RequestHead } from '../decision/request-head.js';
+import { readTarget, type RequestTarget } from '../decision/request-target.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { isRevoked } from '../decision/revocation.js';
+import { matchRoute, placeOf } from '../decision/route-table.js';
+import { verifyCredential } from './credential.js';
+import { newRequestId, newTraceparent } from './identifiers.js';
+import type { InForce } from './in-force.js';
+
+/** The other end of the caller's connection. */
+export interface Peer {
+  /** As the socket has it; empty on a socket that has none. */
+  readonly remoteAddress: string;
+  /** Whether TLS was ended here or, as the config says, in front of us. */
+  readonly encrypted: boolean;
+  /** Whether its `X-Forwarded-*` count. */
+  readonly trusted: boolean;
+}
+
+/** What is known of a request, however far it came. */
+export interface Findings {
+  /** The caller's, or a new one. */
+  readonly requestId: string;
+  readonly route: Route | null;
+  /** Whom a credential that held speaks for. */
+  readonly principal: Principal | null;
+  /** Fields of the caller that were dropped because only we say or judge such. */
+  readonly stripped: number;
+}
+
+/** A request that may go on. */
+export interface Admission extends Findings {
+  readonly route: Route;
+  readonly target: RequestTarget;
+  readonly fields: RequestFields;
+  /** What the receiver gets: names and values in turn. */
+  readonly forwarded: string[];
+}
+
+/** A request that ends here. */
+export interface Refusal extends Findings {
+  readonly denial: Denial;
+}
+
+export type Judgement = Result<Admission, Refusal>;
+
+/** The steps of a decision, in order. */
+export type Step = 'head' | 'method' | 'target' | 'fields' | 'route' | 'credential' | 'verification' | 'revocation' | 'policy' | 'body';
+
+/** Sees what each step said, and returns it. */
+export type Observe = <T>(step: Step, result: T) => T;
+
+const unobserved: Observe = (_step, result) => result;
+
+type Verdict = Result<Principal, Denial>;
+
+/** A request as far as it could be read. */
+interface Reading {
+  readonly head: RequestHead;
+  readonly peer: Peer;
+  readonly inForce: InForce;
+  readonly observe: Observe;
+  readonly target: RequestTarget;
+  readonly fields: RequestFields;
+  readonly route: Route | null;
+  readonly requestId: string;
+  readonly stripped: number;
+}
+
+/**
+ * Decides on a request by its head. Answers at once unless a key has to be fetched. Never throws for what a caller sends.
+ *
+ * Without a valid credential nothing that depends on a protected route's existence or options is answered but 401, so that
+ * nobody learns the routes by asking (R-72).
+ */
+export function admit(
+  head: RequestHead, peer: Peer, inForce: InForce, nowMs: number, observe: Observe = unobserved,
+): Judgement | Promise<Judgement> {
+  const { listen, table } = inForce.config;
+  const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), route: null, principal: null, stripped: 0 });
+  const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
+  if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
+  const method = observe('method', readMethod(head.method));
+  if (method !== null) return refused(method);
+  const target = observe('target', readTarget(head.target, listen.maxTargetBytes));
+  if (!target.ok) return refused(target.error);
+  const fields = observe('fields', readFields(head, inForce.fieldRules));
+  if (!fields.ok) return refused(fields.error);
+
+  const { stripped, strippedUnlessTrusted, requestId } = fields.value;
+  const reading: Reading = {
+    head, peer, inForce, observe,
+    target: target.value,
+    fields: fields.value,
+    route: observe('route', matchRoute(table, head.method, target.value)),
+    requestId: requestId ?? newRequestId(),
+    stripped: peer.trusted ? stripped : stripped + strippedUnlessTrusted,
+  };
+  const hopeless = refusedOnAnyRoute(reading);
+  if (hopeless !== null) return end(reading, null, hopeless);
+  if (reading.route?.access === 'public') return conclude(reading, reading.route, null);
+
+  const token = observe('credential', readBearer(fields.value.authorization));
+  if (!token.ok) return end(reading, null, token.error);
+  return after(verify(token.value, reading, nowMs), verdict => authorizeVerified(reading, observe('verification', verdict)));
+}
+
+/** What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody. */
+function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): Denial | null {
+  const { table } = inForce.config;
+  if (fields.upgrade !== null) return denial('upgrade_refused');
+  if (target.encodedSlash && !table.anyAllowsEncodedSlashes) return denial('target_malformed');
+  if (target.pathParameters && !table.anyAllowsPathParameters) return denial('target_malformed');
+  if (hasUnexpectedBody(head, fields) && !table.anyAllowsBody) return denial('body_not_allowed');
+  if (route !== null || !usesOptOut(target)) return null;
+  return placeOf(table, head.method, target.segments)?.route.access === 'public' ? denial('target_malformed') : null;
+}
+
+/**
+ * Verifies the token against every issuer. Where two issuers both accept it and the route takes only the second, the first
+ * one's acceptance must not stand in its way.
+ */
+function verify(token: string, { inForce, route }: Reading, nowMs: number): Verdict | Promise<Verdict> {
+  return after(verifyCredential(token, inForce.issuers, nowMs), (verdict) => {
+    if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
+    const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
+    return after(verifyCredential(token, accepted, nowMs), second => (second.ok ? second : refuse(denial('issuer_not_accepted'))));
+  });
+}
+
+function authorizeVerified(reading: Reading, verdict: Verdict): Judgement {
+  const { inForce, observe, route, target } = reading;
+  if (!verdict.ok) return end(reading, null, verdict.error);
+  const principal = verdict.value;
+  const revoked = observe('revocation', isRevoked(principal, inForce.config.revoked));
+  if (revoked !== null) return end(reading, principal, revoked);
+  if (route === null) return end(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
+  const refused = observe('policy', authorize(route, principal));
+  return refused === null ? conclude(reading, route, principal) : end(reading, principal, refused);
+}
+
+/** What is left once it is settled that the caller may use the route. */
+function conclude(reading: Reading, route: Route, principal: Principal | null): Judgement {
+  const { fields, target, requestId, stripped } = reading;
+  const body = reading.observe('body', refusedBody(reading, route));
+  if (body !== null) return end(reading, principal, denial(body));
+  return accept({ route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal) });
+}
+
+function refusedBody({ head, fields }: Reading, route: Route): Reason | null {
+  if (hasUnexpectedBody(head, fields) && !route.allowsBody) return 'body_not_allowed';
+  return (fields.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
+}
+
+function forwardedFields({ fields, head, peer, inForce, requestId }: Reading, route: Route, principal: Principal | null): string[] {
+  return upstreamFields({
+    fields,
+    httpVersion: head.httpVersion,
+    remoteAddress: peer.remoteAddress,
+    trusted: peer.trusted,
+    encrypted: peer.encrypted,
+    host: inForce.config.upstream.host === 'preserve' ? null : inForce.upstream.host,
+    requestId,
+    traceparent: fields.traceparent ?? newTraceparent(),
+    forwardsAuthorization: route.forwardsAuthorization,
+    identity: principal === null ? [] : identityFields(inForce.config.identity, principal),
+    // undici writes Transfer-Encoding itself, where there is a body and no length.
+    framing: { contentLength: fields.contentLength, chunked: false },
+  });
+}
+
+function end({ requestId, route, stripped }: Reading, principal: Principal | null, reason: Denial): Judgement {
+  return refuse({ denial: reason, requestId, route, principal, stripped });
+}
+
+function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {
+  return encodedSlash || pathParameters;
+}
+
+function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestFields): boolean {
+  return hasBody && (method === 'GET' || method === 'HEAD');
+}
+
+/** Goes on at once where the value is there already: a promise would cost every request a turn of the event loop. */
+function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}

@@ -1,0 +1,117 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { denial, type Denial } from '../decision/denial.js';
+
+export interface RequestBodyOptions {
+  readonly maxBytes: number;
+  /** How long the caller may send nothing while the receiver waits. */
+  readonly callerTimeoutMs: number;
+  /** How long the receiver may take nothing while the caller waits. */
+  readonly receiverTimeoutMs: number;
+  /** Called when the first byte is wanted: the caller may be waiting for `100 Continue`. */
+  readonly onWanted: () => void;
+  /** Called once, when the body will not be complete. */
+  readonly onBroken: (reason: Denial) => void;
+}
+
+/** Bytes on their way before the caller has to wait for the receiver. */
+const highWaterMark = 64 * 1024;
+
+/**
+ * The body of a caller's request on its way to the receiver, counted as it comes. It ends only when the whole of it came,
+ * so that a broken body never ends like a whole one.
+ */
+export class RequestBody extends Readable {
+  private readonly request: IncomingMessage;
+  private readonly options: RequestBodyOptions;
+  private isWanted = false;
+  private receivedBytes = 0;
+  /** What came in one turn of the event loop: a body in tiny chunks must not make as many writes. */
+  private gathered: Buffer[] = [];
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(request: IncomingMessage, options: RequestBodyOptions) {
+    super({ highWaterMark });
+    this.request = request;
+    this.options = options;
+    // Who reads learns of a failure from `onBroken`; an error that nobody listens for would end the process.
+    this.on('error', () => undefined);
+  }
+
+  override _read(): void {
+    if (!this.isWanted) {
+      this.isWanted = true;
+      this.options.onWanted();
+      this.request.on('data', this.onData).on('end', this.onEnd).on('error', this.onClose).on('close', this.onClose);
+    }
+    this.request.resume();
+    this.waitFor('caller');
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.stopTimer();
+    this.request.off('data', this.onData).off('end', this.onEnd).off('error', this.onClose).off('close', this.onClose);
+    // The rest is read and forgotten, so that the caller gets to read the answer.
+    this.request.on('error', () => undefined).resume();
+    callback(error);
+  }
+
+  private readonly onData = (chunk: Buffer): void => {
+    this.receivedBytes += chunk.length;
+    if (this.receivedBytes > this.options.maxBytes) {
+      this.break(denial('body_too_large'));
+      return;
+    }
+    this.gathered.push(chunk);
+    if (this.gathered.length === 1) process.nextTick(this.pass);
+  };
+
+  private readonly pass = (): void => {
+    const [first, second] = this.gathered;
+    if (first === undefined || this.destroyed) return;
+    const bytes = second === undefined ? first : Buffer.concat(this.gathered);
+    this.gathered = [];
+    if (this.push(bytes)) {
+      this.timer?.refresh();
+      return;
+    }
+    this.request.pause();
+    this.waitFor('receiver');
+  };
+
+  private readonly onEnd = (): void => {
+    this.pass();
+    if (this.destroyed) return;
+    if (!this.request.complete) {
+      this.break(denial('body_broken'));
+      return;
+    }
+    this.push(null);
+    this.waitFor('receiver');
+  };
+
+  private readonly onClose = (): void => {
+    if (!this.request.complete) this.break(denial('caller_gone'));
+  };
+
+  private break(reason: Denial): void {
+    if (this.destroyed) return;
+    this.destroy();
+    this.options.onBroken(reason);
+  }
+
+  private waitFor(side: 'caller' | 'receiver'): void {
+    this.stopTimer();
+    if (side === 'caller' && this.request.complete) return;
+    const limitMs = side === 'caller' ? this.options.callerTimeoutMs : this.options.receiverTimeoutMs;
+    this.timer = setTimeout(() => {
+      this.break(denial(side === 'caller' ? 'body_timeout' : 'upstream_timeout'));
+    }, limitMs);
+  }
+
+  private stopTimer(): void {
+    if (this.timer === null) return;
+    clearTimeout(this.timer);
+    this.timer = null;
+  }
+}

@@ -1,0 +1,79 @@
+import { answerOf, type Reason } from '../decision/denial.js';
+import type { Clock, Metrics, Outcome, RequestRecord } from '../ports.js';
+import type { Findings } from './pipeline.js';
+
+/** Where the end of each request is told. */
+export interface Recorder {
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly requestLog: (record: RequestRecord) => void;
+}
+
+/** How a request went, as far as it is known at its end. Times are of the monotonic clock. */
+export interface Course {
+  readonly findings: Findings;
+  readonly method: string;
+  readonly target: string;
+  readonly reason: Reason | null;
+  /** What the caller was sent; 0 where nothing was. */
+  readonly status: number;
+  readonly startedMs: number;
+  /** When the receiver was asked, or `null`. */
+  readonly askedMs: number | null;
+  /** When its answer was complete or given up, or `null`. */
+  readonly answeredMs: number | null;
+}
+
+const maxPathLength = 8 * 1024;
+
+/** From this status on something failed; below it something was refused. */
+const firstFailure = 500;
+
+/** Where these end a request, the receiver was not reached. */
+const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
+
+/** Logs and counts one request at its end. */
+export function recordRequest(recorder: Recorder, course: Course): void {
+  const { findings: { requestId, route, principal }, method, target, reason, status, startedMs, askedMs, answeredMs } = course;
+  const now = recorder.clock.monotonic();
+  const durationMs = now - startedMs;
+  const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? now) - askedMs;
+  const wasAsked = askedMs !== null && (reason === null || !notReached.has(reason));
+  const decision = outcomeOf(reason, wasAsked);
+  const routeName = route?.name ?? 'none';
+  recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
+  if (reason !== null) recorder.metrics.denial(reason);
+  recorder.requestLog({
+    request_id: requestId,
+    route: routeName,
+    method,
+    path: pathOf(target),
+    decision,
+    reason,
+    kind: principal?.kind ?? null,
+    issuer: principal?.issuerName ?? null,
+    subject: principal?.subject ?? null,
+    key_id: principal?.keyId ?? null,
+    status,
+    duration_ms: rounded(durationMs),
+    upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
+    record: null,
+  });
+}
+
+/** A caller that leaves while the receiver works ends nothing that was denied or failed here. */
+function outcomeOf(reason: Reason | null, wasAsked: boolean): Outcome {
+  if (reason === null || (reason === 'caller_gone' && wasAsked)) return 'forwarded';
+  return answerOf(reason).status >= firstFailure ? 'failed' : 'denied';
+}
+
+/** Queries may hold secrets, and so may what stands before the host of an absolute target. */
+function pathOf(target: string): string {
+  const end = target.search(/[?#]/);
+  const path = (end === -1 ? target : target.slice(0, end)).slice(0, maxPathLength);
+  return path.startsWith('/') ? path : path.replace(/^.*@/, '');
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 1000) / 1000;
+}

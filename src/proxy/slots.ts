@@ -1,0 +1,32 @@
+/** How many requests are under way at once, so that a flood is answered quickly instead of slowly by all. */
+export interface Slots {
+  /** A place for one request, or `null` where there is none. */
+  readonly take: (access: 'public' | 'protected') => Slot | null;
+  readonly taken: () => number;
+}
+
+/** Call it to give the place back; a second call does nothing. */
+export type Slot = () => void;
+
+/** What public routes may take of all slots: callers without a credential must not shut out those who have one. */
+const publicShare = 0.75;
+
+/** Keeps count of `max` slots, at least 1. */
+export function createSlots(max: number): Slots {
+  const maxPublic = Math.ceil(max * publicShare);
+  const taken = { public: 0, protected: 0 };
+  return {
+    take: (access) => {
+      if (taken.public + taken.protected >= max) return null;
+      if (access === 'public' && taken.public >= maxPublic) return null;
+      taken[access] += 1;
+      let isTaken = true;
+      return () => {
+        if (!isTaken) return;
+        isTaken = false;
+        taken[access] -= 1;
+      };
+    },
+    taken: () => taken.public + taken.protected,
+  };
+}

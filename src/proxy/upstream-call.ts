@@ -1,0 +1,188 @@
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { denial, type Denial } from '../decision/denial.js';
+import type { UpstreamConnection } from './upstream-connection.js';
+import { answerFailure, connectFailure } from './upstream-failure.js';
+
+/** What the receiver is asked. */
+export interface UpstreamRequest {
+  readonly method: string;
+  /** The request target, byte for byte as it goes out. */
+  readonly target: string;
+  /** Names and values in turn. A body without `Content-Length` goes out chunked. */
+  readonly fields: string[];
+  readonly body: Readable | null;
+  /** Milliseconds from the end of the request to the end of the response head. */
+  readonly responseTimeoutMs: number;
+}
+
+/** Takes the receiver's answer as it comes. */
+export interface AnswerSink {
+  /** The final response head; 1xx ones are dropped. `rawHeaders` has names and values in turn. */
+  readonly onHead: (status: number, rawHeaders: readonly string[]) => void;
+  /** Some of the body. `false` stops the receiver until `resume`. */
+  readonly onBody: (chunk: Buffer) => boolean;
+  /** The answer is complete. */
+  readonly onEnd: () => void;
+  /** There is no answer, or the rest of it will not come. */
+  readonly onFailure: (reason: Denial) => void;
+}
+
+/** What a call needs of the upstream it belongs to. */
+export interface CallHost {
+  readonly idleTimeoutMs: number;
+  /** The connection has nothing of the call any more; `sound` when it may carry another request. */
+  readonly release: (connection: UpstreamConnection, sound: boolean) => void;
+  /** The call will not start. */
+  readonly leaveLine: (call: CallInLine) => void;
+}
+
+/** What an upstream sees of a call that waits. */
+export interface CallInLine {
+  readonly start: (connection: UpstreamConnection) => void;
+}
+
+/** Why a call of ours ended early; undici wants an error for it. Made once: its stack would say nothing. */
+const brokenOff = new Error('broken off');
+
+/**
+ * One request on its way through one connection, and the only place that keeps its time: in line, from the end of the
+ * request to the response head, and between the bytes of the answer.
+ */
+export class Call implements Dispatcher.DispatchHandler, CallInLine {
+  private readonly request: UpstreamRequest;
+  private readonly sink: AnswerSink;
+  private readonly host: CallHost;
+  private connection: UpstreamConnection | null = null;
+  /** Breaks off what was written; `null` before the first byte. */
+  private abort: ((error?: Error) => void) | null = null;
+  private unpause: (() => void) | null = null;
+  private timer: NodeJS.Timeout | null = null;
+  /** Whether the sink was told the end, or said that it does not want to hear. */
+  private isOver = false;
+  private hasHead = false;
+  private isSent = false;
+
+  constructor(request: UpstreamRequest, sink: AnswerSink, host: CallHost) {
+    this.request = request;
+    this.sink = sink;
+    this.host = host;
+  }
+
+  /** Stands in line, no longer than the limit. */
+  wait(limitMs: number): void {
+    this.timer = setTimeout(() => {
+      this.host.leaveLine(this);
+      this.fail(denial('overloaded'));
+    }, limitMs);
+  }
+
+  start(connection: UpstreamConnection): void {
+    this.stopTimer();
+    this.connection = connection;
+    const { method, target, fields, body } = this.request;
+    connection.dispatch({ method, path: target, headers: fields, body }, this);
+  }
+
+  resume(): void {
+    if (this.isOver) return;
+    this.startIdleTimer();
+    this.unpause?.();
+  }
+
+  cancel(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.stopTimer();
+    if (this.connection === null) this.host.leaveLine(this);
+    else this.abort?.(brokenOff);
+  }
+
+  onConnect(abort: (error?: Error) => void): void {
+    this.abort = abort;
+    if (this.isOver) abort(brokenOff);
+    else this.connection?.expectAnswer();
+  }
+
+  /** Called by undici when the last byte of the request was written, though its types do not say so. */
+  onRequestSent(): void {
+    this.isSent = true;
+    if (this.isOver || this.hasHead) return;
+    this.timer = setTimeout(() => {
+      this.breakOff(denial('upstream_timeout'));
+    }, this.request.responseTimeoutMs);
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
+    if (status < 200 || this.isOver) return true;
+    this.hasHead = true;
+    this.unpause = resume;
+    this.startIdleTimer();
+    this.sink.onHead(status, rawHeaders.map(latin1));
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.isOver) return true;
+    if (this.sink.onBody(chunk)) {
+      this.timer?.refresh();
+      return true;
+    }
+    this.stopTimer();
+    return false;
+  }
+
+  onComplete(): void {
+    const isNews = this.end();
+    if (isNews) this.sink.onEnd();
+    // An answer that came before the end of the request leaves a connection on which nobody knows what comes next.
+    this.release(this.isSent);
+  }
+
+  onError(error: unknown): void {
+    const isNews = this.end();
+    if (isNews) this.sink.onFailure(this.abort === null ? connectFailure(error) : answerFailure(error));
+    this.release(false);
+  }
+
+  /** Ends it for a reason of ours, before or after its head. */
+  private breakOff(reason: Denial): void {
+    this.fail(reason);
+    this.abort?.(brokenOff);
+  }
+
+  private fail(reason: Denial): void {
+    if (this.end()) this.sink.onFailure(reason);
+  }
+
+  /** Whether this is the first end. */
+  private end(): boolean {
+    this.stopTimer();
+    if (this.isOver) return false;
+    this.isOver = true;
+    return true;
+  }
+
+  private release(sound: boolean): void {
+    const { connection } = this;
+    this.connection = null;
+    if (connection !== null) this.host.release(connection, sound);
+  }
+
+  private startIdleTimer(): void {
+    this.stopTimer();
+    this.timer = setTimeout(() => {
+      this.breakOff(denial('upstream_timeout'));
+    }, this.host.idleTimeoutMs);
+  }
+
+  private stopTimer(): void {
+    if (this.timer === null) return;
+    clearTimeout(this.timer);
+    this.timer = null;
+  }
+}
+
+function latin1(bytes: Buffer): string {
+  return bytes.toString('latin1');
+}

@@ -1,0 +1,49 @@
+import { denial, type Denial, type ProxyError } from '../decision/denial.js';
+
+/** What undici says of a request that it would not send: a mistake of ours, for the caller's part was checked. */
+const ownMistakes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED']);
+
+/** Codes that tell more than that there was no connection. */
+const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyError>([
+  ['ENOTFOUND', 'dns_error'],
+  ['EAI_AGAIN', 'dns_error'],
+  ['EAI_FAIL', 'dns_error'],
+  ['EAI_NODATA', 'dns_error'],
+  ['EAI_NONAME', 'dns_error'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'connection_timeout'],
+  ['ETIMEDOUT', 'connection_timeout'],
+  ['EHOSTUNREACH', 'destination_ip_unroutable'],
+  ['ENETUNREACH', 'destination_ip_unroutable'],
+  ['ECONNRESET', 'connection_terminated'],
+  ['UND_ERR_SOCKET', 'connection_terminated'],
+  ['EPROTO', 'tls_protocol_error'],
+]);
+
+/** OpenSSL's names of what is wrong with a certificate, as Node gives them. */
+const certificateCode = /CERT|SELF_SIGNED|UNABLE_TO_|INVALID_CA|CRL|HOSTNAME_MISMATCH|PATH_LENGTH/;
+
+/** Why the receiver was certainly not reached: nothing was written. */
+export function connectFailure(error: unknown): Denial {
+  const code = codeOf(error);
+  if (ownMistakes.has(code)) return denial('internal');
+  return { reason: 'upstream_unreachable', error: connectError(code) };
+}
+
+/** Why there is no whole answer although something may have been written: the receiver may have acted. */
+export function answerFailure(error: unknown): Denial {
+  return denial(ownMistakes.has(codeOf(error)) ? 'internal' : 'upstream_failed');
+}
+
+function connectError(code: string): ProxyError {
+  const known = connectErrors.get(code);
+  if (known !== undefined) return known;
+  if (certificateCode.test(code)) return 'tls_certificate_error';
+  if (code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS')) return 'tls_protocol_error';
+  return 'connection_refused';
+}
+
+/** Only the code of an error is looked at: its text may hold addresses and bytes that nobody but an operator may see. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error) || !('code' in error)) return '';
+  return typeof error.code === 'string' ? error.code : '';
+}

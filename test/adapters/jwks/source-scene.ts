@@ -1,0 +1,73 @@
+import { localFiles } from '../../../src/adapters/files.js';
+import { createKeySource, type RefreshedKeySource } from '../../../src/adapters/jwks/key-source.js';
+import type { KeySourceSettings } from '../../../src/config/compiled.js';
+import type { KeyIdRules } from '../../../src/decision/policy.js';
+import type { Files, KeyLookup, LogFields } from '../../../src/ports.js';
+import type { Scope } from '../../support/scope.js';
+import { manualTime, type ManualTime } from '../manual-time.js';
+
+export interface Line extends LogFields {
+  readonly level: string;
+  readonly msg: string;
+}
+
+/** A key source whose time stands still until the test moves it. */
+export interface Scene {
+  readonly source: RefreshedKeySource;
+  readonly time: ManualTime;
+  /** What was logged. */
+  readonly lines: Line[];
+  /** Results that were counted, in order. */
+  readonly refreshes: string[];
+  /** Whether the answer came at once, and what it was. */
+  readonly lookUp: (keyId: string) => Promise<string>;
+  /** The settings, for `update`. */
+  readonly settings: KeySourceSettings;
+}
+
+export interface SceneOptions {
+  readonly settings?: Partial<KeySourceSettings>;
+  readonly keyIds?: KeyIdRules;
+  readonly issuer?: string;
+  readonly random?: () => number;
+  readonly files?: Files;
+}
+
+export const dynamicKeys: KeyIdRules = { accept: ['d-*'], reject: [] };
+
+/** The defaults of the config. */
+const defaults = {
+  caFile: null, minAgeMs: 10_000, maxAgeMs: 600_000, maxStaleMs: 3_600_000, cooldownMs: 5_000, timeoutMs: 5_000, maxBytes: 256 * 1024,
+};
+
+/** Makes a source of the URL or file, not yet started. Its refreshes come at 0.8 of a lifetime, unless `random` says otherwise. */
+export function setScene(t: Scope, source: KeySourceSettings['source'], options: SceneOptions = {}): Scene {
+  const settings: KeySourceSettings = { source, ...defaults, ...options.settings };
+  const time = manualTime();
+  const lines: Line[] = [];
+  const refreshes: string[] = [];
+  const write = (level: string) => (msg: string, fields?: LogFields): void => {
+    lines.push({ ...fields, level, msg });
+  };
+  const keys = createKeySource(settings, options.issuer ?? 'core', options.keyIds ?? dynamicKeys, {
+    clock: time.clock,
+    timers: time.timers,
+    files: options.files ?? localFiles,
+    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    metrics: { jwksRefresh: (issuer, result) => refreshes.push(`${issuer} ${result}`) },
+    random: options.random ?? (() => 0),
+  });
+  t.teardown(() => keys.close());
+  const lookUp = async (keyId: string): Promise<string> => {
+    const answer: KeyLookup | Promise<KeyLookup> = keys.find(keyId);
+    return answer instanceof Promise ? `waited: ${(await answer).kind}` : answer.kind;
+  };
+  return { source: keys, time, lines, refreshes, lookUp, settings };
+}
+
+/** A source of the URL whose first attempt is over. */
+export async function startScene(t: Scope, url: string, options: SceneOptions = {}): Promise<Scene> {
+  const scene = setScene(t, { kind: 'url', url }, options);
+  await scene.source.start();
+  return scene;
+}

@@ -1,0 +1,104 @@
+/** A deployment on loopback with the proxy in this process: quicker than a process of its own, and open to inspection. */
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startApp, type App } from '../../src/app.js';
+import { fileSource } from '../../src/app/config-source.js';
+import type { StartFailure } from '../../src/app/start-failure.js';
+import type { Result } from '../../src/decision/result.js';
+import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { request, type RawResponse, type RequestInput } from '../support/raw-client.js';
+import { startReceiver, type Receiver } from '../support/receiver.js';
+import type { Scope } from '../support/scope.js';
+import type { LogLine } from '../support/serve-process.js';
+import { tempDir } from '../support/temp-dir.js';
+import { mintToken, type Claims } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/world.js';
+
+/** The watch looks this often, so that a test need not wait for half a second. */
+const watchIntervalMs = 20;
+
+export interface AppWorld {
+  readonly app: App;
+  readonly port: number;
+  readonly adminPort: number;
+  readonly jwks: JwksServer;
+  readonly receiver: Receiver;
+  readonly configFile: string;
+  readonly logs: () => readonly LogLine[];
+  readonly token: (claims?: Claims) => string;
+  /** One request with a good token, unless the claims say otherwise. */
+  readonly request: (input: RequestInput, claims?: Claims) => Promise<RawResponse>;
+  readonly admin: (path: string) => Promise<RawResponse>;
+  readonly metric: (series: string) => Promise<number>;
+  /** Writes a new config in the place of the old one, at once; the watch notices. */
+  readonly rewrite: (overrides: ConfigTree) => void;
+}
+
+export interface AppWorldOptions {
+  readonly config?: ConfigTree;
+  readonly jwks?: JwksServer;
+  readonly receiver?: Receiver;
+  /** Wait until ready; true unless given. */
+  readonly ready?: boolean;
+}
+
+/** What of an app runs without a world around it: the result of its start, and its log. */
+export interface StartedApp {
+  readonly started: Result<App, StartFailure>;
+  readonly logs: () => readonly LogLine[];
+}
+
+/** Starts an app with a config file and stops it with the test. */
+export async function startFrom(t: Scope, configFile: string, env: Readonly<Record<string, string>> = {}): Promise<StartedApp> {
+  const lines: string[] = [];
+  const started = await startApp({
+    source: fileSource(configFile, 'sallyport.yaml', watchIntervalMs),
+    env,
+    logTo: {
+      write: (line) => {
+        lines.push(line);
+      },
+    },
+    watchIntervalMs,
+  });
+  if (started.ok) t.teardown(started.value.stop);
+  return { started, logs: () => lines.map((line) => JSON.parse(line) as LogLine) };
+}
+
+/** Starts a world that accepts requests; everything ends with the test. */
+export async function startAppWorld(t: Scope, options: AppWorldOptions = {}): Promise<AppWorld> {
+  const key = rsaKey();
+  const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
+  const receiver = options.receiver ?? (await startReceiver(t));
+  const configFile = join(tempDir(t), 'sallyport.yaml');
+  const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
+  const rewrite = (overrides: ConfigTree): void => {
+    writeFileSync(`${configFile}.new`, baseConfig(merge(places, overrides)));
+    renameSync(`${configFile}.new`, configFile);
+  };
+  rewrite(options.config ?? {});
+  const { started, logs } = await startFrom(t, configFile);
+  if (!started.ok) throw new Error(started.error.messages.join('\n'));
+  const app = started.value;
+  const { port } = app.listeners.proxy;
+  const adminPort = app.listeners.admin.port;
+  if (options.ready ?? true) await until('ready', () => app.readiness().status === 'ready');
+  const token = (claims?: Claims): string => mintToken({ key, claims });
+  const admin = async (path: string): Promise<RawResponse> => request(adminPort, { path });
+  return {
+    app,
+    port,
+    adminPort,
+    jwks,
+    receiver,
+    configFile,
+    logs,
+    token,
+    request: async (input, claims) => request(port, { ...input, headers: { ...input.headers, Authorization: `Bearer ${token(claims)}` } }),
+    admin,
+    metric: async (series) => seriesValue((await admin('/metrics')).text, series),
+    rewrite,
+  };
+}

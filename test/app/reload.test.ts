@@ -1,0 +1,193 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { request } from '../support/raw-client.js';
+import { startReceiver } from '../support/receiver.js';
+import { mintToken } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { startAppWorld, startFrom } from './app-world.js';
+
+/** The only route, open to one subject. */
+function only(subject: string): { routes: readonly object[] } {
+  return { routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: [subject], permissions: [] }] };
+}
+
+t.test('contract 2: an edit takes effect', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const before = world.app.status().config;
+  t.equal((await world.request({ path: '/orders' })).status, 200);
+  world.rewrite(only('reporting'));
+  await until('the new policy', async () => (await world.request({ path: '/orders' })).status === 403);
+  t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200);
+  await until('the reload is counted', async () => await world.metric('sallyport_config_reloads_total{result="ok"}') === 1);
+  const after = world.app.status().config;
+  t.not(after.sha256, before.sha256);
+  t.not(after.loaded_at, before.loaded_at);
+  t.equal(await world.metric(`sallyport_config_info{sha256="${after.sha256}"}`), 1);
+  t.equal(await world.metric(`sallyport_config_info{sha256="${before.sha256}"}`), 0);
+});
+
+t.test('R-61: a bad file keeps the old policy, is logged, counted and shown', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const good = readFileSync(world.configFile, 'utf8');
+  const rows: readonly { name: string; text: string }[] = [
+    { name: 'an empty file', text: '' },
+    { name: 'half a file', text: good.slice(0, good.length / 2) },
+    { name: 'a duplicate key', text: `${good}routes: []\n` },
+    { name: 'an unknown key', text: `${good}colour: red\n` },
+  ];
+  for (const [index, { name, text }] of rows.entries()) {
+    writeFileSync(`${world.configFile}.new`, text);
+    renameSync(`${world.configFile}.new`, world.configFile);
+    await until(`${name} is counted`, () => world.app.status().counts.config_reloads.failed === index + 1);
+    t.equal((await world.request({ path: '/orders' })).status, 200, name);
+    const error = world.app.status().config.last_reload_error;
+    t.match(error?.problems[0], /^sallyport\.yaml:\d+:\d+: error: /, name);
+    t.match(world.logs().findLast(({ level }) => level === 'error'), { problems: error?.problems }, name);
+  }
+  t.equal((await world.admin('/readyz')).status, 200, 'and it stays ready');
+  t.equal(await world.metric('sallyport_config_reloads_total{result="failed"}'), rows.length);
+  writeFileSync(world.configFile, good);
+  await until('the error is gone', () => world.app.status().config.last_reload_error === null);
+});
+
+t.test('R-61: a file that is gone keeps the old policy, and its return is noticed', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  renameSync(world.configFile, `${world.configFile}.away`);
+  await until('noticed', () => world.app.status().config.last_reload_error !== null);
+  t.match(world.app.status().config.last_reload_error?.problems, ['sallyport.yaml: does not exist']);
+  t.equal((await world.request({ path: '/orders' })).status, 200);
+  world.rewrite(only('reporting'));
+  await until('the new policy', async () => (await world.request({ path: '/orders' })).status === 403);
+});
+
+t.test('contract 2: a ConfigMap update is one move of a link', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const text = readFileSync(world.configFile, 'utf8');
+  const volume = join(dirname(world.configFile), 'volume');
+  const version = (name: string, content: string): void => {
+    mkdirSync(join(volume, name), { recursive: true });
+    writeFileSync(join(volume, name, 'sallyport.yaml'), content);
+    symlinkSync(name, join(volume, '..data_tmp'));
+    renameSync(join(volume, '..data_tmp'), join(volume, '..data'));
+  };
+  version('..1', text);
+  symlinkSync('..data/sallyport.yaml', join(volume, 'sallyport.yaml'));
+  const { started } = await startFrom(t, join(volume, 'sallyport.yaml'));
+  if (!started.ok) throw new Error(started.error.messages.join());
+  version('..2', text.replace('checkout', 'reporting'));
+  await until('the move is noticed', () => started.value.status().counts.config_reloads.ok === 1);
+  const authorization = `Bearer ${world.token()}`;
+  const { port } = started.value.listeners.proxy;
+  await until('ready', () => started.value.readiness().status === 'ready');
+  t.equal((await request(port, { path: '/orders', headers: { Authorization: authorization } })).status, 403);
+});
+
+t.test('contract 2: listen, admin and probes wait for a restart, compared with what is open', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const rows: readonly { name: string; config: object; keys: readonly string[] }[] = [
+    { name: 'other limits', config: { listen: { port: 1, max_target: '4KiB' } }, keys: ['listen.port', 'listen.max_target'] },
+    { name: 'another admin port', config: { listen: { port: 1 }, admin: { port: 2 } }, keys: ['listen.port', 'admin.port'] },
+    { name: 'a new listener', config: { probes: { host: '127.0.0.1', port: 3 } }, keys: ['probes.host', 'probes.port'] },
+    { name: 'as it was', config: {}, keys: [] },
+  ];
+  for (const { name, config, keys } of rows) {
+    world.rewrite({ ...only('reporting'), ...config });
+    await world.app.reload();
+    t.same(world.app.status().restart_needed, keys, name);
+    t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200, `${name}: the rest takes effect`);
+    const long = await world.request({ path: `/orders?${'x'.repeat(5_000)}` }, { sub: 'reporting' });
+    t.equal(long.status, 200, `${name}: no half of listen does`);
+    if (keys.length > 0) t.match(world.logs().findLast(({ msg }) => msg === 'a restart is needed for part of the config'), { level: 'warn', keys }, name);
+  }
+});
+
+t.test('keys stay where their source does, also while the source is out of reach', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  t.equal(world.jwks.hits(), 1);
+  await world.jwks.close();
+  world.rewrite({ ...only('reporting'), issuers: { core: { jwks: { max_age: '30m' }, clock_skew: '1s' } } });
+  await world.app.reload();
+  t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200);
+  t.equal(world.jwks.hits(), 1, 'nothing was fetched');
+});
+
+t.test('a new source of keys is asked before it counts', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const other = rsaKey('d-2');
+  const moved = await startJwksServer(t, { keys: [other] });
+  world.rewrite({ ...only('checkout'), issuers: { core: { jwks_url: moved.url } } });
+  await world.app.reload();
+  t.equal(moved.hits(), 1);
+  const answer = await request(world.port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key: other })}` } });
+  t.equal(answer.status, 200);
+  t.equal(moved.hits(), 1, 'and not again for the request');
+  t.equal((await world.request({ path: '/orders' })).status, 401, 'the old keys count no more');
+  t.equal(await world.metric('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 2);
+});
+
+t.test('a new source that is out of reach counts as well: the config says so', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const dead = await startJwksServer(t);
+  await dead.close();
+  world.rewrite({ ...only('checkout'), issuers: { core: { jwks_url: dead.url } } });
+  await world.app.reload();
+  t.equal((await world.request({ path: '/orders' })).status, 503);
+  t.equal(world.app.readiness().status, 'unavailable');
+});
+
+t.test('connections to the receiver stay unless it moves', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  await world.request({ path: '/orders' });
+  world.rewrite({ ...only('checkout'), upstream: { response_timeout: '7s' } });
+  await world.app.reload();
+  await world.request({ path: '/orders' });
+  t.equal(world.receiver.connections(), 1);
+  world.rewrite({ ...only('checkout'), upstream: { host: 'preserve' } });
+  await world.app.reload();
+  await world.request({ path: '/orders' });
+  t.same(world.receiver.requests.at(-1)?.field('host'), [`127.0.0.1:${String(world.port)}`]);
+  const second = await startReceiver(t);
+  world.rewrite({ ...only('checkout'), upstream: { url: second.url } });
+  await world.app.reload();
+  await world.request({ path: '/orders' });
+  t.equal(second.requests.length, 1);
+  await until('the old connection is closed', () => world.receiver.open() === 0);
+});
+
+t.test('contract 2: a request ends under the policy it started with', async (t) => {
+  const world = await startAppWorld(t, { config: { ...only('checkout'), issuers: { core: { jwks: { cooldown: '0s' } } } } });
+  const other = rsaKey('d-2');
+  let answerKeys: (() => void) | null = null;
+  world.jwks.behave((_req, res) => {
+    answerKeys = () => res.end(JSON.stringify({ keys: [rsaKey().jwk, other.jwk] }));
+  });
+  // The key is unknown, so this one waits for the Core in the middle of its decision.
+  const waiting = request(world.port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key: other })}` } });
+  await until('the Core is asked', () => answerKeys !== null);
+  world.rewrite(only('reporting'));
+  await world.app.reload();
+  t.equal((await world.request({ path: '/orders' })).status, 403, 'the new policy is in force');
+  (answerKeys as (() => void) | null)?.();
+  t.equal((await waiting).status, 200);
+});
+
+t.test('the log level is reloaded', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  world.rewrite({ ...only('checkout'), log: { level: 'error' } });
+  await world.app.reload();
+  const lines = world.logs().length;
+  await world.request({ path: '/orders' });
+  await until('the request is counted', () => world.app.status().counts.requests.forwarded === 1);
+  t.equal(world.logs().length, lines);
+});
+
+t.test('reloads that are asked for at once are one at a time, and all of them end', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  world.rewrite(only('reporting'));
+  await Promise.all(Array.from({ length: 20 }, () => world.app.reload()));
+  t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200);
+  t.ok(world.app.status().counts.config_reloads.ok <= 3);
+});

@@ -1,0 +1,123 @@
+import { createServer } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { certificates } from '../support/certificates.js';
+import { startJwksServer } from '../support/jwks-server.js';
+import { listen } from '../support/listening.js';
+import { connectRaw, request } from '../support/raw-client.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { baseConfig, type ConfigTree } from '../support/world.js';
+import { startAppWorld, startFrom } from './app-world.js';
+
+t.test('requests are let through or refused, and every listener says where it is', async (t) => {
+  const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
+  t.equal((await world.request({ path: '/orders' })).status, 200);
+  t.equal((await request(world.port, { path: '/orders' })).status, 401);
+  t.equal((await world.request({ path: '/orders' }, { sub: 'stranger' })).status, 403);
+  const listening = world.logs().filter(({ msg }) => msg === 'listening').map(({ listener, port }) => [listener, port]);
+  const { proxy, admin, probes } = world.app.listeners;
+  t.same(listening, [['admin', admin.port], ['probes', probes?.port], ['proxy', proxy.port]], 'admin and probes are there before the proxy');
+});
+
+t.test('contract 6: what each listener answers', async (t) => {
+  const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
+  const probesPort = world.app.listeners.probes?.port ?? 0;
+  for (const [path, onProbes, onAdmin] of [['/livez', 200, 200], ['/readyz', 200, 200], ['/metrics', 200, 200], ['/status', 404, 200]] as const) {
+    t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, onProbes, `probes ${path}`);
+    t.equal((await world.admin(path)).status, onAdmin, `admin ${path}`);
+    t.equal((await request(world.port, { path })).status, 401, `never on the caller's port: ${path}`);
+  }
+  t.equal((await request(world.adminPort, { path: '/status', headers: { Host: 'evil.example' } })).status, 421);
+  t.match(JSON.parse((await world.admin('/readyz')).text), { status: 'ready', checks: [{ name: 'listener', status: 'ok' }] });
+  t.match((await world.admin('/metrics')).field('content-type'), /^text\/plain; version=0\.0\.4/);
+});
+
+t.test('contract 6: /status and /metrics show what is in force and what happened', async (t) => {
+  const world = await startAppWorld(t);
+  await world.request({ path: '/orders' });
+  await request(world.port, { path: '/orders' });
+  await until('both are counted', async () => await world.metric('sallyport_requests_total{route="list-orders",outcome="forwarded"}') === 1
+    && await world.metric('sallyport_denials_total{reason="credential_missing"}') === 1);
+  const status: unknown = JSON.parse((await world.admin('/status')).text);
+  t.match(status, {
+    phase: 'serving',
+    config: { file: 'sallyport.yaml', sha256: /^[0-9a-f]{64}$/, last_reload_error: null },
+    issuers: [{ name: 'core', usable: true, keys: [{ key_id: 'd-1', accepted: true }] }],
+    counts: { requests: { forwarded: 1, denied: 1 }, denials: { credential_missing: 1 } },
+    listeners: { proxy: { port: world.port } },
+  });
+  const { sha256 } = world.app.status().config;
+  t.equal(await world.metric(`sallyport_config_info{sha256="${sha256}"}`), 1);
+  t.equal(await world.metric('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 1);
+});
+
+t.test('R-27: without keys it is alive and not ready, and recovers by itself', async (t) => {
+  const parked = await startJwksServer(t);
+  await parked.close();
+  const world = await startAppWorld(t, { jwks: parked, ready: false });
+  t.equal((await world.admin('/livez')).status, 200);
+  await until('the first attempt failed', () => world.logs().some(({ msg }) => msg === 'keys could not be loaded'));
+  const notReady = await world.admin('/readyz');
+  t.equal(notReady.status, 503);
+  t.match(JSON.parse(notReady.text), { status: 'unavailable', checks: [{}, {}, { name: 'keys', status: 'failed' }, { name: 'keys:core', status: 'failed' }] });
+  const refused = await world.request({ path: '/orders' });
+  t.equal(refused.status, 503, 'R-70: not let through');
+  t.match(refused.text, /keys-unavailable/);
+  t.equal(world.receiver.requests.length, 0);
+  await startJwksServer(t, { port: parked.port });
+  await until('ready again', async () => (await world.admin('/readyz')).status === 200);
+  t.equal((await world.request({ path: '/orders' })).status, 200);
+});
+
+t.test('contract 6: one issuer of two without keys is degraded, not unavailable', async (t) => {
+  const dead = await startJwksServer(t);
+  await dead.close();
+  const issuer = { issuer: 'https://b.example', audience: 'orders', source: 'microservice', token_type: 'service', jwks_url: dead.url };
+  const world = await startAppWorld(t, { ready: false, config: { issuers: { other: issuer } } });
+  await until('degraded', async () => (await world.admin('/readyz')).text.includes('degraded'));
+  const readiness = await world.admin('/readyz');
+  t.equal(readiness.status, 200);
+  t.match(JSON.parse(readiness.text), { status: 'degraded', checks: [{}, {}, {}, { name: 'keys:core', status: 'ok' }, { name: 'keys:other', status: 'failed' }] });
+});
+
+t.test('contract 1: what keeps it from starting', async (t) => {
+  const c = certificates(t);
+  const taken = (await listen(t, createServer())).port;
+  const tls = { cert_file: c.server.certFile, key_file: c.server.keyFile };
+  const rows: readonly { name: string; config: ConfigTree; kind: string; message: RegExp }[] = [
+    { name: 'a bad config', config: { listen: { port: 'x' } }, kind: 'invalid', message: /^sallyport\.yaml:\d+:\d+: error: / },
+    { name: 'no certificate', config: { listen: { tls: { ...tls, cert_file: '/none.crt' } } }, kind: 'unreadable', message: /^\/none\.crt: does not exist$/ },
+    { name: 'a key that does not fit', config: { listen: { tls: { ...tls, key_file: c.client.keyFile } } }, kind: 'invalid', message: /is not the key/ },
+    { name: 'a client CA that is none', config: { listen: { tls: { ...tls, client_ca_file: c.server.keyFile } } }, kind: 'invalid', message: /no PEM/ },
+    { name: 'no CA of the receiver', config: { upstream: { url: 'https://127.0.0.1', ca_file: c.dir } }, kind: 'unreadable', message: /is a directory/ },
+    { name: 'a CA of an issuer that is none', config: { issuers: { core: { jwks_url: 'https://127.0.0.1/', ca_file: c.server.keyFile } } }, kind: 'invalid', message: /no PEM/ },
+    { name: 'the port in use', config: { listen: { port: taken } }, kind: 'unavailable', message: /proxy listener.*port is in use \(EADDRINUSE\)/ },
+    { name: 'the admin port in use', config: { admin: { port: taken } }, kind: 'unavailable', message: /admin listener.*in use/ },
+    { name: 'the probes port in use', config: { probes: { host: '127.0.0.1', port: taken } }, kind: 'unavailable', message: /probes listener.*in use/ },
+    { name: 'an address of another machine', config: { admin: { host: '192.0.2.1' } }, kind: 'unavailable', message: /192\.0\.2\.1:0.*none of this machine/ },
+  ];
+  for (const { name, config, kind, message } of rows) {
+    const file = join(tempDir(t), 'sallyport.yaml');
+    writeFileSync(file, baseConfig(config));
+    const { started, logs } = await startFrom(t, file);
+    if (started.ok) {
+      t.fail(`${name}: started`);
+      continue;
+    }
+    t.equal(started.error.kind, kind, `${name}: ${started.error.messages.join()}`);
+    t.match(started.error.messages.join('\n'), message, name);
+    for (const { port } of logs().filter(({ msg }) => msg === 'listening')) {
+      await t.rejects(connectRaw(Number(port)), { code: 'ECONNREFUSED' }, `${name}: nothing is left open`);
+    }
+  }
+});
+
+t.test('what is doubtful about the config is in the log', async (t) => {
+  const world = await startAppWorld(t, { config: { routes: [{ name: 'health', methods: ['GET'], path: '/healthz', access: 'public' }] } });
+  const warnings = world.logs().filter(({ level, msg }) => level === 'warn' && msg === 'the config has a warning').map(({ warning }) => warning);
+  t.equal(warnings.length, 1);
+  t.match(warnings[0], /route "health" is public/);
+  t.same(world.app.status().config.warnings, warnings);
+});

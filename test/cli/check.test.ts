@@ -1,0 +1,107 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { run } from '../../src/cli/program.js';
+import { baseConfig } from '../support/world.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+import { captureIo, type CapturedIo } from './captured-io.js';
+
+async function check(t: Scope, text: string, ...options: readonly string[]): Promise<CapturedIo> {
+  const cwd = tempDir(t);
+  writeFileSync(join(cwd, 'sallyport.yaml'), text);
+  const io = captureIo({ cwd, env: { PORT: '8443', SECRET: 'hunter2' } });
+  await run(['check', 'sallyport.yaml', ...options], io);
+  return io;
+}
+
+/** Nothing in it is doubtful. */
+const plain = baseConfig({ routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }] });
+const warned = baseConfig({ routes: [{ name: 'health', methods: ['GET'], path: '/healthz', access: 'public' }] });
+
+t.test('contract 1: a good config is accepted', async (t) => {
+  const io = await check(t, plain);
+  t.equal(io.code(), 0);
+  t.equal(io.out(), '');
+  t.equal(io.err(), 'sallyport.yaml: ok\n');
+});
+
+t.test('contract 1: every problem at once, on standard output, with its place', async (t) => {
+  const io = await check(t, baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' } }));
+  t.equal(io.code(), 1);
+  const lines = io.out().trimEnd().split('\n');
+  t.ok(lines.length >= 3, 'three mistakes');
+  for (const line of lines) t.match(line, /^sallyport\.yaml:\d+:\d+: (error|warning): ./);
+  t.equal(io.err(), '');
+});
+
+t.test('contract 1: warnings are accepted, with --strict they are not', async (t) => {
+  const io = await check(t, warned);
+  t.equal(io.code(), 0);
+  t.match(io.out(), /^sallyport\.yaml:\d+:\d+: warning: /);
+  const strict = await check(t, warned, '--strict');
+  t.equal(strict.code(), 1);
+  t.equal(strict.out(), io.out());
+  const good = await check(t, plain, '--strict');
+  t.equal(good.code(), 0);
+});
+
+t.test('contract 1: --json', async (t) => {
+  const good = await check(t, plain, '--json');
+  t.match(JSON.parse(good.out()), { file: 'sallyport.yaml', ok: true, problems: [] });
+  const bad = await check(t, 'routes: 1\n', '--json');
+  t.equal(bad.code(), 1);
+  t.match(JSON.parse(bad.out()), { ok: false, sha256: null, problems: [{ severity: 'error', line: Number, column: Number, message: String }] });
+  const strict = await check(t, warned, '--json', '--strict');
+  t.match(JSON.parse(strict.out()), { ok: false, problems: [{ severity: 'warning' }] });
+});
+
+t.test('R-71: what is no config is refused', async (t) => {
+  const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${[...'bcdefghi'].map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index] ?? ''}`).join(',')}]\n`).join('')}`;
+  const rows: readonly { name: string; text: string; problem: RegExp }[] = [
+    { name: 'an empty file', text: '', problem: /^sallyport\.yaml:1:1: error: / },
+    { name: 'a duplicate key', text: `${baseConfig()}routes: []\n`, problem: /error: / },
+    { name: 'a bomb of aliases', text: bomb, problem: /error: / },
+    { name: 'broken YAML', text: 'listen: [', problem: /error: / },
+    { name: 'two documents', text: `${baseConfig()}---\n${baseConfig()}`, problem: /error: / },
+    { name: 'controls of a terminal', text: '"\\e[2Jlisten": 1\n', problem: /error: / },
+  ];
+  for (const { name, text, problem } of rows) {
+    const io = await check(t, text);
+    t.equal(io.code(), 1, name);
+    t.match(io.out(), problem, name);
+    t.notMatch(io.out(), /[\x1b\x07]/, `${name}: no controls`);
+  }
+});
+
+t.test('contract 2: a value from a placeholder is used and never shown', async (t) => {
+  const good = await check(t, baseConfig({ listen: { port: '${env:PORT}' } }));
+  t.equal(good.code(), 0);
+  const bad = await check(t, baseConfig({ listen: { port: '${env:SECRET}' }, upstream: { url: 'http://${env:SECRET}@x/${env:SECRET}' } }));
+  t.equal(bad.code(), 1);
+  t.notMatch(bad.out(), /hunter2/);
+  const missing = await check(t, baseConfig({ listen: { port: '${env:NONE}' } }));
+  t.match(missing.out(), /error: .*NONE/);
+});
+
+t.test('contract 1: a file that cannot be read as it is', async (t) => {
+  const cwd = tempDir(t);
+  mkdirSync(join(cwd, 'folder'));
+  execFileSync('mkfifo', [join(cwd, 'fifo')]);
+  writeFileSync(join(cwd, 'large.yaml'), '#'.repeat(5 * 1024 * 1024));
+  writeFileSync(join(cwd, 'binary.yaml'), Buffer.from([0xff, 0xfe, 0x00]));
+  for (const [file, message] of Object.entries({
+    'missing.yaml': /does not exist/, folder: /is a directory/, fifo: /FIFO/, 'large.yaml': /larger/, 'binary.yaml': /not UTF-8/,
+  })) {
+    for (const argv of [['check', file], ['serve', '--config', file], ['health', '--config', file], ['doctor', '--config', file]]) {
+      const io = captureIo({ cwd });
+      await run(argv, io);
+      t.equal(io.code(), 2, argv.join(' '));
+      t.match(io.err(), message, argv.join(' '));
+      t.match(io.err(), new RegExp(`^${file}: `), 'the line begins with the file');
+      t.equal(io.out(), '');
+      t.notOk(io.isListening(), 'and listens for no signal');
+    }
+  }
+});

@@ -1,0 +1,201 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { run } from '../../src/cli/program.js';
+import { certificates } from '../support/certificates.js';
+import { keySet, startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { listen } from '../support/listening.js';
+import { startReceiver } from '../support/receiver.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+import { baseConfig, type ConfigTree } from '../support/world.js';
+import { captureIo, type CapturedIo } from './captured-io.js';
+
+interface Finding {
+  readonly level: string;
+  readonly subject: string;
+  readonly what: string;
+  readonly fix: string;
+}
+
+const routes = [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] }];
+
+async function doctor(t: Scope, config: ConfigTree, options: { mode?: number; args?: readonly string[] } = {}): Promise<CapturedIo> {
+  const cwd = tempDir(t);
+  const file = join(cwd, 'sallyport.yaml');
+  writeFileSync(file, baseConfig({ routes, ...config }));
+  chmodSync(file, options.mode ?? 0o644);
+  const io = captureIo({ cwd });
+  await run(['doctor', '--config', 'sallyport.yaml', ...(options.args ?? [])], io);
+  return io;
+}
+
+/** What the doctor says of one subject, and the exit code. */
+async function findings(t: Scope, config: ConfigTree, mode = 0o644): Promise<{ of: (subject: string) => Finding | undefined; code: number | null }> {
+  const io = await doctor(t, config, { mode, args: ['--json'] });
+  const { findings: all } = JSON.parse(io.out()) as { findings: readonly Finding[] };
+  return { of: (subject) => all.find((finding) => finding.subject === subject), code: io.code() };
+}
+
+/** A world in which all is well. */
+async function sound(t: Scope): Promise<{ config: ConfigTree; jwksUrl: string }> {
+  const jwks = await startJwksServer(t, { keys: [rsaKey('d-1'), { ...rsaKey('d-1').jwk, kid: 's-1' }] });
+  const receiver = await startReceiver(t);
+  return { config: { issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }, jwksUrl: jwks.url };
+}
+
+t.test('contract 1: where all is well', async (t) => {
+  const { config } = await sound(t);
+  const io = await doctor(t, config);
+  t.equal(io.code(), 0, io.out());
+  t.match(io.out(), /^ok: keys core: accepted: d-1; not accepted: s-1$/m);
+  t.match(io.out(), /^ok: clock core: agrees with the Core within clock_skew$/m);
+  t.match(io.out(), /^ok: receiver: answers at http:\/\/127\.0\.0\.1:\d+$/m);
+  t.match(io.out(), /^ok: receiver past us: bound to loopback$/m);
+  t.match(io.out(), /^ok: config file: others may not change it$/m);
+  for (const line of io.out().trimEnd().split('\n')) t.match(line, /^(ok|warning): [^:]+: ./);
+});
+
+t.test('contract 1: keys', async (t) => {
+  const { config } = await sound(t);
+  const none = await findings(t, { ...config, issuers: { core: { ...(config['issuers'] as { core: object }).core, key_ids: { accept: ['x-*'] } } } });
+  t.match(none.of('keys core'), { level: 'problem', what: /no key counts/, fix: /key_ids\.accept/ });
+  t.equal(none.code, 1);
+  const dead = await startJwksServer(t);
+  await dead.close();
+  const away = await findings(t, { ...config, issuers: { core: { jwks_url: `${dead.url}?key=hunter2` } } });
+  t.match(away.of('keys core'), { level: 'problem', what: /no keys from http:\/\/127\.0\.0\.1:\d+\/auth\/jwt\/jwks\.json: .*refused/, fix: /jwks_url/ });
+  t.notMatch(JSON.stringify(away.of('keys core')), /hunter2/);
+  t.equal(away.code, 3, 'out of reach');
+  const hung = (await listen(t, createServer())).port;
+  const slow = await findings(t, { ...config, issuers: { core: { jwks_url: `http://127.0.0.1:${String(hung)}/`, jwks: { timeout: '200ms' } } } });
+  t.match(slow.of('keys core'), { level: 'problem', what: /no keys/ });
+  const file = join(tempDir(t), 'keys.json');
+  writeFileSync(file, keySet([rsaKey()]));
+  const filed = await findings(t, { ...config, issuers: { core: { jwks_url: undefined, jwks_file: file } } });
+  t.match(filed.of('keys core'), { level: 'ok', what: /accepted: d-1/ });
+  t.equal(filed.of('clock core'), undefined);
+  execFileSync('mkfifo', [`${file}.fifo`]);
+  const fifo = await findings(t, { ...config, issuers: { core: { jwks_url: undefined, jwks_file: `${file}.fifo` } } });
+  t.match(fifo.of('keys core'), { level: 'problem', what: /FIFO/ });
+  t.equal(fifo.code, 1);
+});
+
+t.test('contract 1: the clock against the Date of the Core', async (t) => {
+  const { config } = await sound(t);
+  const rows: readonly { name: string; offsetS: number | null; level: string; what: RegExp }[] = [
+    { name: 'behind', offsetS: -60, level: 'problem', what: /behind this machine/ },
+    { name: 'ahead', offsetS: 60, level: 'problem', what: /ahead of this machine/ },
+    { name: 'within the skew', offsetS: 4, level: 'ok', what: /agrees/ },
+    { name: 'no Date', offsetS: null, level: 'warning', what: /sends no Date/ },
+  ];
+  for (const { name, offsetS, level, what } of rows) {
+    const jwks = await startJwksServer(t);
+    jwks.behave((_req, res) => {
+      res.sendDate = false;
+      if (offsetS !== null) res.setHeader('date', new Date(Date.now() + offsetS * 1000).toUTCString());
+      res.end(keySet([rsaKey()]));
+    });
+    const found = await findings(t, { ...config, issuers: { core: { jwks_url: jwks.url } } });
+    t.match(found.of('clock core'), { level, what }, name);
+    t.equal(found.code, level === 'problem' ? 1 : 0, name);
+  }
+});
+
+t.test('contract 1: the receiver', async (t) => {
+  const { config } = await sound(t);
+  const c = certificates(t);
+  const secure = await startReceiver(t, { tls: { cert: c.server.cert, key: c.server.key } });
+  const unix = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
+  const gone = await startReceiver(t);
+  await gone.close();
+  const silent = (await listen(t, createServer())).port;
+  const rows: readonly { name: string; upstream: object; level: string; what: RegExp; code: number }[] = [
+    { name: 'not there', upstream: { url: gone.url }, level: 'problem', what: /not reached at .*refused/, code: 3 },
+    { name: 'TLS that verifies', upstream: { url: secure.url, ca_file: c.ca.certFile }, level: 'ok', what: /answers/, code: 0 },
+    { name: 'TLS of an unknown authority', upstream: { url: secure.url, ca_file: c.otherCa.certFile }, level: 'problem', what: /authority|verif|self-signed/, code: 3 },
+    { name: 'TLS for another name', upstream: { url: secure.url, ca_file: c.ca.certFile, server_name: 'other.example' }, level: 'problem', what: /another host name/, code: 3 },
+    { name: 'TLS to what speaks none', upstream: { url: `https://127.0.0.1:${String(silent)}`, connect_timeout: '200ms' }, level: 'problem', what: /within 200 ms/, code: 3 },
+    { name: 'no CA file', upstream: { url: secure.url, ca_file: '/none' }, level: 'problem', what: /does not exist/, code: 3 },
+    { name: 'a unix socket', upstream: { url: unix.url }, level: 'ok', what: /answers at \//, code: 0 },
+    { name: 'no unix socket', upstream: { url: 'unix:/nonexistent.sock' }, level: 'problem', what: /not reached/, code: 3 },
+  ];
+  for (const { name, upstream, level, what, code } of rows) {
+    const found = await findings(t, { ...config, upstream });
+    t.match(found.of('receiver'), { level, what }, name);
+    t.equal(found.code, code, name);
+  }
+});
+
+t.test('contract 1: the receiver is not to be reached past us', async (t) => {
+  const { config } = await sound(t);
+  const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []).find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  const everywhere = createServer();
+  await new Promise<void>((resolve) => everywhere.listen(0, '0.0.0.0', resolve));
+  t.teardown(() => everywhere.close());
+  const address = everywhere.address();
+  const port = String(typeof address === 'object' ? address?.port : '');
+  const open = await findings(t, { ...config, upstream: { url: `http://127.0.0.1:${port}` } });
+  const named = await findings(t, { ...config, upstream: { url: `http://${own ?? '127.0.0.1'}:${port}` } });
+  if (own === undefined) {
+    t.match(open.of('receiver past us'), { level: 'ok' }, 'this machine has no other address');
+  } else {
+    t.match(open.of('receiver past us'), { level: 'problem', what: new RegExp(`answers at .*${own}`), fix: /bind it to 127\.0\.0\.1/ });
+    t.match(named.of('receiver past us'), { level: 'warning', fix: /bind it to 127\.0\.0\.1/ });
+  }
+  const elsewhere = await findings(t, { ...config, upstream: { url: 'http://192.0.2.1:1', connect_timeout: '100ms' } });
+  t.match(elsewhere.of('receiver past us'), { level: 'warning', what: /another machine/, fix: /network policy/ });
+  const path = join(tempDir(t), 'app.sock');
+  const unix = await startReceiver(t, { unix: path });
+  chmodSync(path, 0o777);
+  t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), { level: 'warning', fix: /chmod o-w/ });
+  chmodSync(path, 0o770);
+  t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), { level: 'ok' });
+});
+
+t.test('contract 1: certificates and file modes', async (t) => {
+  const { config } = await sound(t);
+  const c = certificates(t);
+  let made = 0;
+  const renew = (days: number, ...more: readonly string[]): object => {
+    made += 1;
+    const cert = join(c.dir, `${String(made)}.crt`);
+    execFileSync('openssl', ['req', '-x509', '-key', c.server.keyFile, '-subj', '/CN=x', '-out', cert, '-days', String(days), ...more], { stdio: 'ignore' });
+    return { cert_file: cert, key_file: c.server.keyFile };
+  };
+  const local = ['-addext', 'subjectAltName=IP:127.0.0.1'];
+  const rows: readonly { name: string; tls: object; subject: string; level: string; what: RegExp }[] = [
+    { name: 'long enough', tls: renew(15, ...local), subject: 'certificate', level: 'ok', what: /valid until/ },
+    { name: 'within 14 days', tls: renew(13, ...local), subject: 'certificate', level: 'warning', what: /expires on .*, in 1[23] days/ },
+    { name: 'the names', tls: renew(20, ...local), subject: 'certificate names', level: 'ok', what: /127\.0\.0\.1/ },
+    { name: 'other names', tls: renew(20, '-addext', 'subjectAltName=DNS:other.example'), subject: 'certificate names', level: 'warning', what: /other\.example/ },
+    { name: 'no names', tls: renew(20), subject: 'certificate names', level: 'problem', what: /no subjectAltName/ },
+    { name: 'no file', tls: { cert_file: '/none', key_file: '/none' }, subject: 'certificate', level: 'problem', what: /does not exist/ },
+    { name: 'no pair', tls: { cert_file: c.client.certFile, key_file: c.server.keyFile }, subject: 'certificate', level: 'problem', what: /is not the key/ },
+  ];
+  for (const { name, tls, subject, level, what } of rows) {
+    t.match((await findings(t, { ...config, listen: { tls } })).of(subject), { level, what }, name);
+  }
+  for (const [mode, level, what] of [[0o600, 'ok', /only its owner/], [0o640, 'warning', /its group/], [0o604, 'warning', /every user/]] as const) {
+    chmodSync(c.server.keyFile, mode);
+    t.match((await findings(t, { ...config, listen: { tls: renew(20, ...local) } })).of('private key'), { level, what }, mode.toString(8));
+  }
+  const open = await findings(t, config, 0o666);
+  t.match(open.of('config file'), { level: 'problem', fix: /chmod o-w/ });
+  t.equal(open.code, 1);
+});
+
+t.test('a problem here outweighs what is out of reach', async (t) => {
+  const { config } = await sound(t);
+  t.equal((await findings(t, { ...config, upstream: { url: 'unix:/nonexistent.sock' } }, 0o666)).code, 1);
+});
+
+t.test('contract 1: a bad config is said to be bad, with exit code 1', async (t) => {
+  const io = await doctor(t, { listen: { port: 'x' } });
+  t.equal(io.code(), 1);
+  t.match(io.err(), /^sallyport\.yaml:\d+:\d+: error: /);
+});

@@ -1,0 +1,154 @@
+/** Contract 5: how the keys of issuers come, stay and go. One world, an issuer for each behaviour. */
+import t from 'tap';
+import type { RawResponse } from '../support/raw-client.js';
+import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
+import { rsaKey, withKeyId, type RsaKey } from '../support/keys.js';
+import { mintToken } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { startWorld, type World } from '../support/world.js';
+import { checkRefusal, refusals } from './refusals.js';
+import { checkSilence } from './silence.js';
+
+const key = rsaKey();
+const quick = { min_age: '0ms', max_age: '100ms', cooldown: '0ms' };
+const never = { min_age: '1h', max_age: '1h', cooldown: '0ms' };
+/** Name, first letter of its key ids, how it keeps its keys. */
+const behaviours = {
+  rotating: never,
+  flooded: { ...never, cooldown: '1h' },
+  failing: { ...never, cooldown: '1h' },
+  removing: { ...quick, max_stale: '1h' },
+  lasting: { ...quick, max_stale: '1h' },
+  aging: { ...quick, max_stale: '400ms' },
+} as const;
+type Name = keyof typeof behaviours;
+
+const names = Object.keys(behaviours) as Name[];
+const servers = new Map<Name, JwksServer>();
+for (const name of names) servers.set(name, await startJwksServer(t, { keys: [withKeyId(key, `${name}-1`)] }));
+
+function serverOf(name: Name): JwksServer {
+  const server = servers.get(name);
+  if (server === undefined) throw new Error(name);
+  return server;
+}
+
+const issuers = names.map((name) => [name, {
+  issuer: `https://${name}.example`, jwks_url: serverOf(name).url, audience: 'orders', source: 'microservice', token_type: 'service',
+  key_ids: { accept: [`${name}-*`] },
+  jwks: behaviours[name],
+}] as const);
+const world = await startWorld(t, { config: { issuers: Object.fromEntries(issuers) } });
+
+const ask = async (name: Name, keyId: string, signer: RsaKey = key, where: World = world): Promise<RawResponse> => {
+  const token = mintToken({ key: withKeyId(signer, keyId), claims: { iss: `https://${name}.example` } });
+  where.hush(token);
+  return where.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } });
+};
+
+t.test('specification 4.3: an unknown key id has the keys fetched again', async (t) => {
+  const server = serverOf('rotating');
+  t.equal((await ask('rotating', 'rotating-1')).status, 200);
+  const before = server.hits();
+  server.setKeys([withKeyId(key, 'rotating-1'), withKeyId(rsaKey('d-next'), 'rotating-2')]);
+  t.equal((await ask('rotating', 'rotating-2', rsaKey('d-next'))).status, 200, 'the new key counts at once');
+  t.equal(server.hits() - before, 1);
+  t.equal((await ask('rotating', 'rotating-1')).status, 200, 'and so does the old one');
+  t.equal(server.hits() - before, 1, 'known keys cause no fetch');
+});
+
+t.test('contract 5: however many unknown key ids arrive, they cause one fetch per cool-down', async (t) => {
+  const server = serverOf('flooded');
+  const before = server.hits();
+  const answers = await Promise.all(Array.from({ length: 100 }, async (_, index) => ask('flooded', `flooded-${String(index)}-x`)));
+  for (const response of answers) t.equal(response.status, 401);
+  t.equal(server.hits() - before, 1);
+  t.equal((await ask('flooded', 'flooded-1')).status, 200, 'good tokens pass all the while');
+});
+
+t.test('contract 3.5: key ids that no issuer accepts never cause a fetch', async (t) => {
+  const before = names.map((name) => serverOf(name).hits());
+  const fixed = ['rotating', 'flooded', 'failing'].length;
+  for (const keyId of ['s-1', 'unknown', '', 'Rotating-1', 'x-rotating-1']) {checkRefusal(t, await ask('rotating', keyId), refusals.unauthorized,
+    `kid ${keyId}`);}
+  t.same(names.map((name) => serverOf(name).hits()).slice(0, fixed), before.slice(0, fixed));
+});
+
+t.test('contract 4: an unknown key id while fetching fails is 503, with one attempt per cool-down', async (t) => {
+  const server = serverOf('failing');
+  server.behave((_req, res) => res.writeHead(500).end());
+  const before = server.hits();
+  for (let i = 0; i < 5; i += 1) checkRefusal(t, await ask('failing', `failing-new-${String(i)}`), refusals.keysUnavailable, 'unknown while failing');
+  t.equal(server.hits() - before, 1, 'a failed attempt counts');
+  t.equal((await ask('failing', 'failing-1')).status, 200, 'known keys serve');
+});
+
+t.test('contract 5: a key that left the set stops working', async (t) => {
+  const server = serverOf('removing');
+  t.equal((await ask('removing', 'removing-1')).status, 200);
+  server.setKeys([withKeyId(rsaKey('d-next'), 'removing-2')]);
+  await until('the key is refused', async () => (await ask('removing', 'removing-1')).status === 401);
+  t.equal((await ask('removing', 'removing-2', rsaKey('d-next'))).status, 200);
+});
+
+t.test('R-25: an empty, broken or foreign answer never replaces a good set', async (t) => {
+  const server = serverOf('lasting');
+  const elsewhere = await startJwksServer(t, { keys: [withKeyId(rsaKey('d-next'), 'lasting-1')] });
+  const bad: readonly (readonly [string, Parameters<JwksServer['behave']>[0]])[] = [
+    ['500', (_req, res) => res.writeHead(500).end()],
+    ['404 with a set', (_req, res) => res.writeHead(404).end('{"keys":[]}')],
+    ['no keys', (_req, res) => res.end('{"keys":[]}')],
+    ['no key of use', (_req, res) => res.end('{"keys":[{"kty":"EC","kid":"lasting-1"}]}')],
+    ['no set', (_req, res) => res.end('{}')],
+    ['an array', (_req, res) => res.end('[]')],
+    ['HTML', (_req, res) => res.end('<html>')],
+    ['nothing', (_req, res) => res.end()],
+    ['a reset', (req) => req.socket.destroy()],
+    ['half of it', (req, res) => { res.writeHead(200, { 'content-length': '900' }); res.write('{"keys":[', () => req.socket.destroy()); }],
+    ['too much', (_req, res) => res.end(`{"keys":[],"x":"${'x'.repeat(300 * 1024)}"}`)],
+    ['a redirect to another host', (_req, res) => res.writeHead(302, { location: elsewhere.url.replace('127.0.0.1', 'localhost') }).end()],
+  ];
+  for (const [name, behaviour] of bad) {
+    server.behave(behaviour);
+    const before = server.hits();
+    await until(`${name} is fetched`, () => server.hits() > before);
+    const failures = await world.metric('sallyport_jwks_refreshes_total{issuer="lasting",result="failed"}');
+    await until(`${name} is taken for a failure`,
+      async () => (await world.metric('sallyport_jwks_refreshes_total{issuer="lasting",result="failed"}')) > failures);
+    t.equal((await ask('lasting', 'lasting-1')).status, 200, name);
+    checkRefusal(t, await ask('lasting', 'lasting-1', rsaKey('d-next')), refusals.unauthorized, `${name}: a foreign key`);
+  }
+  t.equal(elsewhere.hits(), 0, 'the redirect is not followed');
+  server.behave(null);
+});
+
+t.test('contract 5: without its source a set serves up to max_stale, then 503', async (t) => {
+  const server = serverOf('aging');
+  t.equal((await ask('aging', 'aging-1')).status, 200);
+  server.behave((req) => req.socket.destroy());
+  const last = await until('the set is too old', async () => {
+    const response = await ask('aging', 'aging-1');
+    return response.status === 200 ? null : response;
+  });
+  checkRefusal(t, last, refusals.keysUnavailable, 'too old');
+  server.behave(null);
+  await until('it is back', async () => (await ask('aging', 'aging-1')).status === 200);
+});
+
+t.test('contract 6: without any keys at start it lives, is not ready, and recovers by itself', async (t) => {
+  const server = await startJwksServer(t);
+  server.behave((req) => req.socket.destroy());
+  const other = await startWorld(t, { ready: false, jwks: server, key, config: { issuers: { core: { jwks: { cooldown: '100ms', max_age: '200ms' } } } } });
+  t.equal((await other.admin('/livez')).status, 200);
+  const notReady = await other.admin('/readyz');
+  t.equal(notReady.status, 503);
+  t.match(notReady.text, /keys/, 'the failing check is named');
+  checkRefusal(t, await other.request({ path: '/orders', headers: other.authorization() }), refusals.keysUnavailable, 'a good token');
+  t.equal((await other.request({ path: '/healthz' })).status, 200, 'public routes need no keys');
+  server.behave(null);
+  await until('ready', async () => (await other.admin('/readyz')).status === 200);
+  t.equal((await other.request({ path: '/orders', headers: other.authorization() })).status, 200);
+  t.same(await other.exposures(), []);
+});
+
+checkSilence(t, world);

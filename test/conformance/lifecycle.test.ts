@@ -1,0 +1,94 @@
+/** Contract 2 and 6: reload whole or not at all, stop without losing a request. */
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import t from 'tap';
+import { connectRaw } from '../support/raw-client.js';
+import { until } from '../support/until.js';
+import { startWorld, type World } from '../support/world.js';
+
+const route = (name: string, path: string): object => ({ name, methods: ['GET'], path, subjects: ['checkout'], permissions: [] });
+const statusOf = async (world: World, path: string): Promise<number> => (await world.request({ path, headers: world.authorization() })).status;
+
+t.test('contract 2: a changed config takes effect, a bad one leaves the old in force', async (t) => {
+  const world = await startWorld(t, { config: { routes: [route('one', '/one')] } });
+  t.same([await statusOf(world, '/one'), await statusOf(world, '/two')], [200, 403]);
+  world.rewrite({ routes: [route('two', '/two')] });
+  await until('the new policy', async () => (await statusOf(world, '/two')) === 200);
+  t.equal(await statusOf(world, '/one'), 403, 'nothing of the old one is left');
+
+  const bad: readonly (readonly [string, string])[] = [
+    ['unknown key', 'surprise: 1\n'], ['duplicate key', 'routes: []\n'], ['a syntax error', '  - [\n'], ['an alias bomb', 'x: &x [1]\ny: [*x,*x]\n'],
+  ];
+  const good = readFileSync(world.configFile, 'utf8');
+  for (const [name, text] of bad) {
+    const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
+    appendFileSync(world.configFile, text);
+    await until(`${name} is refused`, async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
+    t.equal(await statusOf(world, '/two'), 200, `${name}: the old policy holds`);
+    t.match((await world.admin('/status')).text, /error/i, `${name}: /status tells`);
+    t.equal((await world.admin('/readyz')).status, 200, `${name}: still ready`);
+    writeFileSync(world.configFile, good);
+    world.process.signal('SIGHUP');
+  }
+  for (const text of ['', '{}']) {
+    const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
+    writeFileSync(world.configFile, text);
+    await until('an empty file is refused', async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
+    t.equal(await statusOf(world, '/two'), 200);
+  }
+  world.rewrite({ routes: [route('three', '/three')] });
+  world.process.signal('SIGHUP');
+  await until('the next good one', async () => (await statusOf(world, '/three')) === 200);
+  t.ok((await world.metric('sallyport_config_reloads_total{result="ok"}')) >= 2);
+  t.same(await world.exposures(), []);
+});
+
+t.test('contract 2: a request keeps the policy it began with', async (t) => {
+  const world = await startWorld(t, { config: { routes: [route('one', '/one')] } });
+  const held: ServerResponse[] = [];
+  world.receiver.behave((_req, res) => held.push(res));
+  const waiting = world.request({ path: '/one', headers: world.authorization() });
+  await until('the request is at the receiver', () => held.length === 1);
+  world.receiver.behave(null);
+  world.rewrite({ routes: [route('two', '/two')] });
+  await until('the new policy', async () => (await statusOf(world, '/two')) === 200);
+  held[0]?.end('finished');
+  t.match(await waiting, { status: 200, text: 'finished' });
+});
+
+t.test('R-60: SIGTERM: not ready, then requests in flight end, then exit 0', async (t) => {
+  const world = await startWorld(t, { config: { shutdown: { delay: '300ms', grace: '20s' } } });
+  const held: ServerResponse[] = [];
+  world.receiver.behave((_req, res) => held.push(res));
+  const silent = await connectRaw(world.port);
+  const idle = await connectRaw(world.port);
+  idle.write('GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('the public one is at the receiver', () => held.length === 1);
+  held[0]?.end('ok');
+  t.equal((await idle.readResponse())?.status, 200);
+  const waiting = world.request({ path: '/orders', headers: world.authorization() });
+  await until('the request is at the receiver', () => held.length === 2);
+
+  world.process.signal('SIGTERM');
+  await until('not ready', async () => (await world.admin('/readyz').catch(() => ({ status: 503 }))).status === 503);
+  t.equal(world.process.isRunning(), true);
+  // Neither a connection that never said a word nor an idle one keeps the process.
+  await Promise.all([silent.closed, idle.closed]);
+  held[1]?.end('finished');
+  const response = await waiting;
+  t.match(response, { status: 200, text: 'finished' });
+  t.equal(response.field('connection'), 'close', 'the caller is told to come elsewhere');
+  t.same(await world.process.exited, { code: 0, signal: null });
+  t.notMatch(world.process.output(), world.token().slice(0, 20));
+});
+
+t.test('R-60: what does not end within the grace is cut off, and the exit code is 0', async (t) => {
+  const world = await startWorld(t, { config: { shutdown: { delay: '0ms', grace: '200ms' } } });
+  world.receiver.behave(() => undefined);
+  const connection = await connectRaw(world.port);
+  connection.write(`GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${world.token()}\r\n\r\n`);
+  await until('the request is at the receiver', () => world.receiver.requests.length === 1);
+  world.process.signal('SIGTERM');
+  await connection.closed;
+  t.same(await world.process.exited, { code: 0, signal: null });
+});

@@ -1,0 +1,57 @@
+import t from 'tap';
+import { readConnection, withoutFields } from '../../src/decision/connection-options.js';
+import { createFieldRules } from '../../src/decision/field-rules.js';
+import { cases, lookAlikes } from './field-names.js';
+
+const { requestKind } = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'refuse', http10: 'refuse' });
+
+const accepted = [
+  { name: 'none', input: undefined, closes: false, keepsAlive: false, removes: [] },
+  { name: 'empty', input: '', closes: false, keepsAlive: false, removes: [] },
+  { name: 'empty elements', input: ' , ,\t,', closes: false, keepsAlive: false, removes: [] },
+  { name: 'close', input: 'close', closes: true, keepsAlive: false, removes: [] },
+  { name: 'close in another case', input: 'Close', closes: true, keepsAlive: false, removes: [] },
+  { name: 'keep-alive', input: 'Keep-Alive', closes: false, keepsAlive: true, removes: [] },
+  { name: 'both', input: 'keep-alive,close', closes: true, keepsAlive: true, removes: [] },
+  { name: 'an offer of HTTP/2', input: 'Upgrade, HTTP2-Settings', closes: false, keepsAlive: false, removes: [] },
+  { name: 'trailers', input: 'TE', closes: false, keepsAlive: false, removes: [] },
+  { name: 'fields to remove', input: 'close, X-One,\tX-Two ', closes: true, keepsAlive: false, removes: ['x-one', 'x-two'] },
+  { name: 'fields that end here anyway', input: 'Trailer, Proxy-Authorization', closes: false, keepsAlive: false, removes: ['trailer', 'proxy-authorization'] },
+  { name: 'a field with an underscore', input: 'my_field', closes: false, keepsAlive: false, removes: ['my_field'] },
+] as const;
+
+t.test('contract 3.3: what Connection asks for', (t) => {
+  for (const { name, input, closes, keepsAlive, removes } of accepted) {
+    t.same(readConnection(input, requestKind), { ok: true, value: { closes, keepsAlive, removes: new Set(removes) } }, name);
+  }
+  t.end();
+});
+
+t.test('R-12: nobody has us remove a field that we set or judge, nor one that looks like it', (t) => {
+  const own = [
+    'X-Caller', 'X-Auth-Subject', 'X-Auth-Token-Id', 'Authorization', 'Idempotency-Key', 'Idempotency-Record', 'Content-Type', 'Content-Length', 'Host',
+    'Transfer-Encoding', 'X-Forwarded-For', 'X-Forwarded-Prefix', 'Forwarded', 'Via', 'X-Request-Id', 'traceparent', 'tracestate', 'Expect', 'Proxy-Status',
+  ];
+  for (const name of own.flatMap(name => [...cases(name), ...lookAlikes(name)])) {
+    for (const value of [name, `close, ${name}`, `${name},keep-alive`]) {
+      t.same(readConnection(value, requestKind), { ok: false, error: { reason: 'connection_option' } }, value);
+    }
+  }
+  t.end();
+});
+
+t.test('R-12: an option that is no token is malformed', (t) => {
+  for (const value of ['a b', 'close; x', '"close"', 'close\u00a0', 'X:1', 'close,(', '\u00e9']) {
+    t.same(readConnection(value, requestKind), { ok: false, error: { reason: 'field_malformed' } }, value);
+  }
+  t.end();
+});
+
+t.test('fields are left out by name, in any case', (t) => {
+  const fields = ['A', '1', 'b', '2', 'a', 'b'];
+  t.equal(withoutFields(fields, new Set()), fields);
+  t.same(withoutFields(fields, new Set(['a'])), ['b', '2']);
+  t.same(withoutFields(fields, new Set(['b'])), ['A', '1', 'a', 'b']);
+  t.same(withoutFields(fields, new Set(['1', '2'])), fields, 'values are no names');
+  t.end();
+});

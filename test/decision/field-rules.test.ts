@@ -1,0 +1,125 @@
+import t from 'tap';
+import { createFieldRules, mayNameIdentity, type FieldRuleSettings } from '../../src/decision/field-rules.js';
+import { cases, lookAlikes } from './field-names.js';
+
+const rules = (settings: Partial<FieldRuleSettings> = {}): ReturnType<typeof createFieldRules> =>
+  createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });
+
+/** Fields that a caller may not send in any spelling. */
+const neverTheCallers = [
+  'X-Caller', 'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion',
+  'Idempotency-Record', 'Idempotency-Fence', 'Idempotency-Outcome', 'Idempotent-Replayed', 'Proxy-Status',
+  'Forwarded', 'X-Real-IP', 'X-Forwarded-Uri', 'X-Forwarded-Prefix', 'X-Forwarded-User', 'X-Forwarded-Port', 'X-Forwarded-Client-Cert', 'X-Forwarded',
+  'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Original-Method', 'X-Original-URL', 'X-Original-URI', 'X-Original-Host',
+  'X-Rewrite-URL', 'X-Envoy-Original-Path', 'X-Envoy-External-Address', 'X-Skipper-Proxy', 'X-Middleware-Subrequest', 'Proxy', 'Client-Cert',
+];
+
+/** Fields that are read in their own spelling and are dropped in any other. */
+const judged = [
+  'Authorization', 'Connection', 'Content-Length', 'Content-Type', 'Expect', 'Host', 'Idempotency-Key', 'traceparent', 'tracestate',
+  'Transfer-Encoding', 'Upgrade', 'Via', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'X-Request-Id',
+];
+
+const hopByHop = [
+  'Keep-Alive', 'Proxy-Connection', 'Proxy-Authorization', 'Proxy-Authenticate', 'Proxy-Authentication-Info', 'TE', 'Trailer', 'HTTP2-Settings',
+];
+
+t.test('R-10, R-06, contract 3.3: what only we may send is reserved in every spelling', (t) => {
+  const { requestKind } = rules({ underscoreFields: 'allow' });
+  for (const name of neverTheCallers) {
+    for (const spelling of [...cases(name), ...lookAlikes(name)]) t.equal(requestKind(spelling), 'reserved', spelling);
+  }
+  t.end();
+});
+
+t.test('R-10, contract 3.3: what is judged is read in its own spelling, in any case, and reserved in others', (t) => {
+  const { requestKind } = rules({ underscoreFields: 'allow' });
+  for (const name of judged) {
+    for (const spelling of cases(name)) t.equal(requestKind(spelling), name.toLowerCase(), spelling);
+    for (const spelling of lookAlikes(name)) t.equal(requestKind(spelling), 'reserved', spelling);
+  }
+  t.end();
+});
+
+t.test('R-13: hop-by-hop fields end here, and what looks like one is reserved', (t) => {
+  const { requestKind } = rules({ underscoreFields: 'allow' });
+  for (const name of hopByHop) {
+    for (const spelling of cases(name)) t.equal(requestKind(spelling), 'hop-by-hop', spelling);
+    for (const spelling of lookAlikes(name)) t.equal(requestKind(spelling), 'reserved', spelling);
+  }
+  t.end();
+});
+
+t.test('contract 3.3: other names with an underscore follow underscore_fields', (t) => {
+  for (const name of ['my_field', '_', '__proto__', 'X-Api_Key', 'a_']) {
+    t.equal(rules({ underscoreFields: 'drop' }).requestKind(name), 'underscored', name);
+    t.equal(rules({ underscoreFields: 'refuse' }).requestKind(name), 'refused', name);
+    t.equal(rules({ underscoreFields: 'allow' }).requestKind(name), 'passed', name);
+  }
+  t.end();
+});
+
+t.test('contract 3.3: all other names pass', (t) => {
+  const { requestKind } = rules({ underscoreFields: 'refuse' });
+  for (const name of ['Accept', 'Cookie', 'X-Custom', 'X.Foo', '-', '!', '1', 'X-Auth', 'X-Auth-Subject-2', 'Hosts', 'constructor', 'If-Match', 'Origin']) {
+    t.equal(requestKind(name), 'passed', name);
+  }
+  t.end();
+});
+
+t.test('R-13: what is no token is malformed', (t) => {
+  const { requestKind, responseKind } = rules();
+  const names = [
+    '', ' ', 'a b', 'a:', 'a\n', 'Host ', ' Host', 'a(', 'a,b', 'a/b', 'b\u00e9', 'a\u0000', '\u212aeep-Alive', 'a"', 'a=b', 'a@b', '[a]', '{a}', 'a\\b',
+    'a\u007f',
+  ];
+  for (const name of names) {
+    t.equal(requestKind(name), 'malformed', JSON.stringify(name));
+    t.equal(responseKind(name), 'dropped', JSON.stringify(name));
+  }
+  t.end();
+});
+
+t.test('R-10: an identity header that bears the name of another field is nobody else\'s', (t) => {
+  t.equal(rules({ identityNames: ['Cookie'] }).requestKind('cookie'), 'reserved');
+  t.equal(rules({ identityNames: ['X-Forwarded-For'] }).requestKind('X-Forwarded-For'), 'reserved');
+  t.equal(rules({ identityNames: ['X-Forwarded-User'] }).requestKind('x_forwarded_user'), 'reserved');
+  t.end();
+});
+
+t.test('R-14, contract 3.8: what a receiver may not tell the caller', (t) => {
+  const { responseKind } = rules();
+  const dropped = [
+    ...hopByHop, 'Upgrade', 'Transfer-Encoding', 'X-Caller', 'X-Auth-Subject', 'X_Auth.Subject', 'X-Auth-Assertion', 'Idempotent-Replayed',
+    'Idempotency_Outcome', 'Idempotency-Outcome', 'X-Request-Id', 'Proxy_Status', 'Connection_',
+  ];
+  for (const name of dropped.flatMap(cases)) t.equal(responseKind(name), 'dropped', name);
+  for (const name of cases('Connection')) t.equal(responseKind(name), 'connection', name);
+  for (const name of cases('Proxy-Status')) t.equal(responseKind(name), 'proxy-status', name);
+  const passed = [
+    'Set-Cookie', 'Content-Type', 'Content-Length', 'Server', 'Date', 'my_field', 'WWW-Authenticate', 'Idempotency-Key', 'traceparent', '__proto__',
+  ];
+  for (const name of passed.flatMap(cases)) t.equal(responseKind(name), 'passed', name);
+  t.end();
+});
+
+t.test('the answer for a name stays the same however many names callers make up', (t) => {
+  const { requestKind } = rules();
+  for (let i = 0; i < 2000; i++) {
+    requestKind(`X-Made-Up-${i}`);
+    if (requestKind('Host') !== 'host' || requestKind('X_Caller') !== 'reserved') t.fail(`after ${i}`);
+  }
+  const long = `X-${'a'.repeat(100)}`;
+  t.equal(requestKind(long), 'passed');
+  t.equal(requestKind(long), 'passed');
+  t.end();
+});
+
+t.test('contract 2: which names an identity header may have', (t) => {
+  for (const name of ['X-Auth-Subject', 'X-Caller', 'Remote-User', 'X-Auth-Kind']) t.equal(mayNameIdentity(name), true, name);
+  const taken = [
+    '', 'a b', 'X_Auth_Subject', 'Authorization', 'Author-ization', 'Host', 'TE', 'X-Forwarded-User', 'Idempotency-Key', 'Content-Length', 'Proxy-Status',
+  ];
+  for (const name of taken) t.equal(mayNameIdentity(name), false, name);
+  t.end();
+});

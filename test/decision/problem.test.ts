@@ -1,0 +1,61 @@
+import t from 'tap';
+import { answerOf, denial, reasons, type Reason } from '../../src/decision/denial.js';
+import { problemOf } from '../../src/decision/problem.js';
+
+function fieldsOf(reason: Reason): Map<string, string> {
+  const { fields } = problemOf(denial(reason), 'r-1');
+  const map = new Map<string, string>();
+  for (let i = 0; i < fields.length; i += 2) map.set(fields[i] ?? '', fields[i + 1] ?? '');
+  t.equal(map.size * 2, fields.length, `${reason}: no field twice`);
+  return map;
+}
+
+t.test('contract 4: bodies byte for byte', (t) => {
+  const bodies: [Reason, number, string][] = [
+    ['credential_missing', 401, '{"type":"about:blank","title":"Unauthorized","status":401}'],
+    ['permission_missing', 403, '{"type":"about:blank","title":"Forbidden","status":403}'],
+    ['target_malformed', 400, '{"type":"urn:sallyport:bad-target","title":"The request target is malformed or ambiguous","status":400}'],
+    ['target_too_long', 414, '{"type":"urn:sallyport:bad-request","title":"The request target is too long","status":414}'],
+    ['method_not_allowed', 405, '{"type":"urn:sallyport:method-not-allowed","title":"The method is not allowed","status":405}'],
+    ['internal', 500, '{"type":"urn:sallyport:internal","title":"Internal error","status":500}'],
+  ];
+  for (const [reason, status, body] of bodies) t.match(problemOf(denial(reason), 'r-1'), { status, body }, reason);
+  t.end();
+});
+
+t.test('contract 4: every answer of ours is a problem document that says so', (t) => {
+  for (const reason of reasons) {
+    const { status, body } = problemOf(denial(reason), 'r-1');
+    const answer = answerOf(reason);
+    const type = answer.type === null ? 'about:blank' : `urn:sallyport:${answer.type}`;
+    t.equal(status, answer.status, reason);
+    t.equal(body, JSON.stringify({ type, title: answer.title, status }), reason);
+    t.match(body, /^[\x20-\x7e]+$/, `${reason}: ASCII`);
+    const fields = fieldsOf(reason);
+    t.equal(fields.get('Content-Type'), 'application/problem+json', reason);
+    t.equal(fields.get('Cache-Control'), 'no-store', reason);
+    t.equal(fields.get('X-Request-Id'), 'r-1', reason);
+    t.equal(fields.get('Proxy-Status'), `sallyport; error=${answer.error}`, reason);
+    t.equal(fields.get('WWW-Authenticate'), status === 401 ? 'Bearer realm="sallyport"' : undefined, reason);
+    t.equal(fields.get('Retry-After'), status === 503 ? '1' : undefined, reason);
+    t.equal(fields.has('Allow'), status === 405, reason);
+  }
+  t.end();
+});
+
+t.test('contract 4: every 401 is the same, and every 403', (t) => {
+  for (const status of [401, 403]) {
+    const same = reasons.filter(reason => answerOf(reason).status === status);
+    t.ok(same.length > 2, `${status}`);
+    const answers = same.flatMap(reason => [
+      problemOf({ reason }, 'r-1'), problemOf({ reason, missing: ['orders:write'] }, 'r-1'), problemOf({ reason, error: 'dns_error' }, 'r-1'),
+    ]);
+    t.equal(new Set(answers.map(answer => JSON.stringify(answer))).size, 1, `${status}`);
+  }
+  t.end();
+});
+
+t.test('RFC 9209: a failure known more exactly is named', (t) => {
+  t.ok(problemOf({ reason: 'upstream_unreachable', error: 'dns_error' }, 'r-1').fields.includes('sallyport; error=dns_error'));
+  t.end();
+});

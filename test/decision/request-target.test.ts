@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { readTarget } from '../../src/decision/request-target.js';
+import { readVectors } from '../vectors/corpus.js';
+import { reEncoded } from './target-spelling.js';
+
+interface Accepted {
+  readonly name: string;
+  readonly input: string;
+  readonly segments: readonly string[];
+  readonly query?: string;
+  readonly encodedSlash?: boolean;
+  readonly pathParameters?: boolean;
+}
+
+const vectors = readVectors('targets.json') as { accepted: readonly Accepted[]; refused: readonly { name: string; input: string }[] };
+const limit = 8192;
+
+t.test('contract 3.1, R-01: targets that read one way only', (t) => {
+  for (const { name, input, segments, query = null, encodedSlash = false, pathParameters = false } of vectors.accepted) {
+    const path = query === null ? input : input.slice(0, -query.length - 1);
+    const expected = { ok: true, value: { raw: input, path, query, segments, encodedSlash, pathParameters } };
+    t.same(readTarget(input, limit), expected, name);
+  }
+  t.end();
+});
+
+t.test('contract 3.1, R-01: everything else is malformed', (t) => {
+  for (const { name, input } of vectors.refused) {
+    t.same(readTarget(input, limit), { ok: false, error: { reason: 'target_malformed' } }, name);
+  }
+  t.end();
+});
+
+t.test('contract 3.1: the length is judged with the query, and first', (t) => {
+  const tooLong = { ok: false, error: { reason: 'target_too_long' } };
+  t.equal(readTarget(`/${'a'.repeat(9)}`, 10).ok, true, 'as long as may be');
+  t.same(readTarget(`/${'a'.repeat(10)}`, 10), tooLong, 'one byte longer');
+  t.equal(readTarget('/a?23456789'.slice(0, 10), 10).ok, true, 'with a query');
+  t.same(readTarget('/a?23456789', 10), tooLong, 'one byte longer by its query');
+  t.same(readTarget('//////////x', 10), tooLong, 'malformed and too long');
+  t.end();
+});
+
+t.test('contract 3.1: of all bytes, escaped, only those without a plain spelling or another meaning pass', (t) => {
+  const passing: string[] = [];
+  for (let byte = 0; byte < 256; byte++) {
+    const escape = `%${byte.toString(16).padStart(2, '0')}`;
+    for (const input of [`/${escape}`, `/${escape.toUpperCase()}`]) {
+      const target = readTarget(input, limit);
+      if (target.ok && !target.value.encodedSlash) passing.push(target.value.segments.join('/'));
+    }
+  }
+  t.equal([...new Set(passing)].join(''), ' !"$%&\'()*+,:<=>@[]^`{|}');
+  t.end();
+});
+
+t.test('contract 3.1: of all bytes, raw, only pchar, slash and the start of a query pass', (t) => {
+  let passing = '';
+  for (let byte = 0; byte < 256; byte++) {
+    const character = String.fromCharCode(byte);
+    if (readTarget(`/a${character}b`, limit).ok) passing += character;
+  }
+  t.equal(passing, "!$&'()*+,-./0123456789:;=?@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~");
+  t.end();
+});
+
+/** Pieces that segments are made of, sound and hostile. */
+const piece = fc.oneof(
+  fc.constantFrom(
+    '.', '..', '/', '//', '%2F', '%2f', ';', '%25', '%', '%2e', '%5c', '\\', '#', '?', '%00', '%C3%A9', '%c3', '%F0%9F%98%80', '%20', '2', 'f', '\u00e9',
+  ),
+  fc.string({ unit: fc.constantFrom(...'abzAZ09-_~!$&\'()*+,=:@'.split('')), maxLength: 4 }),
+);
+const anyTarget = fc.array(piece, { maxLength: 12 }).map(pieces => `/${pieces.join('')}`);
+
+t.test('R-02: for any target, what is accepted is forwarded as it came, and its judged segments spell it', (t) => {
+  t.doesNotThrow(() => fc.assert(fc.property(anyTarget, (input) => {
+    const target = readTarget(input, limit);
+    if (!target.ok) return true;
+    const { raw, path, query, segments } = target.value;
+    const sent = query === null ? path : `${path}?${query}`;
+    const hasDotSegment = segments.some(segment => segment.split(/;|%2f/i).some(part => part === '.' || part === '..'));
+    return raw === input && sent === input && reEncoded(segments) === reEncoded(path.slice(1).split('/').map(decodeOnce))
+      && !hasDotSegment && !segments.slice(0, -1).includes('');
+  }), { numRuns: 2000 }));
+  t.end();
+});
+
+t.test('R-02: segments that are encoded and read again are the same, once and twice', (t) => {
+  const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 }).filter(isOrdinary);
+  t.doesNotThrow(() => fc.assert(fc.property(fc.array(text, { minLength: 1, maxLength: 6 }), (segments) => {
+    const once = readTarget(`/${segments.map(encodeURIComponent).join('/')}`, limit);
+    if (!once.ok || once.value.segments.join('/') !== segments.join('/')) return false;
+    const twice = readTarget(`/${once.value.segments.map(encodeURIComponent).join('/')}`, limit);
+    return twice.ok && twice.value.raw === once.value.raw && twice.value.segments.join('/') === segments.join('/');
+  }), { numRuns: 500 }));
+  t.end();
+});
+
+/** Decodes like the platform does, but for encoded slashes. */
+function decodeOnce(segment: string): string {
+  return segment.split(/(%2f)/i).map(part => (/^%2f$/i.test(part) ? part : decodeURIComponent(part))).join('');
+}
+
+/** Whether a segment, encoded, is one of those that are taken. */
+function isOrdinary(text: string): boolean {
+  return !/\p{Surrogate}|^\.{1,2}$|[/\\;?#\u0000-\u001f\u007f-\u009f]|%[0-9a-f]{2}/iu.test(text);
+}

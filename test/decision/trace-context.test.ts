@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { createTraceparent, isTraceparent, traceparentBytes } from '../../src/decision/trace-context.js';
+
+const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+const parent = '00f067aa0ba902b7';
+
+const cases = [
+  { name: 'as in the specification', input: `00-${trace}-${parent}-01`, expected: true },
+  { name: 'not sampled', input: `00-${trace}-${parent}-00`, expected: true },
+  { name: 'unknown flags', input: `00-${trace}-${parent}-ff`, expected: true },
+  { name: 'a later version', input: `01-${trace}-${parent}-01`, expected: true },
+  { name: 'a later version that is longer', input: `cc-${trace}-${parent}-01-what-comes.next`, expected: true },
+  { name: 'a later version with nothing after the hyphen', input: `cc-${trace}-${parent}-01-`, expected: true },
+  { name: 'a later version, longer without a hyphen', input: `cc-${trace}-${parent}-01.x`, expected: false },
+  { name: 'a later version that is far too long', input: `cc-${trace}-${parent}-01-${'x'.repeat(201)}`, expected: false },
+  { name: 'a later version with a blank', input: `cc-${trace}-${parent}-01-a b`, expected: false },
+  { name: 'version 00 may not be longer', input: `00-${trace}-${parent}-01-x`, expected: false },
+  { name: 'version 00 with a last hyphen', input: `00-${trace}-${parent}-01-`, expected: false },
+  { name: 'version ff', input: `ff-${trace}-${parent}-01`, expected: false },
+  { name: 'version fe', input: `fe-${trace}-${parent}-01`, expected: true },
+  { name: 'version in upper case', input: `CC-${trace}-${parent}-01`, expected: false },
+  { name: 'trace id in upper case', input: `00-${trace.toUpperCase()}-${parent}-01`, expected: false },
+  { name: 'parent id in upper case', input: `00-${trace}-${parent.toUpperCase()}-01`, expected: false },
+  { name: 'no trace id', input: `00-${'0'.repeat(32)}-${parent}-01`, expected: false },
+  { name: 'no parent id', input: `00-${trace}-${'0'.repeat(16)}-01`, expected: false },
+  { name: 'trace id too short', input: `00-${trace.slice(1)}-${parent}-01`, expected: false },
+  { name: 'trace id too long', input: `00-${trace}0-${parent}-01`, expected: false },
+  { name: 'parent id too short', input: `00-${trace}-${parent.slice(1)}-01`, expected: false },
+  { name: 'flags too short', input: `00-${trace}-${parent}-1`, expected: false },
+  { name: 'no hex digit', input: `00-${trace.slice(1)}g-${parent}-01`, expected: false },
+  { name: 'underscores', input: `00_${trace}_${parent}_01`, expected: false },
+  { name: 'two of them', input: `00-${trace}-${parent}-01, 00-${trace}-${parent}-01`, expected: false },
+  { name: 'a blank behind', input: `00-${trace}-${parent}-01 `, expected: false },
+  { name: 'a newline behind', input: `00-${trace}-${parent}-01\n`, expected: false },
+  { name: 'empty', input: '', expected: false },
+];
+
+t.test('contract 3.8: a traceparent is passed on as W3C Trace Context has it', (t) => {
+  for (const { name, input, expected } of cases) t.equal(isTraceparent(input), expected, name);
+  t.end();
+});
+
+t.test('contract 3.8: a traceparent is made of random bytes', (t) => {
+  const bytes = Uint8Array.from({ length: traceparentBytes }, (_, i) => i + 1);
+  t.equal(createTraceparent(bytes), '00-0102030405060708090a0b0c0d0e0f10-1112131415161718-03');
+  t.equal(createTraceparent(new Uint8Array(traceparentBytes)), '00-00000000000000000000000000000001-0000000000000001-03', 'ids are never zero');
+  t.equal(bytes[0], 1, 'the bytes given are left alone');
+  const random = fc.uint8Array({ minLength: traceparentBytes, maxLength: traceparentBytes });
+  t.doesNotThrow(() => fc.assert(fc.property(random, given => isTraceparent(createTraceparent(given)))));
+  t.end();
+});

@@ -1,0 +1,137 @@
+/** The data path alone, in this process: a proxy server with a compiled config, keys at hand and a receiver behind it. */
+import { inspectConfig } from '../../src/config/inspect.js';
+import { formatProblem } from '../../src/config/problems.js';
+import type { CompiledConfig } from '../../src/config/compiled.js';
+import { systemClock } from '../../src/adapters/clock.js';
+import type { Reason } from '../../src/decision/denial.js';
+import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestRecord } from '../../src/ports.js';
+import type { InForce } from '../../src/proxy/in-force.js';
+import type { TlsMaterial } from '../../src/proxy/listener.js';
+import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
+import { createUpstream } from '../../src/proxy/upstream.js';
+import { rsaKey, type RsaKey } from '../support/keys.js';
+import { startReceiver, type Receiver } from '../support/receiver.js';
+import type { Scope } from '../support/scope.js';
+import { mintToken, type Claims } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { baseConfig, merge, type ConfigTree } from '../support/world.js';
+
+export interface HarnessOptions {
+  /** Laid over `baseConfig` and the receiver's URL. */
+  readonly config?: ConfigTree;
+  /** Changes what YAML cannot say. */
+  readonly adapt?: (config: CompiledConfig) => CompiledConfig;
+  readonly receiver?: Receiver;
+  readonly tls?: TlsMaterial;
+  readonly upstreamCa?: string;
+  /** Stands in for the keys that the tokens are signed with. */
+  readonly find?: (keyId: string) => KeyLookup | Promise<KeyLookup>;
+  readonly clock?: Clock;
+}
+
+export interface Harness {
+  readonly port: number;
+  readonly server: ProxyServer;
+  readonly receiver: Receiver;
+  readonly key: RsaKey;
+  readonly authorization: (claims?: Claims) => { readonly Authorization: string };
+  /** `Authorization: Bearer …` as a line of a request, with its line end. */
+  readonly bearer: (claims?: Claims) => string;
+  /** One for each request that ended. */
+  readonly records: RequestRecord[];
+  /** The record of the request with this id, once it ended. */
+  readonly recordOf: (requestId: string) => Promise<RequestRecord>;
+  readonly counted: Counted;
+  readonly logged: { readonly level: string; readonly message: string; readonly fields: LogFields }[];
+  /** Puts another config in force. */
+  readonly reload: (config: ConfigTree) => InForce;
+  readonly inForce: () => InForce;
+}
+
+export interface Counted {
+  readonly requests: { readonly route: string; readonly outcome: Outcome; readonly durationMs: number; readonly overheadMs: number }[];
+  readonly denials: Reason[];
+  stripped: number;
+}
+
+export async function startProxy(t: Scope, options: HarnessOptions = {}): Promise<Harness> {
+  const receiver = options.receiver ?? (await startReceiver(t));
+  const key = rsaKey();
+  const keys: KeySource = { find: options.find ?? (keyId => lookUp(key, keyId)), state: () => { throw new Error('not asked here'); } };
+  const compile = (overrides: ConfigTree): InForce => {
+    const read = compiled(merge({ upstream: { url: receiver.url } }, overrides));
+    const config = options.adapt === undefined ? read : options.adapt(read);
+    const { underscoreFields, http10 } = config.listen;
+    const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
+    const upstream = createUpstream(config.upstream, options.upstreamCa ?? null);
+    t.teardown(async () => upstream.close());
+    return {
+      config,
+      fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
+      issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
+      upstream,
+    };
+  };
+  let inForce = compile(options.config ?? {});
+  const records: RequestRecord[] = [];
+  const logged: { level: string; message: string; fields: LogFields }[] = [];
+  const counted: Counted = { requests: [], denials: [], stripped: 0 };
+  const write = (level: string) => (message: string, fields: LogFields = {}): void => {
+    logged.push({ level, message, fields });
+  };
+  const server = createProxyServer({
+    inForce: () => inForce,
+    clock: options.clock ?? systemClock,
+    metrics: countInto(counted),
+    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    requestLog: record => records.push(record),
+    listen: inForce.config.listen,
+    tls: options.tls ?? null,
+  });
+  const { port } = await server.listen();
+  t.teardown(async () => server.drain(0));
+  const bearer = (claims?: Claims): string => `Bearer ${mintToken({ key, claims })}`;
+  return {
+    port,
+    server,
+    receiver,
+    key,
+    authorization: claims => ({ Authorization: bearer(claims) }),
+    bearer: claims => `Authorization: ${bearer(claims)}\r\n`,
+    records,
+    recordOf: async requestId => until(`the record of ${requestId}`, () => records.find(record => record.request_id === requestId)),
+    counted,
+    logged,
+    reload: (config) => {
+      inForce = compile(config);
+      return inForce;
+    },
+    inForce: () => inForce,
+  };
+}
+
+/** A config of these pieces, as `serve` would compile it. */
+export function compiled(overrides: ConfigTree): CompiledConfig {
+  const { config, problems } = inspectConfig(baseConfig(overrides), {
+    file: 'test.yaml', env: {}, readFile: () => ({ ok: false, error: 'there are no files here' }),
+  });
+  if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
+  return config;
+}
+
+function lookUp(key: RsaKey, keyId: string): KeyLookup {
+  return keyId === key.keyId ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' };
+}
+
+function countInto(counted: Counted): Metrics {
+  return {
+    request: (route, outcome, durationMs, overheadMs) => counted.requests.push({ route, outcome, durationMs, overheadMs }),
+    denial: reason => counted.denials.push(reason),
+    strippedFields: (count) => {
+      counted.stripped += count;
+    },
+    jwksRefresh: () => undefined,
+    configReload: () => undefined,
+  };
+}
