@@ -130,6 +130,8 @@ export interface StoreFailure {
   readonly kind: 'unreachable' | 'timeout' | 'refused' | 'full' | 'unfit';
   /** For the log; no key, no secret. */
   readonly reason: string;
+  /** Whether the command may have reached the store, and have run or still run there. */
+  readonly mayHaveRun: boolean;
 }
 
 /** What a reserve learned, and how many replicas confirmed the write. */
@@ -166,4 +168,22 @@ export interface StoreState {
   readonly up: boolean;
   /** Why it is not used, in words, or `null`. */
   readonly problem: string | null;
+}
+
+/** How reservations went, as `sallyport_reservations_total` counts them. */
+export type ReservationResult =
+  | 'acquired' | 'replayed' | 'in_progress' | 'mismatch' | 'unknown' | 'token_replayed'
+  | 'unavailable' | 'released' | 'completed' | 'tombstone' | 'repaired' | 'fenced';
+
+/** Calls of the store, as `sallyport_store_duration_seconds` names them. */
+export type StoreOperation = 'reserve' | 'complete' | 'release' | 'mark';
+
+/** Counts what becomes of reservations. */
+export interface ReservationMetrics {
+  readonly reservation: (result: ReservationResult) => void;
+  readonly storeCall: (operation: StoreOperation, durationMs: number) => void;
+  /** A write is in doubt from now on. */
+  readonly unknownOutcome: () => void;
+  /** Too few replicas confirmed a reservation in time. */
+  readonly replicaShortfall: () => void;
 }

@@ -87,6 +87,7 @@ export const answers = {
   subject_revoked: unauthorized,
   token_revoked: unauthorized,
   issue_time_revoked: unauthorized,
+  token_id_missing: unauthorized,
   token_replayed: unauthorized,
 
   route_unknown: forbidden,

@@ -11,7 +11,7 @@ export interface UpstreamRequest {
   readonly target: string;
   /** Names and values in turn. A body without `Content-Length` goes out chunked. */
   readonly fields: string[];
-  readonly body: Readable | null;
+  readonly body: Readable | Buffer | null;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
 }

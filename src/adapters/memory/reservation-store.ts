@@ -18,7 +18,7 @@ export const memoryStoreLimits: MemoryStoreLimits = { maxEntries: 100_000, maxBy
 /** How often what has expired is dropped, milliseconds. */
 const sweepEveryMs = 5_000;
 
-const full: StoreFailure = { kind: 'full', reason: 'the memory store is full' };
+const full: StoreFailure = { kind: 'full', reason: 'the memory store is full', mayHaveRun: false };
 
 /** Keeps reservations in this process: for development and tests, forgotten at exit. */
 export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memoryStoreLimits): ReservationStore {

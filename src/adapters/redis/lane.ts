@@ -50,14 +50,14 @@ export function createLane(settings: RedisSettings, events: LaneEvents): Lane {
   let look: NodeJS.Timeout | null = null;
 
   client.on('ready', () => void inspect());
-  client.on('close', () => lose({ kind: 'unreachable', reason: 'the connection was closed' }));
-  client.on('end', () => lose({ kind: 'unreachable', reason: 'the connection ended' }));
-  client.on('error', (error: Error) => lose({ kind: 'unreachable', reason: reasonOf(error) }));
+  client.on('close', () => lose({ kind: 'unreachable', reason: 'the connection was closed', mayHaveRun: true }));
+  client.on('end', () => lose({ kind: 'unreachable', reason: 'the connection ended', mayHaveRun: true }));
+  client.on('error', (error: Error) => lose({ kind: 'unreachable', reason: reasonOf(error), mayHaveRun: true }));
   if (client instanceof Cluster) {
     look = setInterval(() => void (client.status === 'ready' ? inspect() : undefined), clusterLookMs);
     look.unref();
   }
-  client.connect().catch((error: unknown) => lose({ kind: 'unreachable', reason: reasonOf(error) }));
+  client.connect().catch((error: unknown) => lose({ kind: 'unreachable', reason: reasonOf(error), mayHaveRun: true }));
 
   return {
     isUsable: () => !closed && inspection !== null && inspection.unfitness.length === 0,
@@ -83,7 +83,7 @@ export function createLane(settings: RedisSettings, events: LaneEvents): Lane {
       inspection = found;
       events.inspected(found);
     } catch (error) {
-      lose({ kind: 'unreachable', reason: reasonOf(error) });
+      lose({ kind: 'unreachable', reason: reasonOf(error), mayHaveRun: true });
       // Without an inspection the lane is not used; a fresh connection is the next chance for one.
       if (!closed && client.status === 'ready') client.disconnect(true);
     }

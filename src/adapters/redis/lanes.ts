@@ -30,7 +30,7 @@ export interface LaneDeps {
 export function createLanes(settings: RedisSettings, deps: LaneDeps): Lanes {
   const { clock, log } = deps;
   let last: Inspection | null = null;
-  let failure: StoreFailure | null = { kind: 'unreachable', reason: 'not connected yet' };
+  let failure: StoreFailure | null = { kind: 'unreachable', reason: 'not connected yet', mayHaveRun: false };
   let circuit = closedCircuit;
   let floor: { readonly issuedBeforeS: number; readonly untilMs: number } | null = null;
   const events = { inspected, lost };
@@ -41,12 +41,12 @@ export function createLanes(settings: RedisSettings, deps: LaneDeps): Lanes {
     run: async (script, call) => {
       const entry = enter(circuit, clock.monotonic());
       circuit = entry.state;
-      if (!entry.allowed) return refuse(failure ?? { kind: 'timeout', reason: `no answers; tried again every ${circuitPauseMs} ms` });
+      if (!entry.allowed) return refuse(untried(failure, `no answers; tried again every ${circuitPauseMs} ms`));
       const lane = script.name === 'reserve' ? leastLoaded(reserving) : shared;
       if (lane?.isUsable() !== true) {
         // Nothing was tried, so nothing was learned: the connection tells when it is back.
         circuit = entry.state.trying ? { ...circuit, trying: false } : circuit;
-        return refuse(failure ?? { kind: 'unreachable', reason: 'not connected' });
+        return refuse(untried(failure, 'not connected'));
       }
       return runOn(lane, script, call);
     },
@@ -90,7 +90,7 @@ export function createLanes(settings: RedisSettings, deps: LaneDeps): Lanes {
     }
     const reason = inspection.unfitness.map((found) => `${found.problem}; ${found.fix}`).join('; ');
     if (failure?.reason !== reason) log.error('the store is not fit to hold reservations; reserving routes answer 503', { reason });
-    failure = { kind: 'unfit', reason };
+    failure = { kind: 'unfit', reason, mayHaveRun: false };
   }
 
   function lost(found: StoreFailure): void {
@@ -119,8 +119,14 @@ function leastLoaded(lanes: readonly Lane[]): Lane | undefined {
   return best;
 }
 
+/** Nothing was sent, for a reason that is known from before. */
+function untried(failure: StoreFailure | null, reason: string): StoreFailure {
+  return { kind: failure?.kind ?? 'unreachable', reason: failure?.reason ?? reason, mayHaveRun: false };
+}
+
 function failureOf(error: unknown): StoreFailure {
-  if (error instanceof DeadlinePassed) return { kind: 'timeout', reason: error.message };
+  if (error instanceof DeadlinePassed) return { kind: 'timeout', reason: error.message, mayHaveRun: true };
   const reason = reasonOf(error);
-  return { kind: error instanceof Error && error.name === 'ReplyError' ? 'refused' : 'unreachable', reason };
+  const isReply = error instanceof Error && error.name === 'ReplyError';
+  return { kind: isReply ? 'refused' : 'unreachable', reason, mayHaveRun: !isReply };
 }

@@ -85,7 +85,7 @@ function read<T>(reply: unknown, reader: (reply: unknown) => T): Result<T, Store
     return accept(reader(reply));
   } catch {
     // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
-    return refuse({ kind: 'refused', reason: 'the store answered with something unexpected' });
+    return refuse({ kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true });
   }
 }
 
