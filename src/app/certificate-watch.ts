@@ -14,19 +14,26 @@ export interface CertificateWatchDeps {
 
 /** Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place. */
 export function watchCertificates(tls: ListenerTls, first: ListenerCertificates, deps: CertificateWatchDeps): FileWatch {
-  const { setTls, files, log } = deps;
+  const { files, log } = deps;
   let closed = false;
   const reload = coalesce(async () => {
     const read = await readListenerCertificates(tls, files);
     if (closed) return;
-    if (!read.ok) {
-      // Certificate and key are two files: between the writing of one and of the other, they do not fit.
-      log.warn('the certificates were not reloaded; the old ones stay in use', { problems: read.error.messages });
-      return;
-    }
-    setTls(tlsMaterial(tls, read.value));
-    log.info('the certificates were reloaded', { valid_to: read.value.leaf.validTo });
+    const problems = read.ok ? take(read.value) : read.error.messages;
+    // Certificate and key are two files: between the writing of one and of the other, they do not fit.
+    if (problems.length > 0) log.warn('the certificates were not reloaded; the old ones stay in use', { problems });
   });
+
+  function take(certificates: ListenerCertificates): readonly string[] {
+    try {
+      deps.setTls(tlsMaterial(tls, certificates));
+    } catch {
+      return [`${tls.certFile}: cannot be used for TLS`];
+    }
+    log.info('the certificates were reloaded', { valid_to: certificates.leaf.validTo });
+    return [];
+  }
+
   const pace = deps.intervalMs === undefined ? {} : { intervalMs: deps.intervalMs };
   const watches = [...first.digests].map(([path, digest]) => files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }));
   return {

@@ -58,7 +58,13 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       return;
     }
     const { config, upstreamCa } = loaded.value;
-    await assembly.replace(withOpened(config, opened), upstreamCa);
+    try {
+      await assembly.replace(withOpened(config, opened), upstreamCa);
+    } catch (error) {
+      // A bug, but no reason to end a proxy that can go on with the config it has.
+      fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
+      return;
+    }
     succeed(config);
   });
 

@@ -1,15 +1,16 @@
 import type { CompiledConfig, HostPort, ListenSettings } from '../config/compiled.js';
 
-type Value = string | number | null | undefined;
+type Value = string | number | null;
 
 /** Every key that counts at start only, as the config spells it (contract section 2). */
 const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.host': ({ listen }) => listen.host,
   'listen.port': ({ listen }) => listen.port,
-  'listen.tls.cert_file': ({ listen }) => listen.tls?.certFile,
-  'listen.tls.key_file': ({ listen }) => listen.tls?.keyFile,
-  'listen.tls.client_ca_file': ({ listen }) => listen.tls?.clientCaFile,
-  'listen.tls.client_auth': ({ listen }) => listen.tls?.clientAuth,
+  'listen.tls.cert_file': ({ listen }) => listen.tls?.certFile ?? null,
+  'listen.tls.key_file': ({ listen }) => listen.tls?.keyFile ?? null,
+  'listen.tls.client_ca_file': ({ listen }) => listen.tls?.clientCaFile ?? null,
+  // Says nothing without the CA.
+  'listen.tls.client_auth': ({ listen }) => (listen.tls === null || listen.tls.clientCaFile === null ? null : listen.tls.clientAuth),
   'listen.tls_terminated_by': ({ listen }) => listen.tlsTerminatedBy,
   'listen.trust_forwarded': ({ listen }) => listen.trustForwarded.join(' '),
   'listen.max_header_bytes': ({ listen }) => listen.maxHeaderBytes,
@@ -21,8 +22,8 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.http_1_0': ({ listen }) => listen.http10,
   'admin.host': ({ admin }) => admin.host,
   'admin.port': ({ admin }) => admin.port,
-  'probes.host': ({ probes }) => probes?.host,
-  'probes.port': ({ probes }) => probes?.port,
+  'probes.host': ({ probes }) => probes?.host ?? null,
+  'probes.port': ({ probes }) => probes?.port ?? null,
 };
 
 /** What was opened at start and stays as it is until the end. */

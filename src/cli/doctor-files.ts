@@ -40,11 +40,12 @@ function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
 function nameFindings(leaf: X509Certificate, host: string): readonly Finding[] {
   const subject = 'certificate names';
   const names = leaf.subjectAltName ?? '';
-  if (names === '') return [problem(subject, 'the certificate has no subjectAltName, so that no client accepts it', 'issue one with the names that callers use')];
+  const fix = 'issue one with the names that callers use';
+  if (names === '') return [problem(subject, 'the certificate has no subjectAltName, so that no client accepts it', fix)];
   const isWildcard = host === '0.0.0.0' || host === '::';
   const matches = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
   if (isWildcard || matches !== undefined) return [ok(subject, names)];
-  return [warning(subject, `the certificate is for ${names}, the listener on ${host}`, 'issue one with the names that callers use')];
+  return [warning(subject, `the certificate is for ${names}, the listener on ${host}`, fix)];
 }
 
 async function checkKeyMode(path: string): Promise<Finding> {

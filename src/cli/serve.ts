@@ -1,15 +1,13 @@
 import { Command } from 'commander';
 import { startApp, type App } from '../app.js';
-import type { Io, Signal } from './io.js';
+import type { Io } from './io.js';
 import { endOfLifeNotice } from './node-release.js';
 import { configOption, fail, sourceOf } from './options.js';
+import { createSignalQueue, type SignalQueue } from './signal-queue.js';
 
 interface Options {
   readonly config: string;
 }
-
-/** What a shell reports of a process that a signal ended: 128 and the signal's number. */
-const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** `sallyport serve --config FILE`: runs the proxy until a signal ends it. */
 export function createServeCommand(io: Io): Command {
@@ -33,38 +31,6 @@ async function serve(options: Options, io: Io): Promise<void> {
   await runUntilSignalled(started.value, signals);
   signals.close();
   io.exit(0);
-}
-
-interface SignalQueue {
-  /** Hands over every signal, those that came before first. */
-  readonly take: (listener: (signal: Signal) => void) => void;
-  readonly close: () => void;
-}
-
-/**
- * Signals that come while the proxy starts are kept: without a listener, a SIGHUP would end the process. Two that ask
- * for the end do end it at once, whatever is under way.
- */
-function createSignalQueue(io: Io): SignalQueue {
-  const early: Signal[] = [];
-  let listener = (signal: Signal): void => {
-    early.push(signal);
-  };
-  let endings = 0;
-  const close = io.onSignal((signal) => {
-    if (signal !== 'SIGHUP') {
-      endings += 1;
-      if (endings > 1) io.exitNow(signalExitCodes[signal]);
-    }
-    listener(signal);
-  });
-  return {
-    take: (next) => {
-      listener = next;
-      for (const signal of early.splice(0)) next(signal);
-    },
-    close,
-  };
 }
 
 function runUntilSignalled(app: App, signals: SignalQueue): Promise<void> {

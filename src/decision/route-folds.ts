@@ -46,13 +46,13 @@ interface Check {
 }
 
 /**
- * Matches the check may try: a second or two. Ordinary configs of 5,000 routes need some thousands; only one in which
+ * Matches the check may try: about a second. Ordinary configs of 5,000 routes need some thousands; only one in which
  * thousands of paths overlap thousands of others, with unequal approvals and yet no fold, comes here.
  */
-const maxMatches = 1_000_000;
+const maxMatches = 150_000;
 
 /** Pairs of overlapping paths that may be looked at, for the same reason. */
-const maxPairs = 3_000_000;
+const maxPairs = 2_000_000;
 
 /** Folds that are told of: after some tens the cure is the same for all of them. */
 const maxFolds = 50;

@@ -58,16 +58,16 @@ function choicesAt(vocabulary: Vocabulary, guard: Segment | undefined, reached: 
   return [vocabulary.fresh];
 }
 
-/** Other cases of a text: one that no route writes, else all that routes write, else the text itself. */
+/** Cases of a text: one that no route writes, else all of them. */
 function deviations({ folding, written }: Vocabulary, text: string): readonly string[] {
   if (!folding.case) return [text];
   const known = written.get(foldText(text, folding)) ?? new Set<string>();
-  const others: string[] = [];
+  const spellings = new Set<string>();
   for (const spelling of casesOf(text, folding)) {
     if (!known.has(spelling)) return [spelling];
-    if (spelling !== text) others.push(spelling);
+    spellings.add(spelling);
   }
-  return others.length === 0 ? [text] : others;
+  return [...spellings];
 }
 
 /** The cases of a text: the whole in upper case first, since that reads best in a message, then letter by letter. */

@@ -30,7 +30,7 @@ export function parseServiceToken(token: string): Result<ServiceToken, Denial> {
   // Found by position: splitting a token of 8,192 dots would make 8,193 strings of it.
   const first = token.indexOf('.');
   const second = token.indexOf('.', first + 1);
-  if (first < 0 || second < 0) return refuse(denial('token_malformed'));
+  if (second < 0) return refuse(denial('token_malformed')); // so too where there is no first
   const encodedHeader = token.slice(0, first);
   const encodedPayload = token.slice(first + 1, second);
   const encodedSignature = token.slice(second + 1); // a third dot is no base64url

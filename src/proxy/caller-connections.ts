@@ -14,6 +14,8 @@ export interface CallerConnections {
   readonly closeIdle: () => void;
   /** Ends all, with a word to callers whose request was not sent on. */
   readonly cutOff: () => void;
+  /** Resolves once none is open and each one's request has ended: a server says that it is closed before that. */
+  readonly allClosed: () => Promise<void>;
 }
 
 /** Keeps the connections of a server. `isTls`: whether they begin with a handshake. */
@@ -21,11 +23,15 @@ export function createCallerConnections(server: Server, settings: ListenSettings
   /** As the system knows them: over TLS, those whose handshake is not complete are only here. */
   const sockets = new Set<Socket>();
   const connections = new Map<Socket, CallerConnection>();
+  let onEmpty = (): void => undefined;
   const isTrusted = createAddressTest(settings.trustForwarded);
 
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      if (sockets.size === 0) onEmpty();
+    });
   });
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     const remoteAddress = socket.remoteAddress ?? '';
@@ -47,6 +53,10 @@ export function createCallerConnections(server: Server, settings: ListenSettings
       for (const connection of connections.values()) connection.cutOff();
       for (const socket of sockets) socket.destroy();
     },
+    allClosed: () => new Promise((resolve) => {
+      onEmpty = resolve;
+      if (sockets.size === 0) resolve();
+    }),
   };
 }
 

@@ -147,6 +147,7 @@ export class Exchange implements Turn, AnswerSink {
   cutOff(): void {
     this.attempt(() => {
       if (this.phase === 'judging' || this.phase === 'admitted') this.refuse(denial('shutting_down'));
+      else if (!this.answer.isDelivered()) this.reason ??= 'shutting_down';
     });
   }
 

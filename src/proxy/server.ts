@@ -109,6 +109,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       const deadline = setTimeout(connections.cutOff, graceMs);
       await closed;
       clearTimeout(deadline);
+      await connections.allClosed();
       await frame.close();
     },
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),

@@ -29,7 +29,7 @@ export interface AppWorld {
   readonly logs: () => readonly LogLine[];
   readonly token: (claims?: Claims) => string;
   /** One request with a good token, unless the claims say otherwise. */
-  readonly request: (input: RequestInput, claims?: Claims) => Promise<RawResponse>;
+  readonly request: (input: Omit<RequestInput, 'headers'>, claims?: Claims) => Promise<RawResponse>;
   readonly admin: (path: string) => Promise<RawResponse>;
   readonly metric: (series: string) => Promise<number>;
   /** Writes a new config in the place of the old one, at once; the watch notices. */
@@ -96,7 +96,7 @@ export async function startAppWorld(t: Scope, options: AppWorldOptions = {}): Pr
     configFile,
     logs,
     token,
-    request: async (input, claims) => request(port, { ...input, headers: { ...input.headers, Authorization: `Bearer ${token(claims)}` } }),
+    request: async (input, claims) => request(port, { ...input, headers: { Authorization: `Bearer ${token(claims)}` } }),
     admin,
     metric: async (series) => seriesValue((await admin('/metrics')).text, series),
     rewrite,

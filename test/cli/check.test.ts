@@ -58,7 +58,8 @@ t.test('contract 1: --json', async (t) => {
 });
 
 t.test('R-71: what is no config is refused', async (t) => {
-  const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${[...'bcdefghi'].map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'[index] ?? ''}`).join(',')}]\n`).join('')}`;
+  const layers = 'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'.charAt(index)}`).join(',')}]\n`);
+  const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${layers.join('')}`;
   const rows: readonly { name: string; text: string; problem: RegExp }[] = [
     { name: 'an empty file', text: '', problem: /^sallyport\.yaml:1:1: error: / },
     { name: 'a duplicate key', text: `${baseConfig()}routes: []\n`, problem: /error: / },

@@ -51,7 +51,9 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
     const response = await send(row, requestId);
     if (row.expected === 403) checkRefusal(t, response, refusals.forbidden, name);
     else t.equal(response.status, row.expected, name);
-    t.equal((await world.logOf(requestId))['route'], row.route, `${name}: route in the log`);
+  }
+  for (const [index, row] of rows.entries()) {
+    t.equal((await world.logOf(`${label}-${String(index)}`))['route'], row.route, `${row.path}: ${row.route} in the log`);
   }
 }
 

@@ -20,7 +20,8 @@ const world = await startWorld(t, {
   },
 });
 
-const get = async (path: string): Promise<RawResponse> => world.request({ path, headers: world.authorization() });
+const headers = world.authorization();
+const get = async (path: string): Promise<RawResponse> => world.request({ path, headers });
 
 const refused: readonly { name: string; targets: readonly string[] }[] = [
   {

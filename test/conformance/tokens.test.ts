@@ -39,8 +39,8 @@ await world.request({ path: '/orders', headers: world.authorization() });
 interface Row {
   readonly name: string;
   readonly token: string;
-  /** The reason in the log; any of a list. `null` lets the token through. */
-  readonly reason: string | null;
+  /** The reason in the log. `null` lets the token through. */
+  readonly reason: string | RegExp | null;
 }
 
 const answers = new Set<string>();
@@ -48,6 +48,7 @@ let sent = 0;
 
 async function checkTokens(t: Test, rows: readonly Row[]): Promise<void> {
   const before = world.receiver.requests.length;
+  const start = sent;
   for (const { name, token, reason } of rows) {
     const requestId = `token-${String(sent++)}`;
     const response = await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId } });
@@ -57,9 +58,11 @@ async function checkTokens(t: Test, rows: readonly Row[]): Promise<void> {
     }
     checkRefusal(t, response, refusals.unauthorized, name);
     answers.add(comparable(response));
-    const line = await world.logOf(requestId);
-    t.equal(line['reason'], reason, `${name}: reason`);
-    t.match(line, { decision: 'denied', status: 401, upstream_ms: null }, name);
+  }
+  for (const [index, { name, reason }] of rows.entries()) {
+    const line = await world.logOf(`token-${String(start + index)}`);
+    t.match(line, { reason }, `${name}: reason`);
+    if (reason !== null) t.match(line, { decision: 'denied', status: 401, upstream_ms: null }, name);
   }
   t.equal(world.receiver.requests.length - before, rows.filter(({ reason }) => reason === null).length, 'only good ones reached the receiver');
 }
@@ -77,13 +80,9 @@ t.test('specification 5.2.5: every required claim has to be there, of its type, 
   for (const [claim, mismatch, value] of exact) {
     const values = [`${value} `, ` ${value}`, value.toUpperCase(), `${value}/`, value.slice(0, -1), '', 'other', `${value}\u0000`, '*'];
     await checkTokens(t, values.map((text) => ({ name: `${claim} ${JSON.stringify(text)}`, token: claimed({ [claim]: text }), reason: mismatch })));
-    for (const [name, wrong] of [...wrongTypes, ['absent', undefined] as const, ['the right value in an array', [value]] as const]) {
-      const [requestId, token] = [`type-${String(sent++)}`, claimed({ [claim]: wrong })];
-      const response = await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId } });
-      checkRefusal(t, response, refusals.unauthorized, `${claim} ${name}`);
-      answers.add(comparable(response));
-      t.match((await world.logOf(requestId))['reason'], new RegExp(`^(claim_malformed|${mismatch})$`), `${claim} ${name}: reason`);
-    }
+    const wrong: readonly (readonly [string, unknown])[] = [...wrongTypes, ['absent', undefined], ['the right value in an array', [value]]];
+    const reason = new RegExp(`^(claim_malformed|${mismatch})$`);
+    await checkTokens(t, wrong.map(([name, other]) => ({ name: `${claim} ${name}`, token: claimed({ [claim]: other }), reason })));
   }
 });
 
@@ -138,7 +137,7 @@ t.test('specification 5.2.4: exp, nbf and iat at their boundaries', async (t) =>
   await checkTokens(t, malformed.map(([claim, json]) => {
     const payload = JSON.stringify(serviceClaims({ claims: { [claim]: 'HERE' } })).replace('"HERE"', json);
     return { name: `${claim} ${json}`, token: signToken('{"alg":"RS256","kid":"d-1"}', payload, key.privateKey),
-      reason: json === '-1e400' || json === '1e300' ? 'claim_malformed' : 'claim_malformed' };
+      reason: json === '-1e400' ? 'token_malformed' : 'claim_malformed' };
   }));
 });
 
@@ -188,10 +187,11 @@ t.test('specification 5.2.1: RS256 and nothing else', async (t) => {
 t.test('specification 5.2.2: kid names an accepted key of the set', async (t) => {
   const kid = (keyId: unknown, reason: string): Row => ({ name: `kid ${inspect(keyId).slice(0, 40)}`, token: headed({ kid: keyId }), reason });
   await checkTokens(t, [
-    kid('', 'key_id_refused'), kid('d', 'key_id_refused'), kid('D-1', 'key_id_refused'), kid(' d-1', 'key_id_refused'), kid('*', 'key_id_refused'),
+    kid('', 'key_id_refused'), kid('d', 'key_id_refused'), kid('D-1', 'key_id_refused'), kid(' d-1', 'key_id_refused'), kid('d-1 ', 'key_id_refused'),
+    kid('*', 'key_id_refused'),
     kid('s-static', 'key_id_refused'),
     kid('d-rejected', 'key_id_refused'), kid('../d-1', 'key_id_refused'), kid('__proto__', 'key_id_refused'), kid('http://127.0.0.1/d-1', 'key_id_refused'),
-    kid('d-1 ', 'key_unknown'), kid('d-2', 'key_unknown'), kid('d-*', 'key_unknown'), kid('d-weak', 'key_unknown'), kid('d-ec', 'key_unknown'),
+    kid('d-2', 'key_unknown'), kid('d-*', 'key_unknown'), kid('d-weak', 'key_unknown'), kid('d-ec', 'key_unknown'),
     kid('d-enc', 'key_unknown'),
     kid('d-rs384', 'key_unknown'), kid('d-oct', 'key_unknown'),
     { name: 'signed by the static key', token: mintToken({ key: fixed }), reason: 'key_id_refused' },

@@ -37,6 +37,7 @@ t.test('R-20: exactly three non-empty canonical base64url parts of at most 8 KiB
     { name: 'as it should be', input: `${head}.${body}.${signature}`, expected: 'accepted' },
     { name: 'nothing', input: '', expected: 'token_malformed' },
     { name: 'one part', input: head, expected: 'token_malformed' },
+    { name: 'no dot, and a header but for the last character', input: `${base64url(`${header} `)}A`, expected: 'token_malformed' },
     { name: 'two parts', input: `${head}.${body}`, expected: 'token_malformed' },
     { name: 'four parts', input: `${head}.${body}.${signature}.${signature}`, expected: 'token_malformed' },
     { name: 'five parts, as encrypted tokens have', input: `${head}.${body}.${body}.${body}.${signature}`, expected: 'token_malformed' },

@@ -145,6 +145,16 @@ t.test('contract 3.5: several issuers', async (t) => {
   }
 });
 
+t.test('of two equally telling reasons the first issuer\'s is given', (t) => {
+  const known = found(key.publicKey);
+  const token = mintToken({ key, nowMs, claims: { iat: nowS + 30, exp: nowS + 330 } });
+  const strict = issuer(known, { clockSkewS: 0 });
+  const brief = issuer(known, { clockSkewS: 60, maxLifetimeS: 100 });
+  t.equal(atOnce(token, [strict, brief]), 'token_not_yet_valid');
+  t.equal(atOnce(token, [brief, strict]), 'lifetime_too_long');
+  t.end();
+});
+
 t.test('one issuer\'s trouble is no other\'s: a good token waits for no other key server', async (t) => {
   const mine = found(key.publicKey);
   const token = mintToken({ key, nowMs });

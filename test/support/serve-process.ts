@@ -13,7 +13,7 @@ export interface ServeProcess {
   /** Everything written so far, both streams in order of arrival. */
   readonly output: () => string;
   /** The lines of it that are JSON objects. */
-  readonly logs: () => LogLine[];
+  readonly logs: () => readonly LogLine[];
   /** The port of a listener: the proxy, admin or probes one. */
   readonly port: (listener: 'proxy' | 'admin' | 'probes') => Promise<number>;
   readonly signal: (signal: NodeJS.Signals) => void;
@@ -34,8 +34,16 @@ export function startServe(t: Scope, configFile: string, options: ServeOptions =
   const args = [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile, ...(options.args ?? [])];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } });
   let text = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  const lines: LogLine[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    let rest = '';
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      const parts = (rest + chunk).split('\n');
+      rest = parts.pop() ?? '';
+      lines.push(...parts.flatMap(parseLine));
+    });
+  }
   let running = true;
   const exited = once(child, 'close').then(([code, signal]) => {
     running = false;
@@ -52,11 +60,11 @@ export function startServe(t: Scope, configFile: string, options: ServeOptions =
   return {
     pid: child.pid ?? 0,
     output: () => text,
-    logs: () => parseLines(text),
+    logs: () => lines,
     port: async (listener) =>
       until(`the ${listener} listener`, () => {
         if (!running) throw new Error(`serve ended before it listened:\n${text}`);
-        return listenerPort(parseLines(text), listener);
+        return listenerPort(lines, listener);
       }),
     signal: (signal) => child.kill(signal),
     exited,
@@ -71,13 +79,11 @@ function listenerPort(lines: readonly LogLine[], listener: string): number | nul
   return line === undefined ? null : Number(line['port']);
 }
 
-function parseLines(text: string): LogLine[] {
-  return text.split('\n').flatMap((line) => {
-    if (!line.startsWith('{')) return [];
-    try {
-      return [JSON.parse(line) as LogLine];
-    } catch {
-      return [];
-    }
-  });
+function parseLine(line: string): LogLine[] {
+  if (!line.startsWith('{')) return [];
+  try {
+    return [JSON.parse(line) as LogLine];
+  } catch {
+    return [];
+  }
 }

@@ -64,7 +64,7 @@ export interface World {
   readonly admin: (path: string) => Promise<RawResponse>;
   /** The value of one series of `/metrics`, 0 where it does not exist: `sallyport_denials_total{reason="framing"}`. */
   readonly metric: (series: string) => Promise<number>;
-  readonly logs: () => LogLine[];
+  readonly logs: () => readonly LogLine[];
   /** The line of the request with this `X-Request-Id`, once it is written. */
   readonly logOf: (requestId: string) => Promise<LogLine>;
   /** Writes a new config over the old one; `serve` notices by itself. */
@@ -151,7 +151,7 @@ export function seriesValue(exposition: string, series: string): number {
  * else replaces what is there, `undefined` takes a key away.
  */
 export function baseConfig(overrides: ConfigTree = {}): string {
-  return stringify(merge(defaults, overrides));
+  return stringify(merge(defaults, overrides), { aliasDuplicateObjects: false });
 }
 
 /** `under` with `over` laid on it. */

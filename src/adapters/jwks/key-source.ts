@@ -103,7 +103,6 @@ export function createKeySource(
   }
 
   async function attempt(): Promise<void> {
-    callOffNext();
     load = startLoad(origin, settings, timers);
     const loaded = await load.result;
     load = null;

@@ -130,8 +130,11 @@ t.test('an update changes timings and key id rules and keeps the keys', async (t
   t.equal(await lookUp('s-1'), 'found');
   t.equal(await lookUp('d-9'), 'unknown', 'the new cooldown counts');
   t.equal(server.hits(), 1);
-  source.update({ ...settings, maxAgeMs: 20_000 }, { accept: ['s-*'], reject: [] });
+  source.update({ ...settings, maxAgeMs: 20_000, cooldownMs: 60_000 }, { accept: ['s-*'], reject: [] });
   t.same(time.due(), [0], 'overdue by the new age');
+  t.match(source.state(), { usable: true, stale: true });
+  t.equal(await lookUp('s-1'), 'found');
+  t.equal(await lookUp('d-9'), 'unavailable', 'a set past its age cannot tell that there is no such key');
   t.equal(server.hits(), 1);
 });
 
@@ -197,7 +200,7 @@ t.test('once closed it fetches no more; keys in hand answer for requests that be
 t.test('closing ends a fetch under way and the look-ups that wait for it', async (t) => {
   const server = await startJwksServer(t);
   server.behave(() => undefined);
-  const { source, lookUp, time, refreshes } = setScene(t, { kind: 'url', url: server.url });
+  const { source, lookUp, time, refreshes } = setScene(t, { kind: 'url', url: server.url }, { settings: { timeoutMs: 600_000 } });
   const started = source.start();
   const waiting = lookUp('d-1');
   await until('the source is asked', () => server.hits() === 1);

@@ -1,0 +1,73 @@
+import { X509Certificate } from 'node:crypto';
+import { renameSync, writeFileSync } from 'node:fs';
+import { connect, type PeerCertificate } from 'node:tls';
+import t from 'tap';
+import { certificates, type Certificates } from '../support/certificates.js';
+import { request } from '../support/raw-client.js';
+import type { Scope } from '../support/scope.js';
+import { until } from '../support/until.js';
+import { startAppWorld, type AppWorld } from './app-world.js';
+
+function place(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text);
+  renameSync(`${path}.new`, path);
+}
+
+/** Which certificate the listener shows. */
+async function shown(port: number, c: Certificates): Promise<string> {
+  const certificate = await new Promise<PeerCertificate>((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1', ca: c.ca.cert, cert: c.client.cert, key: c.client.key }, () => {
+      resolve(socket.getPeerCertificate());
+      socket.destroy();
+    });
+    socket.on('error', reject);
+  });
+  return certificate.fingerprint256;
+}
+
+function fingerprint(pem: string): string {
+  return new X509Certificate(pem).fingerprint256;
+}
+
+async function start(t: Scope, c: Certificates): Promise<AppWorld> {
+  return startAppWorld(t, { config: { listen: { tls: { cert_file: c.server.certFile, key_file: c.server.keyFile, client_ca_file: c.ca.certFile } } } });
+}
+
+function problems(world: AppWorld): number {
+  return world.logs().filter(({ msg }) => msg === 'the certificates were not reloaded; the old ones stay in use').length;
+}
+
+t.test('contract 2: certificates are taken up when their files change', async (t) => {
+  const c = certificates(t);
+  const world = await start(t, c);
+  t.equal(await shown(world.port, c), fingerprint(c.server.cert));
+  place(c.server.certFile, c.renewed.cert);
+  await until('half of the pair is noticed', () => problems(world) > 0);
+  t.equal(await shown(world.port, c), fingerprint(c.server.cert), 'the old pair stays until the new one is whole');
+  place(c.server.keyFile, c.renewed.key);
+  await until('the new pair is shown', async () => await shown(world.port, c) === fingerprint(c.renewed.cert));
+  t.ok(world.logs().some(({ msg, valid_to: validTo }) => msg === 'the certificates were reloaded' && typeof validTo === 'string'));
+  const answer = await request(world.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } });
+  t.equal(answer.status, 401, 'and requests are served');
+});
+
+t.test('contract 2: another client CA counts for connections to come', async (t) => {
+  const c = certificates(t);
+  const world = await start(t, c);
+  const asStranger = { tls: { ca: c.ca.cert, cert: c.stranger.cert, key: c.stranger.key } };
+  await t.rejects(request(world.port, { path: '/orders' }, asStranger));
+  place(c.ca.certFile, c.otherCa.cert);
+  await until('the stranger is let in', async () => request(world.port, { path: '/orders' }, asStranger).then(({ status }) => status === 401, () => false));
+  await t.rejects(request(world.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } }));
+});
+
+t.test('files that break or go leave the old certificates in use', async (t) => {
+  const c = certificates(t);
+  const world = await start(t, c);
+  place(c.server.certFile, 'nonsense');
+  await until('nonsense is noticed', () => problems(world) === 1);
+  renameSync(c.server.keyFile, `${c.server.keyFile}.away`);
+  await until('the loss is noticed', () => problems(world) === 2);
+  t.equal(await shown(world.port, c), fingerprint(c.server.cert));
+  t.equal(world.app.readiness().status, 'ready');
+});

@@ -1,0 +1,34 @@
+import { readdirSync } from 'node:fs';
+import t from 'tap';
+import { startJwksServer } from '../support/jwks-server.js';
+import { startReceiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
+import { startAppWorld } from './app-world.js';
+
+/** Open files and sockets of this process. */
+function descriptors(): number {
+  return readdirSync('/proc/self/fd').length;
+}
+
+t.test('R-62: reloads leave no file, socket or connection behind', async (t) => {
+  const world = await startAppWorld(t, { config: { log: { level: 'error' } } });
+  const jwks = await startJwksServer(t);
+  const receiver = await startReceiver(t);
+  const turn = async (count: number): Promise<void> => {
+    for (let index = 0; index < count; index += 1) {
+      // Every other reload takes new keys and a new receiver.
+      world.rewrite(index % 2 === 0
+        ? { log: { level: 'error' }, upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } } }
+        : { log: { level: 'error' }, issuers: { core: { jwks: { timeout: '100ms' } } } });
+      await world.app.reload();
+      t.equal((await world.request({ path: '/orders' })).status, 200);
+    }
+  };
+  await turn(4);
+  await until('quiet', () => world.receiver.open() + receiver.open() <= 1);
+  const before = descriptors();
+  await turn(40);
+  await until('as few open connections to receivers as before', () => world.receiver.open() + receiver.open() <= 1);
+  await until('as few open files as before', () => descriptors() <= before + 2);
+  t.pass('quiet');
+});

@@ -1,0 +1,62 @@
+import t from 'tap';
+import { restartNeeded, withOpened } from '../../src/app/restart-needed.js';
+import { inspectConfig } from '../../src/config/inspect.js';
+import type { CompiledConfig } from '../../src/config/compiled.js';
+import { refuse } from '../../src/decision/result.js';
+import { baseConfig, type ConfigTree } from '../support/world.js';
+
+function compile(config: ConfigTree): CompiledConfig {
+  const inspection = inspectConfig(baseConfig(config), { file: 'x', env: {}, readFile: () => refuse('none') });
+  if (inspection.config === null) throw new Error(JSON.stringify(inspection.problems));
+  return inspection.config;
+}
+
+const tls = { cert_file: '/a', key_file: '/b', client_ca_file: '/c' };
+
+const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; keys: readonly string[] }[] = [
+  { name: 'nothing', wanted: {}, keys: [] },
+  { name: 'what is reloaded', wanted: { upstream: { url: 'http://127.0.0.1:1' }, shutdown: { delay: '1s' }, log: { level: 'warn' } }, keys: [] },
+  { name: 'the address', wanted: { listen: { host: '127.0.0.2', port: 1 } }, keys: ['listen.host', 'listen.port'] },
+  { name: 'TLS', wanted: { listen: { tls } }, keys: ['listen.tls.cert_file', 'listen.tls.key_file', 'listen.tls.client_ca_file', 'listen.tls.client_auth'] },
+  { name: 'another certificate file', opened: { listen: { tls } }, wanted: { listen: { tls: { ...tls, cert_file: '/d' } } }, keys: ['listen.tls.cert_file'] },
+  {
+    name: 'no TLS any more', opened: { listen: { tls: { cert_file: '/a', key_file: '/b' } } }, wanted: {},
+    keys: ['listen.tls.cert_file', 'listen.tls.key_file'],
+  },
+  { name: 'who ends TLS', wanted: { listen: { tls_terminated_by: 'istio' } }, keys: ['listen.tls_terminated_by'] },
+  { name: 'trusted addresses', wanted: { listen: { trust_forwarded: ['10.0.0.0/8'] } }, keys: ['listen.trust_forwarded'] },
+  {
+    name: 'limits', wanted: { listen: { max_header_bytes: '8KiB', max_target: '4KiB', header_timeout: '1s', body_idle_timeout: '1s', max_in_flight: 1 } },
+    keys: ['listen.max_header_bytes', 'listen.max_target', 'listen.header_timeout', 'listen.body_idle_timeout', 'listen.max_in_flight'],
+  },
+  {
+    name: 'how fields are read', wanted: { listen: { underscore_fields: 'allow', http_1_0: 'allow' } },
+    keys: ['listen.underscore_fields', 'listen.http_1_0'],
+  },
+  { name: 'admin', wanted: { admin: { host: '127.0.0.2', port: 1 } }, keys: ['admin.host', 'admin.port'] },
+  { name: 'probes', wanted: { probes: { host: '127.0.0.1', port: 1 } }, keys: ['probes.host', 'probes.port'] },
+  { name: 'no probes any more', opened: { probes: { host: '127.0.0.1', port: 1 } }, wanted: {}, keys: ['probes.host', 'probes.port'] },
+];
+
+for (const { name, opened = {}, wanted, keys } of rows) {
+  t.test(`contract 2: a restart is needed for ${name === 'nothing' ? 'no change' : name}: ${String(keys.length > 0)}`, (t) => {
+    const before = compile(opened);
+    const after = compile(wanted);
+    t.same(restartNeeded(before, after), keys);
+    const inForce = withOpened(after, before);
+    t.same(restartNeeded(before, inForce), [], 'what comes into force has what is open');
+    const open = { listen: null, admin: null, probes: null, table: null };
+    t.same({ ...inForce, ...open }, { ...after, ...open }, 'and else what is new');
+    t.end();
+  });
+}
+
+t.test('every key of listen is looked at', (t) => {
+  const { listen } = compile({});
+  // Those that a file names by other words: tls as its four keys, limits without their units.
+  t.same(Object.keys(listen).sort(), [
+    'bodyIdleTimeoutMs', 'headerTimeoutMs', 'host', 'http10', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes', 'port', 'tls', 'tlsTerminatedBy',
+    'trustForwarded', 'underscoreFields',
+  ]);
+  t.end();
+});

@@ -1,0 +1,50 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { startJwksServer } from '../support/jwks-server.js';
+import { request } from '../support/raw-client.js';
+import { startReceiver } from '../support/receiver.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { baseConfig } from '../support/world.js';
+import { startAppWorld, startFrom } from './app-world.js';
+
+t.test('R-17: what a caller sends in secret is in no log line and on no page', async (t) => {
+  const world = await startAppWorld(t, { config: { log: { level: 'debug' } } });
+  const token = world.token();
+  const headers = { Authorization: `Bearer ${token}`, Cookie: 'session=hush-cookie', 'X-Api-Key': 'hush-api-key' };
+  await request(world.port, { path: '/orders?token=hush-query', headers });
+  await request(world.port, { path: '/nothing?token=hush-query', headers });
+  await request(world.port, { path: '/orders?token=hush-query', headers: { ...headers, Authorization: `Bearer ${token}x` } });
+  await request(world.port, { path: '/orders', headers: { ...headers, Authorization: 'Basic hush-basic' } });
+  await request(world.port, { method: 'POST', path: '/orders', headers, body: 'hush-body' });
+  await until('every line is written', () => world.logs().filter(({ route }) => route !== undefined).length === 5);
+  const pages = await Promise.all(['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await world.admin(path)).text));
+  const written = [...world.logs().map((line) => JSON.stringify(line)), ...pages].join('\n');
+  t.notMatch(written, /hush-/);
+  const [, payload = '', signature = ''] = token.split('.');
+  t.notOk(written.includes(payload) || written.includes(signature));
+});
+
+t.test('R-17: secrets of the config are in no log line, on no page and in no problem', async (t) => {
+  const jwks = await startJwksServer(t);
+  const receiver = await startReceiver(t);
+  const file = join(tempDir(t), 'sallyport.yaml');
+  const config = (path: string): string => baseConfig({
+    upstream: { url: receiver.url }, issuers: { core: { jwks_url: `http://127.0.0.1:${String(jwks.port)}${path}?key=\${env:SECRET}` } },
+  });
+  writeFileSync(file, config('/jwks.json'));
+  const { started, logs } = await startFrom(t, file, { SECRET: 'hush-secret' });
+  if (!started.ok) throw new Error(started.error.messages.join());
+  const app = started.value;
+  await until('ready', () => app.readiness().status === 'ready');
+  jwks.behave((_req, res) => res.writeHead(500).end('hush-answer'));
+  writeFileSync(file, config('/moved.json'));
+  await app.reload();
+  writeFileSync(file, baseConfig({ upstream: { url: '${env:SECRET}' }, listen: { port: '${env:SECRET}' }, mode: '${env:SECRET}', routes: '${env:SECRET}' }));
+  await app.reload();
+  t.ok((app.status().config.last_reload_error?.problems.length ?? 0) >= 4);
+  t.match(app.status().issuers[0], { usable: false, last_error: String });
+  const pages = await Promise.all(['/status', '/metrics', '/readyz'].map(async (path) => (await request(app.listeners.admin.port, { path })).text));
+  t.notMatch([...logs().map((line) => JSON.stringify(line)), ...pages].join('\n'), /hush-/);
+});

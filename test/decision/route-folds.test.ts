@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { Route, RoutePath } from '../../src/decision/policy.js';
+import { findFolds, type ReceiverRouter } from '../../src/decision/route-folds.js';
+import { isLessRestrictive } from '../../src/decision/route-restriction.js';
+import { createRouteTable } from '../../src/decision/route-table.js';
+import { compareSpecificity, naiveMatch, pathTakes, routeOf } from './route-samples.js';
+
+const lax: ReceiverRouter = { caseSensitive: false, strictSlash: false };
+const strict: ReceiverRouter = { caseSensitive: true, strictSlash: true };
+const issuers = ['core'];
+
+/** `name subjects`: many subjects are less restrictive than few. */
+function foldsOf(texts: readonly string[], receiver: ReceiverRouter): readonly string[] {
+  const routes = texts.map(text => {
+    const [method = '', path = '', who = ''] = text.split(' ');
+    return routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','));
+  });
+  return findFolds(createRouteTable(routes), receiver, issuers).folds
+    .map(({ guard, reached, method, spelling }) => `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}`);
+}
+
+const cases = [
+  { name: 'another case below', routes: ['GET /admin admin', 'GET /** admin,user'], expected: ['/admin < /**: GET /ADMIN'] },
+  { name: 'another case as a parameter', routes: ['GET /o/search admin', 'GET /o/{id} user'], expected: ['/o/search < /o/{id}: GET /o/SEARCH'] },
+  { name: 'a literal in two cases', routes: ['GET /Admin admin', 'GET /admin user,admin'], expected: ['/Admin < /admin: GET /admin'] },
+  {
+    name: 'a literal in two cases, each for others', routes: ['GET /Admin admin', 'GET /admin user'],
+    expected: ['/Admin < /admin: GET /admin', '/admin < /Admin: GET /Admin'],
+  },
+  { name: 'a public literal in another case', routes: ['GET /Health admin', 'GET /health public'], expected: ['/Health < /health: GET /health'] },
+  { name: 'a trailing slash below', routes: ['GET /7/8 admin', 'GET /7/** user'], expected: ['/7/8 < /7/**: GET /7/8/'] },
+  { name: 'a trailing slash after a parameter', routes: ['GET /7/{x} admin', 'GET /7/{x}/ user'], expected: ['/7/{x} < /7/{x}/: GET /7/x/', '/7/{x}/ < /7/{x}: GET /7/x'] },
+  { name: 'a trailing slash less', routes: ['GET /7/ admin', 'GET /{x} user'], expected: ['/7/ < /{x}: GET /7'] },
+  { name: 'the beginning of what is below', routes: ['GET /7/** admin', 'GET /{x} user'], expected: ['/7/** < /{x}: GET /7'] },
+  { name: 'deep below', routes: ['GET /7a/** admin', 'GET /** user'], expected: ['/7a/** < /**: GET /7A'] },
+  { name: 'a parameter meets a literal', routes: ['GET /a/{x} admin', 'GET /{y}/b user'], expected: ['/a/{x} < /{y}/b: GET /A/b'] },
+  { name: 'a method they share', routes: ['GET,PUT /a admin', 'PUT,POST /{x} user'], expected: ['/a < /{x}: PUT /A'] },
+  { name: 'every method', routes: ['* /a admin', '* /{x} user'], expected: ['/a < /{x}: OTHER /A'] },
+  {
+    name: 'what takes some spellings', routes: ['GET /ab admin', 'GET /AB admin', 'GET /{x} user'],
+    expected: ['/ab < /{x}: GET /Ab', '/AB < /{x}: GET /aB'],
+  },
+  { name: 'letters beyond ASCII', routes: ['GET /é admin', 'GET /{x} user'], expected: ['/é < /{x}: GET /É'] },
+  { name: 'more restrictive below', routes: ['GET /admin admin,user', 'GET /** admin'], expected: [] },
+  { name: 'public within protected', routes: ['GET /healthz public', 'GET /** user'], expected: [] },
+  { name: 'a laxer literal beside a parameter', routes: ['GET /o/{id} admin', 'GET /o/search admin,user'], expected: [] },
+  { name: 'a laxer path of its own', routes: ['GET /orders admin', 'GET /files user'], expected: [] },
+  { name: 'other methods', routes: ['GET /admin admin', 'PUT /** user'], expected: [] },
+  { name: 'the same approval', routes: ['GET /admin user', 'GET /** user'], expected: [] },
+  { name: 'both public', routes: ['GET /a public', 'GET /** public'], expected: [] },
+  { name: 'no letters and a slash of its own', routes: ['GET /7 admin', 'GET /7/ admin', 'GET /** user'], expected: [] },
+  { name: 'for other callers each', routes: ['GET /o/{id} admin', 'GET /o/search user'], expected: ['/o/search < /o/{id}: GET /o/SEARCH'] },
+  { name: 'every spelling taken away', routes: ['GET /7/8 admin', 'GET /7/{x} admin', 'GET /7/{x}/ admin', 'GET /** admin,user'], expected: [] },
+  { name: 'one route with both', routes: ['GET /a user'], expected: [] },
+];
+
+t.test('contract 3.1: folded spellings that reach a less restrictive route', t => {
+  for (const { name, routes, expected } of cases) {
+    t.same(foldsOf(routes, lax), expected, name);
+    t.same(foldsOf(routes, strict), [], `${name}, at a strict router`);
+  }
+  t.end();
+});
+
+t.test('contract 3.1: only what the receiver does not declare strict is folded', t => {
+  const routes = ['GET /7/a admin', 'GET /7/** user'];
+  t.same(foldsOf(routes, { caseSensitive: true, strictSlash: false }), ['/7/a < /7/**: GET /7/a/']);
+  t.same(foldsOf(routes, { caseSensitive: false, strictSlash: true }), ['/7/a < /7/**: GET /7/A']);
+  t.same(foldsOf(['GET /a/ admin', 'GET /{x}/ user'], { caseSensitive: false, strictSlash: true }), ['/a/ < /{x}/: GET /A/']);
+  t.end();
+});
+
+/** Whether a router that folds takes a request for a path: written again, without a tree. */
+function takesFolded(path: RoutePath, segments: readonly string[], receiver: ReceiverRouter): boolean {
+  const same = (a: string, b: string): boolean => (receiver.caseSensitive ? a === b : a.toLowerCase() === b.toLowerCase());
+  if (receiver.strictSlash) return pathTakes(path, segments, same);
+  const bare = foldedSegments(path);
+  const seen = segments.length > 1 && segments.at(-1) === '' ? segments.slice(0, -1) : segments;
+  return pathTakes(bare, seen, same) || (bare.segments.at(-1)?.kind === 'rest' && pathTakes(bare, [...seen, ''], same));
+}
+
+function foldedSegments(path: RoutePath): RoutePath {
+  const last = path.segments.at(-1);
+  const slashed = path.segments.length > 1 && last?.kind === 'literal' && last.text === '';
+  return slashed ? { ...path, segments: path.segments.slice(0, -1) } : path;
+}
+
+function naiveFolds(routes: readonly Route[], receiver: ReceiverRouter, requests: readonly (readonly string[])[]): Set<string> {
+  const bare = (path: RoutePath): RoutePath => (receiver.strictSlash ? path : foldedSegments(path));
+  const folds = new Set<string>();
+  for (const method of ['GET', 'PUT', 'PATCH']) {
+    const placed = routes.filter(({ methods }) => methods === null || methods.has(method)).flatMap(route => route.paths.map(path => ({ route, path })));
+    for (const request of requests) {
+      const reached = naiveMatch(routes, method, request);
+      if (reached === null) continue;
+      const taking = placed.filter(({ path }) => takesFolded(path, request, receiver)).sort((a, b) => compareSpecificity(bare(a.path), bare(b.path)));
+      const [first] = taking;
+      for (const { route, path } of taking) {
+        if (first === undefined || compareSpecificity(bare(first.path), bare(path)) !== 0 || route === reached) continue;
+        if (isLessRestrictive(reached, route, issuers)) folds.add(`${route.name} < ${reached.name}`);
+      }
+    }
+  }
+  return folds;
+}
+
+/** Every case of every literal below, and text that no path writes. */
+const texts = ['a', 'A', '7', 'bc', 'Bc', 'BC', 'zz'];
+const requests = [[''], ...sequences(3).flatMap(parts => [parts, [...parts, '']])];
+
+function sequences(most: number): readonly (readonly string[])[] {
+  if (most === 0) return [];
+  const shorter = sequences(most - 1);
+  return [...texts.map(text => [text]), ...shorter.flatMap(parts => texts.map(text => [...parts, text]))];
+}
+
+const part = fc.constantFrom('a', 'A', '7', 'bc', 'Bc', '{x}', '{x}', '{x}');
+const path = fc.tuple(fc.array(part, { minLength: 1, maxLength: 2 }), fc.constantFrom('', '', '/', '/**'))
+  .map(([parts, end]) => `/${parts.join('/')}${end}`);
+const routes = fc.array(
+  fc.tuple(fc.constantFrom('GET', 'GET', 'PUT', '*'), fc.oneof({ weight: 6, arbitrary: path }, { weight: 1, arbitrary: fc.constantFrom('/', '/**') }),
+    fc.constantFrom('public', 'u', 'v', 'u,v')),
+  { minLength: 2, maxLength: 6 },
+);
+const receivers = fc.record({ caseSensitive: fc.boolean(), strictSlash: fc.boolean() });
+
+t.test('contract 3.1: finds what asking for every spelling would find, and nothing else', t => {
+  fc.assert(fc.property(routes, receivers, (specs, receiver) => {
+    const all = specs.map(([method, path, who], index) =>
+      routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','), { name: `r${index}` }));
+    const table = createRouteTable(all);
+    if (table.ties.length > 0) return;
+    const { folds, unfinished } = findFolds(table, receiver, issuers);
+    t.equal(unfinished, false);
+    const found = folds.map(({ guard, reached }) => `${guard.route.name} < ${reached.route.name}`).sort();
+    const expected = [...naiveFolds(all, receiver, requests)].sort();
+    if (found.join() !== expected.join()) throw new Error(JSON.stringify({ found, expected }));
+  }), { numRuns: 100 });
+  t.end();
+});
+
+t.test('5,000 routes are checked within the work limit', t => {
+  const all = Array.from({ length: 2_500 }, (_, number) => [
+    routeOf(`GET /s${number}/{id}`, [`u${number}`]), routeOf(`GET /s${number}/{id}/**`, [`u${number}`]),
+  ]).flat();
+  t.same(findFolds(createRouteTable(all), lax, issuers), { folds: [], unfinished: false });
+  t.end();
+});
+
+t.test('a config that overlaps too much is not called safe unchecked', t => {
+  const all = Array.from({ length: 2_500 }, (_, number) => [
+    routeOf(`GET /a${number}/{x}`, [`u${number}`]), routeOf(`GET /{y}/b${number}`, [`v${number}`]),
+  ]).flat();
+  t.same(findFolds(createRouteTable(all), { caseSensitive: true, strictSlash: false }, issuers), { folds: [], unfinished: true });
+  t.end();
+});
+
+t.test('no more folds are told of than anybody reads', t => {
+  const all = Array.from({ length: 100 }, (_, number) => routeOf(`GET /a${number}`, [`u${number}`]));
+  const { folds } = findFolds(createRouteTable([...all, routeOf('GET /**', 'public')]), lax, issuers);
+  t.equal(folds.length, 50);
+  t.end();
+});

@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { Approval } from '../../src/decision/policy.js';
+import { isLessRestrictive } from '../../src/decision/route-restriction.js';
+import { approval, route } from './samples.js';
+
+const a = ['a'];
+const ab = ['a', 'b'];
+
+const cases = [
+  { name: 'the same', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['p'])] }, expected: false },
+  { name: 'another subject', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(['b'], ['p'])] }, expected: true },
+  { name: 'fewer subjects', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(ab, ['p'])] }, expected: false },
+  { name: 'more subjects', one: { approvals: [approval(ab, ['p'])] }, other: { approvals: [approval(a, ['p'])] }, expected: true },
+  { name: 'fewer permissions', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['p', 'q'])] }, expected: true },
+  { name: 'more permissions', one: { approvals: [approval(a, ['p', 'q'])] }, other: { approvals: [approval(a, ['q'])] }, expected: false },
+  { name: 'other permissions', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['q'])] }, expected: true },
+  { name: 'no permissions', one: { approvals: [approval(a, [])] }, other: { approvals: [approval(a, ['q'])] }, expected: true },
+  {
+    name: 'covered by two pairs together', one: { approvals: [approval(ab, ['p', 'q'])] },
+    other: { approvals: [approval(a, ['p']), approval(['b'], ['q'])] }, expected: false,
+  },
+  {
+    name: 'one pair more', one: { approvals: [approval(a, ['p']), approval(['b'], [])] }, other: { approvals: [approval(a, ['p'])] }, expected: true,
+  },
+  { name: 'public against protected', one: { access: 'public', approvals: [] }, other: {}, expected: true },
+  { name: 'protected against public', one: {}, other: { access: 'public', approvals: [] }, expected: false },
+  { name: 'both public', one: { access: 'public', approvals: [] }, other: { access: 'public', approvals: [] }, expected: false },
+  { name: 'every issuer against one', one: { issuers: null }, other: { issuers: new Set(['core']) }, expected: true },
+  { name: 'every issuer against all of them', one: { issuers: null }, other: { issuers: new Set(['core', 'old']) }, expected: false },
+  { name: 'one issuer against every', one: { issuers: new Set(['core']) }, other: { issuers: null }, expected: false },
+  { name: 'another issuer', one: { issuers: new Set(['core']) }, other: { issuers: new Set(['old']) }, expected: true },
+] as const;
+
+t.test('contract 3.1: a route is less restrictive when somebody gets through it whom the other refuses', t => {
+  for (const { name, one, other, expected } of cases) {
+    t.equal(isLessRestrictive(route(one), route(other), ['core', 'old']), expected, name);
+  }
+  t.end();
+});
+
+const names = fc.subarray(['a', 'b']);
+const held = fc.subarray(['p', 'q', 'r']);
+const approvals = fc.array(fc.tuple(names, held).map(([subjects, permissions]) => approval(subjects, permissions)), { maxLength: 3 });
+
+function admits(all: readonly Approval[], subject: string, permissions: readonly string[]): boolean {
+  return all.some(one => one.subjects.has(subject) && one.permissions.every(permission => permissions.includes(permission)));
+}
+
+t.test('the answer is that of trying every caller', t => {
+  const sets = [[], ['p'], ['q'], ['r'], ['p', 'q'], ['p', 'r'], ['q', 'r'], ['p', 'q', 'r']];
+  const callers = ['a', 'b'].flatMap(subject => sets.map(held => ({ subject, held })));
+  fc.assert(fc.property(approvals, approvals, (one, other) => {
+    const expected = callers.some(({ subject, held }) => admits(one, subject, held) && !admits(other, subject, held));
+    return isLessRestrictive(route({ approvals: one }), route({ approvals: other }), ['core']) === expected;
+  }), { numRuns: 1_000 });
+  t.end();
+});
