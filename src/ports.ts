@@ -187,3 +187,12 @@ export interface ReservationMetrics {
   /** Too few replicas confirmed a reservation in time. */
   readonly replicaShortfall: () => void;
 }
+
+/** What reserving routes need: the store, and what is asked of it. */
+export interface ReservationParts {
+  readonly store: ReservationStore;
+  readonly metrics: ReservationMetrics;
+  /** Replicas that have to confirm a reservation before the write is dispatched. */
+  readonly replicas: number;
+  readonly settleTimeoutMs: number;
+}

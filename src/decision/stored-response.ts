@@ -47,9 +47,10 @@ export function storedFields(fields: readonly string[], added: ReadonlySet<strin
  *
  * @param key the caller's `Idempotency-Key` as received, echoed.
  */
-export function replayedFields(response: StoredResponse, key: string, requestId: string): readonly string[] {
+export function replayedFields(response: StoredResponse, key: string, requestId: string): string[] {
   return [
     ...response.fields,
+    ...(response.body.byteLength > 0 ? ['Content-Length', String(response.body.byteLength)] : []),
     'Cache-Control', 'no-store',
     'Idempotency-Key', key,
     'Idempotent-Replayed', 'true',

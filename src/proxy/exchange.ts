@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { denial, type Denial, type Reason } from '../decision/denial.js';
+import type { RequestFields } from '../decision/request-fields.js';
 import type { RequestHead } from '../decision/request-head.js';
 import { callerFields } from '../decision/response-fields.js';
+import { replayedFields } from '../decision/stored-response.js';
 import type { Log } from '../ports.js';
 import { describeBug } from './bug.js';
 import { CallerAnswer } from './caller-answer.js';
@@ -11,6 +13,9 @@ import type { InForce } from './in-force.js';
 import { admit, type Admission, type Findings, type Judgement } from './pipeline.js';
 import { RequestBody } from './request-body.js';
 import { recordRequest, type Recorder } from './request-record.js';
+import { prepare, type Preparation } from './reserving/preparation.js';
+import type { ReservedCaller } from './reserving/reserved-run.js';
+import type { ReservedHandle, Reserving } from './reserving/reserving.js';
 import type { Slot, Slots } from './slots.js';
 import type { AnswerSink } from './upstream-call.js';
 import type { UpstreamCall } from './upstream.js';
@@ -19,6 +24,8 @@ export interface ExchangeDeps extends Recorder {
   readonly inForce: () => InForce;
   readonly log: Log;
   readonly slots: Slots;
+  /** `null` where there is no store. */
+  readonly reserving: Reserving | null;
   readonly bodyIdleTimeoutMs: number;
   /** Whether every answer closes its connection. */
   readonly isShuttingDown: () => boolean;
@@ -35,12 +42,13 @@ export interface Arrival {
  * - `waiting`: for the requests before it on its connection
  * - `judging`: no answer yet whether it may go on
  * - `admitted`: it may, and has a slot
+ * - `reserving`: its body is read, it is reserved and sent, and its answer is kept
  * - `forwarding`: the receiver was asked
  * - `answering`: the caller gets the receiver's answer
  * - `answered`: the caller was given the whole answer, or the last of what it gets
  * - `over`: recorded
  */
-type Phase = 'waiting' | 'judging' | 'admitted' | 'forwarding' | 'answering' | 'answered' | 'over';
+type Phase = 'waiting' | 'judging' | 'admitted' | 'reserving' | 'forwarding' | 'answering' | 'answered' | 'over';
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
 export class Exchange implements Turn, AnswerSink {
@@ -59,6 +67,9 @@ export class Exchange implements Turn, AnswerSink {
   private slot: Slot | null = null;
   private upload: RequestBody | null = null;
   private call: UpstreamCall | null = null;
+  private reserved: ReservedHandle | null = null;
+  private record: string | null = null;
+  private isReplayed = false;
   private askedMs: number | null = null;
   private answeredMs: number | null = null;
   private listensForDrain = false;
@@ -129,7 +140,7 @@ export class Exchange implements Turn, AnswerSink {
 
   onEnd(): void {
     this.attempt(() => {
-      this.answeredMs = this.deps.clock.monotonic();
+      this.answeredMs ??= this.deps.clock.monotonic();
       if (this.phase !== 'answering') return;
       this.phase = 'answered';
       this.answer.end(this.inForce.config.upstream.idleTimeoutMs, this.onStalled);
@@ -182,26 +193,101 @@ export class Exchange implements Turn, AnswerSink {
     this.enter();
   }
 
-  private ask({ route, target, fields, forwarded }: Admission): void {
-    const { upstream, config } = this.inForce;
-    const { req, res } = this.arrival;
-    if (fields.hasBody) {
-      this.upload = new RequestBody(req, {
-        maxBytes: route.maxBodyBytes,
-        callerTimeoutMs: this.deps.bodyIdleTimeoutMs,
-        receiverTimeoutMs: config.upstream.idleTimeoutMs,
-        onWanted: () => {
-          if (fields.expectsContinue) res.writeContinue();
-        },
-        onBroken: reason => this.attempt(() => this.refuse(reason)),
-      });
+  private ask(admission: Admission): void {
+    const { upstream, config: { issuers } } = this.inForce;
+    const { route, target, fields, forwarded } = admission;
+    const prepared = prepare(admission, issuers.map(({ rules }) => rules), this.deps.reserving?.floorS() ?? null);
+    if (!prepared.ok) {
+      this.refuse(prepared.error);
+      return;
     }
+    if (prepared.value !== null) {
+      this.reserve(admission, prepared.value);
+      return;
+    }
+    if (fields.hasBody) this.upload = this.openBody(fields, route.maxBodyBytes);
     this.phase = 'forwarding';
     this.askedMs = this.deps.clock.monotonic();
     const request = {
       method: this.head.method, target: target.raw, fields: forwarded, body: this.upload, responseTimeoutMs: route.responseTimeoutMs,
     };
     this.call = upstream.send(request, this);
+  }
+
+  private openBody({ expectsContinue }: RequestFields, maxBytes: number): RequestBody {
+    const { req, res } = this.arrival;
+    return new RequestBody(req, {
+      maxBytes,
+      callerTimeoutMs: this.deps.bodyIdleTimeoutMs,
+      receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      onWanted: () => {
+        if (expectsContinue) res.writeContinue();
+      },
+      onBroken: reason => this.attempt(() => this.refuse(reason)),
+    });
+  }
+
+  /** Reads the whole body and reserves before it sends anything on. */
+  private reserve(admission: Admission, preparation: Preparation): void {
+    const { reserving } = this.deps;
+    const { upstream, config } = this.inForce;
+    const { route, fields } = admission;
+    if (reserving === null) {
+      this.refuse(denial('store_unavailable'));
+      return;
+    }
+    this.phase = 'reserving';
+    this.record = preparation.recordId;
+    if (fields.hasBody) this.upload = this.openBody(fields, Math.min(route.maxBodyBytes, preparation.rules.maxBodyBytes));
+    const { slot } = this;
+    // What was dispatched keeps its place when the caller leaves.
+    this.slot = null;
+    this.reserved = reserving.start({
+      input: { admission, preparation, method: this.head.method, upstream, connectTimeoutMs: config.upstream.connectTimeoutMs },
+      body: this.upload,
+      caller: this.reservedCaller(preparation),
+      onBug: this.fail,
+      onOver: () => slot?.(),
+    });
+  }
+
+  private reservedCaller({ sentKey }: Preparation): ReservedCaller {
+    return {
+      isGone: () => this.phase === 'answered' || this.phase === 'over',
+      refuse: reason => this.attempt(() => this.refuse(reason)),
+      asked: () => {
+        this.askedMs = this.deps.clock.monotonic();
+      },
+      answered: () => {
+        this.answeredMs = this.deps.clock.monotonic();
+      },
+      replay: (response) => {
+        this.isReplayed = true;
+        this.pass(response.status, replayedFields(response, sentKey ?? '', this.findings.requestId), Buffer.from(response.body));
+      },
+      answer: (status, rawHeaders, body) => {
+        this.pass(status, callerFields(rawHeaders, this.inForce.fieldRules, this.findings.requestId), body);
+      },
+      begin: (status, rawHeaders) => {
+        this.phase = 'forwarding';
+        this.onHead(status, rawHeaders);
+      },
+      write: this.onBody.bind(this),
+      end: this.onEnd.bind(this),
+    };
+  }
+
+  /** Gives the caller a whole answer. */
+  private pass(status: number, fields: string[], body: Buffer): void {
+    this.attempt(() => {
+      if (this.phase !== 'reserving') return;
+      const isWhole = this.answer.begin(status, fields);
+      this.phase = isWhole ? 'answered' : 'answering';
+      if (isWhole) return;
+      if (body.length > 0) this.answer.write(body);
+      this.phase = 'answered';
+      this.answer.end(this.inForce.config.upstream.idleTimeoutMs, this.onStalled);
+    });
   }
 
   /** The caller has as long to take some of the answer as the receiver has to send some. */
@@ -212,6 +298,7 @@ export class Exchange implements Turn, AnswerSink {
     this.answer.onDrain(() => {
       this.arrival.connection.flushed();
       this.call?.resume();
+      this.reserved?.resume();
     });
   }
 
@@ -223,6 +310,7 @@ export class Exchange implements Turn, AnswerSink {
     this.phase = 'answered';
     this.call?.cancel();
     this.upload?.destroy();
+    this.reserved?.leave();
     if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
     else this.answer.refuse(reason, this.identify());
     // The answer is handed over: who does not read it holds no place.
@@ -246,11 +334,12 @@ export class Exchange implements Turn, AnswerSink {
     this.phase = 'over';
     this.call?.cancel();
     this.upload?.destroy();
+    this.reserved?.leave();
     this.slot?.();
     this.identify();
-    const { findings, head, reason, startedMs, askedMs, answeredMs } = this;
+    const { findings, head, reason, record, isReplayed, startedMs, askedMs, answeredMs } = this;
     recordRequest(this.deps, {
-      findings, reason, startedMs, askedMs, answeredMs, method: head.method, target: head.target, status: this.answer.status(),
+      findings, reason, record, isReplayed, startedMs, askedMs, answeredMs, method: head.method, target: head.target, status: this.answer.status(),
     });
     this.arrival.connection.finish(this);
   }

@@ -42,7 +42,7 @@ export function createParserRefusal(
       const problem = problemOf(reason, findings.requestId);
       connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
       recordRequest(recorder, {
-        findings, method, target, startedMs, reason: reason.reason, status: problem.status, askedMs: null, answeredMs: null,
+        findings, method, target, startedMs, reason: reason.reason, status: problem.status, record: null, isReplayed: false, askedMs: null, answeredMs: null,
       });
     },
     isReceived: () => false,

@@ -15,6 +15,10 @@ export interface Course {
   readonly method: string;
   readonly target: string;
   readonly reason: Reason | null;
+  /** Id of the reservation, where there is one. */
+  readonly record: string | null;
+  /** Whether the answer was one that was kept. */
+  readonly isReplayed: boolean;
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
   readonly startedMs: number;
@@ -34,12 +38,12 @@ const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream
 
 /** Logs and counts one request at its end. */
 export function recordRequest(recorder: Recorder, course: Course): void {
-  const { findings: { requestId, route, principal }, method, target, reason, status, startedMs, askedMs, answeredMs } = course;
+  const { findings: { requestId, route, principal }, method, target, reason, record, status, startedMs, askedMs, answeredMs } = course;
   const now = recorder.clock.monotonic();
   const durationMs = now - startedMs;
   const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? now) - askedMs;
   const wasAsked = askedMs !== null && (reason === null || !notReached.has(reason));
-  const decision = outcomeOf(reason, wasAsked);
+  const decision = course.isReplayed && reason === null ? 'replayed' : outcomeOf(reason, wasAsked);
   const routeName = route?.name ?? 'none';
   recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
   if (reason !== null) recorder.metrics.denial(reason);
@@ -57,7 +61,7 @@ export function recordRequest(recorder: Recorder, course: Course): void {
     status,
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
-    record: null,
+    record,
   });
 }
 

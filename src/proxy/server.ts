@@ -3,13 +3,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
-import type { Clock, Log, Metrics, RequestRecord } from '../ports.js';
+import type { Clock, Log, Metrics, RequestRecord, ReservationParts } from '../ports.js';
 import { createCallerConnections } from './caller-connections.js';
 import { Exchange, type ExchangeDeps } from './exchange.js';
 import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
 import { createListener, type TlsMaterial } from './listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
+import { createReserving } from './reserving/reserving.js';
 import { createSlots } from './slots.js';
 
 export interface ProxyServerDeps {
@@ -23,6 +24,8 @@ export interface ProxyServerDeps {
   readonly listen: ListenSettings;
   /** PEM texts; exactly where `listen.tls` is set. */
   readonly tls: TlsMaterial | null;
+  /** `null` where there is no store: routes that reserve answer 503 then. */
+  readonly reservations: ReservationParts | null;
 }
 
 export interface ProxyServer {
@@ -41,9 +44,10 @@ export interface ProxyServer {
 export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { listen, log } = deps;
   const slots = createSlots(listen.maxInFlight);
+  const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
   let isShuttingDown = false;
   const exchangeDeps: ExchangeDeps = {
-    ...deps, slots, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
+    ...deps, slots, reserving, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
@@ -107,11 +111,21 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       });
       connections.closeIdle();
       const deadline = setTimeout(connections.cutOff, graceMs);
+      const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
       await closed;
+      // Writes whose caller left are completed all the same.
+      await reserving?.idle();
       clearTimeout(deadline);
+      clearTimeout(lastSettling);
+      await reserving?.close();
       await connections.allClosed();
       await frame.close();
     },
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
   };
+}
+
+/** When a drain ends what has no answer yet, so that the store still learns of it within the grace. */
+function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
+  return Math.max(graceMs / 2, graceMs - (reservations?.settleTimeoutMs ?? 0));
 }

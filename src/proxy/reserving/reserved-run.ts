@@ -1,7 +1,7 @@
 import { denial, type Denial } from '../../decision/denial.js';
 import { gate, leaseMsOf } from '../../decision/dispatch-gate.js';
 import { fingerprintOf } from '../../decision/fingerprint.js';
-import type { Reserve, Reserved } from '../../decision/reservation.js';
+import type { Reserve, StoredResponse } from '../../decision/reservation.js';
 import { settle, type UpstreamOutcome } from '../../decision/settlement.js';
 import { storedFields } from '../../decision/stored-response.js';
 import { markerTtlMs } from '../../decision/token-marker.js';
@@ -20,7 +20,7 @@ export interface ReservedCaller {
   readonly isGone: () => boolean;
   readonly refuse: (reason: Denial) => void;
   /** An answer kept from an earlier run. */
-  readonly replay: (answer: Extract<Reserved, { kind: 'replayed' }>, key: string) => void;
+  readonly replay: (response: StoredResponse) => void;
   /** The receiver's whole answer. */
   readonly answer: (status: number, rawHeaders: readonly string[], body: Buffer) => void;
   /** The head of an answer that is too large to keep, and then its parts. */
@@ -110,7 +110,7 @@ export class ReservedRun implements AnswerSink {
     const { reserved } = answer.value;
     metrics.reservation(reserved.kind === 'unsupported' ? 'unavailable' : reserved.kind);
     if (reserved.kind === 'acquired') await this.passGate(answer.value, reserved.fence, reservedAtMs);
-    else if (reserved.kind === 'replayed') this.replay(reserved);
+    else if (reserved.kind === 'replayed') this.replay(reserved.response);
     else this.refuse(refusalOf(reserved, this.input.preparation.recordId));
   }
 
@@ -125,10 +125,10 @@ export class ReservedRun implements AnswerSink {
   }
 
   /** Time is up: what was dispatched and has no answer is in doubt. */
-  async breakOff(): Promise<void> {
+  breakOff(): void {
     if (this.mode !== 'collecting' || this.call === null) return;
     this.call.cancel();
-    await this.conclude({ kind: 'no_status' }, denial('shutting_down'));
+    void this.conclude(this.collected === null ? { kind: 'no_status' } : cutOff(this.collected), denial('shutting_down'));
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
@@ -287,8 +287,8 @@ export class ReservedRun implements AnswerSink {
     this.finish();
   }
 
-  private replay(reserved: Extract<Reserved, { kind: 'replayed' }>): void {
-    if (!this.caller.isGone()) this.caller.replay(reserved, this.input.preparation.sentKey ?? '');
+  private replay(response: StoredResponse): void {
+    if (!this.caller.isGone()) this.caller.replay(response);
     this.finish();
   }
 
