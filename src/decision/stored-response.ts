@@ -8,17 +8,38 @@ const kept: ReadonlySet<string> = new Set([
   'content-type', 'content-encoding', 'content-language', 'location', 'content-location', 'etag', 'last-modified', 'link', 'retry-after',
 ]);
 
-/** Fields that are never kept, even where a route adds them: they belong to one caller, one moment or one connection. */
-const neverKept: ReadonlySet<string> = new Set([
-  'set-cookie', 'set-cookie2', 'cookie', 'authorization', 'www-authenticate', 'authentication-info', 'connection', 'keep-alive', 'te', 'trailer',
-  'transfer-encoding', 'upgrade', 'content-length', 'date', 'age', 'traceparent', 'tracestate', 'x-request-id', 'retry-after-ms',
+/** Fields that are never kept, even where a route adds them, and why. */
+const neverKept: ReadonlyMap<string, string> = new Map([
+  ...because('it is one caller’s credential', ['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'www-authenticate', 'authentication-info']),
+  ...because('it belongs to one connection', ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']),
+  ...because('it follows from the body', ['content-length']),
+  ...because('it belongs to one moment', ['date', 'age', 'expires', 'traceparent', 'tracestate', 'x-request-id', 'retry-after-ms']),
+  ...because('a shown result sets its own', ['cache-control', 'idempotency-key', 'idempotent-replayed', 'idempotency-outcome']),
 ]);
-const neverKeptPrefixes: readonly string[] = ['proxy-', 'access-control-', 'ratelimit', 'x-ratelimit'];
+
+/** The same by how their names begin. */
+const neverKeptPrefixes: ReadonlyMap<string, string> = new Map([
+  ...because('it belongs to one connection', ['proxy-']),
+  ...because('it depends on where the request came from', ['access-control-']),
+  ...because('it counts requests, and a shown result is none', ['ratelimit', 'x-ratelimit']),
+]);
+
+/**
+ * Tells why a field may never be kept, in words that follow the name and a colon.
+ *
+ * @returns `null` where it may.
+ */
+export function whyNeverStored(name: string): string | null {
+  const lower = name.toLowerCase();
+  const why = neverKept.get(lower);
+  if (why !== undefined) return why;
+  for (const [prefix, reason] of neverKeptPrefixes) if (lower.startsWith(prefix)) return reason;
+  return null;
+}
 
 /** Whether a route may ask for this field to be kept. */
 export function mayBeStored(name: string): boolean {
-  const lower = name.toLowerCase();
-  return !neverKept.has(lower) && !neverKeptPrefixes.some((prefix) => lower.startsWith(prefix));
+  return whyNeverStored(name) === null;
 }
 
 /**
@@ -56,4 +77,8 @@ export function replayedFields(response: StoredResponse, key: string, requestId:
     'Idempotent-Replayed', 'true',
     'X-Request-Id', requestId,
   ];
+}
+
+function because(why: string, names: readonly string[]): readonly (readonly [string, string])[] {
+  return names.map((name) => [name, why]);
 }
