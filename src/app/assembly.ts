@@ -47,8 +47,9 @@ interface Running {
 /** Puts a first config in force and starts to fetch keys, without waiting for them. */
 export function assemble(config: CompiledConfig, upstreamCa: string | null, deps: AssemblyDeps): Assembly {
   const { metrics } = deps;
-  /** Sources and upstreams that were replaced and may still serve requests that began before. */
-  const replaced = new Set<{ readonly close: () => Promise<void> }>();
+  /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
+  const aside = new Set<{ readonly close: () => Promise<void> }>();
+  let closed = false;
   label(config, config.issuers);
   let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa));
   for (const { source } of running.issuers) void source.start();
@@ -68,7 +69,9 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     }
     const created = next.issuers.filter((settings) => !kept.has(settings)).map(newIssuer);
     label(before.inForce.config, [...before.inForce.config.issuers, ...next.issuers]);
+    for (const { source } of created) aside.add(source);
     await Promise.all(created.map(({ source }) => source.start()));
+    if (closed) return;
 
     // From here on nothing waits and nothing fails: no request sees half of it.
     const issuers = next.issuers.map((settings) => {
@@ -80,6 +83,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
       ? { ...before.upstream, settings: next.upstream }
       : newUpstream(next.upstream, nextCa);
     running = run(next, issuers, upstream);
+    for (const { source } of created) aside.delete(source);
     label(next, next.issuers);
     retire(before, running);
   }
@@ -87,14 +91,14 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   function retire(before: Running, after: Running): void {
     if (before.upstream.upstream !== after.upstream.upstream) {
       before.upstream.upstream.retire();
-      replaced.add(before.upstream.upstream);
+      aside.add(before.upstream.upstream);
     }
     for (const { source, settings } of before.issuers) {
       if (after.issuers.some((issuer) => issuer.source === source)) continue;
-      replaced.add(source);
+      aside.add(source);
       // A request that began before may be waiting for this source's answer; no answer takes longer than this.
       systemTimers.after(settings.keys.timeoutMs, () => {
-        replaced.delete(source);
+        aside.delete(source);
         void source.close();
       });
     }
@@ -113,7 +117,8 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     keyStates: () => running.issuers.map(({ source }) => source.state()),
     replace,
     close: async () => {
-      const parts = [...running.issuers.map(({ source }) => source), running.upstream.upstream, ...replaced];
+      closed = true;
+      const parts = [...running.issuers.map(({ source }) => source), running.upstream.upstream, ...aside];
       await Promise.all(parts.map((part) => part.close()));
     },
   };

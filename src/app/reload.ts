@@ -49,10 +49,11 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
   let watch = { close: (): void => undefined };
   let closed = false;
+  const isClosed = (): boolean => closed;
 
   const reload = coalesce(async () => {
     const loaded = await loadComplete(source, env, files);
-    if (closed) return;
+    if (isClosed()) return;
     if (!loaded.ok) {
       fail(loaded.error.messages);
       return;
@@ -65,7 +66,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
       return;
     }
-    succeed(config);
+    if (!isClosed()) succeed(config);
   });
 
   function fail(problems: readonly string[]): void {

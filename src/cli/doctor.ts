@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { loadConfig } from '../app/config-source.js';
+import { readConfig } from '../app/config-source.js';
+import { startFailure } from '../app/start-failure.js';
 import type { CompiledConfig } from '../config/compiled.js';
-import { escapeControls } from '../config/problems.js';
+import { escapeControls, formatProblem, type Problem } from '../config/problems.js';
 import { checkFiles } from './doctor-files.js';
 import { formatFinding, ok, warning, type Finding } from './doctor-finding.js';
 import { checkIssuer } from './doctor-keys.js';
@@ -28,15 +29,24 @@ export function createDoctorCommand(io: Io): Command {
 }
 
 async function doctor(options: Options, io: Io): Promise<void> {
-  const loaded = await loadConfig(sourceOf(options.config, io), io.env);
-  if (!loaded.ok) {
-    fail(loaded.error, io);
+  const read = await readConfig(sourceOf(options.config, io), io.env);
+  if (!read.ok) {
+    fail(startFailure('unreadable', read.error), io);
     return;
   }
-  const findings = await examine(resolve(io.cwd, options.config), loaded.value.config);
+  const { config, problems } = read.value;
+  if (config === null) {
+    fail(startFailure('invalid', ...problems.map(formatProblem)), io);
+    return;
+  }
+  const findings = [...problems.map(configFinding), ...await examine(resolve(io.cwd, options.config), config)];
   if (options.json === true) io.stdout(`${JSON.stringify({ findings })}\n`);
   else for (const finding of findings) io.stdout(`${escapeControls(formatFinding(finding))}\n`);
   io.exit(exitCode(findings));
+}
+
+function configFinding({ file, line, column, message, allowed }: Problem): Finding {
+  return warning('config', `${file}:${String(line)}:${String(column)}: ${message}`, allowed);
 }
 
 async function examine(configFile: string, config: CompiledConfig): Promise<readonly Finding[]> {
@@ -48,7 +58,6 @@ async function examine(configFile: string, config: CompiledConfig): Promise<read
     checkReceiver(config.upstream),
   ]);
   return [
-    ...config.warnings.map((text) => warning('config', text, 'see docs/operations.md')),
     notice === null ? ok('node', process.versions.node) : warning('node', notice, 'run on Node.js 24'),
     ...examined.flat(),
   ];

@@ -15,7 +15,8 @@ export function createServeCommand(io: Io): Command {
     .description('Run the proxy. Logs JSON lines on standard output.')
     .addOption(configOption())
     .addHelpText('after', '\nSIGHUP reads the config again. SIGTERM and SIGINT let requests under way end; a second one does not wait for them.\n'
-      + 'Exit code: 0 stopped by a signal, 1 the config or a certificate is wrong, 2 a file cannot be read, 3 an address cannot be had.')
+      + 'Exit code: 0 stopped by a signal (130 or 143 by a second one), 1 the config or a certificate is wrong, 2 a file cannot be read,\n'
+      + '3 an address cannot be had.')
     .action((options: Options) => serve(options, io));
 }
 

@@ -9,6 +9,9 @@ const refusalFlushMs = 10_000;
 /** Statuses whose answers have no body (RFC 9110 §6.4.1). */
 const bodyless: ReadonlySet<number> = new Set([204, 304]);
 
+/** Longer bodies cost more to copy than a write. */
+const maxHeldBytes = 16 * 1024;
+
 /** After these nobody knows whether both ends agree where the next request begins. */
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
 
@@ -21,7 +24,9 @@ export class CallerAnswer {
   private readonly isHead: boolean;
   private readonly comesWithBody: boolean;
   private readonly offersUpgrade: boolean;
-  private hasBody = false;
+  /** What came in the same packet as the head: if it is the whole body, head and body go out in one piece. */
+  private held: Buffer | null = null;
+  private isFlushed = false;
 
   constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, isShuttingDown: () => boolean) {
     this.req = req;
@@ -67,15 +72,18 @@ export class CallerAnswer {
       this.res.end();
       return true;
     }
-    // A head whose body is yet to come goes out by itself, a short answer goes out in one piece.
-    queueMicrotask(this.flushHead);
+    queueMicrotask(this.flush);
     return false;
   }
 
   /** `false` when the caller does not keep up: `onDrain` says when it does. */
   write(chunk: Buffer): boolean {
-    this.hasBody = true;
-    return this.res.write(chunk);
+    if (this.isFlushed || this.held !== null || chunk.length > maxHeldBytes) {
+      this.flush();
+      return this.res.write(chunk);
+    }
+    this.held = chunk;
+    return true;
   }
 
   onDrain(listener: () => void): void {
@@ -84,7 +92,14 @@ export class CallerAnswer {
 
   /** `onStalled` is called where the caller leaves the rest in its connection. */
   end(flushMs: number, onStalled: () => void): void {
-    this.hasBody = true;
+    const { held } = this;
+    this.isFlushed = true;
+    this.held = null;
+    if (held !== null) {
+      // One string goes out with the head in one piece; `end` would make a vector of pieces of it, which costs more.
+      this.res.write(held.toString('latin1'), 'latin1');
+      this.req.socket.uncork();
+    }
     this.res.end();
     this.connection.expectFlush(flushMs, onStalled);
   }
@@ -108,7 +123,13 @@ export class CallerAnswer {
     return this.offersUpgrade || this.connection.isLast() || this.isShuttingDown();
   }
 
-  private readonly flushHead = (): void => {
-    if (!this.hasBody) this.res.flushHeaders();
+  /** Sends what came so far: a head whose body is yet to come must not wait for it. */
+  private readonly flush = (): void => {
+    if (this.isFlushed) return;
+    this.isFlushed = true;
+    const { held } = this;
+    this.held = null;
+    if (held === null) this.res.flushHeaders();
+    else this.res.write(held);
   };
 }

@@ -54,7 +54,7 @@ type Phase = 'waiting' | 'judging' | 'admitted' | 'reserving' | 'forwarding' | '
 export class Exchange implements Turn, AnswerSink {
   private readonly deps: ExchangeDeps;
   private readonly arrival: Arrival;
-  private readonly enter: () => void;
+  private readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
   private readonly head: RequestHead;
   private readonly answer: CallerAnswer;
   private readonly inForce: InForce;
@@ -75,7 +75,7 @@ export class Exchange implements Turn, AnswerSink {
   private listensForDrain = false;
 
   /** `enter` leads a request that may go on through the frame to `forward`. */
-  constructor(deps: ExchangeDeps, arrival: Arrival, enter: () => void) {
+  constructor(deps: ExchangeDeps, arrival: Arrival, enter: (req: IncomingMessage, res: ServerResponse) => void) {
     const { req, res, connection } = arrival;
     this.deps = deps;
     this.arrival = arrival;
@@ -190,7 +190,7 @@ export class Exchange implements Turn, AnswerSink {
     }
     this.admission = judgement.value;
     this.phase = 'admitted';
-    this.enter();
+    this.enter(this.arrival.req, this.arrival.res);
   }
 
   private ask(admission: Admission): void {

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import httpProxy from '@fastify/http-proxy';
 import { fastify } from 'fastify';
-import type { Exchange } from './exchange.js';
+import { exchangeOf } from './caller-request.js';
 
 export interface FrameDeps {
   /** Makes the server that Fastify stands on. Its requests come through `enter`, when they are judged. */
@@ -13,7 +13,7 @@ export interface FrameDeps {
 export interface Frame {
   readonly ready: () => Promise<void>;
   /** Leads a request through Fastify and http-proxy to its `forward`. */
-  readonly enter: (exchange: Exchange, req: IncomingMessage, res: ServerResponse) => void;
+  readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -27,7 +27,6 @@ const constantFields = Object.freeze({});
  * routers, parsers and header copies can read a request in another way than it was judged, or change what is sent on.
  */
 export function createFrame({ serve, onClientError }: FrameDeps): Frame {
-  const exchanges = new WeakMap<IncomingMessage, Exchange>();
   let route: RequestListener = () => undefined;
   const app = fastify({
     serverFactory: (listener) => {
@@ -47,7 +46,7 @@ export function createFrame({ serve, onClientError }: FrameDeps): Frame {
   });
   app.setErrorHandler((error, request, reply) => {
     reply.hijack();
-    exchanges.get(request.raw)?.fail(error);
+    exchangeOf(request.raw)?.fail(error);
   });
   void app.register(httpProxy, {
     upstream: constantUpstream,
@@ -56,15 +55,14 @@ export function createFrame({ serve, onClientError }: FrameDeps): Frame {
     proxyPayloads: false,
     handler: (request, reply) => {
       reply.hijack();
-      exchanges.get(request.raw)?.forward();
+      exchangeOf(request.raw)?.forward();
     },
   });
   return {
     ready: async () => {
       await app.ready();
     },
-    enter: (exchange, req, res) => {
-      exchanges.set(req, exchange);
+    enter: (req, res) => {
       route(req, res);
     },
     close: async () => app.close(),

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../config/compiled.js';
+import { CallerRequest } from './caller-request.js';
 
 /** Certificates of the listener, as PEM texts. */
 export interface TlsMaterial {
@@ -31,7 +32,8 @@ const minConnections = 1_024;
 
 /** Makes the server with every limit set here: the defaults of Node, and flags it was started with, decide nothing. */
 export function createListener(settings: ListenSettings, tls: TlsMaterial | null): Listener {
-  const options: ServerOptions = {
+  const options: ServerOptions<typeof CallerRequest> = {
+    IncomingMessage: CallerRequest,
     // It counts less than the lines have: what is just too large reaches us, and what is larger never does.
     maxHeaderSize: settings.maxHeaderBytes,
     insecureHTTPParser: false,

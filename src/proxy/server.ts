@@ -5,6 +5,7 @@ import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
 import type { Clock, Log, Metrics, RequestRecord, ReservationParts } from '../ports.js';
 import { createCallerConnections } from './caller-connections.js';
+import { CallerRequest } from './caller-request.js';
 import { Exchange, type ExchangeDeps } from './exchange.js';
 import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
@@ -54,14 +55,12 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const connections = createCallerConnections(server, listen, deps.tls !== null);
   const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
     const connection = connections.of(req.socket);
-    if (connection === undefined) {
+    if (connection === undefined || !(req instanceof CallerRequest)) {
       req.socket.destroy();
       return;
     }
-    const exchange: Exchange = new Exchange(exchangeDeps, { req, res, connection }, () => {
-      frame.enter(exchange, req, res);
-    });
-    connection.take(exchange);
+    req.exchange = new Exchange(exchangeDeps, { req, res, connection }, frame.enter);
+    connection.take(req.exchange);
   };
   const refuse = (socket: Socket, reason: Denial, asked?: Asked): void => {
     const connection = connections.of(socket);

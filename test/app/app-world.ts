@@ -16,8 +16,8 @@ import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/world.js';
 
-/** The watch looks this often, so that a test need not wait for half a second. */
-const watchIntervalMs = 20;
+/** Files are looked at this often, so that a test need not wait for half a second. */
+const defaultWatchMs = 20;
 
 export interface AppWorld {
   readonly app: App;
@@ -42,6 +42,7 @@ export interface AppWorldOptions {
   readonly receiver?: Receiver;
   /** Wait until ready; true unless given. */
   readonly ready?: boolean;
+  readonly watchMs?: number;
 }
 
 /** What of an app runs without a world around it: the result of its start, and its log. */
@@ -51,7 +52,9 @@ export interface StartedApp {
 }
 
 /** Starts an app with a config file and stops it with the test. */
-export async function startFrom(t: Scope, configFile: string, env: Readonly<Record<string, string>> = {}): Promise<StartedApp> {
+export async function startFrom(
+  t: Scope, configFile: string, env: Readonly<Record<string, string>> = {}, watchIntervalMs = defaultWatchMs,
+): Promise<StartedApp> {
   const lines: string[] = [];
   const started = await startApp({
     source: fileSource(configFile, 'sallyport.yaml', watchIntervalMs),
@@ -79,7 +82,7 @@ export async function startAppWorld(t: Scope, options: AppWorldOptions = {}): Pr
     renameSync(`${configFile}.new`, configFile);
   };
   rewrite(options.config ?? {});
-  const { started, logs } = await startFrom(t, configFile);
+  const { started, logs } = await startFrom(t, configFile, {}, options.watchMs);
   if (!started.ok) throw new Error(started.error.messages.join('\n'));
   const app = started.value;
   const { port } = app.listeners.proxy;

@@ -53,7 +53,7 @@ t.test(`R-61: ${String(requests)} requests across ${String(reloads)} reloads are
     receiver.requests.length = 0;
     res.writeHead(200, { 'content-length': 0, 'x-decided-by': names.join(' ') }).end();
   });
-  const world = await startAppWorld(t, { receiver, config: policy('a') });
+  const world = await startAppWorld(t, { receiver, config: policy('a'), watchMs: 500 });
   const tally: Tally = { answered: 0, kinds: new Map() };
   const broken = new AbortController();
   const callers = Promise.all(Array.from({ length: 20 }, () => caller(world, requests / 20, tally))).catch((error: unknown) => {

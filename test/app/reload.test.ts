@@ -1,6 +1,8 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import { startApp } from '../../src/app.js';
+import { fileSource, type ConfigSource } from '../../src/app/config-source.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { request } from '../support/raw-client.js';
@@ -51,6 +53,26 @@ t.test('R-61: a bad file keeps the old policy, is logged, counted and shown', as
   t.equal(await world.metric('sallyport_config_reloads_total{result="failed"}'), rows.length);
   writeFileSync(world.configFile, good);
   await until('the error is gone', () => world.app.status().config.last_reload_error === null);
+});
+
+t.test('contract 2: an edit between the first reading and the watch is not missed', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout') });
+  const text = readFileSync(world.configFile, 'utf8');
+  const file = fileSource(world.configFile, 'sallyport.yaml', 20);
+  let readings = 0;
+  const source: ConfigSource = {
+    ...file,
+    read: async () => {
+      const content = await file.read();
+      readings += 1;
+      if (readings === 1) writeFileSync(world.configFile, text.replace('checkout', 'reporting'));
+      return content;
+    },
+  };
+  const started = await startApp({ source, env: {}, logTo: { write: () => undefined } });
+  if (!started.ok) throw new Error(started.error.messages.join());
+  t.teardown(started.value.stop);
+  await until('the edit is noticed', () => started.value.status().counts.config_reloads.ok === 1);
 });
 
 t.test('R-61: a file that is gone keeps the old policy, and its return is noticed', async (t) => {

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { startJwksServer } from '../support/jwks-server.js';
 import { connectRaw, request, requestBytes } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startAppWorld } from './app-world.js';
@@ -73,6 +74,18 @@ t.test('a reload during the shutdown is without effect, and harmless', async (t)
   await world.app.reload();
   await stopped;
   await world.app.reload();
+  t.equal(world.app.status().counts.config_reloads.ok, 0);
+});
+
+t.test('a reload that waits for keys is called off', async (t) => {
+  const world = await startAppWorld(t);
+  const other = await startJwksServer(t);
+  other.behave(() => undefined);
+  world.rewrite({ issuers: { core: { jwks_url: other.url, jwks: { timeout: '60s' } } } });
+  const reloaded = world.app.reload();
+  await until('the new source is asked', () => other.hits() > 0);
+  await world.app.stop();
+  await reloaded;
   t.equal(world.app.status().counts.config_reloads.ok, 0);
 });
 

@@ -9,6 +9,7 @@ import { connectRaw, request } from '../support/raw-client.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig, type ConfigTree } from '../support/world.js';
+import { statusProblems } from '../proxy/admin/status-schema.js';
 import { startAppWorld, startFrom } from './app-world.js';
 
 t.test('requests are let through or refused, and every listener says where it is', async (t) => {
@@ -41,6 +42,7 @@ t.test('contract 6: /status and /metrics show what is in force and what happened
   await until('both are counted', async () => await world.metric('sallyport_requests_total{route="list-orders",outcome="forwarded"}') === 1
     && await world.metric('sallyport_denials_total{reason="credential_missing"}') === 1);
   const status: unknown = JSON.parse((await world.admin('/status')).text);
+  t.same(statusProblems(status), [], 'as docs/status.schema.json says');
   t.match(status, {
     phase: 'serving',
     config: { file: 'sallyport.yaml', sha256: /^[0-9a-f]{64}$/, last_reload_error: null },

@@ -22,7 +22,7 @@ interface Finding {
   readonly fix: string;
 }
 
-const routes = [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] }];
+const routes = [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }];
 
 async function doctor(t: Scope, config: ConfigTree, options: { mode?: number; args?: readonly string[] } = {}): Promise<CapturedIo> {
   const cwd = tempDir(t);
@@ -187,6 +187,13 @@ t.test('contract 1: certificates and file modes', async (t) => {
   const open = await findings(t, config, 0o666);
   t.match(open.of('config file'), { level: 'problem', fix: /chmod o-w/ });
   t.equal(open.code, 1);
+});
+
+t.test('what is doubtful about the config is said as well', async (t) => {
+  const { config } = await sound(t);
+  const found = await findings(t, { ...config, routes: [{ name: 'health', methods: ['GET'], path: '/healthz', access: 'public' }] });
+  t.match(found.of('config'), { level: 'warning', what: /^sallyport\.yaml:\d+:\d+: route "health" is public/, fix: /./ });
+  t.equal(found.code, 0);
 });
 
 t.test('a problem here outweighs what is out of reach', async (t) => {

@@ -4,6 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
+import type { KeySourceState } from '../../src/ports.js';
+import { readinessOf } from '../../src/proxy/admin/readiness.js';
 import { createPageServer } from '../../src/proxy/admin/server.js';
 import { listen } from '../support/listening.js';
 import type { Scope } from '../support/scope.js';
@@ -36,15 +38,19 @@ async function freePort(t: Scope): Promise<number> {
   return server.port;
 }
 
-const ready = { status: 'ready', checks: [{ name: 'listener', status: 'ok' }] };
-const degraded = { status: 'degraded', checks: [{ name: 'keys', status: 'ok' }, { name: 'keys:core', status: 'stale' }] };
-const unavailable = { status: 'unavailable', checks: [{ name: 'keys', status: 'failed' }] };
+function keys(usable: boolean, stale: boolean): KeySourceState {
+  return { issuer: 'core', usable, stale, ageMs: null, keys: [], lastError: null };
+}
+
+const ready = readinessOf('serving', [keys(true, false)]);
+const degraded = readinessOf('serving', [keys(true, true)]);
+const unavailable = readinessOf('serving', [keys(false, false)]);
 
 t.test('contract 1: 0 where the proxy is ready, 1 where it is not', async (t) => {
   const rows: readonly { name: string; status: number; body: object; code: number; out: string }[] = [
     { name: 'ready', status: 200, body: ready, code: 0, out: 'ready\n' },
     { name: 'degraded is ready', status: 200, body: degraded, code: 0, out: 'degraded; keys:core stale\n' },
-    { name: 'not ready', status: 503, body: unavailable, code: 1, out: 'unavailable; keys failed\n' },
+    { name: 'not ready', status: 503, body: unavailable, code: 1, out: 'unavailable; keys failed; keys:core failed\n' },
   ];
   for (const { name, status, body, code, out } of rows) {
     const port = await admin(t, status, body);

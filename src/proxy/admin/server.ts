@@ -71,7 +71,9 @@ async function answer(settings: PageServerSettings, request: IncomingMessage, re
 }
 
 async function pageFor(settings: PageServerSettings, request: IncomingMessage): Promise<Page> {
-  if (hostCount(request) !== 1) return problem(400, 'Bad Request');
+  const hosts = hostCount(request);
+  // Load balancers ask for health in HTTP/1.0 and name no host.
+  if (hosts > 1 || (hosts === 0 && settings.checksHost)) return problem(400, 'Bad Request');
   const { localAddress } = request.socket;
   if (settings.checksHost && !isOwnHost(request.headers.host ?? '', settings.listen.host, localAddress)) {
     return problem(421, 'Misdirected Request');

@@ -72,6 +72,9 @@ t.test('contract 6: Host is checked', async (t) => {
 t.test('where Host is not checked, monitors may use any name', async (t) => {
   const port = await start(t, false);
   t.equal((await request(port, { path: '/livez', headers: { Host: 'sallyport.default.svc:9902' } })).status, 200);
+  const [old] = await sendRaw(port, 'GET /livez HTTP/1.0\r\n\r\n');
+  t.equal(old?.status, 200, 'or none, in HTTP/1.0');
+  t.equal((await request(port, { path: '/livez', headers: [['Host', 'a'], ['Host', 'b']] })).status, 400, 'but not two');
 });
 
 t.test('a page that fails says nothing of why', async (t) => {

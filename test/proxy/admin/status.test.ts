@@ -1,12 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import t from 'tap';
-import { z } from 'zod';
 import type { CompiledConfig } from '../../../src/config/compiled.js';
 import { createRouteTable } from '../../../src/decision/route-table.js';
 import type { Route } from '../../../src/decision/policy.js';
 import { statusOf, type Snapshot } from '../../../src/proxy/admin/status.js';
-import { projectDir } from '../../support/project-dir.js';
+import { statusProblems } from './status-schema.js';
 
 const route: Route = {
   name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', issuers: null, allowsBody: false, encodedSlashes: false,
@@ -60,21 +57,11 @@ const snapshot: Snapshot = {
   },
 };
 
-/** The published schema, and nothing beside what it describes. */
-const schema = z.fromJSONSchema(closed(JSON.parse(readFileSync(join(projectDir, 'docs/status.schema.json'), 'utf8'))) as never);
-
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.fromEntries(Object.entries(value).map(([name, member]) => [name, closed(member)]));
-  return 'properties' in value ? { ...members, additionalProperties: false } : members;
-}
-
 t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
-  t.same(schema.safeParse(statusOf(snapshot)).error?.issues ?? [], []);
+  t.same(statusProblems(statusOf(snapshot)), []);
   const bare = statusOf({ ...snapshot, lastError: null, keys: [], listeners: { proxy: null, admin: null, probes: null } });
-  t.same(schema.safeParse(bare).error?.issues ?? [], []);
-  t.notOk(schema.safeParse({ ...bare, more: 1 }).success, 'the schema names every member');
+  t.same(statusProblems(bare), []);
+  t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
   t.end();
 });
 

@@ -1,0 +1,15 @@
+import { IncomingMessage } from 'node:http';
+import type { Exchange } from './exchange.js';
+
+/**
+ * What the server makes of each request, with a place for its exchange. A WeakMap would do as well, but it keeps every
+ * exchange alive through young collections, and the collector's work doubles.
+ */
+export class CallerRequest extends IncomingMessage {
+  exchange: Exchange | null = null;
+}
+
+/** The exchange of a request, where it is one of ours. */
+export function exchangeOf(req: IncomingMessage): Exchange | null {
+  return req instanceof CallerRequest ? req.exchange : null;
+}

@@ -1,0 +1,58 @@
+import type { Scope } from '../support/scope.js';
+import { startContenders } from './contenders.js';
+import { cpuMicroseconds } from './cpu.js';
+import { runLoad } from './load.js';
+
+export interface MeasureSettings {
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly connections: number;
+  readonly wrk: boolean;
+  /** Told of each run as it ends. */
+  readonly onRun?: (text: string) => void;
+}
+
+/** Medians over the rounds. */
+export interface Measured {
+  readonly name: string;
+  readonly work: string;
+  /** Microseconds of the process's CPU, user and system, for a request. */
+  readonly cpuUs: number;
+  readonly requestsPerS: number;
+  readonly medianMs: number;
+  readonly slowMs: number;
+}
+
+/** Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. */
+export async function measure(t: Scope, settings: MeasureSettings): Promise<readonly Measured[]> {
+  const { contenders, token } = await startContenders(t);
+  const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[] }));
+  // The first round warms up compilers and connections and does not count.
+  for (let round = 0; round <= settings.rounds; round += 1) {
+    const seconds = round === 0 ? Math.min(settings.seconds, 2) : settings.seconds;
+    for (const { contender, results } of runs) {
+      const before = cpuMicroseconds(contender.pid);
+      const load = await runLoad({ ...settings, seconds, port: contender.port, token });
+      const cpuUs = (cpuMicroseconds(contender.pid) - before) / Math.max(load.requests, 1);
+      if (load.failed > 0) throw new Error(`${contender.name}: ${String(load.failed)} of ${String(load.requests)} requests failed`);
+      if (round === 0) continue;
+      results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs });
+      settings.onRun?.(`round ${String(round)}, ${contender.name}: ${cpuUs.toFixed(1)} µs`);
+    }
+  }
+  return runs.map(({ contender, results }) => ({
+    name: contender.name,
+    work: contender.work,
+    cpuUs: median(results.map((result) => result.cpuUs)),
+    requestsPerS: median(results.map((result) => result.requestsPerS)),
+    medianMs: median(results.map((result) => result.medianMs)),
+    slowMs: median(results.map((result) => result.slowMs)),
+  }));
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
+}

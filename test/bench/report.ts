@@ -1,0 +1,46 @@
+import { cpus, release } from 'node:os';
+import type { Measured } from './measure.js';
+
+/** What the figures depend on. */
+export interface Conditions {
+  readonly command: string;
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly connections: number;
+  readonly load: string;
+  readonly haproxy: string | null;
+}
+
+/** The contender that the others are compared with. */
+const reference = '@fastify/http-proxy';
+
+/** The result as a Markdown table. */
+export function tableOf(measured: readonly Measured[]): string {
+  const base = measured.find(({ name }) => name === reference)?.cpuUs ?? Number.NaN;
+  const head = ['proxy', 'for each request', 'CPU, µs', `× ${reference}`, 'requests/s', 'median, ms', '99 %, ms'];
+  const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs }) => [
+    name, work, cpuUs.toFixed(1), (cpuUs / base).toFixed(2), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2),
+  ]);
+  return [head, head.map((_cell, index) => (index < 2 ? '---' : '---:')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+/** The page `docs/performance.md`. */
+export function pageOf(measured: readonly Measured[], conditions: Conditions): string {
+  const { command, seconds, rounds, connections, load, haproxy } = conditions;
+  const processor = cpus()[0]?.model ?? 'unknown processor';
+  return `# Performance
+
+What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
+answered. Throughput and latency say more of the machine than of the proxy, since load, proxy and receiver share it; compare
+rows, not machines.
+
+${tableOf(measured)}
+
+Every request carries the same service token of one issuer, and each contender that verifies does so every time: there is no
+cache of verified tokens. HAProxy checks the same claims with one key from a file; it runs one thread, as Node.js does.
+
+- Command: \`${command}\` (${String(seconds)} s for each contender and round, medians of ${String(rounds)} rounds in turn, ${String(connections)} connections)
+- Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}
+- Node.js ${process.version}, ${haproxy ?? 'no HAProxy'}, load by ${load}
+`;
+}
