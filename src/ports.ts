@@ -125,8 +125,12 @@ export interface Metrics {
   readonly configReload: (result: 'ok' | 'failed') => void;
 }
 
-/** Why the store gave no answer: nothing is known of what it did. */
+/** Why the store gave no answer. */
 export interface StoreFailure {
+  /**
+   * `unreachable`: no connection, or it was lost. `timeout`: no answer in time, or none expected. `refused`: the server or the record
+   * says no. `full`: no room. `unfit`: it is not asked, for it may forget.
+   */
   readonly kind: 'unreachable' | 'timeout' | 'refused' | 'full' | 'unfit';
   /** For the log; no key, no secret. */
   readonly reason: string;
@@ -151,7 +155,10 @@ export interface ReservationStore {
   readonly show: (scope: ReservationScope) => Promise<Result<ShownRecord | null, StoreFailure>>;
   readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;
   readonly state: () => StoreState;
-  /** Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch. */
+  /**
+   * Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch, by our
+   * clock: an issuer's may be ahead by its skew.
+   */
   readonly issuedBeforeFloorS: () => number | null;
   readonly close: () => Promise<void>;
 }
@@ -166,8 +173,12 @@ export interface ShownRecord {
 export interface StoreState {
   readonly kind: 'memory' | 'redis';
   readonly up: boolean;
-  /** Why it is not used, in words, or `null`. */
+  /** Why it takes no reservations, and what to do about it, in words; `null` where it does. */
   readonly problem: string | null;
+  /** Replicas of the primary that has the fewest; `null` where there are none to have. */
+  readonly connectedReplicas: number | null;
+  /** How often a primary was replaced or restarted since we started: what it held may be forgotten. */
+  readonly failovers: number;
 }
 
 /** How reservations went, as `sallyport_reservations_total` counts them. */
@@ -182,8 +193,8 @@ export type StoreOperation = 'reserve' | 'complete' | 'release' | 'mark';
 export interface ReservationMetrics {
   readonly reservation: (result: ReservationResult) => void;
   readonly storeCall: (operation: StoreOperation, durationMs: number) => void;
-  /** A write is in doubt from now on. */
-  readonly unknownOutcome: () => void;
+  /** The write of this record is in doubt from now on. */
+  readonly unknownOutcome: (recordId: string) => void;
   /** Too few replicas confirmed a reservation in time. */
   readonly replicaShortfall: () => void;
 }

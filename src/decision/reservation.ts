@@ -6,8 +6,14 @@
 /** Version of the stored layout. A record of another version is never overwritten. */
 export const recordVersion = 1;
 
-/** ABSENT is the lack of a record. */
-export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
+/**
+ * ABSENT is the lack of a record. `withdrawn` counts as absent for everybody but its owner: a release found no record, for
+ * the reserve it withdraws is late, and must not take the key when it arrives.
+ */
+export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown' | 'withdrawn';
+
+/** How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody waits for. */
+export const withdrawalMs = 300_000;
 
 /** What the receiver answered, as far as it may be shown again. */
 export interface StoredResponse {
@@ -121,18 +127,21 @@ export function reserve(before: Slot, command: Reserve, nowMs: number): Step<Res
   if (command.markerTtlMs !== null && slot.marker !== null && slot.marker.attempt !== command.attempt) {
     return { slot, answer: { kind: 'token_replayed' } };
   }
-  const { record } = slot;
-  if (command.key !== null && record !== null && record.version !== recordVersion) return { slot, answer: { kind: 'unsupported' } };
+  if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) return { slot, answer: { kind: 'unsupported' } };
+  // Nobody waits for this answer any more.
+  if (command.key !== null && slot.record?.state === 'withdrawn' && slot.record.owner === command.attempt) {
+    return { slot, answer: { kind: 'unsupported' } };
+  }
   const marker = command.markerTtlMs === null
     ? slot.marker
     : slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs };
-  if (command.key === null) return { slot: { record, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
-  const step = reserveRecord(record, { ...command.key, attempt: command.attempt }, nowMs);
+  if (command.key === null) return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
+  const step = reserveRecord(standing(slot.record), { ...command.key, attempt: command.attempt }, nowMs);
   return { slot: { record: step.record, marker }, answer: step.answer };
 }
 
 function reserveRecord(
-  record: ReservationRecord | null,
+  record: StandingRecord | null,
   command: NonNullable<Reserve['key']> & { readonly attempt: string },
   nowMs: number,
 ): { readonly record: ReservationRecord; readonly answer: Reserved } {
@@ -180,15 +189,23 @@ function acquire(
   return { record, answer: { kind: 'acquired', fence, takenOver } };
 }
 
+/** A record that says something of a write. */
+type StandingRecord = ReservationRecord & { readonly state: Exclude<RecordState, 'withdrawn'> };
+
+/** The record as far as it says something of a write. */
+export function standing(record: ReservationRecord | null): StandingRecord | null {
+  return record === null || record.state === 'withdrawn' ? null : { ...record, state: record.state };
+}
+
 /** A pending record whose lease is over may have run: nobody knows. */
-export function inDoubtAfterLease(record: ReservationRecord, nowMs: number): ReservationRecord {
+function inDoubtAfterLease(record: StandingRecord, nowMs: number): StandingRecord {
   return record.state === 'pending' && nowMs >= record.leaseEndsAtMs ? { ...record, state: 'unknown' } : record;
 }
 
 /** Keeps what the receiver answered. The only way to a result, and only for the attempt that owns the record. */
 export function complete(before: Slot, command: Complete, nowMs: number): Step<Completed> {
   const slot = current(before, nowMs);
-  const { record } = slot;
+  const record = standing(slot.record);
   if (record === null) {
     const repaired: ReservationRecord = {
       version: recordVersion,
@@ -212,20 +229,38 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
   return { slot: { ...slot, record: completed }, answer: 'completed' };
 }
 
-/** Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. */
+/**
+ * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. Where there is no
+ * record, the reserve that it follows may still be on its way: it is kept from taking the key.
+ */
 export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
-  const { record } = slot;
+  if (slot.record === null) return { slot: { ...slot, record: withdrawn(command, nowMs) }, answer: 'released' };
+  const record = standing(slot.record);
   if (record === null) return { slot, answer: 'released' };
   if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
   if (record.owner !== command.attempt || inDoubtAfterLease(record, nowMs).state !== 'pending') return { slot, answer: 'kept' };
   return { slot: { ...slot, record: null }, answer: 'released' };
 }
 
+function withdrawn(command: Release, nowMs: number): ReservationRecord {
+  return {
+    version: recordVersion,
+    state: 'withdrawn',
+    fingerprint: '',
+    owner: command.attempt,
+    fence: 0,
+    createdAtMs: nowMs,
+    leaseEndsAtMs: nowMs,
+    response: null,
+    expiresAtMs: nowMs + withdrawalMs,
+  };
+}
+
 /** Says that the write may have happened: nobody runs it again until an operator or the receiver knows. */
 export function mark(before: Slot, command: Owned, nowMs: number): Step<Marked> {
   const slot = current(before, nowMs);
-  const { record } = slot;
+  const record = standing(slot.record);
   if (record === null) return { slot, answer: 'kept' };
   if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
   if (!owns(record, command) || (record.state !== 'pending' && record.state !== 'unknown')) return { slot, answer: 'kept' };
@@ -235,9 +270,10 @@ export function mark(before: Slot, command: Owned, nowMs: number): Step<Marked> 
 /** An operator settles a record in doubt: `committed` keeps the key taken, `not-applied` frees it. */
 export function resolve(before: Slot, resolution: Resolution, nowMs: number): Step<Resolved> {
   const slot = current(before, nowMs);
-  if (slot.record === null) return { slot, answer: 'absent' };
-  if (slot.record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  const record = inDoubtAfterLease(slot.record, nowMs);
+  const found = standing(slot.record);
+  if (found === null) return { slot, answer: 'absent' };
+  if (found.version !== recordVersion) return { slot, answer: 'unsupported' };
+  const record = inDoubtAfterLease(found, nowMs);
   if (record.state !== 'unknown') return { slot, answer: 'not_in_doubt' };
   if (resolution === 'not-applied') return { slot: { ...slot, record: null }, answer: 'resolved' };
   return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, answer: 'resolved' };

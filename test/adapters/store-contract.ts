@@ -124,7 +124,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'replayed' } } });
   });
 
-  t.test('what is over its retention is gone', async (t) => {
+  t.test('what is over its retention is gone', async () => {
     const scope = freshScope();
     const fence = await acquire(store(), scope, reserveOf('mine', {}, 1));
     await store().complete(scope, completion('mine', fence, { retentionMs: 1 }));

@@ -1,5 +1,5 @@
 import {
-  complete, current, mark, release, reserve, resolve, type ReservationRecord, type Slot, type Step,
+  complete, current, mark, release, reserve, resolve, standing, type ReservationRecord, type Slot, type Step,
 } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse } from '../../decision/result.js';
@@ -40,10 +40,10 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     mark: (scope, command) => answer(scope, (slot, now) => mark(slot, command, now)),
     resolve: (scope, resolution) => answer(scope, (slot, now) => resolve(slot, resolution, now)),
     show: (scope) => {
-      const { record } = current(read(scope), clock.now());
+      const record = standing(current(read(scope), clock.now()).record);
       return Promise.resolve(accept(record === null ? null : { record, nowMs: clock.now() }));
     },
-    state: () => ({ kind: 'memory', up: true, problem: null }),
+    state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, failovers: 0 }),
     issuedBeforeFloorS: () => null,
     close: () => {
       clearInterval(timer);

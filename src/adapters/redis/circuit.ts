@@ -15,9 +15,14 @@ export const circuitPauseMs = 500;
 
 export const closedCircuit: CircuitState = { failures: 0, openUntilMs: 0, trying: false };
 
+/** Whether calls are refused without being tried. */
+export function isOpen({ failures }: CircuitState): boolean {
+  return failures >= circuitThreshold;
+}
+
 /** Decides whether a call may be made now, and remembers the trial. */
 export function enter(state: CircuitState, nowMs: number): { readonly state: CircuitState; readonly allowed: boolean } {
-  if (state.failures < circuitThreshold) return { state, allowed: true };
+  if (!isOpen(state)) return { state, allowed: true };
   if (state.trying || nowMs < state.openUntilMs) return { state, allowed: false };
   return { state: { ...state, trying: true }, allowed: true };
 }

@@ -11,7 +11,12 @@ export interface ServerFacts {
   readonly role: string | null;
   readonly evictionPolicy: string | null;
   readonly appendOnly: boolean | null;
+  /** Replicas that are connected and have caught up. */
   readonly connectedReplicas: number | null;
+  /** Whether it is still reading its data from disk. */
+  readonly loading: boolean;
+  /** Whether it is part of a Redis Cluster. */
+  readonly clustered: boolean;
 }
 
 /** Something that makes the server unfit, and what to do about it. */
@@ -34,13 +39,21 @@ export function parseInfo(text: string): ServerFacts {
   return {
     runId: facts.get('run_id') ?? null,
     replicationId: facts.get('master_replid') ?? null,
-    majorVersion: version === null ? null : Number.parseInt(version, 10),
+    majorVersion: version === null ? null : numberOf(version.split('.')[0]),
     version,
     role: facts.get('role') ?? null,
     evictionPolicy: facts.get('maxmemory_policy') ?? null,
     appendOnly: appendOnly === undefined ? null : appendOnly === '1',
-    connectedReplicas: numberOf(facts.get('connected_slaves')),
+    connectedReplicas: onlineReplicas(facts) ?? numberOf(facts.get('connected_slaves')),
+    loading: facts.get('loading') === '1',
+    clustered: facts.get('cluster_enabled') === '1',
   };
+}
+
+/** Replicas that still copy the data are connected, too, and confirm nothing. `null` where none are listed. */
+function onlineReplicas(facts: ReadonlyMap<string, string>): number | null {
+  const listed = [...facts].filter(([name]) => /^slave\d+$/.test(name));
+  return listed.length === 0 ? null : listed.filter(([, value]) => value.split(',').includes('state=online')).length;
 }
 
 function numberOf(text: string | undefined): number | null {
@@ -55,29 +68,56 @@ const oldest = { major: 6, minor: 2 } as const;
  *
  * @returns why not, or nothing.
  */
-export function unfitnessOf(facts: ServerFacts, needs: { readonly replicas: number; readonly durability: Durability }): readonly Unfitness[] {
-  return [...versionProblems(facts), ...roleProblems(facts), ...replicaProblems(facts, needs.replicas), ...durabilityProblems(facts, needs.durability)];
+export function unfitnessOf(facts: ServerFacts, needs: FitnessNeeds): readonly Unfitness[] {
+  // What is wrong with a server that is the wrong one anyway is not the operator's problem.
+  const wrong = [...versionProblems(facts), ...roleProblems(facts), ...clusterProblems(facts, needs.clustered)];
+  if (wrong.length > 0) return wrong;
+  return [...replicaProblems(facts, needs.replicas), ...durabilityProblems(facts, needs.durability)];
+}
+
+/** What is wrong and what to do about it, in one line. */
+export function wordsOf(unfitness: readonly Unfitness[]): string {
+  return unfitness.map(({ problem, fix }) => `${problem}; ${fix}`).join('; ');
+}
+
+/** Whether what is settled may be written there: the records are there, whatever else it lacks. */
+export function takesSettlements({ role, loading }: ServerFacts): boolean {
+  return role === 'master' && !loading;
+}
+
+/** What the settings ask of a server. */
+export interface FitnessNeeds {
+  readonly replicas: number;
+  readonly durability: Durability;
+  /** Whether the settings say that it is part of a Cluster. */
+  readonly clustered: boolean;
 }
 
 function versionProblems({ version }: ServerFacts): readonly Unfitness[] {
-  const [major, minor] = (version ?? '').split('.').map(Number);
-  if (major === undefined || minor === undefined || Number.isNaN(major) || Number.isNaN(minor)) {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? '') ?? [];
+  if (major === undefined || minor === undefined) {
     return [{ lasting: true, problem: 'the server does not say its version', fix: 'allow INFO to the Redis user' }];
   }
-  if (major > oldest.major || (major === oldest.major && minor >= oldest.minor)) return [];
+  if (Number(major) > oldest.major || (Number(major) === oldest.major && Number(minor) >= oldest.minor)) return [];
   return [{ lasting: true, problem: `the server is version ${major}.${minor}`, fix: 'use Redis 6.2 or newer, or Valkey' }];
 }
 
-function roleProblems({ role }: ServerFacts): readonly Unfitness[] {
+function roleProblems({ role, loading }: ServerFacts): readonly Unfitness[] {
+  if (loading) return [{ lasting: false, problem: 'the server is loading its data', fix: 'wait until it has' }];
   if (role === 'master') return [];
   return [{ lasting: false, problem: `the server is ${role === null ? 'of unknown role' : `a ${role}`}, not a primary`, fix: 'point store.redis at the primary' }];
+}
+
+function clusterProblems(facts: ServerFacts, clustered: boolean): readonly Unfitness[] {
+  if (!facts.clustered || clustered) return [];
+  return [{ lasting: true, problem: 'the server is part of a Redis Cluster', fix: 'name its nodes in store.redis.cluster instead of store.redis.url' }];
 }
 
 function replicaProblems({ connectedReplicas }: ServerFacts, needed: number): readonly Unfitness[] {
   if (needed === 0 || (connectedReplicas ?? 0) >= needed) return [];
   return [{
     lasting: false,
-    problem: `${connectedReplicas ?? 'an unknown number of'} replicas are connected, store.redis.replicas asks for ${needed}`,
+    problem: `replicas connected: ${connectedReplicas ?? 'unknown'}; store.redis.replicas asks for ${needed}`,
     fix: 'connect more replicas, or lower store.redis.replicas',
   }];
 }
@@ -109,7 +149,7 @@ function unread(field: string, durability: Durability): readonly Unfitness[] {
   }];
 }
 
-/** Whether the data's history may have changed between two looks: then reservations may have been lost. */
-export function isFailover(before: ServerFacts, after: ServerFacts): boolean {
-  return before.runId !== after.runId || before.replicationId !== after.replicationId;
+/** Names this run of the server and this history of its data: what was written under another may be forgotten. */
+export function identityOf({ runId, replicationId }: ServerFacts): string {
+  return `${runId ?? ''}/${replicationId ?? ''}`;
 }

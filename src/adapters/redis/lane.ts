@@ -1,160 +1,131 @@
-import { createHash } from 'node:crypto';
-import { Cluster } from 'ioredis';
-import type { StoreFailure } from '../../ports.js';
-import { createClient, type RedisClient } from './client.js';
-import { scriptText, type Script } from './scripts.js';
-import { inspectServers, type Inspection } from './server-watch.js';
-import type { RedisSettings } from './settings.js';
+import type { Redis } from 'ioredis';
+import { connectTimeoutMs, createConnection } from './connection.js';
+import { withDeadline } from './deadline.js';
+import { parseInfo, type ServerFacts } from './fitness.js';
+import { runScript, type ScriptCall, type ScriptReply } from './script-call.js';
+import type { RedisAddress, RedisSettings } from './settings.js';
+import { reasonOf, replyCode } from './store-errors.js';
 
-/** One connection of its own: what waits on it holds up nobody else. */
+/** One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked at. */
 export interface Lane {
-  /** Whether its servers were inspected since it connected, and are fit. */
-  readonly isUsable: () => boolean;
-  /** Calls under way. */
-  readonly load: () => number;
-  /** Runs a script, and with `replicas` waits on the same connection until so many confirmed, in one round trip. */
-  readonly run: (script: Script, call: ScriptCall) => Promise<ScriptReply>;
+  /** What the server said of itself since this connected, at the last look; `null` before the first. */
+  readonly facts: () => ServerFacts | null;
+  /** Rejects with what ioredis says, or with `DeadlinePassed`. */
+  readonly run: (call: ScriptCall) => Promise<ScriptReply>;
+  /** Looks at the server again now. */
+  readonly look: () => void;
+  /** Connects anew: who is behind the address may have changed. */
+  readonly renew: () => void;
   readonly close: () => void;
 }
 
-export interface ScriptCall {
-  readonly keys: readonly [string, string];
-  readonly values: readonly (string | Buffer)[];
-  /** 0 asks nobody. */
-  readonly replicas: number;
-  /** Milliseconds from now. */
-  readonly deadlineMs: number;
-}
-
-export interface ScriptReply {
-  readonly reply: unknown;
-  readonly confirmedReplicas: number | null;
-}
-
-/** What a lane tells of its connection. */
+/** What a lane tells. */
 export interface LaneEvents {
-  /** After each connect. The lane is used only where nothing was found unfit. */
-  readonly inspected: (inspection: Inspection) => void;
-  readonly lost: (failure: StoreFailure) => void;
+  readonly looked: (facts: ServerFacts) => void;
+  readonly lost: (reason: string) => void;
 }
 
-/** How often a Cluster's primaries are looked at: it changes them without a reconnect. Milliseconds. */
-const clusterLookMs = 1_000;
+/** Milliseconds that a look may take. */
+const lookTimeoutMs = 5_000;
+/** Longest pause between two attempts to connect, milliseconds. */
+const longestPauseMs = 1_000;
 
-/** Connects, inspects, and keeps doing so after each loss. */
-export function createLane(settings: RedisSettings, events: LaneEvents): Lane {
-  const client = createClient(settings);
-  let inspection: Inspection | null = null;
-  let running = 0;
+/** Connects to a server, looks at it, and keeps doing so after each loss. */
+export function createLane(settings: RedisSettings, address: RedisAddress, events: LaneEvents): Lane {
+  let facts: ServerFacts | null = null;
   let closed = false;
-  let look: NodeJS.Timeout | null = null;
+  let looking = false;
+  let attempts = 0;
+  let reason: string | null = null;
+  let overdue: NodeJS.Timeout | null = null;
+  const connection = createConnection(settings, address, () => pauseMs(attempts));
 
-  client.on('ready', () => void inspect());
-  client.on('close', () => lose({ kind: 'unreachable', reason: 'the connection was closed', mayHaveRun: true }));
-  client.on('end', () => lose({ kind: 'unreachable', reason: 'the connection ended', mayHaveRun: true }));
-  client.on('error', (error: Error) => lose({ kind: 'unreachable', reason: reasonOf(error), mayHaveRun: true }));
-  if (client instanceof Cluster) {
-    look = setInterval(() => void (client.status === 'ready' ? inspect() : undefined), clusterLookMs);
-    look.unref();
-  }
-  client.connect().catch((error: unknown) => lose({ kind: 'unreachable', reason: reasonOf(error), mayHaveRun: true }));
+  connection.on('connecting', () => {
+    attempts += 1;
+    // A server that takes the connection and then says nothing, not even to AUTH, would leave us waiting for ever.
+    expect(connectTimeoutMs + lookTimeoutMs);
+  });
+  connection.on('ready', () => void look());
+  connection.on('error', (error: Error) => {
+    reason = reasonOf(error);
+  });
+  connection.on('close', lose);
+  connection.connect().catch(ignore);
 
   return {
-    isUsable: () => !closed && inspection !== null && inspection.unfitness.length === 0,
-    load: () => running,
-    run: async (script, call) => {
-      running += 1;
-      try {
-        return await withDeadline(runScript(client, script, call, majorVersion()), call.deadlineMs);
-      } finally {
-        running -= 1;
-      }
-    },
+    facts: () => facts,
+    run: async (call) => withDeadline(runScript(connection, call, facts?.majorVersion ?? 6), call.deadlineMs),
+    look: () => void look(),
+    renew,
     close: () => {
       closed = true;
-      if (look !== null) clearInterval(look);
-      client.disconnect(false);
+      facts = null;
+      if (overdue !== null) clearTimeout(overdue);
+      connection.disconnect(false);
     },
   };
 
-  async function inspect(): Promise<void> {
+  async function look(): Promise<void> {
+    if (looking || closed || connection.status !== 'ready') return;
+    looking = true;
     try {
-      const found = await withDeadline(inspectServers(client, settings), 5_000);
-      inspection = found;
-      events.inspected(found);
+      const found = await withDeadline(inspect(connection, settings), lookTimeoutMs);
+      if (overdue !== null) clearTimeout(overdue);
+      attempts = 0;
+      reason = null;
+      facts = found;
+      events.looked(found);
     } catch (error) {
-      lose({ kind: 'unreachable', reason: reasonOf(error), mayHaveRun: true });
-      // Without an inspection the lane is not used; a fresh connection is the next chance for one.
-      if (!closed && client.status === 'ready') client.disconnect(true);
+      reason = reasonOf(error);
+      renew();
+    } finally {
+      looking = false;
     }
   }
 
-  function lose(failure: StoreFailure): void {
-    inspection = null;
-    if (!closed) events.lost(failure);
+  function expect(withinMs: number): void {
+    if (overdue !== null) clearTimeout(overdue);
+    overdue = setTimeout(() => {
+      reason = 'no answer to the first questions';
+      renew();
+    }, withinMs);
+    overdue.unref();
   }
 
-  function majorVersion(): number {
-    return Math.min(...[...(inspection?.servers.values() ?? [])].map((facts) => facts.majorVersion ?? 6));
+  function renew(): void {
+    if (closed || connection.status === 'reconnecting' || connection.status === 'end') return;
+    facts = null;
+    connection.disconnect(true);
+  }
+
+  function lose(): void {
+    facts = null;
+    if (!closed) events.lost(reason ?? 'the connection was lost');
   }
 }
 
-async function runScript(client: RedisClient, script: Script, call: ScriptCall, version: number): Promise<ScriptReply> {
-  const text = scriptText(script, version);
-  const values = ['2', ...call.keys, ...call.values];
+async function inspect(connection: Redis, { replicas }: RedisSettings): Promise<ServerFacts> {
+  const found = parseInfo(await infoOf(connection));
+  // Waits for nobody; a user without the right to wait is told of here, not by the first write.
+  if (replicas > 0 && found.role === 'master') await connection.call('wait', '0', '0');
+  return found;
+}
+
+/** A user without the right to ask learns nothing: what is missing then is said in the words of `unfitnessOf`. */
+async function infoOf(connection: Redis): Promise<string> {
   try {
-    return await send(client, 'evalsha', shaOf(text), values, call);
+    return await connection.info();
   } catch (error) {
-    // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along.
-    if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return send(client, 'eval', text, values, call);
+    if (replyCode(error) === 'NOPERM') return '';
     throw error;
   }
 }
 
-async function send(client: RedisClient, command: 'eval' | 'evalsha', script: string, values: readonly (string | Buffer)[], call: ScriptCall): Promise<ScriptReply> {
-  if (call.replicas === 0) return { reply: await callBuffer(client, command, [script, ...values]), confirmedReplicas: null };
-  // One write, one round trip: the reply of WAIT counts the replicas that hold what the script wrote.
-  const pipeline = client.pipeline();
-  pipeline.callBuffer(command, script, ...values);
-  pipeline.call('wait', String(call.replicas), String(Math.max(1, Math.floor(call.deadlineMs * 0.9))));
-  const [ran, waited] = await pipeline.exec() ?? [];
-  if (ran?.[0]) throw ran[0];
-  if (waited?.[0]) throw waited[0];
-  return { reply: ran?.[1], confirmedReplicas: Number(waited?.[1]) };
+/** Grows with the attempts and differs between processes: a server that comes back is not met by all at once. */
+function pauseMs(attempts: number): number {
+  return Math.min(longestPauseMs, 25 * 2 ** Math.min(attempts, 6)) * (0.5 + Math.random() / 2);
 }
 
-function callBuffer(client: RedisClient, command: string, values: readonly (string | Buffer)[]): Promise<unknown> {
-  return client.callBuffer(command, ...values);
-}
-
-const shas = new Map<string, string>();
-
-function shaOf(text: string): string {
-  const known = shas.get(text);
-  if (known !== undefined) return known;
-  const sha = createHash('sha1').update(text).digest('hex');
-  shas.set(text, sha);
-  return sha;
-}
-
-/** The deadline passed: the command may still run. */
-export class DeadlinePassed extends Error {
-  constructor() {
-    super('no answer within the deadline');
-    this.name = 'DeadlinePassed';
-  }
-}
-
-function withDeadline<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new DeadlinePassed()), deadlineMs);
-    work.then(resolve, reject).finally(() => clearTimeout(timer));
-  });
-}
-
-/** Words of ioredis and of the system; neither holds a password or a command's arguments. */
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
-  return `${code}${error.message}`.slice(0, 200);
+function ignore(): void {
+  // What went wrong is told by the events.
 }

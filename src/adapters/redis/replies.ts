@@ -1,4 +1,5 @@
-import type { Completed, Marked, Released, Reserved, Resolved, StoredResponse } from '../../decision/reservation.js';
+import type { Completed, Marked, Released, ReservationRecord, Reserved, Resolved, StoredResponse } from '../../decision/reservation.js';
+import type { ShownRecord } from '../../ports.js';
 
 /** A reply that no script of ours gives: the adapter and the script disagree. */
 export class UnexpectedReply extends Error {
@@ -8,6 +9,7 @@ export class UnexpectedReply extends Error {
   }
 }
 
+const states: ReadonlySet<string> = new Set<ReservationRecord['state']>(['pending', 'completed', 'tombstone', 'unknown']);
 const completions: ReadonlySet<string> = new Set<Completed>(['completed', 'repaired', 'fenced', 'unsupported']);
 const releases: ReadonlySet<string> = new Set<Released>(['released', 'kept', 'unsupported']);
 const marks: ReadonlySet<string> = new Set<Marked>(['unknown', 'kept', 'unsupported']);
@@ -24,7 +26,7 @@ export function readReserved(reply: unknown): Reserved {
     case 'in_progress':
       return { kind, retryAfterMs: numberOf(parts[1]) };
     case 'replayed':
-      return { kind, response: readResponse(parts[1], parts[2], parts[3]) };
+      return { kind, response: readAnswer(parts[1], parts[2], parts[3]) };
     case 'tombstone':
       return { kind, status: numberOf(parts[1]) };
     case 'unknown':
@@ -37,11 +39,20 @@ export function readReserved(reply: unknown): Reserved {
   }
 }
 
+/** Reads a kept response that is going to be sent: one that is damaged must not be. */
+function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResponse {
+  const response = readResponse(status, fields, body);
+  if (response.status < 200 || response.status > 599) throw new UnexpectedReply('reserve');
+  return response;
+}
+
 /** Reads a kept response back from its three fields. */
 export function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
   const pairs: unknown = JSON.parse(textOf(fields));
-  if (!Array.isArray(pairs) || !pairs.every((pair): pair is string => typeof pair === 'string')) throw new UnexpectedReply('reserve');
-  if (!Buffer.isBuffer(body)) throw new UnexpectedReply('reserve');
+  if (!Array.isArray(pairs) || pairs.length % 2 !== 0 || !pairs.every((pair): pair is string => typeof pair === 'string')) {
+    throw new UnexpectedReply('a kept response');
+  }
+  if (!Buffer.isBuffer(body)) throw new UnexpectedReply('a kept response');
   return { status: numberOf(status), fields: pairs, body };
 }
 
@@ -50,19 +61,44 @@ export const readReleased = (reply: unknown): Released => oneOf<Released>(reply,
 export const readMarked = (reply: unknown): Marked => oneOf<Marked>(reply, marks, 'mark');
 export const readResolved = (reply: unknown): Resolved => oneOf<Resolved>(reply, resolutions, 'resolve');
 
+/** Reads the reply of the show script. */
+export function readShown(reply: unknown): ShownRecord | null {
+  const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, ttl] = parts;
+  const nowMs = numberOf(now);
+  if (parts.length === 1) return null;
+  return {
+    nowMs,
+    record: {
+      version: numberOf(version),
+      state: oneOf<ReservationRecord['state']>(state, states, 'show'),
+      fingerprint: textOf(fingerprint),
+      owner: textOf(owner),
+      fence: numberOf(fence),
+      createdAtMs: numberOf(created),
+      leaseEndsAtMs: numberOf(lease),
+      response: status === null ? null : readResponse(status, fields, body),
+      expiresAtMs: nowMs + numberOf(ttl),
+    },
+  };
+}
+
 function oneOf<T extends string>(reply: unknown, allowed: ReadonlySet<string>, script: string): T {
   const text = textOf(reply);
   if (!allowed.has(text)) throw new UnexpectedReply(script);
   return text as T;
 }
 
+/** Bytes of a script's reply as text; nothing for what is no text. */
 export function textOf(value: unknown): string {
   if (Buffer.isBuffer(value)) return value.toString('utf8');
   return typeof value === 'string' ? value : '';
 }
 
+/** A whole number in a script's reply. */
 export function numberOf(value: unknown): number {
-  const number = Number(textOf(value));
-  if (!Number.isSafeInteger(number)) throw new UnexpectedReply('a number');
+  const text = textOf(value);
+  const number = Number(text);
+  if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(number)) throw new UnexpectedReply('a number');
   return number;
 }

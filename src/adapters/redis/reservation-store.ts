@@ -1,40 +1,53 @@
-import type { Complete, Reserve, ReservationRecord } from '../../decision/reservation.js';
+import type { Complete, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
-import type { ReservationStore, ShownRecord, StoreFailure } from '../../ports.js';
-import { createLanes, type LaneDeps, type Lanes } from './lanes.js';
-import { numberOf, readCompleted, readMarked, readReleased, readReserved, readResolved, readResponse, textOf } from './replies.js';
+import type { ReservationStore, StoreFailure } from '../../ports.js';
+import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';
+import type { ScriptReply } from './script-call.js';
 import { scripts, type Script } from './scripts.js';
+import { createServers, type Servers, type StoreDeps } from './servers.js';
 import type { RedisSettings } from './settings.js';
 
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
-export function createRedisStore(settings: RedisSettings, deps: LaneDeps): ReservationStore & { readonly verdict: Lanes['verdict'] } {
-  const lanes = createLanes(settings, deps);
-  const settle = { replicas: 0, deadlineMs: settings.settleTimeoutMs } as const;
+export function createRedisStore(settings: RedisSettings, deps: StoreDeps): ReservationStore & { readonly verdict: Servers['verdict'] } {
+  const servers = createServers(settings, deps);
+  const toReserve = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs } as const;
+  const toSettle = { replicas: 0, deadlineMs: settings.settleTimeoutMs } as const;
 
   return {
-    reserve: async (scope, command) => {
-      const call = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs };
-      const ran = await run(scripts.reserve, scope, reserveValues(command), call);
-      if (!ran.ok) return ran;
-      return read(ran.value.reply, (reply) => ({ reserved: readReserved(reply), confirmedReplicas: ran.value.confirmedReplicas }));
-    },
-    complete: async (scope, command) => readRun(await run(scripts.complete, scope, completeValues(command), settle), readCompleted),
-    release: async (scope, command) => readRun(await run(scripts.release, scope, [command.attempt], settle), readReleased),
-    mark: async (scope, command) => readRun(await run(scripts.mark, scope, [command.attempt, String(command.fence)], settle), readMarked),
-    resolve: async (scope, resolution) => readRun(await run(scripts.resolve, scope, [resolution], settle), readResolved),
-    show: async (scope) => readRun(await run(scripts.show, scope, [], settle), readShown),
-    state: lanes.state,
-    verdict: lanes.verdict,
-    issuedBeforeFloorS: lanes.issuedBeforeFloorS,
+    reserve: async (scope, command) =>
+      read(await run(scripts.reserve, scope, reserveValues(command), toReserve), ({ reply, confirmedReplicas }) => ({
+        reserved: readReserved(reply),
+        confirmedReplicas,
+      })),
+    complete: (scope, command) => settle(scope, 'completed', scripts.complete, completeValues(command), readCompleted),
+    release: (scope, command) => settle(scope, 'released', scripts.release, [command.attempt], readReleased),
+    mark: (scope, command) => settle(scope, 'kept', scripts.mark, [command.attempt, String(command.fence)], readMarked),
+    resolve: (scope, resolution) => settle(scope, 'absent', scripts.resolve, [resolution], readResolved),
+    show: (scope) => settle(scope, null, scripts.show, [], readShown),
+    state: servers.state,
+    verdict: servers.verdict,
+    issuedBeforeFloorS: servers.issuedBeforeFloorS,
     close: () => {
-      lanes.close();
+      servers.close();
       return Promise.resolve();
     },
   };
 
-  function run(script: Script, scope: ReservationScope, values: readonly (string | Buffer)[], limits: { readonly replicas: number; readonly deadlineMs: number }) {
-    return lanes.run(script, { keys: keysOf(settings.prefix, scope), values, ...limits });
+  /** @param nothing the answer where the request has no key, and so no record. */
+  async function settle<T>(
+    scope: ReservationScope,
+    nothing: T,
+    script: Script,
+    values: readonly (string | Buffer)[],
+    reader: (reply: unknown) => T,
+  ): Promise<Result<T, StoreFailure>> {
+    if (scope.operation === null) return accept(nothing);
+    return read(await run(script, scope, values, toSettle), ({ reply }) => reader(reply));
+  }
+
+  function run(script: Script, scope: ReservationScope, values: readonly (string | Buffer)[], limits: typeof toReserve | typeof toSettle) {
+    return servers.run(scope.principal, { script, keys: keysOf(settings.prefix, scope), values, ...limits });
   }
 }
 
@@ -76,39 +89,12 @@ function flag(value: boolean): string {
   return value ? '1' : '0';
 }
 
-function readRun<T>(ran: Result<{ readonly reply: unknown }, StoreFailure>, reader: (reply: unknown) => T): Result<T, StoreFailure> {
-  return ran.ok ? read(ran.value.reply, reader) : ran;
-}
-
-function read<T>(reply: unknown, reader: (reply: unknown) => T): Result<T, StoreFailure> {
+function read<T>(ran: Result<ScriptReply, StoreFailure>, reader: (reply: ScriptReply) => T): Result<T, StoreFailure> {
+  if (!ran.ok) return ran;
   try {
-    return accept(reader(reply));
+    return accept(reader(ran.value));
   } catch {
     // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
     return refuse({ kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true });
   }
-}
-
-const states: ReadonlySet<string> = new Set<ReservationRecord['state']>(['pending', 'completed', 'tombstone', 'unknown']);
-
-function readShown(reply: unknown): ShownRecord | null {
-  const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, ttl] = parts;
-  if (parts.length === 1) return null;
-  if (!states.has(textOf(state))) throw new Error('unexpected state');
-  const nowMs = numberOf(now);
-  return {
-    nowMs,
-    record: {
-      version: numberOf(version),
-      state: textOf(state) as ReservationRecord['state'],
-      fingerprint: textOf(fingerprint),
-      owner: textOf(owner),
-      fence: numberOf(fence),
-      createdAtMs: numberOf(created),
-      leaseEndsAtMs: numberOf(lease),
-      response: status === null ? null : readResponse(status, fields, body),
-      expiresAtMs: nowMs + numberOf(ttl),
-    },
-  };
 }

@@ -5,24 +5,31 @@
  *
  * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, st status, h headers (JSON),
  * b body. Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
+ *
+ * Every script reads and decides before its first write: one that fails has written nothing.
  */
+import { withdrawalMs } from '../../decision/reservation.js';
 
+/** `read` returns nothing, a record, or one that is not ours to touch: of another version, or damaged. */
 const prelude = `
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function text(number) return string.format('%.0f', number) end
+local states = { pending = true, completed = true, tombstone = true, unknown = true, withdrawn = true }
 local function read()
-  local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st', 'h', 'b')
-  if not fields[1] then
-    if redis.call('EXISTS', KEYS[1]) == 0 then return nil end
-    return { version = '' }
-  end
-  local record = { version = fields[1], state = fields[2], fingerprint = fields[3], owner = fields[4], fence = fields[5],
-    lease = tonumber(fields[6] or '0'), status = fields[7] or '0', headers = fields[8] or '[]', body = fields[9] or '' }
-  if record.state == 'pending' and now >= record.lease then record.lapsed = true end
+  local found = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st')
+  if not found[1] and redis.call('EXISTS', KEYS[1]) == 0 then return nil end
+  local record = { state = found[2], fingerprint = found[3], owner = found[4], fence = found[5], status = found[7] or '' }
+  record.lease = tonumber(found[6] or '')
+  record.ours = found[1] == '1' and states[record.state or ''] and record.fingerprint and record.owner
+    and tonumber(record.fence or '') and record.lease
+  if record.ours and record.state == 'pending' and now >= record.lease then record.lapsed = true end
   return record
 end
-local function supported(record) return record.version == '1' end
+local function standing(record)
+  if record and record.ours and record.state == 'withdrawn' then return nil end
+  return record
+end
 `;
 
 /** ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms. */
@@ -36,7 +43,9 @@ end
 local record = nil
 if ARGV[2] == '1' then
   record = read()
-  if record and not supported(record) then return { 'unsupported' } end
+  if record and not record.ours then return { 'unsupported' } end
+  if record and record.state == 'withdrawn' and record.owner == attempt then return { 'unsupported' } end
+  record = standing(record)
 end
 if marked then redis.call('SET', KEYS[2], attempt, 'PX', ARGV[8], 'NX') end
 if ARGV[2] == '0' then return { 'acquired', text(now), '0' } end
@@ -44,12 +53,21 @@ local lastFence = 0
 local takenOver = '0'
 if record then
   if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
-  if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, '0' } end
-  if record.lapsed then redis.call('HSET', KEYS[1], 's', 'unknown') record.state = 'unknown' end
+  if record.state == 'pending' and record.owner == attempt then
+    -- Written again as it is, so that WAIT on this connection waits for the replicas to have it.
+    redis.call('HSET', KEYS[1], 'o', attempt)
+    return { 'acquired', record.fence, '0' }
+  end
+  if record.lapsed then
+    redis.call('HSET', KEYS[1], 's', 'unknown')
+    record.state = 'unknown'
+  end
   if record.state == 'pending' then return { 'in_progress', text(record.lease - now) } end
-  if record.state == 'completed' then return { 'replayed', record.status, record.headers, record.body } end
+  if record.state == 'completed' then
+    local kept = redis.call('HMGET', KEYS[1], 'h', 'b')
+    return { 'replayed', record.status, kept[1] or '', kept[2] or '' }
+  end
   if record.state == 'tombstone' then return { 'tombstone', record.status } end
-  if record.state ~= 'unknown' then return { 'unsupported' } end
   if ARGV[6] == '0' then return { 'unknown' } end
   lastFence = tonumber(record.fence)
   takenOver = '1'
@@ -64,11 +82,12 @@ return { 'acquired', fence, takenOver }
 
 /** ARGV: attempt · fence · fingerprint · state · status · headers · body · retention ms. */
 const complete = `
-local record = read()
-if record and not supported(record) then return 'unsupported' end
+local record = standing(read())
+if record and not record.ours then return 'unsupported' end
 if record and (record.owner ~= ARGV[1] or record.fence ~= ARGV[2]) then return 'fenced' end
 if record and (record.state == 'completed' or record.state == 'tombstone') then return 'completed' end
 if not record then
+  redis.call('DEL', KEYS[1])
   redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now))
 end
 redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7])
@@ -80,8 +99,13 @@ return 'repaired'
 /** ARGV: attempt. */
 const release = `
 local record = read()
-if not record then return 'released' end
-if not supported(record) then return 'unsupported' end
+if not record then
+  redis.call('HSET', KEYS[1], 'v', '1', 's', 'withdrawn', 'fp', '', 'o', ARGV[1], 'f', '0', 'c', text(now), 'l', text(now))
+  redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}')
+  return 'released'
+end
+if not record.ours then return 'unsupported' end
+if record.state == 'withdrawn' then return 'released' end
 if record.owner ~= ARGV[1] or record.state ~= 'pending' or record.lapsed then return 'kept' end
 redis.call('DEL', KEYS[1])
 return 'released'
@@ -89,9 +113,9 @@ return 'released'
 
 /** ARGV: attempt · fence. */
 const mark = `
-local record = read()
+local record = standing(read())
 if not record then return 'kept' end
-if not supported(record) then return 'unsupported' end
+if not record.ours then return 'unsupported' end
 if record.owner ~= ARGV[1] or record.fence ~= ARGV[2] then return 'kept' end
 if record.state ~= 'pending' and record.state ~= 'unknown' then return 'kept' end
 redis.call('HSET', KEYS[1], 's', 'unknown')
@@ -100,9 +124,9 @@ return 'unknown'
 
 /** ARGV: `committed` or `not-applied`. */
 const resolve = `
-local record = read()
+local record = standing(read())
 if not record then return 'absent' end
-if not supported(record) then return 'unsupported' end
+if not record.ours then return 'unsupported' end
 if record.state ~= 'unknown' and not record.lapsed then return 'not_in_doubt' end
 if ARGV[1] == 'not-applied' then
   redis.call('DEL', KEYS[1])
@@ -114,7 +138,7 @@ return 'resolved'
 
 /** No ARGV. The server's time, and where there is a record its fields and the milliseconds it has left. */
 const show = `
-if redis.call('EXISTS', KEYS[1]) == 0 then return { text(now) } end
+if not standing(read()) then return { text(now) } end
 local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b')
 table.insert(fields, 1, text(now))
 table.insert(fields, text(redis.call('PTTL', KEYS[1])))
