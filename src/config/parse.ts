@@ -57,11 +57,11 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
   const known = Object.keys(sections);
   let root: SourceNode = source;
   for (const path of refuseUnsupported(source, report)) root = replaceAt(root, path, null);
-  for (const key of source.entries.keys()) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
+  for (const key of root.kind === 'map' ? root.entries.keys() : []) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
   const reader: Reader = { root, report };
   // Read for its problems only: `enforce` is all there is yet.
   readPart(sections.mode, ['mode'], reader);
-  for (const key of ['sessions', 'limits'] as const) readPart(sections[key], [key], reader);
+  readPart(sections.sessions, ['sessions'], reader);
   return {
     listen: readPart(sections.listen, ['listen'], reader),
     admin: readPart(sections.admin, ['admin'], reader),

@@ -63,7 +63,7 @@ function showNode(node: SourceNode | null): string {
   if (node.kind === 'map') return node.entries.size === 0 ? 'an empty map' : 'a map';
   if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
   if (node.written !== null) return `what ${shorten(node.written)} stands for`;
-  return node.value === null ? 'empty' : shorten(JSON.stringify(node.value));
+  return node.value === null ? 'empty' : shorten(typeof node.value === 'string' ? JSON.stringify(node.value) : String(node.value));
 }
 
 function shorten(text: string): string {

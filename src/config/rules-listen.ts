@@ -19,6 +19,10 @@ function checkCallersListener({ listen, isWritten, written }: ConfigParts, repor
   if (has('tls') && has('tls_terminated_by')) {
     report.keyError(['listen', 'tls_terminated_by'], 'listen.tls_terminated_by stands beside listen.tls', 'one of them');
   }
+  if (has('tls') && isWritten(['listen', 'tls', 'client_auth']) && (written(['listen', 'tls', 'client_ca_file']) ?? null) === null) {
+    report.keyError(['listen', 'tls', 'client_auth'], 'listen.tls.client_auth has no use without listen.tls.client_ca_file',
+      'listen.tls.client_ca_file beside it');
+  }
   const at = ['listen', 'host'];
   const host = written(at);
   if (!has('tls') && !has('tls_terminated_by') && typeof host === 'string' && !isLoopback(host)) {

@@ -48,7 +48,7 @@ function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: re
 function reportFold({ guard, reached, method, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
   const { report } = routes;
   const isShown = [guard, reached].every(placed => report.mayShow(pathOf(placed, routes)));
-  const request = isShown ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}` : `A ${method} spelt otherwise`;
+  const request = isShown ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}` : `a ${method} spelt otherwise`;
   const ignored = [...(receiver.caseSensitive ? [] : ['case']), ...(receiver.strictSlash ? [] : ['a trailing slash'])].join(' and ');
   const cures = [
     ...(receiver.caseSensitive ? [] : ['receiver.case_sensitive: true']), ...(receiver.strictSlash ? [] : ['receiver.strict_slash: true']),

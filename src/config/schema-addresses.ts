@@ -5,19 +5,19 @@ import { z } from 'zod';
 /** An IP address, or a block of them in CIDR notation. */
 export function addressBlock(): z.ZodType<string, string> {
   const allowed = 'an IP address or a CIDR block, such as 10.0.0.0/8';
-  return z.string(allowed).refine(isAddressBlock, allowed);
+  return z.string(allowed).refine(isAddressBlock, allowed).meta({ allowed });
 }
 
 /** An http or https URL as fetched: with a path, without user, password and fragment. */
 export function fetchedUrl(): z.ZodType<string, string> {
   const allowed = 'an http or https URL without user, password and fragment';
-  return z.string(allowed).max(2_048, allowed).refine(isFetchedUrl, allowed);
+  return z.string(allowed).max(2_048, allowed).refine(isFetchedUrl, allowed).meta({ allowed });
 }
 
 /** Where the receiving service is: an origin, or a Unix socket. */
 export function origin(): z.ZodType<string, string> {
   const allowed = 'http://HOST:PORT, https://HOST:PORT or unix:/PATH, without a path, user or query';
-  return z.string(allowed).refine(isOrigin, allowed);
+  return z.string(allowed).refine(isOrigin, allowed).meta({ allowed });
 }
 
 /** Whether a host is this machine alone. */

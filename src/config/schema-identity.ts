@@ -20,6 +20,6 @@ export const identitySchema = map({
 export type IdentityFile = z.output<typeof identitySchema>;
 
 function header(name: string, holds: string): z.ZodPrefault<z.ZodNullable<z.ZodString>> {
-  return text(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'a header field name of letters, digits and `-`, or null to leave it out')
+  return text(/^[A-Za-z][A-Za-z0-9-]*$/, 'a field name of at most 64 letters, digits and `-`, or null to leave it out', 64)
     .nullable().prefault(name).describe(`Header field with ${holds}; null leaves it out.`);
 }

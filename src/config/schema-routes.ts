@@ -7,12 +7,12 @@ import { duration, flag, list, map, oneOrMore, size, text, visibleText, word } f
 import { notYet } from './unsupported.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
-const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit');
+const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit', 128);
 
 const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT, or `*`';
 
 /** RFC 6749 §3.3 `scope-token`. */
-const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'visible ASCII characters without `"` and `\\`');
+const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]+$/, '1 to 256 visible ASCII characters without `"` and `\\`', 256);
 
 const method = z.string(methodAllowed).refine(value => value === '*' || readMethod(value) === null, methodAllowed);
 
@@ -47,16 +47,19 @@ export const routeSchema = map({
   mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),
   body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
   max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),
-  websocket: z.literal(false, 'false').prefault(false).describe('Only `false` is supported yet.'),
-  encoded_slashes: word('refuse', 'allow').prefault('refuse').describe('Whether `%2F` may stand in a segment that `{x}` or `**` takes.'),
-  path_parameters: word('refuse', 'allow').prefault('refuse').describe('Whether `;` may stand in a segment that `{x}` or `**` takes.'),
+  websocket: z.literal(false, 'false').meta({ allowed: 'false' }).prefault(false).describe('Only `false` is supported yet.'),
+  encoded_slashes: word('refuse', 'allow').prefault('refuse').describe(
+    'Whether `%2F` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not decode it before it routes.',
+  ),
+  path_parameters: word('refuse', 'allow').prefault('refuse').describe(
+    'Whether `;` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not take `/admin;x` for `/admin`.',
+  ),
   forward_authorization: flag().optional()
     .describe('Whether the receiving service gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
   response_timeout: duration('10ms', '24h').optional().describe('Default: `upstream.response_timeout`.'),
   idempotency: idempotencySchema.optional()
     .describe('Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. To be written on routes for POST and PATCH.'),
   single_use: flag().prefault(false).describe('Whether a token passes once, ever. It needs a `jti` then.'),
-  limits: notYet(),
 });
 
 export type RouteFile = z.output<typeof routeSchema>;

@@ -23,39 +23,39 @@ export function size(least: string, most: string): z.ZodType<number, string> {
 /** A whole number. */
 export function integer(least: number, most: number): z.ZodType<number, number> {
   const allowed = `a whole number from ${least} to ${most}`;
-  return z.int(allowed).min(least, allowed).max(most, allowed);
+  return z.int(allowed).min(least, allowed).max(most, allowed).meta({ allowed });
 }
 
 /** `true` or `false`. */
 export function flag(): z.ZodType<boolean, boolean> {
-  return z.boolean('true or false');
+  return z.boolean('true or false').meta({ allowed: 'true or false' });
 }
 
 /** One of some words. */
 export function word<const Words extends readonly [string, ...string[]]>(...words: Words): z.ZodType<Words[number], Words[number]> {
-  return z.enum(words, words.join(', '));
+  return z.enum(words, words.join(', ')).meta({ allowed: words.map(word => `\`${word}\``).join(', ') });
 }
 
 /** A text that a pattern describes; `allowed` says the pattern in words. */
-export function text(pattern: RegExp, allowed: string): z.ZodString {
-  return z.string(allowed).regex(pattern, allowed);
+export function text(pattern: RegExp, allowed: string, maxLength: number): z.ZodString {
+  return z.string(allowed).regex(pattern, allowed).max(maxLength, allowed).refine(value => !/\p{Cs}/u.test(value), allowed).meta({ allowed });
 }
 
 /** A text of one line: what a claim is compared with, or a name for people. */
 export function line(maxLength: number): z.ZodString {
   const allowed = `a text of 1 to ${maxLength} characters without controls`;
-  return text(/^[^\p{Cc}\p{Cs}]+$/u, allowed).max(maxLength, allowed);
+  return text(/^[^\x00-\x1f\x7f-\x9f]+$/, allowed, maxLength);
 }
 
 /** A text that may stand in a header field: 1 to `maxLength` visible ASCII characters. */
 export function visibleText(maxLength: number): z.ZodString {
   const allowed = `1 to ${maxLength} visible ASCII characters`;
-  return text(/^[\x21-\x7e]+$/, allowed).max(maxLength, allowed);
+  return text(/^[\x21-\x7e]+$/, allowed, maxLength);
 }
 
 /** The path of a file on the proxy's machine; read at start, not when the config is checked. */
 export function filePath(): z.ZodString {
-  return text(/^\/[^\p{Cc}\p{Cs}]+$/u, 'the whole path of a file, such as /etc/sallyport/ca.crt');
+  return text(/^\/[^\x00-\x1f\x7f-\x9f]+$/, 'the whole path of a file, such as /etc/sallyport/ca.crt', 4_096);
 }
 
 /** An address or a host name. */
@@ -65,7 +65,7 @@ export function host(): z.ZodType<string, string> {
   const isName = (value: string): boolean =>
     value.length <= 253 && /^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$/.test(value)
     && !/(^|\.)(0[xX][0-9A-Fa-f]*|[0-9]+)$/.test(value);
-  return z.string(allowed).refine(value => isIP(value) !== 0 || isName(value), allowed);
+  return z.string(allowed).refine(value => isIP(value) !== 0 || isName(value), allowed).meta({ allowed });
 }
 
 /** A TCP port; 0 asks the system for a free one. */
@@ -76,12 +76,13 @@ export function port(): z.ZodType<number, number> {
 /** A list. */
 export function list<Item extends z.ZodType>(item: Item, least: 0 | 1, what: string): z.ZodArray<Item> {
   const allowed = `a list of ${what}${least === 1 ? ', at least one' : ''}`;
-  return z.array(item, allowed).min(least, allowed);
+  return z.array(item, allowed).min(least, allowed).meta({ allowed });
 }
 
 /** One value, or a list of them. */
 export function oneOrMore(item: z.ZodType<string, string>, what: string): z.ZodType<readonly string[], string | string[]> {
-  return z.union([item, list(item, 1, what)], `one or a list of ${what}`).transform(value => (typeof value === 'string' ? [value] : value));
+  const allowed = `one or a list of ${what}`;
+  return z.union([item, list(item, 1, what)], allowed).transform(value => (typeof value === 'string' ? [value] : value)).meta({ allowed });
 }
 
 /** A map with these keys and no other. */
@@ -102,5 +103,6 @@ function measure(
   const allowed = `${what} from ${least} to ${most}, such as ${examples.filter(example => read(example) >= from && read(example) <= to).join(', ')}`;
   return z.string(allowed).regex(pattern, { error: allowed, abort: true })
     .refine(value => read(value) >= from && read(value) <= to, allowed)
-    .transform(read);
+    .transform(read)
+    .meta({ allowed });
 }

@@ -25,7 +25,6 @@ export const sections = {
   identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),
   store: storeSchema.nullable().prefault(null).describe('Where reservations are kept. Required where a route reserves. Read once, at start.'),
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
-  limits: notYet(),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   log: logSchema.prefault({}).describe('What is logged.'),
   mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),

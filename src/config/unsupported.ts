@@ -17,19 +17,19 @@ const is = (wanted: unknown) => (value: unknown): boolean => value === wanted;
 
 const unsupported: readonly Unsupported[] = [
   { path: ['sessions'], isMeant: isSet, allowed: 'null' },
-  { path: ['limits'], isMeant: isSet, allowed: 'null' },
+  { path: ['limits'], isMeant: isSet, allowed: 'no such key' },
   { path: ['mode'], isMeant: is('shadow'), allowed: 'enforce' },
   { path: ['identity', 'assertion'], isMeant: isSet, allowed: 'null' },
   { path: ['routes', '*', 'mode'], isMeant: is('shadow'), allowed: 'enforce' },
   { path: ['routes', '*', 'accept'], isMeant: value => value === 'session' || (Array.isArray(value) && value.includes('session')), allowed: '[service]' },
   { path: ['routes', '*', 'session'], isMeant: isSet, allowed: 'null' },
   { path: ['routes', '*', 'websocket'], isMeant: is(true), allowed: 'false' },
-  { path: ['routes', '*', 'limits'], isMeant: isSet, allowed: 'null' },
+  { path: ['routes', '*', 'limits'], isMeant: isSet, allowed: 'no such key' },
 ];
 
 /** The schema of a section that is not supported yet: it may only be left out, or be null. */
 export function notYet(): z.ZodPrefault<z.ZodNull> {
-  return z.null('null').prefault(null).describe('Not supported yet.');
+  return z.null('null').meta({ allowed: 'null' }).prefault(null).describe('Not supported yet.');
 }
 
 /** Reports every use of what is not supported yet, and answers where it stood: nothing else is said of it. */

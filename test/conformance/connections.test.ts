@@ -64,6 +64,7 @@ t.test('contract 2: the receiver over TLS is verified', async (t) => {
     const marker = `row-${String(index)}`;
     world.rewrite({ upstream: { url: String(receiver?.url), ...tls }, routes: [{ name: marker, methods: ['GET'], path: `/${marker}`, subjects: ['checkout'],
       permissions: [] }] });
+    world.process.signal('SIGHUP');
     const response = await until(`${name} is in force`, async () => {
       const answer = await world.request({ path: `/${marker}`, headers: world.authorization() });
       return answer.status === 403 ? null : answer;

@@ -23,16 +23,17 @@ t.test('contract 2: a changed config takes effect, a bad one leaves the old in f
   for (const [name, text] of bad) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
     appendFileSync(world.configFile, text);
+    world.process.signal('SIGHUP');
     await until(`${name} is refused`, async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
     t.equal(await statusOf(world, '/two'), 200, `${name}: the old policy holds`);
     t.match((await world.admin('/status')).text, /error/i, `${name}: /status tells`);
     t.equal((await world.admin('/readyz')).status, 200, `${name}: still ready`);
     writeFileSync(world.configFile, good);
-    world.process.signal('SIGHUP');
   }
   for (const text of ['', '{}']) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
     writeFileSync(world.configFile, text);
+    world.process.signal('SIGHUP');
     await until('an empty file is refused', async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
     t.equal(await statusOf(world, '/two'), 200);
   }

@@ -30,7 +30,10 @@ const cases = [
   },
   { name: 'a public literal in another case', routes: ['GET /Health admin', 'GET /health public'], expected: ['/Health < /health: GET /health'] },
   { name: 'a trailing slash below', routes: ['GET /7/8 admin', 'GET /7/** user'], expected: ['/7/8 < /7/**: GET /7/8/'] },
-  { name: 'a trailing slash after a parameter', routes: ['GET /7/{x} admin', 'GET /7/{x}/ user'], expected: ['/7/{x} < /7/{x}/: GET /7/x/', '/7/{x}/ < /7/{x}: GET /7/x'] },
+  {
+    name: 'a trailing slash after a parameter', routes: ['GET /7/{x} admin', 'GET /7/{x}/ user'],
+    expected: ['/7/{x} < /7/{x}/: GET /7/x/', '/7/{x}/ < /7/{x}: GET /7/x'],
+  },
   { name: 'a trailing slash less', routes: ['GET /7/ admin', 'GET /{x} user'], expected: ['/7/ < /{x}: GET /7'] },
   { name: 'the beginning of what is below', routes: ['GET /7/** admin', 'GET /{x} user'], expected: ['/7/** < /{x}: GET /7'] },
   { name: 'deep below', routes: ['GET /7a/** admin', 'GET /** user'], expected: ['/7a/** < /**: GET /7A'] },

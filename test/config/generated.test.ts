@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { annotatedSchema, shippedSchema, type JsonSchema } from '../../src/config/json-schema.js';
+import { configReference } from '../../src/config/reference.js';
+import { projectDir } from '../support/project-dir.js';
+import { compiled, configText, problemsOf, withRoutes } from './inspection.js';
+
+function projectFile(path: string): string {
+  return readFileSync(`${projectDir}/${path}`, 'utf8');
+}
+
+t.test('config.schema.json and docs/configuration.md are what the schema says', t => {
+  t.equal(projectFile('config.schema.json'), `${JSON.stringify(shippedSchema(), null, 2)}\n`);
+  t.equal(projectFile('docs/configuration.md'), configReference());
+  t.end();
+});
+
+const example = projectFile('config.example.yaml');
+
+t.test('contract 2: config.example.yaml has no errors, and says the defaults', t => {
+  t.same(problemsOf(example).filter(line => !line.includes('warning: route "health" is public')), []);
+  const config = compiled(example);
+  const tls = '{ cert_file: /tls/tls.crt, key_file: /tls/tls.key, client_ca_file: /tls/ca.crt }';
+  const bare = compiled(configText({ listen: `{ host: 0.0.0.0, port: 8443, tls: ${tls} }`, probes: '{}' }));
+  for (const section of ['listen', 'admin', 'probes', 'upstream', 'issuers', 'identity', 'revoked', 'shutdown', 'logLevel'] as const) {
+    t.same(config[section], bare[section], section);
+  }
+  const { name: _name, paths: _paths, approvals: _approvals, issuers: _issuers, ...written } = config.routes[0] ?? {};
+  const { name: _bareName, paths: _barePaths, approvals: _bareApprovals, issuers: _bareIssuers, ...standard } = bare.routes[0] ?? {};
+  t.same(written, standard, 'routes');
+  t.end();
+});
+
+/** Every key of the config, as its last name. */
+function keysOf(schema: JsonSchema): readonly string[] {
+  const inner = [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])];
+  if (typeof schema.additionalProperties === 'object') inner.push(schema.additionalProperties);
+  return [...Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [key, ...keysOf(child)]), ...inner.flatMap(keysOf)];
+}
+
+t.test('contract 2: config.example.yaml names every key', t => {
+  const keys = new Set(keysOf(annotatedSchema()));
+  t.ok(keys.size > 80, `${keys.size} keys`);
+  for (const key of keys) t.match(example, new RegExp(`\\b${key}:`), key);
+  t.end();
+});
+
+t.test('every key of the schema is described, and has words for what is allowed', t => {
+  const walk = (schema: JsonSchema, path: string): void => {
+    for (const [key, child] of Object.entries(schema.properties ?? {})) {
+      t.match(child.description, /^[\p{Lu}`].*\.$/su, `${path}.${key}`);
+      walk(child, `${path}.${key}`);
+    }
+    for (const inner of [...(schema.anyOf ?? []), schema.items, schema.additionalProperties]) if (typeof inner === 'object') walk(inner, path);
+  };
+  walk(annotatedSchema(), '');
+  t.notMatch(configReference(), /\| {2}\| \| \|/);
+  t.end();
+});
+
+const documents = [
+  { name: 'the example', text: example, expected: true },
+  { name: 'the least', text: configText(), expected: true },
+  { name: 'placeholders anywhere', text: configText({
+    listen: '{ host: "${env:H}", port: "${env:P}", header_timeout: "${env:T}", underscore_fields: "${file:/u}" }', upstream: '{ url: "http://${env:H}" }',
+  }), expected: true },
+  { name: 'an unknown key', text: configText({ lisen: '1' }), expected: false },
+  { name: 'a missing key', text: configText({ listen: '{ port: 1 }' }), expected: false },
+  { name: 'a malformed duration', text: configText({ listen: '{ host: a, port: 1, header_timeout: 5 s }' }), expected: false },
+  { name: 'a port in quotes', text: configText({ listen: '{ host: a, port: "1" }' }), expected: false },
+  { name: 'an unknown word', text: configText({ log: '{ level: loud }' }), expected: false },
+  { name: 'an unknown key of a route', text: withRoutes(['name: a, methods: [GET], path: /a, permisions: []']), expected: false },
+  { name: 'what is not supported yet', text: configText({ store: '{}' }), expected: false },
+  { name: 'a malformed name of an issuer', text: configText({ issuers: '{ "a b": { issuer: i, audience: a, source: s, token_type: t } }' }), expected: false },
+];
+
+t.test('contract 2: editors tell good from bad by config.schema.json', t => {
+  const schema = z.fromJSONSchema(JSON.parse(projectFile('config.schema.json')) as Parameters<typeof z.fromJSONSchema>[0]);
+  for (const { name, text, expected } of documents) {
+    const result = schema.safeParse(parse(text));
+    t.equal(result.success, expected, `${name}: ${result.success ? '' : z.prettifyError(result.error)}`);
+  }
+  t.end();
+});

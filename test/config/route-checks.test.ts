@@ -1,0 +1,93 @@
+import t from 'tap';
+import { compiled, problemsOf, withRoutes } from './inspection.js';
+
+function route(name: string, path: string, who: string, methods = 'GET'): string {
+  const approved = who === 'public' ? 'access: public' : `subjects: [${who}], permissions: [p]`;
+  return `name: ${name}, methods: [${methods}], path: ${path}, ${approved}`;
+}
+
+const tie = 'allowed: paths that differ in more than the names of parameters, or other methods';
+
+const ties = [
+  {
+    name: 'the same path', routes: [route('a', '/x', 's'), route('b', '/x', 's')],
+    expected: `c.yaml:6:36: error: route "b" with "/x" (line 6) ties with route "a" with "/x" (line 5) for GET: nothing says which of them wins; ${tie}`,
+  },
+  {
+    name: 'names of parameters', routes: [route('a', '"/x/{a}"', 's'), route('b', '[/y, "/x/{b}"]', 's', 'PUT, GET')],
+    expected: 'c.yaml:6:46: error: route "b" with "/x/{b}" (line 6) ties with route "a" with "/x/{a}" (line 5) for GET: '
+      + `nothing says which of them wins; ${tie}`,
+  },
+  {
+    name: 'one route', routes: [route('a', '["/x/{a}", "/x/{b}"]', 's')],
+    expected: `c.yaml:5:47: error: routes[0].path[1] is the same path as in line 5; ${tie}`,
+  },
+];
+
+t.test('R-71, contract 2: routes that tie are an error naming both lines', t => {
+  for (const { name, routes, expected } of ties) t.same(problemsOf(withRoutes(routes)), [expected], name);
+  const every = ['name: a, methods: ["*"], path: /x, subjects: [s], permissions: [p], idempotency: none', route('b', '/x', 's')];
+  t.match(problemsOf(withRoutes(every)), [/^c\.yaml:6:36: error: route "b" with "\/x" \(line 6\) ties with route "a" with "\/x" \(line 5\) for GET: /]);
+  t.end();
+});
+
+t.test('R-71: a path that no request reaches is doubtful', t => {
+  const shadowed = [route('a', '"/x/**"', 's'), route('b', '["/x/", "/x/{y}", "/x/{y}/**"]', 's')];
+  t.same(problemsOf(withRoutes(shadowed)), [
+    'c.yaml:5:36: warning: route "a" with "/x/**" (line 5) can never be reached: more specific paths take every request; '
+      + 'allowed: a path that some request reaches',
+  ]);
+  t.not(compiled(withRoutes(shadowed)), null);
+  t.end();
+});
+
+const fold = (places: string): string => `${places}; allowed: the same approvals on both, or receiver.case_sensitive: true and `
+  + 'receiver.strict_slash: true where the receiver’s router is known to be strict';
+
+t.test('contract 3.1: folded spellings that reach a less restrictive route are an error naming both', t => {
+  const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'root, guest')];
+  t.same(problemsOf(withRoutes(routes)), [
+    fold('c.yaml:6:39: error: route "rest" with "/**" (line 6) is less restrictive than route "admin" with "/admin" (line 5): '
+      + 'GET "/ADMIN" reaches it, which a router that ignores case and a trailing slash takes for the other’s'),
+  ]);
+  t.same(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
+  t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: true }' })),
+    [/: GET "\/admin\/" reaches it, which a router that ignores a trailing slash takes for the other’s; allowed: the same approvals on both, or receiver\.strict_slash: true where/]);
+  t.match(problemsOf(withRoutes(routes, { receiver: '{ strict_slash: true }' })),
+    [/: GET "\/ADMIN" reaches it, which a router that ignores case takes for the other’s; allowed: .* or receiver\.case_sensitive: true where/]);
+  t.end();
+});
+
+t.test('contract 3.1: spellings are shown as requests have them, and not where a placeholder stands', t => {
+  t.match(problemsOf(withRoutes([route('a', '/caf%C3%A9', 'root'), route('b', '"/{x}"', 's')])), [/GET "\/CAF%C3%89" reaches it/]);
+  const lines = problemsOf(withRoutes([route('a', '"/${env:X}"', 'root'), route('b', '"/{x}"', 's')]), { env: { X: 'hidden' } });
+  t.match(lines, [/less restrictive than route "a" with what \/\$\{env:X\} stands for \(line 5\): a GET spelt otherwise reaches it/]);
+  t.notMatch(lines.join('\n'), /hidden/i);
+  t.end();
+});
+
+t.test('contract 3.1: a public route within protected ones is no fold', t => {
+  t.same(problemsOf(withRoutes([route('health', '/healthz', 'public'), route('rest', '"/**"', 's')])).filter(line => line.includes('error')), []);
+  t.end();
+});
+
+t.test('contract 3.1: nothing is told of folds while a route cannot be read', t => {
+  t.match(problemsOf(withRoutes([route('admin', '/admin', 'root'), route('rest', '"/**"', 'guest'), 'name: x'])).join('\n'), /^((?!less restrictive).)*$/s);
+  t.end();
+});
+
+t.test('5,000 routes compile', t => {
+  const routes = Array.from({ length: 5_000 }, (_, number) => route(`r${number}`, `"/service${number % 50}/r${number}/{id}"`, `caller${number}`));
+  const config = compiled(withRoutes(routes));
+  t.equal(config.table.routes.length, 5_000);
+  t.end();
+});
+
+t.test('too many overlapping paths are an error and no guess', t => {
+  const routes = Array.from({ length: 1_500 }, (_, number) => [
+    route(`a${number}`, `"/a${number}/{x}"`, `a${number}`), route(`b${number}`, `"/{y}/b${number}"`, `b${number}`),
+  ]).flat();
+  t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: true }' })),
+    [/^c\.yaml:5:1: error: too many paths overlap to check what a lax router would mix up; allowed: receiver\.case_sensitive: true and /]);
+  t.end();
+});

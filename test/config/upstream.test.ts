@@ -1,0 +1,77 @@
+import t from 'tap';
+import { compiled, configText, problemsOf } from './inspection.js';
+
+const allowed = 'allowed: http://HOST:PORT, https://HOST:PORT or unix:/PATH, without a path, user or query';
+
+const urls = [
+  { input: 'http://127.0.0.1:3000', expected: 'http://127.0.0.1:3000' },
+  { input: 'http://127.0.0.1:3000/', expected: 'http://127.0.0.1:3000' },
+  { input: 'http://[::1]:3000', expected: 'http://[::1]:3000' },
+  { input: 'http://localhost', expected: 'http://localhost' },
+  { input: 'https://app.example.com', expected: 'https://app.example.com' },
+  { input: 'unix:/run/app.sock', expected: 'unix:/run/app.sock' },
+  { input: `unix:/${'x'.repeat(106)}`, expected: `unix:/${'x'.repeat(106)}` },
+  { input: `unix:/${'x'.repeat(107)}`, expected: null },
+  { input: 'unix:run/app.sock', expected: null },
+  { input: 'unix:', expected: null },
+  { input: 'http://127.0.0.1:3000/api', expected: null },
+  { input: 'http://127.0.0.1:3000//', expected: null },
+  { input: 'http://127.0.0.1:3000?', expected: null },
+  { input: 'http://127.0.0.1:3000/?x', expected: null },
+  { input: 'http://127.0.0.1:3000#x', expected: null },
+  { input: 'http://user@127.0.0.1:3000', expected: null },
+  { input: 'http://user:pass@127.0.0.1:3000', expected: null },
+  { input: 'http://@127.0.0.1:3000', expected: null },
+  { input: 'http://127.0.0.1:65536', expected: null },
+  { input: 'http://127.0.0.1\\\\x', expected: null },
+  { input: 'http://a b', expected: null },
+  { input: 'http://', expected: null },
+  { input: 'http:127.0.0.1', expected: null },
+  { input: 'ftp://127.0.0.1', expected: null },
+  { input: '127.0.0.1:3000', expected: null },
+  { input: '', expected: null },
+];
+
+t.test('contract 2: the receiving service is an origin or a socket', t => {
+  for (const { input, expected } of urls) {
+    const text = configText({ upstream: `{ url: "${input}" }` });
+    if (expected === null) t.match(problemsOf(text), [/^c\.yaml:2:18: error: upstream\.url is /], input);
+    else t.equal(compiled(text).upstream.url, expected, input);
+  }
+  t.ok(problemsOf(configText({ upstream: '{ url: ftp://x }' }))[0]?.endsWith(allowed));
+  t.end();
+});
+
+const together = [
+  { name: 'nothing', input: '{}', expected: [/^c\.yaml:2:1: error: upstream\.url is missing; allowed: http:/] },
+  { name: 'plaintext on this machine', input: '{ url: "http://127.0.0.9:1" }', expected: [] },
+  {
+    name: 'plaintext to another machine', input: '{ url: "http://app:1" }',
+    expected: [/^c\.yaml:2:18: warning: requests and identities cross the network in plaintext: upstream\.url is http on another host; allowed: https, /],
+  },
+  { name: 'https to another machine', input: '{ url: "https://app:1", ca_file: /ca, server_name: app.internal }', expected: [] },
+  {
+    name: 'settings of https without it', input: '{ url: "unix:/s", ca_file: /ca, server_name: app.internal }',
+    expected: [/2:38: error: upstream\.ca_file has no use without https; /, /2:56: error: upstream\.server_name has no use without https; /],
+  },
+  { name: 'a file without its whole path', input: '{ url: "https://app:1", ca_file: ca.crt }', expected: [/2:44: error: upstream\.ca_file is "ca\.crt"; allowed: the whole/] },
+  { name: 'another Host', input: '{ url: "https://app:1", host: app }', expected: [/2:41: error: upstream\.host is "app"; allowed: upstream, preserve$/] },
+  { name: 'no connections', input: '{ url: "https://app:1", max_connections: 0 }', expected: [/error: upstream\.max_connections is 0; /] },
+];
+
+t.test('contract 2: upstream', t => {
+  for (const { name, input, expected } of together) {
+    const problems = problemsOf(configText({ upstream: input }));
+    t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
+    t.match(problems, expected, name);
+  }
+  t.end();
+});
+
+t.test('contract 2: the receiver’s router', t => {
+  t.same(problemsOf(configText({ receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
+  t.same(problemsOf(configText({ receiver: '{ case_sensitive: "yes" }' })), [
+    'c.yaml:5:29: error: receiver.case_sensitive is "yes"; allowed: true or false',
+  ]);
+  t.end();
+});

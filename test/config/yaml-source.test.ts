@@ -1,0 +1,139 @@
+import t from 'tap';
+import { configText, inspect, problemsOf } from './inspection.js';
+
+const refused = [
+  { name: 'nothing', input: '', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },
+  { name: 'white space', input: ' \n\n', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },
+  { name: 'comments', input: '# nothing\n', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },
+  { name: 'null', input: 'null\n', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },
+  { name: 'a list', input: '- a\n', expected: ['c.yaml:1:1: error: the config is a list; allowed: a map'] },
+  { name: 'a text', input: 'text\n', expected: ['c.yaml:1:1: error: the config is "text"; allowed: a map'] },
+  { name: 'a second document', input: `${configText()}---\n{}\n`, expected: ['c.yaml:5:1: error: the file has a second document; allowed: one document'] },
+  {
+    name: 'YAML 1.1', input: `%YAML 1.1\n---\n${configText()}`,
+    expected: ['c.yaml:1:1: error: the file has a directive; allowed: YAML 1.2 without directives'],
+  },
+  {
+    name: 'a bracket that stays open', input: 'a: [b\nc: d\n',
+    expected: [
+      'c.yaml:2:1: error: the YAML is malformed: flow sequence in block collection must be sufficiently indented and end with a ]; allowed: YAML 1.2',
+    ],
+  },
+  {
+    name: 'a tab', input: 'listen:\n\thost: a\n',
+    expected: ['c.yaml:2:1: error: the YAML is malformed: tabs are not allowed as indentation; allowed: YAML 1.2'],
+  },
+  {
+    name: 'a map in a line', input: 'listen: host: a\n',
+    expected: ['c.yaml:1:9: error: the YAML is malformed: nested mappings are not allowed in compact mappings; allowed: YAML 1.2'],
+  },
+] as const;
+
+t.test('R-71: what is no single YAML 1.2 document is refused', t => {
+  for (const { name, input, expected } of refused) {
+    t.equal(inspect(input).config, null, name);
+    t.same(problemsOf(input), expected, name);
+  }
+  t.end();
+});
+
+t.test('a brace without quotes in brackets is explained', t => {
+  for (const value of ['[{ path: [/a/{x}] }]', '[{ path: ${env:X} }]']) {
+    t.match(problemsOf(configText({ routes: value }))[0], /allowed: inside \{…\} and \[…\], texts with \{ or \} in quotes$/, value);
+  }
+  t.end();
+});
+
+const extras = [
+  { name: 'an unknown key', input: { lisen: '1' }, expected: [/^c\.yaml:5:1: error: unknown key "lisen" in the config, did you mean "listen"\?; allowed: listen, admin, /] },
+  { name: 'a key unlike any', input: { zebra: '1' }, expected: [/^c\.yaml:5:1: error: unknown key "zebra" in the config; allowed: listen, admin, /] },
+  { name: 'a name of the language', input: { __proto__x: '1' }, expected: [/unknown key "__proto__x"/] },
+  { name: 'a prototype', input: { '"__proto__"': '{ a: 1 }' }, expected: [/^c\.yaml:5:1: error: unknown key "__proto__" in the config; /] },
+  { name: 'a constructor', input: { constructor: '1' }, expected: [/unknown key "constructor"/] },
+  { name: 'a key within', input: { log: '{ levl: info }' }, expected: [/^c\.yaml:5:8: error: unknown key "levl" in log, did you mean "level"\?; allowed: level$/] },
+  { name: 'a prototype within', input: { log: '{ __proto__: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "__proto__" in log; allowed: level$/] },
+  { name: 'a merge key', input: { log: '{ <<: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "<<" in log; allowed: level$/] },
+  { name: 'a number as a key', input: { 5: '1' }, expected: [/: error: a key in the config is no text; allowed: keys in quotes/] },
+  { name: 'a list as a key', input: { '? [a]\n': 'b' }, expected: [/: error: a key in the config is no text; /] },
+  { name: 'an anchor', input: { log: '&a { level: info }' }, expected: [/^c\.yaml:5:9: error: log has an anchor; allowed: the value without it$/] },
+  { name: 'a tag', input: { log: '{ level: !!str info }' }, expected: [/: error: log\.level has a tag; allowed: the value without it$/] },
+] as const;
+
+t.test('R-71: unknown keys, merge keys, anchors and tags are errors', t => {
+  for (const { name, input, expected } of extras) {
+    const problems = problemsOf(configText(input));
+    t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
+    expected.forEach((line, index) => t.match(problems[index], line, name));
+  }
+  t.end();
+});
+
+t.test('R-71: an alias is refused, so that none can be a bomb', t => {
+  const names = Array.from('abcdefghij');
+  const nine = (item: string): string => Array<string>(9).fill(item).join(', ');
+  const bomb = names.map((name, level) => `${name}: &${name} [${nine(level === 0 ? 'x' : `*${names[level - 1] ?? ''}`)}]\n`).join('');
+  t.equal(inspect(bomb).config, null);
+  t.ok(problemsOf(bomb).includes('c.yaml:2:8: error: b[0] has an alias; allowed: the value itself'));
+  t.same(problemsOf(`${configText({ upstream: '&u { url: "http://127.0.0.1:3000" }' })}receiver: *u\n`), [
+    'c.yaml:2:14: error: upstream has an anchor; allowed: the value without it',
+    'c.yaml:5:11: error: receiver has an alias; allowed: the value itself',
+  ]);
+  t.end();
+});
+
+t.test('R-71: a repeated key is an error at its second place', t => {
+  t.same(problemsOf(configText({ log: '{ level: info, level: debug }' })), [
+    'c.yaml:5:21: error: the key "level" in log is given twice: first in line 5; allowed: each key once',
+  ]);
+  t.same(problemsOf(`${configText()}upstream: { url: "http://127.0.0.1:1" }\n`), [
+    'c.yaml:5:1: error: the key "upstream" in the config is given twice: first in line 2; allowed: each key once',
+  ]);
+  t.end();
+});
+
+t.test('places are right after a byte order mark, carriage returns and letters beyond ASCII', t => {
+  t.match(problemsOf(`\ufeff${configText({ lig: '1' })}`)[0], /^c\.yaml:5:1: /);
+  t.match(problemsOf(configText({ lig: '1' }).replaceAll('\n', '\r\n'))[0], /^c\.yaml:5:1: /);
+  t.match(problemsOf(configText({ log: '{ é: 1, "😀": 2 }' }))[0], /^c\.yaml:5:8: error: unknown key "é" /);
+  t.match(problemsOf(configText({ log: '{ é: 1, "😀": 2 }' }))[1], /^c\.yaml:5:14: error: unknown key "😀" /);
+  t.end();
+});
+
+t.test('every problem is one line of what can be seen', t => {
+  const lines = problemsOf(configText({ 'log': '{ level: "a\\n\\u2028\\u202e\\u001b[31m\\ud800" }', '"k\\n\\u0085"': '1' }));
+  t.equal(lines.length, 2);
+  for (const line of lines) t.notMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
+  t.match(lines[0], /log\.level is "a\\n\\u\{2028\}\\u\{202e\}\\u001b\[31m\\ud800"; /);
+  t.end();
+});
+
+const hostile = [
+  { name: 'deep brackets', input: '['.repeat(500_000) },
+  { name: 'deep brackets that close', input: `${'['.repeat(5_000)}${']'.repeat(5_000)}` },
+  { name: 'deep maps', input: Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth)}a:\n`).join('') },
+  { name: 'deep lists', input: '- '.repeat(100_000) },
+  { name: 'deep keys', input: '? '.repeat(100_000) },
+];
+
+t.test('R-71: a deeply nested file is refused before anything recurses into it', t => {
+  for (const { name, input } of hostile) {
+    t.match(problemsOf(input), [/error: the file is nested too deeply; allowed: at most 32 levels$/], name);
+  }
+  t.end();
+});
+
+t.test('R-71: a file of more than 1 MiB is refused', t => {
+  const text = configText();
+  const padding = (bytes: number): string => `${text}#${'x'.repeat(bytes - Buffer.byteLength(text) - 2)}\n`;
+  t.same(problemsOf(padding(1_048_576)), []);
+  t.same(problemsOf(padding(1_048_577)), ['c.yaml:1:1: error: the file is too large; allowed: at most 1MiB']);
+  t.same(problemsOf(`é${padding(1_048_575)}`), ['c.yaml:1:1: error: the file is too large; allowed: at most 1MiB'], 'in bytes');
+  t.end();
+});
+
+t.test('thousands of problems are cut, and said to be', t => {
+  const lines = problemsOf(Array.from({ length: 1_500 }, (_, number) => `k${number}: 1\n`).join(''));
+  t.equal(lines.length, 1_001);
+  t.match(lines.at(-1), /: error: 50\d more problems are not listed; /);
+  t.end();
+});
