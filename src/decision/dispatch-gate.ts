@@ -2,7 +2,7 @@ import { denial, type Denial } from './denial.js';
 
 /** What is known in the moment before the first byte would go to the receiver (REPLAY section 3). */
 export interface DispatchMoment {
-  /** Monotonic milliseconds since the reserve command was sent: the lease began no earlier. */
+  /** Milliseconds since the reserve command was sent: the lease began no earlier. */
   readonly sinceReserveMs: number;
   readonly leaseMs: number;
   /** Longest time the upstream may take in all, milliseconds. */

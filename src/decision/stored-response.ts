@@ -70,12 +70,11 @@ export function storedFields(fields: readonly string[], added: ReadonlySet<strin
  */
 export function replayedFields(response: StoredResponse, key: string, requestId: string): string[] {
   return [
+    'X-Request-Id', requestId,
     ...response.fields,
-    ...(response.body.byteLength > 0 ? ['Content-Length', String(response.body.byteLength)] : []),
     'Cache-Control', 'no-store',
     'Idempotency-Key', key,
     'Idempotent-Replayed', 'true',
-    'X-Request-Id', requestId,
   ];
 }
 

@@ -124,7 +124,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
 }
 
-/** When a drain ends what has no answer yet, so that the store still learns of it within the grace. */
+/** When a drain ends what has no answer yet, so that the store can still be told, twice where it fails once, within the grace. */
 function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
-  return Math.max(graceMs / 2, graceMs - (reservations?.settleTimeoutMs ?? 0));
+  return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
 }

@@ -98,10 +98,17 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
     else this.abort?.(brokenOff);
   }
 
+  mayBeSent(): boolean {
+    return this.abort !== null;
+  }
+
   onConnect(abort: (error?: Error) => void): void {
+    if (this.isOver) {
+      abort(brokenOff);
+      return;
+    }
     this.abort = abort;
-    if (this.isOver) abort(brokenOff);
-    else this.connection?.expectAnswer();
+    this.connection?.expectAnswer();
   }
 
   /** Called by undici when the last byte of the request was written, though its types do not say so. */

@@ -4,6 +4,7 @@ import type { IssuerRules, ReservationRules } from '../../decision/policy.js';
 import type { Principal } from '../../decision/principal.js';
 import { recordIdOf, scopeOf, type ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
+import type { InForce } from '../in-force.js';
 import type { Admission } from '../pipeline.js';
 
 /** What is reserved for one request, before its body is known. */
@@ -19,22 +20,23 @@ export interface Preparation {
 }
 
 /**
- * Decides what a request reserves.
+ * Decides what a request reserves. What is wrong with the credential comes before what is wrong with the key, and both
+ * before anything is reserved: what is refused here uses up nothing.
  *
- * @param issuers rules of all issuers: the one that vouched for the principal is among them.
  * @param floorS single-use tokens issued before are refused, for the store may have forgotten that they were used.
  * @returns `null` where the request reserves nothing, or why it may not go on.
  */
-export function prepare(admission: Admission, issuers: readonly IssuerRules[], floorS: number | null): Result<Preparation | null, Denial> {
+export function prepare(admission: Admission, { issuers }: Pick<InForce, 'issuers'>, floorS: number | null): Result<Preparation | null, Denial> {
   const { route: { reservation: rules }, principal, fields } = admission;
-  if (rules === null || principal === null) return accept(null);
+  if (rules === null) return accept(null);
+  const issuer = issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
+  // Without a caller there is no scope, and without a scope one caller's key would answer another.
+  if (principal === null || issuer === undefined) return refuse(denial('internal'));
+  if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
+  if (rules.singleUse && isBefore(principal, issuer, floorS)) return refuse(denial('issue_time_revoked'));
   const key = rules.key === null ? accept(null) : readIdempotencyKey(fields.idempotencyKey, rules.key);
   if (!key.ok) return key;
-  if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
   if (key.value === null && !rules.singleUse) return accept(null);
-  const issuer = issuers.find(({ name }) => name === principal.issuerName);
-  if (issuer === undefined) return refuse(denial('internal'));
-  if (rules.singleUse && isBefore(principal, issuer, floorS)) return refuse(denial('issue_time_revoked'));
   const scope = scopeOf({
     principal, audience: issuer.audience, operation: rules.operation, key: key.value, tokenId: rules.singleUse ? principal.tokenId : null,
   });
