@@ -109,7 +109,7 @@ function takes(route: Route, method: string): boolean {
   return route.methods === null || route.methods.has(method);
 }
 
-/** Compares routes by their approvals, once for each pair of different ones: thousands of routes share a few. */
+/** Compares routes by what they ask for, once for each pair of different ones: thousands of routes share a few. */
 function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] {
   const classes = new Map<string, number>();
   const classOf = new Map<Route, number>();
@@ -117,7 +117,7 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
   const numberOf = (route: Route): number => {
     const known = classOf.get(route);
     if (known !== undefined) return known;
-    const text = approvalText(route);
+    const text = restrictionText(route);
     const number = classes.get(text) ?? classes.size;
     classes.set(text, number);
     classOf.set(route, number);
@@ -136,7 +136,8 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
   };
 }
 
-function approvalText(route: Route): string {
+function restrictionText(route: Route): string {
   const approvals = route.approvals.map(({ subjects, permissions }) => [[...subjects].sort(), [...permissions].sort()]);
-  return JSON.stringify([route.access, route.issuers === null ? null : [...route.issuers].sort(), approvals]);
+  const { key, singleUse } = route.reservation ?? { key: null, singleUse: false };
+  return JSON.stringify([route.access, route.issuers === null ? null : [...route.issuers].sort(), approvals, key, singleUse]);
 }

@@ -18,6 +18,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     forwardsAuthorization: false,
     maxBodyBytes: 1024,
     responseTimeoutMs: 1000,
+    reservation: null,
     ...over,
   };
 }
