@@ -190,7 +190,8 @@ function acquire(
 }
 
 /** A record that says something of a write. */
-type StandingRecord = ReservationRecord & { readonly state: Exclude<RecordState, 'withdrawn'> };
+type StandingRecord = RecordIn<Exclude<RecordState, 'withdrawn'>>;
+type RecordIn<S extends RecordState> = ReservationRecord & { readonly state: S };
 
 /** The record as far as it says something of a write. */
 export function standing(record: ReservationRecord | null): StandingRecord | null {
@@ -198,7 +199,7 @@ export function standing(record: ReservationRecord | null): StandingRecord | nul
 }
 
 /** A pending record whose lease is over may have run: nobody knows. */
-function inDoubtAfterLease(record: StandingRecord, nowMs: number): StandingRecord {
+export function inDoubtAfterLease<S extends RecordState>(record: RecordIn<S>, nowMs: number): RecordIn<S | 'unknown'> {
   return record.state === 'pending' && nowMs >= record.leaseEndsAtMs ? { ...record, state: 'unknown' } : record;
 }
 

@@ -28,5 +28,12 @@ export function openStore(t: Scope, settings: RedisSettings) {
   let failovers = 0;
   const store = createRedisStore(settings, { clock: wallClock, log, maxTokenLifetimeMs: 7_200_000, onFailover: () => (failovers += 1) });
   t.teardown(() => store.close());
-  return { store, log, failovers: () => failovers, up: () => until('the store is up', () => store.state().up) };
+  return {
+    store,
+    log,
+    failovers: () => failovers,
+    up: () => until('the store is up', () => store.state().up),
+    down: () => until('the store is down', () => !store.state().up),
+    problem: (words: RegExp) => until(`the store says ${String(words)}`, () => words.test(store.state().problem ?? '')),
+  };
 }
