@@ -34,7 +34,8 @@ const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> 
   'store.redis.username': ({ username }) => username,
   'store.redis.password_file': ({ passwordFile }) => passwordFile,
   // By a URL, TLS is asked for there; the key says whom to trust.
-  'store.redis.tls': ({ topology, tls }) => (topology.kind === 'single' && (tls?.caFile ?? tls?.serverName ?? null) === null ? null : JSON.stringify(tls)),
+  'store.redis.tls': ({ topology, tls }) =>
+    tls === null || (topology.kind === 'single' && (tls.caFile ?? tls.serverName) === null) ? null : JSON.stringify(tls),
   'store.redis.prefix': ({ prefix }) => prefix,
   'store.redis.replicas': ({ replicas }) => replicas,
   'store.redis.reserve_timeout': ({ reserveTimeoutMs }) => reserveTimeoutMs,
