@@ -57,7 +57,7 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   total('sallyport_replica_shortfalls_total', 'Writes refused because too few replicas confirmed their reservation.', () => shortfalls);
   total('sallyport_store_failovers_total', 'Times that a primary of the store was replaced or restarted.', () => readings.store()?.failovers ?? 0);
   new Gauge({
-    name: 'sallyport_unknown_outcome_oldest_age_seconds', help: 'Age of the oldest write in doubt of this process that nobody resolved; 0 without one.', registers,
+    name: 'sallyport_unknown_outcome_oldest_age_seconds', help: 'Age of the oldest write of this process that is in doubt; 0 without one.', registers,
     collect() {
       this.set((readings.oldestUnknownMs() ?? 0) / 1000);
     },

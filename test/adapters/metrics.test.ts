@@ -105,7 +105,9 @@ const reservationResults = [
 t.test('contract 6: every series of reservations is there from the start, at zero', async (t) => {
   const series = await read(createMetrics());
   for (const result of reservationResults) t.equal(series.get(`sallyport_reservations_total{result="${result}"}`), 0);
-  for (const operation of ['reserve', 'complete', 'release', 'mark']) t.equal(series.get(`sallyport_store_duration_seconds_count{operation="${operation}"}`), 0);
+  for (const operation of ['reserve', 'complete', 'release', 'mark']) {
+    t.equal(series.get(`sallyport_store_duration_seconds_count{operation="${operation}"}`), 0);
+  }
   for (const name of ['duplicate_dispatches_total', 'lost_reservations_total', 'unknown_outcomes_total', 'replica_shortfalls_total', 'store_failovers_total',
     'unknown_outcome_oldest_age_seconds']) t.equal(series.get(`sallyport_${name}`), 0, name);
   t.equal(series.get('sallyport_store_up'), undefined, 'without a store, an alarm on 0 stays silent');

@@ -11,6 +11,8 @@ export interface TcpRelay {
   readonly stall: () => void;
   /** Lets pass what came meanwhile, and what comes. */
   readonly resume: () => void;
+  /** From now on no byte passes on the connections that there are; new ones are well. */
+  readonly forget: () => void;
   /** Resets every connection; new ones are taken. */
   readonly cut: () => void;
   /** Cuts once, when a client has sent this text: before the server got it, or when the server has answered it. */
@@ -87,6 +89,12 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
       for (const { client, server } of pairs) {
         client.resume();
         server.resume();
+      }
+    },
+    forget: () => {
+      for (const { client, server } of pairs) {
+        client.pause();
+        server.pause();
       }
     },
     cut,

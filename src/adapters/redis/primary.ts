@@ -28,6 +28,9 @@ export interface PrimaryView {
   readonly problem: string | null;
 }
 
+/** The problem before anything was learned. */
+export const notConnectedYet = 'not connected yet';
+
 export interface PrimaryDeps {
   readonly clock: Clock;
   /** Called with each look, before anything is asked of the server on the strength of it. */
@@ -44,7 +47,7 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
   const needs = { ...settings, clustered: settings.topology.kind === 'cluster' };
   let unfitness: readonly Unfitness[] = [];
   /** Why there is no connection, when there is none. */
-  let lost = 'not connected yet';
+  let lost = notConnectedYet;
   /** What the server says of itself when it is asked to write, until it takes a write again. */
   let refusal: string | null = null;
   let circuit = closedCircuit;
@@ -74,7 +77,8 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
 
   async function runWaiting(lanes: LanePool, call: ScriptCall): Promise<Ran> {
     const startedMs = clock.monotonic();
-    const lane = await lanes.take(call.deadlineMs);
+    // Later there would be no time left to hear of replicas.
+    const lane = await lanes.take(call.deadlineMs / 2);
     if (lane === null) {
       // Nothing was tried, so nothing was learned.
       circuit = { ...circuit, trying: false };

@@ -43,7 +43,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Rese
     reader: (reply: unknown) => T,
   ): Promise<Result<T, StoreFailure>> {
     if (scope.operation === null) return accept(nothing);
-    return read(await run(script, scope, values, toSettle), ({ reply }) => reader(reply));
+    return read(await run(script, { ...scope, token: null }, values, toSettle), ({ reply }) => reader(reply));
   }
 
   function run(script: Script, scope: ReservationScope, values: readonly (string | Buffer)[], limits: typeof toReserve | typeof toSettle) {
@@ -51,10 +51,14 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Rese
   }
 }
 
-/** The keys of one scope, on one slot of a Cluster. A key that a command does not touch is named all the same. */
-export function keysOf(prefix: string, scope: ReservationScope): readonly [string, string] {
+/**
+ * The keys of one scope, on one slot of a Cluster: the record first, then the token's marker. Only what is touched is
+ * named: a Cluster that hands a slot over refuses commands on several keys meanwhile.
+ */
+export function keysOf(prefix: string, scope: ReservationScope): readonly string[] {
   const tag = `${prefix}:{${scope.principal}}`;
-  return [`${tag}:i:${scope.operation ?? ''}`, `${tag}:t:${scope.token ?? ''}`];
+  const marker = scope.token === null ? [] : [`${tag}:t:${scope.token}`];
+  return [...(scope.operation === null ? marker : [`${tag}:i:${scope.operation}`]), ...marker];
 }
 
 function reserveValues(command: Reserve): readonly string[] {

@@ -6,7 +6,7 @@ import { replyCode, WaitFailed } from './store-errors.js';
 /** One script to run. */
 export interface ScriptCall {
   readonly script: Script;
-  readonly keys: readonly [string, string];
+  readonly keys: readonly string[];
   readonly values: readonly (string | Buffer)[];
   /** Replicas that have to confirm what it wrote; 0 asks nobody. */
   readonly replicas: number;
@@ -38,7 +38,7 @@ export async function runScript(connection: Redis, call: ScriptCall, majorVersio
 }
 
 async function send(connection: Redis, command: 'eval' | 'evalsha', script: string, call: ScriptCall): Promise<ScriptReply> {
-  const values = [script, '2', ...call.keys, ...call.values];
+  const values = [script, String(call.keys.length), ...call.keys, ...call.values];
   if (call.replicas === 0 && call.asking !== true) return { reply: await connection.callBuffer(command, ...values), confirmedReplicas: null };
   // One write, one round trip: the reply of WAIT counts the replicas that hold what the script wrote.
   const pipeline = connection.pipeline();

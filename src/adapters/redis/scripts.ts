@@ -26,6 +26,8 @@ local function read()
   if record.ours and record.state == 'pending' and now >= record.lease then record.lapsed = true end
   return record
 end
+-- Fails, before there is a record, for a user without the right to it: that record would have no end.
+local function bounded() redis.call('PEXPIRE', KEYS[1], '60000') end
 local function standing(record)
   if record and record.ours and record.state == 'withdrawn' then return nil end
   return record
@@ -73,7 +75,7 @@ if record then
   takenOver = '1'
 end
 local fence = text(math.max(lastFence + 1, now))
-redis.call('DEL', KEYS[1])
+if not record then bounded() end
 redis.call('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARGV[3], 'o', attempt, 'f', fence, 'c', text(now),
   'l', text(now + tonumber(ARGV[4])))
 redis.call('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
@@ -87,7 +89,7 @@ if record and not record.ours then return 'unsupported' end
 if record and (record.owner ~= ARGV[1] or record.fence ~= ARGV[2]) then return 'fenced' end
 if record and (record.state == 'completed' or record.state == 'tombstone') then return 'completed' end
 if not record then
-  redis.call('DEL', KEYS[1])
+  bounded()
   redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now))
 end
 redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7])
@@ -100,6 +102,7 @@ return 'repaired'
 const release = `
 local record = read()
 if not record then
+  bounded()
   redis.call('HSET', KEYS[1], 'v', '1', 's', 'withdrawn', 'fp', '', 'o', ARGV[1], 'f', '0', 'c', text(now), 'l', text(now))
   redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}')
   return 'released'

@@ -4,7 +4,7 @@ import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
 import { identityOf, wordsOf } from './fitness.js';
 import { createFailoverFloor } from './floor.js';
 import { slotCount, slotOf } from './hash-slot.js';
-import { createPrimary, type Primary, type Ran } from './primary.js';
+import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
 import { readRedirection } from './redirection.js';
 import type { ScriptCall, ScriptReply } from './script-call.js';
 import type { RedisSettings } from './settings.js';
@@ -35,8 +35,6 @@ export interface StoreDeps {
   readonly onFailover: () => void;
 }
 
-/** Before anything was learned. */
-const notYet = 'not connected yet';
 /** Problems that are logged in one outage. */
 const mostTold = 10;
 
@@ -46,7 +44,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
   let primaries = new Map<string, Primary>();
   /** The primary of each slot; of all of them where there is but one. */
   let slots: readonly (Primary | undefined)[] = [];
-  let undiscovered: string | null = notYet;
+  let undiscovered: string | null = notConnectedYet;
   const told = new Set<string>();
   let isWell = false;
   let verdict: StoreVerdict | null = null;
@@ -141,7 +139,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
     if (problem === null) {
       if (!isWell) log.info('the store is in use', { servers: [...primaries.keys()] });
       told.clear();
-    } else if (problem !== notYet && !told.has(problem) && told.size < mostTold) {
+    } else if (!problem.endsWith(notConnectedYet) && !told.has(problem) && told.size < mostTold) {
       log.error('the store takes no reservations: reserving routes answer 503', { reason: problem });
       told.add(problem);
     }

@@ -18,7 +18,7 @@ export class WaitFailed extends Error {
 
 /** Refusals that are about the server as it is now, not about one record. */
 const serverRefusals: ReadonlySet<string> = new Set([
-  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN', 'NOSCRIPT', 'MOVED', 'ASK', 'TRYAGAIN',
+  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN',
 ]);
 
 /** The first word of an error that the server answered with, such as `OOM`; `null` where it is none of the server's. */
@@ -29,8 +29,12 @@ export function replyCode(error: unknown): string | null {
 
 /** Whether the server, as long as it stays as it is, will refuse the next command too. */
 export function isServerRefusal(error: unknown): boolean {
-  return serverRefusals.has(replyCode(error) ?? '');
+  const code = replyCode(error);
+  return code !== null && (serverRefusals.has(code) || (error instanceof Error && missingRight.test(error.message)));
 }
+
+/** A script that called what its user may not call, in the words of Redis 6.2 to 7.0 and of later ones. */
+const missingRight = /^ERR (The user executing the script|ACL failure in script)/;
 
 /** Turns what a command ended with into what callers may know. */
 export function failureOf(error: unknown): StoreFailure {
@@ -52,5 +56,5 @@ export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return 'the connection was lost';
   const code = 'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? `${error.code}: ` : '';
-  return `${code}${error.message.replace(/,? with args beginning with.*$/s, '')}`.slice(0, 200);
+  return `${code}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(0, 200);
 }
