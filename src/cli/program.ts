@@ -13,7 +13,7 @@ const entries: Readonly<Record<string, Entry>> = {
   serve: { summary: 'run the proxy', load: async () => (await import('./serve.js')).createServeCommand },
   dev: { summary: 'run everything on loopback, to try it out', load: async () => (await import('./dev.js')).createDevCommand },
   check: { summary: 'say what is wrong with a config, all at once', load: async () => (await import('./check.js')).createCheckCommand },
-  doctor: { summary: 'look at what a config needs: keys, clock, receiver, certificates',
+  doctor: { summary: 'look at what a config needs: keys, clock, receiver, Redis, certificates',
     load: async () => (await import('./doctor.js')).createDoctorCommand },
   record: { summary: 'read or resolve a reservation in doubt', load: async () => (await import('./record.js')).createRecordCommand },
   health: { summary: 'ask the running proxy whether it is ready', load: async () => (await import('./health.js')).createHealthCommand },

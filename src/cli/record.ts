@@ -42,8 +42,8 @@ export function createRecordCommand(io: Io): Command {
     .addOption(new Option('--outcome <outcome>', 'resolve: what the receiving service says of the write').choices(['committed', 'not-applied']))
     .option('--reason <text>', 'resolve: how that was found out, and by whom', reasonArgument)
     .addOption(jsonOption())
-    .addHelpText('after', '\n`resolve` needs --outcome and --reason. `committed` keeps the key taken, `not-applied` frees it for a retry. It prints a line of JSON to keep:\n'
-      + 'who, when, which record, what and why.\n'
+    .addHelpText('after', '\n`resolve` needs --outcome and --reason. `committed` keeps the key taken, `not-applied` frees it for a retry.\n'
+      + 'It prints a line of JSON to keep: who, when, which record, what and why.\n'
       + 'Exit code: 0 done, 1 there is no such record or it is not in doubt, 2 usage, or a store that no other process sees, 3 the store is out of reach.')
     .action((action: 'show' | 'resolve', id: string, options: Options) => record(action, id, options, io));
 }
@@ -87,7 +87,8 @@ async function open(configFile: string, io: Io): Promise<Result<ReservationStore
   const settings = loaded.value.config.store;
   if (settings === null) return refuse(startFailure('unreadable', `${configFile} configures no store`));
   if (settings.kind === 'memory') {
-    return refuse(startFailure('unreadable', `${configFile} keeps reservations in the memory of the proxy: nobody else sees them, and its end forgets them`));
+    const what = 'keeps reservations in the memory of the proxy: nobody else sees them, and its end forgets them';
+    return refuse(startFailure('unreadable', `${configFile} ${what}`));
   }
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return files;

@@ -48,7 +48,8 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
   const methods = parts.written([...path, 'methods']);
   const safe = Array.isArray(methods) ? safeMethods.filter(method => methods.includes(method) || methods.includes('*')) : [];
   if (safe.length > 0) {
-    report.warning([...path, 'idempotency'], `route ${report.show([...path, 'name'])} keeps results of ${safe.join(', ')}: a repeated read gets the first answer`,
+    const name = report.show([...path, 'name']);
+    report.warning([...path, 'idempotency'], `route ${name} keeps results of ${safe.join(', ')}: a repeated read gets the first answer`,
       'routes of their own for reads, with idempotency: none');
   }
   const releaseOn: unknown = isMap(idempotency) ? idempotency['release_on'] : null;

@@ -18,7 +18,7 @@ const fieldName = text(/^[A-Za-z0-9._-]+$/, 'the name of a header field', 64);
 
 const comparedField = fieldName.superRefine((name, context) => {
   const why = whyNotCompared(name);
-  if (why !== null) refuse(context, name, why, 'another field, such as If-Match or Prefer');
+  if (why !== null) refuse(context, name, why, 'another field, such as If-Match');
 });
 
 const keptField = fieldName.superRefine((name, context) => {
@@ -47,7 +47,8 @@ const settingsSchema = map({
     .describe('What the receiving service adds: nothing; `Idempotency-Outcome` in its answers; or its own check of `Idempotency-Record`, so that a write in '
       + 'doubt may be sent again.'),
   max_body: size('0B', '16MiB').prefault('1MiB').describe('Largest body of a reserved request, which is read whole. The route’s `max_body` holds as well.'),
-  max_stored_response: size('0B', '4MiB').prefault('256KiB').describe('Largest body of an answer that is kept. A larger one is passed on and cannot be shown again.'),
+  max_stored_response: size('0B', '4MiB').prefault('256KiB')
+    .describe('Largest body of an answer that is kept. A larger one is passed on and cannot be shown again.'),
 });
 
 /** A word, or a map that says more. */
@@ -64,7 +65,7 @@ function whyNotCompared(name: string): string | null {
   const lower = name.toLowerCase();
   if (alwaysCompared.has(lower)) return 'is compared in any case';
   if (volatileFields.has(lower)) return 'differs between honest retries';
-  return fieldRules.requestKind(name) === 'passed' ? null : 'is not the caller’s to set: it is never passed on as it came';
+  return fieldRules.requestKind(name) === 'passed' ? null : 'is never passed on as it came';
 }
 
 function refuse(context: z.core.$RefinementCtx<string>, name: string, why: string, instead: string): void {

@@ -58,7 +58,8 @@ export const routeSchema = map({
     .describe('Whether the receiving service gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
   response_timeout: duration('10ms', '24h').optional().describe('Default: `upstream.response_timeout`.'),
   idempotency: idempotencySchema.optional()
-    .describe('Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. To be written on routes for POST and PATCH.'),
+    .describe('Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. Has to be written on routes for POST and '
+      + 'PATCH.'),
   single_use: flag().prefault(false).describe('Whether a token passes once, ever. It needs a `jti` then.'),
 });
 

@@ -1,5 +1,5 @@
 /** The section that says where reservations are kept. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { nodeAddress, redisUrl } from './schema-redis-addresses.js';
 import { duration, filePath, host, integer, line, list, map, text, visibleText, word } from './schema-scalars.js';
 
@@ -31,7 +31,8 @@ const redisSchema = map({
     .describe('First part of every key. Proxies that share reservations share it.'),
   replicas: integer(0, 10).prefault(0).describe('Replicas that have to confirm a reservation before the write is sent on.'),
   reserve_timeout: duration('10ms', '10s').prefault('250ms').describe('Longest wait for a reservation, replicas included; then 503.'),
-  settle_timeout: duration('10ms', '60s').prefault('1s').describe('Longest wait for a result to be kept before the caller is answered; then it is tried again.'),
+  settle_timeout: duration('10ms', '60s').prefault('1s')
+    .describe('Longest wait for a result to be kept before the caller is answered; then it is tried again.'),
   durability: word('verified', 'unverified', 'none').prefault('verified')
     .describe('`verified`: settings that can forget are refused. `unverified`: those that Redis does not tell are taken to be fit. `none`: any are.'),
 });

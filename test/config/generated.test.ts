@@ -78,7 +78,7 @@ const documents = [
     'name: b, methods: [POST], path: /b, subjects: [s], permissions: [p], idempotency: { mode: required, max_body: "${env:MAX}" }',
   ], { store: '{ redis: { url: "redis://redis", replicas: 1 } }' }), expected: true },
   { name: 'an unknown mode', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: maybe']), expected: false },
-  { name: 'an unknown key of idempotency', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: { mode: required, retntion: 1h }']), expected: false },
+  { name: 'an unknown key of a map', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: { mode: none, retntion: 1h }']), expected: false },
   { name: 'a malformed name of an issuer', text: configText({ issuers: '{ "a b": { issuer: i, audience: a, source: s, token_type: t } }' }), expected: false },
 ];
 

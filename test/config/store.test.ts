@@ -96,7 +96,8 @@ t.test('contract 2: the settings of Redis, compiled', (t) => {
   t.same(compiled(redis('url: "rediss://redis:1/2", username: orders, password_file: /run/secrets/redis, tls: { ca_file: /ca.crt, server_name: redis.internal }, '
     + 'prefix: orders.v1, replicas: 2, reserve_timeout: 1s, settle_timeout: 5s, durability: unverified')).store, {
     kind: 'redis', topology: { kind: 'single', host: 'redis', port: 1, database: 2 }, username: 'orders', passwordFile: '/run/secrets/redis',
-    tls: { caFile: '/ca.crt', serverName: 'redis.internal' }, prefix: 'orders.v1', replicas: 2, reserveTimeoutMs: 1_000, settleTimeoutMs: 5_000, durability: 'unverified',
+    tls: { caFile: '/ca.crt', serverName: 'redis.internal' }, prefix: 'orders.v1', replicas: 2, reserveTimeoutMs: 1_000, settleTimeoutMs: 5_000,
+    durability: 'unverified',
   });
   t.equal(compiled(configText()).store, null);
   t.equal(compiled(configText({ store: 'null' })).store, null);
