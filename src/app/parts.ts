@@ -1,4 +1,4 @@
-import { systemClock } from '../adapters/clock.js';
+import { systemClock, systemTimers } from '../adapters/clock.js';
 import { localFiles } from '../adapters/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/logger.js';
 import { createMetrics } from '../adapters/metrics.js';
@@ -66,7 +66,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa }: StartFiles,
     source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
   });
   const proxy = createProxyServer({
-    inForce: assembly.inForce, clock: systemClock, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
+    inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
     reservations: reservations?.parts ?? null,
   });
   processMetrics.setReadings({ keys: assembly.keyStates, inFlight: () => proxy.counts().inFlight });

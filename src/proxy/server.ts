@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
-import type { Clock, Log, Metrics, RequestRecord, ReservationParts } from '../ports.js';
+import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports.js';
 import { createCallerConnections } from './caller-connections.js';
 import { CallerRequest } from './caller-request.js';
 import { Exchange, type ExchangeDeps } from './exchange.js';
@@ -18,6 +18,7 @@ export interface ProxyServerDeps {
   /** What is in force now; asked once for each request. */
   readonly inForce: () => InForce;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly metrics: Metrics;
   readonly log: Log;
   /** Takes one line for each request, at its end. */

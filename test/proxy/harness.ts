@@ -2,7 +2,7 @@
 import { inspectConfig } from '../../src/config/inspect.js';
 import { formatProblem } from '../../src/config/problems.js';
 import type { CompiledConfig } from '../../src/config/compiled.js';
-import { systemClock } from '../../src/adapters/clock.js';
+import { systemClock, systemTimers } from '../../src/adapters/clock.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
 import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestRecord, ReservationParts } from '../../src/ports.js';
@@ -85,6 +85,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   const server = createProxyServer({
     inForce: () => inForce,
     clock: options.clock ?? systemClock,
+    timers: systemTimers,
     metrics: countInto(counted),
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     requestLog: record => records.push(record),

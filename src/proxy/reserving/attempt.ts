@@ -4,7 +4,7 @@ import { fingerprintOf } from '../../decision/fingerprint.js';
 import type { Reserve, Reserved } from '../../decision/reservation.js';
 import { settle, type UpstreamOutcome } from '../../decision/settlement.js';
 import { markerTtlMs } from '../../decision/token-marker.js';
-import type { Clock, ReservationMetrics, ReservationStore } from '../../ports.js';
+import type { Clock, ReservationMetrics, ReservationStore, Timers } from '../../ports.js';
 import { newAttempt } from '../identifiers.js';
 import type { InForce } from '../in-force.js';
 import type { Admission } from '../pipeline.js';
@@ -17,6 +17,7 @@ export interface AttemptDeps {
   readonly settlements: Settlements;
   readonly metrics: ReservationMetrics;
   readonly clock: Clock;
+  readonly timers: Timers;
   /** Replicas that have to confirm. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;

@@ -3,6 +3,7 @@ import type { Reserved } from '../../decision/reservation.js';
 import { callerFields } from '../../decision/response-fields.js';
 import type { UpstreamOutcome } from '../../decision/settlement.js';
 import { replayedFields, storedFields } from '../../decision/stored-response.js';
+import type { Timers } from '../../ports.js';
 import type { Caller } from '../caller.js';
 import type { AnswerSink } from '../upstream-call.js';
 import type { UpstreamCall } from '../upstream.js';
@@ -29,10 +30,12 @@ export class ReservedRun implements AnswerSink {
   /** Called once, when nothing of it is left but what the store has yet to take. */
   private readonly onOver: () => void;
   private readonly attempt: Attempt;
+  private readonly timers: Timers;
   private phase: Phase = 'reserving';
   private isBrokenOff = false;
   private call: UpstreamCall | null = null;
-  private timer: NodeJS.Timeout | null = null;
+  /** Stops the time that the receiver has. */
+  private callOff: () => void = () => undefined;
   private collected: CollectedAnswer | null = null;
   /** What the receiver did while that was written down. */
   private endedWhileTurning: Denial | 'end' | null = null;
@@ -42,6 +45,7 @@ export class ReservedRun implements AnswerSink {
     this.caller = caller;
     this.onOver = onOver;
     this.attempt = new Attempt(deps, write);
+    this.timers = deps.timers;
   }
 
   /** Reserves, and goes on where that succeeds. */
@@ -116,9 +120,9 @@ export class ReservedRun implements AnswerSink {
   private dispatch(): void {
     const { admission: { target, fields, forwarded, route }, method, body, inForce: { upstream } } = this.write;
     this.phase = 'collecting';
-    this.timer = setTimeout(() => {
+    this.callOff = this.timers.after(this.attempt.upstreamMs, () => {
       this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
-    }, this.attempt.upstreamMs);
+    });
     this.caller.asked();
     // The whole body is here: its length is known, however it came.
     const length = fields.contentLength === null && (body.length > 0 || fields.chunked) ? ['Content-Length', String(body.length)] : [];
@@ -229,8 +233,8 @@ export class ReservedRun implements AnswerSink {
   }
 
   private stopTimer(): void {
-    if (this.timer !== null) clearTimeout(this.timer);
-    this.timer = null;
+    this.callOff();
+    this.callOff = () => undefined;
   }
 
   /** What fails in it is a bug. */

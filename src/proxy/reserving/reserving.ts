@@ -1,5 +1,5 @@
 import { denial } from '../../decision/denial.js';
-import type { Clock, Log, ReservationParts } from '../../ports.js';
+import type { Clock, Log, ReservationParts, Timers } from '../../ports.js';
 import type { Onward } from '../caller.js';
 import { Order, type OrderDeps, type ReservedOrder } from './order.js';
 import { createPending } from './pending.js';
@@ -26,11 +26,18 @@ export interface Reserving {
 
 const nowhere: Onward = { resume: () => undefined, leave: () => undefined };
 
-export function createReserving(parts: ReservationParts, { clock, log }: { readonly clock: Clock; readonly log: Log }): Reserving {
+/** What of the process the reserved requests of a server use. */
+export interface ReservingDeps {
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+}
+
+export function createReserving(parts: ReservationParts, { clock, timers, log }: ReservingDeps): Reserving {
   const { store, metrics } = parts;
   const pending = createPending();
-  const settlements = createSettlements({ store, clock, log, metrics });
-  const deps: OrderDeps = { ...parts, clock, settlements, budget: createBufferBudget(maxBufferedBytes) };
+  const settlements = createSettlements({ store, clock, timers, log, metrics });
+  const deps: OrderDeps = { ...parts, clock, timers, settlements, budget: createBufferBudget(maxBufferedBytes) };
   const orders = new Set<Order>();
   let onIdle: (() => void)[] = [];
   let isBrokenOff = false;

@@ -1,7 +1,7 @@
 import type { Complete, Completed, Marked, Owned, Release, Released } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import type { Result } from '../../decision/result.js';
-import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure } from '../../ports.js';
+import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports.js';
 import { createSettlementReport } from './settlement-report.js';
 
 /** Something to write about a reservation once its request is over. */
@@ -45,6 +45,7 @@ const defaultLimits: SettlementLimits = { maxWaiting: 1_000, maxBytes: 64 * 1024
 export interface SettlementDeps {
   readonly store: ReservationStore;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly log: Log;
   readonly metrics: ReservationMetrics;
 }
@@ -53,11 +54,11 @@ interface Waiting {
   readonly settling: Settling;
   readonly bytes: number;
   pauseMs: number;
-  timer: NodeJS.Timeout | null;
+  callOff: () => void;
 }
 
 export function createSettlements(deps: SettlementDeps, limits: SettlementLimits = defaultLimits): Settlements {
-  const { store, clock, metrics } = deps;
+  const { store, clock, timers, metrics } = deps;
   const report = createSettlementReport(deps);
   const waiting = new Set<Waiting>();
   const writing = new Set<Promise<boolean>>();
@@ -65,7 +66,7 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
 
   return {
     settle: async (settling) => {
-      if (!await attempt(settling)) wait({ settling, bytes: sizeOf(settling.write), pauseMs: firstPauseMs, timer: null });
+      if (!await attempt(settling)) wait({ settling, bytes: sizeOf(settling.write), pauseMs: firstPauseMs, callOff: () => undefined });
     },
     open: () => waiting.size,
     close: async () => {
@@ -81,8 +82,7 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
   function wait(entry: Waiting): void {
     waiting.add(entry);
     waitingBytes += entry.bytes;
-    entry.timer = setTimeout(() => void again(entry), entry.pauseMs);
-    entry.timer.unref();
+    entry.callOff = timers.after(entry.pauseMs, () => void again(entry));
     for (const oldest of waiting) {
       if (waiting.size <= limits.maxWaiting && waitingBytes <= limits.maxBytes) break;
       drop(oldest);
@@ -91,7 +91,7 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
   }
 
   function drop(entry: Waiting): void {
-    if (entry.timer !== null) clearTimeout(entry.timer);
+    entry.callOff();
     if (waiting.delete(entry)) waitingBytes -= entry.bytes;
   }
 
