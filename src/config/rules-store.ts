@@ -4,6 +4,9 @@ import type { Report } from './report.js';
 import { isLoopback } from './schema-addresses.js';
 import type { RedisFile, StoreFile } from './schema-store.js';
 
+/** What is said of a store that nobody else sees. */
+export const memoryWarning = 'reservations are kept by this process alone and forgotten at its end: a write may then run twice';
+
 /** Checks what the settings of the store say together. */
 export function checkStore({ store }: ConfigParts, report: Report): void {
   if (store === null || store.value === null) return;
@@ -11,8 +14,7 @@ export function checkStore({ store }: ConfigParts, report: Report): void {
   if (redis === null && memory === null) report.error(['store'], 'store does not say where reservations are kept', 'redis, or memory for development');
   if (redis !== null && memory !== null) report.keyError(['store', 'memory'], 'store.memory stands beside store.redis', 'one of them');
   if (redis === null && memory !== null) {
-    report.warning(['store', 'memory'], 'reservations are kept by this process alone and forgotten at its end: a write may then run twice',
-      'store.redis, unless this is development');
+    report.warning(['store', 'memory'], memoryWarning, 'store.redis, unless this is development');
   }
   if (redis !== null) checkRedis(redis, report);
 }
