@@ -90,7 +90,7 @@ async function open(parts: Parts, { listen, admin, probes }: CompiledConfig): Pr
   return accept({ proxy: proxyPlace.value, admin: adminPlace.value, probes: probesPlace?.value ?? null });
 }
 
-function running(parts: Parts, listeners: App['listeners'], certificateWatch: FileWatch | null): App {
+function running(parts: Parts, listeners: App['listeners'], certificateWatch: Pick<FileWatch, 'close'> | null): App {
   let stopping: Promise<void> | null = null;
   return {
     listeners,
@@ -104,7 +104,7 @@ function running(parts: Parts, listeners: App['listeners'], certificateWatch: Fi
   };
 }
 
-async function stop(parts: Parts, certificateWatch: FileWatch | null): Promise<void> {
+async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
   const { logger: { log }, proxy, progress, reloader } = parts;
   const { delayMs, graceMs } = parts.assembly.inForce().config.shutdown;
   progress.phase = 'stopping';

@@ -40,6 +40,11 @@ export interface WatchOptions {
 }
 
 export interface FileWatch {
+  /**
+   * Says what the caller acted on since without being called back: the digest of a text, or `null` where there was none to
+   * be had. A file that holds something else has changed, though it may be as the watch saw it last.
+   */
+  readonly loaded: (digest: string | null) => void;
   readonly close: () => void;
 }
 

@@ -60,6 +60,10 @@ export function watchFile(path: string, onChange: (content: Result<string, strin
   }
 
   return {
+    loaded: (digest) => {
+      known = digest;
+      settled = null;
+    },
     close: () => {
       closed = true;
       clearTimeout(timer);

@@ -13,12 +13,13 @@ export interface CertificateWatchDeps {
 }
 
 /** Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place. */
-export function watchCertificates(tls: ListenerTls, first: ListenerCertificates, deps: CertificateWatchDeps): FileWatch {
+export function watchCertificates(tls: ListenerTls, first: ListenerCertificates, deps: CertificateWatchDeps): Pick<FileWatch, 'close'> {
   const { files, log } = deps;
   let closed = false;
   const reload = coalesce(async () => {
     const read = await readListenerCertificates(tls, files);
     if (closed) return;
+    if (read.ok) for (const [path, digest] of read.value.digests) watches.get(path)?.loaded(digest);
     const problems = read.ok ? take(read.value) : read.error.messages;
     // Certificate and key are two files: between the writing of one and of the other, they do not fit.
     if (problems.length > 0) log.warn('the certificates were not reloaded; the old ones stay in use', { problems });
@@ -35,11 +36,13 @@ export function watchCertificates(tls: ListenerTls, first: ListenerCertificates,
   }
 
   const pace = deps.intervalMs === undefined ? {} : { intervalMs: deps.intervalMs };
-  const watches = [...first.digests].map(([path, digest]) => files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }));
+  const watches = new Map([...first.digests].map(([path, digest]) => (
+    [path, files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace })]
+  )));
   return {
     close: () => {
       closed = true;
-      for (const watch of watches) watch.close();
+      for (const watch of watches.values()) watch.close();
     },
   };
 }

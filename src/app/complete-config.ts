@@ -1,11 +1,13 @@
+import type { CompiledConfig } from '../config/compiled.js';
 import { accept, type Result } from '../decision/result.js';
 import type { Files } from '../ports.js';
-import { loadConfig, type ConfigSource, type Environment, type LoadedConfig } from './config-source.js';
+import { loadConfig, type ConfigSource, type Environment } from './config-source.js';
 import { readAuthorities } from './pem-files.js';
 import type { StartFailure } from './start-failure.js';
 
 /** A config with the files it names, all of them good. */
-export interface CompleteConfig extends LoadedConfig {
+export interface CompleteConfig {
+  readonly config: CompiledConfig;
   /** PEM text of the receiver's authorities, or `null` for the system's. */
   readonly upstreamCa: string | null;
 }
@@ -14,7 +16,7 @@ export interface CompleteConfig extends LoadedConfig {
 export async function loadComplete(source: ConfigSource, env: Environment, files: Files): Promise<Result<CompleteConfig, StartFailure>> {
   const loaded = await loadConfig(source, env);
   if (!loaded.ok) return loaded;
-  const { upstream, issuers } = loaded.value.config;
+  const { upstream, issuers } = loaded.value;
   for (const { keys } of issuers) {
     // Read again for every fetch; looked at here so that a wrong one is found now and not with the first rotation.
     const checked = keys.caFile === null ? null : await readAuthorities(keys.caFile, files);
@@ -22,5 +24,5 @@ export async function loadComplete(source: ConfigSource, env: Environment, files
   }
   const upstreamCa = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, files);
   if (upstreamCa?.ok === false) return upstreamCa;
-  return accept({ ...loaded.value, upstreamCa: upstreamCa?.value ?? null });
+  return accept({ config: loaded.value, upstreamCa: upstreamCa?.value ?? null });
 }

@@ -1,6 +1,6 @@
-import { inspectConfig } from '../config/inspect.js';
+import { inspectConfig, type Inspection } from '../config/inspect.js';
 import type { CompiledConfig } from '../config/compiled.js';
-import { formatProblem, type Problem } from '../config/problems.js';
+import { formatProblem } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { FileWatch } from '../ports.js';
 import { watchFile } from '../adapters/file-watch.js';
@@ -15,8 +15,8 @@ export interface ConfigSource {
   readonly name: string;
   /** The text, or why it cannot be had, in words that follow the name. */
   readonly read: () => Promise<Result<string, string>>;
-  /** Calls back when the text is no longer the one with this digest, with the new one; `null` where it cannot be had. */
-  readonly watch: (digest: string, onChange: (digest: string | null) => void) => FileWatch;
+  /** Calls back when the text is no longer the one that was read last, whoever asked for that. */
+  readonly watch: (onChange: () => void) => Pick<FileWatch, 'close'>;
 }
 
 /** A config of a thousand routes takes some 200 KiB. */
@@ -29,12 +29,20 @@ const maxPlaceholderBytes = 64 * 1024;
 export function fileSource(path: string, name = path, intervalMs?: number): ConfigSource {
   const limits = { maxBytes: maxConfigBytes };
   const pace = intervalMs === undefined ? {} : { intervalMs };
+  let digest: string | null = null;
+  let watch: FileWatch | null = null;
   return {
     name,
-    read: () => readText(path, limits),
-    watch: (digest, onChange) => watchFile(path, (text) => {
-      onChange(text.ok ? textDigest(text.value) : null);
-    }, { digest, ...limits, ...pace }),
+    read: async () => {
+      const text = await readText(path, limits);
+      digest = text.ok ? textDigest(text.value) : null;
+      watch?.loaded(digest);
+      return text;
+    },
+    watch: (onChange) => {
+      watch = watchFile(path, onChange, { digest, ...limits, ...pace });
+      return watch;
+    },
   };
 }
 
@@ -43,38 +51,23 @@ export function textSource(text: string, name: string): ConfigSource {
   return { name, read: () => Promise.resolve(accept(text)), watch: () => ({ close: () => undefined }) };
 }
 
-/** A config that was read, whether or not it is right. */
-export interface ReadConfig {
-  readonly config: CompiledConfig | null;
-  readonly problems: readonly Problem[];
-  /** What `watch` starts from. */
-  readonly digest: string;
-}
-
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
-export async function readConfig(source: ConfigSource, env: Environment): Promise<Result<ReadConfig, string>> {
+export async function readConfig(source: ConfigSource, env: Environment): Promise<Result<Inspection, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
-  const inspection = inspectConfig(text.value, {
+  return accept(inspectConfig(text.value, {
     file: source.name,
     env,
     readFile: (path) => readTextSync(path, { maxBytes: maxPlaceholderBytes }),
-  });
-  return accept({ ...inspection, digest: textDigest(text.value) });
-}
-
-/** A config that may be put in force. */
-export interface LoadedConfig {
-  readonly config: CompiledConfig;
-  readonly digest: string;
+  }));
 }
 
 /** Reads the config; refuses one with errors, all of them named. */
-export async function loadConfig(source: ConfigSource, env: Environment): Promise<Result<LoadedConfig, StartFailure>> {
+export async function loadConfig(source: ConfigSource, env: Environment): Promise<Result<CompiledConfig, StartFailure>> {
   const read = await readConfig(source, env);
   if (!read.ok) return refuse(startFailure('unreadable', read.error));
-  const { config, problems, digest } = read.value;
+  const { config, problems } = read.value;
   // Warnings are no reason to refuse; among the errors they would hide them.
   if (config === null) return refuse(startFailure('invalid', ...problems.filter(({ severity }) => severity === 'error').map(formatProblem)));
-  return accept({ config, digest });
+  return accept(config);
 }

@@ -35,18 +35,8 @@ export interface ReloadState {
 
 /** Replaces the config in force when its source changes: whole or not at all. */
 export function createReloader(first: CompleteConfig, assembly: Assembly, deps: ReloaderDeps): Reloader {
-  const { env, files, clock, log, metrics } = deps;
+  const { source, env, files, clock, log, metrics } = deps;
   const opened = first.config;
-  /** Digest of what was read last, good or bad: the watch does not know of reloads that a signal asked for. */
-  let seen: string | null = first.digest;
-  const source: ConfigSource = {
-    ...deps.source,
-    read: async () => {
-      const text = await deps.source.read();
-      seen = text.ok ? files.digest(text.value) : null;
-      return text;
-    },
-  };
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
   let watch = { close: (): void => undefined };
   let closed = false;
@@ -97,9 +87,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   return {
     start: () => {
-      watch = source.watch(first.digest, (digest) => {
-        if (digest !== seen) void reload();
-      });
+      watch = source.watch(() => void reload());
     },
     reload,
     state: () => state,

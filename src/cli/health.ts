@@ -34,7 +34,7 @@ async function health(options: Options, io: Io): Promise<void> {
     fail({ kind: 'unreadable', messages: loaded.error.messages }, io);
     return;
   }
-  const { admin, probes } = loaded.value.config;
+  const { admin, probes } = loaded.value;
   const places = [admin, probes].filter((place) => place !== null).filter(({ port }) => port !== 0);
   if (places.length === 0) {
     fail({ kind: 'unreadable', messages: ['admin.port is 0, so that nobody knows where the proxy listens; give it a port'] }, io);

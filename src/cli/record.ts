@@ -84,7 +84,7 @@ async function record(action: 'show' | 'resolve', id: string, options: Options, 
 async function open(configFile: string, io: Io): Promise<Result<ReservationStore, StartFailure>> {
   const loaded = await loadConfig(sourceOf(configFile, io), io.env);
   if (!loaded.ok) return loaded;
-  const settings = loaded.value.config.store;
+  const settings = loaded.value.store;
   if (settings === null) return refuse(startFailure('unreadable', `${configFile} configures no store`));
   if (settings.kind === 'memory') {
     const what = 'keeps reservations in the memory of the proxy: nobody else sees them, and its end forgets them';

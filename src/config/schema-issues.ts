@@ -34,11 +34,9 @@ export function reportIssue(issue: Issue, context: IssueContext): void {
     for (const key of issue.keys) reportUnknownKey([...path, key], key, keysAt(context.schema, within), report);
     return;
   }
-  const { node } = locate(root, path);
   const fault: unknown = issue.code === 'custom' ? issue.params?.['fault'] : undefined;
   // A fault may quote the value, which is not to be shown where it came from a placeholder.
   if (typeof fault === 'string' && report.mayShow(path)) report.error(path, `${nameOf(path)} ${fault}`, issue.message);
-  else if (node === null) report.error(path, `${nameOf(path)} is missing`, issue.message);
   else report.error(path, `${nameOf(path)} is ${report.show(path)}`, issue.message);
 }
 

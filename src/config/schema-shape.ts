@@ -10,10 +10,7 @@ export function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
     const next: unknown = typeof step === 'string' && Object.hasOwn(inner.shape, step) ? inner.shape[step] : undefined;
     return next instanceof z.ZodType ? keysAt(next, rest) : [];
   }
-  if (step === undefined) return [];
-  if (inner instanceof z.ZodArray) return keysAt(inner.element, rest);
-  if (inner instanceof z.ZodRecord) return keysAt(inner.valueType, rest);
-  return [];
+  return inner instanceof z.ZodArray && step !== undefined ? keysAt(inner.element, rest) : [];
 }
 
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {

@@ -39,6 +39,7 @@ export class CallerAnswer {
   private held: Buffer | null = null;
   private isFlushed = false;
   private listensForDrain = false;
+  private hasLength = false;
 
   constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, pace: Pace) {
     this.req = req;
@@ -79,6 +80,7 @@ export class CallerAnswer {
 
   /** Begins the receiver's answer; `true` when that is already the whole of it. */
   begin(status: number, fields: string[]): boolean {
+    this.hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     this.writeHead(status, fields);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
@@ -123,7 +125,8 @@ export class CallerAnswer {
 
   /** Breaks it off, so that nobody takes what was sent for the whole. */
   abort(): void {
-    this.connection.abort();
+    const endsWithConnection = this.res.headersSent && !this.res.chunkedEncoding && !this.hasLength;
+    this.connection.abort(endsWithConnection);
   }
 
   private waitForCaller(): void {

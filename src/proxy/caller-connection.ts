@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { Denial } from '../decision/denial.js';
 import type { Peer } from './pipeline.js';
 
@@ -33,6 +34,7 @@ export class CallerConnection {
   private isFull = false;
   /** The last answer was given. */
   private isClosing = false;
+  private closesWhenIdle = false;
   /** Whether bytes came, or may still come, that nobody will answer. */
   private hasUnanswered = false;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
@@ -68,9 +70,10 @@ export class CallerConnection {
       return;
     }
     this.requests += 1;
+    const isIdle = this.current === null;
+    if (!isIdle) this.waiting.push(turn);
     this.isFull = this.requests >= maxRequests || this.waiting.length >= maxWaiting;
-    if (this.current === null) this.begin(turn);
-    else this.waiting.push(turn);
+    if (isIdle) this.begin(turn);
   }
 
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
@@ -91,6 +94,7 @@ export class CallerConnection {
     this.restedAt = this.socket.bytesRead;
     const next = this.waiting.shift();
     if (next !== undefined && !this.isClosing) this.begin(next);
+    else if (this.closesWhenIdle) this.socket.destroySoon();
   }
 
   /** The answer being written is the last one: nothing that follows is served. */
@@ -105,14 +109,17 @@ export class CallerConnection {
     this.abort();
   }
 
-  /** Ends it without a clean end of the answer. */
-  abort(): void {
+  /** Ends it without a clean end of the answer; `reset` where a closed connection would be taken for one. */
+  abort(reset = false): void {
     this.close();
-    this.socket.destroy();
+    // There is no way to reset below TLS, where an end without `close_notify` says the same.
+    if (reset && !(this.socket instanceof TLSSocket)) this.socket.resetAndDestroy();
+    else this.socket.destroy();
   }
 
-  /** Ends it where no request has begun. */
-  closeIdle(): void {
+  /** Ends it as soon as no request has begun: now, or when the one being served is answered. */
+  closeWhenIdle(): void {
+    this.closesWhenIdle = true;
     if (this.current === null && this.socket.bytesRead === this.restedAt) this.abort();
   }
 

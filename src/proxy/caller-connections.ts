@@ -10,8 +10,8 @@ export interface CallerConnections {
   /** The connection that serves requests of this socket. */
   readonly of: (socket: Socket) => CallerConnection | undefined;
   readonly count: () => number;
-  /** Ends those on which no request has begun. */
-  readonly closeIdle: () => void;
+  /** Ends those on which no request has begun, and the others when theirs are answered. */
+  readonly closeWhenIdle: () => void;
   /** Ends all, with a word to callers whose request was not sent on. */
   readonly cutOff: () => void;
   /** Resolves once none is open and each one's request has ended: a server says that it is closed before that. */
@@ -42,8 +42,8 @@ export function createCallerConnections(server: Server, settings: ListenSettings
   return {
     of: socket => connections.get(socket),
     count: () => sockets.size,
-    closeIdle: () => {
-      for (const connection of connections.values()) connection.closeIdle();
+    closeWhenIdle: () => {
+      for (const connection of connections.values()) connection.closeWhenIdle();
       const serving = new Set([...connections.keys()].map(remoteEnd));
       for (const socket of sockets) {
         if (!serving.has(remoteEnd(socket))) socket.destroy();

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** `HTTP/1.x 100`: where each byte stands, and which one tells 100 from the others. */
+/** `HTTP/1.1 100`: where each byte stands, and which one tells 100 from the others. */
 const start = Buffer.from('HTTP/1.');
 const versionAt = start.length;
 const status = Buffer.from(' 10');

@@ -63,7 +63,7 @@ export class RequestBody extends Readable {
       return;
     }
     this.gathered.push(chunk);
-    if (this.gathered.length === 1) process.nextTick(this.pass);
+    if (this.gathered.length === 1) setImmediate(this.pass);
   };
 
   private readonly pass = (): void => {

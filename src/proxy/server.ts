@@ -109,9 +109,10 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
           resolve();
         });
       });
-      connections.closeIdle();
       const deadline = setTimeout(connections.cutOff, graceMs);
       const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
+      // What has arrived by now is read first, so that no request is cut off that a caller had sent.
+      setImmediate(connections.closeWhenIdle);
       await closed;
       // Writes whose caller left are completed all the same.
       await reserving?.idle();

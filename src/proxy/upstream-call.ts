@@ -140,10 +140,13 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
   }
 
   onComplete(): void {
-    const isNews = this.end();
-    if (isNews) this.sink.onEnd();
+    const isWhole = this.connection?.isBroken() === false;
+    if (this.end()) {
+      if (isWhole) this.sink.onEnd();
+      else this.sink.onFailure(denial('upstream_failed'));
+    }
     // An answer that came before the end of the request leaves a connection on which nobody knows what comes next.
-    this.release(this.isSent);
+    this.release(this.isSent && isWhole);
   }
 
   onError(error: unknown): void {

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { Client, type Dispatcher } from 'undici';
 import type { Connector } from './connector.js';
 import { InterimResponses } from './interim-responses.js';
@@ -21,6 +22,7 @@ export class UpstreamConnection {
   private readonly client: Client;
   private readonly interim = new InterimResponses();
   private readonly serverName: string;
+  private hasFailed = false;
 
   constructor({ origin, serverName, connect }: Connector) {
     this.serverName = serverName;
@@ -28,7 +30,7 @@ export class UpstreamConnection {
       connect: (options, callback) => {
         connect(options, (...outcome) => {
           const [, socket] = outcome;
-          if (socket) this.interim.watch(socket);
+          if (socket) this.watch(socket);
           callback(...outcome);
         });
       },
@@ -52,8 +54,21 @@ export class UpstreamConnection {
     this.interim.expect();
   }
 
+  /** Whether it broke. undici takes a reset for the clean end of an answer that ends with its connection. */
+  isBroken(): boolean {
+    return this.hasFailed;
+  }
+
   /** Ends it at once. */
   async close(): Promise<void> {
     await this.client.destroy();
+  }
+
+  private watch(socket: Socket): void {
+    this.hasFailed = false;
+    this.interim.watch(socket);
+    socket.once('error', () => {
+      this.hasFailed = true;
+    });
   }
 }

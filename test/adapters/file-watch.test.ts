@@ -4,12 +4,13 @@ import t, { type Test } from 'tap';
 import { watchFile } from '../../src/adapters/file-watch.js';
 import { textDigest } from '../../src/adapters/text-file.js';
 import type { Result } from '../../src/decision/result.js';
+import type { FileWatch } from '../../src/ports.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
 type Content = Result<string, string>;
 
-interface Watching {
+interface Watching extends FileWatch {
   readonly seen: Content[];
   readonly saw: (text: string) => Promise<void>;
 }
@@ -17,8 +18,8 @@ interface Watching {
 function watch(t: Test, path: string, known: string | null, maxBytes = 1024): Watching {
   const seen: Content[] = [];
   const digest = known === null ? null : textDigest(known);
-  const { close } = watchFile(path, (content) => seen.push(content), { digest, maxBytes, intervalMs: 5 });
-  t.teardown(close);
+  const watching = watchFile(path, (content) => seen.push(content), { digest, maxBytes, intervalMs: 5 });
+  t.teardown(watching.close);
   const saw = async (text: string): Promise<void> => {
     await until(text.slice(0, 20), () => {
       const last = seen.at(-1);
@@ -26,7 +27,7 @@ function watch(t: Test, path: string, known: string | null, maxBytes = 1024): Wa
     });
     t.pass(`saw: ${text.slice(0, 20)}`);
   };
-  return { seen, saw };
+  return { ...watching, seen, saw };
 }
 
 t.test('sees a file that is written to', async (t) => {
@@ -86,6 +87,36 @@ t.test('sees what changed since the caller read the file', async (t) => {
   const path = join(tempDir(t), 'file');
   writeFileSync(path, 'two');
   await watch(t, path, 'one').saw('two');
+});
+
+t.test('sees what differs from what the caller has loaded by itself since', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { saw, loaded, seen } = watch(t, path, 'one');
+  loaded(textDigest('two'));
+  await saw('one');
+  loaded(null);
+  await until('it is told again', () => seen.length === 2);
+  writeFileSync(path, 'two');
+  await saw('two');
+});
+
+t.test('sees a link that is back where it was, though the caller loaded something else in between', async (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'link');
+  const text = readFileSync('LICENSE', 'utf8');
+  symlinkSync(join(process.cwd(), 'LICENSE'), path);
+  const { loaded, seen } = watch(t, path, text, 1024 * 1024);
+  const other = join(dir, 'other');
+  const meanwhile = watch(t, other, null);
+  // By the time another watch saw its changes, this one trusts the times of a file that has long been there.
+  for (const round of ['a', 'b', 'c']) {
+    writeFileSync(other, round);
+    await meanwhile.saw(round);
+  }
+  t.same(seen, []);
+  loaded(textDigest('another'));
+  await until('it is told', () => seen.length === 1);
 });
 
 t.test('sees a file come that was not there', async (t) => {

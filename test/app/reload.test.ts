@@ -75,6 +75,19 @@ t.test('contract 2: an edit between the first reading and the watch is not misse
   await until('the edit is noticed', () => started.value.status().counts.config_reloads.ok === 1);
 });
 
+t.test('contract 2: an edit that is loaded by signal and taken back before the watch sees it is taken back in force as well', async (t) => {
+  const world = await startAppWorld(t, { config: only('checkout'), watchMs: 250 });
+  const good = readFileSync(world.configFile, 'utf8');
+  world.rewrite(only('reporting'));
+  await world.app.reload();
+  writeFileSync(world.configFile, good);
+  await until('the first policy is back', async () => (await world.request({ path: '/orders' })).status === 200);
+  writeFileSync(world.configFile, 'nonsense');
+  await world.app.reload();
+  writeFileSync(world.configFile, good);
+  await until('nor does the error stay', () => world.app.status().config.last_reload_error === null);
+});
+
 t.test('R-61: a file that is gone keeps the old policy, and its return is noticed', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   renameSync(world.configFile, `${world.configFile}.away`);

@@ -25,23 +25,26 @@ export interface Field {
   readonly token: string;
 }
 
-/** Starts all that can be had here, each before the same receiver. */
-export async function startContenders(t: Scope): Promise<Field> {
+/** Starts all that can be had here, each before the same receiver; only those named, where names are given. */
+export async function startContenders(t: Scope, only: readonly string[] | null): Promise<Field> {
   const key = rsaKey();
-  const nowS = Math.floor(Date.now() / 1000);
-  const token = mintToken({ key, claims: { exp: nowS + 7000 } });
-  const receiver = await startServer(t, 'receiver');
-  const jwks = await startJwksServer(t, { keys: [key] });
-  const hasHaproxy = versionOf('haproxy', '-v') !== null;
-  const contenders: Contender[] = [
-    { name: 'node:http', work: 'answers by itself', ...(await startServer(t, 'bare')) },
-    { name: '@fastify/http-proxy', work: 'forwards', ...(await startServer(t, 'http-proxy', `http://127.0.0.1:${String(receiver.port)}`)) },
-    { name: 'Sallyport', work: 'verifies, authorizes, forwards, logs', ...(await startSallyport(t, receiver.port, jwks.url, token, 'info')) },
-    { name: 'Sallyport, log.level: warn', work: 'verifies, authorizes, forwards', ...(await startSallyport(t, receiver.port, jwks.url, token, 'warn')) },
+  const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
+  const receiver = (await startServer(t, 'receiver')).port;
+  const jwks = (await startJwksServer(t, { keys: [key] })).url;
+  const judged = 'verifies, authorizes, forwards';
+  const known: readonly { name: string; work: string; start: () => Promise<Child> }[] = [
+    { name: 'node:http', work: 'answers by itself', start: async () => startServer(t, 'bare') },
+    { name: '@fastify/http-proxy', work: 'forwards', start: async () => startServer(t, 'http-proxy', `http://127.0.0.1:${String(receiver)}`) },
+    { name: 'Sallyport', work: `${judged}, logs`, start: async () => startSallyport(t, receiver, jwks, token, 'info') },
+    { name: 'Sallyport, log.level: warn', work: judged, start: async () => startSallyport(t, receiver, jwks, token, 'warn') },
+    ...(versionOf('haproxy', '-v') === null ? [] : [
+      { name: 'HAProxy', work: 'forwards', start: async () => startHaproxy(t, receiver, null, token) },
+      { name: 'HAProxy, jwt_verify', work: judged, start: async () => startHaproxy(t, receiver, key.publicKey, token) },
+    ]),
   ];
-  if (hasHaproxy) {
-    contenders.push({ name: 'HAProxy', work: 'forwards', ...(await startHaproxy(t, receiver.port, null, token)) });
-    contenders.push({ name: 'HAProxy, jwt_verify', work: 'verifies, authorizes, forwards', ...(await startHaproxy(t, receiver.port, key.publicKey, token)) });
+  const contenders: Contender[] = [];
+  for (const { name, work, start } of known) {
+    if (only === null || only.includes(name)) contenders.push({ name, work, ...(await start()) });
   }
   return { contenders, token };
 }

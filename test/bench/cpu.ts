@@ -12,3 +12,9 @@ export function cpuMicroseconds(pid: number): number {
   const [user = 0, system = 0] = [fields[11], fields[12]].map(Number);
   return ((user + system) * 1_000_000) / ticksPerSecond;
 }
+
+/** Memory that a process holds now, in MiB. */
+export function residentMib(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1];
+  return Number(kib ?? 0) / 1024;
+}

@@ -1,12 +1,12 @@
-/** The measurements themselves still work: a fraction of a second on each contender that is installed. */
+/** The measurements themselves still work: a fraction of a second on two contenders. */
 import t from 'tap';
 import { readWrk } from './load.js';
 import { measure, median } from './measure.js';
 import { tableOf } from './report.js';
 
-t.test('measures every contender and makes a table of it', async (t) => {
-  const measured = await measure(t, { seconds: 0.2, rounds: 1, connections: 4, wrk: false });
-  t.match(measured.map(({ name }) => name), ['node:http', '@fastify/http-proxy', 'Sallyport']);
+t.test('measures the contenders in turn and makes a table of it', async (t) => {
+  const measured = await measure(t, { seconds: 0.2, rounds: 1, connections: 4, wrk: false, only: ['node:http', 'Sallyport'] });
+  t.match(measured.map(({ name }) => name), ['node:http', 'Sallyport']);
   for (const { name, requestsPerS } of measured) t.ok(requestsPerS > 0, name);
   t.match(tableOf(measured), /^\| proxy \|.*\n\| --- \|.*\n\| node:http \| answers by itself \|/);
 });

@@ -1,6 +1,6 @@
 import type { Scope } from '../support/scope.js';
 import { startContenders } from './contenders.js';
-import { cpuMicroseconds } from './cpu.js';
+import { cpuMicroseconds, residentMib } from './cpu.js';
 import { runLoad } from './load.js';
 
 export interface MeasureSettings {
@@ -8,6 +8,8 @@ export interface MeasureSettings {
   readonly rounds: number;
   readonly connections: number;
   readonly wrk: boolean;
+  /** Names of contenders; all of them unless given. */
+  readonly only?: readonly string[];
   /** Told of each run as it ends. */
   readonly onRun?: (text: string) => void;
 }
@@ -21,11 +23,13 @@ export interface Measured {
   readonly requestsPerS: number;
   readonly medianMs: number;
   readonly slowMs: number;
+  /** MiB at the end of a run. */
+  readonly memoryMib: number;
 }
 
 /** Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. */
 export async function measure(t: Scope, settings: MeasureSettings): Promise<readonly Measured[]> {
-  const { contenders, token } = await startContenders(t);
+  const { contenders, token } = await startContenders(t, settings.only ?? null);
   const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[] }));
   // The first round warms up compilers and connections and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
@@ -36,7 +40,7 @@ export async function measure(t: Scope, settings: MeasureSettings): Promise<read
       const cpuUs = (cpuMicroseconds(contender.pid) - before) / Math.max(load.requests, 1);
       if (load.failed > 0) throw new Error(`${contender.name}: ${String(load.failed)} of ${String(load.requests)} requests failed`);
       if (round === 0) continue;
-      results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs });
+      results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs, memoryMib: residentMib(contender.pid) });
       settings.onRun?.(`round ${String(round)}, ${contender.name}: ${cpuUs.toFixed(1)} µs`);
     }
   }
@@ -47,6 +51,7 @@ export async function measure(t: Scope, settings: MeasureSettings): Promise<read
     requestsPerS: median(results.map((result) => result.requestsPerS)),
     medianMs: median(results.map((result) => result.medianMs)),
     slowMs: median(results.map((result) => result.slowMs)),
+    memoryMib: median(results.map((result) => result.memoryMib)),
   }));
 }
 

@@ -9,6 +9,8 @@ export interface Conditions {
   readonly connections: number;
   readonly load: string;
   readonly haproxy: string | null;
+  /** From the start of the process to `/readyz` saying 200; median. */
+  readonly startToReadyMs: number;
 }
 
 /** The contender that the others are compared with. */
@@ -17,16 +19,16 @@ const reference = '@fastify/http-proxy';
 /** The result as a Markdown table. */
 export function tableOf(measured: readonly Measured[]): string {
   const base = measured.find(({ name }) => name === reference)?.cpuUs ?? Number.NaN;
-  const head = ['proxy', 'for each request', 'CPU, µs', `× ${reference}`, 'requests/s', 'median, ms', '99 %, ms'];
-  const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs }) => [
-    name, work, cpuUs.toFixed(1), (cpuUs / base).toFixed(2), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2),
+  const head = ['proxy', 'for each request', 'CPU, µs', `× ${reference}`, 'requests/s', 'median, ms', '99 %, ms', 'memory, MiB'];
+  const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs, memoryMib }) => [
+    name, work, cpuUs.toFixed(1), (cpuUs / base).toFixed(2), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2), memoryMib.toFixed(0),
   ]);
   return [head, head.map((_cell, index) => (index < 2 ? '---' : '---:')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 /** The page `docs/performance.md`. */
 export function pageOf(measured: readonly Measured[], conditions: Conditions): string {
-  const { command, seconds, rounds, connections, load, haproxy } = conditions;
+  const { command, seconds, rounds, connections, load, haproxy, startToReadyMs } = conditions;
   const processor = cpus()[0]?.model ?? 'unknown processor';
   return `# Performance
 
@@ -38,6 +40,8 @@ ${tableOf(measured)}
 
 Every request carries the same service token of one issuer, and each contender that verifies does so every time: there is no
 cache of verified tokens. HAProxy checks the same claims with one key from a file; it runs one thread, as Node.js does.
+
+From the start of \`sallyport serve\` to \`/readyz\` answering 200, with the keys on loopback: ${startToReadyMs.toFixed(0)} ms.
 
 - Command: \`${command}\` (${String(seconds)} s for each contender and round, medians of ${String(rounds)} rounds in turn, ${String(connections)} connections)
 - Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}

@@ -10,8 +10,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import { versionOf } from './child.js';
-import { measure } from './measure.js';
+import { measure, median } from './measure.js';
 import { pageOf, tableOf } from './report.js';
+import { startToReady } from './startup.js';
 
 const { values } = parseArgs({
   options: {
@@ -32,8 +33,11 @@ try {
       console.error(text);
     },
   });
-  console.log(tableOf(measured));
+  const starts: number[] = [];
+  for (let i = 0; i < 5; i += 1) starts.push(await startToReady());
+  console.log(`${tableOf(measured)}\n\nstart to ready: ${median(starts).toFixed(0)} ms`);
   const page = pageOf(measured, {
+    startToReadyMs: median(starts),
     command: `npm run bench -- --seconds ${String(seconds)} --rounds ${String(rounds)}`,
     seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own', haproxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null,
   });

@@ -5,7 +5,7 @@ import { filesBelow } from './test-files.mjs';
 /** What has to be covered: every line of the rules that decide, and most of the rest, no file left out. */
 const required = [
   { folder: 'src/decision/', percent: 100 },
-  { folder: 'src/', percent: 90 },
+  { folder: 'src/', percent: 95 },
 ];
 
 /** Reads tap's report of covered lines. */

@@ -1,6 +1,6 @@
-import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { filesBelow } from './test-files.mjs';
+import { compiledPath, filesBelow } from './test-files.mjs';
 
 /**
  * Puts what was compiled for the tests in the place of `npm run build`: the same compiler and options, one compile
@@ -18,4 +18,10 @@ export async function copyToDist() {
   }
   chmodSync('dist/main.js', 0o755);
   return { held: true };
+}
+
+/** The compiler remembers what it wrote and not whether it is still there: has it write everything where something is gone. */
+export function forgetLostOutput() {
+  const sources = [...filesBelow('src'), ...filesBelow('test')].filter((file) => file.endsWith('.ts'));
+  if (sources.some((file) => !existsSync(compiledPath(file)))) rmSync('.build/tsbuildinfo', { force: true });
 }

@@ -22,7 +22,7 @@ t.test('contract 1: the dates of a certificate, seen from another day', async (t
     { name: 'after its time', days: 3, level: 'problem', what: /^expired on / },
   ];
   for (const { name, days, level, what } of rows) {
-    const findings = await checkFiles(file, loaded.value.config, Date.now() + days * dayMs);
+    const findings = await checkFiles(file, loaded.value, Date.now() + days * dayMs);
     t.match(findings.find(({ subject }) => subject === 'certificate'), { level, what }, name);
   }
 });

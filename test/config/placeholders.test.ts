@@ -85,6 +85,19 @@ t.test('contract 2: a string that is one placeholder is read as its key asks for
   t.end();
 });
 
+t.test('contract 2: truth values of placeholders', t => {
+  const receiver = '{ case_sensitive: "${env:A}", strict_slash: "${env:B}" }';
+  const routes = ['name: a, methods: [GET], path: /a, subjects: [s], permissions: [p]', 'name: b, methods: [GET], path: "/**", access: public'];
+  t.notMatch(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'true', B: 'TRUE' } }).join(), /error/);
+  t.match(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'false', B: 'True' } }).join(), /a router that ignores case takes/);
+  t.match(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'yes', B: '1' } }), [
+    /receiver\.case_sensitive is what \$\{env:A\} stands for; allowed: true or false$/,
+    /receiver\.strict_slash is what \$\{env:B\} stands for; allowed: true or false$/,
+    /warning: route "b" is public/,
+  ]);
+  t.end();
+});
+
 const mistyped = [
   { name: 'no number', env: 'abc' }, { name: 'nothing', env: '' }, { name: 'a hexadecimal number', env: '0x10' }, { name: 'a space', env: ' 80' },
   { name: 'a list', env: '[80]' }, { name: 'too great a number', env: '65536' }, { name: 'a fraction', env: '80.5' },

@@ -71,6 +71,12 @@ t.test('contract 3.1: a public route within protected ones is no fold', t => {
   t.end();
 });
 
+t.test('contract 3.1: nothing is told of folds while the receiver cannot be read', t => {
+  const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'guest')];
+  t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: maybe }' })), [/error: receiver\.case_sensitive is "maybe"; /]);
+  t.end();
+});
+
 t.test('contract 3.1: nothing is told of folds while a route cannot be read', t => {
   t.match(problemsOf(withRoutes([route('admin', '/admin', 'root'), route('rest', '"/**"', 'guest'), 'name: x'])).join('\n'), /^((?!less restrictive).)*$/s);
   t.end();

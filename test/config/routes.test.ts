@@ -39,7 +39,12 @@ const cases = [
     name: `the permission ${permission}`, input: `name: a, methods: [GET], path: /a, subjects: [s], permissions: [${permission}]`, expected: [/error: routes\[0\]\.permissions\[0\] is /],
   })),
   { name: 'pairs beside permissions', input: 'name: a, methods: [GET], path: /a, permissions: [p], any_of: [{ subjects: [s], permissions: [p] }]', expected: [/5:40: error: routes\[0\]\.permissions stands beside routes\[0\]\.any_of; /] },
+  { name: 'pairs that are no list', input: 'name: a, methods: [GET], path: /a, any_of: { a: b }', expected: [/error: routes\[0\]\.any_of is a map; /] },
   { name: 'no pairs', input: 'name: a, methods: [GET], path: /a, any_of: []', expected: [/error: routes\[0\]\.any_of is an empty list; /] },
+  {
+    name: 'an unknown key of a pair', input: 'name: a, methods: [GET], path: /a, any_of: [{ subjects: [s], permissions: [p], permission: p }]',
+    expected: [/error: unknown key "permission" in routes\[0\]\.any_of\[0\], did you mean "permissions"\?; allowed: subjects, permissions$/],
+  },
   { name: 'half a pair', input: 'name: a, methods: [GET], path: /a, any_of: [{ subjects: [s] }]', expected: [/5:49: error: routes\[0\]\.any_of\[0\]\.permissions is missing; /] },
   { name: 'public', input: 'name: a, methods: [GET], path: /a, access: public', expected: [/5:48: warning: route "a" is public: everybody is let through; /] },
   ...['subjects: [s]', 'permissions: [p]', 'any_of: [{ subjects: [s], permissions: [p] }]', 'issuers: [core]'].map(key => ({
@@ -84,6 +89,12 @@ t.test('contract 2: names are unique, and both lines are told', t => {
   t.same(problemsOf(withRoutes(routes)), [
     'c.yaml:7:11: error: routes[2].name is "a", like that of the route in line 5; allowed: a name of its own',
   ]);
+  t.end();
+});
+
+t.test('what is no name is not compared with others', t => {
+  t.match(problemsOf(withRoutes([`name: 5, methods: [GET], path: /a, ${who}`, `name: 5, methods: [GET], path: /b, ${who}`])),
+    [/routes\[0\]\.name is 5; /, /routes\[1\]\.name is 5; /]);
   t.end();
 });
 

@@ -45,6 +45,14 @@ const cases = [
     expected: ['/ab < /{x}: GET /Ab', '/AB < /{x}: GET /aB'],
   },
   { name: 'letters beyond ASCII', routes: ['GET /é admin', 'GET /{x} user'], expected: ['/é < /{x}: GET /É'] },
+  {
+    name: 'a dead end of a literal that the receiver leaves', routes: ['GET /ab/{p}/yy admin', 'GET /{r}/b/** user', 'GET /ab/B/zz admin'],
+    expected: ['/ab/{p}/yy < /{r}/b/**: GET /AB/b/YY', '/ab/B/zz < /{r}/b/**: GET /AB/b/ZZ'],
+  },
+  {
+    name: 'a dead end of a parameter that the receiver leaves', routes: ['GET /ab/** admin', 'GET /ab/{p}/q admin', 'GET /{r}/b/** user'],
+    expected: ['/ab/** < /{r}/b/**: GET /AB/b/', '/ab/{p}/q < /{r}/b/**: GET /AB/b/Q'],
+  },
   { name: 'more restrictive below', routes: ['GET /admin admin,user', 'GET /** admin'], expected: [] },
   { name: 'public within protected', routes: ['GET /healthz public', 'GET /** user'], expected: [] },
   { name: 'a laxer literal beside a parameter', routes: ['GET /o/{id} admin', 'GET /o/search admin,user'], expected: [] },
@@ -156,6 +164,12 @@ t.test('a config that overlaps too much is not called safe unchecked', t => {
     routeOf(`GET /a${number}/{x}`, [`u${number}`]), routeOf(`GET /{y}/b${number}`, [`v${number}`]),
   ]).flat();
   t.same(findFolds(createRouteTable(all), { caseSensitive: true, strictSlash: false }, issuers), { folds: [], unfinished: true });
+  t.end();
+});
+
+t.test('a pair of routes is told of once, however many paths they have', t => {
+  const table = createRouteTable([routeOf('GET /a /b /c', ['admin']), routeOf('GET /**', ['user'])]);
+  t.equal(findFolds(table, lax, issuers).folds.length, 1);
   t.end();
 });
 

@@ -7,6 +7,7 @@ const cases = [
   { name: 'everything below is taken', routes: ['GET /a/**', 'GET /a/ /a/{x} /a/{x}/**'], expected: ['/a/**'] },
   { name: 'everything below is taken level by level', routes: ['GET /a/**', 'GET /a/ /a/{x} /a/{x}/ /a/{x}/{y} /a/{x}/{y}/**'], expected: ['/a/**'] },
   { name: 'by every method', routes: ['GET /a/**', '* /a/ /a/{x} /a/{x}/**'], expected: ['/a/**'] },
+  { name: 'below a parameter', routes: ['GET /{a}/**', 'GET /{a}/ /{a}/{x} /{a}/{x}/**'], expected: ['/{a}/**'] },
   { name: 'at the root', routes: ['GET /**', 'GET / /{x} /{x}/**'], expected: ['/**'] },
   { name: 'the slash itself is left', routes: ['GET /a/**', 'GET /a/{x} /a/{x}/**'], expected: [] },
   { name: 'a single segment is left', routes: ['GET /a/**', 'GET /a/ /a/{x}/**'], expected: [] },

@@ -29,6 +29,7 @@ const cases = [
   { name: 'every issuer against one', one: { issuers: null }, other: { issuers: new Set(['core']) }, expected: true },
   { name: 'every issuer against all of them', one: { issuers: null }, other: { issuers: new Set(['core', 'old']) }, expected: false },
   { name: 'one issuer against every', one: { issuers: new Set(['core']) }, other: { issuers: null }, expected: false },
+  { name: 'an issuer that is gone', one: { issuers: new Set(['gone']) }, other: { approvals: [] }, expected: false },
   { name: 'another issuer', one: { issuers: new Set(['core']) }, other: { issuers: new Set(['old']) }, expected: true },
 ] as const;
 

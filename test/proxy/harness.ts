@@ -23,6 +23,8 @@ export interface HarnessOptions {
   /** Changes what YAML cannot say. */
   readonly adapt?: (config: CompiledConfig) => CompiledConfig;
   readonly receiver?: Receiver;
+  /** Where to send requests, where that is not a `Receiver`. */
+  readonly upstreamUrl?: string;
   readonly tls?: TlsMaterial;
   readonly upstreamCa?: string;
   /** Stands in for the keys that the tokens are signed with. */
@@ -62,7 +64,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   const key = rsaKey();
   const keys: KeySource = { find: options.find ?? (keyId => lookUp(key, keyId)), state: () => { throw new Error('not asked here'); } };
   const compile = (overrides: ConfigTree): InForce => {
-    const read = compiled(merge({ upstream: { url: receiver.url } }, overrides));
+    const read = compiled(merge({ upstream: { url: options.upstreamUrl ?? receiver.url } }, overrides));
     const config = options.adapt === undefined ? read : options.adapt(read);
     const { underscoreFields, http10 } = config.listen;
     const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');

@@ -14,9 +14,9 @@ export function createFileOrigin(path: string, files: Files, onChange: () => voi
     reading = true;
     const text = await files.read(path, limits);
     reading = false;
-    if (!closed) {
-      watch ??= files.watch(path, onChange, { digest: text.ok ? files.digest(text.value) : null, maxBytes: limits.maxBytes });
-    }
+    const digest = text.ok ? files.digest(text.value) : null;
+    if (watch !== null) watch.loaded(digest);
+    else if (!closed) watch = files.watch(path, onChange, { digest, maxBytes: limits.maxBytes });
     // A file says nothing of how long it holds; it is read again at the age that is allowed, and whenever it changes.
     return text.ok ? accept({ bytes: Buffer.from(text.value), freshnessMs: null }) : refuse(`the file ${text.error}`);
   }

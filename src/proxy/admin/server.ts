@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { HostPort } from '../../config/compiled.js';
 import type { Log } from '../../ports.js';
+import { limitConnections } from './connection-limit.js';
 import { isOwnHost } from './own-host.js';
 
 /** What one path answers. */
@@ -16,6 +17,7 @@ export interface PageServerSettings {
   readonly listen: HostPort;
   /** Whether `Host` has to name this listener: on where pages say more than monitors need. */
   readonly checksHost: boolean;
+  /** Above this the oldest silent connection gives way to a new one. */
   readonly maxConnections: number;
   /** Path to page; read anew for every request. */
   readonly pages: Readonly<Record<string, () => Page | Promise<Page>>>;
@@ -32,6 +34,7 @@ export interface PageServer {
 
 // A request here is a few hundred bytes: whoever needs more space or time is no monitor.
 const maxHeaderBytes = 8 * 1024;
+const headersTimeoutMs = 2_000;
 const requestTimeoutMs = 5_000;
 const idleTimeoutMs = 10_000;
 const checkIntervalMs = 1_000;
@@ -40,14 +43,14 @@ const checkIntervalMs = 1_000;
 export function createPageServer(settings: PageServerSettings): PageServer {
   const server = createServer({
     maxHeaderSize: maxHeaderBytes,
-    headersTimeout: requestTimeoutMs,
+    headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: requestTimeoutMs,
     connectionsCheckingInterval: checkIntervalMs,
   }, (request, response) => {
     void answer(settings, request, response);
   });
-  server.maxConnections = settings.maxConnections;
+  limitConnections(server, settings.maxConnections);
   server.timeout = idleTimeoutMs;
   server.on('clientError', refuseConnection);
   return { listen: () => listen(server, settings.listen), close: () => close(server) };

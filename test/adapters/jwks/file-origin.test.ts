@@ -98,7 +98,7 @@ t.test('an unknown kid reads the file again, once for each cooldown', async (t) 
       reads += 1;
       return Promise.resolve(accept(text));
     },
-    watch: () => ({ close: () => undefined }),
+    watch: () => ({ close: () => undefined, loaded: () => undefined }),
   };
   const { lookUp, source, time } = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: still });
   await source.start();
@@ -127,7 +127,7 @@ t.test('a change while the file is being read is read after that', async (t) => 
       changed = () => {
         onChange(accept(text));
       };
-      return { close: () => undefined };
+      return { close: () => undefined, loaded: () => undefined };
     },
   };
   const { source, time, lookUp } = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: slow });
@@ -143,6 +143,19 @@ t.test('a change while the file is being read is read after that', async (t) => 
   finish();
   await until('its end', () => source.state().keys[0]?.keyId === 'd-2');
   t.equal(await lookUp('d-2'), 'found');
+});
+
+t.test('what an attempt reads and is taken back before the watch sees it is taken back', async (t) => {
+  const path = join(tempDir(t), 'jwks.json');
+  writeFileSync(path, keySet([one]));
+  const idle: Files = { ...localFiles, watch: (name, onChange, options) => localFiles.watch(name, onChange, { ...options, intervalMs: 200 }) };
+  const { source, time } = setScene(t, { kind: 'file', path }, { files: idle });
+  await source.start();
+  writeFileSync(path, keySet([two]));
+  time.advance(480_000);
+  await until('the attempt read the other keys', () => source.state().keys[0]?.keyId === 'd-2');
+  writeFileSync(path, keySet([one]));
+  await until('the watch brings the first keys back', () => source.state().keys[0]?.keyId === 'd-1');
 });
 
 t.test('a file system that hangs is not asked again before it answered', async (t) => {
@@ -161,7 +174,7 @@ t.test('once closed the file is watched no more', async (t) => {
     read: () => Promise.resolve(accept(keySet([one]))),
     watch: () => {
       watched.push('watch');
-      return { close: () => watched.push('close') };
+      return { close: () => watched.push('close'), loaded: () => undefined };
     },
   };
   const first = setScene(t, { kind: 'file', path: '/jwks.json' }, { files: counting });

@@ -1,17 +1,21 @@
 import t from 'tap';
 import { createPageServer, type Page } from '../../../src/proxy/admin/server.js';
 import type { Scope } from '../../support/scope.js';
-import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
+import { connectRaw, request, sendRaw, type RawConnection } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const page = (body: string): Page => ({ status: 200, type: 'text/plain', body });
 
-async function start(t: Scope, checksHost = true): Promise<number> {
+const maxConnections = 8;
+
+async function start(t: Scope, checksHost = true, pages: Readonly<Record<string, () => Page | Promise<Page>>> = {}): Promise<number> {
   const server = createPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     checksHost,
-    maxConnections: 8,
+    maxConnections,
     pages: {
+      ...pages,
       '/livez': () => page('alive'),
       '/broken': () => {
         throw new Error('a bug');
@@ -99,9 +103,70 @@ t.test('a body is not read', async (t) => {
   t.equal(got.field('connection'), 'close');
 });
 
+t.test('silent connections do not keep a monitor out: the oldest gives way', async (t) => {
+  const port = await start(t);
+  const half = 'GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n';
+  const crowd: RawConnection[] = [];
+  for (let index = 0; index < maxConnections; index += 1) {
+    const connection = await connectRaw(port);
+    t.teardown(connection.end);
+    // Half a request is none.
+    if (index % 2 === 0) connection.write(half);
+    crowd.push(connection);
+  }
+  for (let round = 0; round < 3; round += 1) t.equal((await request(port, { path: '/livez' })).status, 200);
+  await crowd[0]?.closed;
+});
+
+t.test('a connection that is being answered stays while there are silent ones', async (t) => {
+  let asked = 0;
+  let answer = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const port = await start(t, true, {
+    '/slow': async () => {
+      asked += 1;
+      await gate;
+      return page('done');
+    },
+  });
+  const kept = await connectRaw(port);
+  t.teardown(kept.end);
+  kept.write('GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+  t.equal((await kept.readResponse())?.status, 200, 'this one idles');
+  const slow = request(port, { path: '/slow' });
+  await until('the slow page is asked for', () => asked === 1);
+  for (let index = 0; index < 3 * maxConnections; index += 1) t.teardown((await connectRaw(port)).end);
+  await kept.closed;
+  answer();
+  t.equal((await slow).status, 200);
+});
+
+t.test('callers that do not read their answers do not keep a monitor out either', async (t) => {
+  let asked = 0;
+  const port = await start(t, true, {
+    '/stuck': () => {
+      asked += 1;
+      return new Promise<Page>(() => undefined);
+    },
+  });
+  const crowd: RawConnection[] = [];
+  for (let index = 0; index < maxConnections; index += 1) {
+    const connection = await connectRaw(port);
+    t.teardown(connection.end);
+    connection.write('GET /stuck HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+    crowd.push(connection);
+  }
+  await until('all of them are being answered', () => asked === maxConnections);
+  t.equal((await request(port, { path: '/livez' })).status, 200);
+  await crowd[0]?.closed;
+  t.equal(crowd.filter((connection) => connection.isClosed()).length, 1, 'one gives way for one');
+});
+
 t.test('R-60: close ends silent connections', async (t) => {
   const server = createPageServer({
-    listen: { host: '127.0.0.1', port: 0 }, checksHost: true, maxConnections: 8, pages: {}, log: silent,
+    listen: { host: '127.0.0.1', port: 0 }, checksHost: true, maxConnections, pages: {}, log: silent,
   });
   const { port } = await server.listen();
   const connection = await connectRaw(port);
@@ -112,6 +177,6 @@ t.test('R-60: close ends silent connections', async (t) => {
 
 t.test('an address that is taken is an error', async (t) => {
   const port = await start(t);
-  const second = createPageServer({ listen: { host: '127.0.0.1', port }, checksHost: true, maxConnections: 8, pages: {}, log: silent });
+  const second = createPageServer({ listen: { host: '127.0.0.1', port }, checksHost: true, maxConnections, pages: {}, log: silent });
   await t.rejects(second.listen(), { code: 'EADDRINUSE' });
 });

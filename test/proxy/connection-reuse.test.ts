@@ -1,0 +1,108 @@
+import t from 'tap';
+import { connectRaw, request } from '../support/raw-client.js';
+import { until } from '../support/until.js';
+import { startProxy } from './harness.js';
+import { okResponse, startRawUpstream } from './raw-upstream.js';
+
+const routes = [{ name: 'any', methods: ['GET', 'POST', 'HEAD', 'DELETE'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
+
+t.test('one connection to the receiver serves many callers, one after another', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  for (let i = 0; i < 20; i++) {
+    const method = i % 2 === 0 ? 'GET' : 'POST';
+    t.equal((await request(proxy.port, { method, path: '/a', headers: proxy.authorization(), ...(i % 2 === 0 ? {} : { body: 'x' }) })).status, 200);
+  }
+  t.equal(proxy.receiver.connections(), 1);
+});
+
+t.test('R-53: nothing is sent twice when the receiver closes idle connections under our hands', async (t) => {
+  for (const closesAfterMs of [0, 1, null]) {
+    const upstream = await startRawUpstream(t, (socket) => {
+      socket.write(okResponse('ok'));
+      if (closesAfterMs === null) setImmediate(() => socket.end());
+      else setTimeout(() => socket.end(), closesAfterMs);
+    });
+    const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
+    const caller = await connectRaw(proxy.port);
+    t.teardown(caller.end);
+    const statuses = new Map<number, number>();
+    const rounds = 60;
+    for (let i = 0; i < rounds; i++) {
+      const body = i % 3 === 0 ? '' : 'hello';
+      caller.write(`POST /${String(i)} HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: ${String(body.length)}\r\n\r\n${body}`);
+      const status = (await caller.readResponse())?.status ?? 0;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      if (i % 4 === 0) await new Promise((resolve) => setTimeout(resolve, i % 3));
+    }
+    const lines = upstream.received().join('').match(/^POST \S+/gm) ?? [];
+    t.equal(new Set(lines).size, lines.length, 'no request came twice');
+    t.ok([...statuses.keys()].every(status => status === 200 || status === 502 || status === 503), [...statuses].join(' '));
+    t.ok((statuses.get(200) ?? 0) > rounds / 2, 'and most were served');
+    const unanswered = rounds - (statuses.get(503) ?? 0);
+    t.ok(lines.length <= unanswered, '503 says that nothing was sent');
+  }
+});
+
+t.test('R-53: a connection that was closed while idle is replaced without the caller noticing', async (t) => {
+  const upstream = await startRawUpstream(t, (socket) => {
+    socket.write(okResponse('ok'));
+    socket.end();
+  });
+  const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
+  for (let i = 1; i <= 5; i++) {
+    const response = await request(proxy.port, { method: 'POST', path: '/a', headers: proxy.authorization(), body: 'x' });
+    t.equal(response.status, 200);
+    await until('the connection is closed', () => upstream.open() === 0);
+    t.equal(upstream.connections(), i);
+  }
+});
+
+t.test('R-34: an answer that nobody asked for reaches no caller', async (t) => {
+  const poison = okResponse('poison');
+  const ways: readonly { readonly name: string; readonly send: (write: (bytes: string) => void, answer: string) => void }[] = [
+    { name: 'in one piece with the answer', send: (write, answer) => write(answer + poison) },
+    { name: 'right behind the answer', send: (write, answer) => {
+      write(answer);
+      write(poison);
+    } },
+    { name: 'in the next turn', send: (write, answer) => {
+      write(answer);
+      setImmediate(() => write(poison));
+    } },
+    { name: 'while the connection is idle', send: (write, answer) => {
+      write(answer);
+      setTimeout(() => write(poison), 3);
+    } },
+    { name: 'half of it', send: (write, answer) => write(answer + poison.slice(0, 20)) },
+  ];
+  for (const { name, send } of ways) {
+    const upstream = await startRawUpstream(t, (socket, received) => {
+      const marker = received.match(/X-Marker: \S+/g)?.at(-1)?.slice('X-Marker: '.length) ?? '';
+      send(bytes => socket.write(bytes), okResponse(marker));
+    });
+    const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
+    let served = 0;
+    for (let i = 0; i < 30; i++) {
+      const marker = `caller-${String(i)}`;
+      const response = await request(proxy.port, { path: '/a', headers: { ...proxy.authorization(), 'X-Marker': marker } });
+      if (response.status === 200) {
+        served += 1;
+        t.equal(response.text, marker, name);
+      } else t.equal(response.status, 502, name);
+      if (name.includes('idle')) await until('the connection is closed', () => upstream.open() === 0);
+    }
+    t.ok(served > 15, `${name}: ${String(served)} of 30 served`);
+  }
+});
+
+t.test('the receiver\'s own Keep-Alive time-out is kept to', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  proxy.receiver.behave((_req, res) => {
+    res.writeHead(200, { 'Keep-Alive': 'timeout=2', 'Content-Length': 2 });
+    res.end('ok');
+  });
+  await request(proxy.port, { path: '/a', headers: proxy.authorization() });
+  await until('we closed it first', () => proxy.receiver.open() === 0);
+  t.equal((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status, 200);
+  t.equal(proxy.receiver.connections(), 2);
+});

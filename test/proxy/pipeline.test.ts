@@ -1,0 +1,156 @@
+import t from 'tap';
+import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { RequestHead } from '../../src/decision/request-head.js';
+import type { KeyLookup } from '../../src/ports.js';
+import type { InForce } from '../../src/proxy/in-force.js';
+import { admit, type Judgement, type Peer, type Step } from '../../src/proxy/pipeline.js';
+import { createUpstream } from '../../src/proxy/upstream.js';
+import { rsaKey } from '../support/keys.js';
+import { mintToken, type Claims } from '../support/tokens.js';
+import type { ConfigTree } from '../support/world.js';
+import { compiled } from './harness.js';
+
+const key = rsaKey();
+const peer: Peer = { remoteAddress: '192.0.2.7', encrypted: false, trusted: false };
+const found = (keyId: string): KeyLookup => ({ kind: 'found', key: { keyId, key: key.publicKey } });
+
+function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: string) => KeyLookup | Promise<KeyLookup> = found): InForce {
+  const config = compiled(overrides);
+  const { underscoreFields, http10 } = config.listen;
+  const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
+  return {
+    config,
+    fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
+    issuers: config.issuers.map(({ rules }) => ({ rules, keys: { find: keyId => find(keyId, rules.name), state: () => { throw new Error('unasked'); } } })),
+    upstream: createUpstream(config.upstream, null),
+  };
+}
+
+function head(method: string, target: string, fields: readonly string[] = [], claims?: Claims): RequestHead {
+  const credential = claims === undefined ? [] : ['Authorization', `Bearer ${mintToken({ key, claims })}`];
+  return { method, target, httpVersion: '1.1', rawHeaders: ['Host', 'a.example', ...credential, ...fields] };
+}
+
+/** What became of a request: the reason, or `admitted` with the route. */
+function outcome(judgement: Judgement): string {
+  return judgement.ok ? `admitted ${judgement.value.route.name}` : judgement.error.denial.reason;
+}
+
+t.test('the steps come in order, each with what it said, and end with the first refusal', async (t) => {
+  const world = inForce();
+  const cases: readonly { readonly head: RequestHead; readonly steps: readonly Step[]; readonly outcome: string }[] = [
+    { head: head('GET', `/${'a'.repeat(20_000)}`), steps: ['head'], outcome: 'header_too_large' },
+    { head: head('TRACE', '/orders', [], {}), steps: ['head', 'method'], outcome: 'method_not_allowed' },
+    { head: head('GET', '/a/../b', [], {}), steps: ['head', 'method', 'target'], outcome: 'target_malformed' },
+    { head: head('GET', '/orders', ['Host', 'b'], {}), steps: ['head', 'method', 'target', 'fields'], outcome: 'field_repeated' },
+    { head: head('GET', '/orders'), steps: ['head', 'method', 'target', 'fields', 'route', 'credential'], outcome: 'credential_missing' },
+    { head: head('GET', '/orders', [], { exp: 1 }), steps: ['head', 'method', 'target', 'fields', 'route', 'credential', 'verification'], outcome: 'token_expired' },
+    { head: head('GET', '/no', [], {}), steps: ['head', 'method', 'target', 'fields', 'route', 'credential', 'verification', 'revocation'], outcome: 'route_unknown' },
+    {
+      head: head('GET', '/orders', [], { sub: 'nobody' }),
+      steps: ['head', 'method', 'target', 'fields', 'route', 'credential', 'verification', 'revocation', 'policy'],
+      outcome: 'subject_not_approved',
+    },
+    {
+      head: head('GET', '/orders', [], {}),
+      steps: ['head', 'method', 'target', 'fields', 'route', 'credential', 'verification', 'revocation', 'policy', 'body'],
+      outcome: 'admitted list-orders',
+    },
+    { head: head('GET', '/healthz'), steps: ['head', 'method', 'target', 'fields', 'route', 'body'], outcome: 'admitted health' },
+  ];
+  for (const { head: asked, steps, outcome: expected } of cases) {
+    const seen: Step[] = [];
+    const judgement = await admit(asked, peer, world, Date.now(), (step, result) => {
+      seen.push(step);
+      return result;
+    });
+    t.same(seen, steps, expected);
+    t.equal(outcome(judgement), expected);
+  }
+});
+
+t.test('a decision is made at once where the key is known, and later where it is not', async (t) => {
+  const asked = head('GET', '/orders', [], {});
+  t.notOk(admit(asked, peer, inForce(), Date.now()) instanceof Promise);
+  const later = admit(asked, peer, inForce({}, async keyId => Promise.resolve(found(keyId))), Date.now());
+  t.ok(later instanceof Promise);
+  t.equal(outcome(await later), 'admitted list-orders');
+  for (const { lookup, expected } of [{ lookup: { kind: 'unknown' }, expected: 'key_unknown' }, { lookup: { kind: 'unavailable' }, expected: 'keys_unavailable' }] as const) {
+    t.equal(outcome(await admit(asked, peer, inForce({}, () => lookup), Date.now())), expected);
+    t.equal(outcome(await admit(asked, peer, inForce({}, async () => Promise.resolve(lookup)), Date.now())), expected);
+  }
+});
+
+t.test('contract 3.6: revocation comes before policy, and also where there is no route', async (t) => {
+  const world = inForce({ revoked: { subjects: ['checkout'] } });
+  for (const target of ['/orders', '/no']) t.equal(outcome(await admit(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
+});
+
+t.test('a credential of an issuer that the route does not take is none there', async (t) => {
+  const issuer = { issuer: 'https://api.example.com', jwks_url: 'http://127.0.0.1:1/jwks.json', audience: 'orders', token_type: 'service', key_ids: { accept: ['d-*'] } };
+  const route = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
+  const world = inForce({
+    issuers: { core: { ...issuer, source: 'microservice' }, same: { ...issuer, source: ['microservice', 'batch'] }, other: { ...issuer, source: 'batch' } },
+    routes: [
+      { ...route, name: 'any', path: '/any' },
+      { ...route, name: 'core', path: '/core', issuers: ['core'] },
+      { ...route, name: 'same', path: '/same', issuers: ['same'] },
+      { ...route, name: 'other', path: '/other', issuers: ['other'] },
+    ],
+  });
+  const ask = async (target: string, claims: Claims): Promise<string> => {
+    const judgement = await admit(head('GET', target, [], claims), peer, world, Date.now());
+    const principal = judgement.ok ? judgement.value.principal : judgement.error.principal;
+    return `${outcome(judgement)} ${principal?.issuerName ?? '-'}`;
+  };
+  t.equal(await ask('/any', {}), 'admitted any core');
+  t.equal(await ask('/core', {}), 'admitted core core');
+  t.equal(await ask('/same', {}), 'admitted same same', 'the first issuer that accepts it does not stand in the way');
+  t.equal(await ask('/other', {}), 'issuer_not_accepted -');
+  t.equal(await ask('/core', { source: 'batch' }), 'issuer_not_accepted -');
+  t.equal(await ask('/other', { source: 'batch' }), 'admitted other other');
+  t.equal(await ask('/nowhere', { source: 'batch' }), 'route_unknown same');
+});
+
+t.test('what the receiver gets names the caller, the request and us', async (t) => {
+  const judgement = await admit(head('GET', '/orders?q=1', ['Accept', '*/*', 'X-Request-Id', 'mine', 'X_Auth_Subject', 'evil'], {}), peer, inForce(), Date.now());
+  t.ok(judgement.ok);
+  if (!judgement.ok) return;
+  const { forwarded, stripped, requestId, target } = judgement.value;
+  const fields = new Map(forwarded.flatMap((name, i) => (i % 2 === 0 ? [[name, forwarded[i + 1]] as const] : [])));
+  t.equal(target.raw, '/orders?q=1');
+  t.equal(requestId, 'mine');
+  t.equal(stripped, 1);
+  t.match(fields.get('traceparent'), /^00-[0-9a-f]{32}-[0-9a-f]{16}-03$/);
+  fields.delete('traceparent');
+  t.same([...fields], [
+    ['Host', '127.0.0.1:3000'], ['Accept', '*/*'], ['X-Forwarded-For', '192.0.2.7'], ['X-Forwarded-Proto', 'http'], ['X-Forwarded-Host', 'a.example'],
+    ['Via', '1.1 sallyport'], ['X-Request-Id', 'mine'], ['X-Auth-Subject', 'checkout'], ['X-Auth-Issuer', 'https://api.example.com'],
+    ['X-Auth-Permissions', 'orders:read orders:write'], ['X-Auth-Kind', 'service'],
+  ]);
+});
+
+t.test('each request without an id or a trace gets ones of its own', async (t) => {
+  const world = inForce();
+  const ids = new Set<string>();
+  const traces = new Set<string>();
+  for (let i = 0; i < 600; i++) {
+    const judgement = await admit(head('GET', '/healthz'), peer, world, Date.now());
+    if (!judgement.ok) continue;
+    ids.add(judgement.value.requestId);
+    traces.add(judgement.value.forwarded[judgement.value.forwarded.indexOf('traceparent') + 1] ?? '');
+  }
+  t.equal(ids.size, 600);
+  t.equal(traces.size, 600);
+});
+
+t.test('earlier hops are believed from trusted addresses only, and what is dropped is counted', async (t) => {
+  const fields = ['X-Forwarded-For', '203.0.113.1', 'X-Forwarded-Proto', 'https'];
+  for (const { trusted, forwardedFor, stripped } of [{ trusted: false, forwardedFor: '192.0.2.7', stripped: 2 }, { trusted: true, forwardedFor: '203.0.113.1, 192.0.2.7', stripped: 0 }]) {
+    const judgement = await admit(head('GET', '/healthz', fields), { ...peer, trusted }, inForce(), Date.now());
+    t.ok(judgement.ok);
+    if (!judgement.ok) continue;
+    t.equal(judgement.value.forwarded[judgement.value.forwarded.indexOf('X-Forwarded-For') + 1], forwardedFor);
+    t.equal(judgement.value.stripped, stripped);
+  }
+});

@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http';
+import t from 'tap';
+import { connectRaw, sendRaw } from '../support/raw-client.js';
+import { until } from '../support/until.js';
+import { startProxy } from './harness.js';
+
+const routes = [
+  { name: 'get', methods: ['GET'], path: '/orders/{id}', subjects: ['checkout'], permissions: [] },
+  { name: 'post', methods: ['POST'], path: '/orders/{id}', subjects: ['checkout'], permissions: [], idempotency: 'none' },
+  { name: 'open', methods: ['GET'], path: '/open/{id}', access: 'public' },
+];
+
+t.test('pipelined requests are judged each on its own and answered in order', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const good = proxy.bearer();
+  const responses = await sendRaw(proxy.port, [
+    `GET /orders/1 HTTP/1.1\r\nHost: a\r\n${good}\r\n`,
+    'GET /orders/2 HTTP/1.1\r\nHost: a\r\n\r\n',
+    `POST /orders/3 HTTP/1.1\r\nHost: a\r\n${good}Content-Length: 5\r\n\r\nhello`,
+    `GET /nowhere HTTP/1.1\r\nHost: a\r\n${good}\r\n`,
+    `POST /orders/5 HTTP/1.1\r\nHost: a\r\n${good}Transfer-Encoding: chunked\r\n\r\n5\r\nthere\r\n0\r\n\r\n`,
+    'GET /open/6 HTTP/1.1\r\nHost: a\r\n\r\n',
+  ].join(''), { responses: 6 });
+  t.same(responses.map(({ status }) => status), [200, 401, 200, 403, 200, 200]);
+  t.same(proxy.receiver.requests.map(({ target, body }) => [target, body.toString()]), [
+    ['/orders/1', ''], ['/orders/3', 'hello'], ['/orders/5', 'there'], ['/open/6', ''],
+  ]);
+  t.same(proxy.receiver.requests.map(({ field }) => field('x-auth-subject')[0]), ['checkout', 'checkout', 'checkout', undefined]);
+});
+
+t.test('a connection has one request under way at a time', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const held: ServerResponse[] = [];
+  proxy.receiver.behave((_req, res) => held.push(res));
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  connection.write('GET /open/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /open/2 HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('the first is there', () => held.length === 1);
+  // Another connection's request overtakes the second one, which waits for its own.
+  const other = await connectRaw(proxy.port);
+  t.teardown(other.end);
+  other.write('GET /open/3 HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('so is the other', () => held.length === 2);
+  t.same(proxy.receiver.requests.map(({ target }) => target), ['/open/1', '/open/3']);
+  t.equal(proxy.server.counts().inFlight, 2);
+  held[0]?.end('one');
+  t.equal((await connection.readResponse())?.text, 'one');
+  await until('the second follows', () => held.length === 3);
+  held[2]?.end('two');
+  t.equal((await connection.readResponse())?.text, 'two');
+});
+
+t.test('who pipelines more than a connection holds is served in part and told to come again', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const held: ServerResponse[] = [];
+  proxy.receiver.behave((_req, res) => held.push(res));
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  connection.write(Array.from({ length: 40 }, (_, i) => `GET /open/${String(i)} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
+  await until('the first is there', () => held.length === 1);
+  proxy.receiver.behave(null);
+  held[0]?.end('0');
+  const answers: string[] = [];
+  for (;;) {
+    const response = await connection.readResponse();
+    if (response === null) break;
+    answers.push(`${String(response.status)} ${response.field('connection') ?? ''}`);
+  }
+  t.equal(answers.length, 17, 'one served and sixteen in line');
+  t.ok(answers.slice(0, -1).every(answer => answer === '200 keep-alive'), 'whole answers, in order');
+  t.equal(answers.at(-1), '200 close', 'the last one says that it is the last');
+  t.equal(proxy.receiver.requests.length, 17, 'what was not answered was not sent on');
+});
+
+t.test('nothing after an answer that closes the connection is served', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const next = 'GET /open/next HTTP/1.1\r\nHost: a\r\n\r\n';
+  const cases = [
+    { name: 'the caller says close', bytes: `GET /open/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n${next}`, status: 200 },
+    { name: 'a refused body', bytes: `POST /orders/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc${next}`, status: 401 },
+    { name: 'a bad target', bytes: `GET /a//b HTTP/1.1\r\nHost: a\r\n\r\n${next}`, status: 400 },
+    { name: 'a broken head', bytes: `GET /open/1 HTTP/1.1\r\nHost : a\r\n\r\n${next}`, status: 400 },
+    { name: 'a tunnel', bytes: `CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${next}`, status: 405 },
+    { name: 'an offer to upgrade', bytes: `GET /open/1 HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n${next}`, status: 200 },
+  ];
+  for (const { name, bytes, status } of cases) {
+    const responses = await sendRaw(proxy.port, bytes, { untilClosed: true });
+    t.same(responses.map(response => response.status), [status], name);
+    t.equal(responses[0]?.field('connection'), 'close', name);
+  }
+  t.same(proxy.receiver.requests.map(({ target }) => target), ['/open/1', '/open/1']);
+});
+
+t.test('a broken head behind good requests is answered in its turn', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const held: ServerResponse[] = [];
+  proxy.receiver.behave((_req, res) => held.push(res));
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  connection.write('GET /open/1 HTTP/1.1\r\nHost: a\r\n\r\nGET /open/2 HTTP/1.1\r\nHost: a\r\n\r\nBROKEN\r\n\r\n');
+  await until('the first is there', () => held.length === 1);
+  held[0]?.end('one');
+  t.equal((await connection.readResponse())?.text, 'one');
+  await until('the second follows', () => held.length === 2);
+  held[1]?.end('two');
+  t.equal((await connection.readResponse())?.text, 'two');
+  t.equal((await connection.readResponse())?.status, 400);
+  await connection.closed;
+  await until('all three are recorded', () => proxy.records.length === 3);
+  t.same(proxy.records.map(({ reason }) => reason), [null, null, 'method_malformed']);
+});
+
+t.test('a broken body behind a good request is refused in its turn and never reaches the receiver as a whole', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const held: ServerResponse[] = [];
+  proxy.receiver.behave((_req, res) => held.push(res));
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  connection.write(`GET /open/1 HTTP/1.1\r\nHost: a\r\n\r\nPOST /orders/2 HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
+  await until('the first is there', () => held.length === 1);
+  held[0]?.end('one');
+  t.equal((await connection.readResponse())?.text, 'one');
+  t.equal((await connection.readResponse())?.status, 400);
+  await connection.closed;
+  t.equal(proxy.receiver.requests.length, 1);
+});

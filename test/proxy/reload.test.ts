@@ -1,0 +1,87 @@
+import type { ServerResponse } from 'node:http';
+import t from 'tap';
+import { connectRaw, request } from '../support/raw-client.js';
+import { startReceiver } from '../support/receiver.js';
+import { until } from '../support/until.js';
+import { startProxy } from './harness.js';
+
+const route = { methods: ['GET', 'POST'], path: '/**', permissions: [], idempotency: 'none' };
+const config = (subject: string, upstream: object): object => ({ upstream, routes: [{ ...route, name: `for-${subject}`, subjects: [subject] }] });
+
+t.test('a request keeps the config that it started with, and later ones have the new one', async (t) => {
+  const first = await startReceiver(t);
+  const second = await startReceiver(t);
+  const line = { max_connections: 1, connect_timeout: '20s' };
+  const proxy = await startProxy(t, { receiver: first, config: { ...config('checkout', { url: first.url, ...line }) } });
+  const held: ServerResponse[] = [];
+  first.behave((_req, res) => held.push(res));
+  const before = await Promise.all([1, 2, 3].map(async () => connectRaw(proxy.port)));
+  for (const [index, caller] of before.entries()) {
+    t.teardown(caller.end);
+    caller.write(`GET /${String(index)} HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
+    await until('it has its place', () => proxy.server.counts().inFlight === index + 1);
+  }
+  const old = proxy.inForce();
+  t.same(old.upstream.counts(), { active: 1, waiting: 2 });
+
+  proxy.reload({ ...config('reporting', { url: second.url, ...line }) });
+  old.upstream.retire();
+  t.equal((await request(proxy.port, { path: '/', headers: proxy.authorization() })).status, 403, 'the new policy');
+  t.equal((await request(proxy.port, { path: '/new', headers: proxy.authorization({ sub: 'reporting' }) })).status, 200);
+  t.same(second.requests.map(({ target }) => target), ['/new']);
+
+  for (let i = 0; i < 3; i++) {
+    await until('it is with the first receiver', () => held.length > i);
+    held[i]?.end(`old ${String(i)}`);
+    t.equal((await before[i]?.readResponse())?.text, `old ${String(i)}`);
+  }
+  t.same(first.requests.map(({ target }) => target), ['/0', '/1', '/2']);
+  await until('its connections are closed', () => first.open() === 0);
+  t.same(old.upstream.counts(), { active: 0, waiting: 0 });
+  t.same(proxy.records.map(({ route: name }) => name), ['for-reporting', 'for-reporting', 'for-checkout', 'for-checkout', 'for-checkout']);
+});
+
+t.test('a request that was being judged at the reload still reaches the receiver it was judged for', async (t) => {
+  const first = await startReceiver(t);
+  const second = await startReceiver(t);
+  let findKey: (() => void) | null = null;
+  const proxy = await startProxy(t, {
+    receiver: first,
+    config: { ...config('checkout', { url: first.url }) },
+    find: async keyId => new Promise((resolve) => {
+      findKey = () => {
+        resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
+      };
+    }),
+  });
+  const caller = await connectRaw(proxy.port);
+  t.teardown(caller.end);
+  const old = proxy.inForce();
+  caller.write(`GET /late HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
+  const answer = await until('its key is looked up', () => findKey);
+  proxy.reload({ ...config('reporting', { url: second.url }) });
+  old.upstream.retire();
+  answer();
+  t.equal((await caller.readResponse())?.status, 200);
+  t.same(second.requests, []);
+  await until('the connection that was opened for it is closed', () => first.open() === 0);
+});
+
+t.test('R-62: reloads under load lose no request', async (t) => {
+  const proxy = await startProxy(t, { config: { ...config('checkout', {}) } });
+  let isOver = false;
+  const statuses: number[] = [];
+  const callers = Array.from({ length: 4 }, async () => {
+    while (!isOver) statuses.push((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status);
+  });
+  for (let i = 0; i < 30; i++) {
+    const old = proxy.inForce();
+    proxy.reload({ ...config('checkout', { max_connections: 1 + (i % 3) }) });
+    old.upstream.retire();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await until('enough was asked', () => statuses.length > 100);
+  isOver = true;
+  await Promise.all(callers);
+  t.same([...new Set(statuses)], [200]);
+});

@@ -1,0 +1,58 @@
+import t from 'tap';
+import { certificates } from '../support/certificates.js';
+import { request } from '../support/raw-client.js';
+import { startReceiver } from '../support/receiver.js';
+import { startProxy, type Harness } from './harness.js';
+
+const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
+
+async function ask(proxy: Harness, host = 'a.example'): Promise<readonly [number, string | null]> {
+  const response = await request(proxy.port, { path: '/a', headers: { ...proxy.authorization(), Host: host } });
+  return [response.status, response.field('proxy-status')];
+}
+
+t.test('ENGINE: the certificate of an https receiver is verified, always', async (t) => {
+  const files = certificates(t);
+  const refused = [503, 'sallyport; error=tls_certificate_error'] as const;
+  const cases = [
+    { name: 'signed by the CA, for this name', served: files.server, ca: files.ca.cert, expected: [200, null] },
+    { name: 'signed by nobody we know', served: files.server, ca: null, expected: refused },
+    { name: 'signed by another CA', served: files.strangerServer, ca: files.ca.cert, expected: refused },
+    { name: 'for another name', served: files.misnamed, ca: files.ca.cert, expected: refused },
+    { name: 'for the name that was given', served: files.misnamed, ca: files.ca.cert, serverName: 'other.example', expected: [200, null] },
+    { name: 'for the host, not the name that was given', served: files.server, ca: files.ca.cert, serverName: 'other.example', expected: refused },
+    { name: 'for the address that was given', served: files.server, ca: files.ca.cert, serverName: '127.0.0.1', expected: [200, null] },
+  ];
+  for (const { name, served, ca, serverName, expected } of cases) {
+    const receiver = await startReceiver(t, { tls: { cert: served.cert, key: served.key } });
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const proxy = await startProxy(t, {
+        receiver,
+        upstreamUrl: `https://${host}:${String(receiver.port)}`,
+        config: { routes, upstream: { connect_timeout: '10s', ...(serverName === undefined ? {} : { server_name: serverName }) } },
+        ...(ca === null ? {} : { upstreamCa: ca }),
+      });
+      t.same(await ask(proxy), expected, `${name}, ${host}`);
+      t.same(await ask(proxy), expected, `${name}, ${host}, again`);
+      t.equal(receiver.requests.length > 0, expected[0] === 200, 'nothing reaches a receiver that did not show who it is');
+    }
+  }
+});
+
+t.test('a caller\'s Host decides nothing about the certificate, and costs no connection', async (t) => {
+  const files = certificates(t);
+  const receiver = await startReceiver(t, { tls: { cert: files.server.cert, key: files.server.key } });
+  const proxy = await startProxy(t, { receiver, config: { routes, upstream: { host: 'preserve' } }, upstreamCa: files.ca.cert });
+  for (const host of ['a.example', 'other.example', '127.0.0.1', 'localhost:1', 'x'.repeat(60)]) t.same(await ask(proxy, host), [200, null], host);
+  t.same(receiver.requests.map(({ field }) => field('host')[0]), ['a.example', 'other.example', '127.0.0.1', 'localhost:1', 'x'.repeat(60)]);
+  t.equal(receiver.connections(), 1);
+});
+
+t.test('a receiver that speaks no TLS is not spoken to without', async (t) => {
+  const receiver = await startReceiver(t);
+  const proxy = await startProxy(t, { receiver, upstreamUrl: `https://127.0.0.1:${String(receiver.port)}`, config: { routes } });
+  const [status, reason] = await ask(proxy);
+  t.equal(status, 503);
+  t.match(reason, /tls_protocol_error|connection_terminated/);
+  t.equal(receiver.requests.length, 0);
+});
