@@ -9,7 +9,7 @@ import type { Clock, ReservationStore, StoreFailure } from '../../ports.js';
 export interface MemoryStoreLimits {
   /** Records and markers together. */
   readonly maxEntries: number;
-  /** Bytes of kept responses. */
+  /** Bytes of kept responses; what was reserved before is still completed beyond it. */
   readonly maxBytes: number;
 }
 
@@ -21,17 +21,19 @@ const sweepEveryMs = 5_000;
 const full: StoreFailure = { kind: 'full', reason: 'the memory store is full', mayHaveRun: false };
 
 /** Keeps reservations in this process: for development and tests, forgotten at exit. */
-export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memoryStoreLimits): ReservationStore {
+export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memoryStoreLimits, everyMs = sweepEveryMs): ReservationStore {
   const records = new Map<string, ReservationRecord>();
   const markers = new Map<string, NonNullable<Slot['marker']>>();
   let bytes = 0;
+  /** Nothing expires before: a full store need not look through everything for each request. */
+  let soonestMs = Infinity;
 
-  const timer = setInterval(sweep, sweepEveryMs);
+  const timer = setInterval(sweep, everyMs);
   timer.unref();
 
   return {
     reserve: (scope, command) => {
-      if (isFull()) sweep();
+      if (isFull() && clock.now() >= soonestMs) sweep();
       if (isFull() && isNew(scope)) return Promise.resolve(refuse(full));
       return Promise.resolve(accept({ reserved: step(scope, (slot, now) => reserve(slot, command, now)), confirmedReplicas: null }));
     },
@@ -70,9 +72,13 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
 
   function write(scope: ReservationScope, slot: Slot): void {
     if (scope.operation !== null) writeRecord(recordKey(scope), slot.record);
-    if (scope.token === null) return;
-    if (slot.marker === null) markers.delete(markerKey(scope));
-    else markers.set(markerKey(scope), slot.marker);
+    if (scope.token !== null) writeMarker(markerKey(scope), slot.marker);
+    soonestMs = Math.min(soonestMs, slot.record?.expiresAtMs ?? Infinity, slot.marker?.expiresAtMs ?? Infinity);
+  }
+
+  function writeMarker(key: string, marker: Slot['marker']): void {
+    if (marker === null) markers.delete(key);
+    else markers.set(key, marker);
   }
 
   function writeRecord(key: string, record: ReservationRecord | null): void {
@@ -95,6 +101,9 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     const now = clock.now();
     for (const [key, record] of records) if (record.expiresAtMs <= now) writeRecord(key, null);
     for (const [key, marker] of markers) if (marker.expiresAtMs <= now) markers.delete(key);
+    soonestMs = Infinity;
+    for (const { expiresAtMs } of records.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    for (const { expiresAtMs } of markers.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
   }
 }
 

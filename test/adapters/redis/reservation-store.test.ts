@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { startRedis } from '../../support/redis-server.js';
 import { storeContract } from '../store-contract.js';
@@ -42,6 +43,92 @@ t.test('the Redis store', async (t) => {
   t.test('a flushed script cache costs one more round trip, not an error', async () => {
     await server.client.script('FLUSH');
     await acquire(store, freshScope(), reserveOf('a'));
+  });
+
+  t.test('256 KiB of any bytes come back as they were', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store, scope, reserveOf('a'));
+    const body = randomBytes(256 * 1024);
+    const fields = ['Link', `<${'x'.repeat(4_000)}>`, 'X-Latin', 'ÿ\u0001"\\'];
+    await store.complete(scope, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response: { status: 203, fields, body }, retentionMs: 60_000 });
+    const again = await store.reserve(scope, reserveOf('b'));
+    const reserved = again.ok ? again.value.reserved : null;
+    if (reserved?.kind !== 'replayed') return t.fail(JSON.stringify(again).slice(0, 200));
+    t.same([reserved.response.status, reserved.response.fields], [203, fields]);
+    t.ok(body.equals(reserved.response.body));
+    return undefined;
+  });
+
+  t.test('a body that is part of a larger buffer is kept as that part', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store, scope, reserveOf('a'));
+    const part = new Uint8Array([1, 2, 3, 4, 5]).subarray(1, 4);
+    await store.complete(scope, {
+      attempt: 'a', fence, fingerprint: 'f', state: 'completed', response: { status: 200, fields: [], body: part }, retentionMs: 60_000,
+    });
+    t.match(await store.reserve(scope, reserveOf('b')), { value: { reserved: { response: { body: Buffer.from([2, 3, 4]) } } } });
+  });
+
+  t.test('a damaged record is refused or unsupported, never run again, and left as it is', async (t) => {
+    const well = { v: '1', s: 'pending', fp: 'f', o: 'a', f: '7', c: '1', l: '99999999999999' };
+    const damages: readonly { name: string; fields: Record<string, string>; missing?: string }[] = [
+      { name: 'no version', fields: well, missing: 'v' },
+      { name: 'an unknown state', fields: { ...well, s: 'done' } },
+      { name: 'no state', fields: well, missing: 's' },
+      { name: 'no fingerprint', fields: well, missing: 'fp' },
+      { name: 'no owner', fields: well, missing: 'o' },
+      { name: 'no fence', fields: well, missing: 'f' },
+      { name: 'a fence that is no number', fields: { ...well, s: 'unknown', f: 'seven' } },
+      { name: 'no lease', fields: well, missing: 'l' },
+      { name: 'a lease that is no number', fields: { ...well, l: 'soon' } },
+      { name: 'a result without a status', fields: { ...well, s: 'completed', h: '[]', b: '' } },
+      { name: 'a result without headers', fields: { ...well, s: 'completed', st: '200', b: '' } },
+      { name: 'a result with broken headers', fields: { ...well, s: 'completed', st: '200', h: '["a"', b: '' } },
+      { name: 'a tombstone without a status', fields: { ...well, s: 'tombstone' } },
+    ];
+    for (const { name, fields, missing } of damages) {
+      const scope = { ...freshScope(), token: null };
+      const key = `sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`;
+      await server.client.hset(key, Object.fromEntries(Object.entries(fields).filter(([field]) => field !== missing)));
+      await server.client.pexpire(key, 60_000);
+      const before = await server.client.hgetall(key);
+      const answer = await store.reserve(scope, reserveOf('b', { takesOver: true }));
+      const kind = answer.ok ? answer.value.reserved.kind : answer.error.kind;
+      t.ok(kind === 'refused' || kind === 'unsupported', `${name}: ${kind}`);
+      t.same(await server.client.hgetall(key), before, name);
+    }
+    t.equal(store.state().up, true, 'one record says nothing of the store');
+  });
+
+  t.test('without a key there is no record: only the token is taken, and nothing is settled', async (t) => {
+    const scope = { ...freshScope(), operation: null };
+    const command = { attempt: 'a', key: null, markerTtlMs: 60_000 };
+    t.match(await store.reserve(scope, command), { value: { reserved: { kind: 'acquired', takenOver: false } } });
+    t.match(await store.reserve(scope, { ...command, attempt: 'b' }), { value: { reserved: { kind: 'token_replayed' } } });
+    t.same(await store.release(scope, { attempt: 'a' }), { ok: true, value: 'released' });
+    t.same(await store.mark(scope, { attempt: 'a', fence: 1 }), { ok: true, value: 'kept' });
+    t.same(await store.resolve(scope, 'committed'), { ok: true, value: 'absent' });
+    t.same(await store.show(scope), { ok: true, value: null });
+    const response = { status: 200, fields: [], body: Buffer.alloc(0) };
+    t.same(await store.complete(scope, { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 1_000 }), { ok: true, value: 'completed' });
+    t.same(await server.client.keys(`*${scope.principal}*`), [`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`]);
+  });
+
+  t.test('guard scope: another caller, operation or token finds nothing of it (R-18)', async (t) => {
+    const scope = freshScope();
+    await acquire(store, scope, reserveOf('a', {}, 60_000));
+    await acquire(store, { ...scope, principal: freshScope().principal }, reserveOf('b', {}, 60_000));
+    await acquire(store, { ...scope, operation: freshScope().operation, token: null }, reserveOf('b'));
+    t.match(await store.reserve({ ...scope, token: freshScope().token }, reserveOf('b', {}, 60_000)), { value: { reserved: { kind: 'in_progress' } } });
+  });
+
+  t.test('the keys are those that docs/storage.md names, and hold hashes only', async (t) => {
+    const scope = freshScope();
+    await acquire(store, scope, reserveOf('a', {}, 5_000));
+    const tag = `sallyport:{${scope.principal}}`;
+    t.same((await server.client.keys(`${tag}*`)).sort(), [`${tag}:i:${scope.operation ?? ''}`, `${tag}:t:${scope.token ?? ''}`]);
+    t.same(Object.keys(await server.client.hgetall(`${tag}:i:${scope.operation ?? ''}`)).sort(), ['c', 'f', 'fp', 'l', 'o', 's', 'v']);
+    t.equal(await server.client.get(`${tag}:t:${scope.token ?? ''}`), 'a');
   });
 
   t.test('a key of another type under our name is refused, not overwritten', async (t) => {
