@@ -55,11 +55,7 @@ local lastFence = 0
 local takenOver = '0'
 if record then
   if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
-  if record.state == 'pending' and record.owner == attempt then
-    -- Written again as it is, so that WAIT on this connection waits for the replicas to have it.
-    redis.call('HSET', KEYS[1], 'o', attempt)
-    return { 'acquired', record.fence, '0' }
-  end
+  if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, '0' } end
   if record.lapsed then
     redis.call('HSET', KEYS[1], 's', 'unknown')
     record.state = 'unknown'

@@ -5,14 +5,11 @@ import { startRedis, startReplica, type RedisServer } from '../../support/redis-
 import { tempDir } from '../../support/temp-dir.js';
 import { storeContract } from '../store-contract.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { leastRights, openStore, redisSettings } from './redis-world.js';
 
 t.jobs = 4;
 
-/** The rights that docs/storage.md lists: no CONFIG, no SCRIPT, no KEYS, no other keys. */
-const rights = ['~sallyport:*', '+eval', '+evalsha', '+info', '+wait', '+time', '+get', '+set', '+hmget', '+hset', '+exists', '+del', '+pexpire', '+pttl'];
-
-async function setUser(server: RedisServer, password: string, allowed: readonly string[] = rights): Promise<void> {
+async function setUser(server: RedisServer, password: string, allowed: readonly string[] = leastRights): Promise<void> {
   await server.client.call('acl', 'setuser', 'sallyport', 'reset', 'on', `>${password}`, ...allowed);
 }
 
@@ -81,7 +78,7 @@ const missing: readonly { name: string; right: string; replicas: number; problem
 for (const { name, right, replicas, problem } of missing) {
   t.test(`a user without ${name} is told of before anything is written`, async (t) => {
     const server = await startRedis(t);
-    await setUser(server, 'secret', rights.filter((given) => given !== right));
+    await setUser(server, 'secret', leastRights.filter((given) => given !== right));
     const { problem: says } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), replicas }));
     await says(problem);
     t.pass();
@@ -90,7 +87,7 @@ for (const { name, right, replicas, problem } of missing) {
 
 t.test('a user without a right that a script needs: refused, told, nothing left without an end; granted, the store is up', async (t) => {
   const server = await startRedis(t);
-  await setUser(server, 'secret', rights.filter((right) => right !== '+pexpire'));
+  await setUser(server, 'secret', leastRights.filter((right) => right !== '+pexpire'));
   const { store, up, problem } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }));
   await up();
   t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('a')), { ok: false, error: { kind: 'refused', mayHaveRun: false } });

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { readClusterSlots } from '../../../src/adapters/redis/discovery.js';
 import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
@@ -5,7 +7,7 @@ import { readRedirection } from '../../../src/adapters/redis/redirection.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis } from '../../support/redis-server.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { leastRights, openStore, redisSettings } from './redis-world.js';
 
 t.jobs = 3;
 
@@ -66,6 +68,19 @@ t.test('a Cluster', async (t) => {
     for (let count = 0; count < 30; count += 1) await acquire(store, freshScope(), reserveOf('a', {}, 60_000));
     for (const { client } of cluster.nodes) t.ok(await client.dbsize() > 0, 'all primaries take part');
     t.equal(failovers(), 0, 'a first sight of several primaries is no fail-over');
+  });
+
+  t.test('a user with the rights that docs/storage.md lists for a Cluster finds its way', async (t) => {
+    for (const { client } of cluster.nodes) {
+      await client.call('acl', 'setuser', 'sallyport', 'reset', 'on', '>secret', ...leastRights, '+cluster|slots', '+asking');
+    }
+    const passwordFile = join(seed.dir, 'password');
+    writeFileSync(passwordFile, 'secret');
+    const least = openStore(t, redisSettings(0, {
+      topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port: seed.port }] }, username: 'sallyport', passwordFile,
+    }));
+    await least.up();
+    for (let count = 0; count < 10; count += 1) await acquire(least.store, freshScope(), reserveOf('a', {}, 60_000));
   });
 
   t.test('a record follows its slot when that is handed over', async (t) => {

@@ -6,6 +6,11 @@ import { collectingLog } from '../store-world.js';
 
 export const wallClock = { now: (): number => Date.now(), monotonic: (): number => performance.now() };
 
+/** The rights that docs/storage.md lists: no CONFIG, no SCRIPT, no KEYS, no other keys. */
+export const leastRights = [
+  '~sallyport:*', '+eval', '+evalsha', '+info', '+wait', '+time', '+get', '+set', '+hmget', '+hset', '+exists', '+del', '+pexpire', '+pttl',
+];
+
 /** Settings for a server on loopback. The deadlines are wide: machines that run tests are slow at times. */
 export function redisSettings(port: number, change: Partial<RedisSettings> = {}): RedisSettings {
   return {

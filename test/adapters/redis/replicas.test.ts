@@ -78,7 +78,7 @@ t.test('many wait for replicas side by side, and beyond that nothing is sent tha
   }
 });
 
-t.test('a resent reservation waits for its own write, not for an older one of its connection', async (t) => {
+t.test('a resent reservation waits for the first one\'s write, whichever connection it takes', async (t) => {
   const { primary, link } = await pair(t);
   const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: 1_000 }));
   await up();

@@ -69,6 +69,15 @@ t.test('the Redis store', async (t) => {
     t.match(await store.reserve(scope, reserveOf('b')), { value: { reserved: { response: { body: Buffer.from([2, 3, 4]) } } } });
   });
 
+  t.test('guard fence: it grows with each takeover, even where the server\'s clock went back', async (t) => {
+    const scope = { ...freshScope(), token: null };
+    const fence = await acquire(store, scope, reserveOf('a'));
+    await store.mark(scope, { attempt: 'a', fence });
+    const ahead = Date.now() + 3_600_000;
+    await server.client.hset(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, { f: String(ahead) });
+    t.equal(await acquire(store, scope, reserveOf('b', { takesOver: true })), ahead + 1);
+  });
+
   t.test('a damaged record is refused or unsupported, never run again, and left as it is', async (t) => {
     const well = { v: '1', s: 'pending', fp: 'f', o: 'a', f: '7', c: '1', l: '99999999999999' };
     const damages: readonly { name: string; fields: Record<string, string>; missing?: string }[] = [
