@@ -107,8 +107,8 @@ t.test('the defaults named are those of the config', async (t) => {
   const reserving = inspectConfig(`${configs[0] ?? ''}store: { redis: { url: "redis://127.0.0.1" } }\n`.replace('idempotency: none', 'idempotency: required'), {
     file: 'README.md', env: {}, readFile: () => refuse('is not read here'),
   }).config;
-  const reservation = reserving?.routes.find((candidate) => candidate.reservation !== null)?.reservation;
-  if (reserving?.store?.kind !== 'redis' || reservation == null) throw new Error('the config of the README has no route that could reserve');
+  const reservation = reserving?.routes.find((candidate) => candidate.reservation !== null)?.reservation ?? null;
+  if (reserving?.store?.kind !== 'redis' || reservation === null) throw new Error('the config of the README has no route that could reserve');
   const expected = [
     ['header section, target', `${kib(listen.maxHeaderBytes)}, ${kib(listen.maxTargetBytes)}`],
     ['time for the header section; pause within a body', `${s(listen.headerTimeoutMs)}; ${s(listen.bodyIdleTimeoutMs)}`],
