@@ -1,4 +1,4 @@
-import { inDoubtAfterLease } from '../decision/reservation.js';
+import type { RecordState } from '../decision/reservation.js';
 import { parseRecordId } from '../decision/reservation-scope.js';
 import type { Clock, ReservationStore, Timers } from '../ports.js';
 
@@ -26,6 +26,9 @@ const lookEveryMs = 30_000;
 /** The oldest are kept: they are what the alarm is about. */
 const limit = 1_000;
 
+/** A pending record is one whose lease is not over, or of which nobody asked since. */
+const unsettled: ReadonlySet<RecordState> = new Set(['unknown', 'pending']);
+
 export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcomes {
   const { store, clock, timers } = deps;
   /** By record, in the order in which they came. */
@@ -48,8 +51,8 @@ export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcome
       const shown = found === null ? null : await store.show({ ...found, token: null });
       // Without an answer nothing is known of the others either.
       if (closed || shown?.ok === false) return;
-      const record = shown?.value ?? null;
-      if (record === null || inDoubtAfterLease(record.record, record.nowMs).state !== 'unknown') sinceMs.delete(recordId);
+      const state = shown?.value?.record.state ?? null;
+      if (state === null || !unsettled.has(state)) sinceMs.delete(recordId);
     }
   }
 
