@@ -23,7 +23,7 @@ export interface SettlementRules {
   readonly releaseOn: ReadonlySet<number>;
   /** Whether the receiver's `Idempotency-Outcome` counts (levels 1 and 2). */
   readonly trustsOutcome: boolean;
-  /** Whether an earlier attempt is in doubt: that this one did not act proves nothing of that one. */
+  /** Whether an earlier attempt is in doubt. */
   readonly takenOver: boolean;
 }
 
@@ -34,23 +34,26 @@ export interface SettlementRules {
 export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settlement {
   switch (outcome.kind) {
     case 'not_dispatched':
-      return { kind: rules.takenOver ? 'mark' : 'release' };
+      return free(rules);
     case 'no_status':
       return { kind: 'mark' };
     case 'cut_off':
-      return notApplied(outcome.status, outcome.outcome, rules)
-        ?? { kind: 'complete', state: 'tombstone', response: { status: outcome.status, fields: [], body: new Uint8Array() } };
+      if (isNotApplied(outcome.status, outcome.outcome, rules)) return free(rules);
+      return { kind: 'complete', state: 'tombstone', response: { status: outcome.status, fields: [], body: new Uint8Array() } };
     case 'whole':
-      return notApplied(outcome.response.status, outcome.outcome, rules)
-        ?? { kind: 'complete', state: 'completed', response: outcome.response };
+      if (isNotApplied(outcome.response.status, outcome.outcome, rules)) return free(rules);
+      return { kind: 'complete', state: 'completed', response: outcome.response };
   }
 }
 
-/** The receiver's own word, where the route trusts it, beats the meaning of the status. `null` where the write was applied. */
-function notApplied(status: number, outcome: string | null, rules: SettlementRules): Settlement | null {
-  if (rules.trustsOutcome && outcome === 'committed') return null;
-  // Who deduplicates knows of the earlier attempts too.
-  if (rules.trustsOutcome && outcome === 'not-applied') return { kind: 'release' };
-  if (!rules.releaseOn.has(status)) return null;
-  return { kind: rules.takenOver ? 'mark' : 'release' };
+/** The receiver's own word, where the route trusts it, beats the meaning of the status. */
+function isNotApplied(status: number, outcome: string | null, rules: SettlementRules): boolean {
+  if (rules.trustsOutcome && outcome === 'committed') return false;
+  if (rules.trustsOutcome && outcome === 'not-applied') return true;
+  return rules.releaseOn.has(status);
+}
+
+/** What this attempt did not do, the one before may have done: then the key stays taken, for the same request. */
+function free({ takenOver }: SettlementRules): Settlement {
+  return { kind: takenOver ? 'mark' : 'release' };
 }

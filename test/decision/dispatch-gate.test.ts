@@ -18,7 +18,7 @@ const rows: readonly { readonly name: string; readonly change: Partial<DispatchM
   { name: 'the token is in its last millisecond', change: { nowMs: 1_004_999 }, expected: null },
   { name: 'the token has expired', change: { nowMs: 1_005_000 }, expected: 'token_expired' },
   { name: 'the caller is gone', change: { callerGone: true }, expected: 'caller_gone' },
-  { name: 'a process that slept does not ask whether the caller is still there', change: { sinceReserveMs: 60_000, callerGone: true }, expected: 'store_unavailable' },
+  { name: 'the lease is over and the caller gone', change: { sinceReserveMs: 60_000, callerGone: true }, expected: 'store_unavailable' },
 ];
 
 for (const { name, change, expected } of rows) {

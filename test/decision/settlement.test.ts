@@ -26,7 +26,8 @@ const rows: readonly { readonly name: string; readonly outcome: UpstreamOutcome;
   { name: 'level 1: another word says nothing', outcome: whole(429, 'maybe'), rules: trusting, expected: 'release' },
   { name: 'level 2: a takeover that sent nothing', outcome: { kind: 'not_dispatched' }, rules: takenOver, expected: 'mark' },
   { name: 'level 2: a takeover whose status means not applied', outcome: whole(429), rules: takenOver, expected: 'mark' },
-  { name: 'level 2: a takeover of which the receiver says so itself', outcome: whole(429, 'not-applied'), rules: takenOver, expected: 'release' },
+  { name: 'level 2: a takeover of which the receiver says so itself', outcome: whole(429, 'not-applied'), rules: takenOver, expected: 'mark' },
+  { name: 'level 2: the same, cut off', outcome: cut(429, 'not-applied'), rules: takenOver, expected: 'mark' },
   { name: 'level 2: a takeover that was answered', outcome: whole(200), rules: takenOver, expected: 'completed' },
 ];
 

@@ -72,8 +72,7 @@ export class Attempt {
     metrics.storeCall('reserve', clock.monotonic() - this.reservedAt.monotonicMs);
     if (!answer.ok) {
       metrics.reservation('unavailable');
-      // It may have run all the same, or be about to: freed by its id as soon as the store answers again.
-      if (answer.error.mayHaveRun) void this.settleWith({ kind: 'release', command: { attempt: this.id } });
+      if (answer.error.mayHaveRun) this.withdraw();
       return null;
     }
     const { reserved, confirmedReplicas } = answer.value;
@@ -143,6 +142,13 @@ export class Attempt {
         ? null
         : markerTtlMs({ expiresAtS: principal.expiresAtS, clockSkewS: issuer.clockSkewS }, this.deps.clock.now()),
     };
+  }
+
+  /** It may have run all the same, or be about to: freed by its id as soon as the store answers again. */
+  private withdraw(): void {
+    // It may have taken over a write in doubt, and a free key would forget that doubt: there the lease ends it.
+    if (this.write.preparation.rules.receiver === 'deduplicates') return;
+    void this.settleWith({ kind: 'release', command: { attempt: this.id } });
   }
 
   private async settleWith(write: SettleCommand): Promise<void> {

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
+import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
 import { announcedLength, outcomeField } from '../../../src/proxy/reserving/collected-answer.js';
 import { createPending } from '../../../src/proxy/reserving/pending.js';
 import { createSettlements, type Settlements, type SettlementLimits, type Settling } from '../../../src/proxy/reserving/settlements.js';
@@ -13,7 +14,7 @@ import { createFaultyStore, down, type FaultyStore } from './faulty-store.js';
 
 t.test('REPLAY 5: a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
   const pending = createPending();
-  const scope = (principal: string, operation: string | null, token: string | null = null): Parameters<typeof pending.enter>[0] => ({ principal, operation, token });
+  const scope = (principal: string, operation: string | null, token: string | null = null): ReservationScope => ({ principal, operation, token });
   const leaves = Array.from({ length: 100 }, (_, i) => pending.enter(scope('a', `o${i}`)));
   t.notOk(leaves.includes(null));
   t.equal(pending.enter(scope('a', 'o100')), null);

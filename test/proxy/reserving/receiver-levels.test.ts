@@ -75,7 +75,27 @@ t.test('level 2: a takeover that was not dispatched, or not applied, leaves the 
 
   scene.receiver.behave(answering(200, { 'Idempotency-Outcome': 'not-applied' }, 'never was'));
   t.equal((await scene.write(write)).status, 200);
-  t.equal(await state(), undefined, 'its own word on the record is one on all attempts');
+  t.equal(await state(), 'unknown', 'this attempt did nothing; of the first one that says nothing');
+
+  scene.receiver.behave(null);
+  t.equal((await scene.write(write)).status, 200);
+  t.equal(await state(), 'completed');
+});
+
+t.test('level 2: a takeover whose answer is lost does not free the key: the lease ends it', async (t) => {
+  const scene = await startScene(t);
+  const write = { path: '/deduplicates', key: 'k' };
+  scene.receiver.behave((req) => req.socket.destroy());
+  const first = await scene.write(write);
+  scene.store.behave('reserve', answerLost);
+  t.equal((await scene.write(write)).status, 503);
+  scene.store.behave('reserve', null);
+  t.equal(scene.store.callsOf('release'), 0);
+  t.equal((await scene.record(recordOf(first)))?.state, 'pending');
+  scene.clock.step(60_000);
+  scene.receiver.behave(null);
+  t.equal((await scene.write({ ...write, body: 'other' })).status, 422);
+  t.equal((await scene.write(write)).status, 200);
 });
 
 t.test('level 2: a result that comes after a takeover is fenced, and no alarm: the receiver ran it once', async (t) => {
