@@ -40,7 +40,7 @@ export async function startRedis(t: Scope, settings: readonly string[] = [], opt
   const dir = tempDir(t);
   const port = options.port ?? await freePort();
   const args = options.instead?.(dir, port) ?? ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, ...fit, ...settings];
-  const connection: Connection = { host: '127.0.0.1', port, lazyConnect: true, ...options.client };
+  const connection: Connection = { host: '127.0.0.1', port, lazyConnect: true, disconnectTimeout: 50, ...options.client };
   let child = run();
   const client = new Redis({ ...connection, retryStrategy: () => 50, maxRetriesPerRequest: null });
   client.on('error', () => undefined);

@@ -59,7 +59,7 @@ const schedule: fc.Arbitrary<ScheduleStep[]> = fc.array(fc.oneof(
  */
 export async function compareSchedules(t: Scope, count: number): Promise<void> {
   const server = await startRedis(t, ['--appendonly', 'no']);
-  const redis = new Redis({ host: '127.0.0.1', port: server.port, protocol: 2 });
+  const redis = new Redis({ host: '127.0.0.1', port: server.port, protocol: 2, disconnectTimeout: 50 });
   t.teardown(() => redis.disconnect());
   const shas = new Map<string, string>();
   for (const script of Object.values(scripts)) shas.set(script.name, String(await redis.script('LOAD', withGivenTime(script))));
