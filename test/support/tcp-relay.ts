@@ -11,6 +11,8 @@ export interface TcpRelay {
   readonly stall: () => void;
   /** Lets pass what came meanwhile, and what comes. */
   readonly resume: () => void;
+  /** From now on what clients send passes, and no answer comes back, on old connections and on new ones. */
+  readonly holdAnswers: () => void;
   /** From now on no byte passes on the connections that there are; new ones are well. */
   readonly forget: () => void;
   /** Resets every connection; new ones are taken. */
@@ -29,6 +31,7 @@ interface Pair {
 export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay> {
   let target = targetPort;
   let stalled = false;
+  let answersHeld = false;
   let accepted = 0;
   let trap: { readonly text: string; readonly moment: 'before' | 'after'; sprung: boolean } | null = null;
   const pairs = new Set<Pair>();
@@ -51,6 +54,7 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
       socket.on('close', () => end(pair));
       if (stalled) socket.pause();
     }
+    if (answersHeld) pair.server.pause();
   });
   listener.listen(0, '127.0.0.1');
   await once(listener, 'listening');
@@ -84,8 +88,13 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
         server.pause();
       }
     },
+    holdAnswers: () => {
+      answersHeld = true;
+      for (const { server } of pairs) server.pause();
+    },
     resume: () => {
       stalled = false;
+      answersHeld = false;
       for (const { client, server } of pairs) {
         client.resume();
         server.resume();
