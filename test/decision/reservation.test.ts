@@ -52,16 +52,28 @@ const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: o
   },
   { name: 'COMPLETED', slot: slotOf({ state: 'completed', response }), command: reserveBy('other'), answer: { kind: 'replayed', response }, writes: false },
   { name: 'COMPLETED, to its owner', slot: slotOf({ state: 'completed', response }), command: reserveBy('mine'), answer: { kind: 'replayed' }, writes: false },
-  { name: 'COMPLETED without a response', slot: slotOf({ state: 'completed' }), command: reserveBy('other'), answer: { kind: 'replayed', response: { status: 0 } }, writes: false },
+  {
+    name: 'COMPLETED without a response', slot: slotOf({ state: 'completed' }),
+    command: reserveBy('other'), answer: { kind: 'replayed', response: { status: 0 } }, writes: false,
+  },
   { name: 'TOMBSTONE', slot: slotOf({ state: 'tombstone', response }), command: reserveBy('other'), answer: { kind: 'tombstone', status: 201 }, writes: false },
-  { name: 'TOMBSTONE without a status', slot: slotOf({ state: 'tombstone' }), command: reserveBy('other'), answer: { kind: 'tombstone', status: 0 }, writes: false },
-  { name: 'over its retention', slot: slotOf({ state: 'completed', response, expiresAtMs: now }), command: reserveBy('other'), answer: acquiredNow, writes: true },
+  {
+    name: 'TOMBSTONE without a status', slot: slotOf({ state: 'tombstone' }),
+    command: reserveBy('other'), answer: { kind: 'tombstone', status: 0 }, writes: false,
+  },
+  {
+    name: 'over its retention', slot: slotOf({ state: 'completed', response, expiresAtMs: now }),
+    command: reserveBy('other'), answer: acquiredNow, writes: true,
+  },
   {
     name: 'in the last millisecond of its retention', slot: slotOf({ state: 'completed', response, expiresAtMs: now + 1 }), command: reserveBy('other'),
     answer: { kind: 'replayed' }, writes: false,
   },
   { name: 'withdrawn, to others', slot: slotOf({ state: 'withdrawn', fingerprint: '' }), command: reserveBy('other'), answer: acquiredNow, writes: true },
-  { name: 'withdrawn, to the late one', slot: slotOf({ state: 'withdrawn', fingerprint: '' }), command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false },
+  {
+    name: 'withdrawn, to the late one', slot: slotOf({ state: 'withdrawn', fingerprint: '' }),
+    command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false,
+  },
   { name: 'of another version', slot: slotOf({ version: 2 }), command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false },
 ];
 
@@ -128,7 +140,10 @@ const completions: readonly { name: string; slot: Slot; command: Complete; answe
   { name: 'COMPLETED before', slot: slotOf({ state: 'completed', response }), command: completeBy('mine', now - 500), answer: 'completed', writes: false },
   { name: 'TOMBSTONE before', slot: slotOf({ state: 'tombstone', response }), command: completeBy('mine', now - 500), answer: 'completed', writes: false },
   { name: 'guard owner: another\'s', slot: slotOf({}), command: completeBy('thief', now - 500), answer: 'fenced', writes: false },
-  { name: 'guard owner: another\'s result', slot: slotOf({ state: 'completed', response }), command: completeBy('thief', now - 500), answer: 'fenced', writes: false },
+  {
+    name: 'guard owner: another\'s result', slot: slotOf({ state: 'completed', response }),
+    command: completeBy('thief', now - 500), answer: 'fenced', writes: false,
+  },
   { name: 'guard fence: an older one', slot: slotOf({}), command: completeBy('mine', now - 501), answer: 'fenced', writes: false },
   { name: 'guard fence: a newer one', slot: slotOf({}), command: completeBy('mine', now - 499), answer: 'fenced', writes: false },
   { name: 'guard version', slot: slotOf({ version: 2 }), command: completeBy('mine', now - 500), answer: 'unsupported', writes: false },

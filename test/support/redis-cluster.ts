@@ -18,7 +18,8 @@ export interface RedisCluster {
 export async function startCluster(t: Scope, primaries: number, replicas: number, settings: readonly string[] = []): Promise<RedisCluster> {
   const nodes = await Promise.all(Array.from({ length: primaries * (1 + replicas) }, async () => {
     const bus = await freePort();
-    return startRedis(t, ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-port', String(bus), '--appendfsync', 'everysec', ...settings]);
+    const member = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-port', String(bus)];
+    return startRedis(t, [...member, '--appendfsync', 'everysec', ...settings]);
   }));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${String(port)}`);
   await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes']);

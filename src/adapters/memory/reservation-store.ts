@@ -116,6 +116,7 @@ function markerKey(scope: ReservationScope): string {
 }
 
 function sizeOf(record: ReservationRecord | null): number {
-  if (record?.response == null) return 0;
-  return record.response.body.byteLength + record.response.fields.reduce((sum, text) => sum + text.length, 0);
+  const response = record?.response ?? null;
+  if (response === null) return 0;
+  return response.body.byteLength + response.fields.reduce((sum, text) => sum + text.length, 0);
 }

@@ -105,7 +105,8 @@ function versionProblems({ version }: ServerFacts): readonly Unfitness[] {
 function roleProblems({ role, loading }: ServerFacts): readonly Unfitness[] {
   if (loading) return [{ lasting: false, problem: 'the server is loading its data', fix: 'wait until it has' }];
   if (role === 'master') return [];
-  return [{ lasting: false, problem: `the server is ${role === null ? 'of unknown role' : `a ${role}`}, not a primary`, fix: 'point store.redis at the primary' }];
+  const found = role === null ? 'of unknown role' : `a ${role}`;
+  return [{ lasting: false, problem: `the server is ${found}, not a primary`, fix: 'point store.redis at the primary' }];
 }
 
 function clusterProblems(facts: ServerFacts, clustered: boolean): readonly Unfitness[] {

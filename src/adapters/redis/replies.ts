@@ -9,11 +9,11 @@ export class UnexpectedReply extends Error {
   }
 }
 
-const states: ReadonlySet<string> = new Set<ReservationRecord['state']>(['pending', 'completed', 'tombstone', 'unknown']);
-const completions: ReadonlySet<string> = new Set<Completed>(['completed', 'repaired', 'fenced', 'unsupported']);
-const releases: ReadonlySet<string> = new Set<Released>(['released', 'kept', 'unsupported']);
-const marks: ReadonlySet<string> = new Set<Marked>(['unknown', 'kept', 'unsupported']);
-const resolutions: ReadonlySet<string> = new Set<Resolved>(['resolved', 'absent', 'not_in_doubt', 'unsupported']);
+const states = new Set<ReservationRecord['state']>(['pending', 'completed', 'tombstone', 'unknown']);
+const completions = new Set<Completed>(['completed', 'repaired', 'fenced', 'unsupported']);
+const releases = new Set<Released>(['released', 'kept', 'unsupported']);
+const marks = new Set<Marked>(['unknown', 'kept', 'unsupported']);
+const resolutions = new Set<Resolved>(['resolved', 'absent', 'not_in_doubt', 'unsupported']);
 
 /** Reads the reply of the reserve script: an array of byte strings. */
 export function readReserved(reply: unknown): Reserved {
@@ -56,10 +56,10 @@ export function readResponse(status: unknown, fields: unknown, body: unknown): S
   return { status: numberOf(status), fields: pairs, body };
 }
 
-export const readCompleted = (reply: unknown): Completed => oneOf<Completed>(reply, completions, 'complete');
-export const readReleased = (reply: unknown): Released => oneOf<Released>(reply, releases, 'release');
-export const readMarked = (reply: unknown): Marked => oneOf<Marked>(reply, marks, 'mark');
-export const readResolved = (reply: unknown): Resolved => oneOf<Resolved>(reply, resolutions, 'resolve');
+export const readCompleted = (reply: unknown): Completed => oneOf(reply, completions, 'complete');
+export const readReleased = (reply: unknown): Released => oneOf(reply, releases, 'release');
+export const readMarked = (reply: unknown): Marked => oneOf(reply, marks, 'mark');
+export const readResolved = (reply: unknown): Resolved => oneOf(reply, resolutions, 'resolve');
 
 /** Reads the reply of the show script. */
 export function readShown(reply: unknown): ShownRecord | null {
@@ -71,7 +71,7 @@ export function readShown(reply: unknown): ShownRecord | null {
     nowMs,
     record: {
       version: numberOf(version),
-      state: oneOf<ReservationRecord['state']>(state, states, 'show'),
+      state: oneOf(state, states, 'show'),
       fingerprint: textOf(fingerprint),
       owner: textOf(owner),
       fence: numberOf(fence),
@@ -83,10 +83,10 @@ export function readShown(reply: unknown): ShownRecord | null {
   };
 }
 
-function oneOf<T extends string>(reply: unknown, allowed: ReadonlySet<string>, script: string): T {
+function oneOf<T extends string>(reply: unknown, allowed: ReadonlySet<T>, script: string): T {
   const text = textOf(reply);
-  if (!allowed.has(text)) throw new UnexpectedReply(script);
-  return text as T;
+  for (const word of allowed) if (word === text) return word;
+  throw new UnexpectedReply(script);
 }
 
 /** Bytes of a script's reply as text; nothing for what is no text. */

@@ -2,21 +2,24 @@ import type { Complete, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { ReservationStore, StoreFailure } from '../../ports.js';
+import { createOddRecords } from './odd-records.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';
 import type { ScriptReply } from './script-call.js';
 import { scripts, type Script } from './scripts.js';
 import { createServers, type Servers, type StoreDeps } from './servers.js';
 import type { RedisSettings } from './settings.js';
+import { isRecordRefusal } from './store-errors.js';
 
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
 export function createRedisStore(settings: RedisSettings, deps: StoreDeps): ReservationStore & { readonly verdict: Servers['verdict'] } {
   const servers = createServers(settings, deps);
+  const odd = createOddRecords(deps);
   const toReserve = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs } as const;
   const toSettle = { replicas: 0, deadlineMs: settings.settleTimeoutMs } as const;
 
   return {
-    reserve: async (scope, command) =>
-      read(await run(scripts.reserve, scope, reserveValues(command), toReserve), ({ reply, confirmedReplicas }) => ({
+    reserve: (scope, command) =>
+      run(scripts.reserve, scope, reserveValues(command), toReserve, ({ reply, confirmedReplicas }) => ({
         reserved: readReserved(reply),
         confirmedReplicas,
       })),
@@ -43,12 +46,40 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Rese
     reader: (reply: unknown) => T,
   ): Promise<Result<T, StoreFailure>> {
     if (scope.operation === null) return accept(nothing);
-    return read(await run(script, { ...scope, token: null }, values, toSettle), ({ reply }) => reader(reply));
+    return run(script, { ...scope, token: null }, values, toSettle, ({ reply }) => reader(reply));
   }
 
-  function run(script: Script, scope: ReservationScope, values: readonly (string | Buffer)[], limits: typeof toReserve | typeof toSettle) {
-    return servers.run(scope.principal, { script, keys: keysOf(settings.prefix, scope), values, ...limits });
+  async function run<T>(
+    script: Script,
+    scope: ReservationScope,
+    values: readonly (string | Buffer)[],
+    limits: typeof toReserve | typeof toSettle,
+    reader: (reply: ScriptReply) => T,
+  ): Promise<Result<T, StoreFailure>> {
+    const keys = keysOf(settings.prefix, scope);
+    const ran = await servers.run(scope.principal, { script, keys, values, ...limits });
+    if (!ran.ok) {
+      const { kind, reason, mayHaveRun, cause } = ran.error;
+      if (isRecordRefusal(cause)) odd.tell(keys.join(' '), reason);
+      return refuse({ kind, reason, mayHaveRun });
+    }
+    try {
+      const value = reader(ran.value);
+      if (isUnsupported(value)) odd.tell(keys.join(' '), 'a record of another version, or a damaged one');
+      return accept(value);
+    } catch {
+      // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
+      const reason = 'the store answered with something unexpected';
+      odd.tell(keys.join(' '), reason);
+      return refuse({ kind: 'refused', reason, mayHaveRun: true });
+    }
   }
+}
+
+function isUnsupported(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('reserved' in value)) return value === 'unsupported';
+  const { reserved } = value;
+  return typeof reserved === 'object' && reserved !== null && 'kind' in reserved && reserved.kind === 'unsupported';
 }
 
 /**
@@ -91,14 +122,4 @@ function completeValues(command: Complete): readonly (string | Buffer)[] {
 
 function flag(value: boolean): string {
   return value ? '1' : '0';
-}
-
-function read<T>(ran: Result<ScriptReply, StoreFailure>, reader: (reply: ScriptReply) => T): Result<T, StoreFailure> {
-  if (!ran.ok) return ran;
-  try {
-    return accept(reader(ran.value));
-  } catch {
-    // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
-    return refuse({ kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true });
-  }
 }

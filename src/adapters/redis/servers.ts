@@ -1,4 +1,4 @@
-import { refuse, type Result } from '../../decision/result.js';
+import { refuse } from '../../decision/result.js';
 import type { Clock, Log, StoreFailure, StoreState } from '../../ports.js';
 import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
 import { identityOf, wordsOf } from './fitness.js';
@@ -6,13 +6,13 @@ import { createFailoverFloor } from './floor.js';
 import { slotCount, slotOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
 import { readRedirection } from './redirection.js';
-import type { ScriptCall, ScriptReply } from './script-call.js';
+import type { ScriptCall } from './script-call.js';
 import type { RedisSettings } from './settings.js';
 
 /** All servers of the store, and what is known of them. */
 export interface Servers {
   /** @param tag the hash tag of the call's keys. */
-  readonly run: (tag: string, call: ScriptCall) => Promise<Result<ScriptReply, StoreFailure>>;
+  readonly run: (tag: string, call: ScriptCall) => Promise<Ran>;
   readonly state: () => StoreState;
   /** What the settings of the servers come to, once looked at: fit, or unfit until they are changed. `null` while out of reach. */
   readonly verdict: () => StoreVerdict | null;
@@ -58,7 +58,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
       const first = await primary.run(call);
       const ran = first.ok || topology.kind !== 'cluster' ? first : await redirected(first, primary, call);
       if (!ran.ok && ran.error.kind === 'unreachable') discovery?.doubt();
-      return ran.ok ? ran : refuse({ kind: ran.error.kind, reason: ran.error.reason, mayHaveRun: ran.error.mayHaveRun });
+      return ran;
     },
     state: () => {
       const problem = problemNow();

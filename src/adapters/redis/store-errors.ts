@@ -33,6 +33,15 @@ export function isServerRefusal(error: unknown): boolean {
   return code !== null && (serverRefusals.has(code) || (error instanceof Error && missingRight.test(error.message)));
 }
 
+/** Whether the server refuses this one record, for what it holds. */
+export function isRecordRefusal(error: unknown): boolean {
+  const code = replyCode(error);
+  return code !== null && !isServerRefusal(error) && !passing.has(code);
+}
+
+/** Answers of a Cluster that is moving keys. */
+const passing: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'TRYAGAIN']);
+
 /** A script that called what its user may not call, in the words of Redis 6.2 to 7.0 and of later ones. */
 const missingRight = /^ERR (The user executing the script|ACL failure in script)/;
 

@@ -57,7 +57,8 @@ t.test('INFO is read as servers write it', (t) => {
   const info = [
     '# Server', 'redis_version:7.0.15', 'run_id:0123', '', '# Persistence', 'loading:0', 'aof_enabled:1', '# Replication', 'role:master', 'connected_slaves:3',
     'slave0:ip=10.0.0.1,port=6379,state=online,offset=1,lag=0', 'slave1:ip=10.0.0.2,port=6379,state=wait_bgsave,offset=0,lag=0',
-    'slave2:ip=10.0.0.3,port=6379,state=online,offset=1,lag=1', 'master_replid:abcd', '# Memory', 'maxmemory_policy:noeviction', '# Cluster', 'cluster_enabled:1',
+    'slave2:ip=10.0.0.3,port=6379,state=online,offset=1,lag=1', 'master_replid:abcd', '# Memory', 'maxmemory_policy:noeviction',
+    '# Cluster', 'cluster_enabled:1',
   ].join('\r\n');
   t.same(parseInfo(info), {
     runId: '0123', replicationId: 'abcd', majorVersion: 7, version: '7.0.15', role: 'master', evictionPolicy: 'noeviction', appendOnly: true,

@@ -27,8 +27,19 @@ export function redisSettings(port: number, change: Partial<RedisSettings> = {})
   };
 }
 
+export interface OpenedStore {
+  readonly store: ReturnType<typeof createRedisStore>;
+  readonly log: ReturnType<typeof collectingLog>;
+  /** How often the store told of one. */
+  readonly failovers: () => number;
+  readonly up: () => Promise<unknown>;
+  readonly down: () => Promise<unknown>;
+  /** Waits until the store gives such a reason. */
+  readonly problem: (words: RegExp) => Promise<unknown>;
+}
+
 /** A store that closes with the test. */
-export function openStore(t: Scope, settings: RedisSettings) {
+export function openStore(t: Scope, settings: RedisSettings): OpenedStore {
   const log = collectingLog();
   let failovers = 0;
   const store = createRedisStore(settings, { clock: wallClock, log, maxTokenLifetimeMs: 7_200_000, onFailover: () => (failovers += 1) });

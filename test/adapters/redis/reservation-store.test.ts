@@ -7,7 +7,7 @@ import { openStore, redisSettings } from './redis-world.js';
 
 t.test('the Redis store', async (t) => {
   const server = await startRedis(t);
-  const { store, up } = openStore(t, redisSettings(server.port));
+  const { store, log, up } = openStore(t, redisSettings(server.port));
   await up();
 
   t.test('keeps the contract', (t) => {
@@ -107,6 +107,9 @@ t.test('the Redis store', async (t) => {
       t.same(await server.client.hgetall(key), before, name);
     }
     t.equal(store.state().up, true, 'one record says nothing of the store');
+    const told = log.lines.filter((line) => line.includes('not ours to touch'));
+    t.equal(told.length, 1, 'and it is told, once in a while');
+    t.match(told[0], /"key":"sallyport:\{.{43}\}:i:.{43}/);
   });
 
   t.test('without a key there is no record: only the token is taken, and nothing is settled', async (t) => {
@@ -119,7 +122,8 @@ t.test('the Redis store', async (t) => {
     t.same(await store.resolve(scope, 'committed'), { ok: true, value: 'absent' });
     t.same(await store.show(scope), { ok: true, value: null });
     const response = { status: 200, fields: [], body: Buffer.alloc(0) };
-    t.same(await store.complete(scope, { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 1_000 }), { ok: true, value: 'completed' });
+    const completion = { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed' as const, response, retentionMs: 1_000 };
+    t.same(await store.complete(scope, completion), { ok: true, value: 'completed' });
     t.same(await server.client.keys(`*${scope.principal}*`), [`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`]);
   });
 

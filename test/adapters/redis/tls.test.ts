@@ -1,5 +1,6 @@
 import t from 'tap';
 import { certificates, type Certificate } from '../../support/certificates.js';
+import { startFakeRedis } from '../../support/fake-redis.js';
 import { freePort, startRedis } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';
@@ -22,7 +23,8 @@ async function startTls(t: Scope, certificate: Certificate, settings: readonly s
 t.test('TLS with a private CA, by address and by name', async (t) => {
   const port = await startTls(t, files.server);
   for (const host of ['127.0.0.1', 'localhost']) {
-    const { store, up } = openStore(t, redisSettings(port, { topology: { kind: 'single', host, port, database: 0 }, tls: { ca: files.ca.cert, serverName: null } }));
+    const topology = { kind: 'single', host, port, database: 0 } as const;
+    const { store, up } = openStore(t, redisSettings(port, { topology, tls: { ca: files.ca.cert, serverName: null } }));
     await up();
     await acquire(store, freshScope(), reserveOf('a'));
   }
@@ -56,4 +58,18 @@ t.test('TLS asked of a server without it, and the other way round, is a store ou
   for (const { store } of [encrypted, bare]) {
     t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
   }
+});
+
+t.test('with TLS, nobody is asked in plaintext: neither Sentinels nor nodes of a Cluster', async (t) => {
+  const heard: string[] = [];
+  const plain = await startFakeRedis(t, ([command]) => {
+    heard.push(command ?? '');
+    return '-ERR no\r\n';
+  });
+  const nodes = [{ host: '127.0.0.1', port: plain.port }];
+  for (const topology of [{ kind: 'sentinel', name: 'orders', nodes }, { kind: 'cluster', nodes }] as const) {
+    const { problem } = openStore(t, redisSettings(0, { topology, tls: { ca: files.ca.cert, serverName: null } }));
+    await problem(/lost|closed|TLS|SSL|socket|ECONNRESET|deadline/i);
+  }
+  t.same(heard, []);
 });

@@ -113,8 +113,9 @@ t.test('durability: unverified takes a provider at its word', async (t) => {
 
 t.test('a server that is loading its data is waited for', async (t) => {
   let loading = true;
+  const info = 'redis_version:7.2.0\r\nrole:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1';
   const fake = await startFakeRedis(t, ([command]) =>
-    command === 'info' ? bulk(`redis_version:7.2.0\r\nrole:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\nloading:${loading ? '1' : '0'}`) : '-ERR unknown\r\n');
+    command === 'info' ? bulk(`${info}\r\nloading:${loading ? '1' : '0'}`) : '-ERR unknown\r\n');
   const { problem, up } = openStore(t, redisSettings(fake.port));
   await problem(/loading its data/);
   loading = false;
