@@ -1,13 +1,32 @@
 import t from 'tap';
+import type { ReservationStore } from '../../../src/ports.js';
 import { startRedis, startReplica } from '../../support/redis-server.js';
 import { startRelay } from '../../support/tcp-relay.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { until } from '../../support/until.js';
+import { freshScope, reserveOf } from '../store-world.js';
 import { openStore, redisSettings } from './redis-world.js';
 
-t.jobs = 3;
+// Most of the time is waited for.
+t.jobs = 5;
 
-const unconfirmed = { ok: true, value: { reserved: { kind: 'acquired' }, confirmedReplicas: 0 } };
+/** Long enough for an answer on a slow machine, and short enough to be waited for in vain. */
+const deadlineMs = 3_000;
 const confirmed = { ok: true, value: { reserved: { kind: 'acquired' }, confirmedReplicas: 1 } };
+
+type Reservation = Awaited<ReturnType<ReservationStore['reserve']>>;
+
+/** Whether it was said within the deadline that no replica has it; or that there was no answer, where the machine was too slow even for that. */
+function isUnconfirmed(answer: Reservation): boolean {
+  return answer.ok ? answer.value.reserved.kind === 'acquired' && answer.value.confirmedReplicas === 0 : answer.error.kind === 'timeout';
+}
+
+/** Writes side by side until all are confirmed: as many connections are open then as that takes. */
+async function warmUp(store: ReservationStore, count: number): Promise<void> {
+  await until('all are confirmed', async () => {
+    const answers = await Promise.all(Array.from({ length: count }, () => store.reserve(freshScope(), reserveOf('warm'))));
+    return answers.every((answer) => answer.ok && answer.value.confirmedReplicas === 1);
+  });
+}
 
 /** A primary and a replica that are connected by a link which can be stalled. */
 async function pair(t: Parameters<typeof startRedis>[0]) {
@@ -28,10 +47,14 @@ t.test('guard replica count: a reservation is confirmed by the replica that hold
 
 t.test('guard replica count: a black-holed link is told within the deadline, and holds up nobody else', async (t) => {
   const { primary, link } = await pair(t);
-  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: 1_000 }));
+  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
   await up();
   const scope = freshScope();
-  const fence = await acquire(store, scope, reserveOf('a'));
+  await warmUp(store, 1);
+  const fence = await until('a fence', async () => {
+    const answer = await store.reserve(scope, reserveOf('a'));
+    return answer.ok && answer.value.reserved.kind === 'acquired' ? answer.value.reserved.fence : 0;
+  });
   link.stall();
   const order: string[] = [];
   const waiting = store.reserve(freshScope(), reserveOf('b')).then((answer) => {
@@ -40,55 +63,54 @@ t.test('guard replica count: a black-holed link is told within the deadline, and
   });
   t.same(await store.mark(scope, { attempt: 'a', fence }), { ok: true, value: 'unknown' });
   order.push('mark');
-  t.match(await waiting, unconfirmed);
+  t.ok(isUnconfirmed(await waiting));
   t.same(order, ['mark', 'reserve']);
   link.resume();
 });
 
 t.test('a replica that hangs confirms nothing; awake again, it does', async (t) => {
   const { primary, replica } = await pair(t);
-  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: 500 }));
+  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
   await up();
-  await acquire(store, freshScope(), reserveOf('a'));
+  await warmUp(store, 1);
   replica.freeze();
   t.teardown(replica.thaw);
-  t.match(await store.reserve(freshScope(), reserveOf('a')), unconfirmed);
+  t.ok(isUnconfirmed(await store.reserve(freshScope(), reserveOf('a'))));
   replica.thaw();
-  const patient = openStore(t, redisSettings(primary.port, { replicas: 1 }));
-  await patient.up();
-  t.match(await patient.store.reserve(freshScope(), reserveOf('a')), confirmed);
+  await warmUp(store, 1);
 });
 
 t.test('many wait for replicas side by side, and beyond that nothing is sent that could not be answered in time', async (t) => {
   const { primary, link } = await pair(t);
-  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: 2_000 }));
-  await up();
-  await Promise.all(Array.from({ length: 16 }, () => acquire(store, freshScope(), reserveOf('warm'))));
+  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
+  const patient = openStore(t, redisSettings(primary.port));
+  await Promise.all([up(), patient.up()]);
+  await warmUp(store, 16);
+  await warmUp(store, 16);
   link.stall();
   const scopes = Array.from({ length: 40 }, freshScope);
   const answers = await Promise.all(scopes.map((scope) => store.reserve(scope, reserveOf('a'))));
   link.resume();
-  const sent = answers.filter((answer) => answer.ok);
-  t.ok(sent.length > 8 && sent.length <= 32, `${String(sent.length)} waited side by side`);
-  for (const answer of sent) t.match(answer, unconfirmed);
+  t.ok(answers.every(isUnconfirmed));
+  const sent = answers.filter((answer) => answer.ok || answer.error.mayHaveRun);
+  t.ok(sent.length > 4 && sent.length <= 16, `${String(sent.length)} waited side by side`);
+  const shown = await Promise.all(scopes.map((scope) => patient.store.show(scope)));
   for (const [index, answer] of answers.entries()) {
-    if (answer.ok) continue;
-    t.match(answer, { error: { kind: 'timeout', mayHaveRun: false } });
-    t.same(await store.show(scopes[index] ?? freshScope()), { ok: true, value: null });
+    if (!answer.ok && !answer.error.mayHaveRun) t.same(shown[index], { ok: true, value: null }, 'what was not sent did not run');
   }
 });
 
 t.test('a resent reservation waits for the first one\'s write, whichever connection it takes', async (t) => {
   const { primary, link } = await pair(t);
-  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: 1_000 }));
+  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
   await up();
-  await Promise.all(Array.from({ length: 4 }, () => acquire(store, freshScope(), reserveOf('warm'))));
+  await warmUp(store, 4);
   link.stall();
   const scope = freshScope();
-  t.match(await store.reserve(scope, reserveOf('a')), unconfirmed);
+  t.ok(isUnconfirmed(await store.reserve(scope, reserveOf('a'))));
   // The first connection is busy now, so that the resent one takes another, which wrote something confirmed before.
   const busy = store.reserve(freshScope(), reserveOf('b'));
-  t.match(await store.reserve(scope, reserveOf('a')), unconfirmed);
+  t.ok(isUnconfirmed(await store.reserve(scope, reserveOf('a'))));
   await busy;
   link.resume();
 });
