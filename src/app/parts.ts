@@ -61,7 +61,9 @@ export function createParts(first: CompleteConfig, { tls, storeCa }: StartFiles,
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
   const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics });
-  const reservations = openReservations(opened, storeCa, processMetrics.reservations, log);
+  const reservations = openReservations(
+    opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
+  );
   const reloader = createReloader(first, assembly, {
     source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
   });

@@ -15,16 +15,20 @@ export interface Reservations {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the store that a config names; `null` where it names none. */
+/**
+ * Opens the store that a config names; `null` where it names none.
+ *
+ * @param issuersInForce asked again and again: a reload may bring tokens that live longer.
+ */
 export function openReservations(
-  { store: settings, issuers }: CompiledConfig, storeCa: string | null, series: ReservationSeries, log: Log,
+  settings: CompiledConfig['store'], storeCa: string | null, issuersInForce: () => CompiledConfig['issuers'], series: ReservationSeries, log: Log,
 ): Reservations | null {
   if (settings === null) {
     series.setReadings({ store: () => null, oldestUnknownMs: () => null });
     return null;
   }
-  const lifetimes = issuers.map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000);
-  const { store, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs: Math.max(0, ...lifetimes) });
+  const maxTokenLifetimeMs = (): number => Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
+  const { store, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
   const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
   series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
   const metrics: ReservationParts['metrics'] = {

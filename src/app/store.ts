@@ -23,7 +23,7 @@ const memorySettleTimeoutMs = 1_000;
 export interface StoreDeps {
   readonly log: Log;
   /** Longest time from a token's issue to its last valid moment, milliseconds. */
-  readonly maxTokenLifetimeMs: number;
+  readonly maxTokenLifetimeMs: () => number;
 }
 
 /** A store, with what reserving routes have to know of its settings. */

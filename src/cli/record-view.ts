@@ -23,7 +23,6 @@ const meanings: Readonly<Record<RecordState, string>> = {
   completed: 'completed: a retry gets the kept answer',
   tombstone: 'completed: the answer is not kept, so that a retry gets 409',
   unknown: 'in doubt: nobody knows whether the write was applied; a retry gets 409 until it is resolved',
-  withdrawn: 'freed before it was taken: its attempt may not take it any more',
 };
 
 /** Writes a record as JSON holds it. */

@@ -93,7 +93,7 @@ async function open(configFile: string, io: Io): Promise<Result<ReservationStore
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return files;
   const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
-  const { store } = openStore(lenient, files.value.ca, { log: silent, maxTokenLifetimeMs: 0 });
+  const { store } = openStore(lenient, files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0 });
   const deadline = performance.now() + reachWithinMs;
   while (!store.state().up && performance.now() < deadline) await delay(lookEveryMs);
   if (store.state().up) return accept(store);

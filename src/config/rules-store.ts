@@ -8,7 +8,7 @@ import type { RedisFile, StoreFile } from './schema-store.js';
 export const memoryWarning = 'reservations are kept by this process alone and forgotten at its end: a write may then run twice';
 
 /** Checks what the settings of the store say together. */
-export function checkStore({ store }: ConfigParts, report: Report): void {
+export function checkStore({ store, shutdown }: ConfigParts, report: Report): void {
   if (store === null || store.value === null) return;
   const { redis, memory }: StoreFile = store.value;
   if (redis === null && memory === null) report.error(['store'], 'store does not say where reservations are kept', 'redis, or memory for development');
@@ -16,7 +16,16 @@ export function checkStore({ store }: ConfigParts, report: Report): void {
   if (redis === null && memory !== null) {
     report.warning(['store', 'memory'], memoryWarning, 'store.redis, unless this is development');
   }
-  if (redis !== null) checkRedis(redis, report);
+  if (redis === null) return;
+  checkRedis(redis, report);
+  if (shutdown !== null) checkSettleTimeout(redis, shutdown.value.grace, report);
+}
+
+/** A stop settles what is under way once more: within its grace, or the process ends before results are kept. */
+function checkSettleTimeout({ settle_timeout: settleMs }: RedisFile, graceMs: number, report: Report): void {
+  if (settleMs <= graceMs / 2) return;
+  report.error(['store', 'redis', 'settle_timeout'], 'store.redis.settle_timeout is more than half of shutdown.grace: a stop could end before results are kept',
+    `at most ${Math.floor(graceMs / 2)}ms, or a longer shutdown.grace`);
 }
 
 function checkRedis(redis: RedisFile, report: Report): void {

@@ -32,7 +32,7 @@ const redisSchema = map({
   replicas: integer(0, 10).prefault(0).describe('Replicas that have to confirm a reservation before the write is sent on.'),
   reserve_timeout: duration('10ms', '10s').prefault('250ms').describe('Longest wait for a reservation, replicas included; then 503.'),
   settle_timeout: duration('10ms', '60s').prefault('1s')
-    .describe('Longest wait for a result to be kept before the caller is answered; then it is tried again.'),
+    .describe('Longest wait for a result to be kept before the caller is answered; then it is tried again. At most half of `shutdown.grace`.'),
   durability: word('verified', 'unverified', 'none').prefault('verified')
     .describe('`verified`: settings that can forget are refused. `unverified`: those that Redis does not tell are taken to be fit. `none`: any are.'),
 });

@@ -6,11 +6,8 @@
 /** Version of the stored layout. A record of another version is never overwritten. */
 export const recordVersion = 1;
 
-/**
- * ABSENT is the lack of a record. `withdrawn` counts as absent for everybody but its owner: a release found no record, for
- * the reserve it withdraws is late, and must not take the key when it arrives.
- */
-export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown' | 'withdrawn';
+/** ABSENT is the lack of a record. */
+export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
 
 /** How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody waits for. */
 export const withdrawalMs = 300_000;
@@ -41,11 +38,21 @@ export interface ReservationRecord {
   readonly expiresAtMs: number;
 }
 
-/** The record and the token marker of one scope: what one command sees. */
+/**
+ * A release that did not find its own reservation: the reserve it withdraws may be late, and must not take the key when it
+ * arrives. Each attempt has its own, whoever holds the key meanwhile.
+ */
+export interface Withdrawal {
+  readonly attempt: string;
+  readonly expiresAtMs: number;
+}
+
+/** What one scope holds: what one command sees. */
 export interface Slot {
   readonly record: ReservationRecord | null;
   /** The attempt that used the single-use token. */
   readonly marker: { readonly attempt: string; readonly expiresAtMs: number } | null;
+  readonly withdrawals: readonly Withdrawal[];
 }
 
 export interface Reserve {
@@ -118,6 +125,7 @@ export function current(slot: Slot, nowMs: number): Slot {
   return {
     record: slot.record !== null && slot.record.expiresAtMs > nowMs ? slot.record : null,
     marker: slot.marker !== null && slot.marker.expiresAtMs > nowMs ? slot.marker : null,
+    withdrawals: slot.withdrawals.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
   };
 }
 
@@ -129,19 +137,17 @@ export function reserve(before: Slot, command: Reserve, nowMs: number): Step<Res
   }
   if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) return { slot, answer: { kind: 'unsupported' } };
   // Nobody waits for this answer any more.
-  if (command.key !== null && slot.record?.state === 'withdrawn' && slot.record.owner === command.attempt) {
-    return { slot, answer: { kind: 'unsupported' } };
-  }
+  if (command.key !== null && slot.withdrawals.some(({ attempt }) => attempt === command.attempt)) return { slot, answer: { kind: 'unsupported' } };
   const marker = command.markerTtlMs === null
     ? slot.marker
     : slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs };
   if (command.key === null) return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
-  const step = reserveRecord(standing(slot.record), { ...command.key, attempt: command.attempt }, nowMs);
-  return { slot: { record: step.record, marker }, answer: step.answer };
+  const step = reserveRecord(slot.record, { ...command.key, attempt: command.attempt }, nowMs);
+  return { slot: { ...slot, record: step.record, marker }, answer: step.answer };
 }
 
 function reserveRecord(
-  record: StandingRecord | null,
+  record: ReservationRecord | null,
   command: NonNullable<Reserve['key']> & { readonly attempt: string },
   nowMs: number,
 ): { readonly record: ReservationRecord; readonly answer: Reserved } {
@@ -189,24 +195,15 @@ function acquire(
   return { record, answer: { kind: 'acquired', fence, takenOver } };
 }
 
-/** A record that says something of a write. */
-type StandingRecord = RecordIn<Exclude<RecordState, 'withdrawn'>>;
-type RecordIn<S extends RecordState> = ReservationRecord & { readonly state: S };
-
-/** The record as far as it says something of a write. */
-export function standing(record: ReservationRecord | null): StandingRecord | null {
-  return record === null || record.state === 'withdrawn' ? null : { ...record, state: record.state };
-}
-
 /** A pending record whose lease is over may have run: nobody knows. */
-export function inDoubtAfterLease<S extends RecordState>(record: RecordIn<S>, nowMs: number): RecordIn<S | 'unknown'> {
+export function inDoubtAfterLease(record: ReservationRecord, nowMs: number): ReservationRecord {
   return record.state === 'pending' && nowMs >= record.leaseEndsAtMs ? { ...record, state: 'unknown' } : record;
 }
 
 /** Keeps what the receiver answered. The only way to a result, and only for the attempt that owns the record. */
 export function complete(before: Slot, command: Complete, nowMs: number): Step<Completed> {
   const slot = current(before, nowMs);
-  const record = standing(slot.record);
+  const { record } = slot;
   if (record === null) {
     const repaired: ReservationRecord = {
       version: recordVersion,
@@ -231,37 +228,25 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
 }
 
 /**
- * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. Where there is no
- * record, the reserve that it follows may still be on its way: it is kept from taking the key.
+ * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. Where its own reservation
+ * is not there, the reserve that it follows may still be on its way: it is kept from taking the key.
  */
 export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
-  if (slot.record === null) return { slot: { ...slot, record: withdrawn(command, nowMs) }, answer: 'released' };
-  const record = standing(slot.record);
-  if (record === null) return { slot, answer: 'released' };
-  if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  if (record.owner !== command.attempt || inDoubtAfterLease(record, nowMs).state !== 'pending') return { slot, answer: 'kept' };
-  return { slot: { ...slot, record: null }, answer: 'released' };
-}
-
-function withdrawn(command: Release, nowMs: number): ReservationRecord {
-  return {
-    version: recordVersion,
-    state: 'withdrawn',
-    fingerprint: '',
-    owner: command.attempt,
-    fence: 0,
-    createdAtMs: nowMs,
-    leaseEndsAtMs: nowMs,
-    response: null,
-    expiresAtMs: nowMs + withdrawalMs,
-  };
+  const { record } = slot;
+  if (record !== null && record.version !== recordVersion) return { slot, answer: 'unsupported' };
+  if (record?.owner === command.attempt && inDoubtAfterLease(record, nowMs).state === 'pending') {
+    return { slot: { ...slot, record: null }, answer: 'released' };
+  }
+  const others = slot.withdrawals.filter(({ attempt }) => attempt !== command.attempt);
+  const withdrawals = [...others, { attempt: command.attempt, expiresAtMs: nowMs + withdrawalMs }];
+  return { slot: { ...slot, withdrawals }, answer: record === null ? 'released' : 'kept' };
 }
 
 /** Says that the write may have happened: nobody runs it again until an operator or the receiver knows. */
 export function mark(before: Slot, command: Owned, nowMs: number): Step<Marked> {
   const slot = current(before, nowMs);
-  const record = standing(slot.record);
+  const { record } = slot;
   if (record === null) return { slot, answer: 'kept' };
   if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
   if (!owns(record, command) || (record.state !== 'pending' && record.state !== 'unknown')) return { slot, answer: 'kept' };
@@ -271,7 +256,7 @@ export function mark(before: Slot, command: Owned, nowMs: number): Step<Marked> 
 /** An operator settles a record in doubt: `committed` keeps the key taken, `not-applied` frees it. */
 export function resolve(before: Slot, resolution: Resolution, nowMs: number): Step<Resolved> {
   const slot = current(before, nowMs);
-  const found = standing(slot.record);
+  const found = slot.record;
   if (found === null) return { slot, answer: 'absent' };
   if (found.version !== recordVersion) return { slot, answer: 'unsupported' };
   const record = inDoubtAfterLease(found, nowMs);

@@ -28,6 +28,11 @@ function reservesLess({ reservation }: Route, than: Route): boolean {
   return (singleUse && reservation?.singleUse !== true) || (key === 'required' && reservation?.key !== 'required');
 }
 
+/** Whether both take keys, each for an operation of its own: the same key is then another one at the other route. */
+export function keepsKeysApart({ reservation: one }: Route, { reservation: other }: Route): boolean {
+  return one !== null && other !== null && one.key !== null && other.key !== null && one.operation !== other.operation;
+}
+
 function admitsMore(approval: Approval, others: readonly Approval[]): boolean {
   const held = new Set(approval.permissions);
   const satisfied = others.filter(other => other.permissions.every(permission => held.has(permission)));

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import type { Complete } from '../../src/decision/reservation.js';
+import type { ReservationScope } from '../../src/decision/reservation-scope.js';
 import type { ReservationStore } from '../../src/ports.js';
 import { acquire, freshAttempt, freshScope, reserveOf } from './store-world.js';
 
@@ -93,6 +94,41 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     t.same(await store().release(scope, { attempt: 'mine' }), { ok: true, value: 'released' });
     t.match(await store().reserve(scope, reserveOf('next', {}, 60_000)), { value: { reserved: { kind: 'token_replayed' } } });
     await acquire(store(), { ...scope, token: null }, reserveOf('next'));
+  });
+
+  t.test('guard withdrawal: a late reserve never takes the key after its release, whoever had the key meanwhile', async (t) => {
+    const late = async (scope: ReservationScope, attempt: string): Promise<void> => {
+      t.match(await store().reserve(scope, reserveOf(attempt)), { ok: true, value: { reserved: { kind: 'unsupported' } } }, attempt);
+      t.same(await store().show(scope), { ok: true, value: null }, `${attempt} wrote nothing`);
+    };
+    const release = async (scope: ReservationScope, attempt: string): Promise<unknown> => store().release(scope, { attempt });
+
+    const inTurn = freshScope();
+    await acquire(store(), inTurn, reserveOf('a'));
+    t.match(await store().reserve(inTurn, reserveOf('b')), { value: { reserved: { kind: 'in_progress' } } });
+    t.same(await release(inTurn, 'a'), { ok: true, value: 'released' });
+    for (const attempt of ['b', 'c']) t.same(await release(inTurn, attempt), { ok: true, value: 'released' });
+    for (const attempt of ['c', 'b']) await late(inTurn, attempt);
+    await acquire(store(), inTurn, reserveOf('d'));
+
+    const overtaken = freshScope();
+    await acquire(store(), overtaken, reserveOf('a'));
+    t.same(await release(overtaken, 'b'), { ok: true, value: 'kept' });
+    t.match(await store().show(overtaken), { value: { record: { state: 'pending', owner: 'a' } } });
+    t.same(await release(overtaken, 'a'), { ok: true, value: 'released' });
+    await late(overtaken, 'b');
+    await acquire(store(), overtaken, reserveOf('d'));
+
+    const both = freshScope();
+    for (const attempt of ['a', 'b']) t.same(await release(both, attempt), { ok: true, value: 'released' });
+    for (const attempt of ['a', 'b']) await late(both, attempt);
+    const fence = await acquire(store(), both, reserveOf('d'));
+    t.match(await store().reserve(both, reserveOf('a')), { value: { reserved: { kind: 'unsupported' } } });
+    await store().mark(both, { attempt: 'd', fence });
+    t.same(await store().resolve(both, 'not-applied'), { ok: true, value: 'resolved' });
+    for (const attempt of ['a', 'b']) await late(both, attempt);
+    t.same(await store().complete(both, completion('d', fence)), { ok: true, value: 'repaired' });
+    t.match(await store().reserve(both, reserveOf('e')), { value: { reserved: { kind: 'replayed' } } });
   });
 
   t.test('a record that its owner marked is in doubt: not run again, but its owner may still complete it', async (t) => {

@@ -9,7 +9,7 @@ export const reservingRoutes: readonly object[] = [
   { name: 'once', methods: ['POST'], path: '/once', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none', single_use: true },
 ];
 
-/** Redis as the store. The deadlines are wide: machines that run tests are slow at times. */
+/** Redis as the store. The deadlines are wide: machines that run tests are slow at times; a stop has to outlast them. */
 export function redisStore({ port }: Pick<RedisServer, 'port'>, settings: ConfigTree = {}): ConfigTree {
-  return { store: { redis: { url: `redis://127.0.0.1:${String(port)}`, reserve_timeout: '10s', settle_timeout: '10s', ...settings } } };
+  return { shutdown: { delay: '0s', grace: '20s' }, store: { redis: { url: `redis://127.0.0.1:${String(port)}`, reserve_timeout: '10s', settle_timeout: '10s', ...settings } } };
 }

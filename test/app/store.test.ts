@@ -143,7 +143,7 @@ t.test('R-18: Redis behind TLS, with a user of its own', async (t) => {
 
 t.test('a stop settles what is under way before the store is closed', async (t) => {
   const redis = await startRedis(t);
-  const world = await startAppWorld(t, { config: { ...redisStore(redis), routes: reservingRoutes, shutdown: { delay: '0s', grace: '10s' } } });
+  const world = await startAppWorld(t, { config: { ...redisStore(redis), routes: reservingRoutes } });
   await until('the store is up', () => world.app.status().store?.up);
   let answer = (): void => undefined;
   world.receiver.behave((_req, res) => {

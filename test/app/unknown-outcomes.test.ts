@@ -58,7 +58,7 @@ t.test('the age of the oldest write in doubt, until it is resolved', async (t) =
 t.test('what ends the doubt', async (t) => {
   const rows: readonly { state: RecordState; inDoubt: boolean }[] = [
     { state: 'unknown', inDoubt: true }, { state: 'pending', inDoubt: true },
-    { state: 'completed', inDoubt: false }, { state: 'tombstone', inDoubt: false }, { state: 'withdrawn', inDoubt: false },
+    { state: 'completed', inDoubt: false }, { state: 'tombstone', inDoubt: false },
   ];
   for (const { state, inDoubt } of rows) {
     const { states, unknowns, advance, due } = world();

@@ -30,7 +30,8 @@ function idOf(key: string): string {
 async function world(t: Scope) {
   const redis = await startRedis(t);
   const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-  const store: ReservationStore = createRedisStore(redisSettings(redis.port), { clock: wallClock, log, maxTokenLifetimeMs: 1, onFailover: () => undefined });
+  const deps = { clock: wallClock, log, maxTokenLifetimeMs: () => 1, onFailover: () => undefined };
+  const store: ReservationStore = createRedisStore(redisSettings(redis.port), deps);
   t.teardown(() => store.close());
   await until('the store is up', () => store.state().up);
   const take = async (key: string): Promise<number> => {

@@ -159,8 +159,32 @@ const bounds = [
 
 t.test('contract 2: the bounds of the settings of Redis', (t) => {
   for (const { key, good, bad } of bounds) {
-    for (const value of good) t.same(problemsOf(redis(`url: "rediss://redis", ${key}: ${value}`)), [], `${key}: ${value}`);
+    for (const value of good) t.same(problemsOf(configText({ store: `{ redis: { url: "rediss://redis", ${key}: ${value} } }`, shutdown: '{ grace: 1h }' })), [], `${key}: ${value}`);
     for (const value of bad) t.match(problemsOf(redis(`url: "rediss://redis", ${key}: ${value}`)), [new RegExp(`error: store\\.redis\\.${key} is `)], `${key}: ${value}`);
   }
+  t.end();
+});
+
+t.test('R-60: a stop has time to settle: settle_timeout is at most half of shutdown.grace', t => {
+  const withGrace = (settle: string, grace: string | null): string => configText({
+    store: `{ redis: { url: "redis://127.0.0.1"${settle} } }`, shutdown: grace === null ? null : `{ grace: ${grace} }`,
+  });
+  const rows = [
+    { settle: ', settle_timeout: 5s', grace: '10s', expected: [] },
+    {
+      settle: ', settle_timeout: 5s', grace: '9999ms',
+      expected: [/error: store\.redis\.settle_timeout is more than half of shutdown\.grace: .*; allowed: at most 4999ms, or a longer shutdown\.grace$/],
+    },
+    { settle: ', settle_timeout: 12s', grace: null, expected: [] },
+    { settle: ', settle_timeout: 13s', grace: null, expected: [/; allowed: at most 12500ms, /] },
+    { settle: '', grace: '2s', expected: [] },
+    { settle: '', grace: '1999ms', expected: [/error: store\.redis\.settle_timeout is more than half/] },
+  ];
+  for (const { settle, grace, expected } of rows) {
+    const errors = errorsOf(withGrace(settle, grace));
+    t.equal(errors.length, expected.length, `${settle} ${String(grace)}`);
+    t.match(errors, expected, `${settle} ${String(grace)}`);
+  }
+  t.same(errorsOf(configText({ store: '{ memory: {} }', shutdown: '{ grace: 0ms }' })), [], 'the memory store takes no time');
   t.end();
 });

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import t from 'tap';
 import { digestOf } from '../../src/decision/digest.js';
 import { parseRecordId, recordIdOf, scopeOf } from '../../src/decision/reservation-scope.js';
-import { markerMarginMs, markerTtlMs } from '../../src/decision/token-marker.js';
 
 type Input = Parameters<typeof scopeOf>[0];
 
@@ -54,13 +53,5 @@ t.test('the id of a record names its place in the store and nothing else', (t) =
   t.same(parseRecordId(id), { principal: scope.principal, operation: scope.operation });
   t.equal(recordIdOf(scopeOf({ ...base, key: null })), null);
   for (const bad of ['', '.', id.slice(1), `${id}x`, id.replace('.', ':'), `${id}\n`, `{${id}}`]) t.equal(parseRecordId(bad), null, JSON.stringify(bad));
-  t.end();
-});
-
-t.test('REPLAY 1: a marker outlives its token by skew and margin', (t) => {
-  t.equal(markerMarginMs, 30_000);
-  t.equal(markerTtlMs({ expiresAtS: 100, clockSkewS: 5 }, 40_000), 65_000 + markerMarginMs);
-  t.equal(markerTtlMs({ expiresAtS: 100, clockSkewS: 5 }, 104_999), 1 + markerMarginMs);
-  t.equal(markerTtlMs({ expiresAtS: 100, clockSkewS: 5 }, 200_000), markerMarginMs, 'never less than the margin');
   t.end();
 });

@@ -1,13 +1,13 @@
 import t from 'tap';
 import {
-  complete, current, inDoubtAfterLease, mark, recordVersion, release, reserve, resolve, standing, withdrawalMs,
+  complete, current, inDoubtAfterLease, mark, recordVersion, release, reserve, resolve, withdrawalMs,
   type Complete, type RecordState, type ReservationRecord, type Reserve, type Slot, type StoredResponse,
 } from '../../src/decision/reservation.js';
 
 const now = 1_800_000_000_000;
 const response: StoredResponse = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
 const noResponse: StoredResponse = { status: 0, fields: [], body: new Uint8Array() };
-const states: readonly RecordState[] = ['pending', 'completed', 'tombstone', 'unknown', 'withdrawn'];
+const states: readonly RecordState[] = ['pending', 'completed', 'tombstone', 'unknown'];
 
 function recordOf(change: Partial<ReservationRecord> = {}): ReservationRecord {
   return {
@@ -17,7 +17,14 @@ function recordOf(change: Partial<ReservationRecord> = {}): ReservationRecord {
 }
 
 function slotOf(change: Partial<ReservationRecord> | null, marker: string | null = null): Slot {
-  return { record: change === null ? null : recordOf(change), marker: marker === null ? null : { attempt: marker, expiresAtMs: now + 10_000 } };
+  return {
+    record: change === null ? null : recordOf(change), marker: marker === null ? null : { attempt: marker, expiresAtMs: now + 10_000 }, withdrawals: [],
+  };
+}
+
+/** A free key that some attempts have withdrawn from. */
+function withdrawnBy(...attempts: readonly string[]): Slot {
+  return { ...slotOf(null), withdrawals: attempts.map((attempt) => ({ attempt, expiresAtMs: now + 1 })) };
 }
 
 function reserveBy(attempt: string, key: Partial<NonNullable<Reserve['key']>> | null = {}, markerTtlMs: number | null = null): Reserve {
@@ -69,9 +76,9 @@ const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: o
     name: 'in the last millisecond of its retention', slot: slotOf({ state: 'completed', response, expiresAtMs: now + 1 }), command: reserveBy('other'),
     answer: { kind: 'replayed' }, writes: false,
   },
-  { name: 'withdrawn, to others', slot: slotOf({ state: 'withdrawn', fingerprint: '' }), command: reserveBy('other'), answer: acquiredNow, writes: true },
+  { name: 'withdrawn, to others', slot: withdrawnBy('mine'), command: reserveBy('other'), answer: acquiredNow, writes: true },
   {
-    name: 'withdrawn, to the late one', slot: slotOf({ state: 'withdrawn', fingerprint: '' }),
+    name: 'withdrawn, to the late one', slot: withdrawnBy('mine'),
     command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false,
   },
   { name: 'of another version', slot: slotOf({ version: 2 }), command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false },
@@ -92,7 +99,7 @@ t.test('reserve: ABSENT is taken, everything else is answered by its state (REPL
 });
 
 t.test('guard fingerprint before state: whatever the state, another request is a mismatch and changes nothing', (t) => {
-  for (const state of states.filter((state) => state !== 'withdrawn')) {
+  for (const state of states) {
     for (const leaseEndsAtMs of [now - 1, now + 1]) {
       const slot = slotOf({ state, leaseEndsAtMs, response });
       const step = reserve(slot, reserveBy('other', { fingerprint: 'g', takesOver: true }), now);
@@ -105,20 +112,21 @@ t.test('guard fingerprint before state: whatever the state, another request is a
 
 t.test('guard marker: a token passes one attempt only, and what is refused before burns none', (t) => {
   const used = { attempt: 'thief', expiresAtMs: now + 10_000 };
-  t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', {}, 30_000), now), { slot: { record: null, marker: used }, answer: { kind: 'token_replayed' } });
+  t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', {}, 30_000), now),
+    { slot: { record: null, marker: used, withdrawals: [] }, answer: { kind: 'token_replayed' } });
   t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', null, 30_000), now).answer, { kind: 'token_replayed' });
   t.same(reserve(slotOf({ version: 2 }, 'thief'), reserveBy('mine', {}, 30_000), now).answer, { kind: 'token_replayed' });
   const again = reserve(slotOf(null, 'mine'), reserveBy('mine', {}, 30_000), now);
   t.same([again.answer, again.slot.marker], [acquiredNow, { attempt: 'mine', expiresAtMs: now + 10_000 }], 'the same attempt, its marker as it was');
   t.same(reserve(slotOf(null), reserveBy('mine', null, 30_000), now), {
-    slot: { record: null, marker: { attempt: 'mine', expiresAtMs: now + 30_000 } }, answer: acquiredNow,
+    slot: { record: null, marker: { attempt: 'mine', expiresAtMs: now + 30_000 }, withdrawals: [] }, answer: acquiredNow,
   });
   for (const state of ['pending', 'completed', 'unknown'] as const) {
     t.equal(reserve(slotOf({ state, response }), reserveBy('other', {}, 30_000), now).slot.marker?.attempt, 'other', `${state}: the token was presented`);
   }
   t.equal(reserve(slotOf({ version: 2 }), reserveBy('other', {}, 30_000), now).slot.marker, null);
-  t.equal(reserve(slotOf({ state: 'withdrawn' }), reserveBy('mine', {}, 30_000), now).slot.marker, null);
-  const over: Slot = { record: null, marker: { attempt: 'thief', expiresAtMs: now } };
+  t.equal(reserve(withdrawnBy('mine'), reserveBy('mine', {}, 30_000), now).slot.marker, null);
+  const over: Slot = { record: null, marker: { attempt: 'thief', expiresAtMs: now }, withdrawals: [] };
   t.same(reserve(over, reserveBy('mine', {}, 30_000), now).answer, acquiredNow, 'a marker that is over is none');
   t.equal(reserve(slotOf(null, 'thief'), reserveBy('mine'), now).slot.marker?.attempt, 'thief', 'a route without single use leaves it alone');
   t.end();
@@ -127,7 +135,7 @@ t.test('guard marker: a token passes one attempt only, and what is refused befor
 t.test('a request without a key takes the token only', (t) => {
   const slot = slotOf({});
   t.same(reserve(slot, reserveBy('other', null, 30_000), now), {
-    slot: { record: slot.record, marker: { attempt: 'other', expiresAtMs: now + 30_000 } }, answer: acquiredNow,
+    slot: { record: slot.record, marker: { attempt: 'other', expiresAtMs: now + 30_000 }, withdrawals: [] }, answer: acquiredNow,
   });
   t.same(reserve(slotOf({ version: 2 }), reserveBy('other', null, 30_000), now).answer, acquiredNow);
   t.end();
@@ -149,7 +157,7 @@ const completions: readonly { name: string; slot: Slot; command: Complete; answe
   { name: 'guard version', slot: slotOf({ version: 2 }), command: completeBy('mine', now - 500), answer: 'unsupported', writes: false },
   { name: 'lost', slot: slotOf(null), command: completeBy('mine', 7), answer: 'repaired', writes: true },
   { name: 'over its retention', slot: slotOf({ expiresAtMs: now }), command: completeBy('mine', now - 500), answer: 'repaired', writes: true },
-  { name: 'withdrawn', slot: slotOf({ state: 'withdrawn' }), command: completeBy('mine', now - 500), answer: 'repaired', writes: true },
+  { name: 'withdrawn', slot: withdrawnBy('mine'), command: completeBy('mine', now - 500), answer: 'repaired', writes: true },
 ];
 
 t.test('complete: only the attempt that owns the record, and only once (REPLAY 3)', (t) => {
@@ -167,7 +175,7 @@ t.test('complete: only the attempt that owns the record, and only once (REPLAY 3
 
 t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) => {
   const slot = slotOf({}, 'mine');
-  t.same(release(slot, { attempt: 'mine' }, now), { slot: { record: null, marker: slot.marker }, answer: 'released' }, 'the token stays used');
+  t.same(release(slot, { attempt: 'mine' }, now), { slot: { ...slot, record: null }, answer: 'released' }, 'the token stays used');
   for (const { name, change, attempt, answer } of [
     { name: 'another\'s', change: {}, attempt: 'thief', answer: 'kept' },
     { name: 'its lease over', change: { leaseEndsAtMs: now }, attempt: 'mine', answer: 'kept' },
@@ -175,10 +183,10 @@ t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) =>
     { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', answer: 'kept' },
     { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', answer: 'kept' },
     { name: 'of another version', change: { version: 2 }, attempt: 'mine', answer: 'unsupported' },
-    { name: 'withdrawn before', change: { state: 'withdrawn' as const }, attempt: 'mine', answer: 'released' },
   ]) {
     const kept = slotOf(change);
-    t.same(release(kept, { attempt }, now), { slot: kept, answer }, name);
+    const withdrawals = answer === 'kept' ? [{ attempt, expiresAtMs: now + withdrawalMs }] : [];
+    t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, answer }, name);
   }
   t.equal(release(slotOf({ leaseEndsAtMs: now + 1 }), { attempt: 'mine' }, now).slot.record, null, 'in the last millisecond of its lease');
   t.end();
@@ -187,7 +195,9 @@ t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) =>
 t.test('guard withdrawal: a release that finds nothing keeps the late reserve from taking the key', (t) => {
   const step = release(slotOf(null), { attempt: 'late' }, now);
   t.equal(step.answer, 'released');
-  t.match(step.slot.record, { state: 'withdrawn', owner: 'late', expiresAtMs: now + withdrawalMs });
+  t.same(step.slot, { ...slotOf(null), withdrawals: [{ attempt: 'late', expiresAtMs: now + withdrawalMs }] });
+  t.same(release(step.slot, { attempt: 'late' }, now), step, 'sent again');
+  t.same(release(step.slot, { attempt: 'later' }, now).slot.withdrawals.map(({ attempt }) => attempt), ['late', 'later'], 'each its own');
   t.same(reserve(step.slot, reserveBy('late'), now + withdrawalMs - 1).answer, { kind: 'unsupported' });
   t.match(reserve(step.slot, reserveBy('late'), now + withdrawalMs).answer, { kind: 'acquired' });
   t.match(reserve(step.slot, reserveBy('next'), now).answer, { kind: 'acquired' });
@@ -203,7 +213,6 @@ t.test('mark: the owner says that nobody knows (REPLAY 3)', (t) => {
     { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, answer: 'kept' },
     { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', fence: now - 500, answer: 'kept' },
     { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', fence: now - 500, answer: 'kept' },
-    { name: 'withdrawn', change: { state: 'withdrawn' as const }, attempt: 'mine', fence: now - 500, answer: 'kept' },
     { name: 'guard version', change: { version: 2 }, attempt: 'mine', fence: now - 500, answer: 'unsupported' },
     { name: 'ABSENT', change: null, attempt: 'mine', fence: now - 500, answer: 'kept' },
   ]) {
@@ -220,7 +229,6 @@ t.test('resolve: an operator settles what is in doubt, and only that', (t) => {
   }
   for (const { name, change, answer } of [
     { name: 'ABSENT', change: null, answer: 'absent' },
-    { name: 'withdrawn', change: { state: 'withdrawn' as const }, answer: 'absent' },
     { name: 'PENDING', change: { leaseEndsAtMs: now + 1 }, answer: 'not_in_doubt' },
     { name: 'COMPLETED', change: { state: 'completed' as const, response }, answer: 'not_in_doubt' },
     { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, answer: 'not_in_doubt' },
@@ -235,16 +243,16 @@ t.test('resolve: an operator settles what is in doubt, and only that', (t) => {
 t.test('what has expired is dropped, record and marker each for itself', (t) => {
   const slot = slotOf({ expiresAtMs: now + 5 }, 'mine');
   t.same(current(slot, now + 4), slot);
-  t.same(current(slot, now + 5), { record: null, marker: slot.marker });
-  t.same(current(slot, now + 9_999), { record: null, marker: slot.marker });
-  t.same(current(slot, now + 10_000), { record: null, marker: null });
+  t.same(current(slot, now + 5), { ...slot, record: null });
+  t.same(current(slot, now + 9_999), { ...slot, record: null });
+  t.same(current(slot, now + 10_000), slotOf(null));
+  t.same(current(withdrawnBy('mine'), now), withdrawnBy('mine'));
+  t.same(current(withdrawnBy('mine'), now + 1), slotOf(null));
   t.same(current(slotOf(null), now), slotOf(null));
   t.end();
 });
 
 t.test('what a record says of a write', (t) => {
-  for (const state of states) t.equal(standing(recordOf({ state }))?.state ?? null, state === 'withdrawn' ? null : state);
-  t.equal(standing(null), null);
   t.equal(inDoubtAfterLease(recordOf(), now + 999).state, 'pending');
   t.equal(inDoubtAfterLease(recordOf(), now + 1_000).state, 'unknown');
   t.equal(inDoubtAfterLease(recordOf({ state: 'completed' }), now + 1_000).state, 'completed');

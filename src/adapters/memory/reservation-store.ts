@@ -1,5 +1,5 @@
 import {
-  complete, current, mark, release, reserve, resolve, standing, type ReservationRecord, type Slot, type Step,
+  complete, current, mark, release, reserve, resolve, type ReservationRecord, type Slot, type Step,
 } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse } from '../../decision/result.js';
@@ -7,7 +7,7 @@ import type { Clock, ReservationStore, StoreFailure } from '../../ports.js';
 
 /** Bounds of the store. What has not expired is never evicted: a full store refuses. */
 export interface MemoryStoreLimits {
-  /** Records and markers together. */
+  /** Records, markers and keys with withdrawals together. */
   readonly maxEntries: number;
   /** Bytes of kept responses; what was reserved before is still completed beyond it. */
   readonly maxBytes: number;
@@ -24,6 +24,7 @@ const full: StoreFailure = { kind: 'full', reason: 'the memory store is full', m
 export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memoryStoreLimits, everyMs = sweepEveryMs): ReservationStore {
   const records = new Map<string, ReservationRecord>();
   const markers = new Map<string, NonNullable<Slot['marker']>>();
+  const withdrawals = new Map<string, Slot['withdrawals']>();
   let bytes = 0;
   /** Nothing expires before: a full store need not look through everything for each request. */
   let soonestMs = Infinity;
@@ -42,7 +43,7 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     mark: (scope, command) => answer(scope, (slot, now) => mark(slot, command, now)),
     resolve: (scope, resolution) => answer(scope, (slot, now) => resolve(slot, resolution, now)),
     show: (scope) => {
-      const record = standing(current(read(scope), clock.now()).record);
+      const { record } = current(read(scope), clock.now());
       return Promise.resolve(accept(record === null ? null : { record, nowMs: clock.now() }));
     },
     state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, failovers: 0 }),
@@ -67,18 +68,27 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     return {
       record: scope.operation === null ? null : records.get(recordKey(scope)) ?? null,
       marker: scope.token === null ? null : markers.get(markerKey(scope)) ?? null,
+      withdrawals: scope.operation === null ? [] : withdrawals.get(recordKey(scope)) ?? [],
     };
   }
 
   function write(scope: ReservationScope, slot: Slot): void {
-    if (scope.operation !== null) writeRecord(recordKey(scope), slot.record);
+    if (scope.operation !== null) {
+      writeRecord(recordKey(scope), slot.record);
+      writeWithdrawals(recordKey(scope), slot.withdrawals);
+    }
     if (scope.token !== null) writeMarker(markerKey(scope), slot.marker);
-    soonestMs = Math.min(soonestMs, slot.record?.expiresAtMs ?? Infinity, slot.marker?.expiresAtMs ?? Infinity);
+    soonestMs = Math.min(soonestMs, slot.record?.expiresAtMs ?? Infinity, slot.marker?.expiresAtMs ?? Infinity, soonestOf(slot.withdrawals));
   }
 
   function writeMarker(key: string, marker: Slot['marker']): void {
     if (marker === null) markers.delete(key);
     else markers.set(key, marker);
+  }
+
+  function writeWithdrawals(key: string, left: Slot['withdrawals']): void {
+    if (left.length === 0) withdrawals.delete(key);
+    else withdrawals.set(key, left);
   }
 
   function writeRecord(key: string, record: ReservationRecord | null): void {
@@ -89,7 +99,7 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
   }
 
   function isFull(): boolean {
-    return records.size + markers.size >= limits.maxEntries || bytes >= limits.maxBytes;
+    return records.size + markers.size + withdrawals.size >= limits.maxEntries || bytes >= limits.maxBytes;
   }
 
   function isNew(scope: ReservationScope): boolean {
@@ -101,9 +111,11 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     const now = clock.now();
     for (const [key, record] of records) if (record.expiresAtMs <= now) writeRecord(key, null);
     for (const [key, marker] of markers) if (marker.expiresAtMs <= now) markers.delete(key);
+    for (const [key, all] of withdrawals) writeWithdrawals(key, all.filter(({ expiresAtMs }) => expiresAtMs > now));
     soonestMs = Infinity;
     for (const { expiresAtMs } of records.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
     for (const { expiresAtMs } of markers.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    for (const all of withdrawals.values()) soonestMs = Math.min(soonestMs, soonestOf(all));
   }
 }
 
@@ -113,6 +125,10 @@ function recordKey(scope: ReservationScope): string {
 
 function markerKey(scope: ReservationScope): string {
   return `${scope.principal}.${scope.token ?? ''}`;
+}
+
+function soonestOf(withdrawals: Slot['withdrawals']): number {
+  return Math.min(...withdrawals.map(({ expiresAtMs }) => expiresAtMs));
 }
 
 function sizeOf(record: ReservationRecord | null): number {

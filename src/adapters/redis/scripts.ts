@@ -4,7 +4,9 @@
  * hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes disagree.
  *
  * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, st status, h headers (JSON),
- * b body. Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
+ * b body, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
+ * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over.
+ * Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
  *
  * Every script reads and decides before its first write: one that fails has written nothing.
  */
@@ -17,9 +19,10 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function text(number) return string.format('%.0f', number) end
 local states = { pending = true, completed = true, tombstone = true, unknown = true, withdrawn = true }
 local function read()
-  local found = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st')
+  local found = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st', 'w')
   if not found[1] and redis.call('EXISTS', KEYS[1]) == 0 then return nil end
-  local record = { state = found[2], fingerprint = found[3], owner = found[4], fence = found[5], status = found[7] or '' }
+  local record = { state = found[2], fingerprint = found[3], owner = found[4], fence = found[5], status = found[7] or '',
+    withdrawals = found[8] }
   record.lease = tonumber(found[6] or '')
   record.ours = found[1] == '1' and states[record.state or ''] and record.fingerprint and record.owner
     and tonumber(record.fence or '') and record.lease
@@ -32,6 +35,12 @@ local function standing(record)
   if record and record.ours and record.state == 'withdrawn' then return nil end
   return record
 end
+-- Frees the key, and keeps those away that have withdrawn.
+local function free(record)
+  if not record.withdrawals then redis.call('DEL', KEYS[1]) return end
+  redis.call('HSET', KEYS[1], 's', 'withdrawn')
+  redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}')
+end
 `;
 
 /** ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms. */
@@ -43,13 +52,25 @@ if marked then
   if used and used ~= attempt then return { 'token_replayed' } end
 end
 local record = nil
+local withdrawn = false
 if ARGV[2] == '1' then
   record = read()
   if record and not record.ours then return { 'unsupported' } end
-  if record and record.state == 'withdrawn' and record.owner == attempt then return { 'unsupported' } end
+  if record and record.withdrawals then
+    local ends = redis.call('HMGET', KEYS[1], 'w:' .. attempt)[1]
+    if ends and now < tonumber(ends) then return { 'unsupported' } end
+  end
+  withdrawn = record and record.state == 'withdrawn'
   record = standing(record)
 end
-if marked then redis.call('SET', KEYS[2], attempt, 'PX', ARGV[8], 'NX') end
+local fresh = marked and redis.call('SET', KEYS[2], attempt, 'PX', ARGV[8], 'NX')
+-- What fails after all burns no token, and leaves no record without an end.
+local function undo(failure)
+  if fresh then redis.call('DEL', KEYS[2]) end
+  if withdrawn then redis.call('HSET', KEYS[1], 's', 'withdrawn') elseif not record then redis.call('DEL', KEYS[1]) end
+  return failure
+end
+local function failed(reply) return type(reply) == 'table' and reply.err end
 if ARGV[2] == '0' then return { 'acquired', text(now), '0' } end
 local lastFence = 0
 local takenOver = '0'
@@ -57,7 +78,8 @@ if record then
   if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
   if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, '0' } end
   if record.lapsed then
-    redis.call('HSET', KEYS[1], 's', 'unknown')
+    local noted = redis.pcall('HSET', KEYS[1], 's', 'unknown')
+    if failed(noted) then return undo(noted) end
     record.state = 'unknown'
   end
   if record.state == 'pending' then return { 'in_progress', text(record.lease - now) } end
@@ -71,10 +93,12 @@ if record then
   takenOver = '1'
 end
 local fence = text(math.max(lastFence + 1, now))
-if not record then bounded() end
-redis.call('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARGV[3], 'o', attempt, 'f', fence, 'c', text(now),
+-- First, for a server out of memory denies a script its first write only, and would let this one pass after another.
+local written = redis.pcall('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARGV[3], 'o', attempt, 'f', fence, 'c', text(now),
   'l', text(now + tonumber(ARGV[4])))
-redis.call('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
+if failed(written) then return undo(written) end
+local bound = redis.pcall('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
+if failed(bound) then return undo(bound) end
 return { 'acquired', fence, takenOver }
 `;
 
@@ -97,16 +121,18 @@ return 'repaired'
 /** ARGV: attempt. */
 const release = `
 local record = read()
+if record and not record.ours then return 'unsupported' end
+if record and record.owner == ARGV[1] and record.state == 'pending' and not record.lapsed then
+  free(record)
+  return 'released'
+end
 if not record then
   bounded()
   redis.call('HSET', KEYS[1], 'v', '1', 's', 'withdrawn', 'fp', '', 'o', ARGV[1], 'f', '0', 'c', text(now), 'l', text(now))
-  redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}')
-  return 'released'
 end
-if not record.ours then return 'unsupported' end
-if record.state == 'withdrawn' then return 'released' end
-if record.owner ~= ARGV[1] or record.state ~= 'pending' or record.lapsed then return 'kept' end
-redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'w', '1', 'w:' .. ARGV[1], text(now + ${String(withdrawalMs)}))
+if redis.call('PTTL', KEYS[1]) < ${String(withdrawalMs)} then redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}') end
+if standing(record) then return 'kept' end
 return 'released'
 `;
 
@@ -128,7 +154,7 @@ if not record then return 'absent' end
 if not record.ours then return 'unsupported' end
 if record.state ~= 'unknown' and not record.lapsed then return 'not_in_doubt' end
 if ARGV[1] == 'not-applied' then
-  redis.call('DEL', KEYS[1])
+  free(record)
 else
   redis.call('HSET', KEYS[1], 's', 'tombstone', 'st', '0', 'h', '[]', 'b', '')
 end

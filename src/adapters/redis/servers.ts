@@ -30,7 +30,7 @@ export interface StoreDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** How long a token may be presented after its issue, the skew of clocks included, milliseconds: so long does the floor of a fail-over last. */
-  readonly maxTokenLifetimeMs: number;
+  readonly maxTokenLifetimeMs: () => number;
   /** Called once for each primary that was replaced or restarted. */
   readonly onFailover: () => void;
 }
@@ -93,7 +93,11 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
   function use(found: readonly FoundPrimary[]): void {
     const before = primaries;
     primaries = new Map(found.map(({ address }) => [nameOf(address), before.get(nameOf(address)) ?? open(address)]));
-    for (const [name, primary] of before) if (!primaries.has(name)) primary.close();
+    for (const [name, primary] of before) {
+      if (primaries.has(name)) continue;
+      floor.leave(name);
+      primary.close();
+    }
     slots = topology.kind === 'cluster' ? slotsOf(found) : [...primaries.values()];
     undiscovered = null;
     changed();
@@ -103,7 +107,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
     return createPrimary(settings, address, {
       clock,
       looked: (facts) => {
-        if (facts.role === 'master' && floor.see(identityOf(facts), clock.now())) tellFailover(nameOf(address));
+        if (facts.role === 'master' && floor.see(nameOf(address), identityOf(facts), clock.now())) tellFailover(nameOf(address));
       },
       changed,
     });

@@ -1,4 +1,4 @@
-import type { Denial } from '../../decision/denial.js';
+import { denial, type Denial } from '../../decision/denial.js';
 import { gate, leaseMsOf } from '../../decision/dispatch-gate.js';
 import { fingerprintOf } from '../../decision/fingerprint.js';
 import type { Reserve, Reserved } from '../../decision/reservation.js';
@@ -9,8 +9,9 @@ import { newAttempt } from '../identifiers.js';
 import type { InForce } from '../in-force.js';
 import type { Admission } from '../pipeline.js';
 import { valuesOf } from './collected-answer.js';
-import type { Preparation } from './preparation.js';
-import type { Settlements, SettleCommand } from './settlements.js';
+import { isBefore, type Preparation } from './preparation.js';
+import type { Settlements } from './settlements.js';
+import type { SettleCommand } from './settling.js';
 
 export interface AttemptDeps {
   readonly store: ReservationStore;
@@ -87,10 +88,12 @@ export class Attempt {
 
   /** Why it may not be dispatched now, or `null`. To be asked right before the first byte would go out. */
   refusal(callerGone: boolean): Denial | null {
-    const { clock, replicas, metrics } = this.deps;
-    const { principal, issuer } = this.write.preparation;
+    const { clock, replicas, metrics, store } = this.deps;
+    const { rules, principal, issuer } = this.write.preparation;
     const nowMs = clock.now();
     if (this.confirmedReplicas < replicas) metrics.replicaShortfall();
+    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of its use.
+    if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
     return gate({
       // The monotonic clock stands still while a machine is suspended, the wall clock does not.
       sinceReserveMs: Math.max(clock.monotonic() - this.reservedAt.monotonicMs, nowMs - this.reservedAt.wallMs),
@@ -133,14 +136,12 @@ export class Attempt {
   }
 
   private command(): Reserve {
-    const { rules, principal, issuer, scope, recordId } = this.write.preparation;
+    const { rules, principal, scope, recordId } = this.write.preparation;
     const { id: attempt, fingerprint, leaseMs } = this;
     return {
       attempt,
       key: recordId === null ? null : { fingerprint, leaseMs, retentionMs: rules.retentionMs, takesOver: rules.receiver === 'deduplicates' },
-      markerTtlMs: scope.token === null
-        ? null
-        : markerTtlMs({ expiresAtS: principal.expiresAtS, clockSkewS: issuer.clockSkewS }, this.deps.clock.now()),
+      markerTtlMs: scope.token === null ? null : markerTtlMs(principal.expiresAtS, this.deps.clock.now()),
     };
   }
 

@@ -43,7 +43,10 @@ export function prepare(admission: Admission, { issuers }: Pick<InForce, 'issuer
   return accept({ rules, principal, issuer, scope, recordId: recordIdOf(scope), sentKey: key.value === null ? null : fields.idempotencyKey });
 }
 
-/** The issuer's clock may be ahead by the skew: a token issued just before may say just after. */
-function isBefore({ issuedAtS }: Principal, { clockSkewS }: IssuerRules, floorS: number | null): boolean {
+/**
+ * Whether a fail-over may have lost what was known of a token's use. The issuer's clock may be ahead by the skew: a token
+ * issued just before may say just after.
+ */
+export function isBefore({ issuedAtS }: Principal, { clockSkewS }: IssuerRules, floorS: number | null): boolean {
   return floorS !== null && (issuedAtS === null || issuedAtS < floorS + clockSkewS);
 }

@@ -145,14 +145,14 @@ export class ReservedRun implements AnswerSink {
   /** Store before replying: what a caller saw is what a retry gets. */
   private concludeWhole(collected: CollectedAnswer): void {
     this.phase = 'over';
-    const { status, rawHeaders } = collected;
-    const body = Buffer.concat(collected.chunks);
-    const fields = this.fieldsOf(collected);
-    const kept = storedFields(fields, this.write.preparation.rules.storeHeaders);
-    const outcome: UpstreamOutcome = kept === null
-      ? cutOff(collected)
-      : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
     this.go(async () => {
+      const { status, rawHeaders } = collected;
+      const body = Buffer.concat(collected.chunks);
+      const fields = this.fieldsOf(collected);
+      const kept = storedFields(fields, this.write.preparation.rules.storeHeaders);
+      const outcome: UpstreamOutcome = kept === null
+        ? cutOff(collected)
+        : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
       await this.attempt.settle(outcome);
       if (!this.caller.isGone()) this.caller.give({ status, fields, body, isReplayed: false });
       this.onOver();

@@ -1,6 +1,6 @@
 import type { Completed, Marked, Released } from '../../decision/reservation.js';
 import type { Log, ReservationMetrics } from '../../ports.js';
-import type { Settling } from './settlements.js';
+import type { Settling } from './settling.js';
 
 /** Tells operators what became of reservations; where somebody has to act, what to do. */
 export interface SettlementReport {
@@ -54,6 +54,7 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
   }
 
   function givenUp({ recordId: record, write }: Settling): void {
+    metrics.unknownOutcome(record);
     log.error('a reservation could not be settled: it ends in doubt, and its key answers 409', { record, settle: write.kind, what_to_do: findOut });
   }
 }

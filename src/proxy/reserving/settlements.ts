@@ -1,24 +1,8 @@
-import type { Complete, Completed, Marked, Owned, Release, Released } from '../../decision/reservation.js';
-import type { ReservationScope } from '../../decision/reservation-scope.js';
+import type { Completed, Marked, Released } from '../../decision/reservation.js';
 import type { Result } from '../../decision/result.js';
 import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports.js';
 import { createSettlementReport } from './settlement-report.js';
-
-/** Something to write about a reservation once its request is over. */
-export type SettleCommand =
-  | { readonly kind: 'complete'; readonly command: Complete }
-  | { readonly kind: 'release'; readonly command: Release }
-  | { readonly kind: 'mark'; readonly command: Owned };
-
-export interface Settling {
-  readonly scope: ReservationScope;
-  readonly recordId: string;
-  readonly write: SettleCommand;
-  /** Monotonic milliseconds; what is not written by then is given up. */
-  readonly untilMs: number;
-  /** Whether the receiver runs a write once, however often it is sent. */
-  readonly deduplicates: boolean;
-}
+import type { SettleCommand, Settling } from './settling.js';
 
 export interface Settlements {
   /** Writes it, once. A failure is tried again in the background. Never rejects. */

@@ -42,7 +42,7 @@ export interface OpenedStore {
 export function openStore(t: Scope, settings: RedisSettings): OpenedStore {
   const log = collectingLog();
   let failovers = 0;
-  const store = createRedisStore(settings, { clock: wallClock, log, maxTokenLifetimeMs: 7_200_000, onFailover: () => (failovers += 1) });
+  const store = createRedisStore(settings, { clock: wallClock, log, maxTokenLifetimeMs: () => 7_200_000, onFailover: () => (failovers += 1) });
   t.teardown(() => store.close());
   return {
     store,

@@ -5,7 +5,7 @@ import { createMemoryStore } from '../../../src/adapters/memory/reservation-stor
 import { readCompleted, readMarked, readReleased, readReserved, readResolved } from '../../../src/adapters/redis/replies.js';
 import { scripts, scriptText, type Script } from '../../../src/adapters/redis/scripts.js';
 import {
-  complete, mark, release, reserve, resolve, standing, type Complete, type Reserve, type Reserved, type Slot, type Step,
+  complete, mark, release, reserve, resolve, type Complete, type Reserve, type Reserved, type Slot, type Step,
 } from '../../../src/decision/reservation.js';
 import { startRedis } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
@@ -82,7 +82,7 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
   const scope = freshScope();
   const keys = [`m:{${scope.principal}}:i`, `m:{${scope.principal}}:t`] as const;
   let now = start;
-  let slot: Slot = { record: null, marker: null };
+  let slot: Slot = { record: null, marker: null, withdrawals: [] };
   const memory = createMemoryStore({ now: () => now, monotonic: () => now });
   const fences = new Map<string, number>();
   try {
@@ -92,7 +92,7 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
         continue;
       }
       for (const time of ['', ', sent again']) {
-        const before = standing(slot.record)?.fence ?? 0;
+        const before = slot.record?.fence ?? 0;
         const expected = onModel(step);
         deepStrictEqual(await onMemory(step), expected, `memory${time}: ${JSON.stringify(step)}`);
         deepStrictEqual(await onRedis(step), expected, `Lua${time}: ${JSON.stringify(step)}`);

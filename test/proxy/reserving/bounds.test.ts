@@ -4,7 +4,8 @@ import { createMemoryStore } from '../../../src/adapters/memory/reservation-stor
 import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
 import { announcedLength, outcomeField } from '../../../src/proxy/reserving/collected-answer.js';
 import { createPending } from '../../../src/proxy/reserving/pending.js';
-import { createSettlements, type Settlements, type SettlementLimits, type Settling } from '../../../src/proxy/reserving/settlements.js';
+import { createSettlements, type Settlements, type SettlementLimits } from '../../../src/proxy/reserving/settlements.js';
+import type { Settling } from '../../../src/proxy/reserving/settling.js';
 import { createBufferBudget, readWhole } from '../../../src/proxy/reserving/whole-body.js';
 import { createSlots, shareSlot } from '../../../src/proxy/slots.js';
 import { until } from '../../support/until.js';

@@ -108,4 +108,5 @@ t.test('what the store did not take is offered once more at the end, and given u
   t.equal((await lost).text, 'done');
   await other.server.drain(0);
   t.match(other.logged.at(-1), { level: 'error', message: /could not be settled/, fields: { record: /\./, what_to_do: /record --config FILE resolve/ } });
+  t.equal(other.unknowns.length, 1, 'it is counted as in doubt');
 });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { until } from '../../support/until.js';
+import { gate } from './faulty-store.js';
 import { startScene } from './scene.js';
 
 const unauthorized = '{"type":"about:blank","title":"Unauthorized","status":401}';
@@ -84,4 +85,24 @@ t.test('REPLAY 7: after a fail-over single-use tokens issued before it are refus
   }
   t.equal((await scene.write({ claims: { iat: nowS - 100 } })).status, 200, 'a route that is not single-use minds no floor');
   t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked', 'issue_time_revoked']);
+});
+
+t.test('REPLAY 7, property 7: a fail-over while the store is asked refuses the token, and frees the key', async (t) => {
+  const scene = await startScene(t);
+  const iat = Math.floor(Date.now() / 1000) - 20;
+  for (const [index, input] of [{ path: '/single', key: null }, { path: '/both', key: 'k' }].entries()) {
+    const held = gate();
+    scene.store.floorS = null;
+    scene.store.behave('reserve', held.fault);
+    const answer = scene.write({ ...input, claims: { jti: `during-${index}`, iat } });
+    await until('the store to be asked', () => held.waiting() === 1);
+    scene.store.floorS = iat + 10;
+    held.open();
+    t.equal((await answer).status, 401, input.path);
+  }
+  t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked']);
+  t.same(scene.executions(), []);
+  t.equal(scene.store.callsOf('release'), 1);
+  scene.store.behave('reserve', null);
+  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'new' } })).status, 200, 'a new token runs it');
 });
