@@ -8,6 +8,8 @@ import { beginWrite, kill, saidBy, shareRedis, write, writeTo } from './shared-r
 const shared = await shareRedis(t);
 const relay = await shared.startRelay();
 const survivor = await shared.startProxy();
+// Redis knows the scripts from then on.
+await write(survivor);
 const answers: ServerResponse[] = [];
 
 /** The receiver answers when it is told to. */

@@ -7,13 +7,14 @@ import { startReceiver, type ReceivedRequest, type Receiver } from '../support/r
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';
+import { until } from '../support/until.js';
 import { merge, startWorld, type ConfigTree, type World } from '../support/world.js';
 
 const approved: ConfigTree = { methods: ['POST'], subjects: ['checkout'], permissions: ['orders:write'] };
 
 const base: ConfigTree = {
   upstream: { connect_timeout: '200ms', response_timeout: '10s' },
-  shutdown: { delay: '0s', grace: '2s' },
+  shutdown: { delay: '0s', grace: '20s' },
   routes: [
     { name: 'create-order', path: '/orders', ...approved, idempotency: 'required' },
     { name: 'single', path: '/single', ...approved, idempotency: 'none', single_use: true },
@@ -28,6 +29,8 @@ export interface SharedRedis {
   /** Starts a proxy, straight on Redis or through a relay that may misbehave. */
   readonly startProxy: (through?: TcpRelay) => Promise<World>;
   readonly startRelay: () => Promise<TcpRelay>;
+  /** Resolves when the lease of every record that is pending is over, by the clock of Redis. */
+  readonly leasesOver: () => Promise<void>;
   /** States of all records, sorted. */
   readonly states: () => Promise<string[]>;
   /** Requests that reached the receiver whole. */
@@ -58,6 +61,13 @@ export async function shareRedis(t: Scope, options: SharedRedisOptions = {}): Pr
       return startWorld(t, { key, jwks, receiver, config: merge(merge(base, { store }), options.config ?? {}) });
     },
     startRelay: async () => startRelay(t, redis.port),
+    leasesOver: async () => {
+      await until('every lease to be over', async () => {
+        const [seconds] = await redis.client.time();
+        const ends = await Promise.all((await redis.client.keys('sallyport:*:i:*')).map(async (name) => redis.client.hget(name, 'l')));
+        return ends.every((end) => Number(end) < (Number(seconds) - 1) * 1000);
+      });
+    },
     states: async () => {
       const keys = await redis.client.keys('sallyport:*:i:*');
       const states = await Promise.all(keys.map(async (name) => redis.client.hget(name, 's')));

@@ -93,7 +93,8 @@ t.test('properties 9 and 10: no key without an end, and no secret in all that Re
     dump += `${key} ${kind === 'hash' ? JSON.stringify(await client.hgetall(key)) : await client.get(key) ?? ''}\n`;
   }
   t.match(dump, /kept answer/);
-  for (const secret of ['key-secret-99', 'body-secret-99', 'jti-secret-99', 'cookie-secret-99', 'Bearer', 'eyJ', 'checkout']) t.notOk(dump.includes(secret), secret);
+  const secrets = ['key-secret-99', 'body-secret-99', 'jti-secret-99', 'cookie-secret-99', 'Bearer', 'eyJ', 'checkout'];
+  for (const secret of secrets) t.notOk(dump.includes(secret), secret);
   left.hush('key-secret-99');
   left.hush('jti-secret-99');
   t.same(await left.exposures(), []);
