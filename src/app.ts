@@ -6,9 +6,10 @@ import { openListener, type ListenerName } from './app/opening.js';
 import { createParts, type Parts, type PartsOptions } from './app/parts.js';
 import { readListenerCertificates } from './app/pem-files.js';
 import { logWarnings } from './app/reload.js';
-import type { StartFailure } from './app/start-failure.js';
+import { startFailure, type StartFailure } from './app/start-failure.js';
+import { readStoreFiles } from './app/store.js';
 import type { CompiledConfig, HostPort } from './config/compiled.js';
-import { accept, type Result } from './decision/result.js';
+import { accept, refuse, type Result } from './decision/result.js';
 import type { FileWatch } from './ports.js';
 import type { Readiness } from './proxy/admin/readiness.js';
 import type { Status } from './proxy/admin/status.js';
@@ -47,8 +48,12 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   const { tls } = config.listen;
   const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
   if (certificates?.ok === false) return certificates;
+  const storeFiles = await readStoreFiles(config.store, localFiles);
+  if (!storeFiles.ok) return storeFiles;
 
-  const parts = createParts(first.value, tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), options);
+  const parts = createParts(first.value, {
+    tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), storeCa: storeFiles.value.ca,
+  }, options);
   const { log } = parts.logger;
   log.info('starting', { version, node: process.versions.node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
@@ -67,6 +72,9 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
 }
 
 async function open(parts: Parts, { listen, admin, probes }: CompiledConfig): Promise<Result<App['listeners'], StartFailure>> {
+  // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
+  const unfit = await parts.reservations?.lastingProblem() ?? null;
+  if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
   const { logger: { log }, progress } = parts;
   const openOne = async (name: ListenerName, place: HostPort, server: Pick<Parts['proxy'], 'listen'>): Promise<Result<HostPort, StartFailure>> => {
     const opened = await openListener(name, place, server.listen, log);
@@ -111,8 +119,8 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   await close(parts);
 }
 
-async function close({ assembly, admin, probes, logger }: Parts): Promise<void> {
-  await Promise.all([assembly.close(), admin.close(), probes?.close()]);
+async function close({ assembly, admin, probes, reservations, logger }: Parts): Promise<void> {
+  await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close()]);
   logger.log.info('stopped');
   logger.flush();
 }

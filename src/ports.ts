@@ -1,6 +1,10 @@
 /** What the inside needs from outside: types only. */
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
+import type {
+  Complete, Completed, Marked, Owned, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
+} from './decision/reservation.js';
+import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
 
 /** Reads time. */
@@ -124,4 +128,87 @@ export interface Metrics {
   readonly strippedFields: (count: number) => void;
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
+}
+
+/** Why the store gave no answer. */
+export interface StoreFailure {
+  /**
+   * `unreachable`: no connection, or it was lost. `timeout`: no answer in time, or none expected. `refused`: the server or the record
+   * says no. `full`: no room. `unfit`: it is not asked, for it may forget.
+   */
+  readonly kind: 'unreachable' | 'timeout' | 'refused' | 'full' | 'unfit';
+  /** For the log; no key, no secret. */
+  readonly reason: string;
+  /** Whether the command may have reached the store, and have run or still run there. */
+  readonly mayHaveRun: boolean;
+}
+
+/** What a reserve learned, and how many replicas confirmed the write. */
+export interface ReserveAnswer {
+  readonly reserved: Reserved;
+  /** `null` where the store has no replicas to ask. */
+  readonly confirmedReplicas: number | null;
+}
+
+/** Keeps reservations. Every call ends within its deadline, and never rejects. */
+export interface ReservationStore {
+  /** Record and token marker together, in one step. */
+  readonly reserve: (scope: ReservationScope, command: Reserve) => Promise<Result<ReserveAnswer, StoreFailure>>;
+  readonly complete: (scope: ReservationScope, command: Complete) => Promise<Result<Completed, StoreFailure>>;
+  readonly release: (scope: ReservationScope, command: Release) => Promise<Result<Released, StoreFailure>>;
+  readonly mark: (scope: ReservationScope, command: Owned) => Promise<Result<Marked, StoreFailure>>;
+  readonly show: (scope: ReservationScope) => Promise<Result<ShownRecord | null, StoreFailure>>;
+  readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;
+  readonly state: () => StoreState;
+  /**
+   * Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch, by our
+   * clock: an issuer's may be ahead by its skew.
+   */
+  readonly issuedBeforeFloorS: () => number | null;
+  readonly close: () => Promise<void>;
+}
+
+/** A record as an operator sees it, and the store's time in milliseconds. */
+export interface ShownRecord {
+  readonly record: ReservationRecord;
+  readonly nowMs: number;
+}
+
+/** The store's health, for `/status`, `/readyz` and metrics. */
+export interface StoreState {
+  readonly kind: 'memory' | 'redis';
+  readonly up: boolean;
+  /** Why it takes no reservations, and what to do about it, in words; `null` where it does. */
+  readonly problem: string | null;
+  /** Replicas of the primary that has the fewest; `null` where there are none to have. */
+  readonly connectedReplicas: number | null;
+  /** How often a primary was replaced or restarted since we started: what it held may be forgotten. */
+  readonly failovers: number;
+}
+
+/** How reservations went, as `sallyport_reservations_total` counts them. */
+export type ReservationResult =
+  | 'acquired' | 'replayed' | 'in_progress' | 'mismatch' | 'unknown' | 'token_replayed'
+  | 'unavailable' | 'released' | 'completed' | 'tombstone' | 'repaired' | 'fenced';
+
+/** Calls of the store, as `sallyport_store_duration_seconds` names them. */
+export type StoreOperation = 'reserve' | 'complete' | 'release' | 'mark';
+
+/** Counts what becomes of reservations. */
+export interface ReservationMetrics {
+  readonly reservation: (result: ReservationResult) => void;
+  readonly storeCall: (operation: StoreOperation, durationMs: number) => void;
+  /** The write of this record is in doubt from now on. */
+  readonly unknownOutcome: (recordId: string) => void;
+  /** Too few replicas confirmed a reservation in time. */
+  readonly replicaShortfall: () => void;
+}
+
+/** What reserving routes need: the store, and what is asked of it. */
+export interface ReservationParts {
+  readonly store: ReservationStore;
+  readonly metrics: ReservationMetrics;
+  /** Replicas that have to confirm a reservation before the write is dispatched. */
+  readonly replicas: number;
+  readonly settleTimeoutMs: number;
 }

@@ -80,7 +80,7 @@ t.test('the dependencies listed are those there are', async (t) => {
 });
 
 t.test('links lead somewhere', async (t) => {
-  for (const page of ['README.md', 'CHANGELOG.md', 'docs/operations.md']) {
+  for (const page of ['README.md', 'CHANGELOG.md', 'docs/operations.md', 'docs/idempotency.md']) {
     for (const [, link = ''] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (link.startsWith('https:')) continue;
       const [path = '', anchor] = link.split('#');
@@ -104,6 +104,11 @@ t.test('the defaults named are those of the config', async (t) => {
   const { rules, keys } = issuer;
   const kib = (bytes: number): string => (bytes >= 1024 * 1024 ? `${bytes / 1024 / 1024} MiB` : `${bytes / 1024} KiB`);
   const s = (ms: number): string => (ms >= 3_600_000 ? `${ms / 3_600_000} h` : ms >= 600_000 ? `${ms / 60_000} min` : `${ms / 1000} s`);
+  const reserving = inspectConfig(`${configs[0] ?? ''}store: { redis: { url: "redis://127.0.0.1" } }\n`.replace('idempotency: none', 'idempotency: required'), {
+    file: 'README.md', env: {}, readFile: () => refuse('is not read here'),
+  }).config;
+  const reservation = reserving?.routes.find((candidate) => candidate.reservation !== null)?.reservation ?? null;
+  if (reserving?.store?.kind !== 'redis' || reservation === null) throw new Error('the config of the README has no route that could reserve');
   const expected = [
     ['header section, target', `${kib(listen.maxHeaderBytes)}, ${kib(listen.maxTargetBytes)}`],
     ['time for the header section; pause within a body', `${s(listen.headerTimeoutMs)}; ${s(listen.bodyIdleTimeoutMs)}`],
@@ -121,6 +126,12 @@ t.test('the defaults named are those of the config', async (t) => {
       `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(keys.maxStaleMs)} more; once per ${s(keys.cooldownMs)}`,
     ],
     ['keys: time for a fetch, size of the answer', `${s(keys.timeoutMs)}, ${kib(keys.maxBytes)}`],
+    [
+      'a key and its result; a result that is kept; a reserved request',
+      `${s(reservation.retentionMs)}; ${kib(reservation.maxStoredResponseBytes)}; ${kib(reservation.maxBodyBytes)}`,
+    ],
+    ['statuses that free a key', [...reservation.releaseOn].join(' ')],
+    ['Redis: a reservation; a settlement', `${reserving.store.reserveTimeoutMs} ms; ${s(reserving.store.settleTimeoutMs)}`],
     ['shutdown: wait for load balancers; for requests in flight', `${s(shutdown.delayMs)}; ${s(shutdown.graceMs)}`],
   ];
   const rows = section('Defaults and fixed limits').split('\n| limit | default |')[1]?.split('\n\n')[0]?.split('\n').slice(2) ?? [];

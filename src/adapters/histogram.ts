@@ -34,13 +34,15 @@ export function createHistogram(bounds: readonly number[]): Histogram {
 }
 
 /**
- * Writes histograms by route in Prometheus' text format, version 0.0.4. prom-client's own can only be fed value by
+ * Writes histograms by one label in Prometheus' text format, version 0.0.4. prom-client's own can only be fed value by
  * value, each time hashing the labels.
  */
-export function histogramText(name: string, help: string, series: readonly (readonly [route: string, Histogram])[]): string {
+export function histogramText(
+  name: string, help: string, labelName: string, series: readonly (readonly [value: string, Histogram])[],
+): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`];
-  for (const [route, histogram] of series) {
-    const label = `route="${escapeLabel(route)}"`;
+  for (const [value, histogram] of series) {
+    const label = `${labelName}="${escapeLabel(value)}"`;
     const counts = histogram.cumulative();
     counts.forEach((count, index) => {
       lines.push(`${name}_bucket{${label},le="${String(histogram.bounds[index] ?? '+Inf')}"} ${String(count)}`);

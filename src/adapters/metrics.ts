@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { reasons, type Reason } from '../decision/denial.js';
 import type { KeySourceState, Metrics } from '../ports.js';
 import { histogramText } from './histogram.js';
+import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
 import { createRouteSeries, outcomes, type RouteSeries } from './route-series.js';
 
 /** Names that label values may come from: those of the config in force. */
@@ -19,6 +20,7 @@ export interface MetricReadings {
 }
 
 export interface ProcessMetrics extends Metrics {
+  readonly reservations: ReservationSeries;
   /** Fixes the label values. Series of routes and issuers that are gone are dropped; new ones start at zero. */
   readonly setLabels: (labels: MetricLabels) => void;
   readonly setReadings: (readings: MetricReadings) => void;
@@ -47,6 +49,7 @@ type Counts = Record<(typeof results)[number], number>;
 export function createMetrics(): ProcessMetrics {
   const registry = new Registry();
   const registers = [registry];
+  const reservations = createReservationSeries(registry);
   const newSeries = (): RouteSeries => createRouteSeries(durationBuckets, overheadBuckets);
   const unrouted = newSeries();
   let routes = new Map([[noRoute, unrouted]]);
@@ -121,6 +124,7 @@ export function createMetrics(): ProcessMetrics {
   });
 
   return {
+    reservations,
     request: (route, outcome, durationMs, overheadMs) => {
       // A request may outlive its route by a reload.
       (routes.get(route) ?? unrouted).add(outcome, durationMs, overheadMs);
@@ -153,8 +157,9 @@ export function createMetrics(): ProcessMetrics {
       const overhead = [...routes].map(([route, series]) => [route, series.overhead] as const);
       return [
         await registry.metrics(),
-        histogramText('sallyport_request_duration_seconds', 'From the head of a request to the end of its answer.', duration),
-        histogramText('sallyport_overhead_seconds', 'Time spent here for a request, without the receiver.', overhead),
+        histogramText('sallyport_request_duration_seconds', 'From the head of a request to the end of its answer.', 'route', duration),
+        histogramText('sallyport_overhead_seconds', 'Time spent here for a request, without the receiver.', 'route', overhead),
+        reservations.durations(),
       ].join('\n');
     },
     contentType: registry.contentType,

@@ -1,8 +1,9 @@
-import { systemClock } from '../adapters/clock.js';
+import { systemClock, systemTimers } from '../adapters/clock.js';
 import { localFiles } from '../adapters/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/logger.js';
 import { createMetrics } from '../adapters/metrics.js';
 import type { HostPort } from '../config/compiled.js';
+import type { StoreState } from '../ports.js';
 import { countMetrics } from '../proxy/admin/counts.js';
 import { readinessOf, type Phase, type Readiness } from '../proxy/admin/readiness.js';
 import type { PageServer } from '../proxy/admin/server.js';
@@ -15,6 +16,7 @@ import { assemble, type Assembly } from './assembly.js';
 import type { ConfigSource, Environment } from './config-source.js';
 import type { CompleteConfig } from './complete-config.js';
 import { createReloader, type Reloader } from './reload.js';
+import { openReservations, type Reservations } from './reservations.js';
 
 export interface PartsOptions {
   readonly source: ConfigSource;
@@ -37,30 +39,44 @@ export interface Parts {
   readonly proxy: ProxyServer;
   readonly admin: PageServer;
   readonly probes: PageServer | null;
+  /** `null` where no store is configured. */
+  readonly reservations: Reservations | null;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
 }
 
-/** Builds the parts. From here on the issuers' keys are fetched. */
-export function createParts(first: CompleteConfig, tls: TlsMaterial | null, options: PartsOptions): Parts {
+/** What was read of the files that count at start only. */
+export interface StartFiles {
+  readonly tls: TlsMaterial | null;
+  /** PEM text of the store's authorities, or `null` for the system's. */
+  readonly storeCa: string | null;
+}
+
+/** Builds the parts. From here on the issuers' keys are fetched and the store is connected to. */
+export function createParts(first: CompleteConfig, { tls, storeCa }: StartFiles, options: PartsOptions): Parts {
   const opened = first.config;
   const logger = createLogger({ level: opened.logLevel, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
   const { log } = logger;
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
   const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics });
+  const reservations = openReservations(
+    opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
+  );
   const reloader = createReloader(first, assembly, {
     source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
   });
   const proxy = createProxyServer({
-    inForce: assembly.inForce, clock: systemClock, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
+    inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
+    reservations: reservations?.parts ?? null,
   });
   processMetrics.setReadings({ keys: assembly.keyStates, inFlight: () => proxy.counts().inFlight });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
   const startedAtMs = systemClock.now();
-  const readiness = (): Readiness => readinessOf(progress.phase, assembly.keyStates());
+  const storeState = (): StoreState | null => reservations?.state() ?? null;
+  const readiness = (): Readiness => readinessOf(progress.phase, assembly.keyStates(), storeState());
   const status = (): Status => statusOf({
     version,
     node: process.versions.node,
@@ -71,8 +87,9 @@ export function createParts(first: CompleteConfig, tls: TlsMaterial | null, opti
     configName: options.source.name,
     config: assembly.inForce().config,
     keys: assembly.keyStates(),
+    store: storeState(),
     counts: metrics.counts(),
   });
   const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType };
-  return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), progress, readiness, status };
+  return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, progress, readiness, status };
 }

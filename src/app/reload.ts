@@ -4,6 +4,7 @@ import type { Assembly } from './assembly.js';
 import { coalesce } from './coalesce.js';
 import { loadComplete, type CompleteConfig } from './complete-config.js';
 import type { ConfigSource, Environment } from './config-source.js';
+import { droppedOperations, reserves } from './operations.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 
 export interface ReloaderDeps {
@@ -49,6 +50,12 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       return;
     }
     const { config, upstreamCa } = loaded.value;
+    if (opened.store === null && reserves(config)) {
+      // Put in force it would answer 503 to each of those writes, which the old config lets through.
+      fail(['a route reserves its writes, and the store is opened at start only: restart to put this config in force']);
+      return;
+    }
+    const dropped = droppedOperations(assembly.inForce().config, config);
     try {
       await assembly.replace(withOpened(config, opened), upstreamCa);
     } catch (error) {
@@ -56,7 +63,11 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
       return;
     }
-    if (!isClosed()) succeed(config);
+    if (isClosed()) return;
+    succeed(config);
+    if (dropped.length > 0) {
+      log.warn('keys of these operations count no more: a retry of an earlier write would run it again', { operations: dropped });
+    }
   });
 
   function fail(problems: readonly string[]): void {

@@ -1,4 +1,4 @@
-import type { CompiledConfig, HostPort, ListenSettings } from '../config/compiled.js';
+import type { CompiledConfig, HostPort, ListenSettings, RedisStoreSettings, StoreSettings } from '../config/compiled.js';
 
 type Value = string | number | null;
 
@@ -26,19 +26,46 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'probes.port': ({ probes }) => probes?.port ?? null,
 };
 
+/** The same of a store that is Redis before and after. */
+const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> = {
+  'store.redis.url': ({ topology, tls }) => (topology.kind === 'single' ? JSON.stringify([topology, tls !== null]) : null),
+  'store.redis.sentinel': ({ topology }) => (topology.kind === 'sentinel' ? JSON.stringify(topology) : null),
+  'store.redis.cluster': ({ topology }) => (topology.kind === 'cluster' ? JSON.stringify(topology) : null),
+  'store.redis.username': ({ username }) => username,
+  'store.redis.password_file': ({ passwordFile }) => passwordFile,
+  // By a URL, TLS is asked for there; the key says whom to trust.
+  'store.redis.tls': ({ topology, tls }) =>
+    tls === null || (topology.kind === 'single' && (tls.caFile ?? tls.serverName) === null) ? null : JSON.stringify(tls),
+  'store.redis.prefix': ({ prefix }) => prefix,
+  'store.redis.replicas': ({ replicas }) => replicas,
+  'store.redis.reserve_timeout': ({ reserveTimeoutMs }) => reserveTimeoutMs,
+  'store.redis.settle_timeout': ({ settleTimeoutMs }) => settleTimeoutMs,
+  'store.redis.durability': ({ durability }) => durability,
+};
+
 /** What was opened at start and stays as it is until the end. */
 export interface Opened {
   readonly listen: ListenSettings;
   readonly admin: HostPort;
   readonly probes: HostPort | null;
+  readonly store: StoreSettings | null;
 }
 
 /** The keys in which a config asks for something else than what is open. Compared with the start, not with the last reload. */
 export function restartNeeded(opened: CompiledConfig, wanted: CompiledConfig): readonly string[] {
-  return Object.entries(startOnly).filter(([, valueOf]) => valueOf(opened) !== valueOf(wanted)).map(([key]) => key);
+  return [...changedKeys(startOnly, opened, wanted), ...storeRestartNeeded(opened.store, wanted.store)];
 }
 
-/** A new config with what is open in the place of what it asks for, so that no half of `listen` takes effect. */
-export function withOpened(wanted: CompiledConfig, { listen, admin, probes }: Opened): CompiledConfig {
-  return { ...wanted, listen, admin, probes };
+function storeRestartNeeded(opened: StoreSettings | null, wanted: StoreSettings | null): readonly string[] {
+  if (opened?.kind === 'redis' && wanted?.kind === 'redis') return changedKeys(storeKeys, opened, wanted);
+  return opened?.kind === wanted?.kind ? [] : ['store'];
+}
+
+function changedKeys<T>(keys: Readonly<Record<string, (from: T) => Value>>, opened: T, wanted: T): readonly string[] {
+  return Object.entries(keys).filter(([, valueOf]) => valueOf(opened) !== valueOf(wanted)).map(([key]) => key);
+}
+
+/** A new config with what is open in the place of what it asks for, so that no half of `listen` or `store` takes effect. */
+export function withOpened(wanted: CompiledConfig, { listen, admin, probes, store }: Opened): CompiledConfig {
+  return { ...wanted, listen, admin, probes, store };
 }

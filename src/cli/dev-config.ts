@@ -29,7 +29,7 @@ routes:
     path: /orders
     subjects: [checkout]
     permissions: [orders:write]
-    idempotency: none
+    idempotency: required
   - name: read-report
     methods: [GET]
     path: /reports/{id}
@@ -85,6 +85,8 @@ function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly 
     admin: { host: '127.0.0.1', port: 0 },
     upstream: { url: upstreamUrl },
     issuers: Object.fromEntries(issuers) as unknown,
+    // Routes may reserve; what dev keeps is forgotten with it.
+    store: { memory: {} },
     // Nobody waits for a load balancer here, only for Ctrl-C.
     shutdown: { delay: '0s', grace: '1s' },
   };

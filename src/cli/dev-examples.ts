@@ -27,6 +27,8 @@ export interface Samples {
   readonly allowed: Sample | null;
   /** Refused without a token and to a caller nobody approved; `null` where everything is public. */
   readonly refused: Sample | null;
+  /** A write that runs once when it is sent twice; `null` where no route reserves by a key. */
+  readonly repeated: Sample | null;
 }
 
 /** Values for `{x}` and `**`: one of them is no literal of a more specific route. */
@@ -38,10 +40,12 @@ const unknownTarget = '/sallyport-dev-no-such-route';
 /** Chooses requests that the routes of a config really get: protected ones before public ones, GET before other methods. */
 export function chooseSamples({ routes, table }: Pick<CompiledConfig, 'routes' | 'table'>): Samples {
   const samples = routes.flatMap((route) => sampleOf(route, table) ?? []);
+  const repeated = routes.filter(isRepeatable).flatMap((route) => sampleOf(route, table, writeOf(route)) ?? [])[0] ?? null;
   const guarded = preferRead(samples.filter((sample) => sample.approval !== null));
   return {
     allowed: guarded ?? preferRead(samples),
     refused: guarded ?? unknownSample(table),
+    repeated,
   };
 }
 
@@ -60,12 +64,28 @@ export function curl(proxyUrl: string, sample: Sample, token: string | null): st
   return ['curl', '-sS', '-i', ...method, ...credential, quote(proxyUrl + sample.target)].join(' ');
 }
 
+/**
+ * Writes a write as a command that sends it twice: two answers, of which the second is marked `Idempotent-Replayed`.
+ *
+ * @param key of `[A-Za-z0-9-]`, used nowhere before.
+ */
+export function curlTwice(proxyUrl: string, sample: Sample, token: string, key: string): string {
+  const url = quote(proxyUrl + sample.target);
+  const fields = [`Authorization: Bearer ${token}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap((field) => ['-H', quote(field)]);
+  // Curl ends no body with a line of its own: the second answer would begin in the middle of one.
+  return ['curl', '-sS', '-i', '-w', quote('\\n'), '-X', quote(sample.method), ...fields, '-d', quote('{"item":"book"}'), url, url].join(' ');
+}
+
+/** A token that passes once would be refused the second time. */
+function isRepeatable({ reservation }: Route): boolean {
+  return reservation !== null && reservation.key !== null && !reservation.singleUse;
+}
+
 function preferRead(samples: readonly Sample[]): Sample | null {
   return samples.find((sample) => sample.method === 'GET') ?? samples[0] ?? null;
 }
 
-function sampleOf(route: Route, table: RouteTable): Sample | null {
-  const method = methodOf(route);
+function sampleOf(route: Route, table: RouteTable, method = methodOf(route)): Sample | null {
   const approval = route.approvals[0] ?? null;
   if (route.access === 'protected' && approval === null) return null;
   for (const path of route.paths) {
@@ -86,6 +106,12 @@ function methodOf({ methods }: Route): string {
   if (methods === null || methods.has('GET')) return 'GET';
   // HEAD answers without a body: not what one wants to see first.
   return [...methods].find((method) => method !== 'HEAD') ?? 'HEAD';
+}
+
+/** A method whose repetition matters. */
+function writeOf(route: Route): string {
+  const isRead = (method: string): boolean => ['GET', 'HEAD', 'OPTIONS'].includes(method);
+  return route.methods === null ? 'POST' : [...route.methods].find((method) => !isRead(method)) ?? methodOf(route);
 }
 
 /** What the proxy would make of the request, by the functions that it decides with. */

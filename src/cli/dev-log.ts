@@ -1,4 +1,5 @@
 import { escapeControls } from '../config/problems.js';
+import { memoryWarning } from '../config/rules-store.js';
 
 interface Destination {
   readonly write: (line: string) => void;
@@ -24,6 +25,8 @@ function requestLine({ status, method, path, route, subject, decision, reason }:
 }
 
 function eventLine({ level, msg, time: _time, ...rest }: Fields): string | null {
+  // The store is dev's own, and this is development.
+  if (String(rest['warning']).includes(memoryWarning)) return null;
   return level === 'warn' || level === 'error' ? `${level}: ${word(msg)} ${JSON.stringify(rest)}` : null;
 }
 

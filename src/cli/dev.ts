@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { startApp } from '../app.js';
@@ -9,7 +10,7 @@ import { startCoreEmulator } from '../emulator/core-emulator.js';
 import { startDemoReceiver } from '../emulator/demo-receiver.js';
 import { originArgument, portArgument } from './arguments.js';
 import { anyServiceRoutes, demoRoutes, type DevPlaces } from './dev-config.js';
-import { chooseSamples, curl, strangerTo, type Example } from './dev-examples.js';
+import { chooseSamples, curl, curlTwice, strangerTo, type Example } from './dev-examples.js';
 import { devLog } from './dev-log.js';
 import { builtInSource, composedSource } from './dev-source.js';
 import { callerOf, mint } from './dev-token.js';
@@ -86,8 +87,9 @@ function sourceOf({ config, upstream }: Options, places: DevPlaces, io: Io): Con
 }
 
 async function describe(proxy: string, core: string, config: CompiledConfig): Promise<Shown> {
-  const { allowed, refused } = chooseSamples(config);
-  const caller = callerOf(allowed ?? refused, config.routes, config.issuers.map(({ rules }) => rules.name));
+  const { allowed, refused, repeated } = chooseSamples(config);
+  const issuerNames = config.issuers.map(({ rules }) => rules.name);
+  const caller = callerOf(allowed ?? refused, config.routes, issuerNames);
   const token = await mint(core, caller);
   const examples: Example[] = [];
   if (allowed !== null) examples.push({ command: curl(proxy, allowed, allowed.approval === null ? null : token), expect: 200 });
@@ -95,12 +97,19 @@ async function describe(proxy: string, core: string, config: CompiledConfig): Pr
     const stranger = await mint(core, { ...caller, subject: strangerTo(config.routes), permissions: [] });
     examples.push({ command: curl(proxy, refused, null), expect: 401 }, { command: curl(proxy, refused, stranger), expect: 403 });
   }
+  if (repeated !== null) {
+    const writer = await mint(core, callerOf(repeated, config.routes, issuerNames));
+    examples.push({ command: curlTwice(proxy, repeated, writer, `try-${randomBytes(6).toString('hex')}`), expect: 200 });
+  }
   return { proxy, core, token, examples };
 }
 
 function inWords({ proxy, core, examples }: Shown, { upstreamUrl }: DevPlaces, isDemo: boolean): string {
   const places = [`proxy     ${proxy}`, `core      ${core}`, `receiver  ${upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`];
   const commands = examples.map(({ command, expect }) => `# expect ${expect}\n${command}\n`);
-  const note = isDemo ? '' : '# The first one shows what your service answers.\n';
+  const note = [
+    ...(isDemo ? [] : ['# The first one shows what your service answers.\n']),
+    ...(commands.length > 3 ? ['# The last one sends a write twice. It runs once: the second answer is marked Idempotent-Replayed.\n'] : []),
+  ].join('');
   return `${places.join('\n')}\n\n${commands.join('\n')}\n${note}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
 }

@@ -14,7 +14,7 @@ const renewalDays = 14;
 /** Looks at the listener's certificate and at who else may read or write the files. */
 export async function checkFiles(configFile: string, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {
   const { tls, host } = config.listen;
-  const modes = [await checkConfigMode(configFile), ...(tls === null ? [] : [await checkKeyMode(tls.keyFile)])];
+  const modes = [await checkConfigMode(configFile), ...(tls === null ? [] : [await checkSecretMode('private key', tls.keyFile)])];
   return [...(tls === null ? [] : await checkCertificate(tls, host, nowMs)), ...modes];
 }
 
@@ -48,12 +48,13 @@ function nameFindings(leaf: X509Certificate, host: string): readonly Finding[] {
   return [warning(subject, `the certificate is for ${names}, the listener on ${host}`, fix)];
 }
 
-async function checkKeyMode(path: string): Promise<Finding> {
+/** Looks at who else may read a secret. */
+export async function checkSecretMode(subject: string, path: string): Promise<Finding> {
   const mode = await modeOf(path);
-  if (mode === null) return problem('private key', `${path} cannot be looked at`, 'let the user that runs Sallyport read it');
-  if ((mode & 0o077) === 0) return ok('private key', 'only its owner may read it');
+  if (mode === null) return problem(subject, `${path} cannot be looked at`, 'let the user that runs Sallyport read it');
+  if ((mode & 0o077) === 0) return ok(subject, 'only its owner may read it');
   const who = (mode & 0o007) === 0 ? 'its group' : 'every user of this machine';
-  return warning('private key', `${path} is open to ${who} (mode ${octal(mode)})`, `chmod 600 ${path}; in Kubernetes, defaultMode: 0400 of the secret`);
+  return warning(subject, `${path} is open to ${who} (mode ${octal(mode)})`, `chmod 600 ${path}; in Kubernetes, defaultMode: 0400 of the secret`);
 }
 
 async function checkConfigMode(path: string): Promise<Finding> {

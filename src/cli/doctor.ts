@@ -8,6 +8,7 @@ import { checkFiles } from './doctor-files.js';
 import { formatFinding, ok, warning, type Finding } from './doctor-finding.js';
 import { checkIssuer } from './doctor-keys.js';
 import { checkReceiver } from './doctor-receiver.js';
+import { checkStore } from './doctor-store.js';
 import type { ExitCode, Io } from './io.js';
 import { endOfLifeNotice } from './node-release.js';
 import { configOption, fail, jsonOption, sourceOf } from './options.js';
@@ -20,7 +21,7 @@ interface Options {
 /** `sallyport doctor --config FILE`: looks at everything that the proxy needs, and says how to mend what is wrong. */
 export function createDoctorCommand(io: Io): Command {
   return new Command('doctor')
-    .description('Look at what the config needs: keys of each issuer, clock, receiving service and ways past the proxy, certificates, file modes.')
+    .description('Look at what the config needs: keys of each issuer, clock, receiving service and ways past the proxy, Redis, certificates, file modes.')
     .addOption(configOption())
     .addOption(jsonOption())
     .addHelpText('after', '\nOne line each, `ok|warning|problem: what; fix: …`.\n'
@@ -56,6 +57,7 @@ async function examine(configFile: string, config: CompiledConfig): Promise<read
     checkFiles(configFile, config, nowMs),
     ...config.issuers.map(checkIssuer),
     checkReceiver(config.upstream),
+    checkStore(config.store),
   ]);
   return [
     notice === null ? ok('node', process.versions.node) : warning('node', notice, 'run on Node.js 24'),

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { parseRecordId } from '../decision/reservation-scope.js';
 import { version } from '../version.js';
 import type { Io } from './io.js';
 
@@ -12,8 +13,9 @@ const entries: Readonly<Record<string, Entry>> = {
   serve: { summary: 'run the proxy', load: async () => (await import('./serve.js')).createServeCommand },
   dev: { summary: 'run everything on loopback, to try it out', load: async () => (await import('./dev.js')).createDevCommand },
   check: { summary: 'say what is wrong with a config, all at once', load: async () => (await import('./check.js')).createCheckCommand },
-  doctor: { summary: 'look at what a config needs: keys, clock, receiver, certificates',
+  doctor: { summary: 'look at what a config needs: keys, clock, receiver, Redis, certificates',
     load: async () => (await import('./doctor.js')).createDoctorCommand },
+  record: { summary: 'read or resolve a reservation in doubt', load: async () => (await import('./record.js')).createRecordCommand },
   health: { summary: 'ask the running proxy whether it is ready', load: async () => (await import('./health.js')).createHealthCommand },
   core: { summary: 'run the Core emulator alone', load: async () => (await import('./core.js')).createCoreCommand },
 };
@@ -24,8 +26,9 @@ export const commandNames: readonly string[] = Object.keys(entries);
 /** Runs one command line, without the program's own name. Sets the exit code; never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<void> {
   try {
-    const program = await createProgram(askedFor(argv), io);
-    await program.parseAsync(argv, { from: 'user' });
+    const words = idsLast(argv);
+    const program = await createProgram(askedFor(words), io);
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
       io.exit(error.exitCode === 0 ? 0 : 2);
@@ -34,6 +37,13 @@ export async function run(argv: readonly string[], io: Io): Promise<void> {
     io.stderr(`sallyport: ${error instanceof Error ? error.message : 'unknown error'}\n`);
     io.exit(1);
   }
+}
+
+/** One id of a record in 64 begins with a dash, and would be taken for an option. */
+function idsLast(argv: readonly string[]): readonly string[] {
+  const isDashedId = (word: string): boolean => word.startsWith('-') && parseRecordId(word) !== null;
+  if (argv.includes('--') || !argv.some(isDashedId)) return argv;
+  return [...argv.filter((word) => !isDashedId(word)), '--', ...argv.filter(isDashedId)];
 }
 
 /** `serve --help` and `help serve` both ask for `serve`. */

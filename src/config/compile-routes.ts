@@ -1,4 +1,5 @@
 import type { Approval, Route, RoutePath } from '../decision/policy.js';
+import { compileReservation } from './compile-reservation.js';
 import type { ConfigParts, Entry } from './parse.js';
 import { readRoutePath } from './route-path.js';
 import type { RouteFile } from './schema-routes.js';
@@ -61,6 +62,7 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     forwardsAuthorization: file.forward_authorization ?? (isPublic ? false : defaults.forwardsAuthorization),
     maxBodyBytes: file.max_body,
     responseTimeoutMs: file.response_timeout ?? defaults.responseTimeoutMs,
+    reservation: compileReservation(file),
   };
 }
 

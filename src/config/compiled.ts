@@ -11,6 +11,8 @@ export interface CompiledConfig {
   readonly upstream: UpstreamSettings;
   readonly issuers: readonly IssuerSettings[];
   readonly identity: IdentityHeaders;
+  /** Where reservations are kept; `null` where no route reserves. */
+  readonly store: StoreSettings | null;
   readonly revoked: Revocations;
   readonly shutdown: { readonly delayMs: number; readonly graceMs: number };
   readonly logLevel: LogLevel;
@@ -67,6 +69,38 @@ export interface UpstreamSettings {
   /** Between bytes of a stream. */
   readonly idleTimeoutMs: number;
   readonly maxConnections: number;
+}
+
+/** Where reservations are kept. Read once, at start. */
+export type StoreSettings = { readonly kind: 'memory' } | RedisStoreSettings;
+
+export interface RedisStoreSettings {
+  readonly kind: 'redis';
+  readonly topology: RedisTopology;
+  readonly username: string | null;
+  /** Read again at each connect. */
+  readonly passwordFile: string | null;
+  /** `null` is plaintext. */
+  readonly tls: { readonly caFile: string | null; readonly serverName: string | null } | null;
+  /** First part of every key. */
+  readonly prefix: string;
+  /** Replicas that have to confirm a reservation. */
+  readonly replicas: number;
+  readonly reserveTimeoutMs: number;
+  readonly settleTimeoutMs: number;
+  /** What is asked of the settings with which Redis could forget. */
+  readonly durability: 'verified' | 'unverified' | 'none';
+}
+
+/** One server, the primary that Sentinels name, or a Cluster. */
+export type RedisTopology =
+  | { readonly kind: 'single'; readonly host: string; readonly port: number; readonly database: number }
+  | { readonly kind: 'sentinel'; readonly name: string; readonly nodes: readonly RedisPlace[] }
+  | { readonly kind: 'cluster'; readonly nodes: readonly RedisPlace[] };
+
+export interface RedisPlace {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** One issuer: its rules for tokens and where its keys come from. */

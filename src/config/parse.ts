@@ -1,11 +1,12 @@
 /** Reads the sections of a config, each for itself, so that a problem in one hides none in another. */
 import type { z } from 'zod';
 import type { Report } from './report.js';
-import { reportIssue, reportUnknownKey, retyped } from './schema-issues.js';
+import { reportIssue, reportUnknownKey, retyped, specificIssues } from './schema-issues.js';
 import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './schema-issuers.js';
 import type { IdentityFile } from './schema-identity.js';
 import type { HostPortFile, ListenFile } from './schema-listen.js';
 import { routeSchema, type RouteFile } from './schema-routes.js';
+import type { StoreFile } from './schema-store.js';
 import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
 import { sections } from './schema.js';
 import { locate, replaceAt, valueOf, type Path, type SourceNode } from './source-tree.js';
@@ -31,6 +32,7 @@ export interface ConfigParts {
   /** False where `issuers` is something else, so that nothing is known of their names. */
   readonly issuersAreMap: boolean;
   readonly identity: Part<IdentityFile>;
+  readonly store: Part<StoreFile | null>;
   readonly revoked: Part<RevokedFile>;
   readonly shutdown: Part<z.output<typeof sections.shutdown>>;
   readonly log: Part<z.output<typeof sections.log>>;
@@ -59,7 +61,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
   const reader: Reader = { root, report };
   // Read for its problems only: `enforce` is all there is yet.
   readPart(sections.mode, ['mode'], reader);
-  for (const key of ['sessions', 'store'] as const) readPart(sections[key], [key], reader);
+  readPart(sections.sessions, ['sessions'], reader);
   return {
     listen: readPart(sections.listen, ['listen'], reader),
     admin: readPart(sections.admin, ['admin'], reader),
@@ -69,6 +71,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     issuers: readIssuers(reader),
     issuersAreMap: (locate(root, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
     identity: readPart(sections.identity, ['identity'], reader),
+    store: readPart(sections.store, ['store'], reader),
     revoked: readPart(sections.revoked, ['revoked'], reader),
     shutdown: readPart(sections.shutdown, ['shutdown'], reader),
     log: readPart(sections.log, ['log'], reader),
@@ -87,7 +90,7 @@ function readPart<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader)
   if (!result.success && node !== null) {
     // A placeholder is text; where its key asks for a number or a truth value, it is read as one.
     let changed = false;
-    for (const issue of result.error.issues) {
+    for (const issue of specificIssues(result.error.issues)) {
       const scalar = retyped(issue, node);
       if (scalar === null) continue;
       node = replaceAt(node, scalar.path, scalar.scalar);
@@ -96,7 +99,7 @@ function readPart<T>(schema: z.ZodType<T>, path: Path, { root, report }: Reader)
     if (changed) result = schema.safeParse(valueOf(node));
   }
   if (result.success) return { value: result.data };
-  for (const issue of result.error.issues) reportIssue(issue, { schema, path, root, report });
+  for (const issue of specificIssues(result.error.issues)) reportIssue(issue, { schema, path, root, report });
   return null;
 }
 

@@ -59,7 +59,8 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
   });
   const writes = isEvery || methods.includes('POST') || methods.includes('PATCH');
   if (writes && !parts.isWritten([...path, 'idempotency'])) {
-    report.error(path, `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`, 'none');
+    report.error(path, `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`,
+      'required, optional or none');
   }
 }
 

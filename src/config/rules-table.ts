@@ -45,7 +45,7 @@ function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: re
   }
 }
 
-function reportFold({ guard, reached, method, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
+function reportFold({ harm, guard, reached, method, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
   const { report } = routes;
   const isShown = [guard, reached].every(placed => report.mayShow(pathOf(placed, routes)));
   const request = isShown ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}` : `a ${method} spelt otherwise`;
@@ -53,11 +53,14 @@ function reportFold({ guard, reached, method, spelling }: RouteFold, receiver: R
   const cures = [
     ...(receiver.caseSensitive ? [] : ['receiver.case_sensitive: true']), ...(receiver.strictSlash ? [] : ['receiver.strict_slash: true']),
   ].join(' and ');
+  const [wrong, same] = harm === 'less_restrictive'
+    ? ['is less restrictive than', 'the same approvals on both'] as const
+    : ['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const;
   report.error(
     pathOf(reached, routes),
-    `${describe(reached, routes)} is less restrictive than ${describe(guard, routes)}: ${request} reaches it, which a router that ignores ${ignored}`
+    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ignores ${ignored}`
       + ' takes for the other’s',
-    `the same approvals on both, or ${cures} where the receiver’s router is known to be strict`,
+    `${same}, or ${cures} where the receiver’s router is known to be strict`,
   );
 }
 

@@ -16,6 +16,14 @@ export interface IssueContext {
   readonly report: Report;
 }
 
+/** The issues of the alternatives that were meant, in the place of one that says that none fits. */
+export function specificIssues(issues: readonly Issue[]): readonly Issue[] {
+  return issues.flatMap(issue => {
+    const branch = issue.code === 'invalid_union' ? branchMeant(issue) : null;
+    return branch === null ? [issue] : specificIssues(branch.map(inner => ({ ...inner, path: [...issue.path, ...inner.path] })));
+  });
+}
+
 /** Reports an issue, unless the value it is about could not be read in the first place. */
 export function reportIssue(issue: Issue, context: IssueContext): void {
   const within = stepsOf(issue.path);
@@ -25,13 +33,6 @@ export function reportIssue(issue: Issue, context: IssueContext): void {
   if (issue.code === 'unrecognized_keys') {
     for (const key of issue.keys) reportUnknownKey([...path, key], key, keysAt(context.schema, within), report);
     return;
-  }
-  if (issue.code === 'invalid_union') {
-    const branch = branchMeant(issue);
-    if (branch !== null) {
-      for (const inner of branch) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, context);
-      return;
-    }
   }
   const fault: unknown = issue.code === 'custom' ? issue.params?.['fault'] : undefined;
   // A fault may quote the value, which is not to be shown where it came from a placeholder.
@@ -68,7 +69,8 @@ function coreValue(text: string): number | boolean | null {
 
 /** The alternative whose kind of value was written: the one that does not complain of the kind itself. */
 function branchMeant(issue: Extract<Issue, { code: 'invalid_union' }>): readonly Issue[] | null {
-  const fitting = issue.errors.filter(branch => !branch.some(inner => inner.path.length === 0 && inner.code === 'invalid_type'));
+  const isOfItself = (inner: Issue): boolean => inner.path.length === 0 && (inner.code === 'invalid_type' || inner.code === 'invalid_value');
+  const fitting = issue.errors.filter(branch => !branch.some(isOfItself));
   return fitting.length === 1 ? fitting[0] ?? null : null;
 }
 

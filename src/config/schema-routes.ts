@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { readMethod } from '../decision/method.js';
 import { readRoutePath } from './route-path.js';
+import { idempotencySchema } from './schema-idempotency.js';
 import { duration, flag, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
 import { notYet } from './unsupported.js';
 
@@ -56,8 +57,10 @@ export const routeSchema = map({
   forward_authorization: flag().optional()
     .describe('Whether the receiving service gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
   response_timeout: duration('10ms', '24h').optional().describe('Default: `upstream.response_timeout`.'),
-  idempotency: word('none').optional().describe('Has to be written on routes for POST and PATCH. Only `none` is supported yet.'),
-  single_use: z.literal(false, 'false').meta({ allowed: 'false' }).prefault(false).describe('Only `false` is supported yet.'),
+  idempotency: idempotencySchema.optional()
+    .describe('Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. Has to be written on routes for POST and '
+      + 'PATCH.'),
+  single_use: flag().prefault(false).describe('Whether a token passes once, ever. It needs a `jti` then.'),
 });
 
 export type RouteFile = z.output<typeof routeSchema>;

@@ -15,6 +15,11 @@ export function keysAt(schema: z.core.$ZodType, path: Path): readonly string[] {
 
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
   let inner = schema;
-  while (inner instanceof z.ZodPrefault || inner instanceof z.ZodNullable || inner instanceof z.ZodOptional) inner = inner.unwrap();
-  return inner;
+  for (;;) {
+    if (inner instanceof z.ZodPrefault || inner instanceof z.ZodNullable || inner instanceof z.ZodOptional) inner = inner.unwrap();
+    else if (inner instanceof z.ZodPipe) inner = inner.in;
+    // A word or a map: only the map has keys.
+    else if (inner instanceof z.ZodUnion) inner = inner.options.find(option => option instanceof z.ZodObject) ?? z.never();
+    else return inner;
+  }
 }

@@ -8,6 +8,7 @@ import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
 import { adminSchema, listenSchema, logSchema, probesSchema, shutdownSchema } from './schema-listen.js';
 import { routeSchema } from './schema-routes.js';
 import { list, map, word } from './schema-scalars.js';
+import { storeSchema } from './schema-store.js';
 import { receiverSchema, upstreamSchema } from './schema-upstream.js';
 import { notYet } from './unsupported.js';
 
@@ -22,7 +23,7 @@ export const sections = {
   issuers: z.record(issuerName, issuerSchema, 'a map of issuers').prefault({}).describe('Whose tokens count, by a name of your choice.'),
   sessions: notYet(),
   identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),
-  store: notYet(),
+  store: storeSchema.nullable().prefault(null).describe('Where reservations are kept. Required where a route reserves. Read once, at start.'),
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   log: logSchema.prefault({}).describe('What is logged.'),

@@ -17,7 +17,6 @@ const is = (wanted: unknown) => (value: unknown): boolean => value === wanted;
 
 const unsupported: readonly Unsupported[] = [
   { path: ['sessions'], isMeant: isSet, allowed: 'null' },
-  { path: ['store'], isMeant: isSet, allowed: 'null' },
   { path: ['limits'], isMeant: isSet, allowed: 'no such key' },
   { path: ['mode'], isMeant: is('shadow'), allowed: 'enforce' },
   { path: ['identity', 'assertion'], isMeant: isSet, allowed: 'null' },
@@ -25,12 +24,6 @@ const unsupported: readonly Unsupported[] = [
   { path: ['routes', '*', 'accept'], isMeant: value => value === 'session' || (Array.isArray(value) && value.includes('session')), allowed: '[service]' },
   { path: ['routes', '*', 'session'], isMeant: isSet, allowed: 'null' },
   { path: ['routes', '*', 'websocket'], isMeant: is(true), allowed: 'false' },
-  {
-    path: ['routes', '*', 'idempotency'],
-    isMeant: value => value === 'required' || value === 'optional' || (typeof value === 'object' && value !== null),
-    allowed: 'none',
-  },
-  { path: ['routes', '*', 'single_use'], isMeant: is(true), allowed: 'false' },
   { path: ['routes', '*', 'limits'], isMeant: isSet, allowed: 'no such key' },
 ];
 

@@ -36,6 +36,7 @@ const unauthorized: Answer = { status: 401, type: null, title: 'Unauthorized', e
 const forbidden: Answer = { status: 403, type: null, title: 'Forbidden', error: 'http_request_denied' };
 const unavailable = (type: string, title: string, error: ProxyError = 'proxy_internal_error'): Answer =>
   ({ status: 503, type, title, error, retryAfterS: 1 });
+const conflict = (type: string, title: string): Answer => ({ status: 409, type, title, error: 'http_request_denied' });
 
 /** The answer to each reason. */
 export const answers = {
@@ -57,6 +58,12 @@ export const answers = {
   header_timeout: request('The request was not received in time', 408),
   body_timeout: request('The request body was not received in time', 408),
   expectation_unknown: request('The expectation is not supported', 417),
+  idempotency_key_missing: {
+    status: 400, type: 'idempotency-key-missing', title: 'This operation needs an Idempotency-Key', error: 'http_request_error',
+  },
+  idempotency_key_malformed: {
+    status: 400, type: 'idempotency-key-invalid', title: 'The Idempotency-Key is malformed', error: 'http_request_error',
+  },
   body_too_large: { status: 413, type: 'body-too-large', title: 'The body is larger than this route allows', error: 'http_request_error' },
 
   credential_missing: unauthorized,
@@ -80,11 +87,24 @@ export const answers = {
   subject_revoked: unauthorized,
   token_revoked: unauthorized,
   issue_time_revoked: unauthorized,
+  token_id_missing: unauthorized,
+  token_replayed: unauthorized,
 
   route_unknown: forbidden,
   subject_not_approved: forbidden,
   permission_missing: forbidden,
 
+  idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),
+  idempotency_outcome_unknown: conflict('idempotency-outcome-unknown', 'Whether the first request with this Idempotency-Key was applied is not known'),
+  idempotency_not_replayable: conflict('idempotency-result-not-replayable', 'The first request with this Idempotency-Key was answered; its result cannot be shown again'),
+  idempotency_key_reused: {
+    status: 422, type: 'idempotency-key-reused', title: 'This Idempotency-Key was used for a different request', error: 'http_request_denied',
+  },
+  too_many_pending: {
+    status: 429, type: 'too-many-pending', title: 'Too many writes of this caller are pending', error: 'http_request_denied', retryAfterS: 1,
+  },
+
+  store_unavailable: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
   keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
   shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),
@@ -107,6 +127,10 @@ export interface Denial {
   readonly reason: Reason;
   /** Replaces the `Proxy-Status` error of the table, where the failure is known more exactly. */
   readonly error?: ProxyError;
+  /** Replaces the `Retry-After` of the table. Whole seconds, 1 or more. */
+  readonly retryAfterS?: number;
+  /** Id of the reservation in question, shown to the caller so that an operator can find it. */
+  readonly record?: string;
   /** Permissions the caller lacks: for the log and `explain`, never for the caller. */
   readonly missing?: readonly string[];
 }

@@ -38,6 +38,29 @@ export interface Route {
   readonly forwardsAuthorization: boolean;
   readonly maxBodyBytes: number;
   readonly responseTimeoutMs: number;
+  /** `null` where nothing is reserved. */
+  readonly reservation: ReservationRules | null;
+}
+
+/** How a route's writes are reserved (REPLAY section 3). */
+export interface ReservationRules {
+  /** Whether a key is needed; `null` where the route takes none, and only the token counts. */
+  readonly key: 'required' | 'optional' | null;
+  /** Whether a token passes once. It needs a `jti` then. */
+  readonly singleUse: boolean;
+  /** The scope of a key: retries have to name the same one. */
+  readonly operation: string;
+  readonly retentionMs: number;
+  /** Names of fields that are part of what makes two requests the same, lower-case. */
+  readonly fields: readonly string[];
+  /** Names of response fields that are kept besides the usual ones, lower-case. */
+  readonly storeHeaders: ReadonlySet<string>;
+  /** Statuses of the receiver that mean *not applied*. */
+  readonly releaseOn: ReadonlySet<number>;
+  /** What the receiver adds: nothing, its word on the outcome, or deduplication of its own. */
+  readonly receiver: 'plain' | 'reports' | 'deduplicates';
+  readonly maxBodyBytes: number;
+  readonly maxStoredResponseBytes: number;
 }
 
 /** What one issuer's tokens have to say. */

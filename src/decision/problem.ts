@@ -31,11 +31,13 @@ export function problemOf(denial: Denial, requestId: string): Problem {
   ];
   if (answer.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
   if (answer.status === 405) fields.push('Allow', allowedMethods);
-  if (answer.retryAfterS !== undefined) fields.push('Retry-After', String(answer.retryAfterS));
-  return { status: answer.status, fields, body: bodies.get(denial.reason) ?? bodyOf(answer) };
+  const retryAfterS = denial.retryAfterS ?? answer.retryAfterS;
+  if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
+  const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
+  return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
 }
 
 /** The members in the order of the contract: clients compare the bytes. */
-function bodyOf({ type, title, status }: Answer): string {
-  return JSON.stringify({ type: type === null ? 'about:blank' : `urn:sallyport:${type}`, title, status });
+function bodyOf({ type, title, status }: Answer, record?: string): string {
+  return JSON.stringify({ type: type === null ? 'about:blank' : `urn:sallyport:${type}`, title, status, ...(record === undefined ? {} : { record }) });
 }

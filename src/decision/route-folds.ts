@@ -6,7 +6,7 @@
 import { createFoldedTable, foldedPlaces, pathsThatMeet, type FoldedTable, type Folding } from './route-folded-table.js';
 import type { Route } from './policy.js';
 import { representativeMethods } from './route-reach.js';
-import { isLessRestrictive } from './route-restriction.js';
+import { isLessRestrictive, keepsKeysApart } from './route-restriction.js';
 import { createSpeller, type Speller } from './route-spelling.js';
 import { placeOf, type PlacedRoute, type RouteTable } from './route-table.js';
 
@@ -16,11 +16,18 @@ export interface ReceiverRouter {
   readonly strictSlash: boolean;
 }
 
-/** A spelling that reaches a route which lets through more than the one whose operation the receiver would run. */
+/**
+ * What is wrong with a fold: the route that is reached lets through more than the one whose operation the receiver would run,
+ * or it keeps keys for itself, so that one key, spelt two ways, runs twice.
+ */
+export type FoldHarm = 'less_restrictive' | 'keys_apart';
+
+/** A spelling that reaches another route than the one whose operation the receiver would run. */
 export interface RouteFold {
+  readonly harm: FoldHarm;
   /** The route whose path the receiver takes the spelling for. */
   readonly guard: PlacedRoute;
-  /** The less restrictive one that the spelling reaches. */
+  /** The one that the spelling reaches. */
   readonly reached: PlacedRoute;
   readonly method: string;
   /** Decoded segments of the spelling. */
@@ -76,21 +83,30 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
   for (const guard of folded.placed) {
     for (const reached of pathsThatMeet(folded, guard)) {
       if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
-      if (reached.route === guard.route || !check.isLaxer(reached.route, guard.route)) continue;
-      const pair = `${guard.route.name}\n${reached.route.name}`;
+      if (reached.route === guard.route) continue;
+      const harm = harmOf(check, guard.route, reached.route);
+      if (harm === null) continue;
+      const names = [guard.route.name, reached.route.name];
+      // Keys that are kept apart are so from both sides.
+      const pair = [harm, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
       if (told.has(pair)) continue;
       const fold = foldBetween(check, guard, reached);
       if (fold === null) continue;
       told.add(pair);
-      folds.push(fold);
+      folds.push({ harm, ...fold });
       if (folds.length === maxFolds) return { folds, unfinished: false };
     }
   }
   return { folds, unfinished: check.budget < 0 };
 }
 
+function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | null {
+  if (isLaxer(reached, guard)) return 'less_restrictive';
+  return keepsKeysApart(reached, guard) ? 'keys_apart' : null;
+}
+
 /** A spelling that the policy gives to `reached` and the receiver to `guard`: found by asking both. */
-function foldBetween(check: Check, guard: PlacedRoute, reached: PlacedRoute): RouteFold | null {
+function foldBetween(check: Check, guard: PlacedRoute, reached: PlacedRoute): Omit<RouteFold, 'harm'> | null {
   const methods = check.methods.filter(method => takes(guard.route, method) && takes(reached.route, method));
   if (methods.length === 0) return null;
   for (const spelling of check.speller(guard.path, reached.path)) {
@@ -109,7 +125,7 @@ function takes(route: Route, method: string): boolean {
   return route.methods === null || route.methods.has(method);
 }
 
-/** Compares routes by their approvals, once for each pair of different ones: thousands of routes share a few. */
+/** Compares routes by what they ask for, once for each pair of different ones: thousands of routes share a few. */
 function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] {
   const classes = new Map<string, number>();
   const classOf = new Map<Route, number>();
@@ -117,7 +133,7 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
   const numberOf = (route: Route): number => {
     const known = classOf.get(route);
     if (known !== undefined) return known;
-    const text = approvalText(route);
+    const text = restrictionText(route);
     const number = classes.get(text) ?? classes.size;
     classes.set(text, number);
     classOf.set(route, number);
@@ -136,7 +152,8 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
   };
 }
 
-function approvalText(route: Route): string {
+function restrictionText(route: Route): string {
   const approvals = route.approvals.map(({ subjects, permissions }) => [[...subjects].sort(), [...permissions].sort()]);
-  return JSON.stringify([route.access, route.issuers === null ? null : [...route.issuers].sort(), approvals]);
+  const { key, singleUse } = route.reservation ?? { key: null, singleUse: false };
+  return JSON.stringify([route.access, route.issuers === null ? null : [...route.issuers].sort(), approvals, key, singleUse]);
 }

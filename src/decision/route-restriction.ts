@@ -13,12 +13,24 @@ export function isLessRestrictive(route: Route, than: Route, issuerNames: readon
   if (route.access === 'public') return true;
   const issuers = issuerNames.filter(name => countsAt(route, name));
   if (issuers.length === 0) return false;
-  if (issuers.some(name => !countsAt(than, name))) return route.approvals.length > 0;
+  if (issuers.some(name => !countsAt(than, name)) || reservesLess(route, than)) return route.approvals.length > 0;
   return route.approvals.some(approval => admitsMore(approval, than.approvals));
 }
 
 function countsAt(route: Route, issuerName: string): boolean {
   return route.issuers === null || route.issuers.has(issuerName);
+}
+
+/** Whether a write passes without the key, or with the used token, that the other route insists on. */
+function reservesLess({ reservation }: Route, than: Route): boolean {
+  if (than.reservation === null) return false;
+  const { key, singleUse } = than.reservation;
+  return (singleUse && reservation?.singleUse !== true) || (key === 'required' && reservation?.key !== 'required');
+}
+
+/** Whether both take keys, each for an operation of its own: the same key is then another one at the other route. */
+export function keepsKeysApart({ reservation: one }: Route, { reservation: other }: Route): boolean {
+  return one !== null && other !== null && one.key !== null && other.key !== null && one.operation !== other.operation;
 }
 
 function admitsMore(approval: Approval, others: readonly Approval[]): boolean {

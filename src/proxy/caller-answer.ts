@@ -15,25 +15,37 @@ const maxHeldBytes = 16 * 1024;
 /** After these nobody knows whether both ends agree where the next request begins. */
 const closing: ReadonlySet<number> = new Set([400, 405, 408, 413, 414, 417, 431]);
 
+export interface Pace {
+  /** Whether every answer closes its connection. */
+  readonly isShuttingDown: () => boolean;
+  /** The caller has as long to take some of the answer as the receiver has to send some; milliseconds. */
+  readonly patienceMs: () => number;
+  /** The caller leaves the rest in its connection. */
+  readonly onStalled: () => void;
+  /** A caller that did not keep up does so again. */
+  readonly onFlowing: () => void;
+}
+
 /** What one caller is answered: the receiver's answer as it comes, or a problem document. */
 export class CallerAnswer {
   private readonly req: IncomingMessage;
   private readonly res: ServerResponse;
   private readonly connection: CallerConnection;
-  private readonly isShuttingDown: () => boolean;
+  private readonly pace: Pace;
   private readonly isHead: boolean;
   private readonly comesWithBody: boolean;
   private readonly offersUpgrade: boolean;
   /** What came in the same packet as the head: if it is the whole body, head and body go out in one piece. */
   private held: Buffer | null = null;
   private isFlushed = false;
+  private listensForDrain = false;
   private fields: readonly string[] = [];
 
-  constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, isShuttingDown: () => boolean) {
+  constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, pace: Pace) {
     this.req = req;
     this.res = res;
     this.connection = connection;
-    this.isShuttingDown = isShuttingDown;
+    this.pace = pace;
     // Read now: the frame is shown another request.
     this.isHead = req.method === 'HEAD';
     this.comesWithBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) !== 0;
@@ -67,34 +79,39 @@ export class CallerAnswer {
   }
 
   /** Begins the receiver's answer; `true` when that is already the whole of it, which then ends as in `end`. */
-  begin(status: number, fields: string[], flushMs: number, onStalled: () => void): boolean {
+  begin(status: number, fields: string[]): boolean {
     this.fields = fields;
     this.writeHead(status, fields);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
-      this.connection.expectFlush(flushMs, onStalled);
+      this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
       return true;
     }
     queueMicrotask(this.flush);
     return false;
   }
 
-  /** `false` when the caller does not keep up: `onDrain` says when it does. */
+  /** Begins a whole answer, of which only the end is left to say then. */
+  give(status: number, fields: string[], body: Buffer): void {
+    const hasLength = fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
+    if (!hasLength && !this.isHead && !bodyless.has(status)) fields.push('Content-Length', String(body.length));
+    const isWhole = this.begin(status, fields);
+    if (!isWhole && body.length > 0) this.write(body);
+  }
+
+  /** `false` when the caller does not keep up: `onFlowing` says when it does. */
   write(chunk: Buffer): boolean {
     if (this.isFlushed || this.held !== null || chunk.length > maxHeldBytes) {
       this.flush();
-      return this.res.write(chunk);
+      const flows = this.res.write(chunk);
+      if (!flows) this.waitForCaller();
+      return flows;
     }
     this.held = chunk;
     return true;
   }
 
-  onDrain(listener: () => void): void {
-    this.res.on('drain', listener);
-  }
-
-  /** `onStalled` is called where the caller leaves the rest in its connection. */
-  end(flushMs: number, onStalled: () => void): void {
+  end(): void {
     const { held } = this;
     this.isFlushed = true;
     this.held = null;
@@ -104,7 +121,7 @@ export class CallerAnswer {
       this.req.socket.uncork();
     }
     this.res.end();
-    this.connection.expectFlush(flushMs, onStalled);
+    this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
   }
 
   /** Breaks it off, so that nobody takes what was sent for the whole. */
@@ -112,6 +129,16 @@ export class CallerAnswer {
     const hasLength = this.fields.some((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-length');
     const endsWithConnection = this.res.headersSent && !this.res.chunkedEncoding && !hasLength;
     this.connection.abort(endsWithConnection);
+  }
+
+  private waitForCaller(): void {
+    this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
+    if (this.listensForDrain) return;
+    this.listensForDrain = true;
+    this.res.on('drain', () => {
+      this.connection.flushed();
+      this.pace.onFlowing();
+    });
   }
 
   private writeHead(status: number, fields: string[], isLast = false): void {
@@ -125,7 +152,7 @@ export class CallerAnswer {
   private mustClose(): boolean {
     if (!this.res.shouldKeepAlive || !this.isReceived()) return true;
     // What follows an offer to upgrade in the same packet is lost in Node's parser.
-    return this.offersUpgrade || this.connection.isLast() || this.isShuttingDown();
+    return this.offersUpgrade || this.connection.isLast() || this.pace.isShuttingDown();
   }
 
   /** Sends what came so far: a head whose body is yet to come must not wait for it. */

@@ -1,24 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { denial, type Denial, type Reason } from '../decision/denial.js';
+import { denial, type Denial } from '../decision/denial.js';
+import type { RequestFields } from '../decision/request-fields.js';
 import type { RequestHead } from '../decision/request-head.js';
-import { callerFields } from '../decision/response-fields.js';
 import type { Log } from '../ports.js';
 import { describeBug } from './bug.js';
+import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer } from './caller-answer.js';
 import type { CallerConnection, Turn } from './caller-connection.js';
+import { Course } from './course.js';
+import { Forward } from './forward.js';
 import { newRequestId } from './identifiers.js';
 import type { InForce } from './in-force.js';
 import { admit, type Admission, type Findings, type Judgement } from './pipeline.js';
 import { RequestBody } from './request-body.js';
 import { recordRequest, type Recorder } from './request-record.js';
-import type { Slot, Slots } from './slots.js';
-import type { AnswerSink } from './upstream-call.js';
-import type { UpstreamCall } from './upstream.js';
+import { prepare, type Preparation } from './reserving/preparation.js';
+import type { Reserving } from './reserving/reserving.js';
+import { shareSlot, type Slot, type Slots } from './slots.js';
 
 export interface ExchangeDeps extends Recorder {
   readonly inForce: () => InForce;
   readonly log: Log;
   readonly slots: Slots;
+  /** `null` where there is no store. */
+  readonly reserving: Reserving | null;
   readonly bodyIdleTimeoutMs: number;
   /** Whether every answer closes its connection. */
   readonly isShuttingDown: () => boolean;
@@ -35,33 +40,29 @@ export interface Arrival {
  * - `waiting`: for the requests before it on its connection
  * - `judging`: no answer yet whether it may go on
  * - `admitted`: it may, and has a slot
- * - `forwarding`: the receiver was asked
+ * - `onward`: it is on its way to the receiver, or already there
  * - `answering`: the caller gets the receiver's answer
  * - `answered`: the caller was given the whole answer, or the last of what it gets
  * - `over`: recorded
  */
-type Phase = 'waiting' | 'judging' | 'admitted' | 'forwarding' | 'answering' | 'answered' | 'over';
+type Phase = 'waiting' | 'judging' | 'admitted' | 'onward' | 'answering' | 'answered' | 'over';
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
-export class Exchange implements Turn, AnswerSink {
+export class Exchange implements Turn, Caller {
   private readonly deps: ExchangeDeps;
   private readonly arrival: Arrival;
   private readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
   private readonly head: RequestHead;
   private readonly answer: CallerAnswer;
   private inForce: InForce;
-  private startedMs = 0;
+  private course: Course;
   private phase: Phase = 'waiting';
   private findings: Findings;
   private admission: Admission | null = null;
-  private reason: Reason | null = null;
   private brokenBy: Denial | null = null;
   private slot: Slot | null = null;
   private upload: RequestBody | null = null;
-  private call: UpstreamCall | null = null;
-  private askedMs: number | null = null;
-  private answeredMs: number | null = null;
-  private listensForDrain = false;
+  private onward: Onward | null = null;
 
   /** `enter` leads a request that may go on through the frame to `forward`. */
   constructor(deps: ExchangeDeps, arrival: Arrival, enter: (req: IncomingMessage, res: ServerResponse) => void) {
@@ -71,8 +72,14 @@ export class Exchange implements Turn, AnswerSink {
     this.enter = enter;
     // Read now: the frame is shown another request.
     this.head = { method: req.method ?? '', target: req.url ?? '', httpVersion: req.httpVersion, rawHeaders: req.rawHeaders };
-    this.answer = new CallerAnswer(req, res, connection, deps.isShuttingDown);
     this.inForce = deps.inForce();
+    this.answer = new CallerAnswer(req, res, connection, {
+      isShuttingDown: deps.isShuttingDown,
+      patienceMs: () => this.inForce.config.upstream.idleTimeoutMs,
+      onStalled: this.onStalled,
+      onFlowing: () => this.onward?.resume(),
+    });
+    this.course = new Course(deps.clock);
     this.findings = { requestId: '', route: null, principal: null, stripped: 0 };
   }
 
@@ -80,7 +87,7 @@ export class Exchange implements Turn, AnswerSink {
     this.phase = 'judging';
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
-    this.startedMs = this.deps.clock.monotonic();
+    this.course = new Course(this.deps.clock);
     this.arrival.res.on('close', this.onClose).on('error', this.fail);
     this.attempt(() => {
       if (this.brokenBy === null) this.judge();
@@ -111,47 +118,70 @@ export class Exchange implements Turn, AnswerSink {
     else this.attempt(() => this.refuse(denial('internal')));
   };
 
-  onHead(status: number, rawHeaders: readonly string[]): void {
+  isGone(): boolean {
+    return this.phase === 'answered' || this.phase === 'over';
+  }
+
+  refuse(reason: Denial): void {
+    if (this.isGone()) return;
+    const hasBegun = this.phase === 'answering';
+    this.course.reason = reason.reason;
+    this.phase = 'answered';
+    this.onward?.leave();
+    this.upload?.destroy();
+    if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
+    else this.answer.refuse(reason, this.identify());
+    // The answer is handed over: who does not read it holds no place.
+    this.slot?.();
+  }
+
+  give({ status, fields, body, isReplayed }: WholeAnswer): void {
     this.attempt(() => {
-      if (this.phase !== 'forwarding') return;
-      const { fieldRules, config } = this.inForce;
-      const fields = callerFields(status, rawHeaders, fieldRules, this.findings.requestId);
-      const isWhole = this.answer.begin(status, fields, config.upstream.idleTimeoutMs, this.onStalled);
+      if (this.phase !== 'onward') return;
+      this.course.isReplayed = isReplayed;
+      this.phase = 'answered';
+      this.answer.give(status, fields, body);
+      this.answer.end();
+    });
+  }
+
+  begin(status: number, fields: string[]): void {
+    this.attempt(() => {
+      if (this.phase !== 'onward') return;
+      const isWhole = this.answer.begin(status, fields);
       this.phase = isWhole ? 'answered' : 'answering';
     });
   }
 
-  onBody(chunk: Buffer): boolean {
+  write(chunk: Buffer): boolean {
     let flows = true;
     this.attempt(() => {
-      if (this.phase !== 'answering') return;
-      flows = this.answer.write(chunk);
-      if (!flows) this.waitForCaller();
+      if (this.phase === 'answering') flows = this.answer.write(chunk);
     });
     return flows;
   }
 
-  onEnd(): void {
+  end(): void {
     this.attempt(() => {
-      this.answeredMs = this.deps.clock.monotonic();
       if (this.phase !== 'answering') return;
       this.phase = 'answered';
-      this.answer.end(this.inForce.config.upstream.idleTimeoutMs, this.onStalled);
+      this.answer.end();
     });
   }
 
-  onFailure(reason: Denial): void {
-    this.attempt(() => {
-      this.answeredMs = this.deps.clock.monotonic();
-      this.refuse(reason);
-    });
+  asked(): void {
+    this.course.asked();
+  }
+
+  answered(): void {
+    this.course.answered();
   }
 
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */
   cutOff(): void {
     this.attempt(() => {
       if (this.phase === 'judging' || this.phase === 'admitted') this.refuse(denial('shutting_down'));
-      else if (!this.answer.isDelivered()) this.reason ??= 'shutting_down';
+      else if (!this.answer.isDelivered()) this.course.reason ??= 'shutting_down';
     });
   }
 
@@ -186,82 +216,74 @@ export class Exchange implements Turn, AnswerSink {
     this.enter(this.arrival.req, this.arrival.res);
   }
 
-  private ask({ route, target, fields, forwarded }: Admission): void {
-    const { upstream, config } = this.inForce;
-    const { req, res } = this.arrival;
-    if (fields.hasBody) {
-      this.upload = new RequestBody(req, {
-        maxBytes: route.maxBodyBytes,
-        callerTimeoutMs: this.deps.bodyIdleTimeoutMs,
-        receiverTimeoutMs: config.upstream.idleTimeoutMs,
-        onWanted: () => {
-          if (fields.expectsContinue) res.writeContinue();
-        },
-        onBroken: reason => this.attempt(() => this.refuse(reason)),
-      });
-    }
-    this.phase = 'forwarding';
-    this.askedMs = this.deps.clock.monotonic();
-    const request = {
-      access: route.access,
-      method: this.head.method,
-      target: target.raw,
-      fields: forwarded,
-      body: this.upload,
-      responseTimeoutMs: route.responseTimeoutMs,
-    };
-    this.call = upstream.send(request, this);
+  private ask(admission: Admission): void {
+    const prepared = prepare(admission, this.inForce, this.deps.reserving?.floorS() ?? null);
+    if (!prepared.ok) this.refuse(prepared.error);
+    else if (prepared.value === null) this.send(admission);
+    else this.reserve(admission, prepared.value);
   }
 
-  /** The caller has as long to take some of the answer as the receiver has to send some. */
-  private waitForCaller(): void {
-    this.arrival.connection.expectFlush(this.inForce.config.upstream.idleTimeoutMs, this.onStalled);
-    if (this.listensForDrain) return;
-    this.listensForDrain = true;
-    this.answer.onDrain(() => {
-      this.arrival.connection.flushed();
-      this.call?.resume();
+  private send(admission: Admission): void {
+    const body = this.openBody(admission.fields, admission.route.maxBodyBytes);
+    const forward = new Forward(admission, this.inForce, this);
+    this.phase = 'onward';
+    this.onward = forward;
+    forward.send(this.head.method, body);
+  }
+
+  private openBody({ hasBody, expectsContinue }: RequestFields, maxBytes: number): RequestBody | null {
+    const { req, res } = this.arrival;
+    this.upload = !hasBody ? null : new RequestBody(req, {
+      maxBytes,
+      callerTimeoutMs: this.deps.bodyIdleTimeoutMs,
+      receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      onWanted: () => {
+        if (expectsContinue) res.writeContinue();
+      },
+      onBroken: reason => this.attempt(() => this.refuse(reason)),
+    });
+    return this.upload;
+  }
+
+  /** Has the whole body read and the write reserved before it is sent on. */
+  private reserve(admission: Admission, preparation: Preparation): void {
+    const { reserving } = this.deps;
+    const maxBytes = Math.min(admission.route.maxBodyBytes, preparation.rules.maxBodyBytes);
+    this.course.record = preparation.recordId;
+    if (reserving === null || (admission.fields.contentLength ?? 0) > maxBytes) {
+      this.refuse(denial(reserving === null ? 'store_unavailable' : 'body_too_large'));
+      return;
+    }
+    this.phase = 'onward';
+    const body = this.openBody(admission.fields, maxBytes);
+    // What was dispatched keeps its place when the caller leaves.
+    const [mine, theirs] = shareSlot(this.slot);
+    this.slot = mine;
+    this.onward = reserving.start({
+      admission, preparation, body, method: this.head.method, inForce: this.inForce, caller: this, onOver: theirs,
     });
   }
 
-  /** Answers with a problem document or, where the receiver's answer has begun, breaks that off. */
-  private refuse(reason: Denial): void {
-    if (this.phase === 'answered' || this.phase === 'over') return;
-    const hasBegun = this.phase === 'answering';
-    this.reason = reason.reason;
-    this.phase = 'answered';
-    this.call?.cancel();
-    this.upload?.destroy();
-    if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
-    else this.answer.refuse(reason, this.identify());
-    // The answer is handed over: who does not read it holds no place.
-    this.slot?.();
-  }
-
   private readonly onStalled = (): void => {
-    this.reason ??= 'caller_gone';
+    this.course.reason ??= 'caller_gone';
     this.answer.abort();
   };
 
   private readonly onClose = (): void => {
-    this.attempt(() => {
-      this.conclude();
-    });
+    this.attempt(() => this.conclude());
   };
 
   private conclude(): void {
     if (this.phase === 'over') return;
-    if (this.reason === null && !this.answer.isDelivered()) this.reason = 'caller_gone';
+    if (this.course.reason === null && !this.answer.isDelivered()) this.course.reason = 'caller_gone';
     this.phase = 'over';
-    this.call?.cancel();
+    this.onward?.leave();
     this.upload?.destroy();
     this.slot?.();
     this.identify();
-    const { findings, head, reason, startedMs, askedMs, answeredMs } = this;
+    const { findings, head: { method, target } } = this;
     try {
-      recordRequest(this.deps, {
-        findings, reason, startedMs, askedMs, answeredMs, method: head.method, target: head.target, status: this.answer.status(),
-      });
+      recordRequest(this.deps, { findings, method, target, status: this.answer.status(), course: this.course });
     } finally {
       this.arrival.connection.finish(this);
     }

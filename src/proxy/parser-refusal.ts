@@ -1,6 +1,7 @@
 import { denial, type Denial, type Reason } from '../decision/denial.js';
 import { problemOf } from '../decision/problem.js';
 import type { CallerConnection, Turn } from './caller-connection.js';
+import { Course } from './course.js';
 import { newRequestId } from './identifiers.js';
 import { problemBytes } from './problem-bytes.js';
 import { recordRequest, type Recorder } from './request-record.js';
@@ -35,15 +36,14 @@ export interface Asked {
 export function createParserRefusal(
   connection: CallerConnection, reason: Denial, recorder: Recorder, { method, target }: Asked = { method: '', target: '' },
 ): Turn {
-  const startedMs = recorder.clock.monotonic();
+  const course = new Course(recorder.clock);
+  course.reason = reason.reason;
   const findings = { requestId: newRequestId(), route: null, principal: null, stripped: 0 };
   return {
     start: () => {
       const problem = problemOf(reason, findings.requestId);
       connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
-      recordRequest(recorder, {
-        findings, method, target, startedMs, reason: reason.reason, status: problem.status, askedMs: null, answeredMs: null,
-      });
+      recordRequest(recorder, { findings, method, target, status: problem.status, course });
     },
     isReceived: () => false,
     breakBody: () => undefined,

@@ -1,5 +1,6 @@
 import { answerOf, type Reason } from '../decision/denial.js';
 import type { Clock, Metrics, Outcome, RequestRecord } from '../ports.js';
+import type { Course } from './course.js';
 import type { Findings } from './pipeline.js';
 
 /** Where the end of each request is told. */
@@ -9,19 +10,14 @@ export interface Recorder {
   readonly requestLog: (record: RequestRecord) => void;
 }
 
-/** How a request went, as far as it is known at its end. Times are of the monotonic clock. */
-export interface Course {
+/** A request that ended. */
+export interface EndedRequest {
   readonly findings: Findings;
   readonly method: string;
   readonly target: string;
-  readonly reason: Reason | null;
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
-  readonly startedMs: number;
-  /** When the receiver was asked, or `null`. */
-  readonly askedMs: number | null;
-  /** When its answer was complete or given up, or `null`. */
-  readonly answeredMs: number | null;
+  readonly course: Course;
 }
 
 const maxPathLength = 8 * 1024;
@@ -33,13 +29,14 @@ const firstFailure = 500;
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** Logs and counts one request at its end. */
-export function recordRequest(recorder: Recorder, course: Course): void {
-  const { findings: { requestId, route, principal }, method, target, reason, status, startedMs, askedMs, answeredMs } = course;
+export function recordRequest(recorder: Recorder, { findings, method, target, status, course }: EndedRequest): void {
+  const { requestId, route, principal } = findings;
+  const { reason, record, isReplayed, startedMs, askedMs, answeredMs } = course;
   const now = recorder.clock.monotonic();
   const durationMs = now - startedMs;
   const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? now) - askedMs;
   const wasAsked = askedMs !== null && (reason === null || !notReached.has(reason));
-  const decision = outcomeOf(reason, wasAsked);
+  const decision = isReplayed && reason === null ? 'replayed' : outcomeOf(reason, wasAsked);
   const routeName = route?.name ?? 'none';
   recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
   if (reason !== null) recorder.metrics.denial(reason);
@@ -57,7 +54,7 @@ export function recordRequest(recorder: Recorder, course: Course): void {
     status,
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
-    record: null,
+    record,
   });
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
-import type { Clock, Log, Metrics, RequestRecord } from '../ports.js';
+import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports.js';
 import { createCallerConnections } from './caller-connections.js';
 import { CallerRequest } from './caller-request.js';
 import { Exchange, type ExchangeDeps } from './exchange.js';
@@ -11,6 +11,7 @@ import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
 import { createListener, type TlsMaterial } from './listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
+import { createReserving } from './reserving/reserving.js';
 import { createSlots } from './slots.js';
 
 /** How often heads are looked for that are too large and not complete. */
@@ -20,6 +21,7 @@ export interface ProxyServerDeps {
   /** What is in force now; asked once for each request. */
   readonly inForce: () => InForce;
   readonly clock: Clock;
+  readonly timers: Timers;
   readonly metrics: Metrics;
   readonly log: Log;
   /** Takes one line for each request, at its end. */
@@ -27,6 +29,8 @@ export interface ProxyServerDeps {
   readonly listen: ListenSettings;
   /** PEM texts; exactly where `listen.tls` is set. */
   readonly tls: TlsMaterial | null;
+  /** `null` where there is no store: routes that reserve answer 503 then. */
+  readonly reservations: ReservationParts | null;
 }
 
 export interface ProxyServer {
@@ -45,9 +49,10 @@ export interface ProxyServer {
 export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const { listen, log } = deps;
   const slots = createSlots(listen.maxInFlight);
+  const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
   let isShuttingDown = false;
   const exchangeDeps: ExchangeDeps = {
-    ...deps, slots, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
+    ...deps, slots, reserving, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
@@ -115,14 +120,24 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
         });
       });
       const deadline = setTimeout(connections.cutOff, graceMs);
+      const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
       // What has arrived by now is read first, so that no request is cut off that a caller had sent.
       setImmediate(connections.closeWhenIdle);
       await closed;
+      // Writes whose caller left are completed all the same.
+      await reserving?.idle();
       clearTimeout(deadline);
+      clearTimeout(lastSettling);
+      await reserving?.close();
       await connections.allClosed();
       clearInterval(checking);
       await frame.close();
     },
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
   };
+}
+
+/** When a drain ends what has no answer yet, so that the store can still be told, twice where it fails once, within the grace. */
+function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
+  return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
 }

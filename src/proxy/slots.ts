@@ -38,3 +38,18 @@ export function createSlots(max: number): Slots {
     taken: () => taken.public + taken.protected,
   };
 }
+
+/** Two holders of one place: it is given back when both let go of it. */
+export function shareSlot(slot: Slot | null): readonly [Slot, Slot] {
+  let holders = 2;
+  const hold = (): Slot => {
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      holders -= 1;
+      if (holders === 0) slot?.();
+    };
+  };
+  return [hold(), hold()];
+}

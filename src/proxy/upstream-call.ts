@@ -14,7 +14,7 @@ export interface UpstreamRequest {
   readonly target: string;
   /** Names and values in turn. A body without `Content-Length` goes out chunked. */
   readonly fields: string[];
-  readonly body: Readable | null;
+  readonly body: Readable | Buffer | null;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
 }
@@ -104,10 +104,17 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
     else this.abort?.(brokenOff);
   }
 
+  mayBeSent(): boolean {
+    return this.abort !== null;
+  }
+
   onConnect(abort: (error?: Error) => void): void {
+    if (this.isOver) {
+      abort(brokenOff);
+      return;
+    }
     this.abort = abort;
-    if (this.isOver) abort(brokenOff);
-    else this.connection?.expectAnswer();
+    this.connection?.expectAnswer();
   }
 
   /** A receiver that answers while it still takes the body is not idle. */

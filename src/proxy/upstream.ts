@@ -26,6 +26,8 @@ export interface UpstreamCall {
   readonly resume: () => void;
   /** Takes it out of the line or breaks it off. The sink hears nothing more. */
   readonly cancel: () => void;
+  /** Whether some of the request may have been written; a call that was cancelled before will not be. */
+  readonly mayBeSent: () => boolean;
 }
 
 export interface UpstreamCounts {

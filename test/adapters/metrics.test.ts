@@ -98,6 +98,58 @@ t.test('counts', async (t) => {
   }
 });
 
+const reservationResults = [
+  'acquired', 'replayed', 'in_progress', 'mismatch', 'unknown', 'token_replayed', 'unavailable', 'released', 'completed', 'tombstone', 'repaired', 'fenced',
+] as const;
+
+t.test('contract 6: every series of reservations is there from the start, at zero', async (t) => {
+  const series = await read(createMetrics());
+  for (const result of reservationResults) t.equal(series.get(`sallyport_reservations_total{result="${result}"}`), 0);
+  for (const operation of ['reserve', 'complete', 'release', 'mark']) {
+    t.equal(series.get(`sallyport_store_duration_seconds_count{operation="${operation}"}`), 0);
+  }
+  for (const name of ['duplicate_dispatches_total', 'lost_reservations_total', 'unknown_outcomes_total', 'replica_shortfalls_total', 'store_failovers_total',
+    'unknown_outcome_oldest_age_seconds']) t.equal(series.get(`sallyport_${name}`), 0, name);
+  t.equal(series.get('sallyport_store_up'), undefined, 'without a store, an alarm on 0 stays silent');
+});
+
+t.test('contract 6: reservations are counted', async (t) => {
+  const metrics = createMetrics();
+  const { reservations } = metrics;
+  for (const [index, result] of reservationResults.entries()) for (let count = 0; count <= index; count += 1) reservations.reservation(result);
+  reservations.storeCall('reserve', 0.3);
+  reservations.storeCall('reserve', 30);
+  reservations.storeCall('mark', 1);
+  reservations.unknownOutcome('id');
+  reservations.unknownOutcome('id');
+  reservations.replicaShortfall();
+  const state = { kind: 'redis', up: true, problem: null, connectedReplicas: 1, failovers: 3 } as const;
+  reservations.setReadings({ store: () => state, oldestUnknownMs: () => 1_500 });
+  const expected: Record<string, number> = {
+    sallyport_duplicate_dispatches_total: 12,
+    sallyport_lost_reservations_total: 11,
+    sallyport_unknown_outcomes_total: 2,
+    sallyport_unknown_outcome_oldest_age_seconds: 1.5,
+    sallyport_replica_shortfalls_total: 1,
+    sallyport_store_failovers_total: 3,
+    sallyport_store_up: 1,
+    'sallyport_store_duration_seconds_bucket{operation="reserve",le="0.00025"}': 0,
+    'sallyport_store_duration_seconds_bucket{operation="reserve",le="0.0005"}': 1,
+    'sallyport_store_duration_seconds_bucket{operation="reserve",le="0.05"}': 2,
+    'sallyport_store_duration_seconds_count{operation="mark"}': 1,
+    'sallyport_store_duration_seconds_count{operation="complete"}': 0,
+  };
+  for (const [index, result] of reservationResults.entries()) expected[`sallyport_reservations_total{result="${result}"}`] = index + 1;
+  for (let scrape = 0; scrape < 2; scrape += 1) {
+    const series = await read(metrics);
+    for (const [name, value] of Object.entries(expected)) t.equal(series.get(name), value, `${name}, scrape ${String(scrape)}`);
+  }
+  reservations.setReadings({ store: () => ({ ...state, up: false }), oldestUnknownMs: () => null });
+  const away = await read(metrics);
+  t.equal(away.get('sallyport_store_up'), 0);
+  t.equal(away.get('sallyport_unknown_outcome_oldest_age_seconds'), 0);
+});
+
 t.test('a reload drops what is gone and keeps what stays', async (t) => {
   const metrics = createMetrics();
   metrics.setLabels(labels);

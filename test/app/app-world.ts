@@ -29,11 +29,16 @@ export interface AppWorld {
   readonly logs: () => readonly LogLine[];
   readonly token: (claims?: Claims) => string;
   /** One request with a good token, unless the claims say otherwise. */
-  readonly request: (input: Omit<RequestInput, 'headers'>, claims?: Claims) => Promise<RawResponse>;
+  readonly request: (input: WorldRequest, claims?: Claims) => Promise<RawResponse>;
   readonly admin: (path: string) => Promise<RawResponse>;
   readonly metric: (series: string) => Promise<number>;
   /** Writes a new config in the place of the old one, at once; the watch notices. */
   readonly rewrite: (overrides: ConfigTree) => void;
+}
+
+/** A request without its credential. */
+export interface WorldRequest extends Omit<RequestInput, 'headers'> {
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface AppWorldOptions {
@@ -99,7 +104,7 @@ export async function startAppWorld(t: Scope, options: AppWorldOptions = {}): Pr
     configFile,
     logs,
     token,
-    request: async (input, claims) => request(port, { ...input, headers: { Authorization: `Bearer ${token(claims)}` } }),
+    request: async (input, claims) => request(port, { ...input, headers: { ...input.headers, Authorization: `Bearer ${token(claims)}` } }),
     admin,
     metric: async (series) => seriesValue((await admin('/metrics')).text, series),
     rewrite,

@@ -13,6 +13,12 @@ function compile(config: ConfigTree): CompiledConfig {
 
 const tls = { cert_file: '/a', key_file: '/b', client_ca_file: '/c' };
 
+const sentinel = { name: 'main', nodes: ['127.0.0.1:1'] };
+
+function redis(settings: ConfigTree = {}): ConfigTree {
+  return { store: { redis: { url: 'redis://127.0.0.1:1', ...settings } } };
+}
+
 const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; keys: readonly string[] }[] = [
   { name: 'nothing', wanted: {}, keys: [] },
   { name: 'what is reloaded', wanted: { upstream: { url: 'http://127.0.0.1:1' }, shutdown: { delay: '1s' }, log: { level: 'warn' } }, keys: [] },
@@ -35,6 +41,27 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
   },
   { name: 'admin', wanted: { admin: { host: '127.0.0.2', port: 1 } }, keys: ['admin.host', 'admin.port'] },
   { name: 'probes', wanted: { probes: { host: '127.0.0.1', port: 1 } }, keys: ['probes.host', 'probes.port'] },
+  { name: 'a store', wanted: redis(), keys: ['store'] },
+  { name: 'no store any more', opened: redis(), wanted: {}, keys: ['store'] },
+  { name: 'another kind of store', opened: { store: { memory: {} } }, wanted: redis(), keys: ['store'] },
+  { name: 'memory as before', opened: { store: { memory: {} } }, wanted: { store: { memory: {} } }, keys: [] },
+  { name: 'Redis as before', opened: redis(), wanted: redis({ url: 'redis://127.0.0.1:1/0' }), keys: [] },
+  { name: 'another database', opened: redis(), wanted: redis({ url: 'redis://127.0.0.1:1/1' }), keys: ['store.redis.url'] },
+  { name: 'TLS towards Redis', opened: redis(), wanted: redis({ url: 'rediss://127.0.0.1:1' }), keys: ['store.redis.url'] },
+  {
+    name: 'authorities of Redis', opened: redis({ url: 'rediss://127.0.0.1:1' }), wanted: redis({ url: 'rediss://127.0.0.1:1', tls: { ca_file: '/ca' } }),
+    keys: ['store.redis.tls'],
+  },
+  { name: 'Sentinel', opened: redis(), wanted: redis({ url: null, sentinel }), keys: ['store.redis.url', 'store.redis.sentinel'] },
+  { name: 'a Cluster', opened: redis({ url: null, sentinel }), wanted: redis({ url: null, cluster: { nodes: ['127.0.0.1:1'] } }),
+    keys: ['store.redis.sentinel', 'store.redis.cluster'] },
+  {
+    name: 'everything else of Redis', opened: redis(),
+    wanted: redis({
+      username: 'a', password_file: '/p', prefix: 'x', replicas: 1, reserve_timeout: '1s', settle_timeout: '2s', durability: 'unverified',
+    }),
+    keys: ['username', 'password_file', 'prefix', 'replicas', 'reserve_timeout', 'settle_timeout', 'durability'].map((key) => `store.redis.${key}`),
+  },
   { name: 'no probes any more', opened: { probes: { host: '127.0.0.1', port: 1 } }, wanted: {}, keys: ['probes.host', 'probes.port'] },
 ];
 
@@ -45,7 +72,7 @@ for (const { name, opened = {}, wanted, keys } of rows) {
     t.same(restartNeeded(before, after), keys);
     const inForce = withOpened(after, before);
     t.same(restartNeeded(before, inForce), [], 'what comes into force has what is open');
-    const open = { listen: null, admin: null, probes: null, table: null };
+    const open = { listen: null, admin: null, probes: null, store: null, table: null };
     t.same({ ...inForce, ...open }, { ...after, ...open }, 'and else what is new');
     t.end();
   });

@@ -35,6 +35,7 @@ t.test('contract 1: routes and identity come from the text, everything else is f
       admin: { host: '127.0.0.1', port: 0 },
       upstream: { url: 'http://127.0.0.1:3000' },
       issuers: { core: { issuer: 'http://127.0.0.1:4567', audience: 'dev-core', source: 'sallyport-dev', token_type: 'service' } },
+      store: { memory: {} },
       shutdown: { delay: '0s', grace: '1s' },
     }, name);
   }

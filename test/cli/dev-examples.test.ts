@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import t from 'tap';
-import { chooseSamples, curl, strangerTo, type Sample } from '../../src/cli/dev-examples.js';
-import type { Route, Segment } from '../../src/decision/policy.js';
+import { chooseSamples, curl, curlTwice, strangerTo, type Sample } from '../../src/cli/dev-examples.js';
+import type { ReservationRules, Route, Segment } from '../../src/decision/policy.js';
 import { createRouteTable } from '../../src/decision/route-table.js';
 
 function route(name: string, paths: readonly string[], over: Partial<Route> = {}): Route {
@@ -18,6 +18,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     forwardsAuthorization: false,
     maxBodyBytes: 1024,
     responseTimeoutMs: 1000,
+    reservation: null,
     ...over,
   };
 }
@@ -71,6 +72,32 @@ t.test('a route that no request can be shown for is passed over', async (t) => {
 t.test('where everything is public, refusals are shown on a path without a route, if there is one', async (t) => {
   t.same(samplesOf(route('health', ['/healthz'], open)), { allowed: 'GET /healthz', refused: unknown });
   t.same(samplesOf(route('all', ['/**'], open)), { allowed: 'GET /1', refused: null });
+});
+
+const reservation: ReservationRules = {
+  key: 'required', singleUse: false, operation: 'o', retentionMs: 1, fields: [], storeHeaders: new Set(), releaseOn: new Set(), receiver: 'plain',
+  maxBodyBytes: 1, maxStoredResponseBytes: 1,
+};
+
+t.test('the write that is sent twice is one that a key reserves', async (t) => {
+  const post = { methods: new Set(['POST']) };
+  const cases: readonly { name: string; routes: readonly Route[]; repeated: string | null }[] = [
+    { name: 'nothing is reserved', routes: [route('a', ['/a'], post)], repeated: null },
+    { name: 'the first that is', routes: [route('a', ['/a'], post), route('b', ['/b'], { ...post, reservation }), route('c', ['/c'], { ...post, reservation })],
+      repeated: 'POST /b' },
+    { name: 'an optional key', routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, key: 'optional' } })], repeated: 'POST /a' },
+    { name: 'only the token', routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, key: null, singleUse: true } })], repeated: null },
+    { name: 'the token too', routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, singleUse: true } })], repeated: null },
+    { name: 'the method that writes', routes: [route('a', ['/a'], { methods: new Set(['GET', 'HEAD', 'PATCH']), reservation })], repeated: 'PATCH /a' },
+    { name: 'any method', routes: [route('a', ['/a'], { methods: null, reservation })], repeated: 'POST /a' },
+  ];
+  for (const { name, routes, repeated } of cases) {
+    const sample = chooseSamples({ routes, table: createRouteTable(routes) }).repeated;
+    t.equal(sample === null ? null : `${sample.method} ${sample.target}`, repeated, name);
+  }
+  const command = curlTwice('http://127.0.0.1:1', { method: 'POST', target: "/a'b", approval: null, issuers: null }, 'x.y.z', 'try-1');
+  t.match(command, /^curl -sS -i -w '\\n' -X POST -H 'Authorization: Bearer x\.y\.z' -H 'Idempotency-Key: try-1' -H 'Content-Type: application\/json' -d '\{"item":"book"\}' /);
+  t.ok(command.endsWith(String.raw` 'http://127.0.0.1:1/a'\''b' 'http://127.0.0.1:1/a'\''b'`), 'the same target twice');
 });
 
 t.test('the stranger is nobody that a route names', async (t) => {

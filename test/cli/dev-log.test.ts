@@ -1,5 +1,6 @@
 import t from 'tap';
 import { devLog } from '../../src/cli/dev-log.js';
+import { memoryWarning } from '../../src/config/rules-store.js';
 
 const request = {
   level: 'info', time: '2026-05-04T09:12:44.031Z', request_id: 'r-1', route: 'list-orders', method: 'GET', path: '/orders', decision: 'forwarded',
@@ -21,6 +22,11 @@ t.test('what of the log people see', async (t) => {
     },
     { name: 'a warning', line: { level: 'warn', time: 'now', msg: 'careful', issuer: 'core' }, expected: 'warn: careful {"issuer":"core"}\n' },
     { name: 'an error', line: { level: 'error', time: 'now', msg: 'the config was not reloaded' }, expected: 'error: the config was not reloaded {}\n' },
+    {
+      name: 'nothing of the store, which is dev’s own',
+      line: { level: 'warn', msg: 'the config has a warning', warning: `x:1:1: warning: ${memoryWarning}; …` },
+      expected: '',
+    },
     { name: 'nothing of events that are as they should be', line: { level: 'info', time: 'now', msg: 'listening', port: 1 }, expected: '' },
   ];
   for (const { name, line, expected } of cases) {

@@ -32,6 +32,22 @@ async function answerTo(command: string): Promise<{ readonly status: number; rea
   return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(stdout)?.[1]), body: stdout.slice(stdout.indexOf('\r\n\r\n') + 4) };
 }
 
+interface WriteAnswer {
+  readonly status: number;
+  readonly replayed: boolean;
+  readonly body: string;
+}
+
+/** The answers to a line that sends twice. */
+async function answersTo(command: string): Promise<readonly WriteAnswer[]> {
+  const { stdout } = await execute('sh', ['-c', command]);
+  return stdout.split(/^(?=HTTP\/1\.1 \d)/m).map((answer) => ({
+    status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]),
+    replayed: /^idempotent-replayed: true\r$/im.test(answer),
+    body: answer.slice(answer.indexOf('\r\n\r\n') + 4),
+  }));
+}
+
 /** Runs `dev --json` in this process until `stop`, or until the test ends. */
 async function runDev(t: Scope, args: readonly string[]): Promise<Running> {
   const io = captureIo();
@@ -59,9 +75,12 @@ t.test('contract 1: every printed line is answered as it says, and Ctrl-C ends a
   await dev.says(/Ctrl-C/);
   const lines = dev.stdout().split('\n');
   const examples = lines.flatMap((line, index) => (line.startsWith('curl ') ? [{ command: line, above: lines[index - 1] ?? '' }] : []));
-  t.same(examples.map(({ above }) => above), ['# expect 200', '# expect 401', '# expect 403']);
-  for (const { command, above } of examples) t.equal(`# expect ${(await answerTo(command)).status}`, above);
+  t.same(examples.map(({ above }) => above), ['# expect 200', '# expect 401', '# expect 403', '# expect 200']);
+  for (const { command, above } of examples.slice(0, 3)) t.equal(`# expect ${(await answerTo(command)).status}`, above);
   t.match((await answerTo(examples[0]?.command ?? '')).body, /"x-auth-subject":"checkout"/);
+  t.match(await answersTo(examples[3]?.command ?? ''), [{ status: 200, replayed: false, body: /"path":"\/orders"/ }, { status: 200, replayed: true }]);
+  const [first, second] = await answersTo(examples[3]?.command ?? '');
+  t.same([first?.replayed, second?.replayed, first?.body], [true, true, second?.body], 'sent again, it has run once all the same');
   await until('a line for each request', () => (dev.stderr().match(/^\d{3} GET \/orders /gm)?.length ?? 0) >= 4);
   t.match(dev.stderr(), /^401 GET \/orders .*denied credential_missing$/m);
   t.match(dev.stderr(), /^403 GET \/orders .*by stranger denied subject_not_approved$/m);
@@ -73,12 +92,13 @@ t.test('contract 1: every printed line is answered as it says, and Ctrl-C ends a
 t.test('contract 1: --json says the same as data', async (t) => {
   const { shown, io, stop } = await runDev(t, []);
   t.same(Object.keys(shown), ['proxy', 'core', 'token', 'examples']);
-  t.same(shown.examples.map((example) => Object.keys(example)), [['command', 'expect'], ['command', 'expect'], ['command', 'expect']]);
+  t.same(shown.examples.map((example) => Object.keys(example)), Array(4).fill(['command', 'expect']));
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, String(expect));
   t.equal(io.out().trim().split('\n').length, 1, 'nothing else is on standard output');
   const payload = JSON.parse(Buffer.from(shown.token.split('.')[1] ?? '', 'base64url').toString()) as { iat: number; exp: number };
   t.equal(payload.exp - payload.iat, 7200, 'the token is good for two hours');
-  const created = await fetch(`${shown.proxy}/orders`, { method: 'POST', body: '{"item":1}', headers: { authorization: `Bearer ${shown.token}` } });
+  const headers = { authorization: `Bearer ${shown.token}`, 'idempotency-key': 'x' };
+  const created = await fetch(`${shown.proxy}/orders`, { method: 'POST', body: '{"item":1}', headers });
   t.match(await created.json(), { method: 'POST', path: '/orders', body: '{"item":1}' }, 'it is good for the other routes of its subject too');
   t.equal((await fetch(`${shown.core}/hello`)).status, 200);
   await stop();

@@ -87,7 +87,13 @@ const documents = [
   { name: 'a port in quotes', text: configText({ listen: '{ host: a, port: "1" }' }), expected: false },
   { name: 'an unknown word', text: configText({ log: '{ level: loud }' }), expected: false },
   { name: 'an unknown key of a route', text: withRoutes(['name: a, methods: [GET], path: /a, permisions: []']), expected: false },
-  { name: 'what is not supported yet', text: configText({ store: '{}' }), expected: false },
+  { name: 'what is not supported yet', text: configText({ sessions: '{}' }), expected: false },
+  { name: 'a store and a route that reserves', text: withRoutes([
+    'name: a, methods: [POST], path: /a, subjects: [s], permissions: [p], idempotency: optional',
+    'name: b, methods: [POST], path: /b, subjects: [s], permissions: [p], idempotency: { mode: required, max_body: "${env:MAX}" }',
+  ], { store: '{ redis: { url: "redis://redis", replicas: 1 } }' }), expected: true },
+  { name: 'an unknown mode', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: maybe']), expected: false },
+  { name: 'an unknown key of a map', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: { mode: none, retntion: 1h }']), expected: false },
   { name: 'a malformed name of an issuer', text: configText({ issuers: '{ "a b": { issuer: i, audience: a, source: s, token_type: t } }' }), expected: false },
 ];
 

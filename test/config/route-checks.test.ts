@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, problemsOf, withRoutes } from './inspection.js';
+import { compiled, errorsOf, problemsOf, withRoutes } from './inspection.js';
 
 function route(name: string, path: string, who: string, methods = 'GET'): string {
   const approved = who === 'public' ? 'access: public' : `subjects: [${who}], permissions: [p]`;
@@ -55,6 +55,34 @@ t.test('contract 3.1: folded spellings that reach a less restrictive route are a
     [/: GET "\/admin\/" reaches it, which a router that ignores a trailing slash takes for the other’s; allowed: the same approvals on both, or receiver\.strict_slash: true where/]);
   t.match(problemsOf(withRoutes(routes, { receiver: '{ strict_slash: true }' })),
     [/: GET "\/ADMIN" reaches it, which a router that ignores case takes for the other’s; allowed: .* or receiver\.case_sensitive: true where/]);
+  t.end();
+});
+
+t.test('contract 3.1: folded spellings that reach another operation are an error, for one key would run twice', t => {
+  const reserving = (name: string, path: string, idempotency: string): string =>
+    `name: ${name}, methods: [POST], path: ${path}, subjects: [s], permissions: [p], idempotency: ${idempotency}`;
+  const rows = [
+    { name: 'operations of their own', routes: [reserving('a', '/o/x', 'required'), reserving('b', '"/o/{id}"', 'required')], told: true },
+    { name: 'one required, one optional', routes: [reserving('a', '/o/x', 'optional'), reserving('b', '"/o/{id}"', 'required')], told: true },
+    {
+      name: 'the same operation',
+      routes: ['a', 'b'].map((name, at) => reserving(name, ['/o/x', '"/o/{id}"'][at] ?? '', '{ mode: required, operation: o }')), told: false,
+    },
+    { name: 'paths that do not fold', routes: [reserving('a', '/o/x', 'required'), reserving('b', '/p', 'required')], told: false },
+    { name: 'none is kept', routes: [reserving('a', '/o/x', 'none'), reserving('b', '"/o/{id}"', 'required')], told: false },
+  ];
+  const strict = '{ case_sensitive: true, strict_slash: true }';
+  for (const { name, routes, told } of rows) {
+    const expected = told
+      ? ['c.yaml:7:37: error: route "b" with "/o/{id}" (line 7) keeps idempotency keys apart from route "a" with "/o/x" (line 6): '
+        + 'POST "/o/X" reaches it, which a router that ignores case and a trailing slash takes for the other’s; '
+        + 'allowed: the same idempotency.operation on both, or receiver.case_sensitive: true and receiver.strict_slash: true '
+        + 'where the receiver’s router is known to be strict']
+      : [];
+    const store = '{ redis: { url: "redis://127.0.0.1" } }';
+    t.same(errorsOf(withRoutes(routes, { store })), expected, name);
+    t.same(errorsOf(withRoutes(routes, { store, receiver: strict })), [], `${name}, strict`);
+  }
   t.end();
 });
 

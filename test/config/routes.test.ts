@@ -24,7 +24,7 @@ const cases = [
   { name: 'every method', input: `name: a, methods: ["*"], path: /a, ${who}, idempotency: none`, expected: [] },
   ...['POST', 'PATCH', '"*"', 'GET, POST'].map(methods => ({
     name: `${methods} without a word on repetition`, input: `name: a, methods: [${methods}], path: /a, ${who}`,
-    expected: [/5:3: error: routes\[0\]\.idempotency is missing: a route for POST or PATCH has to say what a repeated request does; allowed: none$/],
+    expected: [/5:3: error: routes\[0\]\.idempotency is missing: a route for POST or PATCH has to say what a repeated request does; allowed: required, optional or none$/],
   })),
   { name: 'PUT and DELETE need none', input: `name: a, methods: [PUT, DELETE], path: /a, ${who}`, expected: [] },
   { name: 'a public POST needs one', input: 'name: a, methods: [POST], path: /a, access: public', expected: [/error: routes\[0\]\.idempotency is missing/, /warning: route "a" is public/] },
@@ -127,7 +127,7 @@ t.test('contract 2: routes, compiled', t => {
     name: 'a', methods: new Set(['GET']),
     paths: [{ text: '/a/{id}', segments: [{ kind: 'literal', text: 'a' }, { kind: 'parameter', name: 'id' }] }],
     access: 'protected', approvals: [{ subjects: new Set(['s']), permissions: ['p'] }], issuers: null, allowsBody: false, encodedSlashes: false,
-    pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000,
+    pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null,
   });
   t.same(rich, {
     name: 'b', methods: new Set(['GET', 'HEAD']),
@@ -135,7 +135,7 @@ t.test('contract 2: routes, compiled', t => {
     access: 'protected',
     approvals: [{ subjects: new Set(['s', 't']), permissions: ['p', 'q'] }, { subjects: new Set(['u']), permissions: [] }],
     issuers: new Set(['core']), allowsBody: true, encodedSlashes: true, pathParameters: true, forwardsAuthorization: false,
-    maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000,
+    maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null,
   });
   t.match(open, { methods: null, access: 'public', approvals: [], forwardsAuthorization: false }, 'a public route forwards no credential unless it says so');
   t.equal(compiled(withRoutes(['name: c, methods: [GET], path: /, access: public, forward_authorization: true'])).routes[0]?.forwardsAuthorization, true);

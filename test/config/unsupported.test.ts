@@ -3,8 +3,6 @@ import { configText, problemsOf, withRoutes } from './inspection.js';
 
 const sections = [
   { input: { sessions: '{ core_url: "http://x" }' }, expected: 'c.yaml:5:1: error: sessions is not supported yet; allowed: null' },
-  { input: { store: '{ redis: { url: "redis://x" } }' }, expected: 'c.yaml:5:1: error: store is not supported yet; allowed: null' },
-  { input: { store: '{ memory: {} }' }, expected: 'c.yaml:5:1: error: store is not supported yet; allowed: null' },
   { input: { limits: '{ rate: 5 }' }, expected: 'c.yaml:5:1: error: limits is not supported yet; allowed: no such key' },
   { input: { mode: 'shadow' }, expected: 'c.yaml:5:1: error: mode is not supported yet: "shadow"; allowed: enforce' },
   {
@@ -24,32 +22,25 @@ const routes = [
   { key: 'accept: session', expected: 'routes[0].accept is not supported yet: "session"; allowed: [service]' },
   { key: 'session: { claims: { "st-role.v": support } }', expected: 'routes[0].session is not supported yet; allowed: null' },
   { key: 'websocket: true', expected: 'routes[0].websocket is not supported yet: true; allowed: false' },
-  { key: 'idempotency: required', expected: 'routes[0].idempotency is not supported yet: "required"; allowed: none' },
-  { key: 'idempotency: optional', expected: 'routes[0].idempotency is not supported yet: "optional"; allowed: none' },
-  { key: 'idempotency: { mode: required }', expected: 'routes[0].idempotency is not supported yet: a map; allowed: none' },
-  { key: 'single_use: true', expected: 'routes[0].single_use is not supported yet: true; allowed: false' },
   { key: 'limits: {}', expected: 'routes[0].limits is not supported yet; allowed: no such key' },
 ];
 
 t.test('what is not supported yet on a route', t => {
   for (const { key, expected } of routes) {
-    const methods = key.startsWith('idempotency') ? 'POST' : 'GET';
-    const route = `${key}, name: a, methods: [${methods}], path: /a, subjects: [s], permissions: [p]`;
+    const route = `${key}, name: a, methods: [GET], path: /a, subjects: [s], permissions: [p]`;
     t.same(problemsOf(withRoutes([route])), [`c.yaml:5:5: error: ${expected}`], key);
   }
   t.end();
 });
 
 t.test('what stands for none of it is accepted', t => {
-  const keys = 'mode: enforce, accept: [service], session: null, websocket: false, idempotency: none, single_use: false';
+  const keys = 'mode: enforce, accept: [service], session: null, websocket: false, idempotency: none';
   t.same(problemsOf(withRoutes([`${keys}, name: a, methods: [POST], path: /a, subjects: [s], permissions: [p]`],
-    { sessions: 'null', store: 'null', mode: 'enforce', identity: '{ assertion: null }' })), []);
+    { sessions: 'null', mode: 'enforce', identity: '{ assertion: null }' })), []);
   t.end();
 });
 
 t.test('what never was a value is no value that is not supported yet', t => {
   t.match(problemsOf(configText({ mode: 'audit' })), [/error: mode is "audit"; allowed: enforce$/]);
-  t.match(problemsOf(withRoutes(['idempotency: maybe, name: a, methods: [POST], path: /a, subjects: [s], permissions: [p]'])),
-    [/error: routes\[0\]\.idempotency is "maybe"; allowed: none$/]);
   t.end();
 });

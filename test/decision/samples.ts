@@ -57,6 +57,7 @@ export function route(overrides: Partial<Route> = {}): Route {
     forwardsAuthorization: false,
     maxBodyBytes: 1_048_576,
     responseTimeoutMs: 30_000,
+    reservation: null,
     ...overrides,
   };
 }

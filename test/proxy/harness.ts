@@ -2,10 +2,10 @@
 import { inspectConfig } from '../../src/config/inspect.js';
 import { formatProblem } from '../../src/config/problems.js';
 import type { CompiledConfig } from '../../src/config/compiled.js';
-import { systemClock } from '../../src/adapters/clock.js';
+import { systemClock, systemTimers } from '../../src/adapters/clock.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
-import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestRecord } from '../../src/ports.js';
+import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestRecord, ReservationParts } from '../../src/ports.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import type { TlsMaterial } from '../../src/proxy/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
@@ -30,6 +30,8 @@ export interface HarnessOptions {
   /** Stands in for the keys that the tokens are signed with. */
   readonly find?: (keyId: string) => KeyLookup | Promise<KeyLookup>;
   readonly clock?: Clock;
+  /** The store that reserving routes use; none unless given. */
+  readonly reservations?: ReservationParts;
 }
 
 export interface Harness {
@@ -85,11 +87,13 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   const server = createProxyServer({
     inForce: () => inForce,
     clock: options.clock ?? systemClock,
+    timers: systemTimers,
     metrics: countInto(counted),
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
     requestLog: record => records.push(record),
     listen: inForce.config.listen,
     tls: options.tls ?? null,
+    reservations: options.reservations ?? null,
   });
   const { port } = await server.listen();
   t.teardown(async () => server.drain(0));

@@ -1,4 +1,4 @@
-import type { KeySourceState } from '../../ports.js';
+import type { KeySourceState, StoreState } from '../../ports.js';
 
 /** What `/readyz` says (contract section 6). Names come from the config; no detail, since kubelets and monitors may read it. */
 export interface Readiness {
@@ -9,7 +9,7 @@ export interface Readiness {
 }
 
 export interface Check {
-  /** `listener`, `shutdown`, `keys` or `keys:<issuer>`. */
+  /** `listener`, `shutdown`, `keys`, `keys:<issuer>` or, with a store, `store`. */
   readonly name: string;
   readonly status: 'ok' | 'stale' | 'failed';
 }
@@ -19,23 +19,27 @@ export type Phase = 'starting' | 'serving' | 'stopping';
 
 /**
  * Says whether requests should be sent here. Needs the keys of one issuer and not of all: an outage of one issuer
- * must not take away the service from the callers of the others.
+ * must not take away the service from the callers of the others. Needs no store: routes that reserve nothing serve on.
  */
-export function readinessOf(phase: Phase, sources: readonly KeySourceState[]): Readiness {
-  const keys = sources.map(keysCheck);
+export function readinessOf(phase: Phase, sources: readonly KeySourceState[], store: StoreState | null): Readiness {
+  const inPart = [...sources.map(keysCheck), ...(store === null ? [] : [storeCheck(store)])];
   const anyKeys = sources.length === 0 || sources.some((source) => source.usable);
   const checks: Check[] = [
     { name: 'listener', status: phase === 'starting' ? 'failed' : 'ok' },
     { name: 'shutdown', status: phase === 'stopping' ? 'failed' : 'ok' },
     { name: 'keys', status: anyKeys ? 'ok' : 'failed' },
-    ...keys,
+    ...inPart,
   ];
   if (phase !== 'serving' || !anyKeys) return { status: 'unavailable', checks };
-  return { status: keys.every((check) => check.status === 'ok') ? 'ready' : 'degraded', checks };
+  return { status: inPart.every((check) => check.status === 'ok') ? 'ready' : 'degraded', checks };
 }
 
 function keysCheck(source: KeySourceState): Check {
   const name = `keys:${source.issuer}`;
   if (!source.usable) return { name, status: 'failed' };
   return { name, status: source.stale ? 'stale' : 'ok' };
+}
+
+function storeCheck({ up }: StoreState): Check {
+  return { name: 'store', status: up ? 'ok' : 'failed' };
 }

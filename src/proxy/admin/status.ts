@@ -1,5 +1,5 @@
 import type { HostPort, CompiledConfig } from '../../config/compiled.js';
-import type { Outcome, KeySourceState } from '../../ports.js';
+import type { Outcome, KeySourceState, StoreState } from '../../ports.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 
 /** What `/status` answers; `docs/status.schema.json` describes it. Never a secret: URLs come without user and query. */
@@ -23,8 +23,17 @@ export interface Status {
   readonly routes: readonly RouteStatus[];
   readonly issuers: readonly IssuerStatus[];
   readonly upstream: { readonly url: string };
-  readonly store: null;
+  readonly store: StoreStatus | null;
   readonly counts: Counts;
+}
+
+interface StoreStatus {
+  readonly kind: StoreState['kind'];
+  readonly up: boolean;
+  /** Why it takes no reservations, and what to do about it. */
+  readonly problem: string | null;
+  readonly connected_replicas: number | null;
+  readonly failovers: number;
 }
 
 interface RouteStatus {
@@ -68,6 +77,8 @@ export interface Snapshot {
   readonly lastError: { readonly atMs: number; readonly problems: readonly string[] } | null;
   readonly restartNeeded: readonly string[];
   readonly keys: readonly KeySourceState[];
+  /** `null` where no store is configured. */
+  readonly store: StoreState | null;
   readonly counts: Counts;
 }
 
@@ -80,7 +91,7 @@ export function statusOf(snapshot: Snapshot): Status {
     pid: snapshot.pid,
     started_at: timestamp(snapshot.startedAtMs),
     phase: snapshot.phase,
-    readiness: readinessOf(snapshot.phase, snapshot.keys),
+    readiness: readinessOf(snapshot.phase, snapshot.keys, snapshot.store),
     listeners: snapshot.listeners,
     config: {
       file: snapshot.configName,
@@ -98,7 +109,7 @@ export function statusOf(snapshot: Snapshot): Status {
     })),
     issuers: config.issuers.map((issuer) => issuerStatus(issuer, snapshot.keys)),
     upstream: { url: withoutSecrets(config.upstream.url) },
-    store: null,
+    store: storeStatus(snapshot.store),
     counts: snapshot.counts,
   };
 }
@@ -115,6 +126,12 @@ function issuerStatus({ rules, keys }: CompiledConfig['issuers'][number], states
     last_error: state?.lastError ?? null,
     keys: (state?.keys ?? []).map((key) => ({ key_id: key.keyId, age_s: seconds(key.ageMs) ?? 0, accepted: key.accepted })),
   };
+}
+
+function storeStatus(state: StoreState | null): StoreStatus | null {
+  if (state === null) return null;
+  const { kind, up, problem, connectedReplicas, failovers } = state;
+  return { kind, up, problem, connected_replicas: connectedReplicas, failovers };
 }
 
 /** Drops what an URL may carry of passwords and keys. */

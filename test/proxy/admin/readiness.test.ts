@@ -1,15 +1,20 @@
 import t from 'tap';
-import type { KeySourceState } from '../../../src/ports.js';
+import type { KeySourceState, StoreState } from '../../../src/ports.js';
 import { readinessOf, type Phase, type Readiness } from '../../../src/proxy/admin/readiness.js';
 
 function source(issuer: string, usable: boolean, stale = false): KeySourceState {
   return { issuer, usable, stale, ageMs: usable ? 5 : null, keys: [], lastError: null };
 }
 
+function store(up: boolean): StoreState {
+  return { kind: 'redis', up, problem: up ? null : 'it is away', connectedReplicas: 0, failovers: 0 };
+}
+
 interface Row {
   readonly name: string;
   readonly phase?: Phase;
   readonly sources: readonly KeySourceState[];
+  readonly store?: StoreState;
   readonly status: Readiness['status'];
   readonly failing: readonly string[];
 }
@@ -20,13 +25,16 @@ const rows: readonly Row[] = [
   { name: 'one issuer of two has keys', sources: [source('a', false), source('b', true)], status: 'degraded', failing: ['keys:a'] },
   { name: 'keys are stale', sources: [source('a', true, true)], status: 'degraded', failing: ['keys:a'] },
   { name: 'no issuer is configured', sources: [], status: 'ready', failing: [] },
+  { name: 'the store takes reservations', sources: [source('a', true)], store: store(true), status: 'ready', failing: [] },
+  { name: 'the store is away', sources: [source('a', true)], store: store(false), status: 'degraded', failing: ['store'] },
+  { name: 'keys and store are away', sources: [source('a', false)], store: store(false), status: 'unavailable', failing: ['keys', 'keys:a', 'store'] },
   { name: 'starting', phase: 'starting', sources: [source('a', true)], status: 'unavailable', failing: ['listener'] },
   { name: 'R-60: stopping', phase: 'stopping', sources: [source('a', true)], status: 'unavailable', failing: ['shutdown'] },
 ];
 
-for (const { name, phase = 'serving', sources, status, failing } of rows) {
+for (const { name, phase = 'serving', sources, store: state, status, failing } of rows) {
   t.test(`contract 6: ${name}`, (t) => {
-    const readiness = readinessOf(phase, sources);
+    const readiness = readinessOf(phase, sources, state ?? null);
     t.equal(readiness.status, status);
     t.same(readiness.checks.filter((check) => check.status !== 'ok').map((check) => check.name), failing);
     t.end();

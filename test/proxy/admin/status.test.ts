@@ -9,7 +9,7 @@ const route: Route = {
   name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', issuers: null, allowsBody: false, encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
-  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1,
+  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null,
 };
 const open: Route = { ...route, name: 'open', methods: null, access: 'public', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
 
@@ -37,6 +37,7 @@ const config: CompiledConfig = {
   }],
   identity: { subject: null, issuer: null, permissions: null, tokenId: null, kind: null },
   revoked: { keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), issuedBeforeS: null },
+  store: null,
   shutdown: { delayMs: 0, graceMs: 0 },
   logLevel: 'info',
   routes: [route, open],
@@ -51,6 +52,7 @@ const snapshot: Snapshot = {
   lastError: { atMs: 2_000, problems: ['sallyport.yaml:1:1: error: …'] },
   restartNeeded: ['listen.port'],
   keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
+  store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
   counts: {
     requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 }, stripped_fields: 3,
     config_reloads: { ok: 1, failed: 1 },
@@ -59,7 +61,7 @@ const snapshot: Snapshot = {
 
 t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
   t.same(statusProblems(statusOf(snapshot)), []);
-  const bare = statusOf({ ...snapshot, lastError: null, keys: [], listeners: { proxy: null, admin: null, probes: null } });
+  const bare = statusOf({ ...snapshot, lastError: null, keys: [], store: null, listeners: { proxy: null, admin: null, probes: null } });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
   t.end();
@@ -74,6 +76,7 @@ t.test('contract 6: /status shows routes, keys with ages and the last reload err
   t.match(status.issuers, [{ name: 'core', age_s: 1, keys: [{ key_id: 'd-1', age_s: 61, accepted: true }] }]);
   t.same(status.config.last_reload_error, { at: '1970-01-01T00:00:02.000Z', problems: ['sallyport.yaml:1:1: error: …'] });
   t.same(status.restart_needed, ['listen.port']);
+  t.same(status.store, { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connected_replicas: 1, failovers: 2 });
   t.end();
 });
 

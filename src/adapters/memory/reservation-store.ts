@@ -1,0 +1,138 @@
+import {
+  complete, current, mark, release, reserve, resolve, type ReservationRecord, type Slot, type Step,
+} from '../../decision/reservation.js';
+import type { ReservationScope } from '../../decision/reservation-scope.js';
+import { accept, refuse } from '../../decision/result.js';
+import type { Clock, ReservationStore, StoreFailure } from '../../ports.js';
+
+/** Bounds of the store. What has not expired is never evicted: a full store refuses. */
+export interface MemoryStoreLimits {
+  /** Records, markers and keys with withdrawals together. */
+  readonly maxEntries: number;
+  /** Bytes of kept responses; what was reserved before is still completed beyond it. */
+  readonly maxBytes: number;
+}
+
+export const memoryStoreLimits: MemoryStoreLimits = { maxEntries: 100_000, maxBytes: 64 * 1024 * 1024 };
+
+/** How often what has expired is dropped, milliseconds. */
+const sweepEveryMs = 5_000;
+
+const full: StoreFailure = { kind: 'full', reason: 'the memory store is full', mayHaveRun: false };
+
+/** Keeps reservations in this process: for development and tests, forgotten at exit. */
+export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memoryStoreLimits, everyMs = sweepEveryMs): ReservationStore {
+  const records = new Map<string, ReservationRecord>();
+  const markers = new Map<string, NonNullable<Slot['marker']>>();
+  const withdrawals = new Map<string, Slot['withdrawals']>();
+  let bytes = 0;
+  /** Nothing expires before: a full store need not look through everything for each request. */
+  let soonestMs = Infinity;
+
+  const timer = setInterval(sweep, everyMs);
+  timer.unref();
+
+  return {
+    reserve: (scope, command) => {
+      if (isFull() && clock.now() >= soonestMs) sweep();
+      if (isFull() && isNew(scope)) return Promise.resolve(refuse(full));
+      return Promise.resolve(accept({ reserved: step(scope, (slot, now) => reserve(slot, command, now)), confirmedReplicas: null }));
+    },
+    complete: (scope, command) => answer(scope, (slot, now) => complete(slot, command, now)),
+    release: (scope, command) => answer(scope, (slot, now) => release(slot, command, now)),
+    mark: (scope, command) => answer(scope, (slot, now) => mark(slot, command, now)),
+    resolve: (scope, resolution) => answer(scope, (slot, now) => resolve(slot, resolution, now)),
+    show: (scope) => {
+      const { record } = current(read(scope), clock.now());
+      return Promise.resolve(accept(record === null ? null : { record, nowMs: clock.now() }));
+    },
+    state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, failovers: 0 }),
+    issuedBeforeFloorS: () => null,
+    close: () => {
+      clearInterval(timer);
+      return Promise.resolve();
+    },
+  };
+
+  function answer<T>(scope: ReservationScope, run: (slot: Slot, nowMs: number) => Step<T>): Promise<{ readonly ok: true; readonly value: T }> {
+    return Promise.resolve(accept(step(scope, run)));
+  }
+
+  function step<T>(scope: ReservationScope, run: (slot: Slot, nowMs: number) => Step<T>): T {
+    const { slot, answer: value } = run(read(scope), clock.now());
+    write(scope, slot);
+    return value;
+  }
+
+  function read(scope: ReservationScope): Slot {
+    return {
+      record: scope.operation === null ? null : records.get(recordKey(scope)) ?? null,
+      marker: scope.token === null ? null : markers.get(markerKey(scope)) ?? null,
+      withdrawals: scope.operation === null ? [] : withdrawals.get(recordKey(scope)) ?? [],
+    };
+  }
+
+  function write(scope: ReservationScope, slot: Slot): void {
+    if (scope.operation !== null) {
+      writeRecord(recordKey(scope), slot.record);
+      writeWithdrawals(recordKey(scope), slot.withdrawals);
+    }
+    if (scope.token !== null) writeMarker(markerKey(scope), slot.marker);
+    soonestMs = Math.min(soonestMs, slot.record?.expiresAtMs ?? Infinity, slot.marker?.expiresAtMs ?? Infinity, soonestOf(slot.withdrawals));
+  }
+
+  function writeMarker(key: string, marker: Slot['marker']): void {
+    if (marker === null) markers.delete(key);
+    else markers.set(key, marker);
+  }
+
+  function writeWithdrawals(key: string, left: Slot['withdrawals']): void {
+    if (left.length === 0) withdrawals.delete(key);
+    else withdrawals.set(key, left);
+  }
+
+  function writeRecord(key: string, record: ReservationRecord | null): void {
+    bytes -= sizeOf(records.get(key) ?? null);
+    bytes += sizeOf(record);
+    if (record === null) records.delete(key);
+    else records.set(key, record);
+  }
+
+  function isFull(): boolean {
+    return records.size + markers.size + withdrawals.size >= limits.maxEntries || bytes >= limits.maxBytes;
+  }
+
+  function isNew(scope: ReservationScope): boolean {
+    const slot = current(read(scope), clock.now());
+    return (scope.operation !== null && slot.record === null) || (scope.token !== null && slot.marker === null);
+  }
+
+  function sweep(): void {
+    const now = clock.now();
+    for (const [key, record] of records) if (record.expiresAtMs <= now) writeRecord(key, null);
+    for (const [key, marker] of markers) if (marker.expiresAtMs <= now) markers.delete(key);
+    for (const [key, all] of withdrawals) writeWithdrawals(key, all.filter(({ expiresAtMs }) => expiresAtMs > now));
+    soonestMs = Infinity;
+    for (const { expiresAtMs } of records.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    for (const { expiresAtMs } of markers.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    for (const all of withdrawals.values()) soonestMs = Math.min(soonestMs, soonestOf(all));
+  }
+}
+
+function recordKey(scope: ReservationScope): string {
+  return `${scope.principal}.${scope.operation ?? ''}`;
+}
+
+function markerKey(scope: ReservationScope): string {
+  return `${scope.principal}.${scope.token ?? ''}`;
+}
+
+function soonestOf(withdrawals: Slot['withdrawals']): number {
+  return Math.min(...withdrawals.map(({ expiresAtMs }) => expiresAtMs));
+}
+
+function sizeOf(record: ReservationRecord | null): number {
+  const response = record?.response ?? null;
+  if (response === null) return 0;
+  return response.body.byteLength + response.fields.reduce((sum, text) => sum + text.length, 0);
+}

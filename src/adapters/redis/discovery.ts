@@ -1,0 +1,183 @@
+import type { Redis } from 'ioredis';
+import { authenticate, createQuestioner } from './connection.js';
+import { withDeadline } from './deadline.js';
+import type { RedisAddress, RedisSettings, RedisTopology } from './settings.js';
+import { reasonOf, replyCode } from './store-errors.js';
+
+/** A server that is primary now, and the slots it serves. */
+export interface FoundPrimary {
+  readonly address: RedisAddress;
+  /** First and last slot of each range. */
+  readonly slots: readonly (readonly [number, number])[];
+}
+
+/** Finds out who is primary, again and again. */
+export interface Discovery {
+  /** Asks at once, and somebody else than last time: what was said no longer seems true. */
+  readonly doubt: () => void;
+  readonly close: () => void;
+}
+
+export interface DiscoveryEvents {
+  readonly found: (primaries: readonly FoundPrimary[]) => void;
+  /** Nobody could tell. What was found before stays. */
+  readonly failed: (reason: string) => void;
+}
+
+/** Pause between two questions, milliseconds: so long may a fail-over go unnoticed. */
+const askEveryMs = 1_000;
+/** Pause after a doubt: the news travels between the nodes, too. */
+const askSoonMs = 100;
+/** Milliseconds that one node has to answer, connecting included. */
+const answerTimeoutMs = 2_000;
+
+type AskedTopology = Exclude<RedisTopology, { kind: 'single' }>;
+
+/** Asks Sentinels for the primary, or the nodes of a Cluster for all of them. */
+export function discoverPrimaries(settings: RedisSettings, topology: AskedTopology, events: DiscoveryEvents): Discovery {
+  let nodes = topology.nodes;
+  /** Index of the node that is asked; it is kept as long as it answers. */
+  let current = 0;
+  let questioner: Redis | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let asking = false;
+  let doubted = false;
+  let closed = false;
+  void ask();
+
+  return {
+    doubt: () => {
+      if (closed || asking || doubted) return;
+      doubted = true;
+      turnAway();
+      schedule(askSoonMs);
+    },
+    close: () => {
+      closed = true;
+      if (timer !== null) clearTimeout(timer);
+      hangUp();
+    },
+  };
+
+  async function ask(): Promise<void> {
+    asking = true;
+    doubted = false;
+    let reason = 'no nodes';
+    for (let tried = 0; tried < nodes.length && !closed; tried += 1) {
+      try {
+        const found = await withDeadline(askNode(), answerTimeoutMs);
+        if (!isClosed()) events.found(found);
+        break;
+      } catch (error) {
+        reason = reasonOf(error);
+        turnAway();
+        if (tried === nodes.length - 1 && !isClosed()) events.failed(reason);
+      }
+    }
+    asking = false;
+    schedule(askEveryMs);
+  }
+
+  async function askNode(): Promise<readonly FoundPrimary[]> {
+    const node = nodes[current % nodes.length];
+    if (node === undefined) throw new Error('no nodes');
+    const connection = questioner ?? await connectTo(node);
+    if (topology.kind === 'sentinel') return askSentinel(connection, settings, topology.name);
+    const { primaries, members } = readClusterSlots(await connection.call('cluster', 'slots'), node);
+    if (primaries.length === 0) throw new Error('the Cluster serves no slots');
+    // The seeds stay: they may be a name that leads to whoever is there.
+    nodes = [...topology.nodes, ...members.filter((member) => !topology.nodes.some((seed) => isSame(seed, member)))];
+    return primaries;
+  }
+
+  async function connectTo(node: RedisAddress): Promise<Redis> {
+    const connection = createQuestioner(settings, node);
+    questioner = connection;
+    connection.on('error', ignore);
+    await connection.connect();
+    if (topology.kind === 'cluster') await authenticate(connection, settings);
+    return connection;
+  }
+
+  function turnAway(): void {
+    hangUp();
+    current = (current + 1) % Math.max(1, nodes.length);
+  }
+
+  function hangUp(): void {
+    questioner?.disconnect(false);
+    questioner = null;
+  }
+
+  function schedule(pauseMs: number): void {
+    if (closed) return;
+    if (timer !== null) clearTimeout(timer);
+    timer = setTimeout(() => void ask(), pauseMs);
+    timer.unref();
+  }
+
+  function isClosed(): boolean {
+    return closed;
+  }
+}
+
+async function askSentinel(sentinel: Redis, settings: RedisSettings, name: string): Promise<readonly FoundPrimary[]> {
+  const question = (): Promise<unknown> => sentinel.call('sentinel', 'get-master-addr-by-name', name);
+  const [host, port] = listOf(await question().catch(async (error: unknown) => {
+    // Sentinels often take no password, and refuse one then: it is told to those only that ask for it.
+    if (!['NOAUTH', 'NOPERM'].includes(replyCode(error) ?? '')) throw error;
+    await authenticate(sentinel, settings);
+    return question();
+  }));
+  if (typeof host !== 'string') throw new Error(`the Sentinel knows no primary named ${name}`);
+  return [{ address: { host, port: Number(port) }, slots: [] }];
+}
+
+interface ClusterView {
+  readonly primaries: readonly FoundPrimary[];
+  /** All nodes, replicas too: any of them may be asked the next time. */
+  readonly members: readonly RedisAddress[];
+}
+
+/** Reads the reply of `CLUSTER SLOTS`: ranges, each with its primary first. */
+export function readClusterSlots(reply: unknown, asked: RedisAddress): ClusterView {
+  const primaries = new Map<string, { address: RedisAddress; slots: (readonly [number, number])[] }>();
+  const members = new Map<string, RedisAddress>();
+  for (const range of listOf(reply)) {
+    const [first, last, ...servers] = listOf(range);
+    if (typeof first !== 'number' || typeof last !== 'number') continue;
+    for (const [index, server] of servers.entries()) {
+      const address = addressOf(server, asked);
+      if (address === null) continue;
+      members.set(nameOf(address), address);
+      if (index > 0) continue;
+      const known = primaries.get(nameOf(address)) ?? { address, slots: [] };
+      known.slots.push([first, last]);
+      primaries.set(nameOf(address), known);
+    }
+  }
+  return { primaries: [...primaries.values()], members: [...members.values()] };
+}
+
+/** A node that does not know its own address gives none: it is the one that was asked. */
+function addressOf(server: unknown, asked: RedisAddress): RedisAddress | null {
+  const [host, port] = listOf(server);
+  if (typeof port !== 'number') return null;
+  return { host: typeof host === 'string' && host !== '' && host !== '?' ? host : asked.host, port };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function nameOf({ host, port }: RedisAddress): string {
+  return `${host}:${port}`;
+}
+
+function isSame(one: RedisAddress, other: RedisAddress): boolean {
+  return nameOf(one) === nameOf(other);
+}
+
+function ignore(): void {
+  // What went wrong is told by the question that got no answer.
+}

@@ -1,0 +1,185 @@
+import { refuse, type Result } from '../../decision/result.js';
+import type { Clock, StoreFailure } from '../../ports.js';
+import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from './circuit.js';
+import { identityOf, takesSettlements, unfitnessOf, wordsOf, type ServerFacts, type Unfitness } from './fitness.js';
+import { createLane, type Lane } from './lane.js';
+import { createLanePool, type LanePool } from './lane-pool.js';
+import type { ScriptCall, ScriptReply } from './script-call.js';
+import type { RedisAddress, RedisSettings } from './settings.js';
+import { failureOf, isServerRefusal, replyCode } from './store-errors.js';
+
+/** One server that is said to be a primary, and all connections to it. */
+export interface Primary {
+  readonly address: RedisAddress;
+  /** Runs a script, or says why not. What is not fit to be asked is not asked. */
+  readonly run: (call: ScriptCall) => Promise<Ran>;
+  readonly view: () => PrimaryView;
+  readonly close: () => void;
+}
+
+/** How a call went; `cause` is what the server or the connection said, where they did. */
+export type Ran = Result<ScriptReply, StoreFailure & { readonly cause?: unknown }>;
+
+export interface PrimaryView {
+  /** At the last look; `null` while there is no connection. */
+  readonly facts: ServerFacts | null;
+  readonly unfitness: readonly Unfitness[];
+  /** Why reservations are not taken, or `null`. */
+  readonly problem: string | null;
+}
+
+/** The problem before anything was learned. */
+export const notConnectedYet = 'not connected yet';
+
+export interface PrimaryDeps {
+  readonly clock: Clock;
+  /** Called with each look, before anything is asked of the server on the strength of it. */
+  readonly looked: (facts: ServerFacts) => void;
+  /** Called whenever what `view` says may have changed. */
+  readonly changed: () => void;
+}
+
+/** Pause between two looks at a server that is fit, and at one that is not, milliseconds. */
+const lookEveryMs = 2_000;
+const lookSoonMs = 500;
+
+export function createPrimary(settings: RedisSettings, address: RedisAddress, { clock, looked, changed }: PrimaryDeps): Primary {
+  const needs = { ...settings, clustered: settings.topology.kind === 'cluster' };
+  let unfitness: readonly Unfitness[] = [];
+  /** Why there is no connection, when there is none. */
+  let lost = notConnectedYet;
+  /** What the server says of itself when it is asked to write, until it takes a write again. */
+  let refusal: string | null = null;
+  let circuit = closedCircuit;
+  let next: NodeJS.Timeout | null = null;
+  const shared = createLane(settings, address, { looked: sharedLooked, lost: sharedLost });
+  const pool = settings.replicas === 0 ? null : createLanePool(openLane, isUsable);
+
+  return {
+    address,
+    run,
+    view: () => ({ facts: shared.facts(), unfitness, problem: problem() }),
+    close: () => {
+      if (next !== null) clearTimeout(next);
+      shared.close();
+      pool?.close();
+    },
+  };
+
+  async function run(call: ScriptCall): Promise<Ran> {
+    const obstacle = obstacleTo(call);
+    if (obstacle !== null) return refuse({ ...obstacle, mayHaveRun: false });
+    const entry = enter(circuit, clock.monotonic());
+    circuit = entry.state;
+    if (!entry.allowed) return refuse({ kind: 'timeout', reason: `no answers; one call every ${circuitPauseMs} ms finds out`, mayHaveRun: false });
+    return pool === null || call.replicas === 0 ? runOn(shared, call) : runWaiting(pool, call);
+  }
+
+  async function runWaiting(lanes: LanePool, call: ScriptCall): Promise<Ran> {
+    const startedMs = clock.monotonic();
+    // Later there would be no time left to hear of replicas.
+    const lane = await lanes.take(call.deadlineMs / 2);
+    if (lane === null) {
+      // Nothing was tried, so nothing was learned.
+      circuit = { ...circuit, trying: false };
+      return refuse({ kind: 'timeout', reason: 'no connection came free within the deadline', mayHaveRun: false });
+    }
+    try {
+      const ran = await runOn(lane, { ...call, deadlineMs: Math.max(1, call.deadlineMs - (clock.monotonic() - startedMs)) });
+      // It may wait for replicas still, and would hold up who gets it next.
+      if (!ran.ok && ran.error.kind === 'timeout') lane.renew();
+      return ran;
+    } finally {
+      lanes.give(lane);
+    }
+  }
+
+  async function runOn(lane: Lane, call: ScriptCall): Promise<Ran> {
+    try {
+      const value = await lane.run(call);
+      answered(call, null);
+      return { ok: true, value };
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure.kind === 'refused') answered(call, isServerRefusal(error) ? failure.reason : null);
+      else silent();
+      // Demoted under our feet: the address may lead elsewhere by now.
+      if (replyCode(error) === 'READONLY') renewAll();
+      return refuse({ ...failure, cause: error });
+    }
+  }
+
+  /** Any answer, a refusal too, says that the server is there. */
+  function answered({ script }: ScriptCall, refused: string | null): void {
+    const wasOpen = isOpen(circuit);
+    circuit = leave(circuit, true, clock.monotonic());
+    const isNews = script.name === 'reserve' && refused !== refusal;
+    if (isNews) refusal = refused;
+    if (isNews || wasOpen) changed();
+  }
+
+  function silent(): void {
+    const wasOpen = isOpen(circuit);
+    circuit = leave(circuit, false, clock.monotonic());
+    if (isOpen(circuit) !== wasOpen) changed();
+  }
+
+  function sharedLooked(facts: ServerFacts): void {
+    looked(facts);
+    unfitness = unfitnessOf(facts, needs);
+    circuit = closedCircuit;
+    for (const lane of pool?.lanes() ?? []) if (lane.facts() !== null && !isUsable(lane)) lane.look();
+    pool?.offer();
+    lookAgain(facts);
+    changed();
+  }
+
+  function sharedLost(reason: string): void {
+    lost = reason;
+    changed();
+  }
+
+  function lookAgain(facts: ServerFacts): void {
+    if (next !== null) clearTimeout(next);
+    next = setTimeout(() => {
+      if (takesSettlements(facts)) shared.look();
+      else renewAll();
+    }, unfitness.length === 0 ? lookEveryMs : lookSoonMs);
+    next.unref();
+  }
+
+  function renewAll(): void {
+    shared.renew();
+    for (const lane of pool?.lanes() ?? []) lane.renew();
+  }
+
+  function openLane(): Lane {
+    const lane = createLane(settings, address, {
+      looked: () => {
+        if (isUsable(lane)) pool?.offer();
+        else shared.look();
+      },
+      lost: () => undefined,
+    });
+    return lane;
+  }
+
+  /** Whether the lane leads to the server that the shared one was found to lead to. */
+  function isUsable(lane: Lane): boolean {
+    const [here, there] = [shared.facts(), lane.facts()];
+    return here !== null && there !== null && identityOf(here) === identityOf(there);
+  }
+
+  function obstacleTo({ script }: ScriptCall): Pick<StoreFailure, 'kind' | 'reason'> | null {
+    const facts = shared.facts();
+    if (facts === null) return { kind: 'unreachable', reason: lost };
+    const isFit = script.name === 'reserve' ? unfitness.length === 0 : takesSettlements(facts);
+    return isFit ? null : { kind: 'unfit', reason: wordsOf(unfitness) };
+  }
+
+  function problem(): string | null {
+    if (shared.facts() === null) return lost;
+    if (unfitness.length > 0) return wordsOf(unfitness);
+    return refusal ?? (isOpen(circuit) ? 'it does not answer' : null);
+  }
+}

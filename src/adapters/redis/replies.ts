@@ -1,0 +1,104 @@
+import type { Completed, Marked, Released, ReservationRecord, Reserved, Resolved, StoredResponse } from '../../decision/reservation.js';
+import type { ShownRecord } from '../../ports.js';
+
+/** A reply that no script of ours gives: the adapter and the script disagree. */
+export class UnexpectedReply extends Error {
+  constructor(script: string) {
+    super(`the store answered ${script} with something unexpected`);
+    this.name = 'UnexpectedReply';
+  }
+}
+
+const states = new Set<ReservationRecord['state']>(['pending', 'completed', 'tombstone', 'unknown']);
+const completions = new Set<Completed>(['completed', 'repaired', 'fenced', 'unsupported']);
+const releases = new Set<Released>(['released', 'kept', 'unsupported']);
+const marks = new Set<Marked>(['unknown', 'kept', 'unsupported']);
+const resolutions = new Set<Resolved>(['resolved', 'absent', 'not_in_doubt', 'unsupported']);
+
+/** Reads the reply of the reserve script: an array of byte strings. */
+export function readReserved(reply: unknown): Reserved {
+  if (!Array.isArray(reply)) throw new UnexpectedReply('reserve');
+  const parts: readonly unknown[] = reply;
+  const kind = textOf(parts[0]);
+  switch (kind) {
+    case 'acquired':
+      return { kind, fence: numberOf(parts[1]), takenOver: textOf(parts[2]) === '1' };
+    case 'in_progress':
+      return { kind, retryAfterMs: numberOf(parts[1]) };
+    case 'replayed':
+      return { kind, response: readAnswer(parts[1], parts[2], parts[3]) };
+    case 'tombstone':
+      return { kind, status: numberOf(parts[1]) };
+    case 'unknown':
+    case 'mismatch':
+    case 'token_replayed':
+    case 'unsupported':
+      return { kind };
+    default:
+      throw new UnexpectedReply('reserve');
+  }
+}
+
+/** Reads a kept response that is going to be sent: one that is damaged must not be. */
+function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResponse {
+  const response = readResponse(status, fields, body);
+  if (response.status < 200 || response.status > 599) throw new UnexpectedReply('reserve');
+  return response;
+}
+
+/** Reads a kept response back from its three fields. */
+export function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
+  const pairs: unknown = JSON.parse(textOf(fields));
+  if (!Array.isArray(pairs) || pairs.length % 2 !== 0 || !pairs.every((pair): pair is string => typeof pair === 'string')) {
+    throw new UnexpectedReply('a kept response');
+  }
+  if (!Buffer.isBuffer(body)) throw new UnexpectedReply('a kept response');
+  return { status: numberOf(status), fields: pairs, body };
+}
+
+export const readCompleted = (reply: unknown): Completed => oneOf(reply, completions, 'complete');
+export const readReleased = (reply: unknown): Released => oneOf(reply, releases, 'release');
+export const readMarked = (reply: unknown): Marked => oneOf(reply, marks, 'mark');
+export const readResolved = (reply: unknown): Resolved => oneOf(reply, resolutions, 'resolve');
+
+/** Reads the reply of the show script. */
+export function readShown(reply: unknown): ShownRecord | null {
+  const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, ttl] = parts;
+  const nowMs = numberOf(now);
+  if (parts.length === 1) return null;
+  return {
+    nowMs,
+    record: {
+      version: numberOf(version),
+      state: oneOf(state, states, 'show'),
+      fingerprint: textOf(fingerprint),
+      owner: textOf(owner),
+      fence: numberOf(fence),
+      createdAtMs: numberOf(created),
+      leaseEndsAtMs: numberOf(lease),
+      response: status === null ? null : readResponse(status, fields, body),
+      expiresAtMs: nowMs + numberOf(ttl),
+    },
+  };
+}
+
+function oneOf<T extends string>(reply: unknown, allowed: ReadonlySet<T>, script: string): T {
+  const text = textOf(reply);
+  for (const word of allowed) if (word === text) return word;
+  throw new UnexpectedReply(script);
+}
+
+/** Bytes of a script's reply as text; nothing for what is no text. */
+export function textOf(value: unknown): string {
+  if (Buffer.isBuffer(value)) return value.toString('utf8');
+  return typeof value === 'string' ? value : '';
+}
+
+/** A whole number in a script's reply. */
+export function numberOf(value: unknown): number {
+  const text = textOf(value);
+  const number = Number(text);
+  if (!/^-?\d+$/.test(text) || !Number.isSafeInteger(number)) throw new UnexpectedReply('a number');
+  return number;
+}

@@ -1,0 +1,125 @@
+import type { Complete, Reserve } from '../../decision/reservation.js';
+import type { ReservationScope } from '../../decision/reservation-scope.js';
+import { accept, refuse, type Result } from '../../decision/result.js';
+import type { ReservationStore, StoreFailure } from '../../ports.js';
+import { createOddRecords } from './odd-records.js';
+import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';
+import type { ScriptReply } from './script-call.js';
+import { scripts, type Script } from './scripts.js';
+import { createServers, type Servers, type StoreDeps } from './servers.js';
+import type { RedisSettings } from './settings.js';
+import { isRecordRefusal } from './store-errors.js';
+
+/** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
+export function createRedisStore(settings: RedisSettings, deps: StoreDeps): ReservationStore & { readonly verdict: Servers['verdict'] } {
+  const servers = createServers(settings, deps);
+  const odd = createOddRecords(deps);
+  const toReserve = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs } as const;
+  const toSettle = { replicas: 0, deadlineMs: settings.settleTimeoutMs } as const;
+
+  return {
+    reserve: (scope, command) =>
+      run(scripts.reserve, scope, reserveValues(command), toReserve, ({ reply, confirmedReplicas }) => ({
+        reserved: readReserved(reply),
+        confirmedReplicas,
+      })),
+    complete: (scope, command) => settle(scope, 'completed', scripts.complete, completeValues(command), readCompleted),
+    release: (scope, command) => settle(scope, 'released', scripts.release, [command.attempt], readReleased),
+    mark: (scope, command) => settle(scope, 'kept', scripts.mark, [command.attempt, String(command.fence)], readMarked),
+    resolve: (scope, resolution) => settle(scope, 'absent', scripts.resolve, [resolution], readResolved),
+    show: (scope) => settle(scope, null, scripts.show, [], readShown),
+    state: servers.state,
+    verdict: servers.verdict,
+    issuedBeforeFloorS: servers.issuedBeforeFloorS,
+    close: () => {
+      servers.close();
+      return Promise.resolve();
+    },
+  };
+
+  /** @param nothing the answer where the request has no key, and so no record. */
+  async function settle<T>(
+    scope: ReservationScope,
+    nothing: T,
+    script: Script,
+    values: readonly (string | Buffer)[],
+    reader: (reply: unknown) => T,
+  ): Promise<Result<T, StoreFailure>> {
+    if (scope.operation === null) return accept(nothing);
+    return run(script, { ...scope, token: null }, values, toSettle, ({ reply }) => reader(reply));
+  }
+
+  async function run<T>(
+    script: Script,
+    scope: ReservationScope,
+    values: readonly (string | Buffer)[],
+    limits: typeof toReserve | typeof toSettle,
+    reader: (reply: ScriptReply) => T,
+  ): Promise<Result<T, StoreFailure>> {
+    const keys = keysOf(settings.prefix, scope);
+    const ran = await servers.run(scope.principal, { script, keys, values, ...limits });
+    if (!ran.ok) {
+      const { kind, reason, mayHaveRun, cause } = ran.error;
+      if (isRecordRefusal(cause)) odd.tell(keys.join(' '), reason);
+      return refuse({ kind, reason, mayHaveRun });
+    }
+    try {
+      const value = reader(ran.value);
+      if (isUnsupported(value)) odd.tell(keys.join(' '), 'a record of another version, or a damaged one');
+      return accept(value);
+    } catch {
+      // A damaged record, or another program under our prefix: not ours to overwrite, nor to trust.
+      const reason = 'the store answered with something unexpected';
+      odd.tell(keys.join(' '), reason);
+      return refuse({ kind: 'refused', reason, mayHaveRun: true });
+    }
+  }
+}
+
+function isUnsupported(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || !('reserved' in value)) return value === 'unsupported';
+  const { reserved } = value;
+  return typeof reserved === 'object' && reserved !== null && 'kind' in reserved && reserved.kind === 'unsupported';
+}
+
+/**
+ * The keys of one scope, on one slot of a Cluster: the record first, then the token's marker. Only what is touched is
+ * named: a Cluster that hands a slot over refuses commands on several keys meanwhile.
+ */
+export function keysOf(prefix: string, scope: ReservationScope): readonly string[] {
+  const tag = `${prefix}:{${scope.principal}}`;
+  const marker = scope.token === null ? [] : [`${tag}:t:${scope.token}`];
+  return [...(scope.operation === null ? marker : [`${tag}:i:${scope.operation}`]), ...marker];
+}
+
+function reserveValues(command: Reserve): readonly string[] {
+  const { attempt, key, markerTtlMs } = command;
+  return [
+    attempt,
+    flag(key !== null),
+    key?.fingerprint ?? '',
+    String(key?.leaseMs ?? 0),
+    String(key?.retentionMs ?? 0),
+    flag(key?.takesOver === true),
+    flag(markerTtlMs !== null),
+    String(markerTtlMs ?? 0),
+  ];
+}
+
+function completeValues(command: Complete): readonly (string | Buffer)[] {
+  const { response } = command;
+  return [
+    command.attempt,
+    String(command.fence),
+    command.fingerprint,
+    command.state,
+    String(response.status),
+    JSON.stringify(response.fields),
+    Buffer.from(response.body.buffer, response.body.byteOffset, response.body.byteLength),
+    String(command.retentionMs),
+  ];
+}
+
+function flag(value: boolean): string {
+  return value ? '1' : '0';
+}

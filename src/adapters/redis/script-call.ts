@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { scriptText, type Script } from './scripts.js';
+import { replyCode, WaitFailed } from './store-errors.js';
+
+/** One script to run. */
+export interface ScriptCall {
+  readonly script: Script;
+  readonly keys: readonly string[];
+  readonly values: readonly (string | Buffer)[];
+  /** Replicas that have to confirm what it wrote; 0 asks nobody. */
+  readonly replicas: number;
+  /** Milliseconds from now. */
+  readonly deadlineMs: number;
+  /** Whether the server was named by another one that is handing the keys over to it (Cluster, `ASK`). */
+  readonly asking?: boolean;
+}
+
+export interface ScriptReply {
+  readonly reply: unknown;
+  readonly confirmedReplicas: number | null;
+}
+
+/**
+ * Runs a script, and with `replicas` waits on the same connection until so many confirmed, in one round trip.
+ *
+ * @throws what ioredis throws, or `WaitFailed`.
+ */
+export async function runScript(connection: Redis, call: ScriptCall, majorVersion: number): Promise<ScriptReply> {
+  const text = scriptText(call.script, majorVersion);
+  try {
+    return await send(connection, 'evalsha', shaOf(text), call);
+  } catch (error) {
+    // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along.
+    if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, call);
+    throw error;
+  }
+}
+
+async function send(connection: Redis, command: 'eval' | 'evalsha', script: string, call: ScriptCall): Promise<ScriptReply> {
+  const values = [script, String(call.keys.length), ...call.keys, ...call.values];
+  if (call.replicas === 0 && call.asking !== true) return { reply: await connection.callBuffer(command, ...values), confirmedReplicas: null };
+  // One write, one round trip: the reply of WAIT counts the replicas that hold what the script wrote.
+  const pipeline = connection.pipeline();
+  if (call.asking === true) pipeline.call('asking');
+  pipeline.callBuffer(command, ...values);
+  if (call.replicas > 0) pipeline.call('wait', String(call.replicas), String(waitMs(call.deadlineMs)));
+  const replies = await pipeline.exec() ?? [];
+  const [ran, waited] = call.asking === true ? replies.slice(1) : replies;
+  if (ran === undefined) throw new Error('the connection was lost');
+  if (ran[0] !== null) throw ran[0];
+  if (waited?.[0]) throw new WaitFailed(waited[0]);
+  return { reply: ran[1], confirmedReplicas: waited === undefined ? null : Number(waited[1]) };
+}
+
+/** The server's answer that too few confirmed has to be here before the deadline: it says more than silence. */
+function waitMs(deadlineMs: number): number {
+  return Math.max(1, Math.floor(deadlineMs * 0.8));
+}
+
+const shas = new Map<string, string>();
+
+function shaOf(text: string): string {
+  const known = shas.get(text);
+  if (known !== undefined) return known;
+  const sha = createHash('sha1').update(text).digest('hex');
+  shas.set(text, sha);
+  return sha;
+}

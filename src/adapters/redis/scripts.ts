@@ -1,0 +1,195 @@
+/**
+ * The state machine of `decision/reservation.ts` in Lua, so that one command reads, decides and writes at once. The same
+ * suite drives both. KEYS[1] is the record (a hash), KEYS[2] the token's marker (a string); both carry the principal's
+ * hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes disagree.
+ *
+ * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, st status, h headers (JSON),
+ * b body, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
+ * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over.
+ * Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
+ *
+ * Every script reads and decides before its first write: one that fails has written nothing.
+ */
+import { withdrawalMs } from '../../decision/reservation.js';
+
+/** `read` returns nothing, a record, or one that is not ours to touch: of another version, or damaged. */
+const prelude = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function text(number) return string.format('%.0f', number) end
+local states = { pending = true, completed = true, tombstone = true, unknown = true, withdrawn = true }
+local function read()
+  local found = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st', 'w')
+  if not found[1] and redis.call('EXISTS', KEYS[1]) == 0 then return nil end
+  local record = { state = found[2], fingerprint = found[3], owner = found[4], fence = found[5], status = found[7] or '',
+    withdrawals = found[8] }
+  record.lease = tonumber(found[6] or '')
+  record.ours = found[1] == '1' and states[record.state or ''] and record.fingerprint and record.owner
+    and tonumber(record.fence or '') and record.lease
+  if record.ours and record.state == 'pending' and now >= record.lease then record.lapsed = true end
+  return record
+end
+-- Fails, before there is a record, for a user without the right to it: that record would have no end.
+local function bounded() redis.call('PEXPIRE', KEYS[1], '60000') end
+local function standing(record)
+  if record and record.ours and record.state == 'withdrawn' then return nil end
+  return record
+end
+-- Frees the key, and keeps those away that have withdrawn.
+local function free(record)
+  if not record.withdrawals then redis.call('DEL', KEYS[1]) return end
+  redis.call('HSET', KEYS[1], 's', 'withdrawn')
+  redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}')
+end
+`;
+
+/** ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms. */
+const reserve = `
+local attempt = ARGV[1]
+local marked = ARGV[7] == '1'
+if marked then
+  local used = redis.call('GET', KEYS[2])
+  if used and used ~= attempt then return { 'token_replayed' } end
+end
+local record = nil
+local withdrawn = false
+if ARGV[2] == '1' then
+  record = read()
+  if record and not record.ours then return { 'unsupported' } end
+  if record and record.withdrawals then
+    local ends = redis.call('HMGET', KEYS[1], 'w:' .. attempt)[1]
+    if ends and now < tonumber(ends) then return { 'unsupported' } end
+  end
+  withdrawn = record and record.state == 'withdrawn'
+  record = standing(record)
+end
+local fresh = marked and redis.call('SET', KEYS[2], attempt, 'PX', ARGV[8], 'NX')
+-- What fails after all burns no token, and leaves no record without an end.
+local function undo(failure)
+  if fresh then redis.call('DEL', KEYS[2]) end
+  if withdrawn then redis.call('HSET', KEYS[1], 's', 'withdrawn') elseif not record then redis.call('DEL', KEYS[1]) end
+  return failure
+end
+local function failed(reply) return type(reply) == 'table' and reply.err end
+if ARGV[2] == '0' then return { 'acquired', text(now), '0' } end
+local lastFence = 0
+local takenOver = '0'
+if record then
+  if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
+  if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, '0' } end
+  if record.lapsed then
+    local noted = redis.pcall('HSET', KEYS[1], 's', 'unknown')
+    if failed(noted) then return undo(noted) end
+    record.state = 'unknown'
+  end
+  if record.state == 'pending' then return { 'in_progress', text(record.lease - now) } end
+  if record.state == 'completed' then
+    local kept = redis.call('HMGET', KEYS[1], 'h', 'b')
+    return { 'replayed', record.status, kept[1] or '', kept[2] or '' }
+  end
+  if record.state == 'tombstone' then return { 'tombstone', record.status } end
+  if ARGV[6] == '0' then return { 'unknown' } end
+  lastFence = tonumber(record.fence)
+  takenOver = '1'
+end
+local fence = text(math.max(lastFence + 1, now))
+-- First, for a server out of memory denies a script its first write only, and would let this one pass after another.
+local written = redis.pcall('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARGV[3], 'o', attempt, 'f', fence, 'c', text(now),
+  'l', text(now + tonumber(ARGV[4])))
+if failed(written) then return undo(written) end
+local bound = redis.pcall('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
+if failed(bound) then return undo(bound) end
+return { 'acquired', fence, takenOver }
+`;
+
+/** ARGV: attempt · fence · fingerprint · state · status · headers · body · retention ms. */
+const complete = `
+local record = standing(read())
+if record and not record.ours then return 'unsupported' end
+if record and (record.owner ~= ARGV[1] or record.fence ~= ARGV[2]) then return 'fenced' end
+if record and (record.state == 'completed' or record.state == 'tombstone') then return 'completed' end
+if not record then
+  bounded()
+  redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now))
+end
+redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7])
+redis.call('PEXPIRE', KEYS[1], ARGV[8])
+if record then return 'completed' end
+return 'repaired'
+`;
+
+/** ARGV: attempt. */
+const release = `
+local record = read()
+if record and not record.ours then return 'unsupported' end
+if record and record.owner == ARGV[1] and record.state == 'pending' and not record.lapsed then
+  free(record)
+  return 'released'
+end
+if not record then
+  bounded()
+  redis.call('HSET', KEYS[1], 'v', '1', 's', 'withdrawn', 'fp', '', 'o', ARGV[1], 'f', '0', 'c', text(now), 'l', text(now))
+end
+redis.call('HSET', KEYS[1], 'w', '1', 'w:' .. ARGV[1], text(now + ${String(withdrawalMs)}))
+if redis.call('PTTL', KEYS[1]) < ${String(withdrawalMs)} then redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}') end
+if standing(record) then return 'kept' end
+return 'released'
+`;
+
+/** ARGV: attempt · fence. */
+const mark = `
+local record = standing(read())
+if not record then return 'kept' end
+if not record.ours then return 'unsupported' end
+if record.owner ~= ARGV[1] or record.fence ~= ARGV[2] then return 'kept' end
+if record.state ~= 'pending' and record.state ~= 'unknown' then return 'kept' end
+redis.call('HSET', KEYS[1], 's', 'unknown')
+return 'unknown'
+`;
+
+/** ARGV: `committed` or `not-applied`. */
+const resolve = `
+local record = standing(read())
+if not record then return 'absent' end
+if not record.ours then return 'unsupported' end
+if record.state ~= 'unknown' and not record.lapsed then return 'not_in_doubt' end
+if ARGV[1] == 'not-applied' then
+  free(record)
+else
+  redis.call('HSET', KEYS[1], 's', 'tombstone', 'st', '0', 'h', '[]', 'b', '')
+end
+return 'resolved'
+`;
+
+/** No ARGV. The server's time, and where there is a record its fields and the milliseconds it has left. */
+const show = `
+if not standing(read()) then return { text(now) } end
+local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b')
+table.insert(fields, 1, text(now))
+table.insert(fields, text(redis.call('PTTL', KEYS[1])))
+return fields
+`;
+
+/** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
+export interface Script {
+  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show';
+  readonly body: string;
+  readonly allowsOom: boolean;
+}
+
+export const scripts = {
+  reserve: { name: 'reserve', body: prelude + reserve, allowsOom: false },
+  complete: { name: 'complete', body: prelude + complete, allowsOom: true },
+  release: { name: 'release', body: prelude + release, allowsOom: true },
+  mark: { name: 'mark', body: prelude + mark, allowsOom: true },
+  resolve: { name: 'resolve', body: prelude + resolve, allowsOom: true },
+  show: { name: 'show', body: prelude + show, allowsOom: true },
+} as const satisfies Record<Script['name'], Script>;
+
+/**
+ * The text to load on a server. Flags came with Redis 7.0; 6.2 takes the same script without them and refuses a settle
+ * while out of memory, which is then retried.
+ */
+export function scriptText(script: Script, majorVersion: number): string {
+  return script.allowsOom && majorVersion >= 7 ? `#!lua flags=allow-oom\n${script.body}` : script.body;
+}

@@ -1,0 +1,37 @@
+/** How to reach Redis, and what to ask of it. Durations in milliseconds. */
+export interface RedisSettings {
+  readonly topology: RedisTopology;
+  readonly username: string | null;
+  /** Read again at each connect, so that a rotated password needs no restart. */
+  readonly passwordFile: string | null;
+  readonly tls: RedisTls | null;
+  /** First part of every key. */
+  readonly prefix: string;
+  /** Replicas that have to confirm a reservation before the write is dispatched. */
+  readonly replicas: number;
+  readonly reserveTimeoutMs: number;
+  readonly settleTimeoutMs: number;
+  readonly durability: Durability;
+}
+
+export type RedisTopology =
+  | { readonly kind: 'single'; readonly host: string; readonly port: number; readonly database: number }
+  | { readonly kind: 'sentinel'; readonly name: string; readonly nodes: readonly RedisAddress[] }
+  | { readonly kind: 'cluster'; readonly nodes: readonly RedisAddress[] };
+
+export interface RedisAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface RedisTls {
+  /** PEM; `null` trusts the system's authorities. */
+  readonly ca: string | null;
+  readonly serverName: string | null;
+}
+
+/**
+ * What is asked of the settings that can forget. `verified`: all are read and fit. `unverified`: what cannot be read is
+ * taken to fit. `none`: reservations may be forgotten, and the operator has written that down.
+ */
+export type Durability = 'verified' | 'unverified' | 'none';

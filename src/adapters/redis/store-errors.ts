@@ -1,0 +1,69 @@
+import type { StoreFailure } from '../../ports.js';
+
+/** No answer came within the deadline: the command may still run. */
+export class DeadlinePassed extends Error {
+  constructor() {
+    super('no answer within the deadline');
+    this.name = 'DeadlinePassed';
+  }
+}
+
+/** The script ran and was answered; what came after it was not. */
+export class WaitFailed extends Error {
+  constructor(cause: Error) {
+    super(reasonOf(cause));
+    this.name = 'WaitFailed';
+  }
+}
+
+/** Refusals that are about the server as it is now, not about one record. */
+const serverRefusals: ReadonlySet<string> = new Set([
+  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN',
+]);
+
+/** The first word of an error that the server answered with, such as `OOM`; `null` where it is none of the server's. */
+export function replyCode(error: unknown): string | null {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return null;
+  return /^[A-Z]+/.exec(error.message)?.[0] ?? 'ERR';
+}
+
+/** Whether the server, as long as it stays as it is, will refuse the next command too. */
+export function isServerRefusal(error: unknown): boolean {
+  const code = replyCode(error);
+  return code !== null && (serverRefusals.has(code) || (error instanceof Error && missingRight.test(error.message)));
+}
+
+/** Whether the server refuses this one record, for what it holds. */
+export function isRecordRefusal(error: unknown): boolean {
+  const code = replyCode(error);
+  return code !== null && !isServerRefusal(error) && !passing.has(code);
+}
+
+/** Answers of a Cluster that is moving keys. */
+const passing: ReadonlySet<string> = new Set(['MOVED', 'ASK', 'TRYAGAIN']);
+
+/** A script that called what its user may not call, in the words of Redis 6.2 to 7.0 and of later ones. */
+const missingRight = /^ERR (The user executing the script|ACL failure in script)/;
+
+/** Turns what a command ended with into what callers may know. */
+export function failureOf(error: unknown): StoreFailure {
+  const reason = reasonOf(error);
+  if (error instanceof DeadlinePassed) return { kind: 'timeout', reason, mayHaveRun: true };
+  if (error instanceof WaitFailed) return { kind: 'refused', reason, mayHaveRun: true };
+  // A script decides before it writes: one that ended with an error wrote nothing.
+  if (replyCode(error) !== null) return { kind: 'refused', reason, mayHaveRun: false };
+  return { kind: 'unreachable', reason, mayHaveRun: !isUnsent(error) };
+}
+
+/** ioredis says so when a connection that does not queue is not there. */
+function isUnsent(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Stream isn\'t writeable');
+}
+
+/** Words of ioredis and of the system, without what they quote of a command: its arguments may be a password. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return 'the connection was lost';
+  const code = 'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? `${error.code}: ` : '';
+  return `${code}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(0, 200);
+}

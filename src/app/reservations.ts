@@ -1,0 +1,50 @@
+import { systemClock, systemTimers } from '../adapters/clock.js';
+import type { ReservationSeries } from '../adapters/reservation-metrics.js';
+import type { CompiledConfig } from '../config/compiled.js';
+import type { Log, ReservationParts, StoreState } from '../ports.js';
+import { openStore } from './store.js';
+import { createUnknownOutcomes } from './unknown-outcomes.js';
+
+/** The store while the proxy runs, and what is counted of it. */
+export interface Reservations {
+  readonly parts: ReservationParts;
+  readonly state: () => StoreState;
+  /** What lasts and makes the store unfit; `null` where nothing is, or nothing is known yet. */
+  readonly lastingProblem: () => Promise<string | null>;
+  /** After the last settlement. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens the store that a config names; `null` where it names none.
+ *
+ * @param issuersInForce asked again and again: a reload may bring tokens that live longer.
+ */
+export function openReservations(
+  settings: CompiledConfig['store'], storeCa: string | null, issuersInForce: () => CompiledConfig['issuers'], series: ReservationSeries, log: Log,
+): Reservations | null {
+  if (settings === null) {
+    series.setReadings({ store: () => null, oldestUnknownMs: () => null });
+    return null;
+  }
+  const maxTokenLifetimeMs = (): number => Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
+  const { store, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
+  const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
+  series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
+  const metrics: ReservationParts['metrics'] = {
+    ...series,
+    unknownOutcome: (recordId) => {
+      series.unknownOutcome(recordId);
+      unknowns.add(recordId);
+    },
+  };
+  return {
+    parts: { store, metrics, replicas, settleTimeoutMs },
+    state: store.state,
+    lastingProblem,
+    close: async () => {
+      unknowns.close();
+      await store.close();
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../adapters/clock.js';
+import { createMemoryStore } from '../adapters/memory/reservation-store.js';
+import { createRedisStore } from '../adapters/redis/reservation-store.js';
+import type { RedisSettings } from '../adapters/redis/settings.js';
+import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { Files, Log, ReservationStore } from '../ports.js';
+import { readAuthorities } from './pem-files.js';
+import { startFailure, type StartFailure } from './start-failure.js';
+
+/** A password of an access list; the adapter reads it for each connection. */
+const maxPasswordBytes = 4_096;
+
+/** How long a start waits for the store to say whether it is fit, milliseconds. Out of reach for longer, it is waited for while serving. */
+const verdictWithinMs = 1_500;
+
+const lookEveryMs = 10;
+
+/** Time of the memory store for a settlement: it takes none. */
+const memorySettleTimeoutMs = 1_000;
+
+export interface StoreDeps {
+  readonly log: Log;
+  /** Longest time from a token's issue to its last valid moment, milliseconds. */
+  readonly maxTokenLifetimeMs: () => number;
+}
+
+/** A store, with what reserving routes have to know of its settings. */
+export interface OpenStore {
+  readonly store: ReservationStore;
+  /** Replicas that have to confirm a reservation. */
+  readonly replicas: number;
+  readonly settleTimeoutMs: number;
+  /** What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known in time. */
+  readonly lastingProblem: () => Promise<string | null>;
+}
+
+/** Reads the files that the store's settings name, so that a wrong one is found before anything is opened. */
+export async function readStoreFiles(settings: StoreSettings | null, files: Files): Promise<Result<{ readonly ca: string | null }, StartFailure>> {
+  if (settings?.kind !== 'redis') return accept({ ca: null });
+  const { passwordFile, tls } = settings;
+  if (passwordFile !== null) {
+    const password = await files.read(passwordFile, { maxBytes: maxPasswordBytes });
+    if (!password.ok) return refuse(startFailure('unreadable', `${passwordFile}: ${password.error}`));
+  }
+  if (tls === null || tls.caFile === null) return accept({ ca: null });
+  const ca = await readAuthorities(tls.caFile, files);
+  return ca.ok ? accept({ ca: ca.value }) : ca;
+}
+
+/** Opens the store. Redis is connected to from here on, for as long as it takes. */
+export function openStore(settings: StoreSettings, ca: string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
+  if (settings.kind === 'memory') {
+    const store = createMemoryStore(systemClock);
+    return { store, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
+  }
+  const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log, maxTokenLifetimeMs, onFailover: () => undefined });
+  return {
+    store,
+    replicas: settings.replicas,
+    settleTimeoutMs: settings.settleTimeoutMs,
+    lastingProblem: async () => {
+      const deadline = performance.now() + verdictWithinMs;
+      while (store.verdict() === null && performance.now() < deadline) await delay(lookEveryMs);
+      return store.verdict()?.problem ?? null;
+    },
+  };
+}
+
+/** The settings as the adapter takes them: with the authorities that the file holds. */
+export function redisSettingsOf({ tls, kind: _kind, ...settings }: RedisStoreSettings, ca: string | null): RedisSettings {
+  return { ...settings, tls: tls === null ? null : { ca, serverName: tls.serverName } };
+}

@@ -1,0 +1,72 @@
+import type { RecordState } from '../decision/reservation.js';
+import { parseRecordId } from '../decision/reservation-scope.js';
+import type { Clock, ReservationStore, Timers } from '../ports.js';
+
+/** The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from. */
+export interface UnknownOutcomes {
+  /** A write is in doubt from now on. */
+  readonly add: (recordId: string) => void;
+  /** Milliseconds since the oldest one came into doubt; `null` where there is none. */
+  readonly oldestMs: () => number | null;
+  readonly close: () => void;
+}
+
+export interface UnknownOutcomesDeps {
+  readonly store: Pick<ReservationStore, 'show'>;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Milliseconds between two looks at the store. */
+  readonly lookEveryMs?: number;
+  readonly limit?: number;
+}
+
+/** A resolved record leaves the metrics within half a minute. */
+const lookEveryMs = 30_000;
+
+/** The oldest are kept: they are what the alarm is about. */
+const limit = 1_000;
+
+/** A pending record is one whose lease is not over, or of which nobody asked since. */
+const unsettled: ReadonlySet<RecordState> = new Set(['unknown', 'pending']);
+
+export function createUnknownOutcomes(deps: UnknownOutcomesDeps): UnknownOutcomes {
+  const { store, clock, timers } = deps;
+  /** By record, in the order in which they came. */
+  const sinceMs = new Map<string, number>();
+  let closed = false;
+  let callOff = plan();
+
+  function plan(): () => void {
+    return timers.after(deps.lookEveryMs ?? lookEveryMs, () => {
+      void look().then(() => {
+        if (!closed) callOff = plan();
+      });
+    });
+  }
+
+  /** One record at a time: this is in nobody's way. */
+  async function look(): Promise<void> {
+    for (const recordId of [...sinceMs.keys()]) {
+      const found = parseRecordId(recordId);
+      const shown = found === null ? null : await store.show({ ...found, token: null });
+      // Without an answer nothing is known of the others either.
+      if (closed || shown?.ok === false) return;
+      const state = shown?.value?.record.state ?? null;
+      if (state === null || !unsettled.has(state)) sinceMs.delete(recordId);
+    }
+  }
+
+  return {
+    add: (recordId) => {
+      if (sinceMs.size < (deps.limit ?? limit) && !sinceMs.has(recordId)) sinceMs.set(recordId, clock.monotonic());
+    },
+    oldestMs: () => {
+      const [first] = sinceMs.values();
+      return first === undefined ? null : clock.monotonic() - first;
+    },
+    close: () => {
+      closed = true;
+      callOff();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { localFiles } from '../adapters/files.js';
+import { discoverPrimaries, nameOf } from '../adapters/redis/discovery.js';
+import { unfitnessOf, type ServerFacts } from '../adapters/redis/fitness.js';
+import { createLane } from '../adapters/redis/lane.js';
+import type { RedisAddress, RedisSettings } from '../adapters/redis/settings.js';
+import { openStore, readStoreFiles, redisSettingsOf } from '../app/store.js';
+import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
+import { scopeOf } from '../decision/reservation-scope.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { Log } from '../ports.js';
+import { checkSecretMode } from './doctor-files.js';
+import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
+
+const subject = 'store';
+
+/** How long each question may take, milliseconds. */
+const withinMs = 3_000;
+
+/** Questions whose quickest answer says what the way to Redis takes. */
+const samples = 5;
+
+const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time. Writes nothing. */
+export async function checkStore(settings: StoreSettings | null): Promise<readonly Finding[]> {
+  // Memory is warned of with the config.
+  if (settings?.kind !== 'redis') return [];
+  const modes = settings.passwordFile === null ? [] : [await checkSecretMode('store password', settings.passwordFile)];
+  const files = await readStoreFiles(settings, localFiles);
+  if (!files.ok) return [...modes, ...files.error.messages.map((message) => problem(subject, message, 'put the password or the authorities into this file'))];
+  const redis = redisSettingsOf(settings, files.value.ca);
+  const primaries = await findPrimaries(redis);
+  if (!primaries.ok) return [...modes, away('no primary was found', primaries.error)];
+  const servers = (await Promise.all(primaries.value.map((address) => checkServer(redis, address)))).flat();
+  const isSound = servers.every(({ level }) => level === 'ok');
+  return [...modes, ...servers, ...(isSound ? [await checkAnswers(settings, files.value.ca)] : [])];
+}
+
+function away(what: string, reason: string): Finding {
+  return unreachable(subject, `${what}: ${reason}`, 'start Redis, or correct store.redis: its addresses, username, password_file and tls');
+}
+
+async function findPrimaries(settings: RedisSettings): Promise<Result<readonly RedisAddress[], string>> {
+  const { topology } = settings;
+  if (topology.kind === 'single') return accept([{ host: topology.host, port: topology.port }]);
+  return answerOf((found, failed) => {
+    const discovery = discoverPrimaries(settings, topology, { found: (primaries) => found(primaries.map(({ address }) => address)), failed });
+    return discovery.close;
+  });
+}
+
+async function checkServer(settings: RedisSettings, address: RedisAddress): Promise<readonly Finding[]> {
+  const looked = await answerOf<ServerFacts>((found, failed) => createLane(settings, address, { looked: found, lost: failed }).close);
+  if (!looked.ok) return [away(`not reached at ${nameOf(address)}`, looked.error)];
+  const facts = looked.value;
+  const unfit = unfitnessOf(facts, { ...settings, clustered: settings.topology.kind === 'cluster' });
+  if (unfit.length > 0) return unfit.map((found) => problem(subject, `${nameOf(address)}: ${found.problem}`, found.fix));
+  const file = facts.appendOnly === null ? 'an append-only file or not' : facts.appendOnly ? 'an append-only file' : 'no append-only file';
+  return [ok(subject, `${nameOf(address)}: version ${facts.version ?? 'unknown'}, ${String(facts.connectedReplicas ?? 0)} replicas, ${file}`)];
+}
+
+/** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
+async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<Finding> {
+  const { store } = openStore(settings, ca, { log: silent, maxTokenLifetimeMs: () => 0 });
+  const scope = scopeOf({ principal: { kind: 'service', issuer: 'doctor', subject: 'doctor' }, audience: '', operation: '', key: 'doctor', tokenId: null });
+  try {
+    const deadline = performance.now() + withinMs;
+    while (!store.state().up && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
+    let quickestMs = Infinity;
+    for (let sample = 0; sample < samples; sample += 1) {
+      const startedMs = performance.now();
+      const shown = await store.show(scope);
+      if (!shown.ok && shown.error.kind === 'refused') {
+        return problem(subject, `Redis refuses what reservations need: ${shown.error.reason}`, 'give its user the rights that docs/storage.md names');
+      }
+      if (!shown.ok) return away('no answer', shown.error.reason);
+      quickestMs = Math.min(quickestMs, performance.now() - startedMs);
+    }
+    return timeFinding(quickestMs, settings.reserveTimeoutMs);
+  } finally {
+    await store.close();
+  }
+}
+
+/** A reservation also waits for replicas, and for others: half of its time has to be left. */
+function timeFinding(quickestMs: number, reserveTimeoutMs: number): Finding {
+  const what = `answers in ${quickestMs.toFixed(1)} ms at best; reserve_timeout is ${String(reserveTimeoutMs)} ms`;
+  if (quickestMs * 2 < reserveTimeoutMs) return ok(`${subject} time`, what);
+  return warning(`${subject} time`, what, 'raise store.redis.reserve_timeout, or bring Redis nearer');
+}
+
+/** The first thing that is found or fails, within the time for a question. */
+function answerOf<T>(ask: (found: (value: T) => void, failed: (reason: string) => void) => () => void): Promise<Result<T, string>> {
+  return new Promise((resolve) => {
+    const finish = (result: Result<T, string>): void => {
+      clearTimeout(timer);
+      close();
+      resolve(result);
+    };
+    const close = ask((value) => {
+      finish(accept(value));
+    }, (reason) => {
+      finish(refuse(reason));
+    });
+    const timer = setTimeout(() => {
+      finish(refuse(`no answer within ${String(withinMs)} ms`));
+    }, withinMs);
+  });
+}

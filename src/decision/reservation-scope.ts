@@ -1,0 +1,40 @@
+import { digestOf } from './digest.js';
+import type { Principal } from './principal.js';
+
+/** Where a reservation lives: hashes only, so that the store learns no subject, key or token id. */
+export interface ReservationScope {
+  /** Hash of who asks: one caller's key never answers another. The Redis hash tag. */
+  readonly principal: string;
+  /** Hash of audience, operation and key; `null` where the request has no key. */
+  readonly operation: string | null;
+  /** Hash of the token id; `null` where the token is not single-use. */
+  readonly token: string | null;
+}
+
+/** Names the scope of one request (REPLAY section 2). */
+export function scopeOf(input: {
+  readonly principal: Pick<Principal, 'kind' | 'issuer' | 'subject'>;
+  readonly audience: string;
+  readonly operation: string;
+  readonly key: string | null;
+  readonly tokenId: string | null;
+}): ReservationScope {
+  const { principal, audience, operation, key, tokenId } = input;
+  return {
+    principal: digestOf('sallyport principal 1', [principal.kind, principal.issuer, principal.subject]),
+    operation: key === null ? null : digestOf('sallyport operation 1', [audience, operation, key]),
+    token: tokenId === null ? null : digestOf('sallyport token 1', [tokenId]),
+  };
+}
+
+/** The id by which callers, receivers and operators name a record: `<principal>.<operation>`. */
+export function recordIdOf(scope: ReservationScope): string | null {
+  return scope.operation === null ? null : `${scope.principal}.${scope.operation}`;
+}
+
+/** Reads a record id back. */
+export function parseRecordId(id: string): { readonly principal: string; readonly operation: string } | null {
+  const match = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/.exec(id);
+  const [, principal, operation] = match ?? [];
+  return principal === undefined || operation === undefined ? null : { principal, operation };
+}

@@ -1,0 +1,270 @@
+/**
+ * The life of a reservation as data (REPLAY section 3). The memory store runs these functions; the Lua scripts beside the
+ * Redis adapter say the same in Redis, and one suite holds both to the same answers.
+ */
+
+/** Version of the stored layout. A record of another version is never overwritten. */
+export const recordVersion = 1;
+
+/** ABSENT is the lack of a record. */
+export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
+
+/** How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody waits for. */
+export const withdrawalMs = 300_000;
+
+/** What the receiver answered, as far as it may be shown again. */
+export interface StoredResponse {
+  readonly status: number;
+  /** Raw pairs: name, value, name, value. Empty in a tombstone. */
+  readonly fields: readonly string[];
+  /** Empty in a tombstone. */
+  readonly body: Uint8Array;
+}
+
+/** One record. Times are milliseconds of the store's clock. */
+export interface ReservationRecord {
+  readonly version: number;
+  readonly state: RecordState;
+  readonly fingerprint: string;
+  /** The attempt that owns the record: random, 128 bits. */
+  readonly owner: string;
+  /** Only grows; a receiver may refuse a lower one. */
+  readonly fence: number;
+  readonly createdAtMs: number;
+  /** From then on a pending record is in doubt. */
+  readonly leaseEndsAtMs: number;
+  /** `null` until the status is known. */
+  readonly response: StoredResponse | null;
+  readonly expiresAtMs: number;
+}
+
+/**
+ * A release that did not find its own reservation: the reserve it withdraws may be late, and must not take the key when it
+ * arrives. Each attempt has its own, whoever holds the key meanwhile.
+ */
+export interface Withdrawal {
+  readonly attempt: string;
+  readonly expiresAtMs: number;
+}
+
+/** What one scope holds: what one command sees. */
+export interface Slot {
+  readonly record: ReservationRecord | null;
+  /** The attempt that used the single-use token. */
+  readonly marker: { readonly attempt: string; readonly expiresAtMs: number } | null;
+  readonly withdrawals: readonly Withdrawal[];
+}
+
+export interface Reserve {
+  /** Random 128-bit id of this attempt, base64url. */
+  readonly attempt: string;
+  /** `null` where the request has no key: then only the marker is taken. */
+  readonly key: {
+    readonly fingerprint: string;
+    /** Milliseconds until a pending record is in doubt. */
+    readonly leaseMs: number;
+    /** Milliseconds that a result is kept. */
+    readonly retentionMs: number;
+    /** Whether a record in doubt may be run again, because the receiver deduplicates. */
+    readonly takesOver: boolean;
+  } | null;
+  /** Milliseconds that the token's marker stays; `null` where the token is not single-use. */
+  readonly markerTtlMs: number | null;
+}
+
+export type Reserved =
+  | { readonly kind: 'acquired'; readonly fence: number; readonly takenOver: boolean }
+  | { readonly kind: 'in_progress'; readonly retryAfterMs: number }
+  | { readonly kind: 'replayed'; readonly response: StoredResponse }
+  | { readonly kind: 'tombstone'; readonly status: number }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'mismatch' }
+  | { readonly kind: 'token_replayed' }
+  /** A record of another version: 503, nothing written. */
+  | { readonly kind: 'unsupported' };
+
+export interface Complete {
+  readonly attempt: string;
+  readonly fence: number;
+  /** Needed where the record was lost and has to be written anew. */
+  readonly fingerprint: string;
+  readonly state: 'completed' | 'tombstone';
+  readonly response: StoredResponse;
+  readonly retentionMs: number;
+}
+
+/** `fenced`: somebody else owns the record, so the write ran twice. `repaired`: the record had been lost. */
+export type Completed = 'completed' | 'repaired' | 'fenced' | 'unsupported';
+
+export interface Owned {
+  readonly attempt: string;
+  readonly fence: number;
+}
+
+/** By attempt alone: who got no answer to a reserve knows no fence. */
+export interface Release {
+  readonly attempt: string;
+}
+
+/** `kept`: it is another attempt's, or no longer pending. */
+export type Released = 'released' | 'kept' | 'unsupported';
+export type Marked = 'unknown' | 'kept' | 'unsupported';
+
+/** What an operator knows of a write in doubt. */
+export type Resolution = 'committed' | 'not-applied';
+export type Resolved = 'resolved' | 'absent' | 'not_in_doubt' | 'unsupported';
+
+/** A command's effect: the slot afterwards and the answer. */
+export interface Step<T> {
+  readonly slot: Slot;
+  readonly answer: T;
+}
+
+/** Drops what has expired. Every command starts with it. */
+export function current(slot: Slot, nowMs: number): Slot {
+  return {
+    record: slot.record !== null && slot.record.expiresAtMs > nowMs ? slot.record : null,
+    marker: slot.marker !== null && slot.marker.expiresAtMs > nowMs ? slot.marker : null,
+    withdrawals: slot.withdrawals.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
+  };
+}
+
+/** Takes the record and the token's marker together, before the side effect. */
+export function reserve(before: Slot, command: Reserve, nowMs: number): Step<Reserved> {
+  const slot = current(before, nowMs);
+  if (command.markerTtlMs !== null && slot.marker !== null && slot.marker.attempt !== command.attempt) {
+    return { slot, answer: { kind: 'token_replayed' } };
+  }
+  if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) return { slot, answer: { kind: 'unsupported' } };
+  // Nobody waits for this answer any more.
+  if (command.key !== null && slot.withdrawals.some(({ attempt }) => attempt === command.attempt)) return { slot, answer: { kind: 'unsupported' } };
+  const marker = command.markerTtlMs === null
+    ? slot.marker
+    : slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs };
+  if (command.key === null) return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
+  const step = reserveRecord(slot.record, { ...command.key, attempt: command.attempt }, nowMs);
+  return { slot: { ...slot, record: step.record, marker }, answer: step.answer };
+}
+
+function reserveRecord(
+  record: ReservationRecord | null,
+  command: NonNullable<Reserve['key']> & { readonly attempt: string },
+  nowMs: number,
+): { readonly record: ReservationRecord; readonly answer: Reserved } {
+  if (record === null) return acquire(command, nowMs, 0, false);
+  // Before the state is looked at: a different request learns nothing of how the first one went.
+  if (record.fingerprint !== command.fingerprint) return { record, answer: { kind: 'mismatch' } };
+  // The client library sent the command again after a reconnect: the same attempt, not a second one.
+  if (record.state === 'pending' && record.owner === command.attempt) {
+    return { record, answer: { kind: 'acquired', fence: record.fence, takenOver: false } };
+  }
+  const known = inDoubtAfterLease(record, nowMs);
+  switch (known.state) {
+    case 'pending':
+      return { record: known, answer: { kind: 'in_progress', retryAfterMs: known.leaseEndsAtMs - nowMs } };
+    case 'unknown':
+      return command.takesOver ? acquire(command, nowMs, known.fence, true) : { record: known, answer: { kind: 'unknown' } };
+    case 'completed':
+      return { record: known, answer: { kind: 'replayed', response: known.response ?? noResponse } };
+    case 'tombstone':
+      return { record: known, answer: { kind: 'tombstone', status: (known.response ?? noResponse).status } };
+  }
+}
+
+/** Stands in for a response that a damaged record lacks: no body, and a status nobody sends. */
+const noResponse: StoredResponse = { status: 0, fields: [], body: new Uint8Array() };
+
+function acquire(
+  command: NonNullable<Reserve['key']> & { readonly attempt: string },
+  nowMs: number,
+  lastFence: number,
+  takenOver: boolean,
+): { readonly record: ReservationRecord; readonly answer: Reserved } {
+  const fence = Math.max(lastFence + 1, nowMs);
+  const record: ReservationRecord = {
+    version: recordVersion,
+    state: 'pending',
+    fingerprint: command.fingerprint,
+    owner: command.attempt,
+    fence,
+    createdAtMs: nowMs,
+    leaseEndsAtMs: nowMs + command.leaseMs,
+    response: null,
+    expiresAtMs: nowMs + command.leaseMs + command.retentionMs,
+  };
+  return { record, answer: { kind: 'acquired', fence, takenOver } };
+}
+
+/** A pending record whose lease is over may have run: nobody knows. */
+export function inDoubtAfterLease(record: ReservationRecord, nowMs: number): ReservationRecord {
+  return record.state === 'pending' && nowMs >= record.leaseEndsAtMs ? { ...record, state: 'unknown' } : record;
+}
+
+/** Keeps what the receiver answered. The only way to a result, and only for the attempt that owns the record. */
+export function complete(before: Slot, command: Complete, nowMs: number): Step<Completed> {
+  const slot = current(before, nowMs);
+  const { record } = slot;
+  if (record === null) {
+    const repaired: ReservationRecord = {
+      version: recordVersion,
+      state: command.state,
+      fingerprint: command.fingerprint,
+      owner: command.attempt,
+      fence: command.fence,
+      createdAtMs: nowMs,
+      leaseEndsAtMs: nowMs,
+      response: command.response,
+      expiresAtMs: nowMs + command.retentionMs,
+    };
+    return { slot: { ...slot, record: repaired }, answer: 'repaired' };
+  }
+  if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
+  if (!owns(record, command)) return { slot, answer: 'fenced' };
+  if (record.state === 'completed' || record.state === 'tombstone') return { slot, answer: 'completed' };
+  const completed: ReservationRecord = {
+    ...record, state: command.state, response: command.response, expiresAtMs: nowMs + command.retentionMs,
+  };
+  return { slot: { ...slot, record: completed }, answer: 'completed' };
+}
+
+/**
+ * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. Where its own reservation
+ * is not there, the reserve that it follows may still be on its way: it is kept from taking the key.
+ */
+export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
+  const slot = current(before, nowMs);
+  const { record } = slot;
+  if (record !== null && record.version !== recordVersion) return { slot, answer: 'unsupported' };
+  if (record?.owner === command.attempt && inDoubtAfterLease(record, nowMs).state === 'pending') {
+    return { slot: { ...slot, record: null }, answer: 'released' };
+  }
+  const others = slot.withdrawals.filter(({ attempt }) => attempt !== command.attempt);
+  const withdrawals = [...others, { attempt: command.attempt, expiresAtMs: nowMs + withdrawalMs }];
+  return { slot: { ...slot, withdrawals }, answer: record === null ? 'released' : 'kept' };
+}
+
+/** Says that the write may have happened: nobody runs it again until an operator or the receiver knows. */
+export function mark(before: Slot, command: Owned, nowMs: number): Step<Marked> {
+  const slot = current(before, nowMs);
+  const { record } = slot;
+  if (record === null) return { slot, answer: 'kept' };
+  if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
+  if (!owns(record, command) || (record.state !== 'pending' && record.state !== 'unknown')) return { slot, answer: 'kept' };
+  return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'unknown' };
+}
+
+/** An operator settles a record in doubt: `committed` keeps the key taken, `not-applied` frees it. */
+export function resolve(before: Slot, resolution: Resolution, nowMs: number): Step<Resolved> {
+  const slot = current(before, nowMs);
+  const found = slot.record;
+  if (found === null) return { slot, answer: 'absent' };
+  if (found.version !== recordVersion) return { slot, answer: 'unsupported' };
+  const record = inDoubtAfterLease(found, nowMs);
+  if (record.state !== 'unknown') return { slot, answer: 'not_in_doubt' };
+  if (resolution === 'not-applied') return { slot: { ...slot, record: null }, answer: 'resolved' };
+  return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, answer: 'resolved' };
+}
+
+function owns(record: ReservationRecord, command: Owned): boolean {
+  return record.owner === command.attempt && record.fence === command.fence;
+}

@@ -1,0 +1,59 @@
+import type { Complete, StoredResponse } from './reservation.js';
+
+/** How the receiver's part of a reserved request ended, as far as the proxy can know. */
+export type UpstreamOutcome =
+  /** Lookup, connect or TLS failed, or the gate refused: not one byte went out. */
+  | { readonly kind: 'not_dispatched' }
+  /** Some byte went out, and then there was no status: reset, time-out, cut-off. */
+  | { readonly kind: 'no_status' }
+  /** A status came, the body did not end, or is over the limit, or its fields are. */
+  | { readonly kind: 'cut_off'; readonly status: number; readonly outcome: string | null }
+  /** The whole answer. */
+  | { readonly kind: 'whole'; readonly response: StoredResponse; readonly outcome: string | null };
+
+/** What the proxy does with the reservation. */
+export type Settlement =
+  | { readonly kind: 'release' }
+  | { readonly kind: 'mark' }
+  | { readonly kind: 'complete'; readonly state: Complete['state']; readonly response: StoredResponse };
+
+/** What a route says of its receiver. */
+export interface SettlementRules {
+  /** Statuses that mean *not applied*. */
+  readonly releaseOn: ReadonlySet<number>;
+  /** Whether the receiver's `Idempotency-Outcome` counts (levels 1 and 2). */
+  readonly trustsOutcome: boolean;
+  /** Whether an earlier attempt is in doubt. */
+  readonly takenOver: boolean;
+}
+
+/**
+ * Turns an outcome into what is written (REPLAY section 4). In doubt the key stays taken: a write that may have happened
+ * is never run again by us.
+ */
+export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settlement {
+  switch (outcome.kind) {
+    case 'not_dispatched':
+      return free(rules);
+    case 'no_status':
+      return { kind: 'mark' };
+    case 'cut_off':
+      if (isNotApplied(outcome.status, outcome.outcome, rules)) return free(rules);
+      return { kind: 'complete', state: 'tombstone', response: { status: outcome.status, fields: [], body: new Uint8Array() } };
+    case 'whole':
+      if (isNotApplied(outcome.response.status, outcome.outcome, rules)) return free(rules);
+      return { kind: 'complete', state: 'completed', response: outcome.response };
+  }
+}
+
+/** The receiver's own word, where the route trusts it, beats the meaning of the status. */
+function isNotApplied(status: number, outcome: string | null, rules: SettlementRules): boolean {
+  if (rules.trustsOutcome && outcome === 'committed') return false;
+  if (rules.trustsOutcome && outcome === 'not-applied') return true;
+  return rules.releaseOn.has(status);
+}
+
+/** What this attempt did not do, the one before may have done: then the key stays taken, for the same request. */
+function free({ takenOver }: SettlementRules): Settlement {
+  return { kind: takenOver ? 'mark' : 'release' };
+}

@@ -1,0 +1,83 @@
+import type { StoredResponse } from './reservation.js';
+
+/** Limits of what is kept of a response (REPLAY section 5). */
+export const maxStoredHeaderBytes = 8 * 1024;
+
+/** Fields that are kept and shown again; a route may add others. */
+const kept: ReadonlySet<string> = new Set([
+  'content-type', 'content-encoding', 'content-language', 'location', 'content-location', 'etag', 'last-modified', 'link', 'retry-after',
+]);
+
+/** Fields that are never kept, even where a route adds them, and why. */
+const neverKept: ReadonlyMap<string, string> = new Map([
+  ...because('it is one caller’s credential', ['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'www-authenticate', 'authentication-info']),
+  ...because('it belongs to one connection', ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']),
+  ...because('it follows from the body', ['content-length']),
+  ...because('it belongs to one moment', ['date', 'age', 'expires', 'traceparent', 'tracestate', 'x-request-id', 'retry-after-ms']),
+  ...because('a shown result sets its own', ['cache-control', 'idempotency-key', 'idempotent-replayed', 'idempotency-outcome']),
+]);
+
+/** The same by how their names begin. */
+const neverKeptPrefixes: ReadonlyMap<string, string> = new Map([
+  ...because('it belongs to one connection', ['proxy-']),
+  ...because('it depends on where the request came from', ['access-control-']),
+  ...because('it counts requests, and a shown result is none', ['ratelimit', 'x-ratelimit']),
+]);
+
+/**
+ * Tells why a field may never be kept, in words that follow the name and a colon.
+ *
+ * @returns `null` where it may.
+ */
+export function whyNeverStored(name: string): string | null {
+  const lower = name.toLowerCase();
+  const why = neverKept.get(lower);
+  if (why !== undefined) return why;
+  for (const [prefix, reason] of neverKeptPrefixes) if (lower.startsWith(prefix)) return reason;
+  return null;
+}
+
+/** Whether a route may ask for this field to be kept. */
+export function mayBeStored(name: string): boolean {
+  return whyNeverStored(name) === null;
+}
+
+/**
+ * Picks the fields of the receiver's answer that are kept, in their order.
+ *
+ * @param fields raw pairs: name, value, name, value.
+ * @param added names that the route adds, lower-case.
+ * @returns raw pairs, or `null` where they exceed 8 KiB: the response is then not replayable.
+ */
+export function storedFields(fields: readonly string[], added: ReadonlySet<string>): readonly string[] | null {
+  const stored: string[] = [];
+  let bytes = 0;
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const name = fields[index] ?? '';
+    const value = fields[index + 1] ?? '';
+    const lower = name.toLowerCase();
+    if (!(kept.has(lower) || added.has(lower)) || !mayBeStored(lower)) continue;
+    bytes += Buffer.byteLength(name, 'latin1') + Buffer.byteLength(value, 'latin1');
+    stored.push(name, value);
+  }
+  return bytes > maxStoredHeaderBytes ? null : stored;
+}
+
+/**
+ * The fields of a replayed answer. The body's length follows from its bytes.
+ *
+ * @param key the caller's `Idempotency-Key` as received, echoed.
+ */
+export function replayedFields(response: StoredResponse, key: string, requestId: string): string[] {
+  return [
+    'X-Request-Id', requestId,
+    ...response.fields,
+    'Cache-Control', 'no-store',
+    'Idempotency-Key', key,
+    'Idempotent-Replayed', 'true',
+  ];
+}
+
+function because(why: string, names: readonly string[]): readonly (readonly [string, string])[] {
+  return names.map((name) => [name, why]);
+}

@@ -1,0 +1,31 @@
+import type { Reason } from '../decision/denial.js';
+import type { Clock } from '../ports.js';
+
+/** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
+export class Course {
+  readonly startedMs: number;
+  /** Why it ended early, or `null`. */
+  reason: Reason | null = null;
+  /** Id of the reservation, where there is one. */
+  record: string | null = null;
+  /** Whether the answer was one that was kept. */
+  isReplayed = false;
+  /** When the receiver was asked, or `null`. */
+  askedMs: number | null = null;
+  /** When its answer was complete or given up, or `null`. */
+  answeredMs: number | null = null;
+  private readonly clock: Clock;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.startedMs = clock.monotonic();
+  }
+
+  asked(): void {
+    this.askedMs = this.clock.monotonic();
+  }
+
+  answered(): void {
+    this.answeredMs ??= this.clock.monotonic();
+  }
+}

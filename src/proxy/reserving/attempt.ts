@@ -1,0 +1,183 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import { gate, leaseMsOf } from '../../decision/dispatch-gate.js';
+import { fingerprintOf } from '../../decision/fingerprint.js';
+import type { Reserve, Reserved } from '../../decision/reservation.js';
+import { settle, type UpstreamOutcome } from '../../decision/settlement.js';
+import { markerTtlMs } from '../../decision/token-marker.js';
+import type { Clock, ReservationMetrics, ReservationStore, Timers } from '../../ports.js';
+import { newAttempt } from '../identifiers.js';
+import type { InForce } from '../in-force.js';
+import type { Admission } from '../pipeline.js';
+import { valuesOf } from './collected-answer.js';
+import { isBefore, type Preparation } from './preparation.js';
+import type { Settlements } from './settlements.js';
+import type { SettleCommand } from './settling.js';
+
+export interface AttemptDeps {
+  readonly store: ReservationStore;
+  readonly settlements: Settlements;
+  readonly metrics: ReservationMetrics;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** Replicas that have to confirm. */
+  readonly replicas: number;
+  readonly settleTimeoutMs: number;
+}
+
+/** The write that is reserved. */
+export interface ReservedWrite {
+  readonly admission: Admission;
+  readonly preparation: Preparation;
+  readonly method: string;
+  readonly body: Buffer;
+  readonly inForce: InForce;
+}
+
+/** Names of what the receiver learns of a reservation. */
+const recordField = 'Idempotency-Record';
+const fenceField = 'Idempotency-Fence';
+
+/** How long a result that the store did not take is offered again, milliseconds: retries come within minutes. */
+const completionPatienceMs = 5 * 60_000;
+
+/** One attempt to run a write, as the store knows it: reserved, dispatched at most once, settled. */
+export class Attempt {
+  /** Longest time that the receiver may take in all, milliseconds. */
+  readonly upstreamMs: number;
+  private readonly deps: AttemptDeps;
+  private readonly write: ReservedWrite;
+  private readonly id = newAttempt();
+  private readonly fingerprint: string;
+  private readonly leaseMs: number;
+  private fence = 0;
+  private takenOver = false;
+  private confirmedReplicas = 0;
+  private reservedAt = { monotonicMs: 0, wallMs: 0 };
+
+  constructor(deps: AttemptDeps, write: ReservedWrite) {
+    const { admission: { route: { responseTimeoutMs: responseMs } }, inForce: { config } } = write;
+    // Waiting for a free connection and connecting may take that long each.
+    const connectMs = 2 * config.upstream.connectTimeoutMs;
+    this.deps = deps;
+    this.write = write;
+    this.upstreamMs = connectMs + responseMs;
+    this.leaseMs = leaseMsOf({ connectMs, responseMs, settleMs: deps.settleTimeoutMs });
+    this.fingerprint = fingerprint(write);
+  }
+
+  /** Takes record and token together. `null` where the store did not answer: nothing may be dispatched. */
+  async reserve(): Promise<Reserved | null> {
+    const { clock, store, metrics } = this.deps;
+    this.reservedAt = { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+    const answer = await store.reserve(this.write.preparation.scope, this.command());
+    metrics.storeCall('reserve', clock.monotonic() - this.reservedAt.monotonicMs);
+    if (!answer.ok) {
+      metrics.reservation('unavailable');
+      if (answer.error.mayHaveRun) this.withdraw();
+      return null;
+    }
+    const { reserved, confirmedReplicas } = answer.value;
+    metrics.reservation(reserved.kind === 'unsupported' ? 'unavailable' : reserved.kind);
+    this.confirmedReplicas = confirmedReplicas ?? 0;
+    if (reserved.kind === 'acquired') {
+      this.fence = reserved.fence;
+      this.takenOver = reserved.takenOver;
+    }
+    return reserved;
+  }
+
+  /** Why it may not be dispatched now, or `null`. To be asked right before the first byte would go out. */
+  refusal(callerGone: boolean): Denial | null {
+    const { clock, replicas, metrics, store } = this.deps;
+    const { rules, principal, issuer } = this.write.preparation;
+    const nowMs = clock.now();
+    if (this.confirmedReplicas < replicas) metrics.replicaShortfall();
+    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of its use.
+    if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
+    return gate({
+      // The monotonic clock stands still while a machine is suspended, the wall clock does not.
+      sinceReserveMs: Math.max(clock.monotonic() - this.reservedAt.monotonicMs, nowMs - this.reservedAt.wallMs),
+      leaseMs: this.leaseMs,
+      upstreamMs: this.upstreamMs,
+      confirmedReplicas: this.confirmedReplicas,
+      neededReplicas: replicas,
+      nowMs,
+      tokenExpiresAtMs: principal.expiresAtS * 1000,
+      clockSkewMs: issuer.clockSkewS * 1000,
+      callerGone,
+    });
+  }
+
+  /** What the receiver is told of it: names and values in turn. */
+  fields(): readonly string[] {
+    const { recordId } = this.write.preparation;
+    return recordId === null ? [] : [recordField, recordId, fenceField, String(this.fence)];
+  }
+
+  /** Writes down how it ended. Settles when the store answered or failed to; never rejects for the latter. */
+  async settle(outcome: UpstreamOutcome): Promise<void> {
+    const { rules, recordId } = this.write.preparation;
+    // Only a token was reserved, and it stays used.
+    if (recordId === null) return;
+    const { id: attempt, fence, fingerprint, takenOver } = this;
+    const settlement = settle(outcome, { releaseOn: rules.releaseOn, trustsOutcome: rules.receiver !== 'plain', takenOver });
+    switch (settlement.kind) {
+      case 'release':
+        await this.settleWith({ kind: 'release', command: { attempt } });
+        return;
+      case 'mark':
+        await this.settleWith({ kind: 'mark', command: { attempt, fence } });
+        return;
+      case 'complete': {
+        const { state, response } = settlement;
+        await this.settleWith({ kind: 'complete', command: { attempt, fence, fingerprint, state, response, retentionMs: rules.retentionMs } });
+      }
+    }
+  }
+
+  private command(): Reserve {
+    const { rules, principal, scope, recordId } = this.write.preparation;
+    const { id: attempt, fingerprint, leaseMs } = this;
+    return {
+      attempt,
+      key: recordId === null ? null : { fingerprint, leaseMs, retentionMs: rules.retentionMs, takesOver: rules.receiver === 'deduplicates' },
+      markerTtlMs: scope.token === null ? null : markerTtlMs(principal.expiresAtS, this.deps.clock.now()),
+    };
+  }
+
+  /** It may have run all the same, or be about to: freed by its id as soon as the store answers again. */
+  private withdraw(): void {
+    // It may have taken over a write in doubt, and a free key would forget that doubt: there the lease ends it.
+    if (this.write.preparation.rules.receiver === 'deduplicates') return;
+    void this.settleWith({ kind: 'release', command: { attempt: this.id } });
+  }
+
+  private async settleWith(write: SettleCommand): Promise<void> {
+    const { scope, rules, recordId } = this.write.preparation;
+    // A token that may be used up stays so.
+    if (recordId === null) return;
+    // A result is worth keeping as long as somebody may ask for it, a release or a mark until the lease ends by itself.
+    const untilMs = write.kind === 'complete'
+      ? this.deps.clock.monotonic() + Math.min(rules.retentionMs, completionPatienceMs)
+      : this.reservedAt.monotonicMs + this.leaseMs;
+    await this.deps.settlements.settle({ scope, recordId, write, untilMs, deduplicates: rules.receiver === 'deduplicates' });
+  }
+}
+
+/** Names what is asked for, so that one key stands for one request. */
+function fingerprint({ admission: { target, fields }, preparation: { rules }, method, body }: ReservedWrite): string {
+  const valueOf = (name: string): string | null => {
+    const values = valuesOf(fields.passed, name);
+    return values.length === 0 ? null : values.join(', ');
+  };
+  return fingerprintOf({
+    method,
+    operation: rules.operation,
+    path: target.path,
+    query: target.query,
+    contentType: valueOf('content-type'),
+    contentEncoding: valueOf('content-encoding'),
+    body,
+    fields: rules.fields.map((name) => ({ name, value: valueOf(name) })),
+  });
+}

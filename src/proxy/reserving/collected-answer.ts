@@ -1,0 +1,31 @@
+/** The receiver's answer as it comes in, kept while it is small enough to be shown again. */
+export interface CollectedAnswer {
+  readonly status: number;
+  /** Raw pairs as the receiver sent them. */
+  readonly rawHeaders: readonly string[];
+  readonly chunks: Buffer[];
+  bytes: number;
+}
+
+/**
+ * The receiver's own word on what became of the write, level 1, lower-case. Where it says several things, one of them
+ * `committed`, it is that: in doubt a key stays taken.
+ */
+export function outcomeField(rawHeaders: readonly string[]): string | null {
+  const words = valuesOf(rawHeaders, 'idempotency-outcome').map((value) => value.trim().toLowerCase());
+  return words.find((word) => word === 'committed') ?? words[0] ?? null;
+}
+
+/** The length that the receiver announced, 0 where it did not. */
+export function announcedLength(rawHeaders: readonly string[]): number {
+  return Number(valuesOf(rawHeaders, 'content-length')[0] ?? 0);
+}
+
+/** The values of a field, `name` in lower case, in their order. */
+export function valuesOf(rawHeaders: readonly string[], name: string): readonly string[] {
+  const values: string[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    if ((rawHeaders[index] ?? '').toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
+  }
+  return values;
+}

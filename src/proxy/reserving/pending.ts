@@ -1,0 +1,45 @@
+import type { ReservationScope } from '../../decision/reservation-scope.js';
+
+/** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver (contract 4, 429). */
+export interface Pending {
+  /** Takes a place, to be given back by the function returned; `null` where the caller has too many writes under way. */
+  readonly enter: (scope: ReservationScope) => (() => void) | null;
+  readonly size: () => number;
+}
+
+/** Reserved writes of one caller that may be under way at once in this process (REPLAY section 5). */
+export const maxPendingPerCaller = 100;
+
+/**
+ * Counts writes, not requests: what repeats a write that is under way takes no place of its own, so that a caller who asks
+ * too often is told that it is in progress.
+ */
+export function createPending(limit = maxPendingPerCaller): Pending {
+  const callers = new Map<string, Map<string, number>>();
+
+  return {
+    enter: ({ principal, operation, token }) => {
+      const writes = callers.get(principal) ?? new Map<string, number>();
+      // Whoever needs no key is told apart by the token, of which this is the only use.
+      const write = operation ?? `token ${token ?? ''}`;
+      const requests = writes.get(write) ?? 0;
+      if (requests === 0 && writes.size >= limit) return null;
+      writes.set(write, requests + 1);
+      callers.set(principal, writes);
+      let isIn = true;
+      return () => {
+        if (!isIn) return;
+        isIn = false;
+        leave(principal, writes, write);
+      };
+    },
+    size: () => [...callers.values()].reduce((sum, writes) => sum + writes.size, 0),
+  };
+
+  function leave(principal: string, writes: Map<string, number>, write: string): void {
+    const left = (writes.get(write) ?? 1) - 1;
+    if (left > 0) writes.set(write, left);
+    else writes.delete(write);
+    if (writes.size === 0) callers.delete(principal);
+  }
+}

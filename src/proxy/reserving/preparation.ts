@@ -1,0 +1,52 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import { readIdempotencyKey } from '../../decision/idempotency-key.js';
+import type { IssuerRules, ReservationRules } from '../../decision/policy.js';
+import type { Principal } from '../../decision/principal.js';
+import { recordIdOf, scopeOf, type ReservationScope } from '../../decision/reservation-scope.js';
+import { accept, refuse, type Result } from '../../decision/result.js';
+import type { InForce } from '../in-force.js';
+import type { Admission } from '../pipeline.js';
+
+/** What is reserved for one request, before its body is known. */
+export interface Preparation {
+  readonly rules: ReservationRules;
+  readonly principal: Principal;
+  readonly issuer: IssuerRules;
+  readonly scope: ReservationScope;
+  /** `null` where only the token is reserved. */
+  readonly recordId: string | null;
+  /** The field as received; `null` where there is none. */
+  readonly sentKey: string | null;
+}
+
+/**
+ * Decides what a request reserves. What is wrong with the credential comes before what is wrong with the key, and both
+ * before anything is reserved: what is refused here uses up nothing.
+ *
+ * @param floorS single-use tokens issued before are refused, for the store may have forgotten that they were used.
+ * @returns `null` where the request reserves nothing, or why it may not go on.
+ */
+export function prepare(admission: Admission, { issuers }: Pick<InForce, 'issuers'>, floorS: number | null): Result<Preparation | null, Denial> {
+  const { route: { reservation: rules }, principal, fields } = admission;
+  if (rules === null) return accept(null);
+  const issuer = issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
+  // Without a caller there is no scope, and without a scope one caller's key would answer another.
+  if (principal === null || issuer === undefined) return refuse(denial('internal'));
+  if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
+  if (rules.singleUse && isBefore(principal, issuer, floorS)) return refuse(denial('issue_time_revoked'));
+  const key = rules.key === null ? accept(null) : readIdempotencyKey(fields.idempotencyKey, rules.key);
+  if (!key.ok) return key;
+  if (key.value === null && !rules.singleUse) return accept(null);
+  const scope = scopeOf({
+    principal, audience: issuer.audience, operation: rules.operation, key: key.value, tokenId: rules.singleUse ? principal.tokenId : null,
+  });
+  return accept({ rules, principal, issuer, scope, recordId: recordIdOf(scope), sentKey: key.value === null ? null : fields.idempotencyKey });
+}
+
+/**
+ * Whether a fail-over may have lost what was known of a token's use. The issuer's clock may be ahead by the skew: a token
+ * issued just before may say just after.
+ */
+export function isBefore({ issuedAtS }: Principal, { clockSkewS }: IssuerRules, floorS: number | null): boolean {
+  return floorS !== null && (issuedAtS === null || issuedAtS < floorS + clockSkewS);
+}

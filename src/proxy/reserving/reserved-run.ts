@@ -1,0 +1,260 @@
+import { denial, type Denial } from '../../decision/denial.js';
+import type { Reserved } from '../../decision/reservation.js';
+import { callerFields } from '../../decision/response-fields.js';
+import type { UpstreamOutcome } from '../../decision/settlement.js';
+import { replayedFields, storedFields } from '../../decision/stored-response.js';
+import type { Timers } from '../../ports.js';
+import type { Caller } from '../caller.js';
+import type { AnswerSink } from '../upstream-call.js';
+import type { UpstreamCall } from '../upstream.js';
+import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
+import { announcedLength, outcomeField, type CollectedAnswer } from './collected-answer.js';
+import { refusalOf } from './refusals.js';
+
+/**
+ * - `reserving`: nothing was sent
+ * - `collecting`: it was sent, and the answer is kept as it comes
+ * - `turning`: the answer is too large to keep, and that is being written down
+ * - `streaming`: it is written down, and the answer goes on to the caller as it comes
+ * - `over`: settled, or about to be; what the receiver still says counts for nothing
+ */
+type Phase = 'reserving' | 'collecting' | 'turning' | 'streaming' | 'over';
+
+/**
+ * One reserved write, from its reservation to its settlement. It goes on when the caller leaves: what was dispatched is
+ * completed, so that a retry gets the same answer.
+ */
+export class ReservedRun implements AnswerSink {
+  private readonly write: ReservedWrite;
+  private readonly caller: Caller;
+  /** Called once, when nothing of it is left but what the store has yet to take. */
+  private readonly onOver: () => void;
+  private readonly attempt: Attempt;
+  private readonly timers: Timers;
+  private phase: Phase = 'reserving';
+  private isBrokenOff = false;
+  private call: UpstreamCall | null = null;
+  /** Stops the time that the receiver has. */
+  private callOff: () => void = () => undefined;
+  private collected: CollectedAnswer | null = null;
+  /** What the receiver did while that was written down. */
+  private endedWhileTurning: Denial | 'end' | null = null;
+
+  constructor(deps: AttemptDeps, write: ReservedWrite, caller: Caller, onOver: () => void) {
+    this.write = write;
+    this.caller = caller;
+    this.onOver = onOver;
+    this.attempt = new Attempt(deps, write);
+    this.timers = deps.timers;
+  }
+
+  /** Reserves, and goes on where that succeeds. */
+  start(): void {
+    this.go(async () => {
+      const reserved = await this.attempt.reserve();
+      if (reserved === null) this.refuse(denial('store_unavailable'));
+      else if (reserved.kind === 'acquired') await this.dispatchOrRelease();
+      else if (reserved.kind === 'replayed') this.replay(reserved);
+      else this.refuse(refusalOf(reserved, this.write.preparation.recordId));
+    });
+  }
+
+  /** Lets a streamed answer go on. */
+  resume(): void {
+    this.call?.resume();
+  }
+
+  /** Nobody listens any more. What was dispatched goes on; an answer that is not kept does not. */
+  callerGone(): void {
+    if (this.phase === 'streaming') this.stop();
+  }
+
+  /** Time is up: what is not sent yet will not be, and what has no answer is in doubt. */
+  breakOff(): void {
+    this.isBrokenOff = true;
+    if (this.phase === 'collecting') this.giveUp(denial('shutting_down'));
+  }
+
+  onHead(status: number, rawHeaders: readonly string[]): void {
+    this.collected = { status, rawHeaders, chunks: [], bytes: 0 };
+    // An answer to HEAD announces a body that does not come.
+    if (this.write.method !== 'HEAD' && announcedLength(rawHeaders) > this.maxStored()) this.turn(this.collected);
+  }
+
+  onBody(chunk: Buffer): boolean {
+    const { collected } = this;
+    if (this.phase === 'streaming') return this.caller.write(chunk);
+    if (collected === null || this.phase === 'over') return true;
+    collected.chunks.push(chunk);
+    collected.bytes += chunk.length;
+    if (this.phase === 'turning') return false;
+    if (collected.bytes <= this.maxStored()) return true;
+    this.turn(collected);
+    return false;
+  }
+
+  onEnd(): void {
+    this.answered();
+    if (this.phase === 'turning') this.endedWhileTurning = 'end';
+    else if (this.phase === 'streaming') this.endStream();
+    else if (this.phase === 'collecting' && this.collected !== null) this.concludeWhole(this.collected);
+  }
+
+  onFailure(reason: Denial): void {
+    this.answered();
+    if (this.phase === 'turning') this.endedWhileTurning = reason;
+    else if (this.phase === 'streaming') this.refuse(reason);
+    else if (this.phase === 'collecting') this.concludeFailed(reason);
+  }
+
+  private async dispatchOrRelease(): Promise<void> {
+    const refused = this.attempt.refusal(this.caller.isGone()) ?? (this.isBrokenOff ? denial('shutting_down') : null);
+    if (refused === null) {
+      this.dispatch();
+      return;
+    }
+    await this.attempt.settle({ kind: 'not_dispatched' });
+    this.refuse(refused);
+  }
+
+  private dispatch(): void {
+    const { admission: { target, fields, forwarded, route }, method, body, inForce: { upstream } } = this.write;
+    this.phase = 'collecting';
+    this.callOff = this.timers.after(this.attempt.upstreamMs, () => {
+      this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
+    });
+    this.caller.asked();
+    // The whole body is here: its length is known, however it came.
+    const length = fields.contentLength === null && (body.length > 0 || fields.chunked) ? ['Content-Length', String(body.length)] : [];
+    this.call = upstream.send({
+      access: route.access,
+      method,
+      target: target.raw,
+      fields: [...forwarded, ...length, ...this.attempt.fields()],
+      body: body.length > 0 ? body : null,
+      responseTimeoutMs: route.responseTimeoutMs,
+    }, this);
+  }
+
+  /** Waits no longer. `unsent` is what to say where not one byte was written; else the receiver was too slow, whatever the cause. */
+  private giveUp(unsent: Denial): void {
+    const { call } = this;
+    call?.cancel();
+    this.onFailure(call?.mayBeSent() === false ? unsent : denial('upstream_timeout'));
+  }
+
+  /** Store before replying: what a caller saw is what a retry gets. */
+  private concludeWhole(collected: CollectedAnswer): void {
+    this.phase = 'over';
+    this.go(async () => {
+      const { status, rawHeaders } = collected;
+      const body = Buffer.concat(collected.chunks);
+      const fields = this.fieldsOf(collected);
+      const kept = storedFields(fields, this.write.preparation.rules.storeHeaders);
+      const outcome: UpstreamOutcome = kept === null
+        ? cutOff(collected)
+        : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
+      await this.attempt.settle(outcome);
+      if (!this.caller.isGone()) this.caller.give({ status, fields, body, isReplayed: false });
+      this.onOver();
+    });
+  }
+
+  /** There is no whole answer. */
+  private concludeFailed(reason: Denial): void {
+    this.phase = 'over';
+    const { collected } = this;
+    const wasSent = collected !== null || !certainlyNotSent(reason);
+    const { recordId } = this.write.preparation;
+    this.go(async () => {
+      await this.attempt.settle(collected !== null ? cutOff(collected) : { kind: wasSent ? 'no_status' : 'not_dispatched' });
+      this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);
+    });
+  }
+
+  /** The answer is too large to keep: that is written down, and then it is passed on as it comes. */
+  private turn(collected: CollectedAnswer): void {
+    this.phase = 'turning';
+    this.go(async () => {
+      await this.attempt.settle(cutOff(collected));
+      if (this.caller.isGone()) {
+        this.stop();
+        return;
+      }
+      this.phase = 'streaming';
+      this.caller.begin(collected.status, this.fieldsOf(collected));
+      const flows = collected.chunks.splice(0).map((chunk) => this.caller.write(chunk)).every(Boolean);
+      if (this.endedWhileTurning === 'end') this.endStream();
+      else if (this.endedWhileTurning !== null) this.refuse(this.endedWhileTurning);
+      else if (flows) this.call?.resume();
+    });
+  }
+
+  private endStream(): void {
+    this.phase = 'over';
+    this.caller.end();
+    this.onOver();
+  }
+
+  /** Nobody wants the rest. */
+  private stop(): void {
+    this.phase = 'over';
+    this.stopTimer();
+    this.call?.cancel();
+    this.onOver();
+  }
+
+  private replay({ response }: Extract<Reserved, { kind: 'replayed' }>): void {
+    const { admission: { requestId }, preparation: { sentKey } } = this.write;
+    const { status, body } = response;
+    this.phase = 'over';
+    if (!this.caller.isGone()) {
+      this.caller.give({ status, fields: replayedFields(response, sentKey ?? '', requestId), body: Buffer.from(body), isReplayed: true });
+    }
+    this.onOver();
+  }
+
+  private refuse(reason: Denial): void {
+    this.phase = 'over';
+    if (!this.caller.isGone()) this.caller.refuse(reason);
+    this.onOver();
+  }
+
+  private fieldsOf({ status, rawHeaders }: CollectedAnswer): string[] {
+    return callerFields(status, rawHeaders, this.write.inForce.fieldRules, this.write.admission.requestId);
+  }
+
+  private maxStored(): number {
+    return this.write.preparation.rules.maxStoredResponseBytes;
+  }
+
+  private answered(): void {
+    this.stopTimer();
+    this.caller.answered();
+  }
+
+  private stopTimer(): void {
+    this.callOff();
+    this.callOff = () => undefined;
+  }
+
+  /** What fails in it is a bug. */
+  private go(step: () => Promise<void>): void {
+    step().catch((error: unknown) => {
+      this.phase = 'over';
+      this.stopTimer();
+      this.call?.cancel();
+      this.caller.fail(error);
+      this.onOver();
+    });
+  }
+}
+
+function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {
+  return { kind: 'cut_off', status, outcome: outcomeField(rawHeaders) };
+}
+
+/** With these reasons not one byte was written. */
+function certainlyNotSent({ reason }: Denial): boolean {
+  return reason === 'upstream_unreachable' || reason === 'overloaded' || reason === 'shutting_down';
+}

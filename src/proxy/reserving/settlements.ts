@@ -1,0 +1,126 @@
+import type { Completed, Marked, Released } from '../../decision/reservation.js';
+import type { Result } from '../../decision/result.js';
+import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports.js';
+import { createSettlementReport } from './settlement-report.js';
+import type { SettleCommand, Settling } from './settling.js';
+
+export interface Settlements {
+  /** Writes it, once. A failure is tried again in the background. Never rejects. */
+  readonly settle: (settling: Settling) => Promise<void>;
+  /** How many are still to be written. */
+  readonly open: () => number;
+  /** Waits for what is being written, tries what is left once more and gives up on it then. */
+  readonly close: () => Promise<void>;
+}
+
+/** Pause before the first and the longest pause between later attempts, milliseconds. */
+const firstPauseMs = 100;
+const longestPauseMs = 2_000;
+
+/** What waits at once; beyond it the oldest is given up: its record ends in doubt, which is safe. */
+export interface SettlementLimits {
+  readonly maxWaiting: number;
+  /** Bytes of answers. */
+  readonly maxBytes: number;
+}
+
+const defaultLimits: SettlementLimits = { maxWaiting: 1_000, maxBytes: 64 * 1024 * 1024 };
+
+export interface SettlementDeps {
+  readonly store: ReservationStore;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
+  readonly metrics: ReservationMetrics;
+}
+
+interface Waiting {
+  readonly settling: Settling;
+  readonly bytes: number;
+  pauseMs: number;
+  callOff: () => void;
+}
+
+export function createSettlements(deps: SettlementDeps, limits: SettlementLimits = defaultLimits): Settlements {
+  const { store, clock, timers, metrics } = deps;
+  const report = createSettlementReport(deps);
+  const waiting = new Set<Waiting>();
+  const writing = new Set<Promise<boolean>>();
+  let waitingBytes = 0;
+
+  return {
+    settle: async (settling) => {
+      if (!await attempt(settling)) wait({ settling, bytes: sizeOf(settling.write), pauseMs: firstPauseMs, callOff: () => undefined });
+    },
+    open: () => waiting.size,
+    close: async () => {
+      await Promise.all(writing);
+      const left = [...waiting];
+      left.forEach(drop);
+      await Promise.all(left.map(async ({ settling }) => {
+        if (!await attempt(settling)) report.givenUp(settling);
+      }));
+    },
+  };
+
+  function wait(entry: Waiting): void {
+    waiting.add(entry);
+    waitingBytes += entry.bytes;
+    entry.callOff = timers.after(entry.pauseMs, () => void again(entry));
+    for (const oldest of waiting) {
+      if (waiting.size <= limits.maxWaiting && waitingBytes <= limits.maxBytes) break;
+      drop(oldest);
+      report.givenUp(oldest.settling);
+    }
+  }
+
+  function drop(entry: Waiting): void {
+    entry.callOff();
+    if (waiting.delete(entry)) waitingBytes -= entry.bytes;
+  }
+
+  async function again(entry: Waiting): Promise<void> {
+    const isWritten = await attempt(entry.settling);
+    // It may have been given up, or written by the last attempt of a shutdown, in the meantime.
+    if (!waiting.has(entry)) return;
+    drop(entry);
+    if (isWritten) return;
+    entry.pauseMs = Math.min(longestPauseMs, entry.pauseMs * 2);
+    if (clock.monotonic() + entry.pauseMs < entry.settling.untilMs) wait(entry);
+    else report.givenUp(entry.settling);
+  }
+
+  /** Whether the store answered. */
+  async function attempt(settling: Settling): Promise<boolean> {
+    const attempted = writeOnce(settling);
+    writing.add(attempted);
+    try {
+      return await attempted;
+    } finally {
+      writing.delete(attempted);
+    }
+  }
+
+  async function writeOnce(settling: Settling): Promise<boolean> {
+    const startedMs = clock.monotonic();
+    const answer = await send(settling);
+    metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs);
+    if (answer.ok) report.answered(settling, answer.value);
+    return answer.ok;
+  }
+
+  function send({ scope, write }: Settling): Promise<Result<Completed | Released | Marked, StoreFailure>> {
+    switch (write.kind) {
+      case 'complete':
+        return store.complete(scope, write.command);
+      case 'release':
+        return store.release(scope, write.command);
+      case 'mark':
+        return store.mark(scope, write.command);
+    }
+  }
+}
+
+function sizeOf(write: SettleCommand): number {
+  return write.kind === 'complete' ? write.command.response.body.byteLength : 0;
+}

@@ -1,0 +1,18 @@
+import type { Complete, Owned, Release } from '../../decision/reservation.js';
+import type { ReservationScope } from '../../decision/reservation-scope.js';
+
+/** Something to write about a reservation once its request is over. */
+export type SettleCommand =
+  | { readonly kind: 'complete'; readonly command: Complete }
+  | { readonly kind: 'release'; readonly command: Release }
+  | { readonly kind: 'mark'; readonly command: Owned };
+
+export interface Settling {
+  readonly scope: ReservationScope;
+  readonly recordId: string;
+  readonly write: SettleCommand;
+  /** Monotonic milliseconds; what is not written by then is given up. */
+  readonly untilMs: number;
+  /** Whether the receiver runs a write once, however often it is sent. */
+  readonly deduplicates: boolean;
+}

@@ -1,0 +1,99 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { storeContract } from '../store-contract.js';
+import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { leastRights, openStore, redisSettings } from './redis-world.js';
+
+t.jobs = 4;
+
+async function setUser(server: RedisServer, password: string, allowed: readonly string[] = leastRights): Promise<void> {
+  await server.client.call('acl', 'setuser', 'sallyport', 'reset', 'on', `>${password}`, ...allowed);
+}
+
+function passwordFile(t: Test, text: string): string {
+  const path = join(tempDir(t), 'password');
+  writeFileSync(path, text);
+  return path;
+}
+
+t.test('a user with the rights that docs/storage.md lists, and no more, does everything', async (t) => {
+  const server = await startRedis(t);
+  await startReplica(t, server.port);
+  await setUser(server, 'secret');
+  const { store, up } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret\n'), replicas: 1 }));
+  await up();
+  await t.test('as the contract asks', (t) => {
+    storeContract(t, () => store);
+    t.end();
+  });
+  const foreign = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), prefix: 'other' }));
+  await foreign.up();
+  t.match(await foreign.store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'refused', reason: /^NOPERM|keys mentioned/, mayHaveRun: false } });
+});
+
+t.test('a wrong password is told, never shown, and read again when it changes', async (t) => {
+  const server = await startRedis(t);
+  await setUser(server, 'right-one');
+  const path = passwordFile(t, 'wrong-one');
+  const { store, problem, up, log } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: path }));
+  await problem(/WRONGPASS/);
+  t.equal(store.verdict(), null);
+  t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
+  writeFileSync(path, 'right-one\r\n');
+  await up();
+  t.notMatch(log.lines.join('\n'), /wrong-one|right-one/);
+});
+
+t.test('a rotated password is read at the next connect', async (t) => {
+  const server = await startRedis(t, ['--requirepass', 'first'], { client: { password: 'first' } });
+  const path = passwordFile(t, 'first');
+  const { store, up, problem } = openStore(t, redisSettings(server.port, { passwordFile: path }));
+  await up();
+  await server.client.config('SET', 'requirepass', 'second');
+  await server.client.call('client', 'kill', 'type', 'normal', 'skipme', 'yes');
+  await problem(/WRONGPASS/);
+  rmSync(path);
+  writeFileSync(path, 'second');
+  await up();
+  await acquire(store, freshScope(), reserveOf('a'));
+});
+
+t.test('no password where one is needed', async (t) => {
+  const server = await startRedis(t, ['--requirepass', 'first'], { client: { password: 'first' } });
+  for (const path of [null, join(tempDir(t), 'missing')]) {
+    const { problem } = openStore(t, redisSettings(server.port, { passwordFile: path }));
+    await problem(/NOAUTH/);
+  }
+  t.pass();
+});
+
+const missing: readonly { name: string; right: string; replicas: number; problem: RegExp }[] = [
+  { name: 'INFO', right: '+info', replicas: 0, problem: /does not say its version; allow INFO to the Redis user/ },
+  { name: 'WAIT', right: '+wait', replicas: 1, problem: /NOPERM.*'wait'/ },
+];
+
+for (const { name, right, replicas, problem } of missing) {
+  t.test(`a user without ${name} is told of before anything is written`, async (t) => {
+    const server = await startRedis(t);
+    await setUser(server, 'secret', leastRights.filter((given) => given !== right));
+    const { problem: says } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), replicas }));
+    await says(problem);
+    t.pass();
+  });
+}
+
+t.test('a user without a right that a script needs: refused, told, nothing left without an end; granted, the store is up', async (t) => {
+  const server = await startRedis(t);
+  await setUser(server, 'secret', leastRights.filter((right) => right !== '+pexpire'));
+  const { store, up, problem } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }));
+  await up();
+  t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('a')), { ok: false, error: { kind: 'refused', mayHaveRun: false } });
+  await problem(/user executing the script|ACL failure/);
+  t.equal(await server.client.dbsize(), 0);
+  await setUser(server, 'secret');
+  await acquire(store, freshScope(), reserveOf('a'));
+  await up();
+});

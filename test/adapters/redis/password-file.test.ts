@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { readPassword } from '../../../src/adapters/redis/password-file.js';
+import { tempDir } from '../../support/temp-dir.js';
+
+t.test('a password is the file without its last line end', (t) => {
+  const path = join(tempDir(t), 'password');
+  for (const { text, expected } of [
+    { text: 'secret', expected: 'secret' },
+    { text: 'secret\n', expected: 'secret' },
+    { text: 'secret\r\n', expected: 'secret' },
+    { text: 'secret\n\n', expected: 'secret\n' },
+    { text: ' sécret ', expected: ' sécret ' },
+    { text: '', expected: '' },
+    { text: 'x'.repeat(4_096), expected: 'x'.repeat(4_096) },
+    { text: 'x'.repeat(4_097), expected: null },
+  ]) {
+    writeFileSync(path, text);
+    t.equal(readPassword(path), expected, JSON.stringify(text.slice(0, 20)));
+  }
+  t.end();
+});
+
+t.test('what is no regular file gives no password, and holds up nothing', (t) => {
+  const dir = tempDir(t);
+  t.equal(readPassword(join(dir, 'missing')), null);
+  mkdirSync(join(dir, 'folder'));
+  t.equal(readPassword(join(dir, 'folder')), null);
+  execFileSync('mkfifo', [join(dir, 'fifo')]);
+  chmodSync(join(dir, 'fifo'), 0o600);
+  t.equal(readPassword(join(dir, 'fifo')), null);
+  t.end();
+});

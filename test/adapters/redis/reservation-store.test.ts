@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import t from 'tap';
+import { startRedis } from '../../support/redis-server.js';
+import { storeContract } from '../store-contract.js';
+import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { openStore, redisSettings } from './redis-world.js';
+
+t.test('the Redis store', async (t) => {
+  const server = await startRedis(t);
+  const { store, log, up } = openStore(t, redisSettings(server.port));
+  await up();
+
+  t.test('keeps the contract', (t) => {
+    storeContract(t, () => store);
+    t.end();
+  });
+
+  t.test('a record of another version is answered as unsupported and never overwritten', async (t) => {
+    const scope = freshScope();
+    const key = `sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`;
+    await server.client.hset(key, { v: '2', s: 'pending', future: 'field' });
+    const before = await server.client.hgetall(key);
+    t.match(await store.reserve(scope, reserveOf('a', {}, 1_000)), { value: { reserved: { kind: 'unsupported' } } });
+    t.same(await store.complete(scope, {
+      attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response: { status: 200, fields: [], body: Buffer.alloc(0) }, retentionMs: 1_000,
+    }), { ok: true, value: 'unsupported' });
+    t.same(await store.release(scope, { attempt: 'a' }), { ok: true, value: 'unsupported' });
+    t.same(await store.mark(scope, { attempt: 'a', fence: 1 }), { ok: true, value: 'unsupported' });
+    t.same(await store.resolve(scope, 'committed'), { ok: true, value: 'unsupported' });
+    t.same(await server.client.hgetall(key), before);
+    t.equal(await server.client.exists(`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`), 0, 'the token is not used up');
+  });
+
+  t.test('no key is without an end (REPLAY property 9)', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store, scope, reserveOf('a', {}, 5_000));
+    await store.mark(scope, { attempt: 'a', fence });
+    for (const key of await server.client.keys('*')) {
+      if (key.includes('{')) t.ok(await server.client.pttl(key) > 0 || await server.client.hexists(key, 'future') === 1, key);
+    }
+  });
+
+  t.test('a flushed script cache costs one more round trip, not an error', async () => {
+    await server.client.script('FLUSH');
+    await acquire(store, freshScope(), reserveOf('a'));
+  });
+
+  t.test('256 KiB of any bytes come back as they were', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store, scope, reserveOf('a'));
+    const body = randomBytes(256 * 1024);
+    const fields = ['Link', `<${'x'.repeat(4_000)}>`, 'X-Latin', 'ÿ\u0001"\\'];
+    await store.complete(scope, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response: { status: 203, fields, body }, retentionMs: 60_000 });
+    const again = await store.reserve(scope, reserveOf('b'));
+    const reserved = again.ok ? again.value.reserved : null;
+    if (reserved?.kind !== 'replayed') return t.fail(JSON.stringify(again).slice(0, 200));
+    t.same([reserved.response.status, reserved.response.fields], [203, fields]);
+    t.ok(body.equals(reserved.response.body));
+    return undefined;
+  });
+
+  t.test('a body that is part of a larger buffer is kept as that part', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store, scope, reserveOf('a'));
+    const part = new Uint8Array([1, 2, 3, 4, 5]).subarray(1, 4);
+    await store.complete(scope, {
+      attempt: 'a', fence, fingerprint: 'f', state: 'completed', response: { status: 200, fields: [], body: part }, retentionMs: 60_000,
+    });
+    t.match(await store.reserve(scope, reserveOf('b')), { value: { reserved: { response: { body: Buffer.from([2, 3, 4]) } } } });
+  });
+
+  t.test('guard fence: it grows with each takeover, even where the server\'s clock went back', async (t) => {
+    const scope = { ...freshScope(), token: null };
+    const fence = await acquire(store, scope, reserveOf('a'));
+    await store.mark(scope, { attempt: 'a', fence });
+    const ahead = Date.now() + 3_600_000;
+    await server.client.hset(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, { f: String(ahead) });
+    t.equal(await acquire(store, scope, reserveOf('b', { takesOver: true })), ahead + 1);
+  });
+
+  t.test('a damaged record is refused or unsupported, never run again, and left as it is', async (t) => {
+    const well = { v: '1', s: 'pending', fp: 'f', o: 'a', f: '7', c: '1', l: '99999999999999' };
+    const damages: readonly { name: string; fields: Record<string, string>; missing?: string }[] = [
+      { name: 'no version', fields: well, missing: 'v' },
+      { name: 'an unknown state', fields: { ...well, s: 'done' } },
+      { name: 'no state', fields: well, missing: 's' },
+      { name: 'no fingerprint', fields: well, missing: 'fp' },
+      { name: 'no owner', fields: well, missing: 'o' },
+      { name: 'no fence', fields: well, missing: 'f' },
+      { name: 'a fence that is no number', fields: { ...well, s: 'unknown', f: 'seven' } },
+      { name: 'no lease', fields: well, missing: 'l' },
+      { name: 'a lease that is no number', fields: { ...well, l: 'soon' } },
+      { name: 'a result without a status', fields: { ...well, s: 'completed', h: '[]', b: '' } },
+      { name: 'a result without headers', fields: { ...well, s: 'completed', st: '200', b: '' } },
+      { name: 'a result with broken headers', fields: { ...well, s: 'completed', st: '200', h: '["a"', b: '' } },
+      { name: 'a tombstone without a status', fields: { ...well, s: 'tombstone' } },
+    ];
+    for (const { name, fields, missing } of damages) {
+      const scope = { ...freshScope(), token: null };
+      const key = `sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`;
+      await server.client.hset(key, Object.fromEntries(Object.entries(fields).filter(([field]) => field !== missing)));
+      await server.client.pexpire(key, 60_000);
+      const before = await server.client.hgetall(key);
+      const answer = await store.reserve(scope, reserveOf('b', { takesOver: true }));
+      const kind = answer.ok ? answer.value.reserved.kind : answer.error.kind;
+      t.ok(kind === 'refused' || kind === 'unsupported', `${name}: ${kind}`);
+      t.same(await server.client.hgetall(key), before, name);
+    }
+    t.equal(store.state().up, true, 'one record says nothing of the store');
+    const told = log.lines.filter((line) => line.includes('not ours to touch'));
+    t.equal(told.length, 1, 'and it is told, once in a while');
+    t.match(told[0], /"key":"sallyport:\{.{43}\}:i:.{43}/);
+  });
+
+  t.test('without a key there is no record: only the token is taken, and nothing is settled', async (t) => {
+    const scope = { ...freshScope(), operation: null };
+    const command = { attempt: 'a', key: null, markerTtlMs: 60_000 };
+    t.match(await store.reserve(scope, command), { value: { reserved: { kind: 'acquired', takenOver: false } } });
+    t.match(await store.reserve(scope, { ...command, attempt: 'b' }), { value: { reserved: { kind: 'token_replayed' } } });
+    t.same(await store.release(scope, { attempt: 'a' }), { ok: true, value: 'released' });
+    t.same(await store.mark(scope, { attempt: 'a', fence: 1 }), { ok: true, value: 'kept' });
+    t.same(await store.resolve(scope, 'committed'), { ok: true, value: 'absent' });
+    t.same(await store.show(scope), { ok: true, value: null });
+    const response = { status: 200, fields: [], body: Buffer.alloc(0) };
+    const completion = { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed' as const, response, retentionMs: 1_000 };
+    t.same(await store.complete(scope, completion), { ok: true, value: 'completed' });
+    t.same(await server.client.keys(`*${scope.principal}*`), [`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`]);
+  });
+
+  t.test('guard scope: another caller, operation or token finds nothing of it (R-18)', async (t) => {
+    const scope = freshScope();
+    await acquire(store, scope, reserveOf('a', {}, 60_000));
+    await acquire(store, { ...scope, principal: freshScope().principal }, reserveOf('b', {}, 60_000));
+    await acquire(store, { ...scope, operation: freshScope().operation, token: null }, reserveOf('b'));
+    t.match(await store.reserve({ ...scope, token: freshScope().token }, reserveOf('b', {}, 60_000)), { value: { reserved: { kind: 'in_progress' } } });
+  });
+
+  t.test('the keys are those that docs/storage.md names, and hold hashes only', async (t) => {
+    const scope = freshScope();
+    await acquire(store, scope, reserveOf('a', {}, 5_000));
+    const tag = `sallyport:{${scope.principal}}`;
+    t.same((await server.client.keys(`${tag}*`)).sort(), [`${tag}:i:${scope.operation ?? ''}`, `${tag}:t:${scope.token ?? ''}`]);
+    t.same(Object.keys(await server.client.hgetall(`${tag}:i:${scope.operation ?? ''}`)).sort(), ['c', 'f', 'fp', 'l', 'o', 's', 'v']);
+    t.equal(await server.client.get(`${tag}:t:${scope.token ?? ''}`), 'a');
+  });
+
+  t.test('a key of another type under our name is refused, not overwritten', async (t) => {
+    const scope = freshScope();
+    await server.client.set(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, 'foreign');
+    t.match(await store.reserve(scope, reserveOf('a')), { ok: false, error: { kind: 'refused' } });
+  });
+});

@@ -1,0 +1,33 @@
+import { randomBytes } from 'node:crypto';
+import type { Reserve } from '../../src/decision/reservation.js';
+import type { ReservationScope } from '../../src/decision/reservation-scope.js';
+import type { Log, ReservationStore } from '../../src/ports.js';
+
+/** A fresh scope: nothing in the store answers for it yet. */
+export function freshScope(): ReservationScope {
+  const hash = (): string => randomBytes(32).toString('base64url');
+  return { principal: hash(), operation: hash(), token: hash() };
+}
+
+export function freshAttempt(): string {
+  return randomBytes(16).toString('base64url');
+}
+
+/** A reserve command with a key and without a token, changed by what is given. */
+export function reserveOf(attempt: string, key: Partial<NonNullable<Reserve['key']>> = {}, markerTtlMs: number | null = null): Reserve {
+  return { attempt, key: { fingerprint: 'f', leaseMs: 60_000, retentionMs: 60_000, takesOver: false, ...key }, markerTtlMs };
+}
+
+/** Takes a reservation and returns its fence. */
+export async function acquire(store: ReservationStore, scope: ReservationScope, command: Reserve): Promise<number> {
+  const answer = await store.reserve(scope, command);
+  if (!answer.ok || answer.value.reserved.kind !== 'acquired') throw new Error(`not acquired: ${JSON.stringify(answer)}`);
+  return answer.value.reserved.fence;
+}
+
+/** Collects what an adapter logs. */
+export function collectingLog(): Log & { readonly lines: string[] } {
+  const lines: string[] = [];
+  const add = (level: string) => (message: string, fields?: unknown): void => void lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
+  return { lines, debug: add('debug'), info: add('info'), warn: add('warn'), error: add('error') };
+}

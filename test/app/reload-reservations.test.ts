@@ -1,0 +1,80 @@
+import t from 'tap';
+import { droppedOperations, reserves } from '../../src/app/operations.js';
+import { inspectConfig } from '../../src/config/inspect.js';
+import type { CompiledConfig } from '../../src/config/compiled.js';
+import { refuse } from '../../src/decision/result.js';
+import { baseConfig } from '../support/world.js';
+import { startAppWorld, type AppWorld } from './app-world.js';
+
+const memory = { store: { memory: {} } };
+
+function write(name: string, idempotency: unknown, more: object = {}): object {
+  return { name, methods: ['POST'], path: `/${name}`, subjects: ['checkout'], permissions: [], idempotency, ...more };
+}
+
+function compile(...routes: readonly object[]): CompiledConfig {
+  const { config, problems } = inspectConfig(baseConfig({ ...memory, routes }), { file: 'x', env: {}, readFile: () => refuse('none') });
+  if (config === null) throw new Error(JSON.stringify(problems));
+  return config;
+}
+
+const none = write('a', 'none');
+
+t.test('operations whose keys no longer count', (t) => {
+  const rows: readonly { name: string; before: readonly object[]; after: readonly object[]; dropped: readonly string[] }[] = [
+    { name: 'nothing changes', before: [write('a', 'required')], after: [write('a', 'optional')], dropped: [] },
+    { name: 'the route is gone', before: [write('a', 'required'), write('b', 'required')], after: [write('b', 'required')], dropped: ['a'] },
+    { name: 'it reserves no more', before: [write('a', 'required')], after: [none], dropped: ['a'] },
+    { name: 'only its token is reserved', before: [write('a', 'required')], after: [write('a', 'none', { single_use: true })], dropped: ['a'] },
+    { name: 'it is renamed', before: [write('a', 'required')], after: [write('b', 'required')], dropped: ['a'] },
+    { name: 'it is renamed and keeps its operation', before: [write('a', 'required')], after: [write('b', { mode: 'required', operation: 'a' })], dropped: [] },
+    { name: 'it had none', before: [write('a', 'none', { single_use: true })], after: [none], dropped: [] },
+  ];
+  for (const { name, before, after, dropped } of rows) t.same(droppedOperations(compile(...before), compile(...after)), dropped, name);
+  t.equal(reserves(compile(none)), false);
+  t.equal(reserves(compile(write('a', 'none', { single_use: true }))), true);
+  t.end();
+});
+
+function status(world: AppWorld, key: string): Promise<number> {
+  return world.request({ method: 'POST', path: '/a', headers: { 'Idempotency-Key': key }, body: 'x' }).then((answer) => answer.status);
+}
+
+t.test('contract 2: a reload that drops an operation warns, and keeps what is reserved', async (t) => {
+  const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required'), write('b', 'required')] } });
+  t.equal(await status(world, 'k'), 200);
+  world.rewrite({ ...memory, routes: [write('a', 'optional')] });
+  await world.app.reload();
+  const [warning, ...others] = world.logs().filter(({ operations }) => operations !== undefined);
+  t.match(warning, { level: 'warn', operations: ['b'], msg: /count no more/ });
+  t.same(others, []);
+  t.equal(await status(world, 'k'), 200);
+  t.equal(world.receiver.requests.length, 1, 'the same store, the same operation');
+});
+
+t.test('contract 2: the store is opened at start: a reload leaves it as it is', async (t) => {
+  const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required')] } });
+  t.equal(await status(world, 'k'), 200);
+  world.rewrite({ store: { redis: { url: 'redis://127.0.0.1:1' } }, routes: [write('a', 'required')] });
+  await world.app.reload();
+  t.same(world.app.status().restart_needed, ['store']);
+  t.match(world.app.status().store, { kind: 'memory', up: true });
+  t.equal(await status(world, 'k'), 200);
+  t.equal(world.receiver.requests.length, 1);
+});
+
+t.test('R-70: a reload to routes that reserve is refused where no store was opened', async (t) => {
+  const world = await startAppWorld(t, { config: { routes: [none] } });
+  t.equal(world.app.status().store, null);
+  t.notMatch((await world.admin('/metrics')).text, /^sallyport_store_up /m);
+  const { sha256 } = world.app.status().config;
+  world.rewrite({ ...memory, routes: [write('a', 'required')] });
+  await world.app.reload();
+  t.equal(world.app.status().config.sha256, sha256, 'the old config stays in force');
+  t.match(world.app.status().config.last_reload_error?.problems, [/a route reserves its writes, and the store is opened at start only: restart/]);
+  t.equal(await status(world, 'k'), 200);
+  world.rewrite({ ...memory, routes: [none] });
+  await world.app.reload();
+  t.equal(world.app.status().config.last_reload_error, null);
+  t.same(world.app.status().restart_needed, ['store']);
+});

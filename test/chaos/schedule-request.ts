@@ -1,0 +1,78 @@
+import type { Denial } from '../../src/decision/denial.js';
+import type { Principal } from '../../src/decision/principal.js';
+import { readFields } from '../../src/decision/request-fields.js';
+import { readTarget } from '../../src/decision/request-target.js';
+import type { Caller } from '../../src/proxy/caller.js';
+import type { InForce } from '../../src/proxy/in-force.js';
+import type { Admission } from '../../src/proxy/pipeline.js';
+
+export const routeNames = ['create', 'single', 'reports', 'deduplicates'] as const;
+
+/** What a schedule asks for. */
+export interface Ask {
+  readonly route: (typeof routeNames)[number];
+  readonly subject: 'checkout' | 'migration';
+  readonly key: number;
+  readonly body: number;
+  readonly token: number;
+}
+
+/** What a caller was told. */
+export type Answer =
+  | { readonly kind: 'refused'; readonly reason: Denial['reason'] }
+  | { readonly kind: 'given'; readonly status: number; readonly body: string; readonly isReplayed: boolean }
+  | { readonly kind: 'streamed'; readonly status: number; body: string; isWhole: boolean };
+
+/** A request that was let through; tokens live longer than any schedule. */
+export function admissionOf({ id, route: name, subject, key, token }: Ask & { readonly id: string }, inForce: InForce, nowMs: number): Admission {
+  const route = inForce.config.routes.find((candidate) => candidate.name === name);
+  const target = readTarget(`/${name}`, 1_000);
+  const rawHeaders = ['Host', 'receiver', 'Idempotency-Key', `key-${key}`, 'Content-Type', 'text/plain', 'Transfer-Encoding', 'chunked'];
+  const fields = readFields({ method: 'POST', target: `/${name}`, httpVersion: '1.1', rawHeaders }, inForce.fieldRules);
+  if (route === undefined || !target.ok || !fields.ok) throw new Error('a request of a schedule is refused');
+  const principal: Principal = {
+    kind: 'service', issuerName: 'core', issuer: 'https://api.example.com', subject, permissions: ['orders:write'], tokenId: `token-${token}`, keyId: 'd-1',
+    expiresAtS: Math.floor(nowMs / 1000) + 7_200, issuedAtS: Math.floor(nowMs / 1000),
+  };
+  return { route, target: target.value, fields: fields.value, principal, requestId: id, stripped: 0, forwarded: ['X-Request-Id', id] };
+}
+
+/** A caller that takes everything at once and keeps the answer. */
+export function callerOf(asked: { isGone: boolean; answer: Answer | null }, onAnswer: (answer: Answer) => void): Caller {
+  const take = (answer: Answer): void => {
+    asked.answer = answer;
+    onAnswer(answer);
+  };
+  const streamed = (change: (answer: Extract<Answer, { kind: 'streamed' }>) => void): void => {
+    if (asked.answer?.kind === 'streamed') change(asked.answer);
+  };
+  return {
+    isGone: () => asked.isGone,
+    refuse: ({ reason }) => {
+      // A streamed answer is broken off.
+      if (asked.answer === null) take({ kind: 'refused', reason });
+    },
+    give: ({ status, body, isReplayed }) => {
+      take({ kind: 'given', status, body: body.toString(), isReplayed });
+    },
+    begin: (status) => {
+      take({ kind: 'streamed', status, body: '', isWhole: false });
+    },
+    write: (chunk) => {
+      streamed((answer) => {
+        answer.body += chunk.toString();
+      });
+      return true;
+    },
+    end: () => {
+      streamed((answer) => {
+        answer.isWhole = true;
+      });
+    },
+    asked: () => undefined,
+    answered: () => undefined,
+    fail: (error) => {
+      throw error;
+    },
+  };
+}

@@ -1,0 +1,157 @@
+/** Proxies' reserved requests with their real code, on one store and one receiver, in a time that a schedule moves. */
+import { PassThrough } from 'node:stream';
+import { createMemoryStore } from '../../src/adapters/memory/reservation-store.js';
+import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { ReservationResult, Timers } from '../../src/ports.js';
+import type { InForce } from '../../src/proxy/in-force.js';
+import { prepare } from '../../src/proxy/reserving/preparation.js';
+import { createReserving, type Reserving } from '../../src/proxy/reserving/reserving.js';
+import { manualTime, type ManualTime } from '../adapters/manual-time.js';
+import { collectingLog } from '../adapters/store-world.js';
+import { compiled } from '../proxy/harness.js';
+import { admissionOf, callerOf, type Answer, type Ask } from './schedule-request.js';
+import { createScheduleReceiver, type Dispatch, type ScheduleReceiver } from './schedule-receiver.js';
+import { createStoreLink, type StoreLink } from './schedule-store.js';
+
+const approved = { methods: ['POST'], subjects: ['checkout', 'migration'], permissions: ['orders:write'] };
+const small = { mode: 'required', max_stored_response: '1KiB' };
+
+const { routes, ...config } = compiled({
+  store: { memory: {} },
+  upstream: { connect_timeout: '1s', response_timeout: '10s' },
+  routes: [
+    { name: 'create', path: '/create', ...approved, idempotency: small },
+    { name: 'single', path: '/single', ...approved, idempotency: small, single_use: true },
+    { name: 'reports', path: '/reports', ...approved, idempotency: { ...small, receiver: 'reports' } },
+    { name: 'deduplicates', path: '/deduplicates', ...approved, idempotency: { ...small, receiver: 'deduplicates' } },
+  ],
+});
+
+/** One request and what came of it. */
+export interface Asked extends Ask {
+  readonly id: string;
+  readonly proxy: Proxy;
+  readonly dispatches: Dispatch[];
+  isGone: boolean;
+  readonly handle: { leave: () => void };
+  answer: Answer | null;
+}
+
+export interface Proxy {
+  readonly reserving: Reserving;
+  readonly link: StoreLink;
+  readonly inForce: InForce;
+  /** Runs the timers that came due while it was frozen. */
+  readonly thaw: () => void;
+}
+
+export interface ScheduleWorld {
+  readonly time: ManualTime;
+  readonly receiver: ScheduleReceiver;
+  readonly proxies: Proxy[];
+  readonly asked: Asked[];
+  readonly results: ReservationResult[];
+  readonly startProxy: () => Proxy;
+  readonly ask: (proxy: Proxy, ask: Ask) => Asked;
+  readonly askedOf: (dispatch: Dispatch) => Asked;
+  readonly close: () => Promise<void>;
+}
+
+/** What a world tells of as it happens. */
+export interface Witness {
+  readonly dispatched: (asked: Asked, dispatch: Dispatch) => void;
+  readonly executed: (asked: Asked, dispatch: Dispatch) => void;
+  readonly answered: (asked: Asked, answer: Answer) => void;
+  readonly violation: (what: string) => void;
+}
+
+const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
+
+export function createScheduleWorld(witness: Witness): ScheduleWorld {
+  const time = manualTime();
+  const store = createMemoryStore(time.clock);
+  const byId = new Map<string, Asked>();
+  const results: ReservationResult[] = [];
+  const askedOf = ({ requestId }: Dispatch): Asked => {
+    const asked = byId.get(requestId);
+    if (asked === undefined) throw new Error('a dispatch that nobody asked for');
+    return asked;
+  };
+  const receiver = createScheduleReceiver(
+    (dispatch) => {
+      witness.executed(askedOf(dispatch), dispatch);
+    },
+    (dispatch) => askedOf(dispatch).route === 'deduplicates',
+  );
+  const world: ScheduleWorld = { time, receiver, proxies: [], asked: [], results, startProxy, ask, askedOf, close: store.close };
+  return world;
+
+  function startProxy(): Proxy {
+    const link = createStoreLink(store, witness.violation);
+    const { timers, thaw } = freezable(time.timers, link);
+    const reserving = createReserving({
+      store: link.store, replicas: 0, settleTimeoutMs: 1_000,
+      metrics: {
+        reservation: (result) => results.push(result), storeCall: () => undefined, unknownOutcome: () => undefined, replicaShortfall: () => undefined,
+      },
+    }, { clock: time.clock, timers, log: collectingLog() });
+    const upstream = receiver.upstreamOf(() => true, (dispatch) => {
+      const asked = askedOf(dispatch);
+      asked.dispatches.push(dispatch);
+      witness.dispatched(asked, dispatch);
+    });
+    const keys = { find: () => ({ kind: 'unknown' as const }), state: () => { throw new Error('not asked here'); } };
+    const inForce: InForce = { config: { ...config, routes }, fieldRules, upstream, issuers: config.issuers.map(({ rules }) => ({ rules, keys })) };
+    const proxy: Proxy = {
+      reserving, link, inForce,
+      thaw: () => {
+        link.thaw();
+        thaw();
+      },
+    };
+    world.proxies.push(proxy);
+    return proxy;
+  }
+
+  function ask(proxy: Proxy, input: Ask): Asked {
+    const asked: Asked = {
+      ...input, id: `r${world.asked.length}`, proxy, dispatches: [], isGone: false, handle: { leave: () => undefined }, answer: null,
+    };
+    world.asked.push(asked);
+    byId.set(asked.id, asked);
+    const caller = callerOf(asked, (answer) => {
+      witness.answered(asked, answer);
+    });
+    const admission = admissionOf(asked, proxy.inForce, time.clock.now());
+    const prepared = prepare(admission, proxy.inForce, null);
+    if (!prepared.ok || prepared.value === null) throw new Error('every request of a schedule reserves');
+    const body = new PassThrough();
+    body.end(`body ${input.body}`);
+    const handle = proxy.reserving.start({
+      admission, preparation: prepared.value, method: 'POST', inForce: proxy.inForce, caller, body, onOver: () => undefined,
+    });
+    asked.handle.leave = (): void => {
+      asked.isGone = true;
+      handle.leave();
+    };
+    return asked;
+  }
+}
+
+/** Timers of a process that can be stopped, and end. */
+function freezable(timers: Timers, link: StoreLink): { readonly timers: Timers; readonly thaw: () => void } {
+  let due: (() => void)[] = [];
+  return {
+    timers: {
+      after: (delayMs, task) => timers.after(delayMs, () => {
+        if (link.isFrozen) due.push(task);
+        else if (!link.isCut) task();
+      }),
+    },
+    thaw: () => {
+      const tasks = due;
+      due = [];
+      for (const task of tasks) task();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/** REPLAY section 8: two proxies that share one Redis server. */
+import type { ServerResponse } from 'node:http';
+import t from 'tap';
+import { until } from '../support/until.js';
+import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
+
+const shared = await shareRedis(t);
+const [left, right] = [await shared.startProxy(), await shared.startProxy()];
+const answers: ServerResponse[] = [];
+
+t.beforeEach(() => {
+  answers.length = 0;
+  shared.receiver.behave((req, res) => {
+    req.resume().on('end', () => answers.push(res));
+  });
+  shared.receiver.requests.length = 0;
+});
+
+t.test('200 identical requests at once over two proxies: one execution, every answer 409 or the result', async (t) => {
+  const claims = { jti: 'shared' };
+  const all = Promise.all(Array.from({ length: 200 }, async (_, i) => write(i % 2 === 0 ? left : right, { key: 'burst', claims })));
+  await until('one to run', () => answers.length === 1);
+  answers[0]?.writeHead(201).end('made');
+  const said = (await all).map(saidBy);
+  t.equal(shared.executions().length, 1);
+  t.same([...new Set(said)].filter((word) => word !== '201' && word !== 'idempotency-in-progress'), []);
+  t.ok(said.includes('201'));
+  for (const proxy of [left, right]) t.equal((await write(proxy, { key: 'burst' })).text, 'made');
+});
+
+t.test('of a hundred requests with one single-use token over two proxies one passes', async (t) => {
+  const claims = { jti: 'once' };
+  shared.receiver.behave(null);
+  const said = await Promise.all(Array.from({ length: 100 }, async (_, i) => write(i % 2 === 0 ? left : right, { path: '/single', claims })));
+  t.equal(said.filter(({ status }) => status === 200).length, 1);
+  t.equal(said.filter(({ status }) => status === 401).length, 99);
+  t.equal(shared.executions().length, 1);
+});
+
+t.test('a caller that left one proxy gets the result from the other', async (t) => {
+  const connection = await beginWrite(t, left, { key: 'left' });
+  await until('the receiver to have it', () => answers.length === 1);
+  connection.end();
+  t.equal(saidBy(await write(right, { key: 'left' })), 'idempotency-in-progress');
+  answers[0]?.end('done');
+  await until('the result', async () => (await write(right, { key: 'left' })).text === 'done');
+  t.equal(shared.executions().length, 1);
+});
+
+t.test('REPLAY 6, level 2: a write in doubt at one proxy is run by the other, with a higher fence', async (t) => {
+  await beginWrite(t, left, { key: 'doubt', path: '/deduplicates' });
+  await until('the receiver to have it', () => answers.length === 1);
+  answers[0]?.socket?.destroy();
+  await until('the doubt', async () => (await shared.states()).includes('unknown'));
+  shared.receiver.behave(null);
+  t.equal((await write(right, { key: 'doubt', path: '/deduplicates' })).status, 200);
+  const [first, second] = shared.receiver.requests;
+  t.same(second?.field('Idempotency-Record'), first?.field('Idempotency-Record'));
+  t.ok(Number(second?.field('Idempotency-Fence')[0]) > Number(first?.field('Idempotency-Fence')[0]));
+});
+
+t.test('REPLAY 4: Redis killed while the receiver works: the real answer now, the result for a retry when it is back', async (t) => {
+  const connection = await beginWrite(t, left, { key: 'redis' });
+  await until('the receiver to have it', () => answers.length === 1);
+  await shared.redis.kill();
+  answers[0]?.writeHead(201).end('real');
+  t.equal((await connection.readResponse())?.text, 'real');
+  t.equal(saidBy(await write(right, { key: 'other' })), 'store-unavailable', 'R-70: nothing is sent without a reservation');
+  t.equal(saidBy(await write(right, { key: 'redis' })), 'store-unavailable');
+  shared.receiver.behave(null);
+  t.equal((await write(right, { path: '/plain' })).status, 200, 'other routes serve on');
+  await shared.redis.restart();
+  await until('the result', async () => {
+    const retry = await write(right, { key: 'redis' });
+    return retry.text === 'real' && retry.field('Idempotent-Replayed') === 'true';
+  });
+  t.equal(shared.executions().filter((received) => received.target === '/orders').length, 1);
+});
+
+t.test('properties 9 and 10: no key without an end, and no secret in all that Redis holds', async (t) => {
+  const { client } = shared.redis;
+  // What the receiver answered before told of the request, as it may.
+  await client.flushall();
+  shared.receiver.behave((req, res) => {
+    req.resume().on('end', () => res.writeHead(200, { 'Set-Cookie': 'cookie-secret-99' }).end('kept answer'));
+  });
+  await write(left, { key: 'key-secret-99', body: 'body-secret-99', claims: { jti: 'jti-secret-99' } });
+  await write(left, { key: 'k', path: '/single', claims: { jti: 'jti-secret-99' } });
+  let dump = '';
+  for (const key of await client.keys('*')) {
+    t.ok(await client.pttl(key) > 0, 'it leaves by itself');
+    const kind = await client.type(key);
+    dump += `${key} ${kind === 'hash' ? JSON.stringify(await client.hgetall(key)) : await client.get(key) ?? ''}\n`;
+  }
+  t.match(dump, /kept answer/);
+  const secrets = ['key-secret-99', 'body-secret-99', 'jti-secret-99', 'cookie-secret-99', 'Bearer', 'eyJ', 'checkout'];
+  for (const secret of secrets) t.notOk(dump.includes(secret), secret);
+  left.hush('key-secret-99');
+  left.hush('jti-secret-99');
+  t.same(await left.exposures(), []);
+  t.same(await right.exposures(), []);
+});

@@ -1,0 +1,108 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import { checkStore } from '../../src/cli/doctor-store.js';
+import { run } from '../../src/cli/program.js';
+import type { RedisStoreSettings } from '../../src/config/compiled.js';
+import { certificates } from '../support/certificates.js';
+import { startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { listen } from '../support/listening.js';
+import { startReceiver } from '../support/receiver.js';
+import { freePort, startRedis } from '../support/redis-server.js';
+import { tempDir } from '../support/temp-dir.js';
+import { baseConfig } from '../support/world.js';
+import { captureIo } from './captured-io.js';
+
+function settings(port: number, change: Partial<RedisStoreSettings> = {}): RedisStoreSettings {
+  return {
+    kind: 'redis', topology: { kind: 'single', host: '127.0.0.1', port, database: 0 }, username: null, passwordFile: null, tls: null, prefix: 'sallyport',
+    replicas: 0, reserveTimeoutMs: 10_000, settleTimeoutMs: 10_000, durability: 'verified', ...change,
+  };
+}
+
+t.test('contract 1: a Redis that may keep reservations', async (t) => {
+  const redis = await startRedis(t);
+  const [server, time, ...others] = await checkStore(settings(redis.port));
+  t.same(others, []);
+  t.match(server, { level: 'ok', subject: 'store', what: /^127\.0\.0\.1:\d+: version \d+\.\d+\.\d+, 0 replicas, an append-only file$/ });
+  t.match(time, { level: 'ok', subject: 'store time', what: /^answers in \d+\.\d ms at best; reserve_timeout is 10000 ms$/ });
+  t.match((await checkStore(settings(redis.port, { reserveTimeoutMs: 0 })))[1], { level: 'warning', fix: /reserve_timeout/ }, 'no time is left');
+  t.equal(await redis.client.dbsize(), 0, 'nothing was written');
+  t.same(await checkStore(null), []);
+  t.same(await checkStore({ kind: 'memory' }), []);
+});
+
+t.test('contract 1: each thing that makes it unfit, with its fix', async (t) => {
+  const redis = await startRedis(t, ['--maxmemory-policy', 'allkeys-lru', '--appendonly', 'no']);
+  const findings = await checkStore(settings(redis.port, { replicas: 1 }));
+  t.match(findings.map(({ level, what, fix }) => ({ level, what, fix })), [
+    { level: 'problem', what: /: replicas connected: 0; store\.redis\.replicas asks for 1$/, fix: /connect more replicas/ },
+    { level: 'problem', what: /: maxmemory-policy is allkeys-lru/, fix: 'set maxmemory-policy noeviction' },
+    { level: 'problem', what: /: there is no append-only file and no replica/, fix: /set appendonly yes/ },
+  ]);
+  t.equal(findings.some(({ outOfReach }) => outOfReach), false);
+  t.match(await checkStore(settings(redis.port, { durability: 'none' })), [{ level: 'ok' }, { level: 'ok' }], 'where that is written down');
+});
+
+t.test('contract 1: a Redis that is not reached', async (t) => {
+  const c = certificates(t);
+  const silent = (await listen(t, createServer())).port;
+  const password = join(tempDir(t), 'password');
+  writeFileSync(password, 'hunter2');
+  const locked = await startRedis(t, ['--user', 'sallyport', 'on', '>another', '~*', '+@all']);
+  const rows: readonly { name: string; store: RedisStoreSettings; what: RegExp }[] = [
+    { name: 'nobody listens', store: settings(await freePort()), what: /^not reached at 127\.0\.0\.1:\d+: .*ECONNREFUSED/ },
+    { name: 'it says nothing', store: settings(silent), what: /^not reached at .*: no answer within 3000 ms$/ },
+    { name: 'the wrong password', store: settings(locked.port, { username: 'sallyport', passwordFile: password }), what: /^not reached at .*WRONGPASS/ },
+    { name: 'no TLS there', store: settings(locked.port, { tls: { caFile: c.ca.certFile, serverName: null } }), what: /^not reached at / },
+    { name: 'no Sentinel', store: settings(0, { topology: { kind: 'sentinel', name: 'main', nodes: [{ host: '127.0.0.1', port: await freePort() }] } }),
+      what: /^no primary was found: ./ },
+    { name: 'no Cluster', store: settings(0, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port: locked.port }] } }),
+      what: /^no primary was found: .*cluster support disabled/ },
+  ];
+  const found = await Promise.all(rows.map(({ store }) => checkStore(store)));
+  for (const [index, { name, what }] of rows.entries()) {
+    const finding = found[index]?.find(({ subject }) => subject === 'store');
+    t.match(finding, { level: 'problem', outOfReach: true, what, fix: /store\.redis/ }, name);
+    t.notMatch(JSON.stringify(finding), /hunter2/, name);
+  }
+});
+
+t.test('contract 1: a user without the rights', async (t) => {
+  const redis = await startRedis(t, ['--user', 'reader', 'on', 'nopass', '~*', '+@connection', '+info', '+select']);
+  t.match(await checkStore(settings(redis.port, { username: 'reader', passwordFile: emptyFile(t) })), [
+    { subject: 'store password' }, { level: 'ok', subject: 'store' },
+    { level: 'problem', subject: 'store', outOfReach: false, what: /refuses what reservations need: .*NOPERM/, fix: /docs\/storage\.md/ },
+  ]);
+});
+
+function emptyFile(t: { teardown: (close: () => unknown) => unknown }): string {
+  const path = join(tempDir(t), 'any');
+  writeFileSync(path, 'any');
+  chmodSync(path, 0o600);
+  return path;
+}
+
+t.test('contract 1: the files of the store', async (t) => {
+  const path = emptyFile(t);
+  chmodSync(path, 0o644);
+  const [mode] = await checkStore(settings(1, { passwordFile: path }));
+  t.match(mode, { level: 'warning', subject: 'store password', what: /every user of this machine/, fix: /chmod 600/ });
+  const missing = await checkStore(settings(1, { passwordFile: '/nonexistent' }));
+  t.match(missing, [{ level: 'problem', subject: 'store password' }, { level: 'problem', subject: 'store', what: '/nonexistent: does not exist' }]);
+});
+
+t.test('contract 1: it is part of what doctor says', async (t) => {
+  const redis = await startRedis(t, ['--appendonly', 'no']);
+  const jwks = await startJwksServer(t, { keys: [rsaKey()] });
+  const receiver = await startReceiver(t);
+  const cwd = tempDir(t);
+  const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } };
+  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store, issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }));
+  const io = captureIo({ cwd });
+  await run(['doctor', '--config', 'sallyport.yaml'], io);
+  t.equal(io.code(), 1);
+  t.match(io.out(), /^problem: store: 127\.0\.0\.1:\d+: there is no append-only file and no replica: .*; fix: set appendonly yes, or connect a replica$/m);
+});

@@ -1,0 +1,176 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { createRedisStore } from '../../src/adapters/redis/reservation-store.js';
+import { run } from '../../src/cli/program.js';
+import { recordIdOf, scopeOf } from '../../src/decision/reservation-scope.js';
+import type { ReservationStore } from '../../src/ports.js';
+import { redisSettings, wallClock } from '../adapters/redis/redis-world.js';
+import { freePort, startRedis } from '../support/redis-server.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { baseConfig } from '../support/world.js';
+import { captureIo, type CapturedIo } from './captured-io.js';
+
+const attempt = 'a'.repeat(22);
+const body = Buffer.from('what only its caller may see');
+
+function scope(key: string) {
+  return scopeOf({
+    principal: { kind: 'service', issuer: 'https://api.example.com', subject: 'checkout' }, audience: 'orders', operation: 'create-order', key, tokenId: null,
+  });
+}
+
+function idOf(key: string): string {
+  return recordIdOf(scope(key)) ?? '';
+}
+
+/** A Redis with a record in each state, and the config that names it. */
+async function world(t: Scope) {
+  const redis = await startRedis(t);
+  const log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+  const deps = { clock: wallClock, log, maxTokenLifetimeMs: () => 1, onFailover: () => undefined };
+  const store: ReservationStore = createRedisStore(redisSettings(redis.port), deps);
+  t.teardown(() => store.close());
+  await until('the store is up', () => store.state().up);
+  const take = async (key: string): Promise<number> => {
+    const command = {
+      attempt, key: { fingerprint: 'f', leaseMs: 3_600_000, retentionMs: 86_400_000, takesOver: false }, markerTtlMs: null, withinMs: 10_000,
+    };
+    const answer = await store.reserve(scope(key), command);
+    if (!answer.ok || answer.value.reserved.kind !== 'acquired') throw new Error(JSON.stringify(answer));
+    return answer.value.reserved.fence;
+  };
+  await take('pending');
+  const fence = await take('unknown');
+  await store.mark(scope('unknown'), { attempt, fence });
+  const completed = { attempt, fence: await take('completed'), fingerprint: 'f', retentionMs: 86_400_000 };
+  await store.complete(scope('completed'), { ...completed, state: 'completed', response: { status: 201, fields: ['X-Canary', 'canary'], body } });
+  return { redis, store, fence, config: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } };
+}
+
+/** A record but for its end, which is worked out from the time it has left. */
+async function stored(store: ReservationStore, key: string): Promise<object> {
+  const shown = await store.show(scope(key));
+  if (!shown.ok || shown.value === null) throw new Error(`no record: ${JSON.stringify(shown)}`);
+  return { ...shown.value.record, expiresAtMs: null };
+}
+
+async function record(t: Scope, store: unknown, ...args: readonly string[]): Promise<CapturedIo> {
+  const cwd = tempDir(t);
+  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store }));
+  const io = captureIo({ cwd });
+  await run(['record', '--config', 'sallyport.yaml', ...args], io);
+  return io;
+}
+
+t.test('contract 1: a record is shown, without what was answered', async (t) => {
+  const { config, fence } = await world(t);
+  const unknown = await record(t, config, 'show', idOf('unknown'));
+  t.equal(unknown.code(), 0, unknown.err());
+  t.match(unknown.out(), /^record {6}[\w-]{43}\.[\w-]{43}$/m);
+  t.match(unknown.out(), /^state {7}in doubt: nobody knows whether the write was applied; /m);
+  t.match(unknown.out(), /^lease ends {2}\d{4}-.*Z, in 59 min$/m);
+  t.match(unknown.out(), new RegExp(`^fence {7}${String(fence)}$`, 'm'));
+  t.match(unknown.out(), new RegExp(`^owner {7}${attempt}$`, 'm'));
+  const completed = await record(t, config, 'show', idOf('completed'), '--json');
+  t.equal(completed.code(), 0);
+  t.match(JSON.parse(completed.out()), {
+    record: idOf('completed'), state: 'completed', version: 1, status: 201, owner: attempt, created_at: /^\d{4}-/, lease_ends_at: /^\d{4}-/, expires_at: /^\d{4}-/,
+  });
+  for (const io of [completed, await record(t, config, 'show', idOf('completed'))]) t.notMatch(io.out() + io.err(), /canary|only its caller/i);
+  t.match((await record(t, config, 'show', idOf('pending'))).out(), /^state {7}in progress: /m);
+});
+
+t.test('contract 1: a write in doubt is resolved, with a line that says who and why', async (t) => {
+  const { config, store, fence } = await world(t);
+  const io = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'order 17 is in the ledger');
+  t.equal(io.code(), 0, io.err());
+  t.match(JSON.parse(io.out()), {
+    audit: 'record resolve', time: /^\d{4}-.*Z$/, user: /./, outcome: 'committed', reason: 'order 17 is in the ledger', result: 'resolved',
+    before: { record: idOf('unknown'), state: 'unknown', fence, owner: attempt },
+  });
+  t.match(await store.show(scope('unknown')), { ok: true, value: { record: { state: 'tombstone' } } });
+  const again = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'not-applied', '--reason', 'x');
+  t.equal(again.code(), 1, 'it is in doubt no more');
+  t.match(JSON.parse(again.out()), { result: 'not_in_doubt' });
+  t.match((await record(t, config, 'show', idOf('unknown'))).out(), /^status {6}not known$/m);
+});
+
+t.test('contract 1: a write that was not applied is free again', async (t) => {
+  const { config, store } = await world(t);
+  const io = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'not-applied', '--reason', 'no such order');
+  t.equal(io.code(), 0, io.err());
+  t.same(await store.show(scope('unknown')), { ok: true, value: null });
+});
+
+t.test('contract 1: what is not in doubt, or not there, is left alone', async (t) => {
+  const { config, store } = await world(t);
+  for (const key of ['pending', 'completed']) {
+    const before = await stored(store, key);
+    const io = await record(t, config, 'resolve', idOf(key), '--outcome', 'not-applied', '--reason', 'x');
+    t.equal(io.code(), 1, key);
+    t.match(io.err(), /not in doubt/);
+    t.same(await stored(store, key), before, key);
+  }
+  const gone = await record(t, config, 'show', idOf('never'));
+  t.equal(gone.code(), 1);
+  t.match(gone.err(), /there is no record/);
+  t.equal(gone.out(), '');
+  const resolved = await record(t, config, 'resolve', idOf('never'), '--outcome', 'committed', '--reason', 'x');
+  t.equal(resolved.code(), 1);
+  t.match(JSON.parse(resolved.out()), { result: 'absent' });
+});
+
+t.test('it is shown and resolved where the server may forget: that makes nothing worse', async (t) => {
+  const { config, redis } = await world(t);
+  await redis.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  t.equal((await record(t, config, 'show', idOf('unknown'))).code(), 0);
+  t.equal((await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'x')).code(), 0);
+});
+
+const usage: readonly { name: string; args: readonly string[]; message: RegExp }[] = [
+  { name: 'no id', args: ['show'], message: /missing required argument 'id'/ },
+  { name: 'an id that is none', args: ['show', 'abc'], message: /two parts of 43 characters/ },
+  { name: 'another action', args: ['delete', idOf('x')], message: /Allowed choices are show, resolve/ },
+  { name: 'no outcome', args: ['resolve', idOf('x'), '--reason', 'x'], message: /needs --outcome and --reason/ },
+  { name: 'no reason', args: ['resolve', idOf('x'), '--outcome', 'committed'], message: /needs --outcome and --reason/ },
+  { name: 'an empty reason', args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', ' '], message: /1 to 500 characters/ },
+  { name: 'too long a reason', args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', 'x'.repeat(501)], message: /1 to 500 characters/ },
+  { name: 'another outcome', args: ['resolve', idOf('x'), '--outcome', 'maybe', '--reason', 'x'], message: /Allowed choices are committed, not-applied/ },
+];
+
+t.test('contract 1: usage', async (t) => {
+  for (const { name, args, message } of usage) {
+    const io = await record(t, { redis: { url: 'redis://127.0.0.1:1' } }, ...args);
+    t.equal(io.code(), 2, name);
+    t.match(io.err(), message, name);
+    t.equal(io.out(), '', name);
+  }
+});
+
+t.test('an id that begins with a dash is no option', async (t) => {
+  const { config } = await world(t);
+  const id = `-h${'x'.repeat(41)}.${'y'.repeat(43)}`;
+  for (const args of [['show', id], ['show', id, '--json'], ['--json', 'show', id]]) {
+    const io = await record(t, config, ...args);
+    t.equal(io.code(), 1, args.join(' '));
+    t.match(io.err(), new RegExp(`^there is no record ${id}`));
+  }
+});
+
+t.test('contract 1: a store that nobody else sees, or that is not there', async (t) => {
+  const memory = await record(t, { memory: {} }, 'show', idOf('x'));
+  t.equal(memory.code(), 2);
+  t.match(memory.err(), /in the memory of the proxy: nobody else sees them/);
+  const none = await record(t, undefined, 'show', idOf('x'));
+  t.equal(none.code(), 2);
+  t.match(none.err(), /configures no store/);
+  const missing = await record(t, { redis: { url: 'redis://127.0.0.1:1', password_file: '/nonexistent' } }, 'show', idOf('x'));
+  t.equal(missing.code(), 2);
+  t.match(missing.err(), /^\/nonexistent: does not exist/);
+  const away = await record(t, { redis: { url: `redis://127.0.0.1:${String(await freePort())}` } }, 'show', idOf('x'));
+  t.equal(away.code(), 3);
+  t.match(away.err(), /^the store is out of reach: .*ECONNREFUSED/);
+});

@@ -1,0 +1,55 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { fingerprintOf, volatileFields, type FingerprintInput } from '../../src/decision/fingerprint.js';
+
+const base: FingerprintInput = {
+  method: 'POST', operation: 'create', path: '/orders', query: null, contentType: null, contentEncoding: null, body: new Uint8Array(), fields: [],
+};
+
+t.test('REPLAY 2: SHA-256 in base64url, the same for the same', (t) => {
+  t.match(fingerprintOf(base), /^[A-Za-z0-9_-]{43}$/);
+  t.equal(fingerprintOf(base), fingerprintOf({ ...base, body: Buffer.alloc(0) }));
+  t.end();
+});
+
+const text = fc.string({ maxLength: 6 });
+const optional = fc.option(text);
+const input: fc.Arbitrary<FingerprintInput> = fc.record({
+  method: text, operation: text, path: text, query: optional, contentType: optional, contentEncoding: optional,
+  body: fc.uint8Array({ maxLength: 6 }),
+  fields: fc.array(fc.record({ name: text.map((name) => name.toLowerCase()), value: optional }), { maxLength: 3 }),
+});
+
+t.test('R-18: two requests have one fingerprint only when every part is the same', (t) => {
+  fc.assert(fc.property(input, input, (a, b) => {
+    const same = JSON.stringify([a, [...a.body]]) === JSON.stringify([b, [...b.body]]);
+    return (fingerprintOf(a) === fingerprintOf(b)) === same;
+  }), { numRuns: 2_000 });
+  t.end();
+});
+
+t.test('R-18: parts that would be the same when joined are not', (t) => {
+  const pairs: readonly (readonly [Partial<FingerprintInput>, Partial<FingerprintInput>])[] = [
+    [{ method: 'POSTc', operation: 'reate' }, { method: 'POST', operation: 'create' }],
+    [{ path: '/a?', query: null }, { path: '/a', query: '' }],
+    [{ contentType: '', contentEncoding: null }, { contentType: null, contentEncoding: '' }],
+    [{ fields: [{ name: 'a', value: 'b' }] }, { fields: [{ name: 'a', value: null }, { name: 'b', value: null }] }],
+    [{ fields: [{ name: 'a', value: null }] }, { fields: [{ name: 'a', value: '' }] }],
+    [{ fields: [{ name: 'a', value: 'absent' }] }, { fields: [{ name: 'a', value: null }] }],
+  ];
+  for (const [a, b] of pairs) t.not(fingerprintOf({ ...base, ...a }), fingerprintOf({ ...base, ...b }));
+  t.end();
+});
+
+t.test('names of listed fields count in any case', (t) => {
+  t.equal(
+    fingerprintOf({ ...base, fields: [{ name: 'If-Match', value: 'x' }] }),
+    fingerprintOf({ ...base, fields: [{ name: 'if-match', value: 'x' }] }),
+  );
+  t.end();
+});
+
+t.test('REPLAY 2: what differs between honest retries can never be part of it', (t) => {
+  for (const name of ['authorization', 'date', 'traceparent', 'tracestate', 'x-request-id', 'idempotency-key']) t.ok(volatileFields.has(name), name);
+  t.end();
+});

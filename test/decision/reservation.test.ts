@@ -1,0 +1,260 @@
+import t from 'tap';
+import {
+  complete, current, inDoubtAfterLease, mark, recordVersion, release, reserve, resolve, withdrawalMs,
+  type Complete, type RecordState, type ReservationRecord, type Reserve, type Slot, type StoredResponse,
+} from '../../src/decision/reservation.js';
+
+const now = 1_800_000_000_000;
+const response: StoredResponse = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
+const noResponse: StoredResponse = { status: 0, fields: [], body: new Uint8Array() };
+const states: readonly RecordState[] = ['pending', 'completed', 'tombstone', 'unknown'];
+
+function recordOf(change: Partial<ReservationRecord> = {}): ReservationRecord {
+  return {
+    version: recordVersion, state: 'pending', fingerprint: 'f', owner: 'mine', fence: now - 500, createdAtMs: now - 500, leaseEndsAtMs: now + 1_000,
+    response: null, expiresAtMs: now + 60_000, ...change,
+  };
+}
+
+function slotOf(change: Partial<ReservationRecord> | null, marker: string | null = null): Slot {
+  return {
+    record: change === null ? null : recordOf(change), marker: marker === null ? null : { attempt: marker, expiresAtMs: now + 10_000 }, withdrawals: [],
+  };
+}
+
+/** A free key that some attempts have withdrawn from. */
+function withdrawnBy(...attempts: readonly string[]): Slot {
+  return { ...slotOf(null), withdrawals: attempts.map((attempt) => ({ attempt, expiresAtMs: now + 1 })) };
+}
+
+function reserveBy(attempt: string, key: Partial<NonNullable<Reserve['key']>> | null = {}, markerTtlMs: number | null = null): Reserve {
+  return { attempt, key: key === null ? null : { fingerprint: 'f', leaseMs: 5_000, retentionMs: 60_000, takesOver: false, ...key }, markerTtlMs };
+}
+
+function completeBy(attempt: string, fence: number, change: Partial<Complete> = {}): Complete {
+  return { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 90_000, ...change };
+}
+
+const acquiredNow = { kind: 'acquired', fence: now, takenOver: false };
+
+const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: object; writes: boolean }[] = [
+  { name: 'ABSENT', slot: slotOf(null), command: reserveBy('other'), answer: acquiredNow, writes: true },
+  { name: 'PENDING', slot: slotOf({}), command: reserveBy('other'), answer: { kind: 'in_progress', retryAfterMs: 1_000 }, writes: false },
+  { name: 'PENDING, my own', slot: slotOf({}), command: reserveBy('mine'), answer: { kind: 'acquired', fence: now - 500, takenOver: false }, writes: false },
+  {
+    name: 'PENDING, in the last millisecond of the lease', slot: slotOf({ leaseEndsAtMs: now + 1 }), command: reserveBy('other'),
+    answer: { kind: 'in_progress', retryAfterMs: 1 }, writes: false,
+  },
+  { name: 'PENDING, its lease over', slot: slotOf({ leaseEndsAtMs: now }), command: reserveBy('other'), answer: { kind: 'unknown' }, writes: true },
+  {
+    name: 'PENDING, its lease over, taken over', slot: slotOf({ leaseEndsAtMs: now }), command: reserveBy('other', { takesOver: true }),
+    answer: { kind: 'acquired', fence: now, takenOver: true }, writes: true,
+  },
+  { name: 'PENDING is never taken over', slot: slotOf({}), command: reserveBy('other', { takesOver: true }), answer: { kind: 'in_progress' }, writes: false },
+  { name: 'UNKNOWN', slot: slotOf({ state: 'unknown' }), command: reserveBy('other'), answer: { kind: 'unknown' }, writes: false },
+  { name: 'UNKNOWN, to its owner', slot: slotOf({ state: 'unknown' }), command: reserveBy('mine'), answer: { kind: 'unknown' }, writes: false },
+  {
+    name: 'UNKNOWN, taken over: the fence grows, even where clocks went back', slot: slotOf({ state: 'unknown', fence: now + 7 }),
+    command: reserveBy('other', { takesOver: true }), answer: { kind: 'acquired', fence: now + 8, takenOver: true }, writes: true,
+  },
+  { name: 'COMPLETED', slot: slotOf({ state: 'completed', response }), command: reserveBy('other'), answer: { kind: 'replayed', response }, writes: false },
+  { name: 'COMPLETED, to its owner', slot: slotOf({ state: 'completed', response }), command: reserveBy('mine'), answer: { kind: 'replayed' }, writes: false },
+  {
+    name: 'COMPLETED without a response', slot: slotOf({ state: 'completed' }),
+    command: reserveBy('other'), answer: { kind: 'replayed', response: { status: 0 } }, writes: false,
+  },
+  { name: 'TOMBSTONE', slot: slotOf({ state: 'tombstone', response }), command: reserveBy('other'), answer: { kind: 'tombstone', status: 201 }, writes: false },
+  {
+    name: 'TOMBSTONE without a status', slot: slotOf({ state: 'tombstone' }),
+    command: reserveBy('other'), answer: { kind: 'tombstone', status: 0 }, writes: false,
+  },
+  {
+    name: 'over its retention', slot: slotOf({ state: 'completed', response, expiresAtMs: now }),
+    command: reserveBy('other'), answer: acquiredNow, writes: true,
+  },
+  {
+    name: 'in the last millisecond of its retention', slot: slotOf({ state: 'completed', response, expiresAtMs: now + 1 }), command: reserveBy('other'),
+    answer: { kind: 'replayed' }, writes: false,
+  },
+  { name: 'withdrawn, to others', slot: withdrawnBy('mine'), command: reserveBy('other'), answer: acquiredNow, writes: true },
+  {
+    name: 'withdrawn, to the late one', slot: withdrawnBy('mine'),
+    command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false,
+  },
+  { name: 'of another version', slot: slotOf({ version: 2 }), command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false },
+];
+
+t.test('reserve: ABSENT is taken, everything else is answered by its state (REPLAY 3)', (t) => {
+  for (const { name, slot, command, answer, writes } of reserves) {
+    const step = reserve(slot, command, now);
+    t.match(step.answer, answer, name);
+    if (!writes) t.same(step.slot, slot, `${name}: nothing is written`);
+  }
+  const taken = reserve(slotOf(null), reserveBy('other'), now).slot.record;
+  t.same(taken, {
+    version: 1, state: 'pending', fingerprint: 'f', owner: 'other', fence: now, createdAtMs: now, leaseEndsAtMs: now + 5_000, response: null,
+    expiresAtMs: now + 65_000,
+  });
+  t.end();
+});
+
+t.test('guard fingerprint before state: whatever the state, another request is a mismatch and changes nothing', (t) => {
+  for (const state of states) {
+    for (const leaseEndsAtMs of [now - 1, now + 1]) {
+      const slot = slotOf({ state, leaseEndsAtMs, response });
+      const step = reserve(slot, reserveBy('other', { fingerprint: 'g', takesOver: true }), now);
+      t.same(step, { slot, answer: { kind: 'mismatch' } }, state);
+    }
+  }
+  t.same(reserve(slotOf({}), reserveBy('mine', { fingerprint: 'g' }), now).answer, { kind: 'mismatch' }, 'the owner\'s other request, too');
+  t.end();
+});
+
+t.test('guard marker: a token passes one attempt only, and what is refused before burns none', (t) => {
+  const used = { attempt: 'thief', expiresAtMs: now + 10_000 };
+  t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', {}, 30_000), now),
+    { slot: { record: null, marker: used, withdrawals: [] }, answer: { kind: 'token_replayed' } });
+  t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', null, 30_000), now).answer, { kind: 'token_replayed' });
+  t.same(reserve(slotOf({ version: 2 }, 'thief'), reserveBy('mine', {}, 30_000), now).answer, { kind: 'token_replayed' });
+  const again = reserve(slotOf(null, 'mine'), reserveBy('mine', {}, 30_000), now);
+  t.same([again.answer, again.slot.marker], [acquiredNow, { attempt: 'mine', expiresAtMs: now + 10_000 }], 'the same attempt, its marker as it was');
+  t.same(reserve(slotOf(null), reserveBy('mine', null, 30_000), now), {
+    slot: { record: null, marker: { attempt: 'mine', expiresAtMs: now + 30_000 }, withdrawals: [] }, answer: acquiredNow,
+  });
+  for (const state of ['pending', 'completed', 'unknown'] as const) {
+    t.equal(reserve(slotOf({ state, response }), reserveBy('other', {}, 30_000), now).slot.marker?.attempt, 'other', `${state}: the token was presented`);
+  }
+  t.equal(reserve(slotOf({ version: 2 }), reserveBy('other', {}, 30_000), now).slot.marker, null);
+  t.equal(reserve(withdrawnBy('mine'), reserveBy('mine', {}, 30_000), now).slot.marker, null);
+  const over: Slot = { record: null, marker: { attempt: 'thief', expiresAtMs: now }, withdrawals: [] };
+  t.same(reserve(over, reserveBy('mine', {}, 30_000), now).answer, acquiredNow, 'a marker that is over is none');
+  t.equal(reserve(slotOf(null, 'thief'), reserveBy('mine'), now).slot.marker?.attempt, 'thief', 'a route without single use leaves it alone');
+  t.end();
+});
+
+t.test('a request without a key takes the token only', (t) => {
+  const slot = slotOf({});
+  t.same(reserve(slot, reserveBy('other', null, 30_000), now), {
+    slot: { record: slot.record, marker: { attempt: 'other', expiresAtMs: now + 30_000 }, withdrawals: [] }, answer: acquiredNow,
+  });
+  t.same(reserve(slotOf({ version: 2 }), reserveBy('other', null, 30_000), now).answer, acquiredNow);
+  t.end();
+});
+
+const completions: readonly { name: string; slot: Slot; command: Complete; answer: string; writes: boolean }[] = [
+  { name: 'PENDING', slot: slotOf({}), command: completeBy('mine', now - 500), answer: 'completed', writes: true },
+  { name: 'PENDING, its lease over', slot: slotOf({ leaseEndsAtMs: now - 1 }), command: completeBy('mine', now - 500), answer: 'completed', writes: true },
+  { name: 'UNKNOWN', slot: slotOf({ state: 'unknown' }), command: completeBy('mine', now - 500), answer: 'completed', writes: true },
+  { name: 'COMPLETED before', slot: slotOf({ state: 'completed', response }), command: completeBy('mine', now - 500), answer: 'completed', writes: false },
+  { name: 'TOMBSTONE before', slot: slotOf({ state: 'tombstone', response }), command: completeBy('mine', now - 500), answer: 'completed', writes: false },
+  { name: 'guard owner: another\'s', slot: slotOf({}), command: completeBy('thief', now - 500), answer: 'fenced', writes: false },
+  {
+    name: 'guard owner: another\'s result', slot: slotOf({ state: 'completed', response }),
+    command: completeBy('thief', now - 500), answer: 'fenced', writes: false,
+  },
+  { name: 'guard fence: an older one', slot: slotOf({}), command: completeBy('mine', now - 501), answer: 'fenced', writes: false },
+  { name: 'guard fence: a newer one', slot: slotOf({}), command: completeBy('mine', now - 499), answer: 'fenced', writes: false },
+  { name: 'guard version', slot: slotOf({ version: 2 }), command: completeBy('mine', now - 500), answer: 'unsupported', writes: false },
+  { name: 'lost', slot: slotOf(null), command: completeBy('mine', 7), answer: 'repaired', writes: true },
+  { name: 'over its retention', slot: slotOf({ expiresAtMs: now }), command: completeBy('mine', now - 500), answer: 'repaired', writes: true },
+  { name: 'withdrawn', slot: withdrawnBy('mine'), command: completeBy('mine', now - 500), answer: 'repaired', writes: true },
+];
+
+t.test('complete: only the attempt that owns the record, and only once (REPLAY 3)', (t) => {
+  for (const { name, slot, command, answer, writes } of completions) {
+    const step = complete(slot, command, now);
+    t.equal(step.answer, answer, name);
+    if (!writes) t.same(step.slot, slot, `${name}: nothing is written`);
+    else t.match(step.slot.record, { state: 'completed', fingerprint: 'f', owner: 'mine', response, expiresAtMs: now + 90_000 }, name);
+  }
+  t.same(complete(slotOf({}), completeBy('mine', now - 500, { state: 'tombstone' }), now).slot.record,
+    recordOf({ state: 'tombstone', response, expiresAtMs: now + 90_000 }), 'only what changes is changed');
+  t.match(complete(slotOf(null), completeBy('mine', 7), now).slot.record, { version: 1, fence: 7, createdAtMs: now, leaseEndsAtMs: now });
+  t.end();
+});
+
+t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) => {
+  const slot = slotOf({}, 'mine');
+  t.same(release(slot, { attempt: 'mine' }, now), { slot: { ...slot, record: null }, answer: 'released' }, 'the token stays used');
+  for (const { name, change, attempt, answer } of [
+    { name: 'another\'s', change: {}, attempt: 'thief', answer: 'kept' },
+    { name: 'its lease over', change: { leaseEndsAtMs: now }, attempt: 'mine', answer: 'kept' },
+    { name: 'UNKNOWN', change: { state: 'unknown' as const }, attempt: 'mine', answer: 'kept' },
+    { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', answer: 'kept' },
+    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', answer: 'kept' },
+    { name: 'of another version', change: { version: 2 }, attempt: 'mine', answer: 'unsupported' },
+  ]) {
+    const kept = slotOf(change);
+    const withdrawals = answer === 'kept' ? [{ attempt, expiresAtMs: now + withdrawalMs }] : [];
+    t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, answer }, name);
+  }
+  t.equal(release(slotOf({ leaseEndsAtMs: now + 1 }), { attempt: 'mine' }, now).slot.record, null, 'in the last millisecond of its lease');
+  t.end();
+});
+
+t.test('guard withdrawal: a release that finds nothing keeps the late reserve from taking the key', (t) => {
+  const step = release(slotOf(null), { attempt: 'late' }, now);
+  t.equal(step.answer, 'released');
+  t.same(step.slot, { ...slotOf(null), withdrawals: [{ attempt: 'late', expiresAtMs: now + withdrawalMs }] });
+  t.same(release(step.slot, { attempt: 'late' }, now), step, 'sent again');
+  t.same(release(step.slot, { attempt: 'later' }, now).slot.withdrawals.map(({ attempt }) => attempt), ['late', 'later'], 'each its own');
+  t.same(reserve(step.slot, reserveBy('late'), now + withdrawalMs - 1).answer, { kind: 'unsupported' });
+  t.match(reserve(step.slot, reserveBy('late'), now + withdrawalMs).answer, { kind: 'acquired' });
+  t.match(reserve(step.slot, reserveBy('next'), now).answer, { kind: 'acquired' });
+  t.end();
+});
+
+t.test('mark: the owner says that nobody knows (REPLAY 3)', (t) => {
+  for (const state of ['pending', 'unknown'] as const) {
+    t.same(mark(slotOf({ state }), { attempt: 'mine', fence: now - 500 }, now), { slot: slotOf({ state: 'unknown' }), answer: 'unknown' }, state);
+  }
+  for (const { name, change, attempt, fence, answer } of [
+    { name: 'guard owner', change: {}, attempt: 'thief', fence: now - 500, answer: 'kept' },
+    { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, answer: 'kept' },
+    { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', fence: now - 500, answer: 'kept' },
+    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', fence: now - 500, answer: 'kept' },
+    { name: 'guard version', change: { version: 2 }, attempt: 'mine', fence: now - 500, answer: 'unsupported' },
+    { name: 'ABSENT', change: null, attempt: 'mine', fence: now - 500, answer: 'kept' },
+  ]) {
+    const slot = slotOf(change);
+    t.same(mark(slot, { attempt, fence }, now), { slot, answer }, name);
+  }
+  t.end();
+});
+
+t.test('resolve: an operator settles what is in doubt, and only that', (t) => {
+  for (const change of [{ state: 'unknown' as const }, { leaseEndsAtMs: now }]) {
+    t.same(resolve(slotOf(change, 'mine'), 'not-applied', now), { slot: slotOf(null, 'mine'), answer: 'resolved' });
+    t.same(resolve(slotOf(change), 'committed', now), { slot: slotOf({ ...change, state: 'tombstone', response: noResponse }), answer: 'resolved' });
+  }
+  for (const { name, change, answer } of [
+    { name: 'ABSENT', change: null, answer: 'absent' },
+    { name: 'PENDING', change: { leaseEndsAtMs: now + 1 }, answer: 'not_in_doubt' },
+    { name: 'COMPLETED', change: { state: 'completed' as const, response }, answer: 'not_in_doubt' },
+    { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, answer: 'not_in_doubt' },
+    { name: 'guard version', change: { version: 2, state: 'unknown' as const }, answer: 'unsupported' },
+  ]) {
+    const slot = slotOf(change);
+    t.same(resolve(slot, 'committed', now), { slot, answer }, name);
+  }
+  t.end();
+});
+
+t.test('what has expired is dropped, record and marker each for itself', (t) => {
+  const slot = slotOf({ expiresAtMs: now + 5 }, 'mine');
+  t.same(current(slot, now + 4), slot);
+  t.same(current(slot, now + 5), { ...slot, record: null });
+  t.same(current(slot, now + 9_999), { ...slot, record: null });
+  t.same(current(slot, now + 10_000), slotOf(null));
+  t.same(current(withdrawnBy('mine'), now), withdrawnBy('mine'));
+  t.same(current(withdrawnBy('mine'), now + 1), slotOf(null));
+  t.same(current(slotOf(null), now), slotOf(null));
+  t.end();
+});
+
+t.test('what a record says of a write', (t) => {
+  t.equal(inDoubtAfterLease(recordOf(), now + 999).state, 'pending');
+  t.equal(inDoubtAfterLease(recordOf(), now + 1_000).state, 'unknown');
+  t.equal(inDoubtAfterLease(recordOf({ state: 'completed' }), now + 1_000).state, 'completed');
+  t.end();
+});

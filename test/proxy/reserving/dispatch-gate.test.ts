@@ -1,0 +1,88 @@
+import t from 'tap';
+import { accept } from '../../../src/decision/result.js';
+import type { ReserveAnswer } from '../../../src/ports.js';
+import type { RawResponse } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { gate, type Fault } from './faulty-store.js';
+import { startScene, type Scene, type WriteInput } from './scene.js';
+
+/** Of the lease of 37 s plus 1 s to settle, the receiver may take 32 s. */
+const timings = { upstream: { connect_timeout: '1s', response_timeout: '30s' } };
+
+/** Sends a write and does something while the store is asked. */
+async function meanwhile(scene: Scene, input: WriteInput, change: () => void): Promise<RawResponse> {
+  const held = gate();
+  scene.store.behave('reserve', held.fault);
+  const answer = scene.write(input);
+  await until('the store to be asked', () => held.waiting() === 1);
+  change();
+  held.open();
+  const response = await answer;
+  scene.store.behave('reserve', null);
+  return response;
+}
+
+async function isFree(scene: Scene, key: string): Promise<boolean> {
+  return (await scene.write({ key })).field('Idempotent-Replayed') === null;
+}
+
+t.test('REPLAY 3: a process that slept through its lease dispatches nothing', async (t) => {
+  const scene = await startScene(t, { config: timings });
+  const sleeps: readonly { readonly ms: number; readonly how: 'step' | 'stepWall'; readonly status: number }[] = [
+    { ms: 5_000, how: 'step', status: 200 },
+    { ms: 6_000, how: 'step', status: 503 },
+    { ms: 3_600_000, how: 'step', status: 503 },
+    // A machine that is suspended keeps its monotonic clock still.
+    { ms: 6_000, how: 'stepWall', status: 503 },
+  ];
+  for (const [index, { ms, how, status }] of sleeps.entries()) {
+    const before = scene.receiver.requests.length;
+    const key = `slept-${index}`;
+    // The token has to outlive the sleep: only the lease counts here.
+    const nowS = Math.floor(scene.clock.now() / 1000);
+    const answer = await meanwhile(scene, { key, claims: { iat: nowS, exp: nowS + 7_000 } }, () => {
+      scene.clock[how](ms);
+    });
+    t.equal(answer.status, status, `${how} ${ms}`);
+    t.equal(scene.receiver.requests.length - before, status === 200 ? 1 : 0);
+    if (status === 503) t.match(JSON.parse(answer.text), { type: 'urn:sallyport:store-unavailable' });
+  }
+});
+
+t.test('REPLAY 3: a token that expires while the store is asked is 401, and the key is free', async (t) => {
+  const scene = await startScene(t, { config: timings });
+  const nowS = Math.floor(scene.clock.now() / 1000);
+  // The lease leaves 6 s, the skew adds 5 s to the token.
+  const answer = await meanwhile(scene, { key: 'k', claims: { exp: nowS - 2 } }, () => {
+    scene.clock.step(4_500);
+  });
+  t.equal(answer.status, 401);
+  t.same(scene.counted.denials, ['token_expired']);
+  t.same(scene.results, ['acquired', 'released']);
+  t.same(scene.receiver.requests, []);
+  t.ok(await isFree(scene, 'k'));
+});
+
+t.test('REPLAY 3: without enough replicas nothing is dispatched', async (t) => {
+  const scene = await startScene(t, { replicas: 2 });
+  const confirmedBy = (confirmedReplicas: number | null): Fault => async (run) => {
+    const answer = await run() as { readonly ok: true; readonly value: ReserveAnswer };
+    return accept({ ...answer.value, confirmedReplicas });
+  };
+  for (const [confirmed, status] of [[null, 503], [0, 503], [1, 503], [2, 200], [3, 200]] as const) {
+    scene.store.behave('reserve', confirmedBy(confirmed));
+    t.equal((await scene.write({ key: `by-${String(confirmed)}` })).status, status, String(confirmed));
+  }
+  t.equal(scene.shortfalls(), 3);
+  t.equal(scene.executions().length, 2);
+  t.equal(scene.results.filter((result) => result === 'released').length, 3);
+});
+
+t.test('a result that was kept is shown whatever the gate would say', async (t) => {
+  const scene = await startScene(t, { config: timings });
+  await scene.write({ key: 'k' });
+  const answer = await meanwhile(scene, { key: 'k' }, () => {
+    scene.clock.step(60_000);
+  });
+  t.equal(answer.field('Idempotent-Replayed'), 'true');
+});

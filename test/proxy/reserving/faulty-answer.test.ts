@@ -1,0 +1,57 @@
+import t from 'tap';
+import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
+import { createReserving } from '../../../src/proxy/reserving/reserving.js';
+import type { ReservedOrder } from '../../../src/proxy/reserving/order.js';
+import type { AnswerSink } from '../../../src/proxy/upstream-call.js';
+import { until } from '../../support/until.js';
+import { collectingLog, freshScope } from '../../adapters/store-world.js';
+
+t.test('a bug while an answer is kept ends the request: nothing of it is left behind', async (t) => {
+  const clock = { now: Date.now, monotonic: () => performance.now() };
+  const store = createMemoryStore(clock);
+  t.teardown(store.close);
+  const nothing = (): void => undefined;
+  const metrics = { reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing };
+  const timers = { after: () => nothing };
+  const reserving = createReserving({ store, metrics, replicas: 0, settleTimeoutMs: 1_000 }, { clock, timers, log: collectingLog() });
+  const sinks: AnswerSink[] = [];
+  const failures: unknown[] = [];
+  let over = 0;
+  const order = {
+    admission: {
+      target: { raw: '/', path: '/', query: null }, fields: { passed: [], contentLength: null, chunked: false }, forwarded: [],
+      route: { responseTimeoutMs: 1_000 }, requestId: 'r',
+    },
+    preparation: {
+      rules: {
+        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: 1_000, storeHeaders: new Set(),
+        releaseOn: new Set(),
+      },
+      principal: { expiresAtS: clock.now() / 1000 + 60 }, issuer: { clockSkewS: 0 }, scope: { ...freshScope(), token: null }, recordId: 'p.o', sentKey: 'k',
+    },
+    method: 'POST',
+    body: null,
+    inForce: {
+      config: { upstream: { connectTimeoutMs: 100 } },
+      get fieldRules(): never {
+        throw new Error('a bug');
+      },
+      upstream: {
+        send: (_request: unknown, sink: AnswerSink) => {
+          sinks.push(sink);
+          return { cancel: nothing, resume: nothing, mayBeSent: () => true };
+        },
+      },
+    },
+    caller: { isGone: () => false, asked: nothing, answered: nothing, fail: (error: unknown) => failures.push(error) },
+    onOver: () => (over += 1),
+  };
+  reserving.start(order as unknown as ReservedOrder);
+  await until('it is dispatched', () => sinks.length === 1);
+  t.equal(reserving.active(), 1);
+  sinks[0]?.onHead(200, []);
+  sinks[0]?.onEnd();
+  await until('it is over', () => over === 1);
+  t.equal(reserving.active(), 0);
+  t.match(failures, [/a bug/]);
+});

@@ -1,0 +1,163 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import t from 'tap';
+import { connectRaw, requestBytes } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { commandLost, gate } from './faulty-store.js';
+import { answering, startScene, writeOf } from './scene.js';
+
+const notReplayable = { type: 'urn:sallyport:idempotency-result-not-replayable', status: 409, record: /^[\w-]{43}\.[\w-]{43}$/ };
+
+t.test('REPLAY 4: up to the limit an answer is kept, beyond it its status is, and it is passed on whole', async (t) => {
+  const scene = await startScene(t);
+  for (const [bytes, framing] of [[1024, 'length'], [1025, 'length'], [1024, 'chunks'], [1025, 'chunks']] as const) {
+    const body = randomBytes(bytes);
+    scene.receiver.behave((req, res) => {
+      req.resume().on('end', () => {
+        res.writeHead(201, framing === 'length' ? { 'Content-Length': bytes } : {});
+        res.write(body.subarray(0, 500));
+        res.end(body.subarray(500));
+      });
+    });
+    const write = { path: '/small', key: `${framing}-${bytes}` };
+    const first = await scene.write(write);
+    t.equal(first.status, 201);
+    t.ok(first.complete && first.body.equals(body), `${framing} ${bytes}`);
+    await until('it to be over', scene.isIdle);
+    const retry = await scene.write(write);
+    if (bytes === 1024) t.ok(retry.field('Idempotent-Replayed') === 'true' && retry.body.equals(body));
+    else t.match(JSON.parse(retry.text), notReplayable);
+  }
+  t.equal(scene.executions().length, 4);
+});
+
+t.test('REPLAY 4: fields over 8 KiB are not kept either; the caller gets them', async (t) => {
+  const scene = await startScene(t);
+  scene.receiver.behave(answering(200, { Link: ['<a>', 'x'.repeat(8 * 1024)] }, 'small'));
+  const first = await scene.write({ key: 'k' });
+  t.equal(first.text, 'small');
+  t.equal(first.field('Link')?.length, 8 * 1024 + 5);
+  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+});
+
+t.test('an answer over the limit reaches nobody before its status is written down', async (t) => {
+  const scene = await startScene(t);
+  const held = gate();
+  scene.store.behave('complete', held.fault);
+  scene.receiver.behave(answering(200, { 'Content-Length': '300000' }, Buffer.alloc(300_000, 'x')));
+  const connection = await connectRaw(scene.port);
+  t.teardown(connection.end);
+  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  await until('the status to be written', () => held.waiting() === 1);
+  await scene.write({ path: '/plain', key: null });
+  t.equal(connection.pending().length, 0);
+  held.open();
+  t.equal((await connection.readResponse())?.body.length, 300_000);
+});
+
+t.test('REPLAY 4: where the status cannot be written down, the caller gets the answer, and the store the status later', async (t) => {
+  const scene = await startScene(t);
+  scene.store.behave('complete', commandLost);
+  const body = randomBytes(2_000_000);
+  scene.receiver.behave(answering(200, {}, body));
+  t.ok((await scene.write({ key: 'k' })).body.equals(body));
+  scene.store.behave('complete', null);
+  await until('the status', () => scene.results.includes('tombstone'));
+  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+});
+
+t.test('REPLAY 4, R-42: a long answer waits for a caller that does not read, and reaches it whole', async (t) => {
+  const scene = await startScene(t);
+  const total = 10 * 1024 * 1024;
+  let written = 0;
+  const hash = createHash('sha256');
+  scene.receiver.behave((req, res) => {
+    req.resume();
+    res.writeHead(200, {});
+    const more = (): void => {
+      while (written < total) {
+        const chunk = randomBytes(64 * 1024);
+        written += chunk.length;
+        hash.update(chunk);
+        if (!res.write(chunk)) {
+          res.once('drain', more);
+          return;
+        }
+      }
+      res.end();
+    };
+    more();
+  });
+  const connection = await connectRaw(scene.port, { limitMs: 30_000 });
+  t.teardown(connection.end);
+  connection.socket.pause();
+  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  await until('the status to be written down', () => scene.results.includes('tombstone'));
+  // What the sockets between hold is all that is under way: then it stands still.
+  let before = -1;
+  await until('the receiver to be stopped', () => {
+    const still = written === before;
+    before = written;
+    return still && written > 256 * 1024;
+  });
+  t.ok(written < total, `it is stopped after ${written} bytes`);
+  connection.socket.resume();
+  const answer = await connection.readResponse();
+  t.equal(answer?.complete, true);
+  t.equal(createHash('sha256').update(answer?.body ?? '').digest('hex'), hash.digest('hex'));
+  await until('it to be over', scene.isIdle);
+});
+
+t.test('REPLAY 4: an endless answer is streamed on until its time is up, and the caller sees that it is cut', async (t) => {
+  const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '500ms' } } });
+  scene.receiver.behave((req, res) => {
+    req.resume();
+    endless(res);
+  });
+  const answer = await scene.write({ key: 'k' });
+  t.equal(answer.status, 200);
+  t.equal(answer.complete, false, 'no clean end');
+  t.ok(answer.body.length > 256 * 1024);
+  await until('it to be over', scene.isIdle);
+  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+  await until('the record', () => scene.records.some(({ reason }) => reason === 'upstream_timeout'));
+});
+
+t.test('a receiver that breaks off a long answer: the caller sees the cut', async (t) => {
+  const scene = await startScene(t);
+  scene.receiver.behave((req, res) => {
+    req.resume();
+    res.writeHead(200, {});
+    res.write(Buffer.alloc(400_000), () => res.socket?.destroy());
+  });
+  const answer = await scene.write({ key: 'k' });
+  t.equal(answer.status, 200);
+  t.equal(answer.complete, false);
+  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+});
+
+t.test('a caller that leaves a long answer: the receiver is let go, the status is kept', async (t) => {
+  const scene = await startScene(t);
+  const answers: ServerResponse[] = [];
+  scene.receiver.behave((req, res) => {
+    req.resume();
+    answers.push(res);
+    endless(res);
+  });
+  const connection = await connectRaw(scene.port);
+  connection.write(requestBytes(scene.port, writeOf(scene, { key: 'k' })));
+  await until('the answer to come', () => connection.pending().length > 0);
+  connection.end();
+  await until('it to be over', () => scene.isIdle() && answers[0]?.destroyed === true);
+  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+  t.equal(answers.length, 1);
+});
+
+function endless(res: ServerResponse): void {
+  res.writeHead(200, {});
+  const more = (): void => {
+    while (!res.destroyed && res.write(Buffer.alloc(16 * 1024))) continue;
+    if (!res.destroyed) res.once('drain', more);
+  };
+  more();
+}

@@ -1,0 +1,129 @@
+import t from 'tap';
+import { until } from '../../support/until.js';
+import { answerLost, down, gate } from './faulty-store.js';
+import { answering, recordOf, startScene } from './scene.js';
+
+t.test('REPLAY 6, level 1: the receiver\'s word beats the meaning of its status', async (t) => {
+  const scene = await startScene(t);
+  const cases: readonly { readonly outcome: string | string[]; readonly status: number; readonly kept: boolean }[] = [
+    { outcome: 'not-applied', status: 200, kept: false },
+    { outcome: ' Not-Applied ', status: 500, kept: false },
+    { outcome: 'committed', status: 429, kept: true },
+    { outcome: ['not-applied', 'committed'], status: 200, kept: true },
+    { outcome: 'unheard-of', status: 200, kept: true },
+    { outcome: 'unheard-of', status: 429, kept: false },
+  ];
+  for (const [index, { outcome, status, kept }] of cases.entries()) {
+    scene.receiver.behave(answering(status, { 'Idempotency-Outcome': outcome }, 'word'));
+    for (const path of ['/reports', '/deduplicates']) {
+      const first = await scene.write({ path, key: `word-${index}` });
+      t.equal(first.status, status);
+      t.equal(first.field('Idempotency-Outcome'), null, 'it is for us');
+      const retry = await scene.write({ path, key: `word-${index}` });
+      t.equal(retry.field('Idempotent-Replayed') === 'true', kept, `${String(outcome)} ${status}`);
+    }
+  }
+});
+
+t.test('level 1: not-applied in the head of an answer that is cut off is a sure release', async (t) => {
+  const scene = await startScene(t);
+  scene.receiver.behave((req) => {
+    req.resume().on('end', () => req.socket.end('HTTP/1.1 500 No\r\nIdempotency-Outcome: not-applied\r\nContent-Length: 9\r\n\r\nabc'));
+  });
+  t.equal((await scene.write({ path: '/reports', key: 'k' })).status, 502);
+  scene.receiver.behave(null);
+  t.equal((await scene.write({ path: '/reports', key: 'k' })).status, 200);
+});
+
+t.test('REPLAY 3, level 2: a write in doubt is sent again, with a higher fence', async (t) => {
+  const scene = await startScene(t);
+  const write = { path: '/deduplicates', key: 'k' };
+  scene.receiver.behave((req) => req.socket.destroy());
+  t.equal((await scene.write(write)).status, 502);
+  scene.receiver.behave(null);
+  const second = await scene.write(write);
+  t.equal(second.status, 200);
+  t.equal((await scene.write(write)).field('Idempotent-Replayed'), 'true');
+  const [lost, won] = scene.receiver.requests;
+  t.same(won?.field('Idempotency-Record'), lost?.field('Idempotency-Record'));
+  t.ok(Number(won?.field('Idempotency-Fence')[0]) > Number(lost?.field('Idempotency-Fence')[0]));
+  t.equal(scene.receiver.requests.length, 2);
+});
+
+t.test('level 2: a takeover that was not dispatched, or not applied, leaves the first attempt in doubt', async (t) => {
+  const scene = await startScene(t, { config: { upstream: { connect_timeout: '1s', response_timeout: '30s' } } });
+  const write = { path: '/deduplicates', key: 'k' };
+  scene.receiver.behave((req) => req.socket.destroy());
+  const first = await scene.write(write);
+  const state = async (): Promise<string | undefined> => (await scene.record(recordOf(first)))?.state;
+  t.equal(await state(), 'unknown');
+
+  const held = gate();
+  scene.store.behave('reserve', held.fault);
+  const slept = scene.write(write);
+  await until('the store to be asked', () => held.waiting() === 1);
+  scene.clock.step(60_000);
+  held.open();
+  t.equal((await slept).status, 503);
+  t.equal(await state(), 'unknown');
+
+  scene.store.behave('reserve', null);
+  scene.receiver.behave(answering(429, {}, 'not now'));
+  t.equal((await scene.write(write)).status, 429);
+  t.equal(await state(), 'unknown');
+  t.equal((await scene.write({ ...write, body: 'other' })).status, 422, 'so the key is not free for another request');
+
+  scene.receiver.behave(answering(200, { 'Idempotency-Outcome': 'not-applied' }, 'never was'));
+  t.equal((await scene.write(write)).status, 200);
+  t.equal(await state(), 'unknown', 'this attempt did nothing; of the first one that says nothing');
+
+  scene.receiver.behave(null);
+  t.equal((await scene.write(write)).status, 200);
+  t.equal(await state(), 'completed');
+});
+
+t.test('level 2: a takeover whose answer is lost does not free the key: the lease ends it', async (t) => {
+  const scene = await startScene(t);
+  const write = { path: '/deduplicates', key: 'k' };
+  scene.receiver.behave((req) => req.socket.destroy());
+  const first = await scene.write(write);
+  scene.store.behave('reserve', answerLost);
+  t.equal((await scene.write(write)).status, 503);
+  scene.store.behave('reserve', null);
+  t.equal(scene.store.callsOf('release'), 0);
+  t.equal((await scene.record(recordOf(first)))?.state, 'pending');
+  scene.clock.step(60_000);
+  scene.receiver.behave(null);
+  t.equal((await scene.write({ ...write, body: 'other' })).status, 422);
+  t.equal((await scene.write(write)).status, 200);
+});
+
+t.test('level 2: a result that comes after a takeover is fenced, and no alarm: the receiver ran it once', async (t) => {
+  const scene = await startScene(t, { config: { upstream: { connect_timeout: '1s', response_timeout: '1s' } } });
+  const write = { path: '/deduplicates', key: 'k' };
+  const held = gate();
+  scene.store.behave('complete', held.fault);
+  const first = scene.write(write);
+  await until('the result to be written', () => held.waiting() === 1);
+  scene.store.behave('complete', null);
+  scene.clock.step(60_000);
+  t.equal((await scene.write(write)).status, 200, 'the lease is over: it is taken over');
+  held.open();
+  t.equal((await first).status, 200);
+  t.same(scene.results, ['acquired', 'acquired', 'completed', 'fenced']);
+  t.same(scene.logged.map(({ level, message }) => [level, /runs it once/.test(message)]), [['warn', true]]);
+});
+
+t.test('on other levels a lease that is over is in doubt, for good', async (t) => {
+  const scene = await startScene(t);
+  for (const path of ['/orders', '/reports']) {
+    scene.store.behaveAll(null);
+    scene.store.behave('reserve', answerLost);
+    scene.store.behave('release', down);
+    t.equal((await scene.write({ path, key: 'k' })).status, 503);
+    scene.store.behave('reserve', null);
+    scene.clock.step(60_000);
+    t.match(JSON.parse((await scene.write({ path, key: 'k' })).text), { type: 'urn:sallyport:idempotency-outcome-unknown' });
+  }
+  t.same(scene.receiver.requests, []);
+});

@@ -1,0 +1,110 @@
+import t from 'tap';
+import type { RawResponse } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startScene } from './scene.js';
+
+function problem(type: string, title: string, status: number, record?: string | RegExp): object {
+  return { type: `urn:sallyport:${type}`, title, status, ...(record === undefined ? {} : { record }) };
+}
+
+function members({ text }: RawResponse): unknown {
+  return JSON.parse(text);
+}
+
+const recordId = /^[\w-]{43}\.[\w-]{43}$/;
+
+t.test('contract 4: a key that is missing or malformed is 400, and nothing is reserved', async (t) => {
+  const scene = await startScene(t);
+  const missing = await scene.write({ key: null });
+  t.equal(missing.status, 400);
+  t.same(members(missing), problem('idempotency-key-missing', 'This operation needs an Idempotency-Key', 400));
+  t.equal(missing.field('Proxy-Status'), 'sallyport; error=http_request_error');
+  const malformed = ['', '""', 'a b', 'ä', '"a', 'a"', '"a";p=1', 'a,b', '"a\\x"', '?1', 'x'.repeat(256), `"${'x'.repeat(256)}"`];
+  for (const path of ['/orders', '/optional']) {
+    for (const key of malformed) {
+      const answer = await scene.write({ path, key });
+      t.equal(answer.status, 400, key);
+      t.match(members(answer), { type: 'urn:sallyport:idempotency-key-invalid' });
+    }
+  }
+  const twice = await scene.write({ key: 'a', headers: { 'idempotency-key': 'b' } });
+  t.match(members(twice), { type: 'urn:sallyport:bad-request' }, 'two lines are no key');
+  t.same(scene.store.calls, []);
+  t.same(scene.receiver.requests, []);
+  t.equal((await scene.write({ key: 'x'.repeat(255) })).status, 200);
+  t.equal((await scene.write({ key: `"${'\\"'.repeat(255)}"` })).status, 200, '255 characters unquoted');
+});
+
+t.test('an optional key: without one the request streams as on a route that reserves nothing', async (t) => {
+  const scene = await startScene(t);
+  for (const path of ['/optional', '/plain']) {
+    for (let i = 0; i < 2; i += 1) t.equal((await scene.write({ path, key: null })).status, 200);
+  }
+  t.same(scene.store.calls, []);
+  t.equal(scene.executions().length, 4);
+  t.same(scene.executions()[0]?.field('Idempotency-Record'), []);
+  await scene.write({ path: '/optional', key: 'sent' });
+  t.equal((await scene.write({ path: '/optional', key: 'sent' })).field('Idempotent-Replayed'), 'true');
+  await scene.write({ path: '/plain', key: 'sent' });
+  t.equal((await scene.write({ path: '/plain', key: 'sent' })).field('Idempotent-Replayed'), null, 'none reserves nothing, whatever is sent');
+});
+
+t.test('contract 4: 409 while the first is in progress, 422 for another request; neither changes anything', async (t) => {
+  const scene = await startScene(t);
+  let finish = (): void => undefined;
+  scene.receiver.behave((req, res) => {
+    finish = () => void res.writeHead(201, { 'Content-Type': 'text/plain' }).end('made');
+    req.resume();
+  });
+  const first = scene.write({ key: 'k' });
+  await until('the write to be under way', () => scene.executions().length === 1);
+
+  const second = await scene.write({ key: 'k' });
+  t.equal(second.status, 409);
+  t.match(members(second), problem('idempotency-in-progress', 'A request with this Idempotency-Key is in progress', 409, recordId));
+  t.match(second.field('Retry-After'), /^[1-5]$/);
+  t.equal(second.field('Proxy-Status'), 'sallyport; error=http_request_denied');
+  t.equal(second.field('Cache-Control'), 'no-store');
+
+  const other = await scene.write({ key: 'k', body: '{"item":2}' });
+  t.equal(other.status, 422);
+  t.same(members(other), problem('idempotency-key-reused', 'This Idempotency-Key was used for a different request', 422), 'it learns nothing of the first');
+
+  finish();
+  t.equal((await first).text, 'made');
+  t.equal((await scene.write({ key: 'k', body: '{"item":3}' })).status, 422, 'property 6: nor after it is complete');
+  const retry = await scene.write({ key: 'k' });
+  t.equal(retry.text, 'made', 'and the result is still there');
+  t.equal(retry.status, 201);
+  t.equal(scene.executions().length, 1);
+  t.same(scene.results, ['acquired', 'in_progress', 'mismatch', 'completed', 'mismatch', 'replayed']);
+});
+
+t.test('contract 4: 429 when a caller has too many writes pending; its retries, and other callers, are no more', async (t) => {
+  const scene = await startScene(t);
+  scene.receiver.behave((req) => {
+    req.resume();
+  });
+  const pending = Array.from({ length: 100 }, (_, i) => scene.write({ key: `p${i}` }).catch(() => null));
+  await until('a hundred under way', () => scene.executions().length === 100);
+  const refused = await scene.write({ key: 'p100' });
+  t.equal(refused.status, 429);
+  t.same(members(refused), problem('too-many-pending', 'Too many writes of this caller are pending', 429));
+  t.equal(refused.field('Retry-After'), '1');
+  t.equal(scene.store.callsOf('reserve'), 100, 'and nothing was reserved for it');
+  t.equal((await scene.write({ key: 'p7' })).status, 409, 'a retry is told that its write is in progress');
+  scene.receiver.behave(null);
+  t.equal((await scene.write({ key: 'p100', claims: { sub: 'migration' } })).status, 200, 'another caller has places of its own');
+  await scene.server.drain(0);
+  await Promise.all(pending);
+});
+
+t.test('without a store a reserving route is 503, others serve on', async (t) => {
+  const scene = await startScene(t, { withoutStore: true });
+  const answer = await scene.write();
+  t.equal(answer.status, 503);
+  t.same(members(answer), problem('store-unavailable', 'The store that keeps reservations is unavailable', 503));
+  t.equal(answer.field('Retry-After'), '1');
+  t.equal((await scene.write({ path: '/plain', key: null })).status, 200);
+  t.equal(scene.executions().length, 1);
+});

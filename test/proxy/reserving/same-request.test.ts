@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import { startScene, type WriteInput } from './scene.js';
+
+const scene = await startScene(t);
+
+/** Writes that share a key with `base`, and whether they are the same request. */
+interface Row {
+  readonly name: string;
+  readonly base?: WriteInput;
+  readonly other: WriteInput;
+  readonly same: boolean;
+}
+
+const boundary = (name: string): WriteInput => ({
+  headers: { 'Content-Type': `multipart/form-data; boundary=${name}` }, body: `--${name}\r\n\r\nx\r\n--${name}--\r\n`,
+});
+
+const rows: readonly Row[] = [
+  { name: 'another body', other: { body: '{"item":2}' }, same: false },
+  { name: 'another length of body', other: { body: '{"item":1} ' }, same: false },
+  { name: 'another method', other: { method: 'PUT' }, same: false },
+  { name: 'a query', other: { path: '/orders?dry=1' }, same: false },
+  { name: 'an empty query', other: { path: '/orders?' }, same: false },
+  { name: 'another spelling of the query', base: { path: '/orders?a=1&b=2' }, other: { path: '/orders?b=2&a=1' }, same: false },
+  { name: 'another Content-Type', other: { headers: { 'Content-Type': 'application/json; charset=utf-8' } }, same: false },
+  { name: 'a Content-Encoding', other: { headers: { 'Content-Encoding': 'gzip' } }, same: false },
+  { name: 'REPLAY 8: a multipart boundary drawn anew', base: boundary('one'), other: boundary('two'), same: false },
+  { name: 'a field that the route lists', base: { path: '/fields' }, other: { path: '/fields', headers: { 'If-Match': '"1"' } }, same: false },
+  { name: 'another value of it', base: { path: '/fields', headers: { Prefer: 'a' } }, other: { path: '/fields', headers: { prefer: 'b' } }, same: false },
+  { name: 'a field that the route does not list', other: { headers: { 'If-Match': '"1"' } }, same: true },
+  {
+    name: 'the value of one listed field in another',
+    base: { path: '/fields', headers: { 'If-Match': 'x' } },
+    other: { path: '/fields', headers: { Prefer: 'x' } },
+    same: false,
+  },
+  {
+    name: 'what differs between honest retries',
+    other: {
+      claims: { jti: 'another', iat: Math.floor(Date.now() / 1000) - 3 },
+      headers: {
+        Date: 'Sat, 01 Jan 2022 00:00:00 GMT', traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b',
+        'X-Request-Id': 'mine', 'User-Agent': 'other', Accept: '*/*',
+      },
+    },
+    same: true,
+  },
+];
+
+for (const { name, base, other, same } of rows) {
+  t.test(`REPLAY 2: ${name} is ${same ? 'the same' : 'a different'} request`, async (t) => {
+    const key = randomUUID();
+    t.equal((await scene.write({ ...base, key })).status, 200);
+    const second = await scene.write({ ...base, ...other, key });
+    if (same) t.equal(second.field('Idempotent-Replayed'), 'true');
+    else t.equal(second.status, 422);
+    t.equal((await scene.write({ ...base, key })).field('Idempotent-Replayed'), 'true', 'the first is kept');
+  });
+}
+
+t.test('chunked or with a length, one body is one body', async (t) => {
+  const key = randomUUID();
+  await scene.write({ key, body: 'abc' });
+  const chunked = await scene.write({ key, body: '1\r\na\r\n2\r\nbc\r\n0\r\n\r\n', headers: { 'Transfer-Encoding': 'chunked' } });
+  t.equal(chunked.field('Idempotent-Replayed'), 'true');
+});
+
+t.test('REPLAY 4, R-18: one key under another subject, route or audience is another key', async (t) => {
+  const key = randomUUID();
+  const before = scene.executions().length;
+  const canaries: string[] = [];
+  const strangers: readonly WriteInput[] = [
+    {},
+    { claims: { sub: 'migration' } },
+    { path: '/optional' },
+    { path: '/fields' },
+  ];
+  for (const input of strangers) {
+    const answer = await scene.write({ ...input, key, headers: { 'X-Canary': `canary-${canaries.length}` } });
+    t.equal(answer.status, 200);
+    t.equal(answer.field('Idempotent-Replayed'), null);
+    canaries.push(`canary-${canaries.length}`);
+  }
+  t.equal(scene.executions().length, before + strangers.length);
+  for (const [index, input] of strangers.entries()) {
+    const { text } = await scene.write({ ...input, key });
+    t.same(canaries.filter((canary) => text.includes(canary)), [`canary-${index}`], 'property 5: no answer carries another scope\'s');
+  }
+  t.equal(scene.executions().length, before + strangers.length);
+});
+
+t.test('policy is judged before a stored result is shown', async (t) => {
+  const key = randomUUID();
+  await scene.write({ key });
+  t.equal((await scene.write({ key, claims: { permissions: [] } })).status, 403);
+  t.equal((await scene.write({ key, claims: { exp: Math.floor(Date.now() / 1000) - 60 } })).status, 401);
+  t.equal((await scene.write({ key })).field('Idempotent-Replayed'), 'true');
+});

@@ -1,0 +1,108 @@
+import t from 'tap';
+import { until } from '../../support/until.js';
+import { gate } from './faulty-store.js';
+import { startScene } from './scene.js';
+
+const unauthorized = '{"type":"about:blank","title":"Unauthorized","status":401}';
+
+t.test('a single-use token passes once, for any request; its replay is a 401 like any other', async (t) => {
+  const scene = await startScene(t);
+  const claims = { jti: 'once' };
+  t.equal((await scene.write({ path: '/single', key: null, claims })).status, 200);
+  for (const input of [{ path: '/single', key: null }, { path: '/single', key: null, body: 'other' }, { path: '/both', key: 'k' }]) {
+    const replay = await scene.write({ ...input, claims });
+    t.equal(replay.status, 401);
+    t.equal(replay.text, unauthorized);
+    t.equal(replay.field('WWW-Authenticate'), 'Bearer realm="sallyport"');
+  }
+  t.equal(scene.executions().length, 1);
+  t.same(scene.executions()[0]?.field('Idempotency-Record'), [], 'there is no record to tell of');
+  t.same(scene.executions()[0]?.field('Idempotency-Fence'), []);
+  t.equal((await scene.write({ path: '/orders', claims })).status, 200, 'a route that is not single-use takes it still');
+  const stranger = await scene.write({ path: '/single', key: null, claims: { jti: 'once', sub: 'migration' } });
+  t.equal(stranger.status, 200, 'another subject\'s jti is another token');
+  t.equal(scene.counted.denials.filter((reason) => reason === 'token_replayed').length, 3);
+});
+
+t.test('a token without jti is 401 where it has to pass once', async (t) => {
+  const scene = await startScene(t);
+  for (const path of ['/single', '/both']) {
+    const answer = await scene.write({ path, key: null, claims: { jti: undefined } });
+    t.equal(answer.status, 401, 'before anything is said of a key');
+    t.equal(answer.text, unauthorized);
+  }
+  t.same(scene.store.calls, []);
+  t.same(scene.counted.denials, ['token_id_missing', 'token_id_missing']);
+});
+
+t.test('with a key: the same token again is 401, a new one gets the stored result', async (t) => {
+  const scene = await startScene(t);
+  await scene.write({ path: '/both', key: 'k', claims: { jti: 'a' } });
+  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'a' } })).text, unauthorized);
+  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).field('Idempotent-Replayed'), 'true');
+  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).status, 401, 'which is used by that');
+  t.equal((await scene.write({ path: '/both', key: 'k', body: 'other', claims: { jti: 'a' } })).status, 401, 'before anything is said of the key');
+  t.equal(scene.executions().length, 1);
+});
+
+t.test('property 7: what is refused before it is reserved uses up nothing', async (t) => {
+  const scene = await startScene(t);
+  const claims = { jti: 'spared' };
+  t.equal((await scene.write({ path: '/both', key: null, claims })).status, 400);
+  t.equal((await scene.write({ path: '/both', key: 'a b', claims })).status, 400);
+  t.equal((await scene.write({ path: '/both', claims: { ...claims, permissions: [] } })).status, 403);
+  t.equal((await scene.write({ path: '/both', claims, body: Buffer.alloc(1024 * 1024 + 1) })).status, 413);
+  t.equal((await scene.write({ path: '/both', claims })).status, 200);
+});
+
+t.test('of a hundred requests with one token one passes', async (t) => {
+  const scene = await startScene(t);
+  const answers = await Promise.all(Array.from({ length: 100 }, async () => scene.write({ path: '/single', key: null, claims: { jti: 'raced' } })));
+  t.equal(answers.filter(({ status }) => status === 200).length, 1);
+  t.equal(answers.filter(({ status }) => status === 401).length, 99);
+  t.equal(scene.executions().length, 1);
+});
+
+t.test('REPLAY 1: a marker outlives the skew within which the token is accepted', async (t) => {
+  const scene = await startScene(t);
+  const claims = { jti: 'skewed', exp: Math.floor(Date.now() / 1000) + 60 };
+  t.equal((await scene.write({ path: '/single', key: null, claims })).status, 200);
+  scene.clock.step(62_000);
+  const late = await scene.write({ path: '/single', key: null, claims });
+  t.equal(late.status, 401);
+  await until('its record', () => scene.counted.denials.length === 1);
+  t.same(scene.counted.denials, ['token_replayed'], 'it is still accepted by its time, and refused for its use');
+});
+
+t.test('REPLAY 7: after a fail-over single-use tokens issued before it are refused; others are not', async (t) => {
+  const scene = await startScene(t);
+  const nowS = Math.floor(Date.now() / 1000);
+  scene.store.floorS = nowS - 10;
+  // The skew of the issuer's clock is 5 s.
+  const cases = [[nowS - 11, 401], [nowS - 6, 401], [nowS - 5, 200], [undefined, 401]] as const;
+  for (const [iat, status] of cases) {
+    t.equal((await scene.write({ path: '/single', key: null, claims: { jti: `at-${iat ?? 'never'}`, iat } })).status, status, String(iat));
+  }
+  t.equal((await scene.write({ claims: { iat: nowS - 100 } })).status, 200, 'a route that is not single-use minds no floor');
+  t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked', 'issue_time_revoked']);
+});
+
+t.test('REPLAY 7, property 7: a fail-over while the store is asked refuses the token, and frees the key', async (t) => {
+  const scene = await startScene(t);
+  const iat = Math.floor(Date.now() / 1000) - 20;
+  for (const [index, input] of [{ path: '/single', key: null }, { path: '/both', key: 'k' }].entries()) {
+    const held = gate();
+    scene.store.floorS = null;
+    scene.store.behave('reserve', held.fault);
+    const answer = scene.write({ ...input, claims: { jti: `during-${index}`, iat } });
+    await until('the store to be asked', () => held.waiting() === 1);
+    scene.store.floorS = iat + 10;
+    held.open();
+    t.equal((await answer).status, 401, input.path);
+  }
+  t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked']);
+  t.same(scene.executions(), []);
+  t.equal(scene.store.callsOf('release'), 1);
+  scene.store.behave('reserve', null);
+  t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'new' } })).status, 200, 'a new token runs it');
+});

@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Scope } from './scope.js';
+
+/** Stands between a client and a server on loopback, and misbehaves as networks do. */
+export interface TcpRelay {
+  readonly port: number;
+  /** Connections that were made so far. */
+  readonly accepted: () => number;
+  /** From now on no byte passes, in either direction, on old connections and on new ones: a black hole. */
+  readonly stall: () => void;
+  /** Lets pass what came meanwhile, and what comes. */
+  readonly resume: () => void;
+  /** From now on what clients send passes, and no answer comes back, on old connections and on new ones. */
+  readonly holdAnswers: () => void;
+  /** From now on no byte passes on the connections that there are; new ones are well. */
+  readonly forget: () => void;
+  /** Resets every connection; new ones are taken. */
+  readonly cut: () => void;
+  /** Cuts once, when a client has sent this text: before the server got it, or when the server has answered it. */
+  readonly cutAt: (text: string, moment: 'before' | 'after') => void;
+  /** Where new connections lead to. */
+  readonly leadTo: (port: number) => void;
+}
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+}
+
+export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay> {
+  let target = targetPort;
+  let stalled = false;
+  let answersHeld = false;
+  let accepted = 0;
+  let trap: { readonly text: string; readonly moment: 'before' | 'after'; sprung: boolean } | null = null;
+  const pairs = new Set<Pair>();
+
+  const listener = createServer((client) => {
+    accepted += 1;
+    const pair = { client, server: connect(target, '127.0.0.1') };
+    pairs.add(pair);
+    client.on('data', (bytes) => {
+      if (trap?.sprung === false && bytes.includes(trap.text)) trap.sprung = true;
+      if (trap?.sprung === true && trap.moment === 'before') spring();
+      else pair.server.write(bytes);
+    });
+    pair.server.on('data', (bytes) => {
+      if (trap?.sprung === true) spring();
+      else client.write(bytes);
+    });
+    for (const socket of [pair.client, pair.server]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => end(pair));
+      if (stalled) socket.pause();
+    }
+    if (answersHeld) pair.server.pause();
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  t.teardown(() => {
+    cut();
+    listener.close();
+  });
+
+  function spring(): void {
+    trap = null;
+    cut();
+  }
+
+  function end(pair: Pair): void {
+    pairs.delete(pair);
+    pair.client.destroy();
+    pair.server.destroy();
+  }
+
+  function cut(): void {
+    for (const pair of pairs) end(pair);
+  }
+
+  return {
+    port: (listener.address() as AddressInfo).port,
+    accepted: () => accepted,
+    stall: () => {
+      stalled = true;
+      for (const { client, server } of pairs) {
+        client.pause();
+        server.pause();
+      }
+    },
+    holdAnswers: () => {
+      answersHeld = true;
+      for (const { server } of pairs) server.pause();
+    },
+    resume: () => {
+      stalled = false;
+      answersHeld = false;
+      for (const { client, server } of pairs) {
+        client.resume();
+        server.resume();
+      }
+    },
+    forget: () => {
+      for (const { client, server } of pairs) {
+        client.pause();
+        server.pause();
+      }
+    },
+    cut,
+    cutAt: (text, moment) => {
+      trap = { text, moment, sprung: false };
+    },
+    leadTo: (port) => {
+      target = port;
+    },
+  };
+}
