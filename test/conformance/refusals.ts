@@ -8,6 +8,10 @@ export interface Refusal {
   readonly type: string;
   /** Parameter `error` of `Proxy-Status`; a list where any of them is right. */
   readonly error: string | readonly string[];
+  /** Whether it says when to come back; unless given, 503 does. */
+  readonly retryAfter?: boolean;
+  /** Member `record` of the body, where it has one. */
+  readonly record?: string;
 }
 
 const urn = (status: number, name: string, error: Refusal['error'] = 'http_request_error'): Refusal => ({ status, type: `urn:sallyport:${name}`, error });
@@ -29,6 +33,13 @@ export const refusals = {
     'connection_refused', 'connection_timeout', 'dns_error', 'tls_protocol_error', 'tls_certificate_error', 'destination_ip_unroutable',
   ]),
   keysUnavailable: urn(503, 'keys-unavailable', 'proxy_internal_error'),
+  storeUnavailable: urn(503, 'store-unavailable', 'proxy_internal_error'),
+  idempotencyKeyMissing: urn(400, 'idempotency-key-missing'),
+  idempotencyKeyInvalid: urn(400, 'idempotency-key-invalid'),
+  idempotencyInProgress: { ...urn(409, 'idempotency-in-progress', 'http_request_denied'), retryAfter: true },
+  idempotencyOutcomeUnknown: urn(409, 'idempotency-outcome-unknown', 'http_request_denied'),
+  idempotencyNotReplayable: urn(409, 'idempotency-result-not-replayable', 'http_request_denied'),
+  idempotencyKeyReused: urn(422, 'idempotency-key-reused', 'http_request_denied'),
   overloaded: urn(503, 'overloaded', 'proxy_internal_error'),
   shuttingDown: urn(503, 'shutting-down', 'proxy_internal_error'),
 } as const satisfies Record<string, Refusal>;
@@ -54,6 +65,7 @@ export function checkRefusal(t: Test, response: RawResponse, expected: Refusal, 
     retryAfter: /^[1-9]\d*$/.test(response.field('retry-after') ?? ''),
     requestId: /^[A-Za-z0-9._-]{1,128}$/.test(response.field('x-request-id') ?? ''),
     members: Object.keys(body),
+    record: body['record'],
     complete: response.complete,
     blank: blankBodies.get(response.status) ?? response.text,
   }, {
@@ -64,9 +76,10 @@ export function checkRefusal(t: Test, response: RawResponse, expected: Refusal, 
     contentType: 'application/problem+json',
     cacheControl: 'no-store',
     challenge: expected.status === 401 ? 'Bearer realm="sallyport"' : null,
-    retryAfter: expected.status === 503,
+    retryAfter: expected.retryAfter ?? expected.status === 503,
     requestId: true,
-    members: ['type', 'title', 'status'],
+    members: ['type', 'title', 'status', ...(expected.record === undefined ? [] : ['record'])],
+    record: expected.record,
     complete: true,
     blank: response.text,
   }, `${name}: ${String(expected.status)} ${expected.type}`);
