@@ -9,6 +9,8 @@ export interface Conditions {
   readonly connections: number;
   readonly load: string;
   readonly haproxy: string | null;
+  /** What else the machine was doing: its load average before the first run. */
+  readonly otherLoad: number;
   /** From the start of the process to `/readyz` saying 200; median. */
   readonly startToReadyMs: number;
 }
@@ -28,7 +30,7 @@ export function tableOf(measured: readonly Measured[]): string {
 
 /** The page `docs/performance.md`. */
 export function pageOf(measured: readonly Measured[], conditions: Conditions): string {
-  const { command, seconds, rounds, connections, load, haproxy, startToReadyMs } = conditions;
+  const { command, seconds, rounds, connections, load, haproxy, otherLoad, startToReadyMs } = conditions;
   const processor = cpus()[0]?.model ?? 'unknown processor';
   return `# Performance
 
@@ -44,7 +46,7 @@ cache of verified tokens. HAProxy checks the same claims with one key from a fil
 From the start of \`sallyport serve\` to \`/readyz\` answering 200, with the keys on loopback: ${startToReadyMs.toFixed(0)} ms.
 
 - Command: \`${command}\` (${String(seconds)} s for each contender and round, medians of ${String(rounds)} rounds in turn, ${String(connections)} connections)
-- Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}
+- Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}, load average before the first run ${otherLoad.toFixed(1)}
 - Node.js ${process.version}, ${haproxy ?? 'no HAProxy'}, load by ${load}
 `;
 }

@@ -6,6 +6,7 @@
  * Prints a table; `--write` puts it into `docs/performance.md`.
  */
 import { writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
@@ -24,6 +25,7 @@ const { values } = parseArgs({
 });
 const [seconds, rounds, connections] = [Number(values.seconds), Number(values.rounds), Number(values.connections)];
 const wrk = versionOf('wrk', '-v');
+const [otherLoad = 0] = loadavg();
 const closers: (() => unknown)[] = [];
 
 try {
@@ -38,6 +40,7 @@ try {
   console.log(`${tableOf(measured)}\n\nstart to ready: ${median(starts).toFixed(0)} ms`);
   const page = pageOf(measured, {
     startToReadyMs: median(starts),
+    otherLoad,
     command: `npm run bench -- --seconds ${String(seconds)} --rounds ${String(rounds)}`,
     seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own', haproxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null,
   });
