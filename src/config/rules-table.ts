@@ -56,7 +56,9 @@ function reportFold({ harm, guard, reached, method, spelling }: RouteFold, recei
   const [wrong, same] = harm === 'less_restrictive'
     ? ['is less restrictive than', 'the same approvals on both'] as const
     : ['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const;
-  report.error(
+  // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right.
+  const say = harm === 'less_restrictive' ? report.error : report.warning;
+  say(
     pathOf(reached, routes),
     `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ignores ${ignored}`
       + ' takes for the other’s',
