@@ -58,7 +58,7 @@ t.test('contract 3.1: folded spellings that reach a less restrictive route are a
   t.end();
 });
 
-t.test('contract 3.1: folded spellings that reach another operation are an error, for one key would run twice', t => {
+t.test('contract 3.1: folded spellings that reach another operation are warned of, for one key would run twice', t => {
   const reserving = (name: string, path: string, idempotency: string): string =>
     `name: ${name}, methods: [POST], path: ${path}, subjects: [s], permissions: [p], idempotency: ${idempotency}`;
   const rows = [
@@ -79,9 +79,10 @@ t.test('contract 3.1: folded spellings that reach another operation are an error
         + 'allowed: the same idempotency.operation on both, or receiver.case_sensitive: true and receiver.strict_slash: true '
         + 'where the receiver’s router is known to be strict']
       : [];
+    const keptApart = (text: string): readonly string[] => problemsOf(text).filter(line => line.includes('keeps idempotency keys apart'));
     const store = '{ redis: { url: "redis://127.0.0.1" } }';
-    t.same(errorsOf(withRoutes(routes, { store })), expected, name);
-    t.same(errorsOf(withRoutes(routes, { store, receiver: strict })), [], `${name}, strict`);
+    t.same(keptApart(withRoutes(routes, { store })), expected, name);
+    t.same(keptApart(withRoutes(routes, { store, receiver: strict })), [], `${name}, strict`);
   }
   t.end();
 });
