@@ -2,39 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { denial, type Denial } from '../decision/denial.js';
 import type { RequestFields } from '../decision/request-fields.js';
 import type { RequestHead } from '../decision/request-head.js';
-import type { Log } from '../ports.js';
 import { describeBug } from './bug.js';
 import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer } from './caller-answer.js';
-import type { CallerConnection, Turn } from './caller-connection.js';
+import type { Turn } from './caller-connection.js';
 import { Course } from './course.js';
+import type { Arrival, ExchangeDeps } from './exchange-deps.js';
 import { Forward } from './forward.js';
 import { newRequestId } from './identifiers.js';
 import type { InForce } from './in-force.js';
 import { admit, type Admission, type Findings, type Judgement } from './pipeline.js';
 import { RequestBody } from './request-body.js';
-import { recordRequest, type Recorder } from './request-record.js';
+import { recordRequest } from './request-record.js';
 import { prepare, type Preparation } from './reserving/preparation.js';
-import type { Reserving } from './reserving/reserving.js';
-import { shareSlot, type Slot, type Slots } from './slots.js';
-
-export interface ExchangeDeps extends Recorder {
-  readonly inForce: () => InForce;
-  readonly log: Log;
-  readonly slots: Slots;
-  /** `null` where there is no store. */
-  readonly reserving: Reserving | null;
-  readonly bodyIdleTimeoutMs: number;
-  /** Whether every answer closes its connection. */
-  readonly isShuttingDown: () => boolean;
-}
-
-/** A request as Node hands it over. */
-export interface Arrival {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly connection: CallerConnection;
-}
+import { shareSlot, type Slot } from './slots.js';
 
 /**
  * - `waiting`: for the requests before it on its connection
@@ -84,6 +65,11 @@ export class Exchange implements Turn, Caller {
   }
 
   start(): void {
+    if (this.arrival.res.socket === null) {
+      // Node gave the connection up with the answer before: what is sent on now could not be answered.
+      this.arrival.connection.abort();
+      return;
+    }
     this.phase = 'judging';
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
