@@ -120,6 +120,8 @@ export class CallerAnswer {
       this.connection.close();
     }
     this.res.writeHead(status, fields);
+    // Node may have reasons of its own to make it the last one.
+    if (!this.res.shouldKeepAlive) this.connection.close();
   }
 
   private mustClose(): boolean {

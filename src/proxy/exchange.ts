@@ -77,6 +77,11 @@ export class Exchange implements Turn, AnswerSink {
   }
 
   start(): void {
+    if (this.arrival.res.socket === null) {
+      // Node gave the connection up with the answer before: what is sent on now could not be answered.
+      this.arrival.connection.abort();
+      return;
+    }
     this.phase = 'judging';
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
