@@ -48,7 +48,7 @@ async function flood(
   const place = { port, host: '127.0.0.1' };
   const socket = tls ? connectTls({ ...place, rejectUnauthorized: false }) : connect(place);
   const answers: string[] = [];
-  if (!deaf) socket.on('data', (chunk) => answers.push(chunk.toString('latin1')));
+  if (!deaf) socket.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1')));
   socket.on('error', () => undefined);
   t.teardown(() => socket.destroy());
   await once(socket, tls ? 'secureConnect' : 'connect');
