@@ -2,6 +2,7 @@ import t from 'tap';
 import { connectRaw, request } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startProxy } from './harness.js';
+import { poison, poisons } from './poison.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST', 'HEAD', 'DELETE'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
@@ -58,40 +59,10 @@ t.test('R-53: a connection that was closed while idle is replaced without the ca
 });
 
 t.test('R-34: an answer that nobody asked for reaches no caller', async (t) => {
-  const poison = okResponse('poison');
-  const ways: readonly { readonly name: string; readonly send: (write: (bytes: string) => void, answer: string) => void }[] = [
-    { name: 'in one piece with the answer', send: (write, answer) => write(answer + poison) },
-    { name: 'right behind the answer', send: (write, answer) => {
-      write(answer);
-      write(poison);
-    } },
-    { name: 'in the next turn', send: (write, answer) => {
-      write(answer);
-      setImmediate(() => write(poison));
-    } },
-    { name: 'while the connection is idle', send: (write, answer) => {
-      write(answer);
-      setTimeout(() => write(poison), 3);
-    } },
-    { name: 'half of it', send: (write, answer) => write(answer + poison.slice(0, 20)) },
-  ];
-  for (const { name, send } of ways) {
-    const upstream = await startRawUpstream(t, (socket, received) => {
-      const marker = received.match(/X-Marker: \S+/g)?.at(-1)?.slice('X-Marker: '.length) ?? '';
-      send(bytes => socket.write(bytes), okResponse(marker));
-    });
-    const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
-    let served = 0;
-    for (let i = 0; i < 30; i++) {
-      const marker = `caller-${String(i)}`;
-      const response = await request(proxy.port, { path: '/a', headers: { ...proxy.authorization(), 'X-Marker': marker } });
-      if (response.status === 200) {
-        served += 1;
-        t.equal(response.text, marker, name);
-      } else t.equal(response.status, 502, name);
-      if (name.includes('idle')) await until('the connection is closed', () => upstream.open() === 0);
-    }
-    t.ok(served > 15, `${name}: ${String(served)} of 30 served`);
+  for (const way of poisons) {
+    const { served, mistaken, other } = await poison(t, way, 30);
+    t.same({ mistaken, other }, { mistaken: 0, other: 0 }, way.name);
+    t.ok(served > 15, `${way.name}: ${String(served)} of 30 served`);
   }
 });
 

@@ -63,8 +63,10 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   const receiver = options.receiver ?? (await startReceiver(t));
   const key = rsaKey();
   const keys: KeySource = { find: options.find ?? (keyId => lookUp(key, keyId)), state: () => { throw new Error('not asked here'); } };
+  // A busy machine may take long to connect: only tests of that have a short time for it.
+  const usual = { upstream: { url: options.upstreamUrl ?? receiver.url, connect_timeout: '20s' } };
   const compile = (overrides: ConfigTree): InForce => {
-    const read = compiled(merge({ upstream: { url: options.upstreamUrl ?? receiver.url } }, overrides));
+    const read = compiled(merge(usual, overrides));
     const config = options.adapt === undefined ? read : options.adapt(read);
     const { underscoreFields, http10 } = config.listen;
     const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');

@@ -78,6 +78,11 @@ t.test('nothing after an answer that closes the connection is served', async (t)
     { name: 'a bad target', bytes: `GET /a//b HTTP/1.1\r\nHost: a\r\n\r\n${next}`, status: 400 },
     { name: 'a broken head', bytes: `GET /open/1 HTTP/1.1\r\nHost : a\r\n\r\n${next}`, status: 400 },
     { name: 'a tunnel', bytes: `CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n${next}`, status: 405 },
+    {
+      name: 'an expectation that was not met, for want of a body',
+      bytes: `POST /orders/1 HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Expect: 100-continue\r\nContent-Length: 0\r\n\r\n${next}`,
+      status: 200,
+    },
     { name: 'an offer to upgrade', bytes: `GET /open/1 HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n${next}`, status: 200 },
   ];
   for (const { name, bytes, status } of cases) {
@@ -85,7 +90,8 @@ t.test('nothing after an answer that closes the connection is served', async (t)
     t.same(responses.map(response => response.status), [status], name);
     t.equal(responses[0]?.field('connection'), 'close', name);
   }
-  t.same(proxy.receiver.requests.map(({ target }) => target), ['/open/1', '/open/1']);
+  t.same(proxy.receiver.requests.map(({ target }) => target), ['/open/1', '/orders/1', '/open/1']);
+  t.equal(proxy.server.counts().inFlight, 0);
 });
 
 t.test('a broken head behind good requests is answered in its turn', async (t) => {

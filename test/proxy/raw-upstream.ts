@@ -33,7 +33,7 @@ export async function startRawUpstream(t: Scope, onRequest: OnRequest): Promise<
     socket.on('data', (chunk) => {
       const text = (received[place] ?? '') + chunk.toString('latin1');
       received[place] = text;
-      const now = text.split(/^[A-Z]+ \S+ HTTP\/1\.1\r\n(?:.+\r\n)*\r\n/m).length - 1;
+      const now = text.split(/[A-Z]+ \/\S* HTTP\/1\.1\r\n(?:.+\r\n)*\r\n/).length - 1;
       for (; heads < now; heads++) {
         hits += 1;
         onRequest(socket, text, heads + 1);

@@ -30,7 +30,7 @@ t.test('no more connections to the receiver than max_connections, and the rest w
 });
 
 t.test('who waits longer than connecting may take is told that there is too much to do', async (t) => {
-  const proxy = await startProxy(t, { config: { routes, upstream: { max_connections: 1, connect_timeout: '150ms' } } });
+  const proxy = await startProxy(t, { config: { routes, upstream: { max_connections: 1, connect_timeout: '500ms' } } });
   proxy.receiver.behave(() => undefined);
   const first = await connectRaw(proxy.port);
   t.teardown(first.end);
