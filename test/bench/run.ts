@@ -4,6 +4,10 @@
  *   npm run bench -- --seconds 10 --rounds 3 [--connections 32] [--write]
  *
  * Prints a table; `--write` puts it into `docs/performance.md`.
+ *
+ *   npm run bench -- --reserved [--seconds 5] [--rounds 3] [--connections 8]
+ *
+ * Measures what a reserved write costs beside the same write unreserved; needs `redis-server`.
  */
 import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -13,28 +17,39 @@ import { projectDir } from '../support/project-dir.js';
 import { versionOf } from './child.js';
 import { measure, median } from './measure.js';
 import { pageOf, tableOf } from './report.js';
+import { measureReserved, reservedTable } from './reserved.js';
 import { startToReady } from './startup.js';
 
 const { values } = parseArgs({
   options: {
-    seconds: { type: 'string', default: '10' },
+    seconds: { type: 'string' },
     rounds: { type: 'string', default: '3' },
-    connections: { type: 'string', default: '32' },
+    connections: { type: 'string' },
     write: { type: 'boolean', default: false },
+    reserved: { type: 'boolean', default: false },
   },
 });
-const [seconds, rounds, connections] = [Number(values.seconds), Number(values.rounds), Number(values.connections)];
+const defaults = values.reserved ? { seconds: 5, connections: 8 } : { seconds: 10, connections: 32 };
+const [seconds, rounds] = [Number(values.seconds ?? defaults.seconds), Number(values.rounds)];
+const connections = Number(values.connections ?? defaults.connections);
 const wrk = versionOf('wrk', '-v');
 const [otherLoad = 0] = loadavg();
 const closers: (() => unknown)[] = [];
 
+const scope = { teardown: (close: () => unknown): unknown => closers.unshift(close) };
+const onRun = (text: string): void => {
+  console.error(text);
+};
+
 try {
-  const scope = { teardown: (close: () => unknown): unknown => closers.unshift(close) };
-  const measured = await measure(scope, {
-    seconds, rounds, connections, wrk: wrk !== null, onRun: (text) => {
-      console.error(text);
-    },
-  });
+  if (values.reserved) console.log(reservedTable(await measureReserved(scope, { seconds, rounds, connections, onRun })));
+  else await measureReads();
+} finally {
+  for (const close of closers) await close();
+}
+
+async function measureReads(): Promise<void> {
+  const measured = await measure(scope, { seconds, rounds, connections, wrk: wrk !== null, onRun });
   const starts: number[] = [];
   for (let i = 0; i < 5; i += 1) starts.push(await startToReady());
   console.log(`${tableOf(measured)}\n\nstart to ready: ${median(starts).toFixed(0)} ms`);
@@ -45,6 +60,4 @@ try {
     seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own', haproxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null,
   });
   if (values.write) writeFileSync(join(projectDir, 'docs/performance.md'), page);
-} finally {
-  for (const close of closers) await close();
 }

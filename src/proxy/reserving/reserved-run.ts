@@ -14,7 +14,7 @@ import { refusalOf } from './refusals.js';
 /**
  * - `reserving`: nothing was sent
  * - `collecting`: it was sent, and the answer is kept as it comes
- * - `turning`: the answer is too large to keep, and that is being written down
+ * - `turning`: the answer will not be kept, and that is being written down
  * - `streaming`: it is written down, and the answer goes on to the caller as it comes
  * - `over`: settled, or about to be; what the receiver still says counts for nothing
  */
@@ -64,9 +64,9 @@ export class ReservedRun implements AnswerSink {
     this.call?.resume();
   }
 
-  /** Nobody listens any more. What was dispatched goes on; an answer that is not kept does not. */
+  /** Nobody listens any more. What was dispatched goes on; the rest of an answer whose status is kept does not. */
   callerGone(): void {
-    if (this.phase === 'streaming') this.stop();
+    if (this.phase === 'streaming' && this.isKept()) this.stop();
   }
 
   /** Time is up: what is not sent yet will not be, and what has no answer is in doubt. */
@@ -78,7 +78,8 @@ export class ReservedRun implements AnswerSink {
   onHead(status: number, rawHeaders: readonly string[]): void {
     this.collected = { status, rawHeaders, chunks: [], bytes: 0 };
     // An answer to HEAD announces a body that does not come.
-    if (this.write.method !== 'HEAD' && announcedLength(rawHeaders) > this.maxStored()) this.turn(this.collected);
+    const isTooLarge = this.write.method !== 'HEAD' && announcedLength(rawHeaders) > this.maxStored();
+    if (isTooLarge || !this.isKept()) this.turn(this.collected);
   }
 
   onBody(chunk: Buffer): boolean {
@@ -172,12 +173,12 @@ export class ReservedRun implements AnswerSink {
     });
   }
 
-  /** The answer is too large to keep: that is written down, and then it is passed on as it comes. */
+  /** The answer is not kept: that is written down, and then it is passed on as it comes. */
   private turn(collected: CollectedAnswer): void {
     this.phase = 'turning';
     this.go(async () => {
       await this.attempt.settle(cutOff(collected));
-      if (this.caller.isGone()) {
+      if (this.caller.isGone() && this.isKept()) {
         this.stop();
         return;
       }
@@ -222,6 +223,11 @@ export class ReservedRun implements AnswerSink {
 
   private fieldsOf({ status, rawHeaders }: CollectedAnswer): string[] {
     return callerFields(status, rawHeaders, this.write.inForce.fieldRules, this.write.admission.requestId);
+  }
+
+  /** Whether an answer may be shown again; where only the token was reserved none is, and it goes on as it comes. */
+  private isKept(): boolean {
+    return this.write.preparation.recordId !== null;
   }
 
   private maxStored(): number {

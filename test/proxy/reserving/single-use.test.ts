@@ -1,7 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import t from 'tap';
+import { connectRaw, requestBytes } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { gate } from './faulty-store.js';
-import { startScene } from './scene.js';
+import { startScene, writeOf } from './scene.js';
 
 const unauthorized = '{"type":"about:blank","title":"Unauthorized","status":401}';
 
@@ -105,4 +107,26 @@ t.test('REPLAY 7, property 7: a fail-over while the store is asked refuses the t
   t.equal(scene.store.callsOf('release'), 1);
   scene.store.behave('reserve', null);
   t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'new' } })).status, 200, 'a new token runs it');
+});
+
+t.test('where only the token is reserved an answer streams as it comes, and goes on without its caller', async (t) => {
+  const scene = await startScene(t);
+  const answers: ServerResponse[] = [];
+  scene.receiver.behave((req, res) => {
+    req.resume();
+    res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    res.write('data: 1\n\n');
+    answers.push(res);
+  });
+  const connection = await connectRaw(scene.port);
+  connection.write(requestBytes(scene.port, writeOf(scene, { path: '/single', key: null, claims: { jti: 'streamed' } })));
+  await until('the first event', () => connection.pending().includes('data: 1'));
+  connection.end();
+  await until('its record', () => scene.records.length === 1);
+  t.equal(scene.server.counts().inFlight, 1);
+  answers[0]?.write('data: 2\n\n');
+  t.equal(answers[0]?.destroyed, false);
+  answers[0]?.end();
+  await until('it to be over', scene.isIdle);
+  t.equal(scene.executions()[0]?.aborted, false);
 });
