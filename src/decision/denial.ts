@@ -96,7 +96,9 @@ export const answers = {
 
   idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),
   idempotency_outcome_unknown: conflict('idempotency-outcome-unknown', 'Whether the first request with this Idempotency-Key was applied is not known'),
-  idempotency_not_replayable: conflict('idempotency-result-not-replayable', 'The first request with this Idempotency-Key was answered; its result cannot be shown again'),
+  idempotency_not_replayable: conflict(
+    'idempotency-result-not-replayable', 'The first request with this Idempotency-Key was answered; its result cannot be shown again',
+  ),
   idempotency_key_reused: {
     status: 422, type: 'idempotency-key-reused', title: 'This Idempotency-Key was used for a different request', error: 'http_request_denied',
   },
