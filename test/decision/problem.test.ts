@@ -37,7 +37,7 @@ t.test('contract 4: every answer of ours is a problem document that says so', (t
     t.equal(fields.get('X-Request-Id'), 'r-1', reason);
     t.equal(fields.get('Proxy-Status'), `sallyport; error=${answer.error}`, reason);
     t.equal(fields.get('WWW-Authenticate'), status === 401 ? 'Bearer realm="sallyport"' : undefined, reason);
-    t.equal(fields.get('Retry-After'), status === 503 ? '1' : undefined, reason);
+    t.equal(fields.get('Retry-After'), status === 503 || status === 429 ? '1' : undefined, reason);
     t.equal(fields.has('Allow'), status === 405, reason);
   }
   t.end();
@@ -57,5 +57,13 @@ t.test('contract 4: every 401 is the same, and every 403', (t) => {
 
 t.test('RFC 9209: a failure known more exactly is named', (t) => {
   t.ok(problemOf({ reason: 'upstream_unreachable', error: 'dns_error' }, 'r-1').fields.includes('sallyport; error=dns_error'));
+  t.end();
+});
+
+t.test('contract 4: a denial may name its reservation and how long to wait', (t) => {
+  const { status, fields, body } = problemOf({ reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' }, 'id');
+  t.equal(status, 409);
+  t.match(JSON.parse(body), { type: 'urn:sallyport:idempotency-in-progress', status: 409, record: 'p.o' });
+  t.equal(fields[fields.indexOf('Retry-After') + 1], '3');
   t.end();
 });
