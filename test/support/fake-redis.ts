@@ -18,6 +18,11 @@ export async function startFakeRedis(t: Scope, reply: (command: readonly string[
     let rest = '';
     socket.setEncoding('latin1').on('data', (text: string) => {
       rest += text;
+      // Not RESP: somebody speaks TLS.
+      if (!rest.startsWith('*')) {
+        socket.destroy();
+        return;
+      }
       for (let parsed = parse(rest); parsed !== null; parsed = parse(rest)) {
         rest = parsed.rest;
         const answer = reply(parsed.command);

@@ -10,7 +10,7 @@ import { openStore, redisSettings } from './redis-world.js';
 t.jobs = 5;
 
 /** Long enough for an answer on a slow machine, and short enough to be waited for in vain. */
-const deadlineMs = 3_000;
+const deadlineMs = 2_000;
 const confirmed = { ok: true, value: { reserved: { kind: 'acquired' }, confirmedReplicas: 1 } };
 
 type Reservation = Awaited<ReturnType<ReservationStore['reserve']>>;
