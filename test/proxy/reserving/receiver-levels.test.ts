@@ -62,7 +62,7 @@ t.test('level 2: a takeover that was not dispatched, or not applied, leaves the 
   scene.store.behave('reserve', held.fault);
   const slept = scene.write(write);
   await until('the store to be asked', () => held.waiting() === 1);
-  scene.clock.step(60_000);
+  scene.clock.step(120_000);
   held.open();
   t.equal((await slept).status, 503);
   t.equal(await state(), 'unknown');
@@ -92,7 +92,7 @@ t.test('level 2: a takeover whose answer is lost does not free the key: the leas
   scene.store.behave('reserve', null);
   t.equal(scene.store.callsOf('release'), 0);
   t.equal((await scene.record(recordOf(first)))?.state, 'pending');
-  scene.clock.step(60_000);
+  scene.clock.step(120_000);
   scene.receiver.behave(null);
   t.equal((await scene.write({ ...write, body: 'other' })).status, 422);
   t.equal((await scene.write(write)).status, 200);
@@ -106,7 +106,7 @@ t.test('level 2: a result that comes after a takeover is fenced, and no alarm: t
   const first = scene.write(write);
   await until('the result to be written', () => held.waiting() === 1);
   scene.store.behave('complete', null);
-  scene.clock.step(60_000);
+  scene.clock.step(120_000);
   t.equal((await scene.write(write)).status, 200, 'the lease is over: it is taken over');
   held.open();
   t.equal((await first).status, 200);
@@ -122,7 +122,7 @@ t.test('on other levels a lease that is over is in doubt, for good', async (t) =
     scene.store.behave('release', down);
     t.equal((await scene.write({ path, key: 'k' })).status, 503);
     scene.store.behave('reserve', null);
-    scene.clock.step(60_000);
+    scene.clock.step(120_000);
     t.match(JSON.parse((await scene.write({ path, key: 'k' })).text), { type: 'urn:sallyport:idempotency-outcome-unknown' });
   }
   t.same(scene.receiver.requests, []);
