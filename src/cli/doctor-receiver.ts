@@ -4,9 +4,9 @@ import { connect, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { connect as connectTls } from 'node:tls';
 import { localFiles } from '../adapters/files.js';
-import { networkFailure } from '../adapters/jwks/network-failure.js';
 import { readAuthorities } from '../app/pem-files.js';
 import type { UpstreamSettings } from '../config/compiled.js';
+import { networkFailure } from '../decision/network-failure.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
 

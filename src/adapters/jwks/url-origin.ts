@@ -1,10 +1,10 @@
 import { Agent, type Dispatcher } from 'undici';
 import { readCaBundle } from '../../decision/ca-bundle.js';
 import { freshnessMs } from '../../decision/cache-lifetime.js';
+import { networkFailure } from '../../decision/network-failure.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { Files } from '../../ports.js';
 import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
-import { networkFailure } from './network-failure.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */
 const maxRedirects = 3;

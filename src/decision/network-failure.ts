@@ -14,7 +14,7 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: 'the header of the answer is too large',
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'the answer has another length than it says',
   HTTPParserError: 'the answer is not HTTP',
-  UND_ERR_ABORTED: 'the fetch was called off',
+  UND_ERR_ABORTED: 'the request was called off',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host name',
   CERT_HAS_EXPIRED: 'the certificate has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed',
@@ -28,7 +28,7 @@ export function networkFailure(error: unknown): string {
   const code = codeOf(error);
   if (code.startsWith('HPE_')) return `the answer is not HTTP (${code})`;
   const known = words[code];
-  return known === undefined ? `the fetch failed (${code})` : `${known} (${code})`;
+  return known === undefined ? `the request failed (${code})` : `${known} (${code})`;
 }
 
 function codeOf(error: unknown): string {

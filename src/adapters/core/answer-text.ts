@@ -1,0 +1,34 @@
+/** How much of an answer's text is shown: the Core's own errors have one line. */
+const maxShown = 200;
+
+const entities: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&', '&nbsp;': ' ' };
+
+/** What has the form of a token, in an answer that should hold none. */
+const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
+
+/**
+ * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most 200
+ * characters, and none of the secrets that the call carried.
+ */
+export function readableAnswer(body: string, secrets: readonly string[]): string {
+  const withoutMarkup = body
+    .replace(/<(script|style|head)\b[^]*?<\/\1\s*>/gi, ' ')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);
+  let text = hide(withoutMarkup, secrets).replace(token, '[token]');
+  text = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ').trim();
+  const characters = Array.from(text);
+  return characters.length > maxShown ? `${characters.slice(0, maxShown).join('')} …` : text;
+}
+
+/** Replaces each secret, as it is and as a URL or JSON would write it. Short ones would blacken ordinary words. */
+export function hide(text: string, secrets: readonly string[]): string {
+  let hidden = text;
+  for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
+    if (secret.length < minSecretLength) continue;
+    for (const spelling of [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]) hidden = hidden.replaceAll(spelling, '[hidden]');
+  }
+  return hidden;
+}
+
+const minSecretLength = 6;
