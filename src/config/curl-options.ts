@@ -84,7 +84,8 @@ const used: ReadonlyMap<string, CurlOption> = new Map<string, CurlOption>([
 ]);
 
 /** Options that may stand in the file, for messages. */
-/** Finds an option by its long name, whole and in lower case, as every release of curl reads it; `null` where there is none. */
+export const supportedOptions = 'url, header, cacert, user-agent, proto, connect-timeout, max-time; '
+  + 'and what changes nothing, such as silent, show-error and fail';
 
 /** Every name that is known, to find the one that was meant. */
 export const knownNames: readonly string[] = [
