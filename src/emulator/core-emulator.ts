@@ -1,11 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
-import { isSupported, supportedVersions, supportsDynamicKeys } from './driver-interface.js';
-import { parseFields, readJwtRequest, signJwt } from './jwt-request.js';
-import { json, listen, readBody, send, text, type Message, type RunningServer } from './messages.js';
-import { createSigningKeys, type SigningKeys } from './signing-keys.js';
+import type { Core, Dialect } from './core.js';
+import { newestVersion, versionOf } from './driver-interface.js';
+import { parseFields } from './fields.js';
+import { listen, readBody, send, text, type Message, type RunningServer } from './messages.js';
+import { createPasswords } from './passwords.js';
+import { createRecords } from './records.js';
+import { routeOf } from './routes.js';
+import { createSigningKeys } from './signing-keys.js';
 
-/** How the emulated Core runs. */
+/** How the emulated Core runs. What is not given is as in a Core that nobody configured. */
 export interface CoreEmulatorOptions {
   readonly host: string;
   /** 0 asks the system for a free one. */
@@ -14,47 +18,36 @@ export interface CoreEmulatorOptions {
   readonly rotateEveryMs: number;
   /** Values of the `api-key` header that count; none asks for none. */
   readonly apiKeys: readonly string[];
+  /** `seed` unless given. */
+  readonly dialect?: Dialect;
+  /** The hosted provider's signer key; without it, hosted-scrypt hashes are answered with 500. */
+  readonly signerKey?: Buffer | null;
+  /** Milliseconds that a code of a passwordless sign-in can be consumed; 15 minutes unless given. */
+  readonly codeLifetimeMs?: number;
+  /** Milliseconds that an access token lives, and half of what a replaced key stays published; an hour unless given. */
+  readonly accessTokenValidityMs?: number;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
 
-/** One call of the API. */
-interface Call {
-  readonly request: IncomingMessage;
-  readonly keys: SigningKeys;
-  readonly now: () => number;
-}
+const hourMs = 60 * 60 * 1000;
+const quarterMs = 15 * 60 * 1000;
 
-interface Route {
-  readonly methods: readonly string[];
-  /** Whether the call needs an API key where there are any. */
-  readonly open: boolean;
-  readonly answer: (call: Call) => Message | Promise<Message>;
-}
-
-const anyMethod = ['GET', 'POST', 'PUT', 'DELETE'];
-const hello: Route = { methods: anyMethod, open: true, answer: () => text(200, 'Hello') };
-
-/** The part of the Core's API that mints and publishes; unknown calls are 404, as there. */
-const routes: ReadonlyMap<string, Route> = new Map([
-  ['/', hello],
-  ['/hello', hello],
-  ['/apiversion', { methods: ['GET'], open: false, answer: () => json(200, { versions: supportedVersions }) }],
-  ['/.well-known/jwks.json', { methods: ['GET'], open: true, answer: publishKeys }],
-  // The backend SDK serves this one on the API domain; here it stands in for that too.
-  ['/auth/jwt/jwks.json', { methods: ['GET'], open: true, answer: publishKeys }],
-  ['/recipe/jwt/jwks', { methods: ['GET'], open: false, answer: publishKeysWithStatus }],
-  ['/recipe/jwt', { methods: ['POST'], open: false, answer: mintJwt }],
-  ['/emulator/rotate', { methods: ['POST'], open: false, answer: async ({ keys }) => json(200, { kid: (await keys.rotate()).keyId }) }],
-]);
-
-/** Starts a Core that mints and publishes, with fresh keys, for development and tests: whoever reaches it can mint. */
+/** Starts a Core emulator, for development and tests: whoever reaches it can mint any token. */
 export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<RunningServer> {
-  const now = options.now ?? Date.now;
-  const keys = await createSigningKeys(options.rotateEveryMs, now);
+  const { rotateEveryMs, accessTokenValidityMs = hourMs, now = Date.now } = options;
+  const records = createRecords();
+  const core: Core = {
+    now,
+    records,
+    dialect: options.dialect ?? 'seed',
+    keys: await createSigningKeys({ rotateEveryMs, overlapMs: 2 * accessTokenValidityMs }, records, now),
+    passwords: createPasswords(options.signerKey ?? null),
+    codeLifetimeMs: options.codeLifetimeMs ?? quarterMs,
+  };
   const apiKeyDigests = options.apiKeys.map(digest);
   const server = createServer((request, response) => {
-    answer({ request, keys, now }, apiKeyDigests).then(
+    answer(core, request, apiKeyDigests).then(
       (message) => send(request, response, message),
       // An incomplete request is a caller that broke off: nobody is left to answer.
       () => request.complete ? send(request, response, text(500, 'Internal Error')) : response.destroy(),
@@ -63,18 +56,30 @@ export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<R
   return listen(server, options.host, options.port);
 }
 
-async function answer(call: Call, apiKeyDigests: readonly Buffer[]): Promise<Message> {
-  const route = routes.get(call.request.url?.split('?', 1)[0] ?? '');
-  if (route?.open !== true && !holdsApiKey(call.request, apiKeyDigests)) return text(401, 'Invalid API key');
+/** Checks in the Core's order: API key, version, method, body. */
+async function answer(core: Core, request: IncomingMessage, apiKeyDigests: readonly Buffer[]): Promise<Message> {
+  const { pathname, query } = targetOf(request);
+  const version = versionOf(request.headers['cdi-version']);
+  const rid = request.headers['rid'];
+  const route = routeOf(pathname, typeof rid === 'string' ? rid : undefined, version);
   if (route === undefined) return text(404, 'Not found');
-  const version = call.request.headers['cdi-version'];
-  if (!route.open && version !== undefined && !isSupported(version)) return text(400, refusedVersion(version));
-  if (!route.methods.includes(call.request.method ?? '')) return text(405, 'Method not supported');
-  return route.answer(call);
+  if (route.open !== true && !holdsApiKey(request, apiKeyDigests)) return text(401, 'Invalid API key');
+  if (version === null && route.unversioned !== true) return text(400, refusedVersion(request.headers['cdi-version']));
+  const method = request.method ?? '';
+  const endpoint = Object.hasOwn(route.methods, method) ? route.methods[method] : undefined;
+  if (endpoint === undefined) return text(405, 'Method not supported');
+  const body = await readBody(request);
+  if (body === null) return text(413, 'Request body too large');
+  return endpoint({ core, version: version ?? newestVersion, query, fields: parseFields(body) });
+}
+
+function targetOf(request: IncomingMessage): { readonly pathname: string; readonly query: URLSearchParams } {
+  const [pathname = '', ...rest] = (request.url ?? '').split('?');
+  return { pathname, query: new URLSearchParams(rest.join('?')) };
 }
 
 /** Names the version only where it looks like one: the Core's text answers are declared as HTML. */
-function refusedVersion(version: string | readonly string[]): string {
+function refusedVersion(version: string | readonly string[] | undefined): string {
   return typeof version === 'string' && /^\d{1,4}\.\d{1,4}$/.test(version) ? `cdi-version ${version} not supported` : 'cdi-version not supported';
 }
 
@@ -89,27 +94,4 @@ function holdsApiKey(request: IncomingMessage, apiKeyDigests: readonly Buffer[])
 /** Digests have one length, so comparing them tells nothing of the key's. */
 function digest(apiKey: string): Buffer {
   return createHash('sha256').update(apiKey).digest();
-}
-
-async function publishKeys({ keys }: Call): Promise<Message> {
-  await keys.dynamic();
-  return json(200, { keys: keys.published() }, { 'cache-control': `max-age=${keys.secondsToNextKey()}, must-revalidate` });
-}
-
-/** The older end point: it needs a key, says `OK` and sets no age. */
-async function publishKeysWithStatus({ keys }: Call): Promise<Message> {
-  await keys.dynamic();
-  return json(200, { status: 'OK', keys: keys.published() });
-}
-
-async function mintJwt({ request, keys, now }: Call): Promise<Message> {
-  const body = await readBody(request);
-  if (body === null) return text(413, 'Request body too large');
-  const fields = parseFields(body);
-  if (fields === null) return text(400, 'Invalid Json Input');
-  const asked = readJwtRequest(fields);
-  if ('refused' in asked) return text(400, asked.refused);
-  if (asked.algorithm !== 'RS256') return json(200, { status: 'UNSUPPORTED_ALGORITHM_ERROR' });
-  const dynamic = !asked.useStaticSigningKey && supportsDynamicKeys(request.headers['cdi-version']);
-  return json(200, { status: 'OK', jwt: await signJwt(asked, dynamic ? await keys.dynamic() : keys.fixed, now()) });
 }

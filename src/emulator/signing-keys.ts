@@ -1,5 +1,9 @@
-import { generateKeyPair, randomUUID, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPair, randomUUID, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
+import { CompactSign } from 'jose';
+import type { Fields } from './fields.js';
+import { inForce, nextKeyDueMs, nextSignsFromMs, unexpired, type KeySchedule, type ScheduledKey } from './key-schedule.js';
+import type { KeyRecord, Records } from './records.js';
 
 /** A public key as the key set shows it: `kty kid n e alg use` and nothing else. */
 export interface PublishedKey {
@@ -12,83 +16,120 @@ export interface PublishedKey {
 }
 
 /** A key that signs. */
-export interface SigningKey {
+export interface SigningKey extends ScheduledKey {
   readonly keyId: string;
   readonly privateKey: KeyObject;
   readonly published: PublishedKey;
 }
 
-/** The Core's keys: a static one that never changes and a dynamic one that rotates. */
+/** The Core's keys: a static one that never changes and dynamic ones that rotate. */
 export interface SigningKeys {
   readonly fixed: SigningKey;
-  /** The dynamic key in force; where it is due, it is replaced first, as the Core does it: when asked. */
+  /** The dynamic key in force; where the next one is due, it is made first, as the Core does it: when asked. */
   readonly dynamic: () => Promise<SigningKey>;
   /** Replaces the dynamic key now; the one before stays published while its tokens may live. */
   readonly rotate: () => Promise<SigningKey>;
-  /** What verifiers may use: dynamic, static, then the dynamic keys that were replaced, the newest first. */
+  /** What verifiers may use: dynamic in force, static, then the dynamic one that comes next and those that were replaced. */
   readonly published: () => readonly PublishedKey[];
-  /** Whole seconds to the next rotation, at least 1. */
+  /** The published key of that id. */
+  readonly byId: (keyId: string) => SigningKey | undefined;
+  /** Whole seconds until the next key is published, at least 1. */
   readonly secondsToNextKey: () => number;
 }
 
-/** A replaced key verifies for as long as the longest token it may have signed: 2 h, as in the Core. */
-const overlapMs = 2 * 60 * 60 * 1000;
-
-/** Rotating every second would otherwise publish 7,200 keys, more than a verifier reads. */
-const maxReplacedKeys = 4;
-
 const keyPair = promisify(generateKeyPair);
 
-interface DynamicKey extends SigningKey {
-  readonly createdMs: number;
-}
+/** Takes up the keys of the records and makes those that are missing. `now` is milliseconds since the epoch. */
+export async function createSigningKeys(schedule: KeySchedule, records: Records, now: () => number): Promise<SigningKeys> {
+  const stored = [...records.keys()].map(signingKey);
+  // The newest first.
+  let keys: readonly SigningKey[] = stored.filter(({ keyId }) => keyId.startsWith('d-'))
+    .sort((a, b) => b.signsFromMs - a.signsFromMs || b.createdMs - a.createdMs);
+  let rotation: Promise<SigningKey> | null = null;
+  let making: Promise<unknown> = Promise.resolve();
 
-interface ReplacedKey {
-  readonly published: PublishedKey;
-  readonly untilMs: number;
-}
-
-/** Makes both keys. `now` is milliseconds since the epoch. */
-export async function createSigningKeys(rotateEveryMs: number, now: () => number): Promise<SigningKeys> {
-  const [fixed, first] = await Promise.all([createKey(`s-${randomUUID()}`), createDynamicKey(now())]);
-  let dynamic = first;
-  let replaced: readonly ReplacedKey[] = [];
-  let rotation: Promise<DynamicKey> | null = null;
-
-  const rotate = (): Promise<DynamicKey> => {
-    rotation ??= replaceDynamicKey().finally(() => {
-      rotation = null;
-    });
-    return rotation;
+  /** One key is made at a time: the next one is due by what the last one says. */
+  const inTurn = <T>(make: () => Promise<T>): Promise<T> => {
+    const made = making.then(make);
+    making = made.catch(() => undefined);
+    return made;
   };
 
-  const replaceDynamicKey = async (): Promise<DynamicKey> => {
+  const keep = (record: KeyRecord): SigningKey => {
+    records.make({ type: 'key', key: record });
+    const key = signingKey(record);
+    keys = [key, ...unexpired(keys, schedule, now())];
+    return key;
+  };
+
+  const add = async (signsFromMs: (nowMs: number) => number): Promise<SigningKey> => {
+    const pem = await createPem();
     // Key ids hold the time of creation: two keys of one millisecond would share theirs.
-    const next = await createDynamicKey(Math.max(now(), dynamic.createdMs + 1));
-    replaced = [{ published: dynamic.published, untilMs: now() + overlapMs }, ...replaced].slice(0, maxReplacedKeys);
-    dynamic = next;
-    return next;
+    const createdMs = Math.max(now(), (keys[0]?.createdMs ?? 0) + 1);
+    return keep({ keyId: `d-${createdMs}`, pem, createdMs, signsFromMs: signsFromMs(now()) });
+  };
+
+  const isDue = (): boolean => now() >= nextKeyDueMs(keys, schedule);
+
+  const dynamic = async (): Promise<SigningKey> => {
+    if (isDue()) await inTurn(async () => isDue() ? add((nowMs) => nextSignsFromMs(keys, schedule, nowMs)) : null);
+    const signing = inForce(keys, now());
+    if (signing === undefined) throw new Error('No dynamic key is in force');
+    return signing;
+  };
+
+  /** One that waits for its time takes over now. */
+  const replace = async (): Promise<SigningKey> => {
+    const [newest] = keys;
+    if (newest === undefined || newest.signsFromMs <= now()) return add((nowMs) => nowMs);
+    keys = keys.slice(1);
+    return keep({ keyId: newest.keyId, pem: pemOf(newest.privateKey), createdMs: newest.createdMs, signsFromMs: now() });
+  };
+
+  const fixed = stored.find(({ keyId }) => keyId.startsWith('s-'))
+    ?? keep({ keyId: `s-${randomUUID()}`, pem: await createPem(), createdMs: now(), signsFromMs: now() });
+  keys = keys.filter((key) => key !== fixed);
+  await dynamic();
+
+  const all = (): readonly SigningKey[] => {
+    const signing = inForce(keys, now());
+    const others = unexpired(keys, schedule, now()).filter((key) => key !== signing);
+    return [...signing === undefined ? [] : [signing], fixed, ...others];
   };
 
   return {
     fixed,
-    rotate,
-    dynamic: () => now() < dynamic.createdMs + rotateEveryMs ? Promise.resolve(dynamic) : rotate(),
-    published: () => {
-      const inOverlap = replaced.filter((key) => now() < key.untilMs);
-      return [dynamic.published, fixed.published, ...inOverlap.map((key) => key.published)];
+    dynamic,
+    rotate: () => {
+      rotation ??= inTurn(replace).finally(() => {
+        rotation = null;
+      });
+      return rotation;
     },
-    secondsToNextKey: () => Math.max(1, Math.ceil((dynamic.createdMs + rotateEveryMs - now()) / 1000)),
+    published: () => all().map(({ published }) => published),
+    byId: (keyId) => all().find((key) => key.keyId === keyId),
+    secondsToNextKey: () => Math.max(1, Math.ceil((nextKeyDueMs(keys, schedule) - now()) / 1000)),
   };
 }
 
-async function createDynamicKey(createdMs: number): Promise<DynamicKey> {
-  return { ...await createKey(`d-${createdMs}`), createdMs };
+/** Signs claims; `version` is the header member that sets session tokens apart. */
+export function signToken(claims: Fields, { keyId, privateKey }: SigningKey, version?: string): Promise<string> {
+  return new CompactSign(Buffer.from(JSON.stringify(claims)))
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId, ...version === undefined ? {} : { version } })
+    .sign(privateKey);
 }
 
-async function createKey(keyId: string): Promise<SigningKey> {
-  const { privateKey, publicKey } = await keyPair('rsa', { modulusLength: 2048 });
-  const { n, e } = publicKey.export({ format: 'jwk' });
+async function createPem(): Promise<string> {
+  return pemOf((await keyPair('rsa', { modulusLength: 2048 })).privateKey);
+}
+
+function pemOf(privateKey: KeyObject): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+function signingKey({ keyId, pem, createdMs, signsFromMs }: KeyRecord): SigningKey {
+  const privateKey = createPrivateKey(pem);
+  const { n, e } = createPublicKey(privateKey).export({ format: 'jwk' });
   if (n === undefined || e === undefined) throw new Error('An RSA key was exported without its numbers');
-  return { keyId, privateKey, published: { kty: 'RSA', kid: keyId, n, e, alg: 'RS256', use: 'sig' } };
+  return { keyId, privateKey, createdMs, signsFromMs, published: { kty: 'RSA', kid: keyId, n, e, alg: 'RS256', use: 'sig' } };
 }

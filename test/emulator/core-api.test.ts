@@ -19,8 +19,14 @@ t.test('contract 7: what is served to whom', async (t) => {
     { name: 'older key set, the second key', path: '/recipe/jwt/jwks', headers: key, status: 200 },
     { name: 'versions, no key', path: '/apiversion', headers: {}, status: 401 },
     { name: 'versions, a key', path: '/apiversion?apiDomain=https%3A%2F%2Fapi.example.com', headers: key, status: 200 },
-    { name: 'unknown, no key', path: '/nothing', headers: {}, status: 401 },
+    { name: 'unknown, no key', path: '/nothing', headers: {}, status: 404 },
     { name: 'unknown, a key', path: '/nothing', headers: key, status: 404 },
+    { name: 'versions are told to every version', path: '/apiversion', headers: { ...key, 'cdi-version': '1.0' }, status: 200 },
+    { name: 'a slash at the end', path: '/recipe/jwt/jwks/', headers: key, status: 200 },
+    { name: 'the one tenant', path: '/public/recipe/jwt/jwks', headers: key, status: 200 },
+    { name: 'the one tenant of the one app', path: '/appid-public/public/recipe/jwt/jwks', headers: key, status: 200 },
+    { name: 'tenants came with 3.0', path: '/public/recipe/jwt/jwks', headers: { ...key, 'cdi-version': '2.21' }, status: 404 },
+    { name: 'another tenant', path: '/other/recipe/jwt/jwks', headers: key, status: 404 },
     { name: 'minting is POST', path: '/recipe/jwt', headers: key, status: 405 },
     { name: 'rotating is POST', path: '/emulator/rotate', headers: key, status: 405 },
     { name: 'the oldest version', path: '/recipe/jwt/jwks', headers: { ...key, 'cdi-version': '2.16' }, status: 200 },
@@ -68,13 +74,15 @@ t.test('spec 4.3: the key set shows a dynamic and a static key, with exactly the
   t.same(await publishedKeyIds(core, '/recipe/jwt/jwks'), keys.map((key) => key['kid']));
 });
 
-t.test('cache headers run to the next key', async (t) => {
+t.test('cache headers run to the next key, which is published up to a minute before it signs', async (t) => {
   let nowMs = 1_700_000_000_000;
-  const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 60_000 });
+  const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 600_000 });
   const age = async (path: string): Promise<string | null> => (await core.get(path)).headers.get('cache-control');
-  t.equal(await age('/.well-known/jwks.json'), 'max-age=60, must-revalidate');
-  nowMs += 59_999;
+  t.equal(await age('/.well-known/jwks.json'), 'max-age=540, must-revalidate');
+  nowMs += 539_999;
   t.equal(await age('/auth/jwt/jwks.json'), 'max-age=1, must-revalidate');
+  nowMs += 1;
+  t.equal(await age('/auth/jwt/jwks.json'), 'max-age=600, must-revalidate');
   t.equal(await age('/recipe/jwt/jwks'), null, 'the older end point sets none');
   t.equal((await core.get('/recipe/jwt/jwks')).json()['status'], 'OK');
 });

@@ -3,16 +3,19 @@ import type { Scope } from '../support/scope.js';
 
 export interface CoreAnswer {
   readonly status: number;
-  readonly headers: Headers;
+  readonly headers: globalThis.Headers;
   readonly body: string;
   readonly json: () => Record<string, unknown>;
 }
 
+export type Headers = Readonly<Record<string, string>>;
+
 export interface CoreClient {
   readonly url: string;
-  readonly get: (path: string, headers?: Record<string, string>) => Promise<CoreAnswer>;
-  readonly post: (path: string, body: string | Uint8Array, headers?: Record<string, string>) => Promise<CoreAnswer>;
-  readonly call: (method: string, path: string) => Promise<CoreAnswer>;
+  readonly get: (path: string, headers?: Headers) => Promise<CoreAnswer>;
+  readonly post: (path: string, body: unknown, headers?: Headers) => Promise<CoreAnswer>;
+  readonly put: (path: string, body: unknown, headers?: Headers) => Promise<CoreAnswer>;
+  readonly call: (method: string, path: string, headers?: Headers) => Promise<CoreAnswer>;
 }
 
 /** What every call of `POST /recipe/jwt` in these tests starts from. */
@@ -28,17 +31,24 @@ export const jwtCall = {
 export async function startCore(t: Scope, options: Partial<CoreEmulatorOptions> = {}): Promise<CoreClient> {
   const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 604_800_000, apiKeys: [], ...options });
   t.teardown(() => core.close());
-  const ask = async (path: string, init: RequestInit): Promise<CoreAnswer> => {
-    const response = await fetch(core.url + path, init);
-    const body = await response.text();
-    return { status: response.status, headers: response.headers, body, json: () => JSON.parse(body) as Record<string, unknown> };
+  return connectCore(core.url);
+}
+
+/** Calls a Core with these header fields in every call. Bodies that are no text and no bytes are sent as JSON. */
+export function connectCore(url: string, always: Headers = {}): CoreClient {
+  const ask = async (path: string, method: string, headers: Headers, body?: unknown): Promise<CoreAnswer> => {
+    const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
+    const typed = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
+    const response = await fetch(url + path, { method, headers: { ...typed, ...always, ...headers }, ...body === undefined ? {} : { body: bytes } });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text, json: () => JSON.parse(text) as Record<string, unknown> };
   };
   return {
-    url: core.url,
-    get: (path, headers = {}) => ask(path, { headers }),
-    post: (path, body, headers = {}) =>
-      ask(path, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } }),
-    call: (method, path) => ask(path, { method }),
+    url,
+    get: (path, headers = {}) => ask(path, 'GET', headers),
+    post: (path, body, headers = {}) => ask(path, 'POST', headers, body),
+    put: (path, body, headers = {}) => ask(path, 'PUT', headers, body),
+    call: (method, path, headers = {}) => ask(path, method, headers),
   };
 }
 

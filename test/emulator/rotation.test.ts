@@ -30,15 +30,49 @@ t.test('a replaced key is published for two hours, the longest life of what it s
   t.notOk((await publishedKeyIds(core)).includes(String(first)));
 });
 
-t.test('the dynamic key changes when its time is over, whoever asks first', async (t) => {
+t.test('a dynamic key is published before it signs, half its interval or a minute', async (t) => {
   let nowMs = 1_700_000_000_000;
   const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 5000 });
-  t.equal(await signingKeyId(core), 'd-1700000000000');
-  nowMs += 4999;
-  t.equal(await signingKeyId(core), 'd-1700000000000');
+  const [first, fixed] = await publishedKeyIds(core);
+  t.equal(first, 'd-1700000000000');
+  nowMs += 2499;
+  t.same(await publishedKeyIds(core), [first, fixed]);
   nowMs += 1;
-  t.equal((await publishedKeyIds(core))[0], 'd-1700000005000');
-  t.equal(await signingKeyId(core), 'd-1700000005000');
+  t.same(await publishedKeyIds(core), [first, fixed, 'd-1700000002500']);
+  nowMs += 2499;
+  t.equal(await signingKeyId(core), first);
+  nowMs += 1;
+  t.equal(await signingKeyId(core), 'd-1700000002500');
+  t.same(await publishedKeyIds(core), ['d-1700000002500', fixed, first]);
+});
+
+t.test('asked late, the next key signs late: never one that nobody could have fetched', async (t) => {
+  let nowMs = 1_700_000_000_000;
+  const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 604_800_000 });
+  nowMs += 604_800_000;
+  t.equal(await signingKeyId(core), 'd-1700000000000');
+  t.same((await publishedKeyIds(core)).filter((id) => id.startsWith('d-')), ['d-1700000000000', 'd-1700604800000']);
+  nowMs += 60_000;
+  t.equal(await signingKeyId(core), 'd-1700604800000');
+});
+
+t.test('rotating on demand takes the key that waits for its time', async (t) => {
+  let nowMs = 1_700_000_000_000;
+  const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 60_000 });
+  nowMs += 30_000;
+  t.same((await publishedKeyIds(core)).filter((id) => id.startsWith('d-')), ['d-1700000000000', 'd-1700000030000']);
+  t.equal((await core.post('/emulator/rotate', '')).json()['kid'], 'd-1700000030000');
+  t.equal(await signingKeyId(core), 'd-1700000030000');
+});
+
+t.test('the overlap is twice the life of an access token', async (t) => {
+  let nowMs = 1_700_000_000_000;
+  const core = await startCore(t, { now: () => nowMs, accessTokenValidityMs: 3000 });
+  await core.post('/emulator/rotate', '');
+  nowMs += 5999;
+  t.equal((await publishedKeyIds(core)).length, 3);
+  nowMs += 1;
+  t.equal((await publishedKeyIds(core)).length, 2);
 });
 
 t.test('key ids differ though the clock stands still, and calls that meet share one rotation', async (t) => {
@@ -52,6 +86,6 @@ t.test('key ids differ though the clock stands still, and calls that meet share 
 
 t.test('the key set stays small however often the key changes', async (t) => {
   const core = await startCore(t);
-  for (let count = 0; count < 5; count += 1) await core.post('/emulator/rotate', '');
-  t.equal((await publishedKeyIds(core)).length, 6, 'one dynamic, one static, four replaced');
+  for (let count = 0; count < 14; count += 1) await core.post('/emulator/rotate', '');
+  t.equal((await publishedKeyIds(core)).length, 14, 'one dynamic, one static, twelve replaced');
 });
