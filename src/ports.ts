@@ -105,6 +105,9 @@ export interface RequestRecord {
   readonly upstream_ms: number | null;
   /** The reservation's id, where there is one. */
   readonly record: string | null;
+  /** On routes in shadow mode: the permissions of a verified token, and those that it lacks; `null` where they are not known. */
+  readonly permissions?: readonly string[] | null;
+  readonly missing_permissions?: readonly string[] | null;
 }
 
 /** How a request ended, as `sallyport_requests_total` counts it. */
@@ -125,6 +128,8 @@ export interface Metrics {
   /** `overheadMs` is the time spent here, without the receiver. */
   readonly request: (route: string, outcome: Outcome, durationMs: number, overheadMs: number) => void;
   readonly denial: (reason: Reason) => void;
+  /** A request that went on in shadow mode and would have been refused. */
+  readonly shadowDenial: (route: string, reason: Reason) => void;
   readonly strippedFields: (count: number) => void;
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;

@@ -92,6 +92,7 @@ function requestFields(record: RequestRecord): RequestRecord {
     duration_ms: record.duration_ms,
     upstream_ms: record.upstream_ms,
     record: record.record,
+    ...(record.permissions === undefined ? {} : { permissions: record.permissions, missing_permissions: record.missing_permissions ?? null }),
   };
 }
 

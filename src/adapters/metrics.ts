@@ -78,6 +78,16 @@ export function createMetrics(): ProcessMetrics {
     },
   });
   new Counter({
+    name: 'sallyport_shadow_denials_total', help: 'Requests that shadow mode let pass, by route and why they would have been refused.',
+    labelNames: ['route', 'reason'], registers,
+    collect() {
+      this.reset();
+      for (const [route, { shadowDenials }] of routes) {
+        for (const [reason, count] of shadowDenials) this.inc({ route, reason }, count);
+      }
+    },
+  });
+  new Counter({
     name: 'sallyport_stripped_fields_total', help: 'Header fields of callers that were dropped.', registers,
     collect() {
       this.reset();
@@ -131,6 +141,9 @@ export function createMetrics(): ProcessMetrics {
     },
     denial: (reason) => {
       denials[reason] += 1;
+    },
+    shadowDenial: (route, reason) => {
+      (routes.get(route) ?? unrouted).addShadowDenial(reason);
     },
     strippedFields: (count) => {
       stripped += count;

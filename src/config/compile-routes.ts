@@ -1,4 +1,4 @@
-import type { Approval, Route, RoutePath } from '../decision/policy.js';
+import type { Approval, Mode, Route, RoutePath } from '../decision/policy.js';
 import { compileReservation } from './compile-reservation.js';
 import type { ConfigParts, Entry } from './parse.js';
 import { readRoutePath } from './route-path.js';
@@ -18,6 +18,7 @@ export interface CompiledRoutes {
 interface Defaults {
   readonly forwardsAuthorization: boolean;
   readonly responseTimeoutMs: number;
+  readonly mode: Mode;
 }
 
 /** Compiles the routes that could be read. */
@@ -27,6 +28,7 @@ export function compileRoutes(parts: ConfigParts): CompiledRoutes {
   const defaults: Defaults = {
     forwardsAuthorization: parts.identity?.value.forward_authorization ?? false,
     responseTimeoutMs: parts.upstream?.value.response_timeout ?? 0,
+    mode: parts.mode?.value ?? 'enforce',
   };
   for (const entry of parts.routes) {
     if (entry.part === null) continue;
@@ -54,6 +56,7 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     methods: file.methods.includes('*') ? null : new Set(file.methods),
     paths,
     access: isPublic ? 'public' : 'protected',
+    mode: isPublic ? 'enforce' : file.mode ?? defaults.mode,
     approvals: isPublic ? [] : approvalsOf(file),
     issuers: file.issuers === undefined ? null : new Set(file.issuers),
     allowsBody: file.body === 'allow',

@@ -1,6 +1,7 @@
 import type { IdentityHeaders, IssuerRules, Revocations } from '../decision/policy.js';
 import type { RouteTable } from '../decision/route-table.js';
 import { compileStore } from './compile-store.js';
+import { compileUnmatched } from './compile-unmatched.js';
 import type { CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
 import type { ConfigParts } from './parse.js';
 import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
@@ -11,10 +12,10 @@ import type { UpstreamFile } from './schema-upstream.js';
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
 export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
-  const { listen, admin, probes, upstream, identity, store, revoked, shutdown, log } = parts;
+  const { listen, admin, probes, upstream, identity, store, revoked, shutdown, log, mode, receiver } = parts;
   const issuers = compileIssuers(parts);
   if (listen === null || admin === null || probes === null || upstream === null || identity === null) return null;
-  if (store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
+  if (mode === null || receiver === null || store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
   return {
     sha256,
     listen: compileListen(listen.value),
@@ -29,6 +30,7 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     logLevel: log.value.level,
     routes: table.routes,
     table,
+    unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,
     warnings,
   };
 }

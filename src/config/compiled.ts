@@ -1,5 +1,6 @@
 import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/policy.js';
 import type { RouteTable } from '../decision/route-table.js';
+import type { Unmatched } from '../decision/shadow.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
 export interface CompiledConfig {
@@ -19,6 +20,8 @@ export interface CompiledConfig {
   readonly routes: readonly Route[];
   /** The routes, arranged for matching. */
   readonly table: RouteTable;
+  /** How requests without a route go on, where the file's mode is shadow; `null` where they are refused. */
+  readonly unmatched: Unmatched | null;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
 }

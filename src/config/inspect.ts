@@ -9,6 +9,7 @@ import { createReport, type Report } from './report.js';
 import { checkIdentity } from './rules-identity.js';
 import { checkIssuers } from './rules-issuers.js';
 import { checkListeners } from './rules-listen.js';
+import { checkMode } from './rules-mode.js';
 import { checkReservations } from './rules-reserving.js';
 import { checkRoutes } from './rules-routes.js';
 import { checkStore } from './rules-store.js';
@@ -56,6 +57,7 @@ function read(root: SourceNode, sha256: string, report: Report): CompiledConfig 
   checkIdentity(parts, report);
   checkStore(parts, report);
   checkRoutes(parts, report);
+  checkMode(parts, report);
   checkReservations(parts, report);
   const table = checkTable(compileRoutes(parts), parts, report);
   const problems = report.problems();

@@ -1,5 +1,6 @@
 /** Reads the sections of a config, each for itself, so that a problem in one hides none in another. */
 import type { z } from 'zod';
+import type { Mode } from '../decision/policy.js';
 import type { Report } from './report.js';
 import { reportIssue, reportUnknownKey, retyped, specificIssues } from './schema-issues.js';
 import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './schema-issuers.js';
@@ -36,6 +37,7 @@ export interface ConfigParts {
   readonly revoked: Part<RevokedFile>;
   readonly shutdown: Part<z.output<typeof sections.shutdown>>;
   readonly log: Part<z.output<typeof sections.log>>;
+  readonly mode: Part<Mode>;
   readonly routes: readonly Entry<RouteFile>[];
   /** Whether a key stands in the file, whatever its value. */
   readonly isWritten: (path: Path) => boolean;
@@ -59,8 +61,6 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
   for (const path of refuseUnsupported(source, report)) root = replaceAt(root, path, null);
   for (const key of root.kind === 'map' ? root.entries.keys() : []) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
   const reader: Reader = { root, report };
-  // Read for its problems only: `enforce` is all there is yet.
-  readPart(sections.mode, ['mode'], reader);
   readPart(sections.sessions, ['sessions'], reader);
   return {
     listen: readPart(sections.listen, ['listen'], reader),
@@ -75,6 +75,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     revoked: readPart(sections.revoked, ['revoked'], reader),
     shutdown: readPart(sections.shutdown, ['shutdown'], reader),
     log: readPart(sections.log, ['log'], reader),
+    mode: readPart(sections.mode, ['mode'], reader),
     routes: readRoutes(reader),
     isWritten: path => locate(source, path).node !== null,
     written: path => {

@@ -44,7 +44,7 @@ export const routeSchema = map({
   issuers: list(z.string('names of issuers'), 1, 'names of issuers').optional().describe('Issuers whose tokens count here. Default: all.'),
   accept: list(word('service'), 1, 'kinds of credentials').prefault(['service']).describe('Kinds of credentials. Only `service` is supported yet.'),
   session: notYet(),
-  mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),
+  mode: word('enforce', 'shadow').optional().describe('Default: the file’s `mode`.'),
   body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
   max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),
   websocket: z.literal(false, 'false').meta({ allowed: 'false' }).prefault(false).describe('Only `false` is supported yet.'),

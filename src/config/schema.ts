@@ -27,7 +27,9 @@ export const sections = {
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   log: logSchema.prefault({}).describe('What is logged.'),
-  mode: word('enforce').prefault('enforce').describe('Only `enforce` is supported yet.'),
+  mode: word('enforce', 'shadow').prefault('enforce')
+    .describe('`shadow`: what would be answered 401 or 403 is logged and counted, and goes on without an identity. It holds for requests without a '
+      + 'route, and for routes that do not say otherwise. See [shadow.md](shadow.md).'),
   routes: list(routeSchema, 1, 'routes').describe('Who may do what. What no route allows is refused.'),
 } as const;
 

@@ -18,9 +18,7 @@ const is = (wanted: unknown) => (value: unknown): boolean => value === wanted;
 const unsupported: readonly Unsupported[] = [
   { path: ['sessions'], isMeant: isSet, allowed: 'null' },
   { path: ['limits'], isMeant: isSet, allowed: 'no such key' },
-  { path: ['mode'], isMeant: is('shadow'), allowed: 'enforce' },
   { path: ['identity', 'assertion'], isMeant: isSet, allowed: 'null' },
-  { path: ['routes', '*', 'mode'], isMeant: is('shadow'), allowed: 'enforce' },
   { path: ['routes', '*', 'accept'], isMeant: value => value === 'session' || (Array.isArray(value) && value.includes('session')), allowed: '[service]' },
   { path: ['routes', '*', 'session'], isMeant: isSet, allowed: 'null' },
   { path: ['routes', '*', 'websocket'], isMeant: is(true), allowed: 'false' },

@@ -1,5 +1,5 @@
 import { denial, type Denial } from './denial.js';
-import type { Route } from './policy.js';
+import type { Approval, Route } from './policy.js';
 import type { Principal } from './principal.js';
 
 /** Tells whether credentials of the principal's issuer count on this route; elsewhere they are no credential: 401, not 403. */
@@ -15,9 +15,22 @@ export function acceptsIssuer(route: Route, principal: Principal): boolean {
 export function authorize(route: Route, principal: Principal): Denial | null {
   const approvals = route.approvals.filter(({ subjects }) => subjects.has(principal.subject));
   if (approvals.length === 0) return denial('subject_not_approved');
+  const missing = fewestLacking(approvals, principal);
+  return missing.length === 0 ? null : { reason: 'permission_missing', missing };
+}
+
+/**
+ * Permissions that would be needed besides those held, by the approval that comes nearest: for operators who write a policy
+ * from what was refused. It counts approvals of other subjects where none names this one.
+ */
+export function lackedPermissions(route: Route, principal: Principal): readonly string[] {
+  const own = route.approvals.filter(({ subjects }) => subjects.has(principal.subject));
+  return route.approvals.length === 0 ? [] : fewestLacking(own.length === 0 ? route.approvals : own, principal);
+}
+
+/** Of several approvals the one that comes nearest is worth telling the operator. There is at least one. */
+function fewestLacking(approvals: readonly Approval[], principal: Principal): readonly string[] {
   const held: ReadonlySet<string> = new Set(principal.permissions);
   const lacks = approvals.map(({ permissions }) => permissions.filter((permission) => !held.has(permission)));
-  // Of several approvals the one that comes nearest is worth telling the operator.
-  const missing = lacks.reduce((nearest, lack) => (lack.length < nearest.length ? lack : nearest));
-  return missing.length === 0 ? null : { reason: 'permission_missing', missing };
+  return lacks.reduce((nearest, lack) => (lack.length < nearest.length ? lack : nearest));
 }

@@ -19,6 +19,9 @@ export interface Approval {
   readonly permissions: readonly string[];
 }
 
+/** Whether a refusal for want of a credential or a right is answered, or only written down (contract section 3.6). */
+export type Mode = 'enforce' | 'shadow';
+
 /** One route. */
 export interface Route {
   readonly name: string;
@@ -26,6 +29,8 @@ export interface Route {
   readonly methods: ReadonlySet<string> | null;
   readonly paths: readonly RoutePath[];
   readonly access: 'public' | 'protected';
+  /** Public routes always enforce: they refuse nobody for want of a credential. */
+  readonly mode: Mode;
   /** One of these has to hold; empty on public routes. */
   readonly approvals: readonly Approval[];
   /** Names of the issuers whose tokens count here; `null` is all. */

@@ -155,5 +155,5 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
 function restrictionText(route: Route): string {
   const approvals = route.approvals.map(({ subjects, permissions }) => [[...subjects].sort(), [...permissions].sort()]);
   const { key, singleUse } = route.reservation ?? { key: null, singleUse: false };
-  return JSON.stringify([route.access, route.issuers === null ? null : [...route.issuers].sort(), approvals, key, singleUse]);
+  return JSON.stringify([route.access, route.mode, route.issuers === null ? null : [...route.issuers].sort(), approvals, key, singleUse]);
 }

@@ -11,6 +11,7 @@ import type { Approval, Route } from './policy.js';
 export function isLessRestrictive(route: Route, than: Route, issuerNames: readonly string[]): boolean {
   if (than.access === 'public') return false;
   if (route.access === 'public') return true;
+  if (route.mode === 'shadow' && than.mode === 'enforce') return true;
   const issuers = issuerNames.filter(name => countsAt(route, name));
   if (issuers.length === 0) return false;
   if (issuers.some(name => !countsAt(than, name)) || reservesLess(route, than)) return route.approvals.length > 0;

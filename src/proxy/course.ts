@@ -1,4 +1,5 @@
 import type { Reason } from '../decision/denial.js';
+import type { ShadowPass } from '../decision/shadow.js';
 import type { Clock } from '../ports.js';
 
 /** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
@@ -6,6 +7,8 @@ export class Course {
   readonly startedMs: number;
   /** Why it ended early, or `null`. */
   reason: Reason | null = null;
+  /** Why it would have ended, where shadow mode let it go on. */
+  shadow: ShadowPass | null = null;
   /** Id of the reservation, where there is one. */
   record: string | null = null;
   /** Whether the answer was one that was kept. */

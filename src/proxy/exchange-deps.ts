@@ -24,3 +24,14 @@ export interface Arrival {
   readonly res: ServerResponse;
   readonly connection: CallerConnection;
 }
+
+/**
+ * - `waiting`: for the requests before it on its connection
+ * - `judging`: no answer yet whether it may go on
+ * - `admitted`: it may, and has a slot
+ * - `onward`: it is on its way to the receiver, or already there
+ * - `answering`: the caller gets the receiver's answer
+ * - `answered`: the caller was given the whole answer, or the last of what it gets
+ * - `over`: recorded
+ */
+export type Phase = 'waiting' | 'judging' | 'admitted' | 'onward' | 'answering' | 'answered' | 'over';

@@ -7,7 +7,7 @@ import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer } from './caller-answer.js';
 import type { Turn } from './caller-connection.js';
 import { Course } from './course.js';
-import type { Arrival, ExchangeDeps } from './exchange-deps.js';
+import type { Arrival, ExchangeDeps, Phase } from './exchange-deps.js';
 import { Forward } from './forward.js';
 import { newRequestId } from './identifiers.js';
 import type { InForce } from './in-force.js';
@@ -16,17 +16,6 @@ import { RequestBody } from './request-body.js';
 import { recordRequest } from './request-record.js';
 import { prepare, type Preparation } from './reserving/preparation.js';
 import { shareSlot, type Slot } from './slots.js';
-
-/**
- * - `waiting`: for the requests before it on its connection
- * - `judging`: no answer yet whether it may go on
- * - `admitted`: it may, and has a slot
- * - `onward`: it is on its way to the receiver, or already there
- * - `answering`: the caller gets the receiver's answer
- * - `answered`: the caller was given the whole answer, or the last of what it gets
- * - `over`: recorded
- */
-type Phase = 'waiting' | 'judging' | 'admitted' | 'onward' | 'answering' | 'answered' | 'over';
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
 export class Exchange implements Turn, Caller {
@@ -121,6 +110,20 @@ export class Exchange implements Turn, Caller {
     this.slot?.();
   }
 
+  refuseUnsent(reason: Denial, body: Buffer | null): void {
+    this.attempt(() => {
+      const passed = this.isGone() ? null : this.admission?.inShadow(reason) ?? null;
+      if (passed === null) {
+        this.refuse(reason);
+        return;
+      }
+      this.findings = passed;
+      this.course.shadow = passed.shadow;
+      this.course.record = null;
+      this.send(passed, body);
+    });
+  }
+
   give({ status, fields, body, isReplayed }: WholeAnswer): void {
     this.attempt(() => {
       if (this.phase !== 'onward') return;
@@ -198,19 +201,20 @@ export class Exchange implements Turn, Caller {
       return;
     }
     this.admission = judgement.value;
+    this.course.shadow = judgement.value.shadow;
     this.phase = 'admitted';
     this.enter(this.arrival.req, this.arrival.res);
   }
 
   private ask(admission: Admission): void {
     const prepared = prepare(admission, this.inForce, this.deps.reserving?.floorS() ?? null);
-    if (!prepared.ok) this.refuse(prepared.error);
+    if (!prepared.ok) this.refuseUnsent(prepared.error, null);
     else if (prepared.value === null) this.send(admission);
     else this.reserve(admission, prepared.value);
   }
 
-  private send(admission: Admission): void {
-    const body = this.openBody(admission.fields, admission.route.maxBodyBytes);
+  private send(admission: Admission, held: Buffer | null = null): void {
+    const body = held ?? this.openBody(admission.fields, admission.route.maxBodyBytes);
     const forward = new Forward(admission, this.inForce, this);
     this.phase = 'onward';
     this.onward = forward;

@@ -20,8 +20,10 @@ export class Forward implements AnswerSink, Onward {
     this.caller = caller;
   }
 
-  send(method: string, body: Readable | null): void {
-    const { target, forwarded: fields, route: { access, responseTimeoutMs } } = this.admission;
+  send(method: string, body: Readable | Buffer | null): void {
+    const { target, forwarded, fields: { contentLength, chunked }, route: { access, responseTimeoutMs } } = this.admission;
+    // A body that was read whole has a length, however it came.
+    const fields = Buffer.isBuffer(body) && contentLength === null && chunked ? [...forwarded, 'Content-Length', String(body.length)] : forwarded;
     this.caller.asked();
     this.call = this.inForce.upstream.send({ access, method, target: target.raw, fields, body, responseTimeoutMs }, this);
   }

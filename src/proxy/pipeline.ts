@@ -13,6 +13,7 @@ import { readTarget, type RequestTarget } from '../decision/request-target.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { isRevoked } from '../decision/revocation.js';
 import { matchRoute, placeOf } from '../decision/route-table.js';
+import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
 import { verifyCredential } from './credential.js';
 import { newRequestId, newTraceparent } from './identifiers.js';
 import type { InForce } from './in-force.js';
@@ -45,6 +46,10 @@ export interface Admission extends Findings {
   readonly fields: RequestFields;
   /** What the receiver gets: names and values in turn. */
   readonly forwarded: string[];
+  /** Why it would have been refused; `null` where nothing is wrong. Then `principal` is nobody, whoever it was. */
+  readonly shadow: ShadowPass | null;
+  /** How it goes on where a later step would refuse it: without identity and reservation. `null` where that refusal stands. */
+  readonly inShadow: (reason: Denial) => Admission | null;
 }
 
 /** A request that ends here. */
@@ -63,6 +68,9 @@ export type Observe = <T>(step: Step, result: T) => T;
 const unobserved: Observe = (_step, result) => result;
 
 type Verdict = Result<Principal, Denial>;
+
+/** These hold in shadow mode too: what was withdrawn is known to be in wrong hands. */
+const revocations: ReadonlySet<Reason> = new Set<Reason>(['key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked']);
 
 /** A request as far as it could be read. */
 interface Reading {
@@ -111,7 +119,7 @@ export function admit(
   if (reading.route?.access === 'public') return conclude(reading, reading.route, null);
 
   const token = observe('credential', readBearer(fields.value.authorization));
-  if (!token.ok) return end(reading, null, token.error);
+  if (!token.ok) return endUnlessShadow(reading, null, token.error);
   return after(verify(token.value, reading, nowMs), verdict => authorizeVerified(reading, observe('verification', verdict)));
 }
 
@@ -134,27 +142,47 @@ function verify(token: string, { inForce, route }: Reading, nowMs: number): Verd
   return after(verifyCredential(token, inForce.issuers, nowMs), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
-    return after(verifyCredential(token, accepted, nowMs), second => (second.ok ? second : refuse(denial('issuer_not_accepted'))));
+    const refused = isRevoked(verdict.value, inForce.config.revoked) ?? denial('issuer_not_accepted');
+    return after(verifyCredential(token, accepted, nowMs), second => (second.ok ? second : refuse(refused)));
   });
 }
 
 function authorizeVerified(reading: Reading, verdict: Verdict): Judgement {
   const { inForce, observe, route, target } = reading;
-  if (!verdict.ok) return end(reading, null, verdict.error);
+  if (!verdict.ok) return endUnlessShadow(reading, null, verdict.error);
   const principal = verdict.value;
   const revoked = observe('revocation', isRevoked(principal, inForce.config.revoked));
   if (revoked !== null) return end(reading, principal, revoked);
-  if (route === null) return end(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
+  if (route === null) return endUnlessShadow(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
   const refused = observe('policy', authorize(route, principal));
-  return refused === null ? conclude(reading, route, principal) : end(reading, principal, refused);
+  return refused === null ? conclude(reading, route, principal) : endUnlessShadow(reading, principal, refused);
 }
 
 /** What is left once it is settled that the caller may use the route. */
 function conclude(reading: Reading, route: Route, principal: Principal | null): Judgement {
-  const { fields, target, requestId, stripped } = reading;
   const body = reading.observe('body', refusedBody(reading, route));
   if (body !== null) return end(reading, principal, denial(body));
-  return accept({ route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal) });
+  const inShadow = (reason: Denial): Admission | null =>
+    route.mode === 'shadow' && passesInShadow(reason) ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route)) : null;
+  return accept({ ...admission(reading, route, principal, null), inShadow });
+}
+
+function admission(reading: Reading, route: Route, principal: Principal | null, shadow: ShadowPass | null): Admission {
+  const { fields, target, requestId, stripped } = reading;
+  return { route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow: () => null };
+}
+
+/** Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all the same. */
+function endUnlessShadow(reading: Reading, principal: Principal | null, reason: Denial): Judgement {
+  if (!passesInShadow(reason) || revocations.has(reason.reason)) return end(reading, principal, reason);
+  const { route: matched, target, head: { method }, inForce: { config: { unmatched } } } = reading;
+  if (matched === null && unmatched !== null && usesOptOut(target)) return end(reading, principal, denial('target_malformed'));
+  const found = matched?.mode === 'shadow' ? unjudged(matched) : null;
+  const route = matched === null && unmatched !== null ? unmatchedRoute(unmatched, method, target) : found;
+  if (route === null) return end(reading, principal, reason);
+  const body = reading.observe('body', refusedBody(reading, route));
+  if (body !== null) return end(reading, principal, denial(body));
+  return accept(admission(reading, route, null, shadowPass(reason, principal, matched)));
 }
 
 function refusedBody({ head, fields }: Reading, route: Route): Reason | null {

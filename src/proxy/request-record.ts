@@ -30,16 +30,19 @@ const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream
 
 /** Logs and counts one request at its end. */
 export function recordRequest(recorder: Recorder, { findings, method, target, status, course }: EndedRequest): void {
-  const { requestId, route, principal } = findings;
-  const { reason, record, isReplayed, startedMs, askedMs, answeredMs } = course;
+  const { requestId, route } = findings;
+  const { reason: ended, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = course;
+  const principal = findings.principal ?? shadow?.principal ?? null;
   const now = recorder.clock.monotonic();
   const durationMs = now - startedMs;
   const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? now) - askedMs;
-  const wasAsked = askedMs !== null && (reason === null || !notReached.has(reason));
-  const decision = isReplayed && reason === null ? 'replayed' : outcomeOf(reason, wasAsked);
+  const wasAsked = askedMs !== null && (ended === null || !notReached.has(ended));
+  const decision = isReplayed && ended === null ? 'replayed' : outcomeOf(ended, wasAsked, shadow !== null);
+  const reason = decision === 'shadow' && shadow !== null ? shadow.denial.reason : ended;
   const routeName = route?.name ?? 'none';
   recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
-  if (reason !== null) recorder.metrics.denial(reason);
+  if (ended !== null) recorder.metrics.denial(ended);
+  if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);
   recorder.requestLog({
     request_id: requestId,
     route: routeName,
@@ -55,12 +58,16 @@ export function recordRequest(recorder: Recorder, { findings, method, target, st
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
     record,
+    ...(shadow === null && route?.mode !== 'shadow' ? {} : {
+      permissions: principal?.permissions ?? null,
+      missing_permissions: shadow?.missing ?? null,
+    }),
   });
 }
 
 /** A caller that leaves while the receiver works ends nothing that was denied or failed here. */
-function outcomeOf(reason: Reason | null, wasAsked: boolean): Outcome {
-  if (reason === null || (reason === 'caller_gone' && wasAsked)) return 'forwarded';
+function outcomeOf(reason: Reason | null, wasAsked: boolean, isShadow: boolean): Outcome {
+  if (reason === null || (reason === 'caller_gone' && wasAsked)) return isShadow ? 'shadow' : 'forwarded';
   return answerOf(reason).status >= firstFailure ? 'failed' : 'denied';
 }
 

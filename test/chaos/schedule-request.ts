@@ -34,7 +34,10 @@ export function admissionOf({ id, route: name, subject, key, token }: Ask & { re
     kind: 'service', issuerName: 'core', issuer: 'https://api.example.com', subject, permissions: ['orders:write'], tokenId: `token-${token}`, keyId: 'd-1',
     expiresAtS: Math.floor(nowMs / 1000) + 7_200, issuedAtS: Math.floor(nowMs / 1000),
   };
-  return { route, target: target.value, fields: fields.value, principal, requestId: id, stripped: 0, forwarded: ['X-Request-Id', id] };
+  return {
+    route, target: target.value, fields: fields.value, principal, requestId: id, stripped: 0, forwarded: ['X-Request-Id', id], shadow: null,
+    inShadow: () => null,
+  };
 }
 
 /** A caller that takes everything at once and keeps the answer. */
@@ -46,12 +49,14 @@ export function callerOf(asked: { isGone: boolean; answer: Answer | null }, onAn
   const streamed = (change: (answer: Extract<Answer, { kind: 'streamed' }>) => void): void => {
     if (asked.answer?.kind === 'streamed') change(asked.answer);
   };
+  const refuse = ({ reason }: Denial): void => {
+    // A streamed answer is broken off.
+    if (asked.answer === null) take({ kind: 'refused', reason });
+  };
   return {
     isGone: () => asked.isGone,
-    refuse: ({ reason }) => {
-      // A streamed answer is broken off.
-      if (asked.answer === null) take({ kind: 'refused', reason });
-    },
+    refuse,
+    refuseUnsent: refuse,
     give: ({ status, body, isReplayed }) => {
       take({ kind: 'given', status, body: body.toString(), isReplayed });
     },

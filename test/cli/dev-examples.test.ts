@@ -10,6 +10,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     methods: new Set(['GET']),
     paths: paths.map((text) => ({ text, segments: text.slice(1).split('/').map(segment) })),
     access: 'protected',
+    mode: 'enforce',
     approvals: [{ subjects: new Set(['checkout']), permissions: ['read'] }],
     issuers: null,
     allowsBody: false,

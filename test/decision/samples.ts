@@ -49,6 +49,7 @@ export function route(overrides: Partial<Route> = {}): Route {
     methods: new Set(['GET']),
     paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
     access: 'protected',
+    mode: 'enforce',
     approvals: [approval(['checkout'], ['orders:read'])],
     issuers: null,
     allowsBody: false,

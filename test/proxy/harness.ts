@@ -56,6 +56,7 @@ export interface Harness {
 export interface Counted {
   readonly requests: { readonly route: string; readonly outcome: Outcome; readonly durationMs: number; readonly overheadMs: number }[];
   readonly denials: Reason[];
+  readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
   stripped: number;
 }
 
@@ -82,7 +83,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   let inForce = compile(options.config ?? {});
   const records: RequestRecord[] = [];
   const logged: { level: string; message: string; fields: LogFields }[] = [];
-  const counted: Counted = { requests: [], denials: [], stripped: 0 };
+  const counted: Counted = { requests: [], denials: [], shadowDenials: [], stripped: 0 };
   const write = (level: string) => (message: string, fields: LogFields = {}): void => {
     logged.push({ level, message, fields });
   };
@@ -136,6 +137,7 @@ function countInto(counted: Counted): Metrics {
   return {
     request: (route, outcome, durationMs, overheadMs) => counted.requests.push({ route, outcome, durationMs, overheadMs }),
     denial: reason => counted.denials.push(reason),
+    shadowDenial: (route, reason) => counted.shadowDenials.push({ route, reason }),
     strippedFields: (count) => {
       counted.stripped += count;
     },

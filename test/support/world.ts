@@ -8,6 +8,7 @@ import { request, requestBytes, sendRaw, type RawResponse, type RequestInput, ty
 import { startReceiver, type Receiver } from './receiver.js';
 import type { Scope } from './scope.js';
 import { createSecrets } from './secrets.js';
+import { isMirrored, startMirror, type ShadowMirror } from './shadow-mirror.js';
 import { startServe, type LogLine, type ServeProcess } from './serve-process.js';
 import { tempDir } from './temp-dir.js';
 import { mintToken, type Claims } from './tokens.js';
@@ -90,8 +91,11 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   const receiver = options.receiver ?? (await startReceiver(t));
   const configFile = join(tempDir(t), 'sallyport.yaml');
   const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
+  const mirrorFile = `${configFile}.shadow.yaml`;
+  let mirrorReceiver: Receiver | null = null;
   const rewrite = (overrides: ConfigTree): void => {
     writeFileSync(configFile, baseConfig(merge(places, overrides)));
+    if (mirrorReceiver !== null) writeFileSync(mirrorFile, baseConfig(mirrored(merge(places, overrides), mirrorReceiver)));
   };
   rewrite(options.config ?? {});
   const serve = startServe(t, configFile, options.env === undefined ? {} : { env: options.env });
@@ -101,6 +105,16 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   if (options.ready ?? true) {
     await until('ready', async () => (await admin('/readyz')).status === 200);
   }
+  const logOf: World['logOf'] = async (requestId) =>
+    until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId));
+  const write = (behind: Receiver): void => {
+    mirrorReceiver = behind;
+    rewrite(options.config ?? {});
+  };
+  const hasMirror = isMirrored && options.receiver === undefined && (options.ready ?? true);
+  const mirror: ShadowMirror | null = hasMirror
+    ? await startMirror(t, { configFile: mirrorFile, env: options.env ?? {}, write, logOf, ask: async (input) => request(port, input) })
+    : null;
   const secrets = createSecrets();
   const token = (claims?: Claims, header?: Claims): string => {
     const minted = mintToken({ key, claims, header });
@@ -109,7 +123,9 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   };
   const send: World['send'] = async (bytes, sendOptions) => {
     secrets.addFieldsOf(bytes);
-    return sendRaw(port, bytes, sendOptions);
+    const answers = await sendRaw(port, bytes, sendOptions);
+    await mirror?.compareRaw(bytes, sendOptions, answers);
+    return answers;
   };
   return {
     port,
@@ -123,7 +139,9 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     authorization: (claims) => ({ Authorization: `Bearer ${token(claims)}` }),
     request: async (input, sendOptions) => {
       secrets.addFieldsOf(requestBytes(port, input));
-      return request(port, input, sendOptions);
+      const answer = await request(port, input, sendOptions);
+      await mirror?.compare(input, sendOptions, answer);
+      return answer;
     },
     send,
     hush: secrets.add,
@@ -134,10 +152,16 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     admin,
     metric: async (series) => seriesValue((await admin('/metrics')).text, series),
     logs: serve.logs,
-    logOf: async (requestId) => until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId)),
+    logOf,
     rewrite,
     stop: serve.stop,
   };
+}
+
+/** The config of the proxy in shadow mode beside the one that is tested. */
+function mirrored(config: ConfigTree, receiver: Receiver): ConfigTree {
+  const { mode: _mode, ...rest } = config;
+  return merge(rest, { mode: 'shadow', upstream: { url: receiver.url } });
 }
 
 /** The value of a series in the Prometheus text format, 0 where it does not occur. */

@@ -11,6 +11,7 @@ export interface CountedMetrics extends Metrics {
 export function countMetrics(metrics: Metrics): CountedMetrics {
   const requests: Record<Outcome, number> = { forwarded: 0, replayed: 0, denied: 0, failed: 0, shadow: 0 };
   const denials = new Map<Reason, number>(reasons.map((reason) => [reason, 0]));
+  const shadowDenials = new Map<Reason, number>();
   const reloads = { ok: 0, failed: 0 };
   let stripped = 0;
   return {
@@ -21,6 +22,10 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
     denial: (reason) => {
       denials.set(reason, (denials.get(reason) ?? 0) + 1);
       metrics.denial(reason);
+    },
+    shadowDenial: (route, reason) => {
+      shadowDenials.set(reason, (shadowDenials.get(reason) ?? 0) + 1);
+      metrics.shadowDenial(route, reason);
     },
     strippedFields: (count) => {
       stripped += count;
@@ -34,6 +39,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
     counts: () => ({
       requests: { ...requests },
       denials: Object.fromEntries([...denials].filter(([, count]) => count > 0)),
+      shadow_denials: Object.fromEntries(shadowDenials),
       stripped_fields: stripped,
       config_reloads: { ...reloads },
     }),

@@ -1,4 +1,5 @@
 import type { HostPort, CompiledConfig } from '../../config/compiled.js';
+import type { Mode } from '../../decision/policy.js';
 import type { Outcome, KeySourceState, StoreState } from '../../ports.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 
@@ -15,6 +16,7 @@ export interface Status {
     readonly file: string;
     readonly sha256: string;
     readonly loaded_at: string;
+    readonly mode: Mode;
     readonly warnings: readonly string[];
     readonly last_reload_error: { readonly at: string; readonly problems: readonly string[] } | null;
   };
@@ -41,6 +43,7 @@ interface RouteStatus {
   readonly methods: readonly string[];
   readonly paths: readonly string[];
   readonly access: 'public' | 'protected';
+  readonly mode: Mode;
 }
 
 interface IssuerStatus {
@@ -59,6 +62,8 @@ export interface Counts {
   readonly requests: Readonly<Record<Outcome, number>>;
   /** By reason; reasons that did not occur are left out. */
   readonly denials: Readonly<Record<string, number>>;
+  /** Requests that shadow mode let pass, by why they would have been refused. */
+  readonly shadow_denials: Readonly<Record<string, number>>;
   readonly stripped_fields: number;
   readonly config_reloads: { readonly ok: number; readonly failed: number };
 }
@@ -97,6 +102,7 @@ export function statusOf(snapshot: Snapshot): Status {
       file: snapshot.configName,
       sha256: config.sha256,
       loaded_at: timestamp(snapshot.loadedAtMs),
+      mode: config.unmatched === null ? 'enforce' : 'shadow',
       warnings: config.warnings,
       last_reload_error: lastError === null ? null : { at: timestamp(lastError.atMs), problems: lastError.problems },
     },
@@ -106,6 +112,7 @@ export function statusOf(snapshot: Snapshot): Status {
       methods: route.methods === null ? ['*'] : [...route.methods],
       paths: route.paths.map((path) => path.text),
       access: route.access,
+      mode: route.mode,
     })),
     issuers: config.issuers.map((issuer) => issuerStatus(issuer, snapshot.keys)),
     upstream: { url: withoutSecrets(config.upstream.url) },

@@ -55,7 +55,7 @@ export class ReservedRun implements AnswerSink {
       if (reserved === null) this.refuse(denial('store_unavailable'));
       else if (reserved.kind === 'acquired') await this.dispatchOrRelease();
       else if (reserved.kind === 'replayed') this.replay(reserved);
-      else this.refuse(refusalOf(reserved, this.write.preparation.recordId));
+      else this.refuseUnsent(refusalOf(reserved, this.write.preparation.recordId));
     });
   }
 
@@ -115,7 +115,7 @@ export class ReservedRun implements AnswerSink {
       return;
     }
     await this.attempt.settle({ kind: 'not_dispatched' });
-    this.refuse(refused);
+    this.refuseUnsent(refused);
   }
 
   private dispatch(): void {
@@ -218,6 +218,12 @@ export class ReservedRun implements AnswerSink {
   private refuse(reason: Denial): void {
     this.phase = 'over';
     if (!this.caller.isGone()) this.caller.refuse(reason);
+    this.onOver();
+  }
+
+  private refuseUnsent(reason: Denial): void {
+    this.phase = 'over';
+    if (!this.caller.isGone()) this.caller.refuseUnsent(reason, this.write.body);
     this.onOver();
   }
 

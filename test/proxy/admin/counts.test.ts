@@ -8,23 +8,26 @@ t.test('what is counted reaches the metrics as well', (t) => {
     calls.push([name, ...values]);
   };
   const metrics: Metrics = {
-    request: note('request'), denial: note('denial'), strippedFields: note('stripped'), jwksRefresh: note('jwks'), configReload: note('reload'),
+    request: note('request'), denial: note('denial'), shadowDenial: note('shadow'), strippedFields: note('stripped'), jwksRefresh: note('jwks'),
+    configReload: note('reload'),
   };
   const counted = countMetrics(metrics);
   counted.request('a', 'forwarded', 2, 1);
   counted.request('none', 'denied', 2, 1);
   counted.denial('token_expired');
   counted.denial('token_expired');
+  counted.shadowDenial('a', 'credential_missing');
   counted.strippedFields(3);
   counted.jwksRefresh('core', 'ok');
   counted.configReload('failed');
   t.same(calls, [
     ['request', 'a', 'forwarded', 2, 1], ['request', 'none', 'denied', 2, 1], ['denial', 'token_expired'], ['denial', 'token_expired'],
-    ['stripped', 3], ['jwks', 'core', 'ok'], ['reload', 'failed'],
+    ['shadow', 'a', 'credential_missing'], ['stripped', 3], ['jwks', 'core', 'ok'], ['reload', 'failed'],
   ]);
   t.same(counted.counts(), {
     requests: { forwarded: 1, replayed: 0, denied: 1, failed: 0, shadow: 0 },
     denials: { token_expired: 2 },
+    shadow_denials: { credential_missing: 1 },
     stripped_fields: 3,
     config_reloads: { ok: 0, failed: 1 },
   });

@@ -6,12 +6,12 @@ import { statusOf, type Snapshot } from '../../../src/proxy/admin/status.js';
 import { statusProblems } from './status-schema.js';
 
 const route: Route = {
-  name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', issuers: null, allowsBody: false, encodedSlashes: false,
+  name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', mode: 'shadow', issuers: null, allowsBody: false, encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
   pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null,
 };
-const open: Route = { ...route, name: 'open', methods: null, access: 'public', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
+const open: Route = { ...route, name: 'open', methods: null, access: 'public', mode: 'enforce', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
 
 const config: CompiledConfig = {
   sha256: 'ab'.repeat(32),
@@ -42,6 +42,7 @@ const config: CompiledConfig = {
   logLevel: 'info',
   routes: [route, open],
   table: createRouteTable([route, open]),
+  unmatched: null,
   warnings: ['a warning'],
 };
 
@@ -54,8 +55,8 @@ const snapshot: Snapshot = {
   keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
   store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
   counts: {
-    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 }, stripped_fields: 3,
-    config_reloads: { ok: 1, failed: 1 },
+    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 },
+    shadow_denials: { credential_missing: 1 }, stripped_fields: 3, config_reloads: { ok: 1, failed: 1 },
   },
 };
 
@@ -70,8 +71,8 @@ t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
 t.test('contract 6: /status shows routes, keys with ages and the last reload error', (t) => {
   const status = statusOf(snapshot);
   t.same(status.routes, [
-    { name: 'list-orders', methods: ['GET', 'HEAD'], paths: ['/orders'], access: 'protected' },
-    { name: 'open', methods: ['*'], paths: ['/x/**'], access: 'public' },
+    { name: 'list-orders', methods: ['GET', 'HEAD'], paths: ['/orders'], access: 'protected', mode: 'shadow' },
+    { name: 'open', methods: ['*'], paths: ['/x/**'], access: 'public', mode: 'enforce' },
   ]);
   t.match(status.issuers, [{ name: 'core', age_s: 1, keys: [{ key_id: 'd-1', age_s: 61, accepted: true }] }]);
   t.same(status.config.last_reload_error, { at: '1970-01-01T00:00:02.000Z', problems: ['sallyport.yaml:1:1: error: …'] });

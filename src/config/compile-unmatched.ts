@@ -1,0 +1,27 @@
+import { createFoldedTable } from '../decision/route-folded-table.js';
+import type { Route } from '../decision/policy.js';
+import type { Unmatched } from '../decision/shadow.js';
+import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
+
+/** How requests without a route go on where the file's mode is shadow. Nobody said how large their bodies may be. */
+export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFile, receiver: ReceiverFile): Unmatched {
+  return {
+    route: {
+      name: 'none',
+      methods: null,
+      paths: [],
+      access: 'public',
+      mode: 'shadow',
+      approvals: [],
+      issuers: null,
+      allowsBody: false,
+      encodedSlashes: false,
+      pathParameters: false,
+      forwardsAuthorization: true,
+      maxBodyBytes: Number.MAX_SAFE_INTEGER,
+      responseTimeoutMs: upstream.response_timeout,
+      reservation: null,
+    },
+    readings: createFoldedTable(routes, { case: !receiver.case_sensitive, slash: !receiver.strict_slash }),
+  };
+}

@@ -1,0 +1,50 @@
+/** Shadow mode: what would be refused for want of a credential or a right goes on, and is written down (contract section 3.6). */
+import { lackedPermissions } from './authorization.js';
+import { answerOf, type Denial } from './denial.js';
+import type { Route } from './policy.js';
+import type { Principal } from './principal.js';
+import { foldedPlaces, type FoldedTable } from './route-folded-table.js';
+import type { RouteTarget } from './route-table.js';
+
+/** A refusal that was not answered. */
+export interface ShadowPass {
+  readonly denial: Denial;
+  /** Whom a credential that held speaks for. Nobody else learns of it: the request goes on without an identity. */
+  readonly principal: Principal | null;
+  /** Permissions that a verified caller lacks on a route that exists; `null` where that is not known. */
+  readonly missing: readonly string[] | null;
+}
+
+/** How requests without a route go on. */
+export interface Unmatched {
+  /** Stands in for the route that there is not. */
+  readonly route: Route;
+  /** The routes as the receiver's router may read them. */
+  readonly readings: FoldedTable;
+}
+
+/** Whether shadow mode lets it pass. What could not be decided (503) and what is malformed is refused as ever. */
+export function passesInShadow({ reason }: Denial): boolean {
+  const { status } = answerOf(reason);
+  return status === 401 || status === 403;
+}
+
+/** The route of a request that passes unjudged: with the caller's `Authorization`, without a reservation, and as nobody. */
+export function unjudged(route: Route): Route {
+  return { ...route, access: 'public', approvals: [], forwardsAuthorization: true, reservation: null };
+}
+
+/** What is written down of it. */
+export function shadowPass(denial: Denial, principal: Principal | null, route: Route | null): ShadowPass {
+  return { denial, principal, missing: principal === null || route === null ? null : lackedPermissions(route, principal) };
+}
+
+/**
+ * The route by which a request without one passes; `null` where it does not: a spelling (`/Admin`) or a method (HEAD for GET)
+ * by which the receiver would run the operation of a route that is enforced must not get round it.
+ */
+export function unmatchedRoute({ route, readings }: Unmatched, method: string, { segments }: RouteTarget): Route | null {
+  const methods = method === 'HEAD' ? ['HEAD', 'GET'] : [method];
+  const meant = methods.flatMap(name => foldedPlaces(readings, name, segments));
+  return meant.some(({ route: { access, mode } }) => access === 'protected' && mode === 'enforce') ? null : route;
+}
