@@ -43,6 +43,7 @@ export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<R
     dialect: options.dialect ?? 'seed',
     keys: await createSigningKeys({ rotateEveryMs, overlapMs: 2 * accessTokenValidityMs }, records, now),
     passwords: createPasswords(options.signerKey ?? null),
+    accessTokenValidityMs,
     codeLifetimeMs: options.codeLifetimeMs ?? quarterMs,
   };
   const apiKeyDigests = options.apiKeys.map(digest);

@@ -18,6 +18,7 @@ export interface Core {
   readonly passwords: Passwords;
   /** How long a code of a passwordless sign-in can be consumed. */
   readonly codeLifetimeMs: number;
+  readonly accessTokenValidityMs: number;
 }
 
 /** One call of the API, its API key and version checked. */

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { createDevices, type Contact, type Device, type Devices } from './devices.js';
+import { createSessionRecords, type SessionRecord, type SessionRecords } from './session-records.js';
 import { createUserRecords, type UserRecord, type UserRecords } from './user-records.js';
 
 /** A signing key as it is kept. */
@@ -13,16 +15,22 @@ export interface KeyRecord {
 /** What changes the records. */
 export type Change =
   | { readonly type: 'key'; readonly key: KeyRecord }
+  | { readonly type: 'secret'; readonly secret: string }
   | { readonly type: 'user'; readonly user: UserRecord }
   | { readonly type: 'device'; readonly device: Device }
   | { readonly type: 'device_removed'; readonly id: string }
-  | { readonly type: 'devices_removed'; readonly contact: Contact };
+  | { readonly type: 'devices_removed'; readonly contact: Contact }
+  | { readonly type: 'session'; readonly session: SessionRecord }
+  | { readonly type: 'session_removed'; readonly handle: string };
 
 /** Everything that the Core knows. */
 export interface Records {
   readonly users: UserRecords;
   readonly devices: Devices;
+  readonly sessions: SessionRecords;
   readonly keys: () => Iterable<KeyRecord>;
+  /** What refresh tokens are authenticated with, in base64. */
+  readonly secret: () => string;
   /** Makes a change: seen at once by every later call. */
   readonly make: (change: Change) => void;
 }
@@ -31,15 +39,22 @@ export interface Records {
 export function createRecords(): Records {
   const users = createUserRecords();
   const devices = createDevices();
+  const sessions = createSessionRecords();
   const keys = new Map<string, KeyRecord>();
+  let secret = randomBytes(32).toString('base64');
   return {
     users,
     devices,
+    sessions,
     keys: () => keys.values(),
+    secret: () => secret,
     make: (change) => {
       switch (change.type) {
         case 'key':
           keys.set(change.key.keyId, change.key);
+          break;
+        case 'secret':
+          secret = change.secret;
           break;
         case 'user':
           users.put(change.user);
@@ -52,6 +67,12 @@ export function createRecords(): Records {
           break;
         case 'devices_removed':
           devices.removeAll(change.contact);
+          break;
+        case 'session':
+          sessions.put(change.session);
+          break;
+        case 'session_removed':
+          sessions.remove(change.handle);
           break;
       }
     },

@@ -1,6 +1,9 @@
 import { importPasswordHash, signIn } from './api/email-password.js';
 import { mintJwt, publishKeys, publishKeysWithStatus, rotateKey } from './api/jwt.js';
 import { consumeCode, createCode } from './api/passwordless.js';
+import {
+  createSession, describeSession, listSessions, refreshSession, regenerateSession, removeSessions, verifySession,
+} from './api/sessions.js';
 import { signInUp } from './api/third-party.js';
 import {
   countUsers, findByAccountInfo, findByContact, findByEmail, findById, findByThirdParty, putEmailPasswordUser, putPasswordlessUser,
@@ -49,6 +52,13 @@ const entries: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     methods: emailPasswordUser,
     recipes: { emailpassword: emailPasswordUser, passwordless: { GET: findByContact, PUT: putPasswordlessUser }, thirdparty: { GET: findByThirdParty } },
   }],
+  // The access tokens of versions before were another format, with another signature.
+  ['/recipe/session', { methods: { POST: createSession, GET: describeSession }, since: '2.21' }],
+  ['/recipe/session/verify', { methods: { POST: verifySession }, since: '2.21' }],
+  ['/recipe/session/refresh', { methods: { POST: refreshSession }, since: '2.21' }],
+  ['/recipe/session/regenerate', { methods: { POST: regenerateSession }, since: '2.21' }],
+  ['/recipe/session/remove', { methods: { POST: removeSessions }, since: '2.21' }],
+  ['/recipe/session/user', { methods: { GET: listSessions }, since: '2.21' }],
   ['/users/count', { methods: { GET: countUsers } }],
   ['/user/id', { methods: { GET: findById }, since: '4.0' }],
   ['/users/by-accountinfo', { methods: { GET: findByAccountInfo }, since: '4.0' }],

@@ -19,6 +19,7 @@ export interface PublishedKey {
 export interface SigningKey extends ScheduledKey {
   readonly keyId: string;
   readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
   readonly published: PublishedKey;
 }
 
@@ -129,7 +130,8 @@ function pemOf(privateKey: KeyObject): string {
 
 function signingKey({ keyId, pem, createdMs, signsFromMs }: KeyRecord): SigningKey {
   const privateKey = createPrivateKey(pem);
-  const { n, e } = createPublicKey(privateKey).export({ format: 'jwk' });
+  const publicKey = createPublicKey(privateKey);
+  const { n, e } = publicKey.export({ format: 'jwk' });
   if (n === undefined || e === undefined) throw new Error('An RSA key was exported without its numbers');
-  return { keyId, privateKey, createdMs, signsFromMs, published: { kty: 'RSA', kid: keyId, n, e, alg: 'RS256', use: 'sig' } };
+  return { keyId, privateKey, publicKey, createdMs, signsFromMs, published: { kty: 'RSA', kid: keyId, n, e, alg: 'RS256', use: 'sig' } };
 }
