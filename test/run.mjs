@@ -14,7 +14,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { checkCoverage } from './check/coverage.mjs';
 import { copyToDist, forgetLostOutput } from './check/dist.mjs';
-import { installRedis, needsRedis } from './check/redis.mjs';
+import { installPrograms } from './check/programs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
 import { runTap } from './check/tap.mjs';
 import { compiledPath, findTests } from './check/test-files.mjs';
@@ -42,7 +42,7 @@ for (const name of named.filter((path) => !existsSync(path))) {
   console.log(`FAILED there is no ${name}`);
   failedSteps += 1;
 }
-if (needsRedis(files)) await hold(timeStep('redis-server', installRedis));
+for (const [name, install] of installPrograms(files)) await hold(timeStep(name, install));
 if (!tapIsBuilt()) await hold(runStep('tap without the loaders that are not needed', 'node_modules/.bin/tap', ['build']));
 forgetLostOutput();
 await hold(runStep('types', 'node_modules/.bin/tsc', ['-p', 'test/tsconfig.json', '--pretty', 'false']));

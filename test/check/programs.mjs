@@ -1,0 +1,28 @@
+/** Programs that tests start, found on this machine or installed where that takes no password. A test is never skipped for the want of one. */
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { run } from './step.mjs';
+
+/** `support` is the file under `test/support` that starts it: whoever imports that needs the program. */
+const programs = [
+  { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: async () => (await run('redis-server', ['--version'])).code === 0 },
+  { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: async () => existsSync('/usr/lib/postgresql') && hasPostgres() },
+];
+
+/** For each program that one of these test files starts: its name, and what finds or installs it. */
+export function installPrograms(files) {
+  const texts = files.map((file) => readFileSync(file, 'utf8'));
+  return programs.filter(({ support }) => texts.some((text) => text.includes(support))).map((program) => [program.name, () => install(program)]);
+}
+
+async function install({ name, package: debianPackage, isInstalled }) {
+  if (await isInstalled()) return { held: true };
+  const missing = `${name} was not found and not installed: run \`apt-get install ${debianPackage}\` (or your system's like) and start again`;
+  if (process.getuid?.() !== 0) return { held: false, output: missing };
+  const update = await run('apt-get', ['update', '-qq']);
+  const installed = await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debianPackage]);
+  return { held: await isInstalled(), output: `${update.output}${installed.output}${missing}` };
+}
+
+function hasPostgres() {
+  return readdirSync('/usr/lib/postgresql').some((version) => existsSync(`/usr/lib/postgresql/${version}/bin/postgres`));
+}
