@@ -30,6 +30,8 @@ export interface ReservationRecord {
   readonly owner: string;
   /** Only grows; a receiver may refuse a lower one. */
   readonly fence: number;
+  /** Whether an attempt before this one is in doubt: then this one's release leaves the write in doubt. */
+  readonly takenOver: boolean;
   readonly createdAtMs: number;
   /** From then on a pending record is in doubt. */
   readonly leaseEndsAtMs: number;
@@ -106,7 +108,7 @@ export interface Release {
   readonly attempt: string;
 }
 
-/** `kept`: it is another attempt's, or no longer pending. */
+/** `kept`: it is another attempt's, no longer pending, or in doubt by an attempt before. */
 export type Released = 'released' | 'kept' | 'unsupported';
 export type Marked = 'unknown' | 'kept' | 'unsupported';
 
@@ -156,7 +158,7 @@ function reserveRecord(
   if (record.fingerprint !== command.fingerprint) return { record, answer: { kind: 'mismatch' } };
   // The client library sent the command again after a reconnect: the same attempt, not a second one.
   if (record.state === 'pending' && record.owner === command.attempt) {
-    return { record, answer: { kind: 'acquired', fence: record.fence, takenOver: false } };
+    return { record, answer: { kind: 'acquired', fence: record.fence, takenOver: record.takenOver } };
   }
   const known = inDoubtAfterLease(record, nowMs);
   switch (known.state) {
@@ -187,6 +189,7 @@ function acquire(
     fingerprint: command.fingerprint,
     owner: command.attempt,
     fence,
+    takenOver,
     createdAtMs: nowMs,
     leaseEndsAtMs: nowMs + command.leaseMs,
     response: null,
@@ -211,6 +214,7 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
       fingerprint: command.fingerprint,
       owner: command.attempt,
       fence: command.fence,
+      takenOver: false,
       createdAtMs: nowMs,
       leaseEndsAtMs: nowMs,
       response: command.response,
@@ -229,13 +233,15 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
 
 /**
  * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. Where its own reservation
- * is not there, the reserve that it follows may still be on its way: it is kept from taking the key.
+ * is not there, the reserve that it follows may still be on its way: it is kept from taking the key. What it took over is in
+ * doubt again, for the attempt before may have run.
  */
 export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
   const { record } = slot;
   if (record !== null && record.version !== recordVersion) return { slot, answer: 'unsupported' };
   if (record?.owner === command.attempt && inDoubtAfterLease(record, nowMs).state === 'pending') {
+    if (record.takenOver) return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'kept' };
     return { slot: { ...slot, record: null }, answer: 'released' };
   }
   const others = slot.withdrawals.filter(({ attempt }) => attempt !== command.attempt);

@@ -154,6 +154,18 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     t.same(await store().complete(scope, completion('slow', fence)), { ok: true, value: 'fenced' });
   });
 
+  t.test('guard doubt: a takeover that is sent again is one still, and its release leaves the write in doubt', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store(), scope, reserveOf('first'));
+    await store().mark(scope, { attempt: 'first', fence });
+    for (const time of ['first', 'second']) {
+      const taken = await store().reserve(scope, reserveOf('taker', { takesOver: true }));
+      t.match(taken, { value: { reserved: { kind: 'acquired', takenOver: true } } }, time);
+    }
+    t.same(await store().release(scope, { attempt: 'taker' }), { ok: true, value: 'kept' });
+    t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'unknown' } } });
+  });
+
   t.test('a completion that finds its record lost writes it anew', async (t) => {
     const scope = freshScope();
     t.same(await store().complete(scope, completion('mine', 7)), { ok: true, value: 'repaired' });

@@ -11,8 +11,8 @@ const states: readonly RecordState[] = ['pending', 'completed', 'tombstone', 'un
 
 function recordOf(change: Partial<ReservationRecord> = {}): ReservationRecord {
   return {
-    version: recordVersion, state: 'pending', fingerprint: 'f', owner: 'mine', fence: now - 500, createdAtMs: now - 500, leaseEndsAtMs: now + 1_000,
-    response: null, expiresAtMs: now + 60_000, ...change,
+    version: recordVersion, state: 'pending', fingerprint: 'f', owner: 'mine', fence: now - 500, takenOver: false, createdAtMs: now - 500,
+    leaseEndsAtMs: now + 1_000, response: null, expiresAtMs: now + 60_000, ...change,
   };
 }
 
@@ -92,7 +92,7 @@ t.test('reserve: ABSENT is taken, everything else is answered by its state (REPL
   }
   const taken = reserve(slotOf(null), reserveBy('other'), now).slot.record;
   t.same(taken, {
-    version: 1, state: 'pending', fingerprint: 'f', owner: 'other', fence: now, createdAtMs: now, leaseEndsAtMs: now + 5_000, response: null,
+    version: 1, state: 'pending', fingerprint: 'f', owner: 'other', fence: now, takenOver: false, createdAtMs: now, leaseEndsAtMs: now + 5_000, response: null,
     expiresAtMs: now + 65_000,
   });
   t.end();
@@ -189,6 +189,16 @@ t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) =>
     t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, answer }, name);
   }
   t.equal(release(slotOf({ leaseEndsAtMs: now + 1 }), { attempt: 'mine' }, now).slot.record, null, 'in the last millisecond of its lease');
+  t.end();
+});
+
+t.test('guard doubt: what was taken over stays in doubt when its taker releases it, whose reserve may have been sent twice', (t) => {
+  const taken = reserve(slotOf({ state: 'unknown', owner: 'first' }), reserveBy('taker', { takesOver: true }), now);
+  const again = reserve(taken.slot, reserveBy('taker', { takesOver: true }), now + 1);
+  t.same(again, { slot: taken.slot, answer: taken.answer }, 'the second answer says so as well');
+  const released = release(again.slot, { attempt: 'taker' }, now + 2);
+  t.match(released, { slot: { record: { state: 'unknown' } }, answer: 'kept' });
+  t.same(reserve(released.slot, reserveBy('next'), now + 3).answer, { kind: 'unknown' });
   t.end();
 });
 

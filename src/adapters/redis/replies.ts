@@ -64,7 +64,7 @@ export const readResolved = (reply: unknown): Resolved => oneOf(reply, resolutio
 /** Reads the reply of the show script. */
 export function readShown(reply: unknown): ShownRecord | null {
   const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, ttl] = parts;
+  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, takenOver, ttl] = parts;
   const nowMs = numberOf(now);
   if (parts.length === 1) return null;
   return {
@@ -75,6 +75,7 @@ export function readShown(reply: unknown): ShownRecord | null {
       fingerprint: textOf(fingerprint),
       owner: textOf(owner),
       fence: numberOf(fence),
+      takenOver: textOf(takenOver) === '1',
       createdAtMs: numberOf(created),
       leaseEndsAtMs: numberOf(lease),
       response: status === null ? null : readResponse(status, fields, body),

@@ -3,7 +3,7 @@
  * suite drives both. KEYS[1] is the record (a hash), KEYS[2] the token's marker (a string); both carry the principal's
  * hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes disagree.
  *
- * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, st status, h headers (JSON),
+ * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, to taken over (1), st status, h headers (JSON),
  * b body, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
  * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over.
  * Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
@@ -19,10 +19,10 @@ local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local function text(number) return string.format('%.0f', number) end
 local states = { pending = true, completed = true, tombstone = true, unknown = true, withdrawn = true }
 local function read()
-  local found = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st', 'w')
+  local found = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'l', 'st', 'w', 'to')
   if not found[1] and redis.call('EXISTS', KEYS[1]) == 0 then return nil end
   local record = { state = found[2], fingerprint = found[3], owner = found[4], fence = found[5], status = found[7] or '',
-    withdrawals = found[8] }
+    withdrawals = found[8], takenOver = found[9] or '0' }
   record.lease = tonumber(found[6] or '')
   record.ours = found[1] == '1' and states[record.state or ''] and record.fingerprint and record.owner
     and tonumber(record.fence or '') and record.lease
@@ -76,7 +76,7 @@ local lastFence = 0
 local takenOver = '0'
 if record then
   if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
-  if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, '0' } end
+  if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, record.takenOver } end
   if record.lapsed then
     local noted = redis.pcall('HSET', KEYS[1], 's', 'unknown')
     if failed(noted) then return undo(noted) end
@@ -95,7 +95,7 @@ end
 local fence = text(math.max(lastFence + 1, now))
 -- First, for a server out of memory denies a script its first write only, and would let this one pass after another.
 local written = redis.pcall('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARGV[3], 'o', attempt, 'f', fence, 'c', text(now),
-  'l', text(now + tonumber(ARGV[4])))
+  'l', text(now + tonumber(ARGV[4])), 'to', takenOver)
 if failed(written) then return undo(written) end
 local bound = redis.pcall('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 if failed(bound) then return undo(bound) end
@@ -110,7 +110,7 @@ if record and (record.owner ~= ARGV[1] or record.fence ~= ARGV[2]) then return '
 if record and (record.state == 'completed' or record.state == 'tombstone') then return 'completed' end
 if not record then
   bounded()
-  redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now))
+  redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now), 'to', '0')
 end
 redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7])
 redis.call('PEXPIRE', KEYS[1], ARGV[8])
@@ -123,6 +123,10 @@ const release = `
 local record = read()
 if record and not record.ours then return 'unsupported' end
 if record and record.owner == ARGV[1] and record.state == 'pending' and not record.lapsed then
+  if record.takenOver == '1' then
+    redis.call('HSET', KEYS[1], 's', 'unknown')
+    return 'kept'
+  end
   free(record)
   return 'released'
 end
@@ -164,7 +168,7 @@ return 'resolved'
 /** No ARGV. The server's time, and where there is a record its fields and the milliseconds it has left. */
 const show = `
 if not standing(read()) then return { text(now) } end
-local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b')
+local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b', 'to')
 table.insert(fields, 1, text(now))
 table.insert(fields, text(redis.call('PTTL', KEYS[1])))
 return fields

@@ -51,15 +51,15 @@ t.test('the words of the other scripts, and no others', (t) => {
 
 t.test('a shown record', (t) => {
   t.equal(readShown(bytes('1800000000000')), null);
-  const parts = ['1800000000000', '1', 'completed', 'f', 'mine', '7', '1799999999000', '1800000009000', '200', '[]', 'body', '5000'];
+  const parts = ['1800000000000', '1', 'completed', 'f', 'mine', '7', '1799999999000', '1800000009000', '200', '[]', 'body', '1', '5000'];
   t.same(readShown(bytes(...parts)), {
     nowMs: 1_800_000_000_000,
     record: {
-      version: 1, state: 'completed', fingerprint: 'f', owner: 'mine', fence: 7, createdAtMs: 1_799_999_999_000, leaseEndsAtMs: 1_800_000_009_000,
-      response: { status: 200, fields: [], body: Buffer.from('body') }, expiresAtMs: 1_800_000_005_000,
+      version: 1, state: 'completed', fingerprint: 'f', owner: 'mine', fence: 7, takenOver: true, createdAtMs: 1_799_999_999_000,
+      leaseEndsAtMs: 1_800_000_009_000, response: { status: 200, fields: [], body: Buffer.from('body') }, expiresAtMs: 1_800_000_005_000,
     },
   });
-  t.match(readShown(bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, '5000')), { record: { state: 'pending', response: null } });
+  t.match(readShown(bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, '5000')), { record: { state: 'pending', takenOver: false, response: null } });
   t.throws(() => readShown(bytes(...parts.slice(0, 2), 'done', ...parts.slice(3))), 'an unknown state');
   for (const reply of [null, [], bytes('now')]) t.throws(() => readShown(reply));
   t.end();
