@@ -17,6 +17,8 @@ export interface UpstreamRequest {
   readonly body: Readable | Buffer | null;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
+  /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
+  readonly lateRefusal?: () => Denial | null;
 }
 
 /** Takes the receiver's answer as it comes. */
@@ -110,6 +112,12 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
 
   onConnect(abort: (error?: Error) => void): void {
     if (this.isOver) {
+      abort(brokenOff);
+      return;
+    }
+    const refused = this.request.lateRefusal?.() ?? null;
+    if (refused !== null) {
+      this.fail(refused);
       abort(brokenOff);
       return;
     }

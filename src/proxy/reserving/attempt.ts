@@ -86,26 +86,16 @@ export class Attempt {
     return reserved;
   }
 
-  /** Why it may not be dispatched now, or `null`. To be asked right before the first byte would go out. */
+  /** Why it may not be dispatched now, or `null`. To be asked before it is handed on. */
   refusal(callerGone: boolean): Denial | null {
-    const { clock, replicas, metrics, store } = this.deps;
-    const { rules, principal, issuer } = this.write.preparation;
-    const nowMs = clock.now();
+    const { replicas, metrics } = this.deps;
     if (this.confirmedReplicas < replicas) metrics.replicaShortfall();
-    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of its use.
-    if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
-    return gate({
-      // The monotonic clock stands still while a machine is suspended, the wall clock does not.
-      sinceReserveMs: Math.max(clock.monotonic() - this.reservedAt.monotonicMs, nowMs - this.reservedAt.wallMs),
-      leaseMs: this.leaseMs,
-      upstreamMs: this.upstreamMs,
-      confirmedReplicas: this.confirmedReplicas,
-      neededReplicas: replicas,
-      nowMs,
-      tokenExpiresAtMs: principal.expiresAtS * 1000,
-      clockSkewMs: issuer.clockSkewS * 1000,
-      callerGone,
-    });
+    return this.gate(callerGone, this.upstreamMs);
+  }
+
+  /** Why its first byte may not go out now, or `null`: waiting for a connection takes time, and a machine may have slept meanwhile. */
+  lateRefusal(): Denial | null {
+    return this.gate(false, this.write.admission.route.responseTimeoutMs);
   }
 
   /** What the receiver is told of it: names and values in turn. */
@@ -135,6 +125,26 @@ export class Attempt {
     }
   }
 
+  private gate(callerGone: boolean, upstreamMs: number): Denial | null {
+    const { clock, replicas, store } = this.deps;
+    const { rules, principal, issuer } = this.write.preparation;
+    const nowMs = clock.now();
+    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of its use.
+    if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
+    return gate({
+      // The monotonic clock stands still while a machine is suspended, the wall clock does not.
+      sinceReserveMs: Math.max(clock.monotonic() - this.reservedAt.monotonicMs, nowMs - this.reservedAt.wallMs),
+      leaseMs: this.leaseMs,
+      upstreamMs,
+      confirmedReplicas: this.confirmedReplicas,
+      neededReplicas: replicas,
+      nowMs,
+      tokenExpiresAtMs: principal.expiresAtS * 1000,
+      clockSkewMs: issuer.clockSkewS * 1000,
+      callerGone,
+    });
+  }
+
   private command(): Reserve {
     const { rules, principal, scope, recordId } = this.write.preparation;
     const { id: attempt, fingerprint, leaseMs } = this;
@@ -147,8 +157,6 @@ export class Attempt {
 
   /** It may have run all the same, or be about to: freed by its id as soon as the store answers again. */
   private withdraw(): void {
-    // It may have taken over a write in doubt, and a free key would forget that doubt: there the lease ends it.
-    if (this.write.preparation.rules.receiver === 'deduplicates') return;
     void this.settleWith({ kind: 'release', command: { attempt: this.id } });
   }
 

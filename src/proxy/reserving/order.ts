@@ -39,7 +39,7 @@ export class Order implements Onward {
       this.begin(Buffer.alloc(0));
       return;
     }
-    this.giveBody = readWhole(body, this.deps.budget, {
+    this.giveBody = readWhole(body, this.deps.budget.open(this.order.preparation.scope.principal), {
       onWhole: (bytes) => {
         this.begin(bytes);
       },

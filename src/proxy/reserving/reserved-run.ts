@@ -1,4 +1,4 @@
-import { denial, type Denial } from '../../decision/denial.js';
+import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Reserved } from '../../decision/reservation.js';
 import { callerFields } from '../../decision/response-fields.js';
 import type { UpstreamOutcome } from '../../decision/settlement.js';
@@ -134,6 +134,7 @@ export class ReservedRun implements AnswerSink {
       fields: [...forwarded, ...length, ...this.attempt.fields()],
       body: body.length > 0 ? body : null,
       responseTimeoutMs: route.responseTimeoutMs,
+      lateRefusal: () => this.attempt.lateRefusal(),
     }, this);
   }
 
@@ -266,7 +267,11 @@ function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {
   return { kind: 'cut_off', status, outcome: outcomeField(rawHeaders) };
 }
 
-/** With these reasons not one byte was written. */
+/** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
+const notSent: ReadonlySet<Reason> = new Set([
+  'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired', 'issue_time_revoked',
+]);
+
 function certainlyNotSent({ reason }: Denial): boolean {
-  return reason === 'upstream_unreachable' || reason === 'overloaded' || reason === 'shutting_down';
+  return notSent.has(reason);
 }

@@ -2,26 +2,52 @@ import type { Readable } from 'node:stream';
 
 /** Memory that bodies read whole may take together. */
 export interface BufferBudget {
-  /** `false` where it would be too much. */
-  readonly take: (bytes: number) => boolean;
-  readonly give: (bytes: number) => void;
+  /** Begins one body of a caller. */
+  readonly open: (caller: string) => BufferShare;
   readonly taken: () => number;
 }
 
+/** What one body takes of a budget. */
+export interface BufferShare {
+  /** `false` where it would be too much. */
+  readonly take: (bytes: number) => boolean;
+  /** Gives all of it back. */
+  readonly give: () => void;
+}
+
+/** Of the budget, what the bodies of one caller may take together. A single body may be larger: its route says how large. */
+const shareOfCaller = 1 / 4;
+
 /** Keeps the bodies of reserving requests within `maxBytes`: beyond it callers are told to come back (R-40). */
 export function createBufferBudget(maxBytes: number): BufferBudget {
+  const takenBy = new Map<string, number>();
   let taken = 0;
   return {
-    take: (bytes) => {
-      if (taken + bytes > maxBytes) return false;
-      taken += bytes;
-      return true;
-    },
-    give: (bytes) => {
-      taken -= bytes;
+    open: (caller) => {
+      let held = 0;
+      return {
+        take: (bytes) => {
+          const others = (takenBy.get(caller) ?? 0) - held;
+          if (taken + bytes > maxBytes || (others > 0 && others + held + bytes > maxBytes * shareOfCaller)) return false;
+          add(caller, bytes);
+          held += bytes;
+          return true;
+        },
+        give: () => {
+          add(caller, -held);
+          held = 0;
+        },
+      };
     },
     taken: () => taken,
   };
+
+  function add(caller: string, bytes: number): void {
+    const left = (takenBy.get(caller) ?? 0) + bytes;
+    if (left === 0) takenBy.delete(caller);
+    else takenBy.set(caller, left);
+    taken += bytes;
+  }
 }
 
 export interface WholeBody {
@@ -34,23 +60,18 @@ export interface WholeBody {
  *
  * @returns gives back what it holds of the budget; to be called when the body is not needed any more.
  */
-export function readWhole(stream: Readable, budget: BufferBudget, { onWhole, onOverload }: WholeBody): () => void {
+export function readWhole(stream: Readable, share: BufferShare, { onWhole, onOverload }: WholeBody): () => void {
   const chunks: Buffer[] = [];
-  let held = 0;
   stream.on('data', (chunk: Buffer) => {
-    if (!budget.take(chunk.length)) {
+    if (!share.take(chunk.length)) {
       stream.destroy();
       onOverload();
       return;
     }
-    held += chunk.length;
     chunks.push(chunk);
   });
   stream.on('end', () => {
     onWhole(Buffer.concat(chunks));
   });
-  return () => {
-    budget.give(held);
-    held = 0;
-  };
+  return share.give;
 }

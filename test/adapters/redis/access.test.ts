@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
 import { storeContract } from '../store-contract.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';
@@ -96,4 +97,22 @@ t.test('a user without a right that a script needs: refused, told, nothing left 
   await setUser(server, 'secret');
   await acquire(store, freshScope(), reserveOf('a'));
   await up();
+});
+
+t.test('REPLAY 3: a reserve that fails in its middle burns no token and leaves no record', async (t) => {
+  const server = await startRedis(t);
+  for (const right of ['+pexpire', '+hset']) {
+    await setUser(server, 'secret', leastRights.filter((allowed) => allowed !== right));
+    const { store, up } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }));
+    await up();
+    const scope = { ...freshScope(), token: freshScope().token ?? 'token' };
+    t.match(await store.reserve(scope, reserveOf('first', {}, 60_000)), { ok: false, error: { kind: 'refused', reason: /NOPERM|permission|can't run/i } }, right);
+    t.same(await server.client.keys('*'), [], right);
+    await setUser(server, 'secret');
+    await until('the same token to pass', async () => {
+      const answer = await store.reserve(scope, reserveOf('second', {}, 60_000));
+      return answer.ok && answer.value.reserved.kind === 'acquired';
+    });
+    await server.client.flushall();
+  }
 });

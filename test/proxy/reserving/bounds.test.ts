@@ -47,9 +47,11 @@ t.test('pending places are given back whole', (t) => {
 t.test('R-40, R-42: bodies that are read whole share a budget', async (t) => {
   const budget = createBufferBudget(10);
   const bodies: string[] = [];
+  let callers = 0;
   const read = (onOverload: () => void = () => t.fail('too much')): { readonly stream: PassThrough; readonly give: () => void } => {
     const stream = new PassThrough();
-    return { stream, give: readWhole(stream, budget, { onWhole: (body) => bodies.push(body.toString()), onOverload }) };
+    callers += 1;
+    return { stream, give: readWhole(stream, budget.open(`caller ${callers}`), { onWhole: (body) => bodies.push(body.toString()), onOverload }) };
   };
   const first = read();
   first.stream.write('abc');
@@ -74,6 +76,24 @@ t.test('R-40, R-42: bodies that are read whole share a budget', async (t) => {
   await until('a body of all there is', () => bodies.length === 2);
   t.same(bodies, ['abcdef', '0123456789']);
   third.give();
+});
+
+t.test('R-40: a caller with several bodies has a quarter of the budget, with one body all of it', (t) => {
+  const budget = createBufferBudget(100);
+  const first = budget.open('a');
+  t.ok(first.take(60), 'one body');
+  const second = budget.open('a');
+  t.notOk(second.take(1), 'another of the same caller');
+  const other = budget.open('b');
+  t.ok(other.take(15));
+  t.ok(budget.open('b').take(10), 'two within the quarter');
+  t.notOk(budget.open('b').take(1));
+  t.notOk(other.take(16), 'the budget is there for all together');
+  first.give();
+  first.give();
+  t.ok(second.take(25));
+  t.equal(budget.taken(), 50);
+  t.end();
 });
 
 t.test('a place that two share is free when both let go', (t) => {

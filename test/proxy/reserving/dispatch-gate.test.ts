@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept } from '../../../src/decision/result.js';
 import type { ReserveAnswer } from '../../../src/ports.js';
@@ -47,6 +48,30 @@ t.test('REPLAY 3: a process that slept through its lease dispatches nothing', as
     t.equal(scene.receiver.requests.length - before, status === 200 ? 1 : 0);
     if (status === 503) t.match(JSON.parse(answer.text), { type: 'urn:sallyport:store-unavailable' });
   }
+});
+
+t.test('REPLAY 3: a machine that sleeps while a write waits for a connection sends nothing when it wakes', async (t) => {
+  const scene = await startScene(t, { config: { upstream: { connect_timeout: '20s', response_timeout: '30s', max_connections: 1 } } });
+  for (const { ms, lifeS, status } of [{ ms: 3_600_000, lifeS: 7_000, status: 503 }, { ms: 40_000, lifeS: 20, status: 401 }]) {
+    const leaseIsOver = ms > 120_000;
+    const nowS = Math.floor(scene.clock.now() / 1000);
+    const lives = (seconds: number): Readonly<Record<string, number>> => ({ iat: nowS, exp: nowS + seconds });
+    const held: ServerResponse[] = [];
+    scene.receiver.behave((req, res) => {
+      req.resume().on('end', () => held.push(res));
+    });
+    const first = scene.write({ key: `holds-${ms}`, claims: lives(7_000) });
+    await until('the only connection to be taken', () => held.length === 1);
+    const second = scene.write({ key: `waits-${ms}`, claims: lives(lifeS) });
+    await until('the second to wait', () => scene.results.length === 2);
+    scene.clock.stepWall(ms);
+    scene.receiver.behave(null);
+    held[0]?.end('done');
+    t.equal((await first).status, 200);
+    t.equal((await second).status, status);
+    t.same(scene.results.splice(0).sort(), ['acquired', 'acquired', 'completed', ...(leaseIsOver ? [] : ['released'])]);
+  }
+  t.equal(scene.executions().length, 2);
 });
 
 t.test('REPLAY 3: a token that expires while the store is asked is 401, and the key is free', async (t) => {
