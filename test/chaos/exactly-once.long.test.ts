@@ -131,7 +131,7 @@ t.test('REPLAY 8, property 2: at level 2 each order is written once, whatever fa
 t.test('the documentation shows the schema that is tried', (t) => {
   const page = readFileSync(join(projectDir, 'docs/idempotency.md'), 'utf8');
   for (const table of readFileSync(join(example, 'schema.sql'), 'utf8').split('\n\n')) {
-    if (!table.startsWith('create table orders')) t.ok(page.includes(table.trim().replace(/\s+$/, '')), table.split('\n')[0]);
+    if (!table.startsWith('create table orders')) t.ok(page.includes(table.trim()), table.slice(0, 40));
   }
   t.end();
 });
