@@ -62,7 +62,9 @@ t.test('REPLAY 8, property 2: at level 2 each order is written once, whatever fa
       if (victim !== undefined) await kill(victim);
       proxies[index] = await startProxy();
     },
-    'redis emptied': async () => void await redis.client.flushall(),
+    'redis emptied': async () => {
+      await redis.client.flushall();
+    },
     'redis killed': async () => {
       await redis.kill();
       await redis.restart();
@@ -75,7 +77,8 @@ t.test('REPLAY 8, property 2: at level 2 each order is written once, whatever fa
       relay.resume();
     },
     'sessions of the database ended': async () => {
-      await database.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and usename = current_user').catch(() => undefined);
+      const others = 'pid <> pg_backend_pid() and usename = current_user';
+      await database.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`).catch(() => undefined);
     },
   };
 

@@ -4,8 +4,8 @@ import { run } from './step.mjs';
 
 /** `support` is the file under `test/support` that starts it: whoever imports that needs the program. */
 const programs = [
-  { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: async () => (await run('redis-server', ['--version'])).code === 0 },
-  { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: async () => existsSync('/usr/lib/postgresql') && hasPostgres() },
+  { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: hasRedis },
+  { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
 ];
 
 /** For each program that one of these test files starts: its name, and what finds or installs it. */
@@ -23,6 +23,11 @@ async function install({ name, package: debianPackage, isInstalled }) {
   return { held: await isInstalled(), output: `${update.output}${installed.output}${missing}` };
 }
 
-function hasPostgres() {
-  return readdirSync('/usr/lib/postgresql').some((version) => existsSync(`/usr/lib/postgresql/${version}/bin/postgres`));
+async function hasRedis() {
+  return (await run('redis-server', ['--version'])).code === 0;
+}
+
+async function hasPostgres() {
+  const versions = '/usr/lib/postgresql';
+  return existsSync(versions) && readdirSync(versions).some((version) => existsSync(`${versions}/${version}/bin/postgres`));
 }

@@ -59,7 +59,8 @@ t.test('a shown record', (t) => {
       leaseEndsAtMs: 1_800_000_009_000, response: { status: 200, fields: [], body: Buffer.from('body') }, expiresAtMs: 1_800_000_005_000,
     },
   });
-  t.match(readShown(bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, '5000')), { record: { state: 'pending', takenOver: false, response: null } });
+  const pending = bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, '5000');
+  t.match(readShown(pending), { record: { state: 'pending', takenOver: false, response: null } });
   t.throws(() => readShown(bytes(...parts.slice(0, 2), 'done', ...parts.slice(3))), 'an unknown state');
   for (const reply of [null, [], bytes('now')]) t.throws(() => readShown(reply));
   t.end();
