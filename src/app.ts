@@ -6,6 +6,7 @@ import { openListener, type ListenerName } from './app/opening.js';
 import { createParts, type Parts, type PartsOptions } from './app/parts.js';
 import { readListenerCertificates } from './app/pem-files.js';
 import { logWarnings } from './app/reload.js';
+import { loadSessions } from './app/sessions.js';
 import { startFailure, type StartFailure } from './app/start-failure.js';
 import { readStoreFiles } from './app/store.js';
 import type { CompiledConfig, HostPort } from './config/compiled.js';
@@ -50,9 +51,11 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   if (certificates?.ok === false) return certificates;
   const storeFiles = await readStoreFiles(config.store, localFiles);
   if (!storeFiles.ok) return storeFiles;
+  const sessionSdk = await loadSessions(config.sessions);
+  if (!sessionSdk.ok) return sessionSdk;
 
   const parts = createParts(first.value, {
-    tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), storeCa: storeFiles.value.ca,
+    tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), storeCa: storeFiles.value.ca, sessionSdk: sessionSdk.value,
   }, options);
   const { log } = parts.logger;
   log.info('starting', { version, node: process.versions.node, config: options.source.name, sha256: config.sha256 });
@@ -119,8 +122,8 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   await close(parts);
 }
 
-async function close({ assembly, admin, probes, reservations, logger }: Parts): Promise<void> {
-  await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close()]);
+async function close({ assembly, admin, probes, reservations, sessions, logger }: Parts): Promise<void> {
+  await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
   logger.log.info('stopped');
   logger.flush();
 }

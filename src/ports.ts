@@ -1,11 +1,13 @@
 /** What the inside needs from outside: types only. */
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
+import type { RenewedSession } from './decision/principal.js';
 import type {
   Complete, Completed, Marked, Owned, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
 } from './decision/reservation.js';
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
+import type { JsonObject } from './decision/strict-json.js';
 
 /** Reads time. */
 export interface Clock {
@@ -82,6 +84,27 @@ export interface KeySourceState {
   readonly keys: readonly { readonly keyId: string; readonly ageMs: number; readonly accepted: boolean }[];
   /** Why the last attempt failed, in words, or `null`. */
   readonly lastError: string | null;
+}
+
+/** What the SDK of the Core says of a session that it vouches for. */
+export interface VouchedSession {
+  readonly userId: string;
+  /** The access token's payload, the new one where there is a new one. */
+  readonly claims: JsonObject;
+  /** Where the Core made a new access token. */
+  readonly renewed: Pick<RenewedSession, 'accessToken' | 'frontToken'> | null;
+}
+
+/**
+ * Why the SDK does not vouch for a session. `refresh`: its access token is worth no more. `refused`: the session is none any
+ * more. `unavailable`: nobody could tell, for the Core was not reached or had no time.
+ */
+export type SessionRefusal = 'refresh' | 'refused' | 'unavailable';
+
+/** Verifies sessions of users with the SDK of the Core. Every call ends within its deadline, and never rejects. */
+export interface SessionVerifier {
+  /** `asksCore` is whether more than the token is needed to tell. */
+  readonly verify: (accessToken: string, asksCore: boolean) => Promise<Result<VouchedSession, SessionRefusal>>;
 }
 
 /** One line at the end of each request (contract section 6). Never a token, key, cookie, body or query string. */

@@ -6,11 +6,14 @@ import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config
 import { createFieldRules } from '../decision/field-rules.js';
 import type { KeySourceState, Log } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
+import { sessionIssuerName, type SessionsInForce } from '../proxy/session-credential.js';
 import { createUpstream } from '../proxy/upstream.js';
 import type { Upstream } from '../proxy/upstream.js';
 import { createKeyMemory } from './key-memory.js';
 
 export interface AssemblyDeps {
+  /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
+  readonly sessions: SessionsInForce | null;
   readonly log: Log;
   readonly metrics: ProcessMetrics;
 }
@@ -56,7 +59,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   const memory = createKeyMemory(systemClock);
   let closed = false;
   label(config, config.issuers);
-  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa));
+  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), deps.sessions);
   for (const { source } of running.issuers) void source.start();
 
   function newIssuer(settings: IssuerSettings): RunningIssuer {
@@ -88,7 +91,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     const upstream = isSameUpstream(before.upstream, next.upstream, nextCa)
       ? { ...before.upstream, settings: next.upstream }
       : newUpstream(next.upstream, nextCa);
-    running = run(next, issuers, upstream);
+    running = run(next, issuers, upstream, deps.sessions);
     for (const { source } of created) aside.delete(source);
     label(next, next.issuers);
     retire(before, running);
@@ -127,7 +130,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   function label({ routes, sha256 }: CompiledConfig, issuers: readonly IssuerSettings[]): void {
     metrics.setLabels({
       routes: routes.map(({ name }) => name),
-      issuers: issuers.map(({ rules }) => rules.name),
+      issuers: [...issuers.map(({ rules }) => rules.name), ...(deps.sessions === null ? [] : [sessionIssuerName])],
       configSha256: sha256,
     });
   }
@@ -144,7 +147,9 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   };
 }
 
-function run(config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream): Running {
+function run(
+  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, sessions: SessionsInForce | null,
+): Running {
   const { underscoreFields, http10 } = config.listen;
   const identityNames = Object.values(config.identity).filter((name) => name !== null);
   return {
@@ -154,6 +159,7 @@ function run(config: CompiledConfig, issuers: readonly RunningIssuer[], upstream
       config,
       fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
       issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
+      sessions,
       upstream: upstream.upstream,
     },
   };

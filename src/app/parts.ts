@@ -2,8 +2,9 @@ import { systemClock, systemTimers } from '../adapters/clock.js';
 import { localFiles } from '../adapters/files.js';
 import { createLogger, type Logger, type LoggerOptions } from '../adapters/logger.js';
 import { createMetrics } from '../adapters/metrics.js';
+import type { SessionSdk } from '../adapters/session/session-sdk.js';
 import type { HostPort } from '../config/compiled.js';
-import type { StoreState } from '../ports.js';
+import type { KeySourceState, StoreState } from '../ports.js';
 import { countMetrics } from '../proxy/admin/counts.js';
 import { readinessOf, type Phase, type Readiness } from '../proxy/admin/readiness.js';
 import type { PageServer } from '../proxy/admin/server.js';
@@ -17,6 +18,7 @@ import type { ConfigSource, Environment } from './config-source.js';
 import type { CompleteConfig } from './complete-config.js';
 import { createReloader, type Reloader } from './reload.js';
 import { openReservations, type Reservations } from './reservations.js';
+import { openSessions, type Sessions } from './sessions.js';
 
 export interface PartsOptions {
   readonly source: ConfigSource;
@@ -41,26 +43,32 @@ export interface Parts {
   readonly probes: PageServer | null;
   /** `null` where no store is configured. */
   readonly reservations: Reservations | null;
+  /** `null` where no route accepts sessions. */
+  readonly sessions: Sessions | null;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
 }
 
-/** What was read of the files that count at start only. */
+/** What was read and loaded that counts at start only. */
 export interface StartFiles {
   readonly tls: TlsMaterial | null;
   /** PEM text of the store's authorities, or `null` for the system's. */
   readonly storeCa: string | null;
+  /** `null` where no route accepts sessions. */
+  readonly sessionSdk: SessionSdk | null;
 }
 
 /** Builds the parts. From here on the issuers' keys are fetched and the store is connected to. */
-export function createParts(first: CompleteConfig, { tls, storeCa }: StartFiles, options: PartsOptions): Parts {
+export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }: StartFiles, options: PartsOptions): Parts {
   const opened = first.config;
   const logger = createLogger({ level: opened.logLevel, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
   const { log } = logger;
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
-  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics });
+  const sessions = opened.sessions === null || sessionSdk === null ? null : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
+  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics, sessions: sessions?.inForce ?? null });
+  const keyStates = (): readonly KeySourceState[] => [...assembly.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])];
   const reservations = openReservations(
     opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
   );
@@ -71,12 +79,12 @@ export function createParts(first: CompleteConfig, { tls, storeCa }: StartFiles,
     inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
     reservations: reservations?.parts ?? null,
   });
-  processMetrics.setReadings({ keys: assembly.keyStates, inFlight: () => proxy.counts().inFlight });
+  processMetrics.setReadings({ keys: keyStates, inFlight: () => proxy.counts().inFlight });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
   const startedAtMs = systemClock.now();
   const storeState = (): StoreState | null => reservations?.state() ?? null;
-  const readiness = (): Readiness => readinessOf(progress.phase, assembly.keyStates(), storeState());
+  const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState());
   const status = (): Status => statusOf({
     version,
     node: process.versions.node,
@@ -86,10 +94,10 @@ export function createParts(first: CompleteConfig, { tls, storeCa }: StartFiles,
     ...reloader.state(),
     configName: options.source.name,
     config: assembly.inForce().config,
-    keys: assembly.keyStates(),
+    keys: keyStates(),
     store: storeState(),
     counts: metrics.counts(),
   });
   const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType };
-  return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, progress, readiness, status };
+  return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, sessions, progress, readiness, status };
 }

@@ -55,6 +55,10 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail(['a route reserves its writes, and the store is opened at start only: restart to put this config in force']);
       return;
     }
+    if (opened.sessions === null && config.sessions !== null) {
+      fail(['a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force']);
+      return;
+    }
     const dropped = droppedOperations(assembly.inForce().config, config);
     try {
       await assembly.replace(withOpened(config, opened), upstreamCa);

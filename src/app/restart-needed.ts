@@ -1,4 +1,4 @@
-import type { CompiledConfig, HostPort, ListenSettings, RedisStoreSettings, StoreSettings } from '../config/compiled.js';
+import type { CompiledConfig, HostPort, ListenSettings, RedisStoreSettings, SessionSettings, StoreSettings } from '../config/compiled.js';
 
 type Value = string | number | null;
 
@@ -26,6 +26,17 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'probes.port': ({ probes }) => probes?.port ?? null,
 };
 
+/** The same of sessions, where some route accepts them before and after. */
+const sessionKeys: Readonly<Record<string, (sessions: SessionSettings) => Value>> = {
+  'sessions.core_url': ({ coreUrl }) => coreUrl,
+  'sessions.api_key': ({ apiKey }) => apiKey,
+  'sessions.api_domain': ({ apiDomain }) => apiDomain,
+  'sessions.api_base_path': ({ apiBasePath }) => apiBasePath,
+  'sessions.check_database': ({ checkDatabase }) => String(checkDatabase),
+  'sessions.cookie_domain': ({ cookie }) => cookie.domain,
+  'sessions.cookie_same_site': ({ cookie }) => cookie.sameSite,
+};
+
 /** The same of a store that is Redis before and after. */
 const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> = {
   'store.redis.url': ({ topology, tls }) => (topology.kind === 'single' ? JSON.stringify([topology, tls !== null]) : null),
@@ -49,11 +60,13 @@ export interface Opened {
   readonly admin: HostPort;
   readonly probes: HostPort | null;
   readonly store: StoreSettings | null;
+  readonly sessions: SessionSettings | null;
 }
 
 /** The keys in which a config asks for something else than what is open. Compared with the start, not with the last reload. */
 export function restartNeeded(opened: CompiledConfig, wanted: CompiledConfig): readonly string[] {
-  return [...changedKeys(startOnly, opened, wanted), ...storeRestartNeeded(opened.store, wanted.store)];
+  const sessions = opened.sessions === null || wanted.sessions === null ? [] : changedKeys(sessionKeys, opened.sessions, wanted.sessions);
+  return [...changedKeys(startOnly, opened, wanted), ...sessions, ...storeRestartNeeded(opened.store, wanted.store)];
 }
 
 function storeRestartNeeded(opened: StoreSettings | null, wanted: StoreSettings | null): readonly string[] {
@@ -65,7 +78,7 @@ function changedKeys<T>(keys: Readonly<Record<string, (from: T) => Value>>, open
   return Object.entries(keys).filter(([, valueOf]) => valueOf(opened) !== valueOf(wanted)).map(([key]) => key);
 }
 
-/** A new config with what is open in the place of what it asks for, so that no half of `listen` or `store` takes effect. */
-export function withOpened(wanted: CompiledConfig, { listen, admin, probes, store }: Opened): CompiledConfig {
-  return { ...wanted, listen, admin, probes, store };
+/** A new config with what is open in the place of what it asks for, so that no half of `listen`, `store` or `sessions` takes effect. */
+export function withOpened(wanted: CompiledConfig, { listen, admin, probes, store, sessions }: Opened): CompiledConfig {
+  return { ...wanted, listen, admin, probes, store, sessions };
 }

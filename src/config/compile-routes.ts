@@ -1,5 +1,6 @@
 import type { Approval, Mode, Route, RoutePath } from '../decision/policy.js';
 import { compileReservation } from './compile-reservation.js';
+import { compileSessionPolicy } from './compile-sessions.js';
 import type { ConfigParts, Entry } from './parse.js';
 import { readRoutePath } from './route-path.js';
 import type { RouteFile } from './schema-routes.js';
@@ -51,13 +52,16 @@ function compilePaths({ path }: Entry<RouteFile>, route: RouteFile, parts: Confi
 
 function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: Defaults): Route {
   const isPublic = file.access === 'public';
+  const acceptsService = !isPublic && file.accept.includes('service');
   return {
     name: file.name,
     methods: file.methods.includes('*') ? null : new Set(file.methods),
     paths,
     access: isPublic ? 'public' : 'protected',
     mode: isPublic ? 'enforce' : file.mode ?? defaults.mode,
-    approvals: isPublic ? [] : approvalsOf(file),
+    acceptsService,
+    session: isPublic ? null : compileSessionPolicy(file),
+    approvals: acceptsService ? approvalsOf(file) : [],
     issuers: file.issuers === undefined ? null : new Set(file.issuers),
     allowsBody: file.body === 'allow',
     encodedSlashes: file.encoded_slashes === 'allow',

@@ -1,5 +1,6 @@
 import type { IdentityHeaders, IssuerRules, Revocations } from '../decision/policy.js';
 import type { RouteTable } from '../decision/route-table.js';
+import { compileSessions } from './compile-sessions.js';
 import { compileStore } from './compile-store.js';
 import { compileUnmatched } from './compile-unmatched.js';
 import type { CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
@@ -12,9 +13,9 @@ import type { UpstreamFile } from './schema-upstream.js';
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
 export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
-  const { listen, admin, probes, upstream, identity, store, revoked, shutdown, log, mode, receiver } = parts;
+  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, mode, receiver } = parts;
   const issuers = compileIssuers(parts);
-  if (listen === null || admin === null || probes === null || upstream === null || identity === null) return null;
+  if (listen === null || admin === null || probes === null || upstream === null || sessions === null || identity === null) return null;
   if (mode === null || receiver === null || store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
   return {
     sha256,
@@ -23,6 +24,8 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     probes: probes.value,
     upstream: compileUpstream(upstream.value),
     issuers,
+    // The SDK is not loaded for nothing.
+    sessions: sessions.value === null || !table.routes.some(({ session }) => session !== null) ? null : compileSessions(sessions.value),
     identity: compileIdentity(identity.value),
     store: compileStore(store.value),
     revoked: compileRevoked(revoked.value),

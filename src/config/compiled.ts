@@ -1,5 +1,6 @@
 import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/policy.js';
 import type { RouteTable } from '../decision/route-table.js';
+import type { SessionCookie } from '../decision/session-fields.js';
 import type { Unmatched } from '../decision/shadow.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
@@ -11,6 +12,8 @@ export interface CompiledConfig {
   readonly probes: HostPort | null;
   readonly upstream: UpstreamSettings;
   readonly issuers: readonly IssuerSettings[];
+  /** Where sessions come from; `null` where no route accepts them. */
+  readonly sessions: SessionSettings | null;
   readonly identity: IdentityHeaders;
   /** Where reservations are kept; `null` where no route reserves. */
   readonly store: StoreSettings | null;
@@ -72,6 +75,24 @@ export interface UpstreamSettings {
   /** Between bytes of a stream. */
   readonly idleTimeoutMs: number;
   readonly maxConnections: number;
+}
+
+/** Where sessions of users come from. Read once, at start. */
+export interface SessionSettings {
+  /** The Core's, without a trailing slash. */
+  readonly coreUrl: string;
+  /** Secret. */
+  readonly apiKey: string | null;
+  /** Origin of the service that makes the sessions. */
+  readonly apiDomain: string;
+  /** Empty, or a path that begins with a slash and does not end with one. */
+  readonly apiBasePath: string;
+  /** Exact `iss`. */
+  readonly issuer: string;
+  readonly keys: KeySourceSettings;
+  /** Whether the Core is asked about every request. */
+  readonly checkDatabase: boolean;
+  readonly cookie: SessionCookie;
 }
 
 /** Where reservations are kept. Read once, at start. */

@@ -12,6 +12,7 @@ import { checkListeners } from './rules-listen.js';
 import { checkMode } from './rules-mode.js';
 import { checkReservations } from './rules-reserving.js';
 import { checkRoutes } from './rules-routes.js';
+import { checkSessions } from './rules-sessions.js';
 import { checkStore } from './rules-store.js';
 import { checkTable } from './rules-table.js';
 import { checkUpstream } from './rules-upstream.js';
@@ -59,6 +60,7 @@ function read(root: SourceNode, sha256: string, report: Report): CompiledConfig 
   checkRoutes(parts, report);
   checkMode(parts, report);
   checkReservations(parts, report);
+  checkSessions(parts, report);
   const table = checkTable(compileRoutes(parts), parts, report);
   const problems = report.problems();
   if (problems.some(({ severity }) => severity === 'error')) return null;

@@ -7,6 +7,7 @@ import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './s
 import type { IdentityFile } from './schema-identity.js';
 import type { HostPortFile, ListenFile } from './schema-listen.js';
 import { routeSchema, type RouteFile } from './schema-routes.js';
+import type { SessionsFile } from './schema-sessions.js';
 import type { StoreFile } from './schema-store.js';
 import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
 import { sections } from './schema.js';
@@ -32,6 +33,7 @@ export interface ConfigParts {
   readonly issuers: ReadonlyMap<string, Entry<IssuerFile>>;
   /** False where `issuers` is something else, so that nothing is known of their names. */
   readonly issuersAreMap: boolean;
+  readonly sessions: Part<SessionsFile | null>;
   readonly identity: Part<IdentityFile>;
   readonly store: Part<StoreFile | null>;
   readonly revoked: Part<RevokedFile>;
@@ -61,7 +63,6 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
   for (const path of refuseUnsupported(source, report)) root = replaceAt(root, path, null);
   for (const key of root.kind === 'map' ? root.entries.keys() : []) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
   const reader: Reader = { root, report };
-  readPart(sections.sessions, ['sessions'], reader);
   return {
     listen: readPart(sections.listen, ['listen'], reader),
     admin: readPart(sections.admin, ['admin'], reader),
@@ -70,6 +71,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     receiver: readPart(sections.receiver, ['receiver'], reader),
     issuers: readIssuers(reader),
     issuersAreMap: (locate(root, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
+    sessions: readPart(sections.sessions, ['sessions'], reader),
     identity: readPart(sections.identity, ['identity'], reader),
     store: readPart(sections.store, ['store'], reader),
     revoked: readPart(sections.revoked, ['revoked'], reader),

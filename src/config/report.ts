@@ -25,6 +25,9 @@ const maxShownLength = 80;
 /** More than this is one mistake many times over; the last problem says how many were left out. */
 const maxProblems = 1_000;
 
+/** What no problem shows, wherever it was written. */
+const secrets: ReadonlySet<string> = new Set(['sessions.api_key']);
+
 /** Starts a report on a file; `root` may be set later, once it has been read. */
 export function createReport(file: string, root: () => SourceNode | null): Report {
   const problems: Problem[] = [];
@@ -38,7 +41,10 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
     warning: (path, message, allowed) => add('warning', locate(root(), path).position, message, allowed),
     keyError: (path, message, allowed) => add('error', locate(root(), path).keyPosition, message, allowed),
     errorAt: (position, message, allowed) => add('error', position, message, allowed),
-    show: path => showNode(locate(root(), path).node),
+    show: path => {
+      const { node } = locate(root(), path);
+      return node !== null && secrets.has(pathText(path)) ? 'something else' : showNode(node);
+    },
     mayShow: path => {
       const { node } = locate(root(), path);
       return node?.kind !== 'scalar' || node.written === null;

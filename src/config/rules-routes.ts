@@ -1,5 +1,6 @@
 import type { ConfigParts } from './parse.js';
 import { nameOf, type Report } from './report.js';
+import { takesServiceTokens } from './rules-sessions.js';
 import type { Path } from './source-tree.js';
 
 /** Name of the metric label for requests without a route. */
@@ -25,7 +26,7 @@ export function checkRoutes(parts: ConfigParts, report: Report): void {
     checkApprovals(check);
     checkRouteIssuers(check);
   }
-  const needing = parts.routes.find(({ path }) => isMap(parts.written(path)) && !parts.isWritten([...path, 'access']));
+  const needing = parts.routes.find(({ path }) => isMap(parts.written(path)) && !parts.isWritten([...path, 'access']) && takesServiceTokens(parts, path));
   if (parts.issuersAreMap && parts.issuers.size === 0 && needing !== undefined) {
     const { path } = needing;
     report.error(path, `${nameOf(path)} needs credentials, and no issuer is configured`, 'at least one in issuers, or access: public');
@@ -78,6 +79,7 @@ function checkApprovals(check: RouteCheck): void {
     }
     return;
   }
+  if (!takesServiceTokens(parts, path)) return;
   if (has('any_of')) {
     for (const key of ['subjects', 'permissions'].filter(has)) {
       report.keyError([...path, key], `${name}.${key} stands beside ${name}.any_of`, 'one of them');

@@ -14,6 +14,18 @@ export function fetchedUrl(): z.ZodType<string, string> {
   return z.string(allowed).max(2_048, allowed).refine(isFetchedUrl, allowed).meta({ allowed });
 }
 
+/** An http or https URL that others are built from: without user, password, query and fragment. */
+export function baseUrl(): z.ZodType<string, string> {
+  const allowed = 'an http or https URL without user, password, query and fragment';
+  return z.string(allowed).max(2_048, allowed).refine(text => isFetchedUrl(text) && !/[?;]/.test(text), allowed).meta({ allowed });
+}
+
+/** Scheme, host and port, as SuperTokens' SDK takes an API domain. */
+export function webOrigin(): z.ZodType<string, string> {
+  const allowed = 'https://HOST, without a path, user or query';
+  return z.string(allowed).refine(text => text.startsWith('http') && isOrigin(text), allowed).meta({ allowed });
+}
+
 /** Where the receiving service is: an origin, or a Unix socket. */
 export function origin(): z.ZodType<string, string> {
   const allowed = 'http://HOST:PORT, https://HOST:PORT or unix:/PATH, without a path, user or query';

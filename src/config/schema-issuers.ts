@@ -11,7 +11,8 @@ const keyIdsSchema = map({
   reject: list(keyIdPattern, 0, 'key ids').prefault([]).describe('Key ids that do not count, though `accept` has them.'),
 });
 
-const jwksSchema = map({
+/** How keys are fetched and kept. */
+export const jwksSchema = map({
   min_age: duration('0ms', '24h').prefault('10s')
     .describe('Shortest lifetime of fetched keys, whatever the answer’s cache headers say; at most `max_age`.'),
   max_age: duration('100ms', '7d').prefault('10m')

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { readMethod } from '../decision/method.js';
 import { readRoutePath } from './route-path.js';
 import { idempotencySchema } from './schema-idempotency.js';
-import { duration, flag, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
-import { notYet } from './unsupported.js';
+import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
 const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit', 128);
@@ -14,12 +13,25 @@ const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT,
 /** RFC 6749 §3.3 `scope-token`. */
 const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]+$/, '1 to 256 visible ASCII characters without `"` and `\\`', 256);
 
+const claimAllowed = 'a text, a number or a truth value';
+
 const method = z.string(methodAllowed).refine(value => value === '*' || readMethod(value) === null, methodAllowed);
 
 /** Longer than any path of a config, and short enough for a problem. */
 const pathText = z.string('a path').max(2_048, 'at most 2048 characters').superRefine((text, context) => {
   const path = readRoutePath(text);
   if (!path.ok) context.addIssue({ code: 'custom', message: path.error.allowed, params: { fault: path.error.message } });
+});
+
+/** A value is compared as it is: what a claim holds is text, a number or a truth value. */
+const claimValue = z.union([line(256), z.number(), z.boolean()], claimAllowed).meta({ allowed: claimAllowed });
+
+const sessionSchema = map({
+  claims: z.record(z.string(), claimValue, 'a map of claims').describe('Paths into the access token’s payload, such as `st-role.v`, and the value that has to '
+    + 'stand there, by itself or in a list. All of them have to hold; `{}` says that every user with a session is let through.'),
+  forward_tokens: flag().prefault(false)
+    .describe('Whether the receiving service gets the session’s cookies and fields (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as '
+      + 'the user.'),
 });
 
 const subjects = list(visibleText(256), 1, 'subjects');
@@ -42,8 +54,9 @@ export const routeSchema = map({
     .describe('Instead of `subjects` and `permissions`: one of several pairs has to hold.'),
   access: word('public').optional().describe('`public` lets everybody through, without any check of credentials; the only way to say so.'),
   issuers: list(z.string('names of issuers'), 1, 'names of issuers').optional().describe('Issuers whose tokens count here. Default: all.'),
-  accept: list(word('service'), 1, 'kinds of credentials').prefault(['service']).describe('Kinds of credentials. Only `service` is supported yet.'),
-  session: notYet(),
+  accept: list(word('service', 'session'), 1, 'kinds of credentials').prefault(['service'])
+    .describe('Kinds of credentials that count: `service` tokens, and `session`s of users, which need `sessions` and the route’s `session`.'),
+  session: sessionSchema.nullable().prefault(null).describe('What sessions have to hold. Required where `accept` has `session`.'),
   mode: word('enforce', 'shadow').optional().describe('Default: the file’s `mode`.'),
   body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
   max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),

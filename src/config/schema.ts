@@ -8,9 +8,9 @@ import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
 import { adminSchema, listenSchema, logSchema, probesSchema, shutdownSchema } from './schema-listen.js';
 import { routeSchema } from './schema-routes.js';
 import { list, map, word } from './schema-scalars.js';
+import { sessionsSchema } from './schema-sessions.js';
 import { storeSchema } from './schema-store.js';
 import { receiverSchema, upstreamSchema } from './schema-upstream.js';
-import { notYet } from './unsupported.js';
 
 /** Sections that are read one by one, so that a problem in one does not hide those of another. */
 export const sections = {
@@ -21,7 +21,8 @@ export const sections = {
   upstream: upstreamSchema.describe('The receiving service.'),
   receiver: receiverSchema.prefault({}).describe('What is known of the receiving service’s router.'),
   issuers: z.record(issuerName, issuerSchema, 'a map of issuers').prefault({}).describe('Whose tokens count, by a name of your choice.'),
-  sessions: notYet(),
+  sessions: sessionsSchema.nullable().prefault(null)
+    .describe('Where sessions of users come from. Required where a route accepts them. Read once, at start.'),
   identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),
   store: storeSchema.nullable().prefault(null).describe('Where reservations are kept. Required where a route reserves. Read once, at start.'),
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),

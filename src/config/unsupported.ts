@@ -16,11 +16,8 @@ const isSet = (value: unknown): boolean => value !== null && value !== undefined
 const is = (wanted: unknown) => (value: unknown): boolean => value === wanted;
 
 const unsupported: readonly Unsupported[] = [
-  { path: ['sessions'], isMeant: isSet, allowed: 'null' },
   { path: ['limits'], isMeant: isSet, allowed: 'no such key' },
   { path: ['identity', 'assertion'], isMeant: isSet, allowed: 'null' },
-  { path: ['routes', '*', 'accept'], isMeant: value => value === 'session' || (Array.isArray(value) && value.includes('session')), allowed: '[service]' },
-  { path: ['routes', '*', 'session'], isMeant: isSet, allowed: 'null' },
   { path: ['routes', '*', 'websocket'], isMeant: is(true), allowed: 'false' },
   { path: ['routes', '*', 'limits'], isMeant: isSet, allowed: 'no such key' },
 ];

@@ -1,18 +1,21 @@
 import { denial, type Denial } from './denial.js';
 import type { Approval, Route } from './policy.js';
 import type { Principal } from './principal.js';
+import { unmetClaims } from './session-policy.js';
 
 /** Tells whether credentials of the principal's issuer count on this route; elsewhere they are no credential: 401, not 403. */
 export function acceptsIssuer(route: Route, principal: Principal): boolean {
-  return route.issuers === null || route.issuers.has(principal.issuerName);
+  return principal.kind === 'session' || route.issuers === null || route.issuers.has(principal.issuerName);
 }
 
 /**
  * Decides whether a verified caller may use a route: `null`, or why not. One approval has to hold whole, subject and
  * permissions; a subject of one and the permissions of another make none. Names are compared exactly. Without any
- * approval nobody is approved, so a public route is not to be asked about here.
+ * approval nobody is approved, so a public route is not to be asked about here. A session is held to the route's policy for
+ * sessions, and to nothing else.
  */
 export function authorize(route: Route, principal: Principal): Denial | null {
+  if (principal.kind === 'session') return authorizeSession(route, principal);
   const approvals = route.approvals.filter(({ subjects }) => subjects.has(principal.subject));
   if (approvals.length === 0) return denial('subject_not_approved');
   const missing = fewestLacking(approvals, principal);
@@ -33,4 +36,12 @@ function fewestLacking(approvals: readonly Approval[], principal: Principal): re
   const held: ReadonlySet<string> = new Set(principal.permissions);
   const lacks = approvals.map(({ permissions }) => permissions.filter((permission) => !held.has(permission)));
   return lacks.reduce((nearest, lack) => (lack.length < nearest.length ? lack : nearest));
+}
+
+function authorizeSession({ session: policy }: Route, { session }: Principal): Denial | null {
+  if (policy === null || session === undefined) return denial('credential_kind_refused');
+  const unmet = unmetClaims(policy, session.claims);
+  if (unmet.length === 0) return null;
+  const names = new Set(unmet.flatMap(({ path }) => path.slice(0, 1)));
+  return { reason: 'session_claim_missing', session: { message: 'invalid claim', claims: [...names] }, missing: unmet.map(({ path }) => path.join('.')) };
 }

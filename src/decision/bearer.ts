@@ -1,6 +1,6 @@
+import { maxTokenBytes } from './compact-jws.js';
 import { denial, type Denial } from './denial.js';
 import { accept, refuse, type Result } from './result.js';
-import { maxTokenBytes } from './service-token.js';
 
 const scheme = /^bearer /i;
 

@@ -68,6 +68,8 @@ export const answers = {
 
   credential_missing: unauthorized,
   credential_malformed: unauthorized,
+  credential_ambiguous: unauthorized,
+  credential_kind_refused: unauthorized,
   token_malformed: unauthorized,
   algorithm_refused: unauthorized,
   key_id_refused: unauthorized,
@@ -83,6 +85,10 @@ export const answers = {
   token_type_mismatch: unauthorized,
   claim_malformed: unauthorized,
   session_claim_present: unauthorized,
+  service_claim_present: unauthorized,
+  session_expired: unauthorized,
+  session_refused: unauthorized,
+  anti_csrf_missing: unauthorized,
   key_revoked: unauthorized,
   subject_revoked: unauthorized,
   token_revoked: unauthorized,
@@ -93,6 +99,7 @@ export const answers = {
   route_unknown: forbidden,
   subject_not_approved: forbidden,
   permission_missing: forbidden,
+  session_claim_missing: forbidden,
 
   idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),
   idempotency_outcome_unknown: conflict('idempotency-outcome-unknown', 'Whether the first request with this Idempotency-Key was applied is not known'),
@@ -108,6 +115,7 @@ export const answers = {
 
   store_unavailable: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
   keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
+  core_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
   shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),
   upstream_unreachable: unavailable('upstream-unreachable', 'The receiving service was not reached', 'connection_refused'),
@@ -133,9 +141,17 @@ export interface Denial {
   readonly retryAfterS?: number;
   /** Id of the reservation in question, shown to the caller so that an operator can find it. */
   readonly record?: string;
-  /** Permissions the caller lacks: for the log and `explain`, never for the caller. */
+  /** Permissions or claims the caller lacks: for the log and `explain`, never for the caller. */
   readonly missing?: readonly string[];
+  /** The body that frontends of sessions act on, in the place of the problem document: only for tokens that were a session's. */
+  readonly session?: SessionAnswer;
 }
+
+/** What SuperTokens' SDK says of a session that is refused. */
+export type SessionAnswer =
+  | { readonly message: 'try refresh token' | 'unauthorised' }
+  /** `claims` are names of claim objects, as validators of frontends have them for ids. */
+  | { readonly message: 'invalid claim'; readonly claims: readonly string[] };
 
 /** Names a denial. */
 export function denial(reason: Reason): Denial {

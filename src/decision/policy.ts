@@ -1,5 +1,7 @@
 /** The compiled policy: what a config says of routes, as the decision functions read it. Types only. */
 
+import type { SessionPolicy } from './session-policy.js';
+
 /** One segment of a route's path: decoded text, one whole non-empty segment, or anything below. */
 export type Segment =
   | { readonly kind: 'literal'; readonly text: string }
@@ -31,7 +33,11 @@ export interface Route {
   readonly access: 'public' | 'protected';
   /** Public routes always enforce: they refuse nobody for want of a credential. */
   readonly mode: Mode;
-  /** One of these has to hold; empty on public routes. */
+  /** Whether service tokens count; on public routes nothing does. */
+  readonly acceptsService: boolean;
+  /** What sessions have to hold; `null` where they do not count. */
+  readonly session: SessionPolicy | null;
+  /** One of these has to hold for a service token; empty on public routes. */
   readonly approvals: readonly Approval[];
   /** Names of the issuers whose tokens count here; `null` is all. */
   readonly issuers: ReadonlySet<string> | null;

@@ -1,8 +1,10 @@
+import type { JsonObject } from './strict-json.js';
+
 /** Who a verified credential speaks for. */
 export interface Principal {
   /** What kind of credential it was. */
   readonly kind: 'service' | 'session';
-  /** Name of the issuer in the config. */
+  /** Name of the issuer in the config; `sessions` for every session. */
   readonly issuerName: string;
   /** The `iss` claim. */
   readonly issuer: string;
@@ -18,4 +20,23 @@ export interface Principal {
   readonly expiresAtS: number;
   /** Seconds since the epoch, where the token has an `iat`. */
   readonly issuedAtS: number | null;
+  /** Of sessions only. */
+  readonly session?: SessionFacts;
+}
+
+/** What else is known of a verified session. */
+export interface SessionFacts {
+  /** The access token's payload. */
+  readonly claims: JsonObject;
+  /** What the caller is to use from now on, where the Core made a new access token. Secret. */
+  readonly renewed: RenewedSession | null;
+}
+
+/** A new access token, and how it goes to the caller. */
+export interface RenewedSession {
+  readonly accessToken: string;
+  /** What frontends may read of it, as the SDK writes it. */
+  readonly frontToken: string;
+  /** Where the caller's token came from. */
+  readonly to: 'field' | 'cookie';
 }

@@ -1,4 +1,4 @@
-import { answerOf, reasons, type Answer, type Denial, type Reason } from './denial.js';
+import { answerOf, reasons, type Answer, type Denial, type Reason, type SessionAnswer } from './denial.js';
 import { proxyStatus } from './proxy-status.js';
 
 /** Our own answer to a request, ready to be written (contract section 4). */
@@ -20,19 +20,20 @@ const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map(reason => [reaso
 
 /**
  * Answers a denial as a problem document (RFC 9457). What was wrong with a credential is not in it: every 401 and every 403
- * is the same but for the request id.
+ * is the same but for the request id. Whose session is refused gets the body of SuperTokens' SDK, for its frontends act on that.
  */
 export function problemOf(denial: Denial, requestId: string): Problem {
   const answer = answerOf(denial.reason);
   const error = answer.status >= firstFailure ? denial.error ?? answer.error : answer.error;
   const fields = [
-    'Content-Type', 'application/problem+json', 'Cache-Control', 'no-store', 'X-Request-Id', requestId,
+    'Content-Type', denial.session === undefined ? 'application/problem+json' : 'application/json', 'Cache-Control', 'no-store', 'X-Request-Id', requestId,
     'Proxy-Status', proxyStatus(error),
   ];
   if (answer.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
   if (answer.status === 405) fields.push('Allow', allowedMethods);
   const retryAfterS = denial.retryAfterS ?? answer.retryAfterS;
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
+  if (denial.session !== undefined) return { status: answer.status, fields, body: sessionBodyOf(denial.session) };
   const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
   return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
 }
@@ -40,4 +41,10 @@ export function problemOf(denial: Denial, requestId: string): Problem {
 /** The members in the order of the contract: clients compare the bytes. */
 function bodyOf({ type, title, status }: Answer, record?: string): string {
   return JSON.stringify({ type: type === null ? 'about:blank' : `urn:sallyport:${type}`, title, status, ...(record === undefined ? {} : { record }) });
+}
+
+/** As the SDK writes it, but for what the claim is and what it would have to be: that is the policy's, and none of the caller's. */
+function sessionBodyOf(answer: SessionAnswer): string {
+  if (answer.message !== 'invalid claim') return JSON.stringify(answer);
+  return JSON.stringify({ message: answer.message, claimValidationErrors: answer.claims.map((id) => ({ id, reason: { message: 'wrong value' } })) });
 }

@@ -155,5 +155,7 @@ function rememberedComparison(issuerNames: readonly string[]): Check['isLaxer'] 
 function restrictionText(route: Route): string {
   const approvals = route.approvals.map(({ subjects, permissions }) => [[...subjects].sort(), [...permissions].sort()]);
   const { key, singleUse } = route.reservation ?? { key: null, singleUse: false };
-  return JSON.stringify([route.access, route.mode, route.issuers === null ? null : [...route.issuers].sort(), approvals, key, singleUse]);
+  const issuers = route.issuers === null ? null : [...route.issuers].sort();
+  const session = route.session === null ? null : route.session.claims.map(({ path, value }) => [path, value]);
+  return JSON.stringify([route.access, route.mode, issuers, approvals, key, singleUse, route.acceptsService, session]);
 }

@@ -1,10 +1,12 @@
 import type { Approval, Route } from './policy.js';
+import { asksNoMoreThan } from './session-policy.js';
 
 /**
  * Whether one route lets through somebody whom another refuses: the question behind every check that compares two policies.
  *
  * A caller is an issuer, a subject and a set of permissions, and more permissions never hurt: so it is enough to try, for
- * each approved subject, exactly the permissions that the approval asks for.
+ * each approved subject, exactly the permissions that the approval asks for. Sessions are another matter: they count or not, and
+ * claims that are asked for shut some out.
  *
  * @param issuerNames every issuer of the config: what `issuers: null` stands for
  */
@@ -12,6 +14,18 @@ export function isLessRestrictive(route: Route, than: Route, issuerNames: readon
   if (than.access === 'public') return false;
   if (route.access === 'public') return true;
   if (route.mode === 'shadow' && than.mode === 'enforce') return true;
+  return admitsMoreSessions(route, than) || admitsMoreServices(route, than, issuerNames);
+}
+
+function admitsMoreSessions({ session, ...route }: Route, than: Route): boolean {
+  if (session === null) return false;
+  if (than.session === null || reservesLess(route, than)) return true;
+  return !asksNoMoreThan(than.session, session);
+}
+
+function admitsMoreServices(route: Route, than: Route, issuerNames: readonly string[]): boolean {
+  if (!route.acceptsService) return false;
+  if (!than.acceptsService) return route.approvals.length > 0;
   const issuers = issuerNames.filter(name => countsAt(route, name));
   if (issuers.length === 0) return false;
   if (issuers.some(name => !countsAt(than, name)) || reservesLess(route, than)) return route.approvals.length > 0;
@@ -23,7 +37,7 @@ function countsAt(route: Route, issuerName: string): boolean {
 }
 
 /** Whether a write passes without the key, or with the used token, that the other route insists on. */
-function reservesLess({ reservation }: Route, than: Route): boolean {
+function reservesLess({ reservation }: Pick<Route, 'reservation'>, than: Route): boolean {
   if (than.reservation === null) return false;
   const { key, singleUse } = than.reservation;
   return (singleUse && reservation?.singleUse !== true) || (key === 'required' && reservation?.key !== 'required');

@@ -11,7 +11,7 @@ export interface ShadowPass {
   readonly denial: Denial;
   /** Whom a credential that held speaks for. Nobody else learns of it: the request goes on without an identity. */
   readonly principal: Principal | null;
-  /** Permissions that a verified caller lacks on a route that exists; `null` where that is not known. */
+  /** Permissions, or claims of a session, that a verified caller lacks on a route that exists; `null` where that is not known. */
   readonly missing: readonly string[] | null;
 }
 
@@ -29,14 +29,15 @@ export function passesInShadow({ reason }: Denial): boolean {
   return status === 401 || status === 403;
 }
 
-/** The route of a request that passes unjudged: with the caller's `Authorization`, without a reservation, and as nobody. */
+/** The route of a request that passes unjudged: with the caller's `Authorization` and session, without a reservation, and as nobody. */
 export function unjudged(route: Route): Route {
-  return { ...route, access: 'public', approvals: [], forwardsAuthorization: true, reservation: null };
+  return { ...route, access: 'public', acceptsService: false, session: null, approvals: [], forwardsAuthorization: true, reservation: null };
 }
 
 /** What is written down of it. */
 export function shadowPass(denial: Denial, principal: Principal | null, route: Route | null): ShadowPass {
-  return { denial, principal, missing: principal === null || route === null ? null : lackedPermissions(route, principal) };
+  if (principal === null || route === null) return { denial, principal, missing: null };
+  return { denial, principal, missing: principal.kind === 'session' ? denial.missing ?? null : lackedPermissions(route, principal) };
 }
 
 /**

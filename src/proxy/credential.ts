@@ -1,10 +1,11 @@
 import { verifyClaims } from '../decision/claims.js';
+import { readPayload, type SignedToken } from '../decision/compact-jws.js';
 import { denial, type Denial, type Reason } from '../decision/denial.js';
 import { acceptsKeyId } from '../decision/key-ids.js';
 import type { IssuerRules } from '../decision/policy.js';
 import type { Principal } from '../decision/principal.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import { parseServiceToken, readPayload, type ServiceToken } from '../decision/service-token.js';
+import { parseServiceToken } from '../decision/service-token.js';
 import { signatureHolds } from '../decision/signature.js';
 import type { KeyLookup, KeySource } from '../ports.js';
 
@@ -46,7 +47,7 @@ export function verifyCredential(encoded: string, issuers: readonly IssuerInForc
 }
 
 /** What one issuer's key and rules say of the token. */
-function judge(token: ServiceToken, rules: IssuerRules, lookup: KeyLookup, nowMs: number): Verdict {
+function judge(token: SignedToken, rules: IssuerRules, lookup: KeyLookup, nowMs: number): Verdict {
   if (lookup.kind === 'unavailable') return refuse(denial('keys_unavailable'));
   if (lookup.kind === 'unknown') return refuse(denial('key_unknown'));
   if (!signatureHolds(token, lookup.key.key)) return refuse(denial('signature_invalid'));

@@ -15,6 +15,7 @@ import { admit, type Admission, type Findings, type Judgement } from './pipeline
 import { RequestBody } from './request-body.js';
 import { recordRequest } from './request-record.js';
 import { prepare, type Preparation } from './reserving/preparation.js';
+import { handBack } from './session-renewal.js';
 import { shareSlot, type Slot } from './slots.js';
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
@@ -129,7 +130,7 @@ export class Exchange implements Turn, Caller {
       if (this.phase !== 'onward') return;
       this.course.isReplayed = isReplayed;
       this.phase = 'answered';
-      this.answer.give(status, fields, body);
+      this.answer.give(status, this.handBack(fields), body);
       this.answer.end();
     });
   }
@@ -137,7 +138,7 @@ export class Exchange implements Turn, Caller {
   begin(status: number, fields: string[]): void {
     this.attempt(() => {
       if (this.phase !== 'onward') return;
-      const isWhole = this.answer.begin(status, fields);
+      const isWhole = this.answer.begin(status, this.handBack(fields));
       this.phase = isWhole ? 'answered' : 'answering';
     });
   }
@@ -172,6 +173,10 @@ export class Exchange implements Turn, Caller {
       if (this.phase === 'judging' || this.phase === 'admitted') this.refuse(denial('shutting_down'));
       else if (!this.answer.isDelivered()) this.course.reason ??= 'shutting_down';
     });
+  }
+
+  private handBack(fields: string[]): string[] {
+    return handBack(fields, this.findings.principal, this.inForce, this.deps.clock.now());
   }
 
   private judge(): void {

@@ -1,6 +1,7 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import type { FieldRules } from '../decision/field-rules.js';
 import type { IssuerInForce } from './credential.js';
+import type { SessionsInForce } from './session-credential.js';
 import type { Upstream } from './upstream.js';
 
 /**
@@ -11,5 +12,7 @@ export interface InForce {
   readonly config: CompiledConfig;
   readonly fieldRules: FieldRules;
   readonly issuers: readonly IssuerInForce[];
+  /** `null` where no route may accept sessions. */
+  readonly sessions: SessionsInForce | null;
   readonly upstream: Upstream;
 }

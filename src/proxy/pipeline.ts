@@ -1,6 +1,6 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
 import { acceptsIssuer, authorize } from '../decision/authorization.js';
-import { readBearer } from '../decision/bearer.js';
+import { readCredential, type AcceptedKinds, type Credential } from '../decision/credential.js';
 import { denial, type Denial, type Reason } from '../decision/denial.js';
 import { upstreamFields } from '../decision/forwarding.js';
 import { identityFields } from '../decision/identity-fields.js';
@@ -13,10 +13,12 @@ import { readTarget, type RequestTarget } from '../decision/request-target.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { isRevoked } from '../decision/revocation.js';
 import { matchRoute, placeOf } from '../decision/route-table.js';
+import { withoutSessionFields } from '../decision/session-fields.js';
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
 import { verifyCredential } from './credential.js';
 import { newRequestId, newTraceparent } from './identifiers.js';
 import type { InForce } from './in-force.js';
+import { asSessionRefusal, verifySession } from './session-credential.js';
 
 /** The other end of the caller's connection. */
 export interface Peer {
@@ -118,9 +120,9 @@ export function admit(
   if (hopeless !== null) return end(reading, null, hopeless);
   if (reading.route?.access === 'public') return conclude(reading, reading.route, null);
 
-  const token = observe('credential', readBearer(fields.value.authorization));
-  if (!token.ok) return endUnlessShadow(reading, null, token.error);
-  return after(verify(token.value, reading, nowMs), verdict => authorizeVerified(reading, observe('verification', verdict)));
+  const credential = observe('credential', readCredential(fields.value, acceptedKinds(reading)));
+  if (!credential.ok) return endUnlessShadow(reading, null, credential.error);
+  return after(verify(credential.value, reading, nowMs), verdict => authorizeVerified(reading, observe('verification', verdict)));
 }
 
 /** What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody. */
@@ -134,11 +136,24 @@ function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): D
   return placeOf(table, head.method, target.segments)?.route.access === 'public' ? denial('target_malformed') : null;
 }
 
+/** What counts on the route. Where there is none, whatever some route takes may be shown to learn that. */
+function acceptedKinds({ route, inForce: { sessions } }: Reading): AcceptedKinds {
+  if (route === null) return { service: true, session: sessions !== null };
+  return { service: route.acceptsService, session: route.session !== null };
+}
+
+function verify(credential: Credential, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
+  if (credential.kind === 'service') return verifyService(credential.token, reading, nowMs);
+  const { inForce: { sessions }, head } = reading;
+  // A route that accepts them is put in force only where they can be verified.
+  return sessions === null ? refuse(denial('core_unavailable')) : verifySession(credential, head.method, sessions, nowMs);
+}
+
 /**
  * Verifies the token against every issuer. Where two issuers both accept it and the route takes only the second, the first
  * one's acceptance must not stand in its way.
  */
-function verify(token: string, { inForce, route }: Reading, nowMs: number): Verdict | Promise<Verdict> {
+function verifyService(token: string, { inForce, route }: Reading, nowMs: number): Verdict | Promise<Verdict> {
   return after(verifyCredential(token, inForce.issuers, nowMs), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
@@ -152,7 +167,7 @@ function authorizeVerified(reading: Reading, verdict: Verdict): Judgement {
   if (!verdict.ok) return endUnlessShadow(reading, null, verdict.error);
   const principal = verdict.value;
   const revoked = observe('revocation', isRevoked(principal, inForce.config.revoked));
-  if (revoked !== null) return end(reading, principal, revoked);
+  if (revoked !== null) return end(reading, principal, principal.kind === 'session' ? asSessionRefusal(revoked) : revoked);
   if (route === null) return endUnlessShadow(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
   const refused = observe('policy', authorize(route, principal));
   return refused === null ? conclude(reading, route, principal) : endUnlessShadow(reading, principal, refused);
@@ -191,8 +206,9 @@ function refusedBody({ head, fields }: Reading, route: Route): Reason | null {
 }
 
 function forwardedFields({ fields, head, peer, inForce, requestId }: Reading, route: Route, principal: Principal | null): string[] {
+  const keepsSession = route.session === null || route.session.forwardsTokens;
   return upstreamFields({
-    fields,
+    fields: keepsSession ? fields : { ...fields, passed: withoutSessionFields(fields.passed) },
     httpVersion: head.httpVersion,
     remoteAddress: peer.remoteAddress,
     trusted: peer.trusted,

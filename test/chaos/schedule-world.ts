@@ -101,7 +101,8 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
       witness.dispatched(asked, dispatch);
     });
     const keys = { find: () => ({ kind: 'unknown' as const }), state: () => { throw new Error('not asked here'); } };
-    const inForce: InForce = { config: { ...config, routes }, fieldRules, upstream, issuers: config.issuers.map(({ rules }) => ({ rules, keys })) };
+    const issuers = config.issuers.map(({ rules }) => ({ rules, keys }));
+    const inForce: InForce = { config: { ...config, routes }, fieldRules, upstream, sessions: null, issuers };
     const proxy: Proxy = {
       reserving, link, inForce,
       thaw: () => {

@@ -11,6 +11,8 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     paths: paths.map((text) => ({ text, segments: text.slice(1).split('/').map(segment) })),
     access: 'protected',
     mode: 'enforce',
+    acceptsService: true,
+    session: null,
     approvals: [{ subjects: new Set(['checkout']), permissions: ['read'] }],
     issuers: null,
     allowsBody: false,

@@ -126,13 +126,14 @@ t.test('contract 2: routes, compiled', t => {
   t.same(plain, {
     name: 'a', methods: new Set(['GET']),
     paths: [{ text: '/a/{id}', segments: [{ kind: 'literal', text: 'a' }, { kind: 'parameter', name: 'id' }] }],
-    access: 'protected', mode: 'enforce', approvals: [{ subjects: new Set(['s']), permissions: ['p'] }], issuers: null, allowsBody: false,
-    encodedSlashes: false, pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null,
+    access: 'protected', mode: 'enforce', acceptsService: true, session: null, approvals: [{ subjects: new Set(['s']), permissions: ['p'] }],
+    issuers: null, allowsBody: false, encodedSlashes: false, pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576,
+    responseTimeoutMs: 7_000, reservation: null,
   });
   t.same(rich, {
     name: 'b', methods: new Set(['GET', 'HEAD']),
     paths: [{ text: '/b', segments: [{ kind: 'literal', text: 'b' }] }, { text: '/c/**', segments: [{ kind: 'literal', text: 'c' }, { kind: 'rest' }] }],
-    access: 'protected', mode: 'enforce',
+    access: 'protected', mode: 'enforce', acceptsService: true, session: null,
     approvals: [{ subjects: new Set(['s', 't']), permissions: ['p', 'q'] }, { subjects: new Set(['u']), permissions: [] }],
     issuers: new Set(['core']), allowsBody: true, encodedSlashes: true, pathParameters: true, forwardsAuthorization: false,
     maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null,

@@ -2,7 +2,6 @@ import t from 'tap';
 import { configText, problemsOf, withRoutes } from './inspection.js';
 
 const sections = [
-  { input: { sessions: '{ core_url: "http://x" }' }, expected: 'c.yaml:5:1: error: sessions is not supported yet; allowed: null' },
   { input: { limits: '{ rate: 5 }' }, expected: 'c.yaml:5:1: error: limits is not supported yet; allowed: no such key' },
   {
     input: { identity: '{ assertion: { key_file: /k, audience: a } }' },
@@ -16,9 +15,6 @@ t.test('what is not supported yet is refused in those words, and only once', t =
 });
 
 const routes = [
-  { key: 'accept: [service, session]', expected: 'routes[0].accept is not supported yet: a list; allowed: [service]' },
-  { key: 'accept: session', expected: 'routes[0].accept is not supported yet: "session"; allowed: [service]' },
-  { key: 'session: { claims: { "st-role.v": support } }', expected: 'routes[0].session is not supported yet; allowed: null' },
   { key: 'websocket: true', expected: 'routes[0].websocket is not supported yet: true; allowed: false' },
   { key: 'limits: {}', expected: 'routes[0].limits is not supported yet; allowed: no such key' },
 ];

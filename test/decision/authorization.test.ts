@@ -2,6 +2,7 @@ import t from 'tap';
 import { acceptsIssuer, authorize } from '../../src/decision/authorization.js';
 import type { Denial } from '../../src/decision/denial.js';
 import type { Approval } from '../../src/decision/policy.js';
+import type { SessionPolicy } from '../../src/decision/session-policy.js';
 import { approval, principal, route } from './samples.js';
 
 interface Case {
@@ -85,5 +86,20 @@ t.test('contract 2: a route may name the issuers whose tokens count', (t) => {
   t.equal(acceptsIssuer(route({ issuers: new Set(['other']) }), principal()), false);
   t.equal(acceptsIssuer(route({ issuers: new Set(['https://api.example.com']) }), principal()), false, 'by its name, not by its iss');
   t.equal(acceptsIssuer(route({ issuers: new Set() }), principal()), false);
+  t.end();
+});
+
+t.test('a session is held to the policy for sessions and to nothing else', (t) => {
+  const claims = { 'st-role': { v: ['support'] }, tId: 'public' };
+  const role: SessionPolicy = { claims: [{ path: ['st-role', 'v'], value: 'support' }, { path: ['st-role', 'v'], value: 'admin' }], forwardsTokens: false };
+  const user = principal({ kind: 'session', issuerName: 'sessions', subject: 'checkout', session: { claims, renewed: null } });
+  t.same(authorize(route({ session: null }), user), { reason: 'credential_kind_refused' }, 'a subject of the same name is somebody else');
+  t.equal(authorize(route({ session: { claims: [], forwardsTokens: false }, approvals: [] }), user), null);
+  t.equal(authorize(route({ session: { ...role, claims: role.claims.slice(0, 1) } }), user), null);
+  t.same(authorize(route({ session: role }), user), {
+    reason: 'session_claim_missing', missing: ['st-role.v'], session: { message: 'invalid claim', claims: ['st-role'] },
+  });
+  t.same(authorize(route({ session: { claims: [], forwardsTokens: false }, approvals: [] }), principal()), notApproved, 'a service is none of its users');
+  t.equal(acceptsIssuer(route({ issuers: new Set(['old']) }), user), true, 'issuers are those of service tokens');
   t.end();
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { readBearer } from '../../src/decision/bearer.js';
-import { maxTokenBytes } from '../../src/decision/service-token.js';
+import { maxTokenBytes } from '../../src/decision/compact-jws.js';
 
 const accepted = [
   { name: 'as usual', input: 'Bearer a.b.c', expected: 'a.b.c' },

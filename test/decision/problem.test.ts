@@ -67,3 +67,22 @@ t.test('contract 4: a denial may name its reservation and how long to wait', (t)
   t.equal(fields[fields.indexOf('Retry-After') + 1], '3');
   t.end();
 });
+
+t.test('contract 4: refused sessions get the bodies that frontends act on', (t) => {
+  const cases = [
+    { session: { message: 'try refresh token' }, reason: 'session_expired', status: 401, body: '{"message":"try refresh token"}' },
+    { session: { message: 'unauthorised' }, reason: 'subject_revoked', status: 401, body: '{"message":"unauthorised"}' },
+    {
+      session: { message: 'invalid claim', claims: ['st-role', 'st-ev'] }, reason: 'session_claim_missing', status: 403,
+      body: '{"message":"invalid claim","claimValidationErrors":[{"id":"st-role","reason":{"message":"wrong value"}},'
+        + '{"id":"st-ev","reason":{"message":"wrong value"}}]}',
+    },
+  ] as const;
+  for (const { session, reason, status, body } of cases) {
+    const problem = problemOf({ reason, session }, 'r-1');
+    t.match(problem, { status, body }, reason);
+    t.equal(problem.fields[problem.fields.indexOf('Content-Type') + 1], 'application/json', reason);
+    t.ok(problem.fields.includes('sallyport; error=http_request_denied'), reason);
+  }
+  t.end();
+});

@@ -1,11 +1,20 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Approval } from '../../src/decision/policy.js';
+import type { Approval, ReservationRules } from '../../src/decision/policy.js';
 import { isLessRestrictive } from '../../src/decision/route-restriction.js';
+import type { SessionPolicy } from '../../src/decision/session-policy.js';
 import { approval, route } from './samples.js';
 
 const a = ['a'];
 const ab = ['a', 'b'];
+
+const role: SessionPolicy = { claims: [{ path: ['st-role', 'v'], value: 'support' }], forwardsTokens: false };
+const any: SessionPolicy = { claims: [], forwardsTokens: false };
+const sessionsAlone = { acceptsService: false, approvals: [] };
+const keyed: ReservationRules = {
+  key: 'required', singleUse: false, operation: 'o', retentionMs: 1, fields: [], storeHeaders: new Set(), releaseOn: new Set(), receiver: 'plain',
+  maxBodyBytes: 1, maxStoredResponseBytes: 1,
+};
 
 const cases = [
   { name: 'the same', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['p'])] }, expected: false },
@@ -31,6 +40,15 @@ const cases = [
   { name: 'one issuer against every', one: { issuers: new Set(['core']) }, other: { issuers: null }, expected: false },
   { name: 'an issuer that is gone', one: { issuers: new Set(['gone']) }, other: { approvals: [] }, expected: false },
   { name: 'another issuer', one: { issuers: new Set(['core']) }, other: { issuers: new Set(['old']) }, expected: true },
+  { name: 'sessions against none', one: { session: role }, other: {}, expected: true },
+  { name: 'none against sessions', one: {}, other: { session: role }, expected: false },
+  { name: 'the same sessions', one: { session: role }, other: { session: role }, expected: false },
+  { name: 'any session against a role', one: { session: any }, other: { session: role }, expected: true },
+  { name: 'a role against any session', one: { session: role }, other: { session: any }, expected: false },
+  { name: 'sessions alone against services alone', one: { ...sessionsAlone, session: role }, other: {}, expected: true },
+  { name: 'services alone against sessions alone', one: {}, other: { ...sessionsAlone, session: role }, expected: true },
+  { name: 'sessions without a key that the other insists on', one: { session: role }, other: { session: role, reservation: keyed }, expected: true },
+  { name: 'an issuer that is gone, and sessions', one: { issuers: new Set(['gone']), session: any }, other: { approvals: [], session: role }, expected: true },
 ] as const;
 
 t.test('contract 3.1: a route is less restrictive when somebody gets through it whom the other refuses', t => {

@@ -50,6 +50,8 @@ export function route(overrides: Partial<Route> = {}): Route {
     paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
     access: 'protected',
     mode: 'enforce',
+    acceptsService: true,
+    session: null,
     approvals: [approval(['checkout'], ['orders:read'])],
     issuers: null,
     allowsBody: false,

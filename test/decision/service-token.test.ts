@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { maxTokenBytes, parseServiceToken, readPayload } from '../../src/decision/service-token.js';
+import { maxTokenBytes, readPayload } from '../../src/decision/compact-jws.js';
+import { parseServiceToken } from '../../src/decision/service-token.js';
 import { base64url } from '../support/tokens.js';
 
 const header = '{"alg":"RS256","kid":"d-1"}';

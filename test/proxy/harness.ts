@@ -9,6 +9,7 @@ import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestR
 import type { InForce } from '../../src/proxy/in-force.js';
 import type { TlsMaterial } from '../../src/proxy/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
+import type { SessionsInForce } from '../../src/proxy/session-credential.js';
 import { createUpstream } from '../../src/proxy/upstream.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
 import { startReceiver, type Receiver } from '../support/receiver.js';
@@ -30,6 +31,8 @@ export interface HarnessOptions {
   /** Stands in for the keys that the tokens are signed with. */
   readonly find?: (keyId: string) => KeyLookup | Promise<KeyLookup>;
   readonly clock?: Clock;
+  /** What verifies sessions, for the config that there is. */
+  readonly sessions?: (config: CompiledConfig) => SessionsInForce | null;
   /** The store that reserving routes use; none unless given. */
   readonly reservations?: ReservationParts;
 }
@@ -77,6 +80,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       config,
       fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
+      sessions: options.sessions?.(config) ?? null,
       upstream,
     };
   };

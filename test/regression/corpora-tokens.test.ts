@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { parseServiceToken, type ServiceToken } from '../../src/decision/service-token.js';
+import type { SignedToken } from '../../src/decision/compact-jws.js';
+import { parseServiceToken } from '../../src/decision/service-token.js';
 import { signatureHolds } from '../../src/decision/signature.js';
 import type { JsonObject } from '../../src/decision/strict-json.js';
 import { checkJwk } from '../../src/decision/verification-key.js';
@@ -59,7 +60,7 @@ function judge(file: VectorFile): readonly Verdict[] {
 }
 
 /** The signed bytes and the signature of any three parts, empty ones too. */
-function bare(text: string): Pick<ServiceToken, 'signingInput' | 'signature'> {
+function bare(text: string): Pick<SignedToken, 'signingInput' | 'signature'> {
   const end = text.lastIndexOf('.');
   return { signingInput: Buffer.from(text.slice(0, Math.max(end, 0))), signature: Buffer.from(text.slice(end + 1), 'base64url') };
 }

@@ -1,6 +1,7 @@
-import type { HostPort, CompiledConfig } from '../../config/compiled.js';
-import type { Mode } from '../../decision/policy.js';
+import type { HostPort, CompiledConfig, KeySourceSettings } from '../../config/compiled.js';
+import type { IssuerRules, Mode } from '../../decision/policy.js';
 import type { Outcome, KeySourceState, StoreState } from '../../ports.js';
+import { sessionIssuerName } from '../session-credential.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 
 /** What `/status` answers; `docs/status.schema.json` describes it. Never a secret: URLs come without user and query. */
@@ -55,6 +56,11 @@ interface IssuerStatus {
   readonly age_s: number | null;
   readonly last_error: string | null;
   readonly keys: readonly { readonly key_id: string; readonly age_s: number; readonly accepted: boolean }[];
+}
+
+interface ListedIssuer {
+  readonly rules: Pick<IssuerRules, 'name' | 'issuer'>;
+  readonly keys: KeySourceSettings;
 }
 
 /** Since the start. */
@@ -114,14 +120,19 @@ export function statusOf(snapshot: Snapshot): Status {
       access: route.access,
       mode: route.mode,
     })),
-    issuers: config.issuers.map((issuer) => issuerStatus(issuer, snapshot.keys)),
+    issuers: [...config.issuers, ...sessionIssuer(config)].map((issuer) => issuerStatus(issuer, snapshot.keys)),
     upstream: { url: withoutSecrets(config.upstream.url) },
     store: storeStatus(snapshot.store),
     counts: snapshot.counts,
   };
 }
 
-function issuerStatus({ rules, keys }: CompiledConfig['issuers'][number], states: readonly KeySourceState[]): IssuerStatus {
+/** Sessions come from an issuer of their own. */
+function sessionIssuer({ sessions }: CompiledConfig): readonly ListedIssuer[] {
+  return sessions === null ? [] : [{ rules: { name: sessionIssuerName, issuer: sessions.issuer }, keys: sessions.keys }];
+}
+
+function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceState[]): IssuerStatus {
   const state = states.find((candidate) => candidate.issuer === rules.name);
   return {
     name: rules.name,

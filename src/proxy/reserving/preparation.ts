@@ -7,11 +7,14 @@ import { accept, refuse, type Result } from '../../decision/result.js';
 import type { InForce } from '../in-force.js';
 import type { Admission } from '../pipeline.js';
 
+/** What of a credential's issuer counts for a reservation. */
+export type ScopedIssuer = Pick<IssuerRules, 'audience' | 'clockSkewS'>;
+
 /** What is reserved for one request, before its body is known. */
 export interface Preparation {
   readonly rules: ReservationRules;
   readonly principal: Principal;
-  readonly issuer: IssuerRules;
+  readonly issuer: ScopedIssuer;
   readonly scope: ReservationScope;
   /** `null` where only the token is reserved. */
   readonly recordId: string | null;
@@ -26,10 +29,10 @@ export interface Preparation {
  * @param floorS single-use tokens issued before are refused, for the store may have forgotten that they were used.
  * @returns `null` where the request reserves nothing, or why it may not go on.
  */
-export function prepare(admission: Admission, { issuers }: Pick<InForce, 'issuers'>, floorS: number | null): Result<Preparation | null, Denial> {
+export function prepare(admission: Admission, inForce: Pick<InForce, 'issuers'>, floorS: number | null): Result<Preparation | null, Denial> {
   const { route: { reservation: rules }, principal, fields } = admission;
   if (rules === null) return accept(null);
-  const issuer = issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
+  const issuer = issuerOf(principal, inForce);
   // Without a caller there is no scope, and without a scope one caller's key would answer another.
   if (principal === null || issuer === undefined) return refuse(denial('internal'));
   if (rules.singleUse && principal.tokenId === null) return refuse(denial('token_id_missing'));
@@ -44,9 +47,18 @@ export function prepare(admission: Admission, { issuers }: Pick<InForce, 'issuer
 }
 
 /**
+ * Sessions name no receiver. Their keys are scoped by the audience of the first issuer, which is this receiver's name: receivers
+ * that share a store keep their users' keys apart by it.
+ */
+function issuerOf(principal: Principal | null, { issuers }: Pick<InForce, 'issuers'>): ScopedIssuer | undefined {
+  if (principal?.kind === 'session') return { audience: issuers[0]?.rules.audience ?? '', clockSkewS: 0 };
+  return issuers.find(({ rules: { name } }) => name === principal?.issuerName)?.rules;
+}
+
+/**
  * Whether a fail-over may have lost what was known of a token's use. The issuer's clock may be ahead by the skew: a token
  * issued just before may say just after.
  */
-export function isBefore({ issuedAtS }: Principal, { clockSkewS }: IssuerRules, floorS: number | null): boolean {
+export function isBefore({ issuedAtS }: Principal, { clockSkewS }: ScopedIssuer, floorS: number | null): boolean {
   return floorS !== null && (issuedAtS === null || issuedAtS < floorS + clockSkewS);
 }

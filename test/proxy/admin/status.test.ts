@@ -6,7 +6,8 @@ import { statusOf, type Snapshot } from '../../../src/proxy/admin/status.js';
 import { statusProblems } from './status-schema.js';
 
 const route: Route = {
-  name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', mode: 'shadow', issuers: null, allowsBody: false, encodedSlashes: false,
+  name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', mode: 'shadow', acceptsService: true, session: null, issuers: null,
+  allowsBody: false, encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
   pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null,
@@ -25,6 +26,7 @@ const config: CompiledConfig = {
     url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream',
     connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1,
   },
+  sessions: null,
   issuers: [{
     rules: {
       name: 'core', issuer: 'https://api.example.com', audience: 'orders', sources: new Set(), tokenTypes: new Set(), clockSkewS: 5,

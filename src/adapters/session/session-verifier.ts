@@ -1,0 +1,144 @@
+import type { SessionContainer } from 'supertokens-node/recipe/session';
+import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
+import type { SessionSettings } from '../../config/compiled.js';
+import { accept, refuse, type Result } from '../../decision/result.js';
+import { defaultMaxDepth, parseStrictJson } from '../../decision/strict-json.js';
+import type { Log, SessionRefusal, SessionVerifier, Timers, VouchedSession } from '../../ports.js';
+import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
+
+export interface SessionVerifierDeps {
+  readonly log: Log;
+  readonly timers: Timers;
+}
+
+export interface SessionVerifierLimits {
+  /** Longest time for one session, milliseconds. */
+  readonly timeoutMs: number;
+  /** Sessions about which the Core is asked at once; those above are not waited for. */
+  readonly maxAsking: number;
+  /** Sessions that are looked at at once, whether or not the Core is asked. */
+  readonly maxUnderWay: number;
+}
+
+/** A verifier that holds connections to the Core. */
+export interface OpenSessionVerifier extends SessionVerifier {
+  readonly close: () => Promise<void>;
+}
+
+type Vouched = Result<VouchedSession, SessionRefusal>;
+
+interface Outcome {
+  readonly vouched: Vouched;
+  /** Why nobody could tell, in words; `null` where somebody could. */
+  readonly failure: string | null;
+}
+
+const defaultLimits: SessionVerifierLimits = { timeoutMs: 5_000, maxAsking: 64, maxUnderWay: 1_024 };
+
+/** The SDK looks for new keys no more often than that (its `JWKCacheCooldownInMs` is 500). */
+const sdkKeysCooldownMs = 550;
+
+/** What may stand in a header field and in a cookie. */
+const tokenCharacters = /^[A-Za-z0-9._~+/=-]+$/;
+
+/**
+ * Verifies sessions with the SDK. It calls the Core with `fetch`, without time limits of its own: the process's are set for
+ * it, so that no call is left hanging after its session was given up.
+ */
+export function createSessionVerifier(
+  sdk: SessionSdk, settings: SessionSettings, { log, timers }: SessionVerifierDeps, limits: SessionVerifierLimits = defaultLimits,
+): OpenSessionVerifier {
+  const { timeoutMs, maxAsking, maxUnderWay } = limits;
+  const agent = new Agent({
+    connect: { timeout: timeoutMs, rejectUnauthorized: true }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connections: maxAsking,
+  });
+  const before = getGlobalDispatcher();
+  setGlobalDispatcher(agent);
+  let asking = 0;
+  let underWay = 0;
+  let isFailing = false;
+
+  return {
+    verify: async (accessToken, asksCore) => {
+      if (underWay >= maxUnderWay || (asksCore && asking >= maxAsking)) return refuse('unavailable');
+      underWay += 1;
+      if (asksCore) asking += 1;
+      const outcome = attempt(accessToken).finally(() => {
+        underWay -= 1;
+        if (asksCore) asking -= 1;
+      });
+      const { vouched, failure } = await within(outcome);
+      tell(failure);
+      return vouched;
+    },
+    close: async () => {
+      if (getGlobalDispatcher() === agent) setGlobalDispatcher(before);
+      await agent.destroy();
+    },
+  };
+
+  /** Never rejects. */
+  async function attempt(accessToken: string): Promise<Outcome> {
+    const first = await ask(accessToken);
+    if (first !== 'keys-missing') return first;
+    // We hold the key that made the signature, so the SDK's keys are older than ours, or cannot be had.
+    await new Promise<void>((resolve) => timers.after(sdkKeysCooldownMs, resolve));
+    const second = await ask(accessToken);
+    return second === 'keys-missing' ? unavailable('the keys of the Core cannot be had') : second;
+  }
+
+  async function ask(accessToken: string): Promise<Outcome | 'keys-missing'> {
+    const context: CallContext = { hasAskedCore: false };
+    try {
+      // The proxy checked anti-CSRF already: it has the request.
+      const options = { sessionRequired: true, antiCsrfCheck: false, checkDatabase: settings.checkDatabase };
+      const session = await sdk.session.getSessionWithoutRequestResponse(accessToken, undefined, options, contextOf(context));
+      return session === undefined ? refused('refused') : { vouched: vouchedSession(session), failure: null };
+    } catch (error) {
+      if (!sdk.session.Error.isErrorFromSuperTokens(error)) return unavailable(coreFailure(error));
+      if (error.type !== sdk.session.Error.TRY_REFRESH_TOKEN) return refused('refused');
+      return context.hasAskedCore ? refused('refresh') : 'keys-missing';
+    }
+  }
+
+  /** The SDK's call may go on a while; what it says then is not heard. */
+  function within(outcome: Promise<Outcome>): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const callOff = timers.after(timeoutMs, () => resolve(unavailable(`no answer within ${String(timeoutMs)} ms`)));
+      void outcome.then((settled) => {
+        callOff();
+        resolve(settled);
+      });
+    });
+  }
+
+  /** Once for each outage: who sends requests does not write the log. */
+  function tell(failure: string | null): void {
+    if (failure !== null && !isFailing) log.error('sessions cannot be verified with the Core', { core: settings.coreUrl, reason: failure });
+    isFailing = failure !== null;
+  }
+}
+
+function vouchedSession(session: SessionContainer): Vouched {
+  const { accessAndFrontTokenUpdated: isRenewed, accessToken, frontToken } = session.getAllSessionTokensDangerously();
+  const claims = parseStrictJson(Buffer.from(JSON.stringify(session.getAccessTokenPayload())), { maxDepth: defaultMaxDepth });
+  if (!claims.ok) return refuse('refused');
+  const isSendable = tokenCharacters.test(accessToken) && tokenCharacters.test(frontToken);
+  return accept({ userId: session.getUserId(), claims: claims.value, renewed: isRenewed && isSendable ? { accessToken, frontToken } : null });
+}
+
+function refused(why: 'refused' | 'refresh'): Outcome {
+  return { vouched: refuse(why), failure: null };
+}
+
+function unavailable(failure: string): Outcome {
+  return { vouched: refuse('unavailable'), failure };
+}
+
+/** In our words: the SDK's message has the Core's text in it. */
+function coreFailure(error: unknown): string {
+  const message = error instanceof Error ? error.message : '';
+  const [, status] = /with status code: (\d{3})/.exec(message) ?? [];
+  if (status !== undefined) return `the Core answered with status ${status}`;
+  return message.startsWith('No SuperTokens core') ? 'the Core cannot be reached' : 'the call of the Core failed';
+}

@@ -1,0 +1,41 @@
+import { systemClock, systemTimers } from '../adapters/clock.js';
+import { localFiles } from '../adapters/files.js';
+import { createKeySource } from '../adapters/jwks/key-source.js';
+import { loadSessionSdk, type SessionSdk } from '../adapters/session/session-sdk.js';
+import { createSessionVerifier } from '../adapters/session/session-verifier.js';
+import type { SessionSettings } from '../config/compiled.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { KeySourceState, Log, Metrics } from '../ports.js';
+import { sessionIssuerName, sessionKeyIds, type SessionsInForce } from '../proxy/session-credential.js';
+import { startFailure, type StartFailure } from './start-failure.js';
+
+/** What verifies sessions while the proxy runs. */
+export interface Sessions {
+  readonly inForce: SessionsInForce;
+  readonly keyState: () => KeySourceState;
+  readonly close: () => Promise<void>;
+}
+
+/** Loads what routes that accept sessions need, and nothing where none does. */
+export async function loadSessions(settings: SessionSettings | null): Promise<Result<SessionSdk | null, StartFailure>> {
+  if (settings === null) return accept(null);
+  const sdk = await loadSessionSdk(settings);
+  return sdk.ok ? sdk : refuse(startFailure('invalid', sdk.error));
+}
+
+/** Opens them and begins to fetch the Core's keys; the settings count until the process ends. */
+export function openSessions(
+  settings: SessionSettings, sdk: SessionSdk, { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh'> },
+): Sessions {
+  const verifier = createSessionVerifier(sdk, settings, { log, timers: systemTimers });
+  const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log, metrics };
+  const keys = createKeySource(settings.keys, sessionIssuerName, sessionKeyIds, deps);
+  void keys.start();
+  return {
+    inForce: { settings, keys, verifier },
+    keyState: keys.state,
+    close: async () => {
+      await Promise.all([keys.close(), verifier.close()]);
+    },
+  };
+}

@@ -1,0 +1,132 @@
+/** The fields in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK has them. */
+import { trimBlanks } from './field-value.js';
+import type { RenewedSession } from './principal.js';
+
+/** The cookie that holds a session's access token. */
+export const accessTokenCookie = 'sAccessToken';
+
+/** Cookies that the SDKs set, in lower case: whoever has them is the user, or looks like the user. */
+const sessionCookies: ReadonlySet<string> = new Set([
+  'saccesstoken', 'srefreshtoken', 'sidrefreshtoken', 'sfronttoken', 'santicsrf', 'sirtfrontend',
+  'st-access-token', 'st-refresh-token', 'st-last-access-token-update',
+]);
+
+const tokenFields: ReadonlySet<string> = new Set(['anti-csrf', 'front-token']);
+
+/** What a frontend's request says besides its credential. */
+export interface SessionFields {
+  /** Values of each cookie named `sAccessToken`, in order. */
+  readonly accessTokens: readonly string[];
+  readonly antiCsrf: string | null;
+  /** Whether there is a `rid`, which no form and no image of a foreign page can send. */
+  readonly hasRid: boolean;
+}
+
+/** Reads them out of fields that came: names and values in turn. */
+export function readSessionFields(passed: readonly string[]): SessionFields {
+  const accessTokens: string[] = [];
+  let antiCsrf: string | null = null;
+  let hasRid = false;
+  for (let i = 0; i + 1 < passed.length; i += 2) {
+    const value = passed[i + 1] ?? '';
+    switch ((passed[i] ?? '').toLowerCase()) {
+      case 'cookie':
+        for (const cookie of cookiesOf(value)) if (cookie.names.includes(accessTokenCookie)) accessTokens.push(cookie.value);
+        break;
+      case 'anti-csrf':
+        // Two of them are none that could be right.
+        antiCsrf = antiCsrf === null ? value : `${antiCsrf}, ${value}`;
+        break;
+      case 'rid':
+        hasRid ||= value !== '';
+        break;
+      default:
+    }
+  }
+  return { accessTokens, antiCsrf, hasRid };
+}
+
+/**
+ * Leaves out what belongs to a session: the cookies of the SDKs, `st-*`, `anti-csrf` and `front-token`. A cookie whose name only
+ * looks like one of them, in case or percent-encoding, goes too: some readers fold both.
+ */
+export function withoutSessionFields(passed: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < passed.length; i += 2) {
+    const name = passed[i] ?? '';
+    const value = passed[i + 1] ?? '';
+    const lower = name.toLowerCase();
+    if (lower !== 'cookie') {
+      if (!isSessionField(lower)) kept.push(name, value);
+      continue;
+    }
+    const others = cookiesOf(value).filter(({ names }) => !names.some((name) => sessionCookies.has(folded(name))));
+    if (others.length > 0) kept.push(name, others.map(({ text }) => text).join('; '));
+  }
+  return kept;
+}
+
+/** How a session's cookie is set. */
+export interface SessionCookie {
+  /** `null` is the host of the request. */
+  readonly domain: string | null;
+  readonly sameSite: 'lax' | 'strict' | 'none';
+  readonly secure: boolean;
+}
+
+/** The cookie outlives the token in it, as the SDK's does: one that expired tells that there is a session to refresh. */
+const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
+
+/**
+ * Adds a new access token to the fields of an answer, names and values in turn: as field or as cookie, like the one it replaces.
+ * What the receiver says of the session gives way to it.
+ */
+export function withRenewedSession(
+  fields: readonly string[], { accessToken, frontToken, to }: RenewedSession, cookie: SessionCookie, nowMs: number,
+): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const value = fields[i + 1] ?? '';
+    const lower = name.toLowerCase();
+    const isReplaced = lower === 'st-access-token' || lower === 'front-token' || (lower === 'set-cookie' && nameOf(value) === accessTokenCookie);
+    if (!isReplaced) kept.push(name, value);
+  }
+  kept.push('front-token', frontToken, 'Access-Control-Expose-Headers', 'front-token');
+  if (to === 'field') return [...kept, 'st-access-token', accessToken, 'Access-Control-Expose-Headers', 'st-access-token'];
+  const attributes = [
+    `${accessTokenCookie}=${accessToken}`, ...(cookie.domain === null ? [] : [`Domain=${cookie.domain}`]), 'Path=/',
+    `Expires=${new Date(nowMs + cookieLifetimeMs).toUTCString()}`, 'HttpOnly', ...(cookie.secure ? ['Secure'] : []), `SameSite=${sameSites[cookie.sameSite]}`,
+  ];
+  return [...kept, 'Set-Cookie', attributes.join('; ')];
+}
+
+const sameSites = { lax: 'Lax', strict: 'Strict', none: 'None' } as const;
+
+function isSessionField(lowerCase: string): boolean {
+  return tokenFields.has(lowerCase) || /^st[-_.]/.test(lowerCase);
+}
+
+interface Cookie {
+  /** As it came. */
+  readonly text: string;
+  readonly value: string;
+  /** Its name, and what a reader that also parts cookies at commas takes for names. */
+  readonly names: readonly string[];
+}
+
+function cookiesOf(field: string): readonly Cookie[] {
+  return field.split(';').map(trimBlanks).filter((text) => text !== '').map((text) => {
+    const at = text.indexOf('=');
+    return { text, value: at < 0 ? text : trimBlanks(text.slice(at + 1)), names: text.split(',').map(nameOf) };
+  });
+}
+
+function nameOf(text: string): string {
+  return trimBlanks(text.slice(0, Math.max(0, text.indexOf('='))));
+}
+
+/** The name as the most lenient reader has it. */
+function folded(name: string): string {
+  return name.replace(/%([0-7][0-9a-f])/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16))).toLowerCase();
+}

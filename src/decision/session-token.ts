@@ -1,0 +1,88 @@
+import { parseCompactJws, type SignedToken } from './compact-jws.js';
+import { denial, type Denial, type Reason } from './denial.js';
+import { isKeyId } from './key-ids.js';
+import { accept, refuse, type Result } from './result.js';
+import type { JsonObject, JsonValue } from './strict-json.js';
+import { largestClockSkewS } from './token-marker.js';
+import { isVisibleAscii } from './visible-ascii.js';
+
+/** What a session's access token says, once its signature held. */
+export interface SessionClaims {
+  /** The user id: visible ASCII, 1 to 1,024 characters. */
+  readonly subject: string;
+  /** Seconds since the epoch. */
+  readonly issuedAtS: number;
+  readonly expiresAtS: number;
+  /** What the caller has to repeat in `anti-csrf`, where the session was made with anti-CSRF tokens. */
+  readonly antiCsrfToken: string | null;
+  /** Whether only the Core can tell that the session still stands: the token is the first one after a refresh. */
+  readonly isUnconfirmed: boolean;
+}
+
+const headerMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ', 'version']);
+
+/** Versions of access tokens that name their key and their issuer. */
+const versions: ReadonlySet<JsonValue | undefined> = new Set(['3', '4', '5']);
+
+/** What marks a service token. A session that bears such a mark was made by somebody else than the session recipe. */
+const serviceClaims = ['source', 'token_type'] as const;
+
+const maxSubjectLength = 1024;
+
+/**
+ * Takes an access token of a session apart: a compact JWS with a header of `alg` RS256, `typ` JWT, `kid` and `version` 3 to 5.
+ * Only the Core's session recipe sets `version`: what `POST /recipe/jwt` signs cannot have it, whatever its payload says.
+ */
+export function parseSessionToken(token: string): Result<SignedToken, Denial> {
+  return parseCompactJws(token, readHeader);
+}
+
+/**
+ * Tells whether a header has the form of an access token of a session. Who sends such a token means a session; whether the
+ * token is one is another question.
+ */
+export function isSessionHeader(header: JsonObject | null): boolean {
+  return header !== null && header['version'] !== undefined;
+}
+
+function readHeader(header: JsonObject): Result<string, Reason> {
+  const { alg, kid, typ, version } = header;
+  if (alg !== 'RS256') return refuse('algorithm_refused');
+  if (!isKeyId(kid)) return refuse('key_id_refused');
+  if (typ !== 'JWT' || !versions.has(version)) return refuse('token_malformed');
+  if (!Object.keys(header).every((name) => headerMembers.has(name))) return refuse('token_malformed');
+  return accept(kid);
+}
+
+/**
+ * Holds the claims of an access token whose signature was verified: exact `iss`, no mark of a service token, the members that
+ * make it a session, and its times. `nowMs` is milliseconds since the epoch. The SDK looks at it as well; it does not look at `iss`.
+ */
+export function verifySessionClaims(payload: JsonObject, issuer: string, nowMs: number): Result<SessionClaims, Denial> {
+  if (serviceClaims.some((name) => payload[name] !== undefined)) return refuse(denial('service_claim_present'));
+  const { iss, sub, exp, iat, stt, sessionHandle, refreshTokenHash1, parentRefreshTokenHash1, antiCsrfToken } = payload;
+  if (iss !== issuer) return refuse(denial('issuer_mismatch'));
+  if (!isText(sessionHandle) || !isText(refreshTokenHash1) || (stt !== undefined && stt !== 0)) return refuse(denial('claim_malformed'));
+  if (!isVisibleAscii(sub, maxSubjectLength) || !isSeconds(exp) || !isSeconds(iat)) return refuse(denial('claim_malformed'));
+  if (!isAbsentOrText(antiCsrfToken) || !isAbsentOrText(parentRefreshTokenHash1)) return refuse(denial('claim_malformed'));
+  if (iat * 1000 > nowMs + largestClockSkewS * 1000) return refuse(denial('token_not_yet_valid'));
+  if (nowMs >= exp * 1000) return refuse(denial('session_expired'));
+  return accept({
+    subject: sub, issuedAtS: iat, expiresAtS: exp,
+    antiCsrfToken: antiCsrfToken ?? null,
+    isUnconfirmed: isText(parentRefreshTokenHash1),
+  });
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+/** The Core writes `null` where there is none. */
+function isAbsentOrText(value: JsonValue | undefined): value is string | null | undefined {
+  return value === undefined || value === null || isText(value);
+}
+
+function isSeconds(value: JsonValue | undefined): value is number {
+  return Number.isSafeInteger(value);
+}

@@ -1,0 +1,112 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { SessionSettings } from '../config/compiled.js';
+import { readPayload, type SignedToken } from '../decision/compact-jws.js';
+import type { Credential } from '../decision/credential.js';
+import { denial, type Denial, type Reason, type SessionAnswer } from '../decision/denial.js';
+import { acceptsKeyId } from '../decision/key-ids.js';
+import type { KeyIdRules } from '../decision/policy.js';
+import type { Principal } from '../decision/principal.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { parseSessionToken, verifySessionClaims, type SessionClaims } from '../decision/session-token.js';
+import { signatureHolds } from '../decision/signature.js';
+import { isVisibleAscii } from '../decision/visible-ascii.js';
+import type { KeyLookup, KeySource, SessionVerifier } from '../ports.js';
+
+/** What verifies sessions. */
+export interface SessionsInForce {
+  readonly settings: SessionSettings;
+  /** The Core's keys. */
+  readonly keys: KeySource;
+  readonly verifier: SessionVerifier;
+}
+
+type SessionCredential = Extract<Credential, { kind: 'session' }>;
+type Verdict = Result<Principal, Denial>;
+
+/** The name of sessions among issuers. */
+export const sessionIssuerName = 'sessions';
+
+/** The SDK takes dynamic keys alone, unless the service that makes the sessions is told otherwise. */
+export const sessionKeyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
+
+/** A user id goes to a header field and to every log line. */
+const maxSubjectLength = 1024;
+
+/**
+ * Verifies a session: its form, its signature under the Core's keys, exact `iss`, times and anti-CSRF here, and then all of it
+ * by the SDK, which asks the Core where it has to. What the SDK sees was signed by the Core, so that nobody without a session
+ * makes it ask. Until the signature held the answer is that to any caller; from then on it is the one that frontends act on.
+ */
+export async function verifySession(credential: SessionCredential, method: string, sessions: SessionsInForce, nowMs: number): Promise<Verdict> {
+  const token = parseSessionToken(credential.token);
+  if (!token.ok) return token;
+  if (!acceptsKeyId(sessionKeyIds, token.value.keyId)) return refuse(denial('key_id_refused'));
+  const lookup = await find(sessions.keys, token.value.keyId);
+  if (lookup.kind === 'unavailable') return refuse(denial('keys_unavailable'));
+  if (lookup.kind === 'unknown') return refuse(denial('key_unknown'));
+  if (!signatureHolds(token.value, lookup.key.key)) return refuse(denial('signature_invalid'));
+  const claims = readClaims(token.value, sessions, nowMs);
+  if (!claims.ok) return claims;
+  if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) return refuseSession('anti_csrf_missing', 'try refresh token');
+  return vouch(credential, token.value, claims.value, sessions);
+}
+
+/** Tells that a session that was verified is withdrawn here: its user has to sign in again. */
+export function asSessionRefusal(reason: Denial): Denial {
+  return { ...reason, session: { message: 'unauthorised' } };
+}
+
+async function find(keys: KeySource, keyId: string): Promise<KeyLookup> {
+  try {
+    return await keys.find(keyId);
+  } catch {
+    // A source that breaks its word and rejects leaves us without keys: our fault, so 503.
+    return { kind: 'unavailable' };
+  }
+}
+
+function readClaims(token: SignedToken, { settings }: SessionsInForce, nowMs: number): Result<SessionClaims, Denial> {
+  const payload = readPayload(token);
+  if (!payload.ok) return payload;
+  const claims = verifySessionClaims(payload.value, settings.issuer, nowMs);
+  if (claims.ok) return claims;
+  return refuseSession(claims.error.reason, claims.error.reason === 'session_expired' ? 'try refresh token' : 'unauthorised');
+}
+
+/**
+ * Whether the request was made by a page that may: a browser adds cookies to whatever any page sends. Where the session has a
+ * token against that, it has to be repeated; else there has to be a `rid`, which a foreign page cannot add unasked (CORS). GET is
+ * left out, as in the SDK.
+ */
+function provesOrigin({ fields }: SessionCredential, { antiCsrfToken }: SessionClaims, method: string): boolean {
+  if (method === 'GET') return true;
+  if (antiCsrfToken === null) return fields.hasRid;
+  const [given, expected] = [Buffer.from(fields.antiCsrf ?? ''), Buffer.from(antiCsrfToken)];
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+async function vouch(credential: SessionCredential, { keyId }: SignedToken, claims: SessionClaims, sessions: SessionsInForce): Promise<Verdict> {
+  const { settings, verifier } = sessions;
+  const vouched = await verifier.verify(credential.token, settings.checkDatabase || claims.isUnconfirmed);
+  if (!vouched.ok) {
+    switch (vouched.error) {
+      case 'refresh':
+        return refuseSession('session_expired', 'try refresh token');
+      case 'refused':
+        return refuseSession('session_refused', 'unauthorised');
+      case 'unavailable':
+        return refuse(denial('core_unavailable'));
+    }
+  }
+  const { userId, claims: payload, renewed } = vouched.value;
+  if (!isVisibleAscii(userId, maxSubjectLength)) return refuseSession('claim_malformed', 'unauthorised');
+  return accept({
+    kind: 'session', issuerName: sessionIssuerName, issuer: settings.issuer, subject: userId, permissions: [], tokenId: null, keyId,
+    expiresAtS: claims.expiresAtS, issuedAtS: claims.issuedAtS,
+    session: { claims: payload, renewed: renewed === null ? null : { ...renewed, to: credential.from } },
+  });
+}
+
+function refuseSession(reason: Reason, message: Exclude<SessionAnswer, { message: 'invalid claim' }>['message']): Result<never, Denial> {
+  return refuse({ reason, session: { message } });
+}

@@ -1,0 +1,51 @@
+import t from 'tap';
+import { readCredential } from '../../src/decision/credential.js';
+import { rsaKey } from '../support/keys.js';
+import { mintSession } from '../support/sessions.js';
+import { mintToken } from '../support/tokens.js';
+
+const key = rsaKey();
+const service = mintToken({ key });
+const session = mintSession({ key });
+const crafted = mintToken({ key, claims: { sessionHandle: 'h', refreshTokenHash1: 'r' } });
+const cookie = ['Cookie', `sAccessToken=${session}`];
+
+interface Case {
+  readonly name: string;
+  readonly authorization?: string;
+  readonly passed?: readonly string[];
+  /** On routes for: service tokens, sessions, both. */
+  readonly expected: readonly [string, string, string];
+}
+
+const cases: readonly Case[] = [
+  { name: 'nothing', expected: ['credential_missing', 'credential_missing', 'credential_missing'] },
+  { name: 'a service token', authorization: `Bearer ${service}`, expected: ['service', 'credential_kind_refused', 'service'] },
+  { name: 'a session as bearer', authorization: `bearer ${session}`, expected: ['service', 'session field', 'session field'] },
+  { name: 'a session as cookie', passed: cookie, expected: ['credential_missing', 'session cookie', 'session cookie'] },
+  { name: 'both kinds', authorization: `Bearer ${service}`, passed: cookie, expected: ['service', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'a garbage bearer beside a good cookie', authorization: 'Bearer x', passed: cookie, expected: ['service', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'another scheme beside a good cookie', authorization: 'Basic eDp5', passed: cookie, expected: ['credential_malformed', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'an empty Authorization beside a good cookie', authorization: '', passed: cookie, expected: ['credential_malformed', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'two sessions', authorization: `Bearer ${session}`, passed: cookie, expected: ['service', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'two cookies', passed: [...cookie, ...cookie], expected: ['credential_missing', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'a garbage cookie beside a good bearer', authorization: `Bearer ${service}`, passed: ['Cookie', 'sAccessToken='], expected: ['service', 'credential_ambiguous', 'credential_ambiguous'] },
+  { name: 'a garbage cookie', passed: ['Cookie', 'sAccessToken=x'], expected: ['credential_missing', 'session cookie', 'session cookie'] },
+  { name: 'other cookies', authorization: `Bearer ${service}`, passed: ['Cookie', 'sRefreshToken=x; a=b'], expected: ['service', 'credential_kind_refused', 'service'] },
+  { name: 'point 7: a crafted service token', authorization: `Bearer ${crafted}`, expected: ['service', 'credential_kind_refused', 'service'] },
+  { name: 'garbage', authorization: 'Bearer x', expected: ['service', 'credential_kind_refused', 'service'] },
+  { name: 'a session in the query’s spelling', authorization: `Bearer  ${session}`, expected: ['credential_malformed', 'credential_malformed', 'credential_malformed'] },
+];
+
+t.test('contract 3.4: the kind of credential is settled by form, and both at once are none', (t) => {
+  const routes = [{ service: true, session: false }, { service: false, session: true }, { service: true, session: true }];
+  for (const { name, authorization = null, passed = [], expected } of cases) {
+    const found = routes.map((accepts) => {
+      const read = readCredential({ authorization, passed }, accepts);
+      if (!read.ok) return read.error.reason;
+      return read.value.kind === 'session' ? `session ${read.value.from}` : 'service';
+    });
+    t.same(found, expected, name);
+  }
+  t.end();
+});

@@ -1,0 +1,66 @@
+import t from 'tap';
+import { readSessionFields, withoutSessionFields, withRenewedSession } from '../../src/decision/session-fields.js';
+
+t.test('what a frontend sends is read as it stands', (t) => {
+  const cases = [
+    { name: 'nothing', passed: [], expected: { accessTokens: [], antiCsrf: null, hasRid: false } },
+    { name: 'one cookie', passed: ['Cookie', 'sAccessToken=a.b.c'], expected: { accessTokens: ['a.b.c'] } },
+    { name: 'among others', passed: ['cookie', 'x=1; sAccessToken=a.b.c;y'], expected: { accessTokens: ['a.b.c'] } },
+    { name: 'blanks', passed: ['cookie', ' sAccessToken = a.b.c ;'], expected: { accessTokens: ['a.b.c'] } },
+    { name: 'empty', passed: ['cookie', 'sAccessToken='], expected: { accessTokens: [''] } },
+    { name: 'two in one field', passed: ['cookie', 'sAccessToken=a; sAccessToken=b'], expected: { accessTokens: ['a', 'b'] } },
+    { name: 'two fields', passed: ['cookie', 'sAccessToken=a', 'Cookie', 'sAccessToken=b'], expected: { accessTokens: ['a', 'b'] } },
+    { name: 'behind a comma it counts, and as none that could be right', passed: ['cookie', 'x=1, sAccessToken=a'], expected: { accessTokens: ['1, sAccessToken=a'] } },
+    { name: 'case counts', passed: ['cookie', 'saccesstoken=a'], expected: { accessTokens: [] } },
+    { name: 'no value', passed: ['cookie', 'sAccessToken'], expected: { accessTokens: [] } },
+    { name: 'rid', passed: ['RID', 'anti-csrf'], expected: { hasRid: true } },
+    { name: 'an empty rid', passed: ['rid', ''], expected: { hasRid: false } },
+    { name: 'anti-csrf', passed: ['Anti-CSRF', 'x'], expected: { antiCsrf: 'x' } },
+    { name: 'two of them', passed: ['anti-csrf', 'x', 'anti-csrf', 'y'], expected: { antiCsrf: 'x, y' } },
+  ];
+  for (const { name, passed, expected } of cases) t.match(readSessionFields(passed), expected, name);
+  t.end();
+});
+
+t.test('the receiver gets none of it, and everything else as it came', (t) => {
+  const cases = [
+    { name: 'other fields', passed: ['Accept', '*/*', 'X-St', '1'], expected: ['Accept', '*/*', 'X-St', '1'] },
+    { name: 'cookies of others', passed: ['Cookie', 'a=1; b="x, y"'], expected: ['Cookie', 'a=1; b="x, y"'] },
+    {
+      name: 'the session’s cookies', expected: ['Cookie', 'a=1; b=2'],
+      passed: ['Cookie', 'a=1; sAccessToken=x; sRefreshToken=y; sIdRefreshToken=z; sFrontToken=f; sAntiCsrf=g; st-last-access-token-update=1; b=2'],
+    },
+    { name: 'a field of nothing else', passed: ['Cookie', 'sAccessToken=x'], expected: [] },
+    { name: 'other spellings', passed: ['Cookie', 'SACCESSTOKEN=x; %73AccessToken=y; a=1, sAccessToken=z; c=3'], expected: ['Cookie', 'c=3'] },
+    { name: 'fields', passed: ['st-auth-mode', 'cookie', 'ST-Access-Token', 'x', 'anti-csrf', 'y', 'front-token', 'z', 'rid', 'session'], expected: ['rid', 'session'] },
+    { name: 'fields that look alike', passed: ['st_access_token', 'x', 'st.refresh.token', 'y', 'stx', 'z'], expected: ['stx', 'z'] },
+  ];
+  for (const { name, passed, expected } of cases) t.same(withoutSessionFields(passed), expected, name);
+  t.end();
+});
+
+t.test('a renewed access token goes back the way the old one came', (t) => {
+  const renewed = { accessToken: 'new', frontToken: 'front' };
+  const cookie = { domain: null, sameSite: 'lax', secure: true } as const;
+  const of = ['X-Request-Id', 'r', 'Set-Cookie', 'a=1', 'set-cookie', 'sAccessToken=old; Path=/', 'st-access-token', 'old', 'Front-Token', 'old'];
+  t.same(withRenewedSession(of, { ...renewed, to: 'field' }, cookie, 0), [
+    'X-Request-Id', 'r', 'Set-Cookie', 'a=1', 'front-token', 'front', 'Access-Control-Expose-Headers', 'front-token',
+    'st-access-token', 'new', 'Access-Control-Expose-Headers', 'st-access-token',
+  ]);
+  const cases = [
+    { cookie, expected: 'sAccessToken=new; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax' },
+    {
+      cookie: { domain: 'example.com', sameSite: 'none', secure: true } as const,
+      expected: 'sAccessToken=new; Domain=example.com; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=None',
+    },
+    {
+      cookie: { domain: null, sameSite: 'strict', secure: false } as const,
+      expected: 'sAccessToken=new; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; SameSite=Strict',
+    },
+  ];
+  for (const one of cases) {
+    t.same(withRenewedSession([], { ...renewed, to: 'cookie' }, one.cookie, 0),
+      ['front-token', 'front', 'Access-Control-Expose-Headers', 'front-token', 'Set-Cookie', one.expected]);
+  }
+  t.end();
+});
