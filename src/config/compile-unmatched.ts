@@ -12,6 +12,8 @@ export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFil
       paths: [],
       access: 'public',
       mode: 'shadow',
+      acceptsService: false,
+      session: null,
       approvals: [],
       issuers: null,
       allowsBody: false,

@@ -25,7 +25,8 @@ const cases: readonly Case[] = [
   { name: 'a policy for what is not accepted', route: `${base}, ${who}, ${policy}`, expected: [/warning: sessions has no use/, /error: routes\[0\]\.session has no use: the route accepts no sessions; allowed: accept: \[service, session\]$/] },
   {
     name: 'what service tokens are held to, on a route for sessions alone', route: `${alone}, ${who}, issuers: [core]`,
-    expected: ['subjects', 'permissions', 'issuers'].map((key) => new RegExp(`error: routes\\[0\\]\\.${key} has no use: the route accepts no service tokens; `)),
+    expected: ['subjects', 'permissions', 'issuers'].map((key) =>
+      new RegExp(`error: routes\\[0\\]\\.${key} has no use: the route accepts no service tokens; `)),
   },
   { name: 'pairs there', route: `${alone}, any_of: [{ subjects: [s], permissions: [p] }]`, expected: [/error: routes\[0\]\.any_of has no use/] },
   { name: 'a public route', route: `${base}, access: public, accept: [session], ${policy}`, expected: [/warning: route "a" is public/, /error: routes\[0\]\.accept stands beside routes\[0\]\.access/, /error: routes\[0\]\.session stands beside routes\[0\]\.access/] },

@@ -12,7 +12,8 @@ function policy(...claims: readonly (readonly [string, ClaimRule['value']])[]): 
   return { claims: claims.map(([path, value]) => ({ path: path.split('.'), value })), forwardsTokens: false };
 }
 
-const payload = payloadOf('{"sub":"u","tId":"public","n":1,"on":true,"st-role":{"v":["support","admin"],"t":1},"st-ev":{"v":true},"deep":{"a":{"b":"c"}},"list":[["x"]]}');
+const payload = payloadOf('{"sub":"u","tId":"public","n":1,"on":true,'
+  + '"st-role":{"v":["support","admin"],"t":1},"st-ev":{"v":true},"deep":{"a":{"b":"c"}},"list":[["x"]]}');
 
 const cases: readonly (readonly [string, ClaimRule['value'], boolean])[] = [
   ['st-role.v', 'support', true], ['st-role.v', 'admin', true], ['st-role.v', 'supp', false], ['st-role.v', 'Support', false],

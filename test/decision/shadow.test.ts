@@ -12,7 +12,7 @@ t.test('contract 3.6: what would be a 401 or 403 passes, and nothing else', (t) 
 
 t.test('contract 3.6: unjudged it goes on as nobody, with its Authorization and without a reservation', (t) => {
   const before = route({ maxBodyBytes: 7, responseTimeoutMs: 8, mode: 'shadow' });
-  t.same(unjudged(before), { ...before, access: 'public', approvals: [], forwardsAuthorization: true, reservation: null });
+  t.same(unjudged(before), { ...before, access: 'public', acceptsService: false, approvals: [], forwardsAuthorization: true, reservation: null });
   t.end();
 });
 

@@ -39,7 +39,8 @@ export async function startSessionCore(t: Scope, options: { readonly keys?: read
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
       const apiKey = req.headers['api-key'];
-      asked.push({ apiKey: typeof apiKey === 'string' ? apiKey : undefined, body: JSON.parse(Buffer.concat(chunks).toString()) as Readonly<Record<string, unknown>> });
+      const body = JSON.parse(Buffer.concat(chunks).toString()) as Readonly<Record<string, unknown>>;
+      asked.push({ apiKey: typeof apiKey === 'string' ? apiKey : undefined, body });
       if (typeof answer === 'function') answer(req, res);
       else json(res, JSON.stringify(answer));
     });

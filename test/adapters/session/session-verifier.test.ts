@@ -18,7 +18,8 @@ const apiKey = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const settings: SessionSettings = {
   coreUrl: core.url, apiKey, apiDomain: 'https://api.example.com', apiBasePath: '/auth', issuer: 'https://api.example.com/auth',
   keys: {
-    source: { kind: 'url', url: `${core.url}/.well-known/jwks.json` }, caFile: null, minAgeMs: 1, maxAgeMs: 1, maxStaleMs: 1, cooldownMs: 1, timeoutMs: 1, maxBytes: 1,
+    source: { kind: 'url', url: `${core.url}/.well-known/jwks.json` }, caFile: null,
+    minAgeMs: 1, maxAgeMs: 1, maxStaleMs: 1, cooldownMs: 1, timeoutMs: 1, maxBytes: 1,
   },
   checkDatabase: false, cookie: { domain: null, sameSite: 'lax', secure: true },
 };
