@@ -18,7 +18,9 @@ export function sessionConfig(service: SessionService, over: ConfigTree = {}, se
         session: { claims: { 'st-role.v': 'support' } },
       },
       { name: 'users', methods: ['GET', 'POST', 'HEAD'], path: '/users', accept: ['session'], session: { claims: {} }, idempotency: 'none' },
-      { name: 'raw', methods: ['GET'], path: '/raw', accept: ['session'], session: { claims: {}, forward_tokens: true }, forward_authorization: true },
+      { name: 'raw', methods: ['GET'], path: '/raw', accept: ['session'], session: { claims: {}, forward_tokens: true },
+        forward_authorization: true,
+      },
       {
         ...common, name: 'payments', methods: ['POST'], path: '/payments', accept: ['service', 'session'], idempotency: 'required',
         session: { claims: { tId: 'public' } },

@@ -38,7 +38,10 @@ const crossUses: readonly Row[] = [
   { name: 'a session as cookie on a session route', path: '/users', fields: cookie(user.accessToken), reason: null },
   { name: 'a session as bearer, POST without rid', method: 'POST', path: '/users', fields: bearer(user.accessToken), reason: null },
   { name: 'a session as cookie, POST with rid', method: 'POST', path: '/users', fields: [...cookie(user.accessToken), ...rid], reason: null },
-  { name: 'a service token on a service route beside a session cookie', path: '/services', fields: [...bearer(token), ...cookie(user.accessToken)], reason: null },
+  {
+    name: 'a service token on a service route beside a session cookie', path: '/services',
+    fields: [...bearer(token), ...cookie(user.accessToken)], reason: null,
+  },
   // The other kind is none.
   { name: 'a service token on a session-only route', path: '/users', fields: bearer(token), reason: 'credential_kind_refused' },
   { name: 'a session as bearer on a service route', path: '/services', fields: bearer(user.accessToken), reason: 'token_malformed' },
@@ -46,9 +49,18 @@ const crossUses: readonly Row[] = [
   { name: 'a service token as cookie', path: '/both', fields: cookie(token), reason: 'token_malformed' },
   // One credential at a time, and none falls through.
   { name: 'both kinds at once', path: '/both', fields: [...bearer(token), ...cookie(user.accessToken)], reason: 'credential_ambiguous' },
-  { name: 'both kinds at once on a session-only route', path: '/users', fields: [...bearer(token), ...cookie(user.accessToken)], reason: 'credential_ambiguous' },
-  { name: 'point 8: a garbage bearer beside a good cookie', path: '/both', fields: [...bearer('garbage'), ...cookie(user.accessToken)], reason: 'credential_ambiguous' },
-  { name: 'point 8: the same on a session-only route', path: '/users', fields: [...bearer('garbage'), ...cookie(user.accessToken)], reason: 'credential_ambiguous' },
+  {
+    name: 'both kinds at once on a session-only route', path: '/users',
+    fields: [...bearer(token), ...cookie(user.accessToken)], reason: 'credential_ambiguous',
+  },
+  {
+    name: 'point 8: a garbage bearer beside a good cookie', path: '/both',
+    fields: [...bearer('garbage'), ...cookie(user.accessToken)], reason: 'credential_ambiguous',
+  },
+  {
+    name: 'point 8: the same on a session-only route', path: '/users',
+    fields: [...bearer('garbage'), ...cookie(user.accessToken)], reason: 'credential_ambiguous',
+  },
   { name: 'a good bearer beside a garbage cookie', path: '/both', fields: [...bearer(token), ...cookie('garbage')], reason: 'credential_ambiguous' },
   { name: 'two sessions', path: '/users', fields: [...bearer(user.accessToken), ...cookie(guest.accessToken)], reason: 'credential_ambiguous' },
   { name: 'two session cookies', path: '/users', fields: [...cookie(user.accessToken), ...cookie(guest.accessToken)], reason: 'credential_ambiguous' },
@@ -61,7 +73,10 @@ const crossUses: readonly Row[] = [
   { name: 'point 7: a session of another API domain', path: '/users', fields: bearer(elsewhere.accessToken), reason: 'issuer_mismatch', body: unauthorised },
   { name: 'point 7: the API domain without its base path', path: '/users', fields: cookie(bare.accessToken), reason: 'issuer_mismatch', body: unauthorised },
   { name: 'point 7: a session of nobody', path: '/users', fields: bearer(unnamed.accessToken), reason: 'issuer_mismatch', body: unauthorised },
-  { name: 'a session with the mark of a service token', path: '/users', fields: bearer(marked.accessToken), reason: 'service_claim_present', body: unauthorised },
+  {
+    name: 'a session with the mark of a service token', path: '/users',
+    fields: bearer(marked.accessToken), reason: 'service_claim_present', body: unauthorised,
+  },
   { name: 'a session of a static key', path: '/users', fields: bearer(stays.accessToken), reason: 'key_id_refused' },
   { name: 'a garbage cookie', path: '/users', fields: cookie('garbage'), reason: 'token_malformed' },
   { name: 'no credential', path: '/users', fields: [], reason: 'credential_missing' },
@@ -69,9 +84,15 @@ const crossUses: readonly Row[] = [
   { name: 'point 9: missing anti-CSRF', method: 'POST', path: '/users', fields: cookie(user.accessToken), reason: 'anti_csrf_missing', body: tryRefresh },
   { name: 'point 9: HEAD is not GET', method: 'HEAD', path: '/users', fields: cookie(user.accessToken), reason: 'anti_csrf_missing', body: '' },
   { name: 'an empty rid', method: 'POST', path: '/users', fields: [...cookie(user.accessToken), ['rid', '']], reason: 'anti_csrf_missing', body: tryRefresh },
-  { name: 'VIA_TOKEN: the token', method: 'POST', path: '/users', fields: [...cookie(guarded.accessToken), ['anti-csrf', guarded.antiCsrfToken]], reason: null },
+  {
+    name: 'VIA_TOKEN: the token', method: 'POST', path: '/users',
+    fields: [...cookie(guarded.accessToken), ['anti-csrf', guarded.antiCsrfToken]], reason: null,
+  },
   { name: 'VIA_TOKEN: GET needs none', path: '/users', fields: cookie(guarded.accessToken), reason: null },
-  { name: 'VIA_TOKEN: rid is not enough', method: 'POST', path: '/users', fields: [...cookie(guarded.accessToken), ...rid], reason: 'anti_csrf_missing', body: tryRefresh },
+  {
+    name: 'VIA_TOKEN: rid is not enough', method: 'POST', path: '/users',
+    fields: [...cookie(guarded.accessToken), ...rid], reason: 'anti_csrf_missing', body: tryRefresh,
+  },
   {
     name: 'VIA_TOKEN: another token', method: 'POST', path: '/users', reason: 'anti_csrf_missing', body: tryRefresh,
     fields: [...cookie(guarded.accessToken), ['anti-csrf', `${guarded.antiCsrfToken.slice(0, -1)}x`]],
@@ -89,7 +110,7 @@ t.test('contract 3.6: sessions are held to a policy of their own', async (t) => 
   await checkRows(t, world, [
     { name: 'another role', path: '/both', fields: bearer(guest.accessToken), reason: 'session_claim_missing', status: 403, body: invalid },
     { name: 'the same as cookie', path: '/both', fields: cookie(guest.accessToken), reason: 'session_claim_missing', status: 403, body: invalid },
-    { name: 'a user by the name of a service', path: '/both', fields: bearer(namesake.accessToken), reason: 'session_claim_missing', status: 403, body: invalid },
+    { name: 'a service’s name', path: '/both', fields: bearer(namesake.accessToken), reason: 'session_claim_missing', status: 403, body: invalid },
     { name: 'where no claim is asked for', path: '/users', fields: bearer(guest.accessToken), reason: null },
     { name: 'R-72: no such route, with a session', path: '/nowhere', fields: bearer(user.accessToken), reason: 'route_unknown', status: 403 },
     { name: 'R-72: no such route, with a cookie', path: '/nowhere', fields: cookie(user.accessToken), reason: 'route_unknown', status: 403 },
@@ -121,7 +142,8 @@ t.test('contract 3: the receiver learns who the user is, and gets nothing to act
   t.same(fieldValues(received(), 'authorization'), [`Bearer ${user.accessToken}`], 'forward_authorization');
   await world.request({ path: '/services', headers: [...bearer(token), ...cookie(user.accessToken)] });
   t.match(fieldValues(received(), 'cookie'), [/sAccessToken=/], 'on a service route cookies are nobody’s business');
-  t.match(await world.logOf(response.field('x-request-id') ?? ''), { kind: 'session', issuer: 'sessions', subject: 'user-1', key_id: /^d-/, decision: 'forwarded' });
+  const line = await world.logOf(response.field('x-request-id') ?? '');
+  t.match(line, { kind: 'session', issuer: 'sessions', subject: 'user-1', key_id: /^d-/, decision: 'forwarded' });
 });
 
 function setCookies(response: RawResponse): readonly string[] {
