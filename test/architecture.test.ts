@@ -24,6 +24,8 @@ const layers: readonly Layer[] = [
   { path: 'src/ports.ts', may: ['src/decision/'], modules: ['node:crypto'] },
   { path: 'src/proxy/', may: ['src/decision/', 'src/ports.ts'], mayTypes: ['src/config/'], modules: null },
   { path: 'src/adapters/', may: ['src/decision/', 'src/ports.ts', 'src/config/'], modules: null },
+  // What programs import to mint tokens: loading it must not load the proxy, nor the schema of its config.
+  { path: 'src/client/', may: ['src/decision/', 'src/ports.ts', 'src/adapters/core/', 'src/adapters/clock.ts'], modules: ['node:crypto'] },
   { path: 'src/user-import/', may: ['src/decision/', 'src/ports.ts'], modules: [] },
   { path: 'src/policy-test/', may: ['src/decision/', 'src/ports.ts', 'src/proxy/pipeline.ts'], modules: [] },
   { path: 'src/emulator/', may: [], modules: null },

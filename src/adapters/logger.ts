@@ -1,8 +1,8 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
 import type { LogLevel } from '../config/compiled.js';
+import { oneLine } from '../decision/one-line.js';
 import type { Log, LogFields, RequestRecord } from '../ports.js';
 import { createLogStream, type LogStream } from './log-stream.js';
-import { oneLine } from './one-line.js';
 
 export interface Logger {
   /** Events of the process. */

@@ -15,6 +15,7 @@ const entries: Readonly<Record<string, Entry>> = {
   check: { summary: 'say what is wrong with a config, all at once', load: async () => (await import('./check.js')).createCheckCommand },
   doctor: { summary: 'look at what a config needs: keys, clock, receiver, Redis, certificates',
     load: async () => (await import('./doctor.js')).createDoctorCommand },
+  mint: { summary: 'mint a service token through the Core', load: async () => (await import('./mint.js')).createMintCommand },
   record: { summary: 'read or resolve a reservation in doubt', load: async () => (await import('./record.js')).createRecordCommand },
   health: { summary: 'ask the running proxy whether it is ready', load: async () => (await import('./health.js')).createHealthCommand },
   core: { summary: 'run the Core emulator alone', load: async () => (await import('./core.js')).createCoreCommand },

@@ -1,5 +1,5 @@
+import { readCoreUrl } from '../decision/core-url.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import { readCoreUrl } from './core-url.js';
 import { readCurlHeader, type CurlHeader } from './curl-header.js';
 import { readCurlLines, type CurlLine, type LineProblem } from './curl-lines.js';
 import { findCurlOption, knownNames, longName, supportedOptions, type CurlOption } from './curl-options.js';

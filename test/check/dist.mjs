@@ -15,6 +15,9 @@ export async function copyToDist() {
     writeFileSync(target, readFileSync(join('.build', compiled)));
     const map = JSON.parse(readFileSync(join('.build', `${compiled}.map`), 'utf8'));
     writeFileSync(`${target}.map`, JSON.stringify({ ...map, sources: [relative(dirname(target), source)] }));
+    // What programs that import a module of ours are checked with.
+    const declaration = compiled.replace(/\.js$/, '.d.ts');
+    if (existsSync(join('.build', declaration))) writeFileSync(target.replace(/\.js$/, '.d.ts'), readFileSync(join('.build', declaration)));
   }
   chmodSync('dist/main.js', 0o755);
   return { held: true };

@@ -34,6 +34,8 @@ export interface CoreCall {
   /** Wins over one of the client's headers, as `cdiVersion` does; neither is sent where both are missing. */
   readonly rid?: string;
   readonly cdiVersion?: string;
+  /** Besides those of the client; secret too. */
+  readonly headers?: CoreClientOptions['headers'];
   /** Sent as JSON. */
   readonly body?: unknown;
   /** What must not be shown besides the headers: a password hash in the body, for one. */
@@ -91,7 +93,6 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
   const base = new URL(options.baseUrl);
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   const connectTimeoutMs = Math.min(options.connectTimeoutMs ?? defaultConnectTimeoutMs, timeoutMs);
-  const secrets = options.headers.map(({ value }) => value);
   const closing = new AbortController();
   const agent = new Agent({
     connect: createPinnedConnector({ rules: options.rules, ca: options.ca, connectTimeoutMs, lookup: options.lookup }),
@@ -104,14 +105,15 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
   });
   return {
     call: async (call) => {
-      const hidden = [...secrets, ...(call.secrets ?? [])];
+      const given = [...options.headers, ...(call.headers ?? [])];
+      const hidden = [...given.map(({ value }) => value), ...(call.secrets ?? [])];
       const limits = limitCall(timeoutMs, [closing.signal, ...(call.signal === undefined ? [] : [call.signal])]);
       try {
         const response = await agent.request({
           origin: base.origin,
           path: `${base.pathname.replace(/\/$/, '')}${call.path}`,
           method: call.method,
-          headers: headersOf(call, options.headers),
+          headers: headersOf(call, given),
           body: call.body === undefined ? null : JSON.stringify(call.body),
           signal: limits.signal,
         });

@@ -1,5 +1,4 @@
-import { accept, refuse, type Result } from '../decision/result.js';
-import { readUrl } from './schema-addresses.js';
+import { accept, refuse, type Result } from './result.js';
 
 /** Calls of the Core that operators write down with their whole address, so that `curl -K` works. */
 const knownCalls = [
@@ -16,8 +15,8 @@ const plainPath = /^(?:\/[A-Za-z0-9._~-]+)*\/?$/;
  */
 export function readCoreUrl(text: string): Result<string, string> {
   if (!/^https?:\/\//.test(text)) return refuse('is no URL that begins with http:// or https://');
-  const url = readUrl(text);
-  if (url === null || /[\s\\]/.test(text)) return refuse('is no URL');
+  if (!URL.canParse(text) || /[\s\\]/.test(text)) return refuse('is no URL');
+  const url = new URL(text);
   if (/^https?:\/\/[^/?#]*@/.test(text)) return refuse('holds a user or a password; the Core takes its key in the api-key header');
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return refuse('has a query or a fragment');
   const path = text.replace(/^https?:\/\/[^/]*/, '');

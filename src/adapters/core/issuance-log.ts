@@ -1,0 +1,84 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { IssuanceRecord } from '../../decision/issuance-record.js';
+import { oneLine } from '../../decision/one-line.js';
+import { accept, refuse, type Result } from '../../decision/result.js';
+
+/** A file with one line of JSON for each issued token. */
+export interface IssuanceLog {
+  /** Resolves once the line is on the disk. A refusal says why it is not, in words that follow the path. */
+  readonly append: (record: IssuanceRecord) => Promise<Result<null, string>>;
+  readonly close: () => Promise<void>;
+}
+
+/** Each line goes to the end, whoever else writes; a link is refused by the system. Reading is for the last byte. */
+const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+/** Who may mint what is nobody else's business. */
+const ownerOnly = 0o600;
+const excessBits = 0o7177;
+
+const newline = 0x0a;
+
+/** Opens the log, or creates it with mode 0600. Refuses, in words that follow the path, one that others may read or write. */
+export async function openIssuanceLog(path: string): Promise<Result<IssuanceLog, string>> {
+  let file: FileHandle;
+  try {
+    file = await open(path, flags, ownerOnly);
+  } catch (error) {
+    return refuse(`cannot be opened (${codeOf(error)})`);
+  }
+  const problem = await problemOf(file, path);
+  if (problem === null) return accept({ append: (record) => append(file, record), close: () => file.close() });
+  await file.close();
+  return refuse(problem);
+}
+
+async function problemOf(file: FileHandle, path: string): Promise<string | null> {
+  try {
+    const stats = await file.stat();
+    if (!stats.isFile()) return 'is no regular file';
+    const mode = stats.mode & 0o7777;
+    if ((mode & excessBits) !== 0) return `has mode ${mode.toString(8).padStart(4, '0')}; chmod 600 it`;
+    if (stats.uid !== (process.geteuid?.() ?? stats.uid)) return `belongs to another user (uid ${String(stats.uid)})`;
+    // A new file is there after a crash once its folder is on the disk too.
+    if (stats.size === 0) await syncFolder(dirname(path));
+    return null;
+  } catch (error) {
+    return `cannot be used (${codeOf(error)})`;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function append(file: FileHandle, record: IssuanceRecord): Promise<Result<null, string>> {
+  try {
+    // What a full disk cut off must not swallow the line that comes after it.
+    const line = Buffer.from(`${await endsMidLine(file) ? '\n' : ''}${oneLine(JSON.stringify(record))}\n`);
+    const { bytesWritten } = await file.write(line, 0, line.length, null);
+    if (bytesWritten !== line.length) return refuse('took only part of a line');
+    await file.sync();
+    return accept(null);
+  } catch (error) {
+    return refuse(`cannot be written (${codeOf(error)})`);
+  }
+}
+
+async function endsMidLine(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat();
+  if (size === 0) return false;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer[0] !== newline;
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}

@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { systemClock } from '../adapters/clock.js';
+import { createCoreClient } from '../adapters/core/core-client.js';
+import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
+import { openIssuanceLog, type IssuanceLog } from '../adapters/core/issuance-log.js';
+import { mintToken, type MintFailure } from '../adapters/core/minter.js';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import { findHeader } from '../config/curl-config.js';
+import { escapeControls } from '../config/problems.js';
+import { normalizeApiDomain } from '../decision/api-domain.js';
+import { issuanceRecord } from '../decision/issuance-record.js';
+import { cdiVersionProblem, readMintClaims, tokenIdBytes, type MintRequest } from '../decision/mint-request.js';
+import type { MintedToken } from '../decision/minted-token.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { durationArgument } from './arguments.js';
+import type { Io } from './io.js';
+import { fail, jsonOption } from './options.js';
+import { readJsonInput } from './standard-input.js';
+
+interface Options {
+  readonly curlConfig: string;
+  readonly issuer: string;
+  /** Milliseconds. */
+  readonly validity: number;
+  readonly singleUse?: true;
+  readonly issuanceLog?: string;
+  readonly allowHttp?: true;
+  readonly allowPublicCore?: true;
+  readonly json?: true;
+}
+
+const defaultValidityMs = 5 * 60 * 1_000;
+
+/** A thousand permissions and more. */
+const maxClaimsBytes = 64 * 1_024;
+
+/** `sallyport mint --curl-config FILE`: mints a service token through the Core. */
+export function createMintCommand(io: Io): Command {
+  return new Command('mint')
+    .description('Mint a service token through the Core: claims as a JSON object on standard input, the token on standard output.')
+    .addOption(new Option('--curl-config <file>', 'where the Core is and its API key, as `curl -K` reads it; a regular file of yours of mode 0600')
+      .makeOptionMandatory())
+    .addOption(new Option('--issuer <url>', 'the API domain, which becomes `iss`').argParser(issuerArgument).makeOptionMandatory())
+    .addOption(new Option('--validity <duration>', 'how long the token lives, in whole seconds').argParser(validityArgument).default(defaultValidityMs, '5m'))
+    .option('--single-use', 'put a random `jti` into the token')
+    .option('--issuance-log <file>', 'append one line about the token to this file, of mode 0600; without the line no token is printed')
+    .option('--allow-http', 'let the API key travel in the clear to another machine')
+    .option('--allow-public-core', 'call a Core with a public address')
+    .addOption(jsonOption())
+    .addHelpText('after', '\nClaims: aud, sub, source, token_type, permissions; all of them and no other.\n'
+      + 'The token is signed with a dynamic key, and is checked before it is printed.\n'
+      + 'Exit code: 0 minted, 1 the Core refused, or signed something else than was asked for, 2 usage, claims, or a file that cannot be used as it is,\n'
+      + '3 the Core is out of reach, or the issuance log cannot be written.')
+    .action((options: Options) => mint(options, io));
+}
+
+function issuerArgument(value: string): string {
+  const domain = normalizeApiDomain(value);
+  if (domain.ok) return domain.value;
+  throw new InvalidArgumentError(`Allowed: ${domain.error}.`);
+}
+
+const readValidity = durationArgument('1s', '2h');
+
+function validityArgument(value: string): number {
+  const ms = readValidity(value);
+  if (ms % 1_000 === 0) return ms;
+  throw new InvalidArgumentError('Allowed: whole seconds, such as 90s.');
+}
+
+async function mint(options: Options, io: Io): Promise<void> {
+  const minted = await mintLogged(options, io);
+  if (!minted.ok) {
+    fail(minted.error, io);
+    return;
+  }
+  const { token, keyId, tokenId, issuedAtS, expiresAtS } = minted.value;
+  const data = { token, key_id: keyId, token_id: tokenId, issued_at: issuedAtS, expires_at: expiresAtS };
+  io.stdout(`${options.json === true ? JSON.stringify(data) : token}\n`);
+  io.exit(0);
+}
+
+/** Everything that can be wrong here is found before the Core is asked: a token that was signed cannot be taken back. */
+async function mintLogged(options: Options, io: Io): Promise<Result<MintedToken, StartFailure>> {
+  const core = await readCore(options, io);
+  if (!core.ok) return unusable(core.error);
+  const input = await readJsonInput(io.stdin, maxClaimsBytes);
+  if (!input.ok) return unusable(`claims on standard input: ${input.error}`);
+  const claims = readMintClaims(input.value);
+  if (!claims.ok) return unusable(`claims on standard input: ${claims.error}`);
+  const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
+  const request: MintRequest = { claims: claims.value, issuer: options.issuer, validityS: options.validity / 1_000, tokenId };
+  if (options.issuanceLog === undefined) return mintAt(core.value, request, options);
+  const log = await openIssuanceLog(resolve(io.cwd, options.issuanceLog));
+  if (!log.ok) return unusable(`the issuance log ${options.issuanceLog} ${log.error}`);
+  try {
+    const minted = await mintAt(core.value, request, options);
+    return minted.ok ? await logged(log.value, minted.value, options.issuanceLog) : minted;
+  } finally {
+    await log.value.close();
+  }
+}
+
+async function readCore({ curlConfig }: Options, io: Io): Promise<Result<CurlConfigFile, string>> {
+  const core = await readCurlConfig(curlConfig, { cwd: io.cwd });
+  if (!core.ok) return core;
+  const version = findHeader(core.value, 'cdi-version');
+  const problem = version === null ? null : cdiVersionProblem(version);
+  return problem === null ? core : refuse(`${curlConfig}: the header cdi-version ${problem}`);
+}
+
+async function mintAt(core: CurlConfigFile, request: MintRequest, options: Options): Promise<Result<MintedToken, StartFailure>> {
+  const client = createCoreClient({
+    baseUrl: core.url,
+    headers: core.headers,
+    ca: core.ca,
+    timeoutMs: core.timeoutMs,
+    connectTimeoutMs: core.connectTimeoutMs,
+    rules: { allowHttp: options.allowHttp === true, allowPublic: options.allowPublicCore === true },
+  });
+  try {
+    const minted = await mintToken(request, { client, clock: systemClock });
+    return minted.ok ? minted : refuse(inWords(minted.error));
+  } finally {
+    await client.close();
+  }
+}
+
+const kinds: Readonly<Record<MintFailure['kind'], StartFailure['kind']>> = {
+  unreachable: 'unavailable',
+  timeout: 'unavailable',
+  broken: 'unavailable',
+  aborted: 'unavailable',
+  core_error: 'unavailable',
+  rate_limited: 'unavailable',
+  refused_address: 'unreadable',
+  unauthorized: 'invalid',
+  rejected: 'invalid',
+  unsupported_algorithm: 'invalid',
+  not_as_asked: 'invalid',
+};
+
+function inWords({ kind, reason, status }: MintFailure): StartFailure {
+  return startFailure(kinds[kind], escapeControls(status === null ? `the Core gave no answer: ${reason}` : reason));
+}
+
+async function logged(log: IssuanceLog, minted: MintedToken, path: string): Promise<Result<MintedToken, StartFailure>> {
+  const written = await log.append(issuanceRecord(minted, systemClock.now()));
+  if (written.ok) return accept(minted);
+  return refuse(startFailure('unavailable', escapeControls(`the issuance log ${path} ${written.error}; the token is not printed`)));
+}
+
+function unusable(message: string): Result<never, StartFailure> {
+  return refuse(startFailure('unreadable', escapeControls(message)));
+}

@@ -1,0 +1,126 @@
+/** Service tokens for programs that call other services: `import { createTokenSource } from 'sallyport/client'`. */
+import { randomBytes } from 'node:crypto';
+import { systemClock } from '../adapters/clock.js';
+import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
+import { mintToken } from '../adapters/core/minter.js';
+import { issuanceRecord } from '../decision/issuance-record.js';
+import { tokenIdBytes, type MintRequest } from '../decision/mint-request.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { Clock } from '../ports.js';
+import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './token-cache.js';
+import { TokenError, type TokenErrorCode } from './token-error.js';
+import { apiKeyRule, isApiKey, readTokenOptions, type TokenSettings, type TokenSourceOptions } from './token-options.js';
+
+// The one module that programs import: what they catch and what they write down belongs to it.
+export { TokenError };
+export type { TokenSourceOptions };
+
+/** Gives out tokens. They are in memory only. */
+export interface TokenSource {
+  /**
+   * A token that is good for a while; of a single-use source, one that is good once. While the one in hand is good it costs
+   * no more than a resolved promise. Rejects with a `TokenError`, or with the signal's reason once that aborts.
+   */
+  readonly getToken: (options?: { readonly signal?: AbortSignal }) => Promise<string>;
+  /** Says that a receiver refused this token (401): where it is the one in hand, the next call has another one minted. */
+  readonly invalidate: (token: string) => void;
+  /** Forgets the token and ends the connection; calls under way and later ones are rejected with the code `closed`. */
+  readonly close: () => Promise<void>;
+}
+
+/** What a test replaces. */
+export interface TokenSourceDeps {
+  readonly clock?: Clock;
+  /** From 0 to 1, for jitter. */
+  readonly random?: () => number;
+}
+
+/** Single-use tokens are minted while a program's own requests wait. */
+const singleUseConnections = 4;
+
+/** Makes a source. Throws a `TypeError` that names the option that is wrong. */
+export function createTokenSource(options: TokenSourceOptions, deps: TokenSourceDeps = {}): TokenSource {
+  const settings = readTokenOptions(options);
+  if (!settings.ok) throw new TypeError(`createTokenSource: ${settings.error}`);
+  const { clock = systemClock, random = Math.random } = deps;
+  const { baseUrl, headers, ca, timeoutMs } = settings.value;
+  const { allowHttp = false, allowPublicCore = false } = options.core;
+  const isSingleUse = options.singleUse === true;
+  const client = createCoreClient({
+    baseUrl, headers, ca, timeoutMs, rules: { allowHttp, allowPublic: allowPublicCore }, maxConnections: isSingleUse ? singleUseConnections : 1,
+  });
+  const state = { isClosed: false };
+  const supply = (isSingleUse ? createTokenMint : createTokenCache)({ attempt: attemptWith(options, settings.value, { client, clock, state }), clock, random });
+  return {
+    getToken: ({ signal } = {}) => {
+      if (state.isClosed) return Promise.reject(new TokenError('closed', sourceClosed));
+      return signal === undefined ? supply.get() : unlessAborted(() => supply.get(), signal);
+    },
+    invalidate: supply.forget,
+    close: async () => {
+      state.isClosed = true;
+      supply.clear();
+      await client.close();
+    },
+  };
+}
+
+const sourceClosed = 'the source was closed';
+
+interface AttemptDeps {
+  readonly client: CoreClient;
+  readonly clock: Clock;
+  readonly state: { readonly isClosed: boolean };
+}
+
+/** One call of the Core, with the key as it is now. */
+function attemptWith(options: TokenSourceOptions, settings: TokenSettings, { client, clock, state }: AttemptDeps): Attempt {
+  const { issuer, claims, validityS } = settings;
+  return async () => {
+    const key = await readKey(options);
+    if (!key.ok) return key;
+    const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
+    const request: MintRequest = { claims, issuer, validityS, tokenId };
+    const minted = await mintToken(request, { client, clock, headers: key.value });
+    if (!minted.ok) {
+      const { kind, ...details } = minted.error;
+      // Nothing but the end of the source calls a call off.
+      return kind === 'aborted' ? failed('closed', sourceClosed) : refuse({ code: kind, ...details });
+    }
+    try {
+      await options.onIssued?.(issuanceRecord(minted.value, clock.now()));
+    } catch {
+      // What it threw may hold anything.
+      return failed('not_recorded', 'onIssued failed, so that the token is not given out');
+    }
+    return state.isClosed ? failed('closed', sourceClosed) : minted;
+  };
+}
+
+async function readKey({ core: { apiKey } }: TokenSourceOptions): Promise<Result<TokenSettings['headers'], AttemptFailure>> {
+  if (apiKey === undefined) return accept([]);
+  try {
+    const value = typeof apiKey === 'string' ? apiKey : await apiKey();
+    return isApiKey(value) ? accept([{ name: 'api-key', value }]) : failed('api_key_unavailable', `what core.apiKey gave ${apiKeyRule}`);
+  } catch {
+    // What it threw may hold anything.
+    return failed('api_key_unavailable', 'core.apiKey failed');
+  }
+}
+
+function failed(code: TokenErrorCode, reason: string): Result<never, AttemptFailure> {
+  return refuse({ code, reason, status: null, retryAfterMs: null });
+}
+
+/** Ends one caller's wait; what it waited for goes on for the others. */
+function unlessAborted(get: () => Promise<string>, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason instanceof Error ? signal.reason : new Error('aborted'));
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    get().then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,20 @@
+import t from 'tap';
+import { networkFailure } from '../../src/decision/network-failure.js';
+
+function withCode(code: string): Error {
+  return Object.assign(new Error('what was received'), { code });
+}
+
+t.test('an error is told by its code, never by its message', async (t) => {
+  const cases = [
+    { error: withCode('ECONNREFUSED'), says: 'the connection was refused (ECONNREFUSED)' },
+    { error: withCode('HPE_INVALID_CONSTANT'), says: 'the answer is not HTTP (HPE_INVALID_CONSTANT)' },
+    { error: withCode('E_OTHER'), says: 'the request failed (E_OTHER)' },
+    { error: new AggregateError([withCode('EHOSTUNREACH'), withCode('ECONNREFUSED')]), says: 'the host cannot be reached (EHOSTUNREACH)' },
+    { error: new TypeError('x', { cause: withCode('ECONNRESET') }), says: 'the connection broke (ECONNRESET)' },
+    { error: new TypeError('what was received'), says: 'the request failed (TypeError)' },
+    { error: 'what was received', says: 'the request failed (unknown error)' },
+    { error: undefined, says: 'the request failed (unknown error)' },
+  ];
+  for (const { error, says } of cases) t.equal(networkFailure(error), says);
+});
