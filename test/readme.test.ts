@@ -80,7 +80,7 @@ t.test('the dependencies listed are those there are', async (t) => {
 });
 
 t.test('links lead somewhere', async (t) => {
-  for (const page of ['README.md', 'CHANGELOG.md', 'docs/operations.md', 'docs/idempotency.md', 'docs/shadow.md']) {
+  for (const page of ['README.md', 'CHANGELOG.md', 'docs/operations.md', 'docs/idempotency.md', 'docs/shadow.md', 'docs/minting.md', 'docs/compromise.md']) {
     for (const [, link = ''] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (link.startsWith('https:')) continue;
       const [path = '', anchor] = link.split('#');

@@ -1,6 +1,7 @@
+import { readPayload } from './compact-jws.js';
 import type { MintClaims, MintRequest } from './mint-request.js';
 import { accept, refuse, type Result } from './result.js';
-import { parseServiceToken, readPayload } from './service-token.js';
+import { parseServiceToken } from './service-token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from './strict-json.js';
 
 /** A token that is what was asked for. */
