@@ -8,6 +8,7 @@ import type {
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
 import type { JsonObject } from './decision/strict-json.js';
+import type { WebSocketEnding } from './decision/websocket-endings.js';
 
 /** Reads time. */
 export interface Clock {
@@ -156,6 +157,7 @@ export interface Metrics {
   readonly strippedFields: (count: number) => void;
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
+  readonly webSocketClosed: (ending: WebSocketEnding) => void;
 }
 
 /** Why the store gave no answer. */

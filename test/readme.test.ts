@@ -80,7 +80,11 @@ t.test('the dependencies listed are those there are', async (t) => {
 });
 
 t.test('links lead somewhere', async (t) => {
-  for (const page of ['README.md', 'CHANGELOG.md', 'docs/operations.md', 'docs/idempotency.md', 'docs/shadow.md', 'docs/minting.md', 'docs/compromise.md']) {
+  const pages = [
+    'README.md', 'CHANGELOG.md', 'docs/operations.md', 'docs/idempotency.md', 'docs/shadow.md', 'docs/minting.md', 'docs/compromise.md',
+    'docs/websockets.md',
+  ];
+  for (const page of pages) {
     for (const [, link = ''] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (link.startsWith('https:')) continue;
       const [path = '', anchor] = link.split('#');
@@ -114,6 +118,7 @@ t.test('the defaults named are those of the config', async (t) => {
     ['time for the header section; pause within a body', `${s(listen.headerTimeoutMs)}; ${s(listen.bodyIdleTimeoutMs)}`],
     ['body of a request, by route', kib(route.maxBodyBytes)],
     ['requests in flight', String(listen.maxInFlight)],
+    ['WebSocket connections; silence on one', `${listen.maxWebSockets}; ${listen.webSocketIdleTimeoutMs / 60_000} min`],
     [
       'connecting to the service; its response head; pause within its answer',
       `${s(upstream.connectTimeoutMs)}; ${s(route.responseTimeoutMs)}; ${s(upstream.idleTimeoutMs)}`,

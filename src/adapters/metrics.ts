@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { reasons, type Reason } from '../decision/denial.js';
 import type { KeySourceState, Metrics } from '../ports.js';
+import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
 import { histogramText } from './histogram.js';
 import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
 import { createRouteSeries, outcomes, type RouteSeries } from './route-series.js';
@@ -17,6 +18,7 @@ export interface MetricLabels {
 export interface MetricReadings {
   readonly keys: () => readonly KeySourceState[];
   readonly inFlight: () => number;
+  readonly webSockets: () => number;
 }
 
 export interface ProcessMetrics extends Metrics {
@@ -58,7 +60,8 @@ export function createMetrics(): ProcessMetrics {
   const reloads: Counts = { ok: 0, failed: 0 };
   let stripped = 0;
   let configSha256: string | null = null;
-  let readings: MetricReadings = { keys: () => [], inFlight: () => 0 };
+  let readings: MetricReadings = { keys: () => [], inFlight: () => 0, webSockets: () => 0 };
+  const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
 
   collectDefaultMetrics({ register: registry });
   new Counter({
@@ -98,6 +101,19 @@ export function createMetrics(): ProcessMetrics {
     name: 'sallyport_requests_in_flight', help: 'Requests that are being served.', registers,
     collect() {
       this.set(readings.inFlight());
+    },
+  });
+  new Gauge({
+    name: 'sallyport_websockets_open', help: 'WebSocket connections that are open.', registers,
+    collect() {
+      this.set(readings.webSockets());
+    },
+  });
+  new Counter({
+    name: 'sallyport_websocket_closes_total', help: 'WebSocket connections that ended, by reason.', labelNames: ['reason'], registers,
+    collect() {
+      this.reset();
+      for (const reason of webSocketEndings) this.inc({ reason }, webSocketCloses[reason]);
     },
   });
   new Counter({
@@ -154,6 +170,9 @@ export function createMetrics(): ProcessMetrics {
     },
     configReload: (result) => {
       reloads[result] += 1;
+    },
+    webSocketClosed: (ending) => {
+      webSocketCloses[ending] += 1;
     },
     setLabels: (labels) => {
       const known = routes;

@@ -74,12 +74,13 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   );
   const reloader = createReloader(first, assembly, {
     source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
+    onReplaced: () => void proxy.judgeWebSockets(),
   });
   const proxy = createProxyServer({
     inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
     reservations: reservations?.parts ?? null,
   });
-  processMetrics.setReadings({ keys: keyStates, inFlight: () => proxy.counts().inFlight });
+  processMetrics.setReadings({ keys: keyStates, inFlight: () => proxy.counts().inFlight, webSockets: () => proxy.openWebSockets() });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
   const startedAtMs = systemClock.now();

@@ -14,6 +14,8 @@ export interface ReloaderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'configReload'>;
+  /** Called when another config is in force. */
+  readonly onReplaced: () => void;
   readonly setLogLevel: (level: CompiledConfig['logLevel']) => void;
 }
 
@@ -67,6 +69,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
       return;
     }
+    deps.onReplaced();
     if (isClosed()) return;
     succeed(config);
     if (dropped.length > 0) {

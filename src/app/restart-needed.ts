@@ -18,6 +18,8 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.header_timeout': ({ listen }) => listen.headerTimeoutMs,
   'listen.body_idle_timeout': ({ listen }) => listen.bodyIdleTimeoutMs,
   'listen.max_in_flight': ({ listen }) => listen.maxInFlight,
+  'listen.max_websockets': ({ listen }) => listen.maxWebSockets,
+  'listen.websocket_idle_timeout': ({ listen }) => listen.webSocketIdleTimeoutMs,
   'listen.underscore_fields': ({ listen }) => listen.underscoreFields,
   'listen.http_1_0': ({ listen }) => listen.http10,
   'admin.host': ({ admin }) => admin.host,

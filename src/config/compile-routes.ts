@@ -63,6 +63,8 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     session: isPublic ? null : compileSessionPolicy(file),
     approvals: acceptsService ? approvalsOf(file) : [],
     issuers: file.issuers === undefined ? null : new Set(file.issuers),
+    allowsWebSocket: file.websocket,
+    origins: file.origins === undefined ? null : new Set(file.origins),
     allowsBody: file.body === 'allow',
     encodedSlashes: file.encoded_slashes === 'allow',
     pathParameters: file.path_parameters === 'allow',

@@ -16,6 +16,8 @@ export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFil
       session: null,
       approvals: [],
       issuers: null,
+      allowsWebSocket: false,
+      origins: null,
       allowsBody: false,
       encodedSlashes: false,
       pathParameters: false,

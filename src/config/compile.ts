@@ -55,6 +55,8 @@ function compileListen(file: ListenFile): ListenSettings {
     headerTimeoutMs: file.header_timeout,
     bodyIdleTimeoutMs: file.body_idle_timeout,
     maxInFlight: file.max_in_flight,
+    maxWebSockets: file.max_websockets,
+    webSocketIdleTimeoutMs: file.websocket_idle_timeout,
     underscoreFields: file.underscore_fields,
     http10: file.http_1_0,
   };

@@ -49,6 +49,9 @@ export interface ListenSettings extends HostPort {
   readonly headerTimeoutMs: number;
   readonly bodyIdleTimeoutMs: number;
   readonly maxInFlight: number;
+  readonly maxWebSockets: number;
+  /** Between bytes of a WebSocket connection, in either direction. */
+  readonly webSocketIdleTimeoutMs: number;
   readonly underscoreFields: 'drop' | 'allow' | 'refuse';
   readonly http10: 'refuse' | 'allow';
 }

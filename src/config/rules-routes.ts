@@ -23,6 +23,7 @@ export function checkRoutes(parts: ConfigParts, report: Report): void {
     if (!isMap(parts.written(path))) continue;
     checkName(check, named);
     checkMethods(check);
+    checkWebSocket(check);
     checkApprovals(check);
     checkRouteIssuers(check);
   }
@@ -62,6 +63,24 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
   if (writes && !parts.isWritten([...path, 'idempotency'])) {
     report.error(path, `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`,
       'required, optional or none');
+  }
+}
+
+/** The opening handshake is a GET, and has no answer that could be kept. */
+function checkWebSocket({ path, parts, report }: RouteCheck): void {
+  if (parts.written([...path, 'websocket']) !== true) {
+    const origins = [...path, 'origins'];
+    if (parts.isWritten(origins)) report.keyError(origins, `${nameOf(origins)} says who may open WebSockets, and the route takes none`, 'websocket: true');
+    return;
+  }
+  const methods = parts.written([...path, 'methods']);
+  if (Array.isArray(methods) && methods.some(method => method !== 'GET')) {
+    report.error([...path, 'methods'], `${nameOf(path)} takes WebSockets and has other methods than GET`, '[GET]; a route of their own for other methods');
+  }
+  const mode = parts.written([...path, 'idempotency', 'mode']) ?? parts.written([...path, 'idempotency']);
+  const reserving = { idempotency: mode === 'required' || mode === 'optional', single_use: parts.written([...path, 'single_use']) === true };
+  for (const [key, isOn] of Object.entries(reserving)) {
+    if (isOn) report.keyError([...path, key], `${nameOf(path)}.${key} stands beside ${nameOf(path)}.websocket`, 'one of them');
   }
 }
 

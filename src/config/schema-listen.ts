@@ -25,6 +25,8 @@ export const listenSchema = map({
   header_timeout: duration('10ms', '10m').prefault('10s').describe('From the first byte of a request to the end of its header section.'),
   body_idle_timeout: duration('10ms', '1h').prefault('60s').describe('Between bytes of a request body.'),
   max_in_flight: integer(1, 1_000_000).prefault(512).describe('Requests at a time; more are answered 503.'),
+  max_websockets: integer(1, 1_000_000).prefault(1024).describe('WebSocket connections at a time; more are answered 503.'),
+  websocket_idle_timeout: duration('10ms', '24h').prefault('5m').describe('How long neither end of a WebSocket connection may send anything.'),
   underscore_fields: word('drop', 'allow', 'refuse').prefault('drop')
     .describe('What becomes of fields with `_` in their name, which many servers read like `-`. Look-alikes of our own are always dropped.'),
   http_1_0: word('refuse', 'allow').prefault('refuse').describe('Whether HTTP/1.0 is served: with one `Host` and without `Transfer-Encoding`.'),

@@ -34,6 +34,9 @@ const sessionSchema = map({
       + 'the user.'),
 });
 
+/** As browsers write it in `Origin` (RFC 6454 §6.2). */
+const pageOrigin = text(/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/, 'an origin such as https://app.example.com, in lower case and without path', 300);
+
 const subjects = list(visibleText(256), 1, 'subjects');
 const permissions = list(permission, 0, 'permissions');
 
@@ -60,7 +63,10 @@ export const routeSchema = map({
   mode: word('enforce', 'shadow').optional().describe('Default: the file’s `mode`.'),
   body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
   max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),
-  websocket: z.literal(false, 'false').meta({ allowed: 'false' }).prefault(false).describe('Only `false` is supported yet.'),
+  websocket: flag().prefault(false).describe('Whether WebSocket connections may be opened here. Only with `methods: [GET]`, and not beside reservations.'),
+  origins: list(pageOrigin, 1, 'origins').optional().describe(
+    'Origins of web pages that may open WebSocket connections here. Default: any with a service token, and with a session those of the `Host` that is called.',
+  ),
   encoded_slashes: word('refuse', 'allow').prefault('refuse').describe(
     'Whether `%2F` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not decode it before it routes.',
   ),

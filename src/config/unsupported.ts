@@ -13,12 +13,10 @@ interface Unsupported {
 }
 
 const isSet = (value: unknown): boolean => value !== null && value !== undefined;
-const is = (wanted: unknown) => (value: unknown): boolean => value === wanted;
 
 const unsupported: readonly Unsupported[] = [
   { path: ['limits'], isMeant: isSet, allowed: 'no such key' },
   { path: ['identity', 'assertion'], isMeant: isSet, allowed: 'null' },
-  { path: ['routes', '*', 'websocket'], isMeant: is(true), allowed: 'false' },
   { path: ['routes', '*', 'limits'], isMeant: isSet, allowed: 'no such key' },
 ];
 

@@ -8,6 +8,7 @@ import { accept, refuse, type Result } from './result.js';
 export interface ConnectionOptions {
   readonly closes: boolean;
   readonly keepsAlive: boolean;
+  readonly upgrades: boolean;
   /** Names of fields, in lower case, that end here. */
   readonly removes: ReadonlySet<string>;
 }
@@ -18,7 +19,7 @@ const ownOptions: ReadonlySet<string> = new Set(['close', 'keep-alive', 'te', 'u
 /** What a Connection field may name: nothing that we set or judge. */
 const removable: ReadonlySet<RequestFieldKind> = new Set<RequestFieldKind>(['passed', 'hop-by-hop', 'underscored', 'refused']);
 
-const noOptions: ConnectionOptions = { closes: false, keepsAlive: false, removes: new Set() };
+const noOptions: ConnectionOptions = { closes: false, keepsAlive: false, upgrades: false, removes: new Set() };
 
 /**
  * Reads Connection, its lines combined. Refusals: `field_malformed`, and `connection_option` for one that names a field
@@ -36,6 +37,7 @@ export function readConnection(
   return accept({
     closes: options.includes('close'),
     keepsAlive: options.includes('keep-alive'),
+    upgrades: options.includes('upgrade'),
     removes: named.length === 0 ? noOptions.removes : new Set(named),
   });
 }

@@ -52,6 +52,8 @@ export const answers = {
   host_malformed: request('The Host field is missing or malformed'),
   connection_option: request('The Connection field names a field that it may not'),
   upgrade_refused: request('Protocol upgrades are not allowed'),
+  websocket_handshake: request('The WebSocket handshake is malformed'),
+  websocket_version: request('Only version 13 of the WebSocket protocol is supported', 426),
   body_not_allowed: request('A body is not allowed with this method'),
   body_broken: request('The body ended before it was complete'),
   header_too_large: request('The header section is too large', 431),
@@ -99,6 +101,7 @@ export const answers = {
   route_unknown: forbidden,
   subject_not_approved: forbidden,
   permission_missing: forbidden,
+  origin_refused: forbidden,
   session_claim_missing: forbidden,
 
   idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),

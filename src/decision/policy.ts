@@ -41,6 +41,10 @@ export interface Route {
   readonly approvals: readonly Approval[];
   /** Names of the issuers whose tokens count here; `null` is all. */
   readonly issuers: ReadonlySet<string> | null;
+  /** Whether callers may open WebSocket connections here. */
+  readonly allowsWebSocket: boolean;
+  /** Origins of the pages that may open them, in lower case; `null` where the route names none. */
+  readonly origins: ReadonlySet<string> | null;
   /** Whether GET and HEAD may carry a body. */
   readonly allowsBody: boolean;
   readonly encodedSlashes: boolean;

@@ -31,6 +31,8 @@ export function problemOf(denial: Denial, requestId: string): Problem {
   ];
   if (answer.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
   if (answer.status === 405) fields.push('Allow', allowedMethods);
+  // RFC 6455 §4.4; 426 names what to upgrade to (RFC 9110 §15.5.22).
+  if (answer.status === 426) fields.push('Sec-WebSocket-Version', '13', 'Upgrade', 'websocket');
   const retryAfterS = denial.retryAfterS ?? answer.retryAfterS;
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
   if (denial.session !== undefined) return { status: answer.status, fields, body: sessionBodyOf(denial.session) };

@@ -29,6 +29,8 @@ export interface RequestFields extends Framing, Correlation {
   readonly expectsContinue: boolean;
   /** The protocols asked for, in lower case, where there are others than `h2c`. */
   readonly upgrade: string | null;
+  /** Whether the caller's Connection asks for the upgrade too. */
+  readonly upgrades: boolean;
   /** As received: what makes a valid key is not judged here. */
   readonly idempotencyKey: string | null;
   /** What earlier hops said: for trusted addresses only. So are the next three. */
@@ -111,7 +113,7 @@ function conclude(
   if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse(denial('expectation_unknown'));
 
   const { contentLength, chunked } = framing.value;
-  const { closes, keepsAlive, removes } = connection.value;
+  const { closes, keepsAlive, upgrades, removes } = connection.value;
   const correlation = readCorrelation(judged.get('x-request-id'), judged.get('traceparent'), judged.get('tracestate'));
   return accept({
     passed: withoutFields(read.passed, removes),
@@ -125,6 +127,7 @@ function conclude(
     // Clients of HTTP/1.0 cannot read an interim answer (RFC 9110 §10.1.1).
     expectsContinue: expectation !== undefined && httpVersion === '1.1',
     upgrade: otherUpgrades(judged.get('upgrade')),
+    upgrades,
     requestId: correlation.requestId,
     traceparent: correlation.traceparent,
     tracestate: correlation.tracestate,

@@ -20,6 +20,7 @@ export interface RouteTable {
   readonly anyAllowsEncodedSlashes: boolean;
   readonly anyAllowsPathParameters: boolean;
   readonly anyAllowsBody: boolean;
+  readonly anyAllowsWebSocket: boolean;
 }
 
 /** What may follow after some segments. */
@@ -85,6 +86,7 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
     anyAllowsEncodedSlashes: routes.some(route => route.encodedSlashes),
     anyAllowsPathParameters: routes.some(route => route.pathParameters),
     anyAllowsBody: routes.some(route => route.allowsBody),
+    anyAllowsWebSocket: routes.some(route => route.allowsWebSocket),
   };
 }
 

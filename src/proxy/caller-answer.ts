@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Denial } from '../decision/denial.js';
 import { problemOf } from '../decision/problem.js';
 import type { CallerConnection } from './caller-connection.js';
+import type { Arrival } from './exchange-deps.js';
+import type { Switchable, SwitchedSocket, Upgrade } from './websocket/upgrade.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
 const refusalFlushMs = 10_000;
@@ -27,7 +29,7 @@ export interface Pace {
 }
 
 /** What one caller is answered: the receiver's answer as it comes, or a problem document. */
-export class CallerAnswer {
+export class CallerAnswer implements Switchable {
   private readonly req: IncomingMessage;
   private readonly res: ServerResponse;
   private readonly connection: CallerConnection;
@@ -35,16 +37,19 @@ export class CallerAnswer {
   private readonly isHead: boolean;
   private readonly comesWithBody: boolean;
   private readonly offersUpgrade: boolean;
+  private readonly upgrade: Upgrade | null;
+  private isSwitched = false;
   /** What came in the same packet as the head: if it is the whole body, head and body go out in one piece. */
   private held: Buffer | null = null;
   private isFlushed = false;
   private listensForDrain = false;
   private fields: readonly string[] = [];
 
-  constructor(req: IncomingMessage, res: ServerResponse, connection: CallerConnection, pace: Pace) {
+  constructor({ req, res, connection, upgrade }: Arrival, pace: Pace) {
     this.req = req;
     this.res = res;
     this.connection = connection;
+    this.upgrade = upgrade;
     this.pace = pace;
     // Read now: the frame is shown another request.
     this.isHead = req.method === 'HEAD';
@@ -54,7 +59,8 @@ export class CallerAnswer {
 
   /** Whether the whole request was received. Node says so of one without a body only after it was handed over. */
   isReceived(): boolean {
-    return this.req.complete || !this.comesWithBody;
+    // What follows the head of a request to switch protocols has no end.
+    return this.upgrade === null && (this.req.complete || !this.comesWithBody);
   }
 
   /** What the caller was sent, 0 where nothing was. */
@@ -64,12 +70,12 @@ export class CallerAnswer {
 
   /** Whether everything was handed to the system. */
   isDelivered(): boolean {
-    return this.res.writableFinished;
+    return this.isSwitched || this.res.writableFinished;
   }
 
   /** Answers with a problem document. The connection ends with it when the caller may still be sending. */
   refuse(reason: Denial, requestId: string): void {
-    if (this.req.socket.destroyed) return;
+    if (this.req.socket.destroyed || this.isSwitched) return;
     const { status, fields, body } = problemOf(reason, requestId);
     this.writeHead(status, [...fields, 'Content-Length', String(Buffer.byteLength(body))], closing.has(status));
     this.res.end(body);
@@ -89,6 +95,18 @@ export class CallerAnswer {
     }
     queueMicrotask(this.flush);
     return false;
+  }
+
+  switchProtocols(fields: string[]): SwitchedSocket | null {
+    if (this.upgrade === null) return null;
+    this.isSwitched = true;
+    this.res.writeHead(101, fields);
+    this.res.flushHeaders();
+    return this.upgrade.switched();
+  }
+
+  over(): void {
+    this.res.emit('close');
   }
 
   /** Begins a whole answer, of which only the end is left to say then. */

@@ -152,6 +152,12 @@ export class CallerConnection {
     this.waiting.length = 0;
   }
 
+  /** What follows is no request: who has its turn reads on. */
+  switchProtocols(): void {
+    this.close();
+    this.intake.leave();
+  }
+
   /** Ends it at the deadline of a shutdown. */
   cutOff(): void {
     this.current?.cutOff();

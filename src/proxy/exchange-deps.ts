@@ -5,6 +5,8 @@ import type { InForce } from './in-force.js';
 import type { Recorder } from './request-record.js';
 import type { Reserving } from './reserving/reserving.js';
 import type { Slots } from './slots.js';
+import type { Upgrade } from './websocket/upgrade.js';
+import type { WebSockets } from './websocket/websockets.js';
 
 /** What every exchange of a server works with. */
 export interface ExchangeDeps extends Recorder {
@@ -13,6 +15,7 @@ export interface ExchangeDeps extends Recorder {
   readonly slots: Slots;
   /** `null` where there is no store. */
   readonly reserving: Reserving | null;
+  readonly webSockets: WebSockets;
   readonly bodyIdleTimeoutMs: number;
   /** Whether every answer closes its connection. */
   readonly isShuttingDown: () => boolean;
@@ -23,6 +26,8 @@ export interface Arrival {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly connection: CallerConnection;
+  /** Where it asks for another protocol, and Node has left its connection to us. */
+  readonly upgrade: Upgrade | null;
 }
 
 /**

@@ -8,11 +8,11 @@ import { CallerAnswer } from './caller-answer.js';
 import type { Turn } from './caller-connection.js';
 import { Course } from './course.js';
 import type { Arrival, ExchangeDeps, Phase } from './exchange-deps.js';
-import { Forward } from './forward.js';
 import { newRequestId } from './identifiers.js';
 import type { InForce } from './in-force.js';
+import { onwardOf } from './onward.js';
 import { admit, type Admission, type Findings, type Judgement } from './pipeline.js';
-import { RequestBody } from './request-body.js';
+import { openBody, type RequestBody } from './request-body.js';
 import { recordRequest } from './request-record.js';
 import { prepare, type Preparation } from './reserving/preparation.js';
 import { handBack } from './session-renewal.js';
@@ -37,14 +37,14 @@ export class Exchange implements Turn, Caller {
 
   /** `enter` leads a request that may go on through the frame to `forward`. */
   constructor(deps: ExchangeDeps, arrival: Arrival, enter: (req: IncomingMessage, res: ServerResponse) => void) {
-    const { req, res, connection } = arrival;
+    const { req } = arrival;
     this.deps = deps;
     this.arrival = arrival;
     this.enter = enter;
     // Read now: the frame is shown another request.
     this.head = { method: req.method ?? '', target: req.url ?? '', httpVersion: req.httpVersion, rawHeaders: req.rawHeaders };
     this.inForce = deps.inForce();
-    this.answer = new CallerAnswer(req, res, connection, {
+    this.answer = new CallerAnswer(arrival, {
       isShuttingDown: deps.isShuttingDown,
       patienceMs: () => this.inForce.config.upstream.idleTimeoutMs,
       onStalled: this.onStalled,
@@ -55,6 +55,7 @@ export class Exchange implements Turn, Caller {
   }
 
   start(): void {
+    this.arrival.upgrade?.begin();
     if (this.arrival.res.socket === null) {
       // Node gave the connection up with the answer before: what is sent on now could not be answered.
       this.arrival.connection.abort();
@@ -219,22 +220,20 @@ export class Exchange implements Turn, Caller {
   }
 
   private send(admission: Admission, held: Buffer | null = null): void {
+    const { answer, arrival, deps, head, inForce, slot } = this;
+    const onward = onwardOf(admission, { answer, arrival, caller: this, deps, head, inForce, slot });
+    if (onward === null) return;
     const body = held ?? this.openBody(admission.fields, admission.route.maxBodyBytes);
-    const forward = new Forward(admission, this.inForce, this);
     this.phase = 'onward';
-    this.onward = forward;
-    forward.send(this.head.method, body);
+    this.onward = onward;
+    onward.send(head.method, body);
   }
 
-  private openBody({ hasBody, expectsContinue }: RequestFields, maxBytes: number): RequestBody | null {
-    const { req, res } = this.arrival;
-    this.upload = !hasBody ? null : new RequestBody(req, {
+  private openBody(fields: RequestFields, maxBytes: number): RequestBody | null {
+    this.upload = openBody(this.arrival, fields, {
       maxBytes,
       callerTimeoutMs: this.deps.bodyIdleTimeoutMs,
       receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
-      onWanted: () => {
-        if (expectsContinue) res.writeContinue();
-      },
       onBroken: reason => this.attempt(() => this.refuse(reason)),
     });
     return this.upload;

@@ -39,6 +39,13 @@ export class Intake {
     this.resume();
   }
 
+  /** Leaves it to somebody else to read: Node's parser is gone. */
+  leave(): void {
+    this.state = 'reading';
+    // Where the parser was stopped, the stream waits for ever for what it would have read: an empty piece tells it otherwise.
+    this.socket.push('');
+  }
+
   /** From now on reads and forgets, so that the caller can go on and its end is noticed; nothing more is parsed. */
   discard(): void {
     if (this.state === 'discarding') return;

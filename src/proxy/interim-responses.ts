@@ -6,6 +6,7 @@ const versionAt = start.length;
 const status = Buffer.from(' 10');
 const lastDigitAt = versionAt + 1 + status.length;
 const zero = 0x30;
+const one = 0x31;
 const two = 0x32;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
@@ -41,9 +42,11 @@ export class InterimResponses {
       const byte = chunk[i] ?? 0;
       if (this.lineIsEmpty !== null) this.skip(byte);
       else if (this.matched === lastDigitAt) {
-        // Any other digit is another interim response, which undici drops by itself; its end has to be found all the same.
+        // What follows 101 is no HTTP. Any other digit is another interim response, which undici drops by itself; its end has
+        // to be found all the same.
         if (byte === zero) chunk[i] = two;
-        this.lineIsEmpty = false;
+        if (byte === one) this.matched = null;
+        else this.lineIsEmpty = false;
       } else if (isExpected(byte, this.matched)) this.matched += 1;
       else this.matched = null;
     }

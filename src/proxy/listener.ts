@@ -49,7 +49,7 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
   };
   const server = tls === null ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(settings, tls) });
   server.timeout = 0;
-  server.maxConnections = Math.max(minConnections, connectionsPerSlot * settings.maxInFlight);
+  server.maxConnections = Math.max(minConnections, connectionsPerSlot * settings.maxInFlight) + settings.maxWebSockets;
   server.on('secureConnection', refuseUnverified);
   return {
     server,

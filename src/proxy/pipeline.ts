@@ -15,6 +15,8 @@ import { isRevoked } from '../decision/revocation.js';
 import { matchRoute, placeOf } from '../decision/route-table.js';
 import { withoutSessionFields } from '../decision/session-fields.js';
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
+import { refusedUpgrade } from '../decision/websocket-handshake.js';
+import { refusedOrigin } from '../decision/websocket-origin.js';
 import { verifyCredential } from './credential.js';
 import { newRequestId, newTraceparent } from './identifiers.js';
 import type { InForce } from './in-force.js';
@@ -128,7 +130,8 @@ export function admit(
 /** What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody. */
 function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): Denial | null {
   const { table } = inForce.config;
-  if (fields.upgrade !== null) return denial('upgrade_refused');
+  const upgrade = fields.upgrade === null ? null : refusedUpgrade(head, fields, table.anyAllowsWebSocket);
+  if (upgrade !== null) return upgrade;
   if (target.encodedSlash && !table.anyAllowsEncodedSlashes) return denial('target_malformed');
   if (target.pathParameters && !table.anyAllowsPathParameters) return denial('target_malformed');
   if (hasUnexpectedBody(head, fields) && !table.anyAllowsBody) return denial('body_not_allowed');
@@ -175,6 +178,8 @@ function authorizeVerified(reading: Reading, verdict: Verdict): Judgement {
 
 /** What is left once it is settled that the caller may use the route. */
 function conclude(reading: Reading, route: Route, principal: Principal | null): Judgement {
+  const origin = refusedOrigin(reading.fields, route, principal);
+  if (origin !== null) return endUnlessShadow(reading, principal, origin);
   const body = reading.observe('body', refusedBody(reading, route));
   if (body !== null) return end(reading, principal, denial(body));
   const inShadow = (reason: Denial): Admission | null =>
@@ -201,6 +206,7 @@ function endUnlessShadow(reading: Reading, principal: Principal | null, reason: 
 }
 
 function refusedBody({ head, fields }: Reading, route: Route): Reason | null {
+  if (fields.upgrade !== null && !route.allowsWebSocket) return 'upgrade_refused';
   if (hasUnexpectedBody(head, fields) && !route.allowsBody) return 'body_not_allowed';
   return (fields.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
 
@@ -12,6 +12,21 @@ export interface RequestBodyOptions {
   readonly onWanted: () => void;
   /** Called once, when the body will not be complete. */
   readonly onBroken: (reason: Denial) => void;
+}
+
+/** Opens the body of a request that may go on; `null` where it has none. A caller that waits for it is told when it is wanted. */
+export function openBody(
+  { req, res }: { readonly req: IncomingMessage; readonly res: ServerResponse },
+  { hasBody, expectsContinue }: { readonly hasBody: boolean; readonly expectsContinue: boolean },
+  options: Omit<RequestBodyOptions, 'onWanted'>,
+): RequestBody | null {
+  if (!hasBody) return null;
+  return new RequestBody(req, {
+    ...options,
+    onWanted: () => {
+      if (expectsContinue) res.writeContinue();
+    },
+  });
 }
 
 /** Bytes on their way before the caller has to wait for the receiver. */

@@ -22,6 +22,8 @@ export interface EndedRequest {
 
 const maxPathLength = 8 * 1024;
 
+const switchingProtocols = 101;
+
 /** From this status on something failed; below it something was refused. */
 const firstFailure = 500;
 
@@ -36,12 +38,14 @@ export function recordRequest(recorder: Recorder, { findings, method, target, st
   const now = recorder.clock.monotonic();
   const durationMs = now - startedMs;
   const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? now) - askedMs;
+  // A connection that was switched was forwarded, however it ended.
+  const isSwitched = status === switchingProtocols;
   const wasAsked = askedMs !== null && (ended === null || !notReached.has(ended));
-  const decision = isReplayed && ended === null ? 'replayed' : outcomeOf(ended, wasAsked, shadow !== null);
+  const decision = isReplayed && ended === null ? 'replayed' : outcomeOf(isSwitched ? null : ended, wasAsked, shadow !== null);
   const reason = decision === 'shadow' && shadow !== null ? shadow.denial.reason : ended;
   const routeName = route?.name ?? 'none';
   recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
-  if (ended !== null) recorder.metrics.denial(ended);
+  if (ended !== null && !isSwitched) recorder.metrics.denial(ended);
   if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);
   recorder.requestLog({
     request_id: requestId,

@@ -4,16 +4,19 @@ import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
 import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports.js';
+import type { CallerConnection } from './caller-connection.js';
 import { createCallerConnections } from './caller-connections.js';
 import { CallerRequest } from './caller-request.js';
 import { Exchange } from './exchange.js';
-import type { ExchangeDeps } from './exchange-deps.js';
+import type { Arrival, ExchangeDeps } from './exchange-deps.js';
 import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
 import { createListener, type TlsMaterial } from './listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
 import { createReserving } from './reserving/reserving.js';
 import { createSlots } from './slots.js';
+import { Upgrade } from './websocket/upgrade.js';
+import { createWebSockets } from './websocket/websockets.js';
 
 /** How often heads are looked for that are too large and not complete. */
 const checkingIntervalMs = 1_000;
@@ -43,6 +46,9 @@ export interface ProxyServer {
   readonly announceShutdown: () => void;
   /** Accepts nothing more, lets what is under way finish and resolves when all is closed, by `graceMs` at the latest. */
   readonly drain: (graceMs: number) => Promise<void>;
+  readonly openWebSockets: () => number;
+  /** What is in force has changed: WebSocket connections that it does not allow are closed. */
+  readonly judgeWebSockets: () => Promise<void>;
   readonly counts: () => { readonly connections: number; readonly inFlight: number };
 }
 
@@ -52,21 +58,25 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const slots = createSlots(listen.maxInFlight);
   const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
   let isShuttingDown = false;
+  const webSockets = createWebSockets({ ...deps, max: listen.maxWebSockets, idleTimeoutMs: listen.webSocketIdleTimeoutMs });
   const exchangeDeps: ExchangeDeps = {
-    ...deps, slots, reserving, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
+    ...deps, slots, reserving, webSockets, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
   const connections = createCallerConnections(server, listen, deps.tls !== null, log);
-  const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
+  const onArrival = (req: IncomingMessage, arrive: (connection: CallerConnection) => Pick<Arrival, 'res' | 'upgrade'>): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof CallerRequest)) {
       req.socket.destroy();
       return;
     }
     if (!connection.accepts()) return;
-    req.exchange = new Exchange(exchangeDeps, { req, res, connection }, frame.enter);
+    req.exchange = new Exchange(exchangeDeps, { req, connection, ...arrive(connection) }, frame.enter);
     connection.take(req.exchange);
+  };
+  const onRequest = (req: IncomingMessage, res: ServerResponse): void => {
+    onArrival(req, () => ({ res, upgrade: null }));
   };
   const refuse = (socket: Socket, reason: Denial, asked?: Asked): void => {
     const connection = connections.of(socket);
@@ -91,6 +101,12 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   // Without these Node would say Continue before the request is judged, 417 in words of its own, and nothing to CONNECT.
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
+  server.on('upgrade', (req: IncomingMessage, _socket: unknown, first: Buffer) => {
+    onArrival(req, (connection) => {
+      const upgrade = new Upgrade(req, req.socket, connection, first);
+      return { res: upgrade.res, upgrade };
+    });
+  });
   server.on('connect', (req: IncomingMessage, socket: Socket) => {
     refuse(socket, denial('method_not_allowed'), { method: 'CONNECT', target: req.url ?? '' });
   });
@@ -124,6 +140,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
       // What has arrived by now is read first, so that no request is cut off that a caller had sent.
       setImmediate(connections.closeWhenIdle);
+      webSockets.drain();
       await closed;
       // Writes whose caller left are completed all the same.
       await reserving?.idle();
@@ -134,6 +151,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       clearInterval(checking);
       await frame.close();
     },
+    openWebSockets: webSockets.count,
+    judgeWebSockets: webSockets.judge,
     counts: () => ({ connections: connections.count(), inFlight: slots.taken() }),
   };
 }

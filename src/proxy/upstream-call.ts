@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { denial, type Denial } from '../decision/denial.js';
 import { hasReadableBody } from '../decision/response-fields.js';
@@ -19,6 +19,8 @@ export interface UpstreamRequest {
   readonly responseTimeoutMs: number;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
   readonly lateRefusal?: () => Denial | null;
+  /** Protocol to switch to, where one is asked for. */
+  readonly upgrade?: string;
 }
 
 /** Takes the receiver's answer as it comes. */
@@ -31,6 +33,8 @@ export interface AnswerSink {
   readonly onEnd: () => void;
   /** There is no answer, or the rest of it will not come. */
   readonly onFailure: (reason: Denial) => void;
+  /** It has switched protocols, and the connection is the sink's. Only where that was asked for. */
+  readonly onUpgrade?: (rawHeaders: readonly string[], socket: Duplex) => void;
 }
 
 /** What a call needs of the upstream it belongs to. */
@@ -88,8 +92,8 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
   start(connection: UpstreamConnection): void {
     this.stopTimer();
     this.connection = connection;
-    const { method, target, fields, body } = this.request;
-    connection.dispatch({ method, path: target, headers: fields, body }, this);
+    const { method, target, fields, body, upgrade = null } = this.request;
+    connection.dispatch({ method, path: target, headers: fields, body, upgrade }, this);
   }
 
   resume(): void {
@@ -148,6 +152,16 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
     if (hasReadableBody(fields)) this.sink.onHead(status, fields);
     else this.breakOff(denial('upstream_failed'));
     return true;
+  }
+
+  onUpgrade(_status: number, rawHeaders: Buffer[] | string[] | null, socket: Duplex): void {
+    const isNews = this.end();
+    // Not now: undici still has its hands on the connection that it gives up.
+    queueMicrotask(() => {
+      this.release(false);
+    });
+    if (isNews && this.sink.onUpgrade !== undefined) this.sink.onUpgrade((rawHeaders ?? []).map(latin1), socket);
+    else socket.destroy();
   }
 
   onData(chunk: Buffer): boolean {
@@ -214,6 +228,6 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
   }
 }
 
-function latin1(bytes: Buffer): string {
+function latin1(bytes: Buffer | string): string {
   return bytes.toString('latin1');
 }

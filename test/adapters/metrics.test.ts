@@ -63,8 +63,13 @@ t.test('counts', async (t) => {
   metrics.jwksRefresh('core', 'failed');
   metrics.jwksRefresh('core', 'failed');
   metrics.configReload('failed');
-  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], inFlight: () => 7 });
+  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], inFlight: () => 7, webSockets: () => 3 });
+  metrics.webSocketClosed('expired');
+  metrics.webSocketClosed('expired');
   const expected: Record<string, number | undefined> = {
+    sallyport_websockets_open: 3,
+    'sallyport_websocket_closes_total{reason="expired"}': 2,
+    'sallyport_websocket_closes_total{reason="shutdown"}': 0,
     'sallyport_requests_total{route="list-orders",outcome="forwarded"}': 2,
     'sallyport_requests_total{route="list-orders",outcome="denied"}': 1,
     'sallyport_requests_total{route="create-order",outcome="failed"}': 1,

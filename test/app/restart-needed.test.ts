@@ -36,6 +36,10 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
     keys: ['listen.max_header_bytes', 'listen.max_target', 'listen.header_timeout', 'listen.body_idle_timeout', 'listen.max_in_flight'],
   },
   {
+    name: 'WebSockets', wanted: { listen: { max_websockets: 1, websocket_idle_timeout: '1s' } },
+    keys: ['listen.max_websockets', 'listen.websocket_idle_timeout'],
+  },
+  {
     name: 'how fields are read', wanted: { listen: { underscore_fields: 'allow', http_1_0: 'allow' } },
     keys: ['listen.underscore_fields', 'listen.http_1_0'],
   },
@@ -82,8 +86,8 @@ t.test('every key of listen is looked at', (t) => {
   const { listen } = compile({});
   // Those that a file names by other words: tls as its four keys, limits without their units.
   t.same(Object.keys(listen).sort(), [
-    'bodyIdleTimeoutMs', 'headerTimeoutMs', 'host', 'http10', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes', 'port', 'tls', 'tlsTerminatedBy',
-    'trustForwarded', 'underscoreFields',
+    'bodyIdleTimeoutMs', 'headerTimeoutMs', 'host', 'http10', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes', 'maxWebSockets', 'port', 'tls', 'tlsTerminatedBy',
+    'trustForwarded', 'underscoreFields', 'webSocketIdleTimeoutMs',
   ]);
   t.end();
 });

@@ -15,6 +15,8 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     session: null,
     approvals: [{ subjects: new Set(['checkout']), permissions: ['read'] }],
     issuers: null,
+    allowsWebSocket: false,
+    origins: null,
     allowsBody: false,
     encodedSlashes: false,
     pathParameters: false,

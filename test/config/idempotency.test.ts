@@ -213,3 +213,12 @@ t.test('contract 3.1: a spelling that passes without the key or with a used toke
   }
   t.end();
 });
+
+t.test('neither a key nor a token that passes once has a meaning for a WebSocket connection', t => {
+  for (const route of ['idempotency: required', 'idempotency: { mode: optional }', 'single_use: true']) {
+    const key = route.split(':')[0] ?? '';
+    const text = withRoutes([`name: a, methods: [GET], path: /a, ${who}, websocket: true, ${route}`], store);
+    t.match(errorsOf(text).join('\n'), `routes[0].${key} stands beside routes[0].websocket; allowed: one of them`, route);
+  }
+  t.end();
+});

@@ -46,6 +46,22 @@ const cases = [
     expected: [/error: unknown key "permission" in routes\[0\]\.any_of\[0\], did you mean "permissions"\?; allowed: subjects, permissions$/],
   },
   { name: 'half a pair', input: 'name: a, methods: [GET], path: /a, any_of: [{ subjects: [s] }]', expected: [/5:49: error: routes\[0\]\.any_of\[0\]\.permissions is missing; /] },
+  { name: 'WebSockets', input: `name: a, methods: [GET], path: /a, ${who}, websocket: true`, expected: [] },
+  { name: 'WebSockets for some pages', input: `name: a, methods: [GET], path: /a, ${who}, websocket: true, origins: ["https://a.example", "http://[::1]:8080"]`, expected: [] },
+  { name: 'origins without WebSockets', input: `name: a, methods: [GET], path: /a, ${who}, origins: ["https://a.example"]`, expected: [/error: routes\[0\]\.origins says who may open WebSockets, and the route takes none; allowed: websocket: true$/] },
+  ...['https://a.example/', 'https://A.example', 'a.example', 'null', 'wss://a.example', '*'].map(origin => ({
+    name: `the origin ${origin}`, input: `name: a, methods: [GET], path: /a, ${who}, websocket: true, origins: ["${origin}"]`, expected: [/error: routes\[0\]\.origins\[0\] is /],
+  })),
+  { name: 'no WebSockets', input: `name: a, methods: [GET, POST], path: /a, ${who}, websocket: false, idempotency: none`, expected: [] },
+  { name: 'WebSockets in a text', input: `name: a, methods: [GET], path: /a, ${who}, websocket: yes`, expected: [/error: routes\[0\]\.websocket is "yes"; allowed: true or false$/] },
+  ...['GET, HEAD', 'POST', '"*"'].map(methods => ({
+    name: `WebSockets and ${methods}`, input: `name: a, methods: [${methods}], path: /a, ${who}, websocket: true, idempotency: none`,
+    expected: [/error: routes\[0\] takes WebSockets and has other methods than GET; allowed: \[GET\]; a route of their own for other methods$/],
+  })),
+  {
+    name: 'WebSockets without reservations', input: `name: a, methods: [GET], path: /a, ${who}, websocket: true, idempotency: { mode: none }, single_use: false`,
+    expected: [],
+  },
   { name: 'public', input: 'name: a, methods: [GET], path: /a, access: public', expected: [/5:48: warning: route "a" is public: everybody is let through; /] },
   ...['subjects: [s]', 'permissions: [p]', 'any_of: [{ subjects: [s], permissions: [p] }]', 'issuers: [core]'].map(key => ({
     name: `public beside ${key}`, input: `name: a, methods: [GET], path: /a, ${key}, access: public`,
@@ -127,7 +143,7 @@ t.test('contract 2: routes, compiled', t => {
     name: 'a', methods: new Set(['GET']),
     paths: [{ text: '/a/{id}', segments: [{ kind: 'literal', text: 'a' }, { kind: 'parameter', name: 'id' }] }],
     access: 'protected', mode: 'enforce', acceptsService: true, session: null, approvals: [{ subjects: new Set(['s']), permissions: ['p'] }],
-    issuers: null, allowsBody: false, encodedSlashes: false, pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576,
+    issuers: null, allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false, pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576,
     responseTimeoutMs: 7_000, reservation: null,
   });
   t.same(rich, {
@@ -135,7 +151,7 @@ t.test('contract 2: routes, compiled', t => {
     paths: [{ text: '/b', segments: [{ kind: 'literal', text: 'b' }] }, { text: '/c/**', segments: [{ kind: 'literal', text: 'c' }, { kind: 'rest' }] }],
     access: 'protected', mode: 'enforce', acceptsService: true, session: null,
     approvals: [{ subjects: new Set(['s', 't']), permissions: ['p', 'q'] }, { subjects: new Set(['u']), permissions: [] }],
-    issuers: new Set(['core']), allowsBody: true, encodedSlashes: true, pathParameters: true, forwardsAuthorization: false,
+    issuers: new Set(['core']), allowsWebSocket: false, origins: null, allowsBody: true, encodedSlashes: true, pathParameters: true, forwardsAuthorization: false,
     maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null,
   });
   t.match(open, { methods: null, access: 'public', approvals: [], forwardsAuthorization: false }, 'a public route forwards no credential unless it says so');

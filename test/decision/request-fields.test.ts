@@ -17,7 +17,7 @@ function read(
 
 const plain: RequestFields = {
   passed: [], stripped: 0, strippedUnlessTrusted: 0, authorization: null, host: 'orders.example.com', contentLength: null, chunked: false, hasBody: false,
-  expectsContinue: false, upgrade: null, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null, forwardedProto: null,
+  expectsContinue: false, upgrade: null, upgrades: false, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null, forwardedProto: null,
   forwardedHost: null, via: null, closes: false,
 };
 

@@ -94,11 +94,11 @@ t.test('contract 3.1: a spelling does not fall through to a laxer route that opt
 
 t.test('the table says which opt-outs any route has', t => {
   const none = createRouteTable([routeOf('GET /a')]);
-  t.same([none.anyAllowsBody, none.anyAllowsEncodedSlashes, none.anyAllowsPathParameters], [false, false, false]);
-  for (const key of ['allowsBody', 'encodedSlashes', 'pathParameters'] as const) {
+  t.same([none.anyAllowsBody, none.anyAllowsEncodedSlashes, none.anyAllowsPathParameters, none.anyAllowsWebSocket], [false, false, false, false]);
+  for (const key of ['allowsBody', 'encodedSlashes', 'pathParameters', 'allowsWebSocket'] as const) {
     const table = createRouteTable([routeOf('GET /a'), routeOf('GET /b', ['a'], { [key]: true })]);
-    t.same([table.anyAllowsBody, table.anyAllowsEncodedSlashes, table.anyAllowsPathParameters],
-      [key === 'allowsBody', key === 'encodedSlashes', key === 'pathParameters'], key);
+    t.same([table.anyAllowsBody, table.anyAllowsEncodedSlashes, table.anyAllowsPathParameters, table.anyAllowsWebSocket],
+      [key === 'allowsBody', key === 'encodedSlashes', key === 'pathParameters', key === 'allowsWebSocket'], key);
   }
   t.end();
 });

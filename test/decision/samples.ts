@@ -54,6 +54,8 @@ export function route(overrides: Partial<Route> = {}): Route {
     session: null,
     approvals: [approval(['checkout'], ['orders:read'])],
     issuers: null,
+    allowsWebSocket: false,
+    origins: null,
     allowsBody: false,
     encodedSlashes: false,
     pathParameters: false,

@@ -5,6 +5,7 @@ import type { CompiledConfig } from '../../src/config/compiled.js';
 import { systemClock, systemTimers } from '../../src/adapters/clock.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { WebSocketEnding } from '../../src/decision/websocket-endings.js';
 import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestRecord, ReservationParts } from '../../src/ports.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import type { TlsMaterial } from '../../src/proxy/listener.js';
@@ -60,6 +61,7 @@ export interface Counted {
   readonly requests: { readonly route: string; readonly outcome: Outcome; readonly durationMs: number; readonly overheadMs: number }[];
   readonly denials: Reason[];
   readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
+  readonly webSocketCloses: WebSocketEnding[];
   stripped: number;
 }
 
@@ -87,7 +89,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   let inForce = compile(options.config ?? {});
   const records: RequestRecord[] = [];
   const logged: { level: string; message: string; fields: LogFields }[] = [];
-  const counted: Counted = { requests: [], denials: [], shadowDenials: [], stripped: 0 };
+  const counted: Counted = { requests: [], denials: [], shadowDenials: [], webSocketCloses: [], stripped: 0 };
   const write = (level: string) => (message: string, fields: LogFields = {}): void => {
     logged.push({ level, message, fields });
   };
@@ -147,5 +149,6 @@ function countInto(counted: Counted): Metrics {
     },
     jwksRefresh: () => undefined,
     configReload: () => undefined,
+    webSocketClosed: ending => counted.webSocketCloses.push(ending),
   };
 }

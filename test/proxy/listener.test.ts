@@ -6,9 +6,9 @@ import { compiled, startProxy } from './harness.js';
 
 t.test('R-41: every limit of the listener is set, whatever Node\'s defaults are', (t) => {
   const cases = [
-    { listen: {}, headersTimeout: 10_000, connectionsCheckingInterval: 1000, maxConnections: 2048 },
-    { listen: { header_timeout: '200ms', max_in_flight: 10 }, headersTimeout: 200, connectionsCheckingInterval: 100, maxConnections: 1024 },
-    { listen: { header_timeout: '60s', max_in_flight: 10_000 }, headersTimeout: 60_000, connectionsCheckingInterval: 1000, maxConnections: 40_000 },
+    { listen: {}, headersTimeout: 10_000, connectionsCheckingInterval: 1000, maxConnections: 3072 },
+    { listen: { header_timeout: '200ms', max_in_flight: 10 }, headersTimeout: 200, connectionsCheckingInterval: 100, maxConnections: 2048 },
+    { listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 }, headersTimeout: 60_000, connectionsCheckingInterval: 1000, maxConnections: 40_001 },
   ];
   for (const { listen, ...expected } of cases) {
     const { server } = createListener(compiled({ listen }).listen, null);
@@ -22,12 +22,12 @@ t.test('R-41: every limit of the listener is set, whatever Node\'s defaults are'
 });
 
 t.test('connections beyond the limit are not accepted, and those that are go on', async (t) => {
-  const proxy = await startProxy(t, { config: { listen: { max_in_flight: 1 } } });
-  const open = await Promise.all(Array.from({ length: 1024 }, async () => connectRaw(proxy.port)));
+  const proxy = await startProxy(t, { config: { listen: { max_in_flight: 1, max_websockets: 1 } } });
+  const open = await Promise.all(Array.from({ length: 1025 }, async () => connectRaw(proxy.port)));
   t.teardown(() => {
     for (const connection of open) connection.end();
   });
-  await until('all are accepted', () => proxy.server.counts().connections === 1024);
+  await until('all are accepted', () => proxy.server.counts().connections === 1025);
   const more = await connectRaw(proxy.port);
   await more.closed;
   t.match(proxy.logged, [{ level: 'debug', message: /too many/ }]);

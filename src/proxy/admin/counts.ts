@@ -36,6 +36,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       reloads[result] += 1;
       metrics.configReload(result);
     },
+    webSocketClosed: metrics.webSocketClosed,
     counts: () => ({
       requests: { ...requests },
       denials: Object.fromEntries([...denials].filter(([, count]) => count > 0)),

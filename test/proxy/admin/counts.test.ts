@@ -9,7 +9,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
   };
   const metrics: Metrics = {
     request: note('request'), denial: note('denial'), shadowDenial: note('shadow'), strippedFields: note('stripped'), jwksRefresh: note('jwks'),
-    configReload: note('reload'),
+    configReload: note('reload'), webSocketClosed: note('websocket'),
   };
   const counted = countMetrics(metrics);
   counted.request('a', 'forwarded', 2, 1);
@@ -20,9 +20,10 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.strippedFields(3);
   counted.jwksRefresh('core', 'ok');
   counted.configReload('failed');
+  counted.webSocketClosed('idle');
   t.same(calls, [
     ['request', 'a', 'forwarded', 2, 1], ['request', 'none', 'denied', 2, 1], ['denial', 'token_expired'], ['denial', 'token_expired'],
-    ['shadow', 'a', 'credential_missing'], ['stripped', 3], ['jwks', 'core', 'ok'], ['reload', 'failed'],
+    ['shadow', 'a', 'credential_missing'], ['stripped', 3], ['jwks', 'core', 'ok'], ['reload', 'failed'], ['websocket', 'idle'],
   ]);
   t.same(counted.counts(), {
     requests: { forwarded: 1, replayed: 0, denied: 1, failed: 0, shadow: 0 },

@@ -7,7 +7,7 @@ import { statusProblems } from './status-schema.js';
 
 const route: Route = {
   name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', mode: 'shadow', acceptsService: true, session: null, issuers: null,
-  allowsBody: false, encodedSlashes: false,
+  allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
   pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null,
@@ -18,7 +18,7 @@ const config: CompiledConfig = {
   sha256: 'ab'.repeat(32),
   listen: {
     host: '127.0.0.1', port: 0, tls: null, tlsTerminatedBy: null, trustForwarded: [], maxHeaderBytes: 1, maxTargetBytes: 1,
-    headerTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, underscoreFields: 'drop', http10: 'refuse',
+    headerTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1, underscoreFields: 'drop', http10: 'refuse',
   },
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,

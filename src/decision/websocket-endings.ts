@@ -1,0 +1,46 @@
+import { answerOf, type Denial, type Reason } from './denial.js';
+
+/** How a WebSocket connection may end: the closed set that `sallyport_websocket_closes_total` counts. */
+export const webSocketEndings = [
+  'caller', 'receiver', 'caller_lost', 'receiver_lost', 'malformed', 'idle', 'expired', 'revoked', 'forbidden', 'shutdown',
+] as const;
+
+export type WebSocketEnding = (typeof webSocketEndings)[number];
+
+/** Why one ended, and what its ends are told. */
+export interface Ending {
+  readonly as: WebSocketEnding;
+  /** For the log; `null` where one of the ends wanted it so. */
+  readonly reason: Reason | null;
+  /** Of our Close frame (RFC 6455 §7.4). Those from 4000 on are ours, after the statuses of HTTP. */
+  readonly code: number;
+  /** At most 123 bytes of ASCII. */
+  readonly text: string;
+}
+
+/** Endings that take no judgement. */
+export const endings = {
+  /** One of the ends said so, in a Close frame that was passed on as it came. */
+  caller: { as: 'caller', reason: null, code: 1000, text: '' },
+  receiver: { as: 'receiver', reason: null, code: 1000, text: '' },
+  callerLost: { as: 'caller_lost', reason: 'caller_gone', code: 1001, text: '' },
+  receiverLost: { as: 'receiver_lost', reason: 'upstream_failed', code: 1011, text: 'upstream failed' },
+  malformedByCaller: { as: 'malformed', reason: 'framing', code: 1002, text: 'malformed frame' },
+  malformedByReceiver: { as: 'malformed', reason: 'upstream_failed', code: 1002, text: 'malformed frame' },
+  idle: { as: 'idle', reason: 'upstream_timeout', code: 4408, text: 'idle timeout' },
+  expired: { as: 'expired', reason: 'token_expired', code: 4401, text: 'unauthorized' },
+  sessionExpired: { as: 'expired', reason: 'session_expired', code: 4401, text: 'unauthorized' },
+  shutdown: { as: 'shutdown', reason: 'shutting_down', code: 1001, text: 'going away' },
+} as const satisfies Record<string, Ending>;
+
+/** From this status on something failed here, which says nothing of the caller. */
+const firstFailure = 500;
+
+/** What a later judgement of the opening handshake means for its connection; `null` where it goes on. */
+export function endingOf({ reason }: Denial): Ending | null {
+  const { status } = answerOf(reason);
+  if (status >= firstFailure) return null;
+  if (reason === 'token_expired') return endings.expired;
+  if (reason === 'session_expired') return endings.sessionExpired;
+  return status === 401 ? { as: 'revoked', reason, code: 4401, text: 'unauthorized' } : { as: 'forbidden', reason, code: 4403, text: 'forbidden' };
+}

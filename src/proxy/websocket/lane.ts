@@ -1,0 +1,98 @@
+import type { Duplex } from 'node:stream';
+import type { FrameReader } from '../../decision/websocket-frames.js';
+
+/**
+ * - `open`: frames are passed on
+ * - `finishing`: the rest of one frame is passed on, then our Close
+ * - `muted`: nothing is passed on; a Close is still looked for
+ * - `closed`: a Close was seen, and nothing counts that follows it
+ */
+type LaneState = 'open' | 'finishing' | 'muted' | 'closed';
+
+/** One direction of a WebSocket connection. It is read no faster than its target takes it. */
+export class Lane {
+  readonly source: Duplex;
+  private readonly target: Duplex;
+  private readonly reader: FrameReader;
+  private state: LaneState = 'open';
+  private last: Buffer | null = null;
+
+  constructor(source: Duplex, target: Duplex, reader: FrameReader) {
+    this.source = source;
+    this.target = target;
+    this.reader = reader;
+    target.on('drain', () => source.resume());
+  }
+
+  /** What a piece of it led to: `null` where it just goes on. */
+  take(chunk: Buffer): 'close' | 'finished' | 'malformed' | null {
+    if (this.state === 'closed') return null;
+    if (this.state === 'finishing') return this.takeRest(chunk);
+    const { passed, close, isMalformed } = this.reader.read(chunk);
+    if (this.state === 'open') for (const piece of passed) this.pass(piece);
+    if (close === null) return isMalformed ? 'malformed' : null;
+    this.state = 'closed';
+    return 'close';
+  }
+
+  /** Whether its source has sent a Close. */
+  isClosed(): boolean {
+    return this.state === 'closed';
+  }
+
+  isFinishing(): boolean {
+    return this.state === 'finishing';
+  }
+
+  /** Whether a frame of ours may come next. */
+  isBetweenFrames(): boolean {
+    return this.state === 'open' && this.reader.missing() === 0;
+  }
+
+  /** Passes nothing more on, and ends with `last` where that may stand: at once, or after the frame that has begun. */
+  finish(last: Buffer, awaitsFrame: boolean): void {
+    if (this.state !== 'open') return;
+    if (this.isBetweenFrames()) this.write(last);
+    else if (awaitsFrame) {
+      this.state = 'finishing';
+      this.last = last;
+      return;
+    }
+    this.mute();
+  }
+
+  /** What comes from now on is read and forgotten: its target is gone, or it makes no sense. */
+  drop(): void {
+    this.state = 'closed';
+    this.source.resume();
+  }
+
+  private takeRest(chunk: Buffer): 'close' | 'finished' | 'malformed' | null {
+    const missing = this.reader.missing();
+    const rest = chunk.subarray(0, missing);
+    const { close } = this.reader.read(rest);
+    this.pass(rest);
+    if (rest.length < missing) return null;
+    if (close !== null) {
+      this.state = 'closed';
+      return 'close';
+    }
+    this.mute();
+    return this.take(chunk.subarray(missing)) ?? 'finished';
+  }
+
+  private mute(): void {
+    this.state = 'muted';
+    if (this.last !== null) this.write(this.last);
+    this.last = null;
+    this.source.resume();
+  }
+
+  private pass(bytes: Buffer): void {
+    if (bytes.length > 0 && !this.write(bytes)) this.source.pause();
+  }
+
+  private write(bytes: Buffer): boolean {
+    return !this.target.writable || this.target.write(bytes);
+  }
+}

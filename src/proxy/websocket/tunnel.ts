@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import { endings, type Ending } from '../../decision/websocket-endings.js';
+import { closeFrame, FrameReader } from '../../decision/websocket-frames.js';
+import { Lane } from './lane.js';
+import type { SwitchedSocket } from './upgrade.js';
+
+/** How long an end may take to answer a Close of ours, and to close its connection after the last word. */
+const closeTimeoutMs = 5_000;
+
+const maskBytes = 4;
+
+export interface TunnelOptions {
+  readonly caller: SwitchedSocket;
+  readonly receiver: Duplex;
+  /** Whether the ends agreed on an extension. */
+  readonly extended: boolean;
+  readonly idleTimeoutMs: number;
+  /** Both connections are closed. */
+  readonly onOver: (ending: Ending) => void;
+}
+
+/**
+ * A WebSocket connection from its 101 to its end. Its bytes are passed on as they are; of the frames only so much is known
+ * that one of ours can stand between them.
+ */
+export class Tunnel {
+  private readonly options: TunnelOptions;
+  private readonly inbound: Lane;
+  private readonly outbound: Lane;
+  private readonly ends: ReadonlySet<Duplex>;
+  private readonly ended = new Set<Duplex>();
+  private readonly closed = new Set<Duplex>();
+  private readonly idleTimer: NodeJS.Timeout;
+  private closeTimer: NodeJS.Timeout | null = null;
+  private ending: Ending | null = null;
+  private isClosing = false;
+
+  constructor(options: TunnelOptions) {
+    this.options = options;
+    const { caller: { socket }, receiver, extended } = options;
+    this.ends = new Set([socket, receiver]);
+    this.inbound = new Lane(socket, receiver, new FrameReader({ masked: true, extended }));
+    this.outbound = new Lane(receiver, socket, new FrameReader({ masked: false, extended }));
+    this.idleTimer = setTimeout(() => this.close(endings.idle), options.idleTimeoutMs);
+  }
+
+  start(): void {
+    const { caller: { socket, early }, receiver } = this.options;
+    for (const end of this.ends) {
+      end.on('error', () => undefined).on('end', () => this.onEnd(end)).on('close', () => this.onClose(end));
+      if (end.destroyed) this.onClose(end);
+    }
+    if (early.length > 0) this.onData(this.inbound, early);
+    socket.on('data', (chunk: Buffer) => this.onData(this.inbound, chunk)).resume();
+    receiver.on('data', (chunk: Buffer) => this.onData(this.outbound, chunk)).resume();
+  }
+
+  /** Ends it for a reason of ours, with a Close frame to both ends. Nothing more of the caller is passed on. */
+  close(ending: Ending): void {
+    this.ending ??= ending;
+    if (this.isClosing) return;
+    this.isClosing = true;
+    this.limitClosing(closeTimeoutMs);
+    const { code, text } = ending;
+    this.inbound.finish(closeFrame(code, text, randomBytes(maskBytes)), false);
+    this.outbound.finish(closeFrame(code, text, null), true);
+    this.settle();
+  }
+
+  /** Ends it at once. */
+  destroy(): void {
+    for (const end of this.ends) end.destroy();
+  }
+
+  private onData(lane: Lane, chunk: Buffer): void {
+    this.idleTimer.refresh();
+    const event = lane.take(chunk);
+    if (event === null) return;
+    const isCaller = lane === this.inbound;
+    if (event === 'malformed') {
+      this.close(isCaller ? endings.malformedByCaller : endings.malformedByReceiver);
+      lane.drop();
+    }
+    if (event === 'close') this.ending ??= isCaller ? endings.caller : endings.receiver;
+    this.settle();
+  }
+
+  /** Goes on with a closing of ours: a connection ends when nothing is left to say or hear. */
+  private settle(): void {
+    if (!this.isClosing || this.outbound.isFinishing()) return;
+    const { caller: { socket }, receiver } = this.options;
+    receiver.end();
+    if (this.inbound.isClosed()) socket.end();
+  }
+
+  /** One end sends nothing more: without a Close before that it is lost. */
+  private onEnd(end: Duplex): void {
+    if (this.ended.has(end)) return;
+    this.ended.add(end);
+    const { caller: { socket }, receiver } = this.options;
+    const isSound = this.isClosing || this.inbound.isClosed() || this.outbound.isClosed();
+    if (!isSound) this.ending ??= end === socket ? endings.callerLost : endings.receiverLost;
+    if (!isSound && end === receiver) this.outbound.finish(closeFrame(endings.receiverLost.code, endings.receiverLost.text, null), false);
+    // A reader that is slow but still reads gets what was sent before.
+    const isBehind = !this.isClosing && socket.writableLength + receiver.writableLength > 0;
+    this.limitClosing(isBehind ? this.options.idleTimeoutMs : closeTimeoutMs);
+    this.otherOf(end).end();
+    if (isSound && !this.isClosing) return;
+    end.end();
+    this.laneTo(end).drop();
+  }
+
+  private onClose(end: Duplex): void {
+    if (this.closed.has(end)) return;
+    this.closed.add(end);
+    this.onEnd(end);
+    this.laneTo(end).drop();
+    this.otherOf(end).end();
+    if (this.closed.size < this.ends.size) return;
+    clearTimeout(this.idleTimer);
+    if (this.closeTimer !== null) clearTimeout(this.closeTimer);
+    this.options.onOver(this.ending ?? endings.receiverLost);
+  }
+
+  private otherOf(end: Duplex): Duplex {
+    const { caller: { socket }, receiver } = this.options;
+    return end === socket ? receiver : socket;
+  }
+
+  private laneTo(end: Duplex): Lane {
+    return end === this.options.receiver ? this.inbound : this.outbound;
+  }
+
+  private limitClosing(limitMs: number): void {
+    if (this.closeTimer !== null) clearTimeout(this.closeTimer);
+    this.closeTimer = setTimeout(() => this.destroy(), limitMs);
+  }
+}

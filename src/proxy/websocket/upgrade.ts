@@ -1,0 +1,94 @@
+import { ServerResponse, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { CallerConnection } from '../caller-connection.js';
+
+/** A connection that speaks another protocol from now on. */
+export interface SwitchedSocket {
+  readonly socket: Socket;
+  /** What came before the switch. */
+  readonly early: Buffer;
+}
+
+/** An answer that may be a switch. */
+export interface Switchable {
+  /** Answers 101 with these fields, names and values in turn, and gives the connection away; `null` where it cannot. */
+  readonly switchProtocols: (fields: string[]) => SwitchedSocket | null;
+  /** The connection that was given away is closed. */
+  readonly over: () => void;
+}
+
+/** What a caller sends before it is answered is kept up to here; the rest waits in its connection. */
+const maxEarlyBytes = 64 * 1024;
+
+/**
+ * A request to switch protocols. Node takes its parser away from the connection then: what follows the head is no request,
+ * and nobody reads it as one. It is kept until the receiver has switched, and forgotten where it does not.
+ */
+export class Upgrade {
+  /** The answer, as long as it is one of HTTP. */
+  readonly res: ServerResponse;
+  private readonly socket: Socket;
+  private readonly connection: CallerConnection;
+  private early: Buffer[];
+  private earlyBytes: number;
+
+  /** `first` came in one packet with the head. */
+  constructor(req: IncomingMessage, socket: Socket, connection: CallerConnection, first: Buffer) {
+    this.socket = socket;
+    this.connection = connection;
+    this.early = [first];
+    this.earlyBytes = first.length;
+    this.res = new ServerResponse(req);
+    this.res.shouldKeepAlive = false;
+  }
+
+  /** Its turn on the connection has come, and is the last. */
+  begin(): void {
+    const { res, socket } = this;
+    if (socket.destroyed) return;
+    res.assignSocket(socket);
+    res.on('finish', this.onFinish);
+    this.connection.switchProtocols();
+    socket.on('data', this.onData).on('end', this.onEnd).on('drain', this.onDrain).resume();
+  }
+
+  /** Hands the connection over. The head of the 101 has been written. */
+  switched(): SwitchedSocket {
+    const { res, socket } = this;
+    socket.pause();
+    this.release();
+    res.detachSocket(socket);
+    const early = Buffer.concat(this.early);
+    this.early = [];
+    return { socket, early };
+  }
+
+  private readonly onData = (chunk: Buffer): void => {
+    this.early.push(chunk);
+    this.earlyBytes += chunk.length;
+    if (this.earlyBytes >= maxEarlyBytes) this.socket.pause();
+  };
+
+  /** A caller that is not there any more. */
+  private readonly onEnd = (): void => {
+    this.socket.destroy();
+  };
+
+  private readonly onDrain = (): void => {
+    this.res.emit('drain');
+  };
+
+  /** Does what Node does at the end of an answer. */
+  private readonly onFinish = (): void => {
+    const { res, socket } = this;
+    this.release();
+    this.early = [];
+    res.detachSocket(socket);
+    socket.destroySoon();
+    process.nextTick(() => res.emit('close'));
+  };
+
+  private release(): void {
+    this.socket.off('data', this.onData).off('end', this.onEnd).off('drain', this.onDrain);
+  }
+}

@@ -1,0 +1,179 @@
+import type { Duplex } from 'node:stream';
+import { denial, type Denial } from '../../decision/denial.js';
+import type { Principal } from '../../decision/principal.js';
+import type { RequestHead } from '../../decision/request-head.js';
+import { callerFields } from '../../decision/response-fields.js';
+import { endingOf, endings, type Ending } from '../../decision/websocket-endings.js';
+import { readAgreement, webSocketProtocol } from '../../decision/websocket-handshake.js';
+import type { Clock, Timers } from '../../ports.js';
+import type { Caller, Onward } from '../caller.js';
+import type { InForce } from '../in-force.js';
+import { admit, type Admission, type Judgement, type Peer } from '../pipeline.js';
+import type { AnswerSink } from '../upstream-call.js';
+import type { UpstreamCall } from '../upstream.js';
+import { handBack } from '../session-renewal.js';
+import type { Slot } from '../slots.js';
+import { Tunnel } from './tunnel.js';
+import type { Switchable, Upgrade } from './upgrade.js';
+
+/** An opening handshake that may go on. */
+export interface Handshake {
+  readonly admission: Admission;
+  readonly head: RequestHead;
+  readonly peer: Peer;
+  readonly inForce: InForce;
+  /** `null` where Node, which reads Connection for itself, has left the connection to its parser. */
+  readonly upgrade: Upgrade | null;
+  readonly caller: Caller;
+  readonly answer: Switchable;
+  /** The place of the request: given back at the switch, for a connection may last for hours. */
+  readonly slot: Slot | null;
+}
+
+/** What all WebSocket connections share. */
+export interface WebSocketHost {
+  /** What is in force now. */
+  readonly inForce: () => InForce;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly idleTimeoutMs: number;
+  /** Whether no more connections are to be opened. */
+  readonly isDraining: () => boolean;
+  readonly opened: (webSocket: WebSocket) => void;
+  /** It is over, or never came to be: `null`. */
+  readonly over: (webSocket: WebSocket, ending: Ending | null) => void;
+}
+
+/** How long a judgement of an open connection holds at most: the set of keys, for one, may change in between. */
+const judgementHoldsMs = 30_000;
+
+/** One WebSocket connection from its opening handshake to its end. A receiver that does not switch has answered a plain request. */
+export class WebSocket implements AnswerSink, Onward {
+  private readonly handshake: Handshake;
+  private readonly host: WebSocketHost;
+  private call: UpstreamCall | null = null;
+  private tunnel: Tunnel | null = null;
+  private principal: Principal | null;
+  private stopTimer = (): void => undefined;
+  private isOver = false;
+
+  constructor(handshake: Handshake, host: WebSocketHost) {
+    this.handshake = handshake;
+    this.host = host;
+    this.principal = handshake.admission.principal;
+  }
+
+  send(method: string): void {
+    const { admission: { target, forwarded: fields, route: { access, responseTimeoutMs } }, caller, inForce } = this.handshake;
+    caller.asked();
+    this.call = inForce.upstream.send({
+      access, method, target: target.raw, fields, body: null, responseTimeoutMs, upgrade: webSocketProtocol,
+    }, this);
+  }
+
+  resume(): void {
+    this.call?.resume();
+  }
+
+  leave(): void {
+    this.call?.cancel();
+    if (this.tunnel === null) this.conclude(null);
+    else this.tunnel.destroy();
+  }
+
+  onHead(status: number, rawHeaders: readonly string[]): void {
+    const { caller, inForce, admission } = this.handshake;
+    caller.begin(status, callerFields(status, rawHeaders, inForce.fieldRules, admission.requestId));
+  }
+
+  onBody(chunk: Buffer): boolean {
+    return this.handshake.caller.write(chunk);
+  }
+
+  onEnd(): void {
+    this.handshake.caller.answered();
+    this.handshake.caller.end();
+  }
+
+  onFailure(reason: Denial): void {
+    this.handshake.caller.answered();
+    this.handshake.caller.refuse(reason);
+  }
+
+  onUpgrade(rawHeaders: readonly string[], receiver: Duplex): void {
+    const { answer, inForce, admission } = this.handshake;
+    const agreement = readAgreement(admission.fields.passed, rawHeaders);
+    if (!agreement.ok || this.host.isDraining()) {
+      receiver.on('error', () => undefined).destroy();
+      this.onFailure(agreement.ok ? denial('shutting_down') : agreement.error);
+      return;
+    }
+    const fields = ['Upgrade', webSocketProtocol, 'Connection', 'Upgrade', ...callerFields(101, rawHeaders, inForce.fieldRules, admission.requestId)];
+    const switched = answer.switchProtocols(handBack(fields, admission.principal, inForce, this.host.clock.now()));
+    if (switched === null) {
+      receiver.on('error', () => undefined).destroy();
+      return;
+    }
+    this.tunnel = new Tunnel({
+      caller: switched,
+      receiver,
+      extended: agreement.value.extended,
+      idleTimeoutMs: this.host.idleTimeoutMs,
+      onOver: ending => this.conclude(ending),
+    });
+    this.handshake.slot?.();
+    this.host.opened(this);
+    this.tunnel.start();
+    this.awaitJudgement();
+  }
+
+  close(ending: Ending): void {
+    this.tunnel?.close(ending);
+  }
+
+  /** Judges the opening handshake again, by what is in force now. */
+  judge(): void {
+    if (this.isOver) return;
+    if (this.expiresInMs() <= 0) {
+      this.close(this.principal?.kind === 'session' ? endings.sessionExpired : endings.expired);
+      return;
+    }
+    const { head, peer } = this.handshake;
+    const judgement = admit(head, peer, this.host.inForce(), this.host.clock.now());
+    if (judgement instanceof Promise) void judgement.then(settled => this.settle(settled), this.handshake.caller.fail);
+    else this.settle(judgement);
+  }
+
+  private settle(judgement: Judgement): void {
+    if (this.isOver) return;
+    const ending = judgement.ok ? null : endingOf(judgement.error.denial);
+    if (judgement.ok) this.principal = judgement.value.principal;
+    if (ending === null) this.awaitJudgement();
+    else this.close(ending);
+  }
+
+  private awaitJudgement(): void {
+    this.stopTimer();
+    this.stopTimer = this.host.timers.after(Math.min(judgementHoldsMs, this.expiresInMs()), () => this.judge());
+  }
+
+  /** Milliseconds until the credential ends, as long as it may be behind our clock; endless without one. */
+  private expiresInMs(): number {
+    const { principal } = this;
+    if (principal === null) return Infinity;
+    const issuer = this.host.inForce().issuers.find(({ rules }) => rules.name === principal.issuerName);
+    return (principal.expiresAtS + (issuer?.rules.clockSkewS ?? 0)) * 1_000 - this.host.clock.now();
+  }
+
+  private conclude(ending: Ending | null): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.stopTimer();
+    this.host.over(this, ending);
+    if (ending === null) return;
+    const { caller, answer } = this.handshake;
+    caller.answered();
+    if (ending.reason !== null) caller.refuse(denial(ending.reason));
+    answer.over();
+  }
+}

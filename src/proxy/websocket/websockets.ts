@@ -1,0 +1,77 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { denial, type Denial } from '../../decision/denial.js';
+import { accept, refuse, type Result } from '../../decision/result.js';
+import { endings } from '../../decision/websocket-endings.js';
+import type { Clock, Metrics, Timers } from '../../ports.js';
+import type { InForce } from '../in-force.js';
+import { createSlots, type Slot } from '../slots.js';
+import { WebSocket, type Handshake, type WebSocketHost } from './websocket.js';
+
+export interface WebSocketsDeps {
+  /** What is in force now. */
+  readonly inForce: () => InForce;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly metrics: Pick<Metrics, 'webSocketClosed'>;
+  readonly max: number;
+  readonly idleTimeoutMs: number;
+}
+
+/** The WebSocket connections of a server. */
+export interface WebSockets {
+  /** Takes a place for one. Refuses with `websocket_handshake`, `overloaded` and `shutting_down`. */
+  readonly take: (handshake: Handshake) => Result<WebSocket, Denial>;
+  /** How many are open. */
+  readonly count: () => number;
+  /** What is in force has changed: those that it no longer allows are closed. */
+  readonly judge: () => Promise<void>;
+  /** Opens no more, and closes all. */
+  readonly drain: () => void;
+}
+
+/** Judged in one turn of the event loop: a millisecond or two, so that nobody has to wait for all of them. */
+const judgedAtOnce = 32;
+
+export function createWebSockets(deps: WebSocketsDeps): WebSockets {
+  const slots = createSlots(deps.max);
+  const open = new Set<WebSocket>();
+  const places = new Map<WebSocket, Slot>();
+  let isDraining = false;
+  const host: WebSocketHost = {
+    ...deps,
+    isDraining: () => isDraining,
+    opened: (webSocket) => {
+      open.add(webSocket);
+    },
+    over: (webSocket, ending) => {
+      open.delete(webSocket);
+      places.get(webSocket)?.();
+      places.delete(webSocket);
+      if (ending !== null) deps.metrics.webSocketClosed(ending.as);
+    },
+  };
+  return {
+    take: (handshake) => {
+      if (handshake.upgrade === null) return refuse(denial('websocket_handshake'));
+      if (isDraining) return refuse(denial('shutting_down'));
+      const place = slots.take(handshake.admission.route.access);
+      if (place === null) return refuse(denial('overloaded'));
+      const webSocket = new WebSocket(handshake, host);
+      places.set(webSocket, place);
+      return accept(webSocket);
+    },
+    count: () => open.size,
+    judge: async () => {
+      let judged = 0;
+      for (const webSocket of [...open]) {
+        webSocket.judge();
+        judged += 1;
+        if (judged % judgedAtOnce === 0) await nextTurn();
+      }
+    },
+    drain: () => {
+      isDraining = true;
+      for (const webSocket of open) webSocket.close(endings.shutdown);
+    },
+  };
+}

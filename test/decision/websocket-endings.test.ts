@@ -1,0 +1,29 @@
+import t from 'tap';
+import { denial, reasons } from '../../src/decision/denial.js';
+import { endingOf, endings, webSocketEndings } from '../../src/decision/websocket-endings.js';
+
+const judgements = [
+  { reason: 'token_expired', as: 'expired', code: 4401 },
+  { reason: 'subject_revoked', as: 'revoked', code: 4401 },
+  { reason: 'key_revoked', as: 'revoked', code: 4401 },
+  { reason: 'key_unknown', as: 'revoked', code: 4401 },
+  { reason: 'issuer_not_accepted', as: 'revoked', code: 4401 },
+  { reason: 'permission_missing', as: 'forbidden', code: 4403 },
+  { reason: 'route_unknown', as: 'forbidden', code: 4403 },
+  { reason: 'upgrade_refused', as: 'forbidden', code: 4403 },
+] as const;
+
+t.test('what a later judgement means for the connection', t => {
+  for (const { reason, as, code } of judgements) t.match(endingOf(denial(reason)), { as, code, reason }, reason);
+  for (const reason of ['keys_unavailable', 'store_unavailable', 'internal'] as const) t.equal(endingOf(denial(reason)), null, `${reason} is our failure`);
+  t.end();
+});
+
+t.test('RFC 6455 §5.5, §7.4: every ending may stand in a Close frame', t => {
+  for (const ending of [...Object.values(endings), ...reasons.flatMap(reason => endingOf(denial(reason)) ?? [])]) {
+    t.ok(webSocketEndings.includes(ending.as), ending.as);
+    t.match(ending.text, /^[\x20-\x7e]{0,123}$/);
+    t.ok([1000, 1001, 1002, 1011].includes(ending.code) || (ending.code >= 4000 && ending.code < 5000), String(ending.code));
+  }
+  t.end();
+});

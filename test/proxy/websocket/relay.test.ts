@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto';
+import { WebSocket as FetchWebSocket } from 'undici';
+import t from 'tap';
+import { connectRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { frame, handshake, key, soundFields, startWebSocketScene, switchRaw, type Client } from './scene.js';
+
+t.test('contract 3.8: a message and its echo, with the identity of the caller on the handshake', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const client = proxy.connect({ headers: { 'X-Auth-Subject': 'evil', Origin: 'https://page.example', Cookie: 'a=b' } });
+  await client.opened;
+  client.socket.send('hello');
+  await until('the echo', () => client.messages.length === 1);
+  t.same(client.messages, ['hello']);
+  const [upgrade] = proxy.webSockets.upgrades;
+  t.match(upgrade?.headers, {
+    'x-auth-subject': 'checkout', 'x-auth-kind': 'service', 'x-auth-permissions': 'orders:read orders:write',
+    'x-forwarded-proto': 'http', upgrade: 'websocket', connection: 'upgrade', origin: 'https://page.example', cookie: 'a=b',
+  });
+  t.equal(upgrade?.headers.authorization, undefined);
+  t.equal(upgrade?.url, '/live');
+  t.equal(proxy.server.openWebSockets(), 1);
+  t.equal(proxy.server.counts().inFlight, 0, 'it holds no place of a request');
+  t.same(proxy.records, [], 'its line is written at its end');
+  client.socket.close(4000, 'enough');
+  t.same(await client.closed, { code: 4000, reason: 'enough' }, 'the receiver echoes it');
+  await until('it is recorded', () => proxy.records.length === 1);
+  t.match(proxy.records, [{ route: 'live', method: 'GET', path: '/live', decision: 'forwarded', reason: null, subject: 'checkout', status: 101 }]);
+  t.same(proxy.counted.webSocketCloses, ['caller']);
+  t.equal(proxy.server.openWebSockets(), 0);
+  await until('the receiver is left', () => proxy.webSockets.open() === 0);
+});
+
+t.test('close codes and reasons pass in both directions, and a missing one too', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const cases = [
+    { by: 'caller', code: 1000, reason: 'done' }, { by: 'caller', code: undefined, reason: '' },
+    { by: 'receiver', code: 3999, reason: 'later' }, { by: 'receiver', code: 1011, reason: '' }, { by: 'receiver', code: undefined, reason: '' },
+  ] as const;
+  for (const [index, { by, code, reason }] of cases.entries()) {
+    const client = proxy.connect();
+    await client.opened;
+    const peer = await until('the receiver has it', () => proxy.webSockets.sockets[index]);
+    const peerClosed = new Promise((resolve) => peer.on('close', (...event) => resolve(event[0])));
+    (by === 'caller' ? client.socket : peer).close(code, reason);
+    t.same(await client.closed, { code: code ?? 1005, reason }, `to the caller, by the ${by}`);
+    t.equal(await peerClosed, code ?? 1005, `to the receiver, by the ${by}`);
+    await until('it is counted', () => proxy.counted.webSocketCloses.length === index + 1);
+    t.equal(proxy.counted.webSocketCloses[index], by);
+  }
+});
+
+t.test('subprotocols are offered as they came, and the choice comes back', async (t) => {
+  const proxy = await startWebSocketScene(t, { server: { handleProtocols: (offered) => [...offered][1] ?? false } });
+  const client = proxy.connect({ protocols: ['v1.example', 'v2.example'] });
+  await client.opened;
+  t.equal(client.socket.protocol, 'v2.example');
+  t.equal(proxy.webSockets.upgrades[0]?.headers['sec-websocket-protocol'], 'v1.example,v2.example');
+});
+
+t.test('permessage-deflate is agreed between the ends, and its frames are not touched', async (t) => {
+  const proxy = await startWebSocketScene(t, { server: { perMessageDeflate: { threshold: 0 } } });
+  const client = proxy.connect({ perMessageDeflate: { threshold: 0 } });
+  await client.opened;
+  t.match(client.socket.extensions, /permessage-deflate/);
+  const long = 'compressible '.repeat(10_000);
+  client.socket.send(long);
+  await until('the echo', () => client.messages.length === 1);
+  t.equal(client.messages[0], long);
+});
+
+t.test('ping and pong go from end to end', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const client = proxy.connect();
+  await client.opened;
+  const pong = new Promise((resolve) => client.socket.on('pong', (data) => resolve(data.toString())));
+  client.socket.ping('from the caller');
+  t.equal(await pong, 'from the caller');
+  const [peer] = proxy.webSockets.sockets;
+  const answered = new Promise((resolve) => peer?.on('pong', (data) => resolve(data.toString())));
+  peer?.ping('from the receiver');
+  t.equal(await answered, 'from the receiver');
+});
+
+t.test('the WebSocket of undici, which is that of Node and close to that of browsers', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const socket = new FetchWebSocket(`${proxy.url}/live?q=1`, { protocols: ['chat'], headers: proxy.authorization() });
+  const heard: unknown[] = [];
+  socket.addEventListener('open', () => socket.send('hello'));
+  socket.addEventListener('message', ({ data }) => {
+    heard.push(data);
+    socket.close(4001, 'bye');
+  });
+  const closed = new Promise((resolve) => socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason })));
+  t.same(await closed, { code: 4001, reason: 'bye' });
+  t.same(heard, ['hello']);
+  t.equal(proxy.webSockets.upgrades[0]?.url, '/live?q=1');
+});
+
+t.test('messages of every size class arrive whole, in both directions at once', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const client = proxy.connect();
+  await client.opened;
+  const sizes = [0, 1, 125, 126, 127, 65_535, 65_536, 65_537, 1_000_000];
+  const sent = sizes.map(size => 'x'.repeat(size));
+  for (const text of sent) client.socket.send(text);
+  await until('all echoes', () => client.messages.length === sizes.length);
+  t.same(client.messages.map(({ length }) => length), sizes);
+});
+
+t.test('a public route passes no identity, and needs no token', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const client = proxy.connect({ path: '/open', anonymous: true });
+  await client.opened;
+  t.equal(proxy.webSockets.upgrades[0]?.headers['x-auth-subject'], undefined);
+});
+
+t.test('a WebSocket route still takes plain requests', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  raw.write(`GET /live HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
+  const answer = await raw.readResponse();
+  t.same([answer?.status, answer?.text, answer?.field('connection')], [404, 'plain', 'keep-alive']);
+  raw.write(handshake(`${soundFields}${proxy.bearer()}`));
+  t.equal((await raw.readResponse())?.status, 101, 'and switches a connection that was used before');
+});
+
+t.test('the answer is the receiver\'s: its proof, without what it may not say', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const { raw, answer } = await switchRaw(t, proxy, `${soundFields}${proxy.bearer()}X-Request-Id: req-1\r\n`);
+  t.equal(answer.field('sec-websocket-accept'), createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64'));
+  t.same([answer.field('upgrade'), answer.field('connection'), answer.field('x-request-id')], ['websocket', 'Upgrade', 'req-1']);
+  raw.write(frame(1, 'one'));
+  await until('the echo', () => raw.pending().length === 5);
+  t.same(raw.pending(), frame(1, 'one', { masked: false }));
+});
+
+t.test('R-33: what comes before the switch is held back, and is no request', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  raw.write(Buffer.concat([Buffer.from(handshake(`${soundFields}${proxy.bearer()}`)), frame(1, 'early')]));
+  t.equal((await raw.readResponse())?.status, 101);
+  await until('the echo', () => raw.pending().includes('early'));
+});
+
+t.test('handshakes behind other requests of a connection wait for their answers', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  const get = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`;
+  raw.write(`${get}${get}${handshake(`${soundFields}${proxy.bearer()}`)}`);
+  t.equal((await raw.readResponse())?.status, 404);
+  t.equal((await raw.readResponse())?.status, 404);
+  t.equal((await raw.readResponse())?.status, 101);
+  raw.write(frame(1, 'hello'));
+  await until('the echo', () => raw.pending().includes('hello'));
+});
+
+t.test('many at once, closed by either end', async (t) => {
+  const proxy = await startWebSocketScene(t);
+  const clients: Client[] = Array.from({ length: 60 }, () => proxy.connect());
+  await Promise.all(clients.map(async ({ opened }) => opened));
+  t.equal(proxy.server.openWebSockets(), 60);
+  for (const { socket } of clients) socket.send('hello');
+  await until('all echoes', () => clients.every(({ messages }) => messages.length === 1));
+  for (const [index, { socket }] of clients.entries()) {
+    if (index % 3 === 0) socket.close();
+    else if (index % 3 === 1) socket.terminate();
+    else proxy.webSockets.sockets[index]?.terminate();
+  }
+  await until('none is left', () => proxy.server.openWebSockets() === 0 && proxy.webSockets.open() === 0);
+  await until('each has its line', () => proxy.records.length === 60);
+});
