@@ -59,7 +59,8 @@ const cases = [
     expected: [/error: routes\[0\] takes WebSockets and has other methods than GET; allowed: \[GET\]; a route of their own for other methods$/],
   })),
   {
-    name: 'WebSockets without reservations', input: `name: a, methods: [GET], path: /a, ${who}, websocket: true, idempotency: { mode: none }, single_use: false`,
+    name: 'WebSockets without reservations',
+    input: `name: a, methods: [GET], path: /a, ${who}, websocket: true, idempotency: { mode: none }, single_use: false`,
     expected: [],
   },
   { name: 'public', input: 'name: a, methods: [GET], path: /a, access: public', expected: [/5:48: warning: route "a" is public: everybody is let through; /] },
@@ -143,16 +144,16 @@ t.test('contract 2: routes, compiled', t => {
     name: 'a', methods: new Set(['GET']),
     paths: [{ text: '/a/{id}', segments: [{ kind: 'literal', text: 'a' }, { kind: 'parameter', name: 'id' }] }],
     access: 'protected', mode: 'enforce', acceptsService: true, session: null, approvals: [{ subjects: new Set(['s']), permissions: ['p'] }],
-    issuers: null, allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false, pathParameters: false, forwardsAuthorization: true, maxBodyBytes: 1_048_576,
-    responseTimeoutMs: 7_000, reservation: null,
+    issuers: null, allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false, pathParameters: false,
+    forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null,
   });
   t.same(rich, {
     name: 'b', methods: new Set(['GET', 'HEAD']),
     paths: [{ text: '/b', segments: [{ kind: 'literal', text: 'b' }] }, { text: '/c/**', segments: [{ kind: 'literal', text: 'c' }, { kind: 'rest' }] }],
     access: 'protected', mode: 'enforce', acceptsService: true, session: null,
     approvals: [{ subjects: new Set(['s', 't']), permissions: ['p', 'q'] }, { subjects: new Set(['u']), permissions: [] }],
-    issuers: new Set(['core']), allowsWebSocket: false, origins: null, allowsBody: true, encodedSlashes: true, pathParameters: true, forwardsAuthorization: false,
-    maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null,
+    issuers: new Set(['core']), allowsWebSocket: false, origins: null, allowsBody: true, encodedSlashes: true, pathParameters: true,
+    forwardsAuthorization: false, maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null,
   });
   t.match(open, { methods: null, access: 'public', approvals: [], forwardsAuthorization: false }, 'a public route forwards no credential unless it says so');
   t.equal(compiled(withRoutes(['name: c, methods: [GET], path: /, access: public, forward_authorization: true'])).routes[0]?.forwardsAuthorization, true);

@@ -17,8 +17,8 @@ function read(
 
 const plain: RequestFields = {
   passed: [], stripped: 0, strippedUnlessTrusted: 0, authorization: null, host: 'orders.example.com', contentLength: null, chunked: false, hasBody: false,
-  expectsContinue: false, upgrade: null, upgrades: false, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null, forwardedProto: null,
-  forwardedHost: null, via: null, closes: false,
+  expectsContinue: false, upgrade: null, upgrades: false, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null,
+  forwardedProto: null, forwardedHost: null, via: null, closes: false,
 };
 
 const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';

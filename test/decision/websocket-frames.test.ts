@@ -142,8 +142,10 @@ t.test('RFC 6455 §5.5.1: a Close is the last that passes', t => {
 });
 
 t.test('whatever the frames and the pieces: all bytes pass, and the end of a frame is known', t => {
-  const message = fc.record({ length: fc.oneof(fc.nat(300), fc.constantFrom(125, 126, 65_535, 65_536)), parts: fc.integer({ min: 1, max: 3 }), binary: fc.boolean() });
-  fc.assert(fc.property(fc.boolean(), fc.array(message, { maxLength: 4 }), fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1 }), (masked, messages, cuts) => {
+  const length = fc.oneof(fc.nat(300), fc.constantFrom(125, 126, 65_535, 65_536));
+  const sent = fc.array(fc.record({ length, parts: fc.integer({ min: 1, max: 3 }), binary: fc.boolean() }), { maxLength: 4 });
+  const pieces = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1 });
+  fc.assert(fc.property(fc.boolean(), sent, pieces, (masked, messages, cuts) => {
     const mask = masked ? Buffer.from([1, 2, 3, 4]) : null;
     const stream = Buffer.concat(messages.flatMap(({ length, parts, binary }) => Array.from({ length: parts }, (_, i) =>
       frame((i === parts - 1 ? 0x80 : 0) | (i === 0 ? (binary ? 2 : 1) : 0), length, mask))));

@@ -8,7 +8,10 @@ t.test('R-41: every limit of the listener is set, whatever Node\'s defaults are'
   const cases = [
     { listen: {}, headersTimeout: 10_000, connectionsCheckingInterval: 1000, maxConnections: 3072 },
     { listen: { header_timeout: '200ms', max_in_flight: 10 }, headersTimeout: 200, connectionsCheckingInterval: 100, maxConnections: 2048 },
-    { listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 }, headersTimeout: 60_000, connectionsCheckingInterval: 1000, maxConnections: 40_001 },
+    {
+      listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 }, headersTimeout: 60_000, connectionsCheckingInterval: 1000,
+      maxConnections: 40_001,
+    },
   ];
   for (const { listen, ...expected } of cases) {
     const { server } = createListener(compiled({ listen }).listen, null);
