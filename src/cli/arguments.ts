@@ -24,3 +24,10 @@ function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
   if (result.success) return result.data;
   throw new InvalidArgumentError(`Allowed: ${result.error.issues[0]?.message ?? 'another value'}.`);
 }
+
+/** A share as a percentage, as an argument: 0 to 1. */
+export function shareArgument(value: string): number {
+  const share = /^\d{1,3}(?:\.\d{1,6})?%$/.test(value) ? Number(value.slice(0, -1)) / 100 : Number.NaN;
+  if (share >= 0 && share <= 1) return share;
+  throw new InvalidArgumentError('Allowed: a percentage from 0% to 100%, such as 2%.');
+}

@@ -1,11 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Core, Dialect } from './core.js';
+import { openDataFile } from './data-file.js';
 import { newestVersion, versionOf } from './driver-interface.js';
+import { createFaults, type Fault, type FaultOptions } from './faults.js';
 import { parseFields } from './fields.js';
+import { noJournal, type Journal } from './journal.js';
 import { listen, readBody, send, text, type Message, type RunningServer } from './messages.js';
 import { createPasswords } from './passwords.js';
-import { createRecords } from './records.js';
+import { createRecords, watchRecords } from './records.js';
 import { routeOf } from './routes.js';
 import { createSigningKeys } from './signing-keys.js';
 
@@ -18,6 +21,8 @@ export interface CoreEmulatorOptions {
   readonly rotateEveryMs: number;
   /** Values of the `api-key` header that count; none asks for none. */
   readonly apiKeys: readonly string[];
+  /** Where users, keys, codes and sessions are kept; in memory unless given. */
+  readonly dataFile?: string | null;
   /** `seed` unless given. */
   readonly dialect?: Dialect;
   /** The hosted provider's signer key; without it, hosted-scrypt hashes are answered with 500. */
@@ -26,6 +31,10 @@ export interface CoreEmulatorOptions {
   readonly codeLifetimeMs?: number;
   /** Milliseconds that an access token lives, and half of what a replaced key stays published; an hour unless given. */
   readonly accessTokenValidityMs?: number;
+  /** Trouble for callers to live with; none unless given. */
+  readonly faults?: FaultOptions | null;
+  /** Told once when the data file cannot be written any more: every answer is 500 from then on. */
+  readonly onLost?: (error: unknown) => void;
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
 }
@@ -33,32 +42,68 @@ export interface CoreEmulatorOptions {
 const hourMs = 60 * 60 * 1000;
 const quarterMs = 15 * 60 * 1000;
 
-/** Starts a Core emulator, for development and tests: whoever reaches it can mint any token. */
-export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<RunningServer> {
-  const { rotateEveryMs, accessTokenValidityMs = hourMs, now = Date.now } = options;
-  const records = createRecords();
-  const core: Core = {
-    now,
-    records,
-    dialect: options.dialect ?? 'seed',
-    keys: await createSigningKeys({ rotateEveryMs, overlapMs: 2 * accessTokenValidityMs }, records, now),
-    passwords: createPasswords(options.signerKey ?? null),
-    accessTokenValidityMs,
-    codeLifetimeMs: options.codeLifetimeMs ?? quarterMs,
-  };
-  const apiKeyDigests = options.apiKeys.map(digest);
-  const server = createServer((request, response) => {
-    answer(core, request, apiKeyDigests).then(
-      (message) => send(request, response, message),
-      // An incomplete request is a caller that broke off: nobody is left to answer.
-      () => request.complete ? send(request, response, text(500, 'Internal Error')) : response.destroy(),
-    );
-  });
-  return listen(server, options.host, options.port);
+/** What the server needs beside the Core itself. */
+interface Front {
+  readonly core: Core;
+  readonly journal: Journal;
+  readonly apiKeyDigests: readonly Buffer[];
+  readonly drawFault: () => Fault | null;
 }
 
-/** Checks in the Core's order: API key, version, method, body. */
-async function answer(core: Core, request: IncomingMessage, apiKeyDigests: readonly Buffer[]): Promise<Message> {
+/**
+ * Starts a Core emulator, for development and tests: whoever reaches it can mint any token. Rejects with the system's error
+ * or a `DataFileError`.
+ */
+export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<RunningServer> {
+  const { now = Date.now, codeLifetimeMs = quarterMs, accessTokenValidityMs = hourMs, dataFile = null } = options;
+  const bare = createRecords();
+  const prune = (): void => {
+    bare.devices.sweep(now() - codeLifetimeMs);
+    bare.sessions.sweep(now());
+  };
+  const journal = dataFile === null ? noJournal : await openDataFile(dataFile, bare, prune);
+  try {
+    const records = dataFile === null ? bare : watchRecords(bare, (change) => journal.append(JSON.stringify(change)));
+    const keys = await createSigningKeys({ rotateEveryMs: options.rotateEveryMs, overlapMs: 2 * accessTokenValidityMs }, records, now);
+    const core: Core = {
+      now, records, keys, codeLifetimeMs, accessTokenValidityMs,
+      dialect: options.dialect ?? 'seed',
+      passwords: createPasswords(options.signerKey ?? null),
+    };
+    const drawFault = createFaults(options.faults ?? { share: 0 });
+    const front = { core, journal: tellingOnce(journal, options.onLost), apiKeyDigests: options.apiKeys.map(digest), drawFault };
+    const server = await listen(createServer((request, response) => void serve(front, request, response)), options.host, options.port);
+    return {
+      url: server.url,
+      close: async () => {
+        await server.close();
+        // That the last changes cannot be kept was told when it happened.
+        await journal.close().catch(() => undefined);
+      },
+    };
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
+}
+
+async function serve(front: Front, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  try {
+    // What cannot be kept is not begun.
+    const message = front.journal.hasFailed() ? text(500, 'Internal Error') : await answer(front, request);
+    // Nothing is told that a kill could still undo.
+    await front.journal.settled();
+    if (message === null) request.socket.destroy();
+    else send(request, response, message);
+  } catch {
+    // An incomplete request is a caller that broke off: nobody is left to answer.
+    if (request.complete) send(request, response, text(500, 'Internal Error'));
+    else response.destroy();
+  }
+}
+
+/** Checks in the Core's order: API key, version, method, body. `null` cuts the connection. */
+async function answer({ core, apiKeyDigests, drawFault }: Front, request: IncomingMessage): Promise<Message | null> {
   const { pathname, query } = targetOf(request);
   const version = versionOf(request.headers['cdi-version']);
   const rid = request.headers['rid'];
@@ -71,7 +116,25 @@ async function answer(core: Core, request: IncomingMessage, apiKeyDigests: reado
   if (endpoint === undefined) return text(405, 'Method not supported');
   const body = await readBody(request);
   if (body === null) return text(413, 'Request body too large');
-  return endpoint({ core, version: version ?? newestVersion, query, fields: parseFields(body) });
+  const fault = route.unversioned === true ? null : drawFault();
+  if (fault === 'too_many_requests') return text(429, 'Too many requests');
+  if (fault === 'server_error') return text(500, 'Internal Error');
+  if (fault === 'cut_before') return null;
+  const message = await endpoint({ core, version: version ?? newestVersion, query, fields: parseFields(body) });
+  return fault === 'cut_after' ? null : message;
+}
+
+/** The same journal; its failure is told to somebody once. */
+function tellingOnce(journal: Journal, onLost: ((error: unknown) => void) | undefined): Journal {
+  let isTold = false;
+  return {
+    ...journal,
+    settled: () => journal.settled().catch((error: unknown) => {
+      if (!isTold) onLost?.(error);
+      isTold = true;
+      throw error;
+    }),
+  };
 }
 
 function targetOf(request: IncomingMessage): { readonly pathname: string; readonly query: URLSearchParams } {

@@ -14,8 +14,8 @@ export interface KeyRecord {
 
 /** What changes the records. */
 export type Change =
-  | { readonly type: 'key'; readonly key: KeyRecord }
   | { readonly type: 'secret'; readonly secret: string }
+  | { readonly type: 'key'; readonly key: KeyRecord }
   | { readonly type: 'user'; readonly user: UserRecord }
   | { readonly type: 'device'; readonly device: Device }
   | { readonly type: 'device_removed'; readonly id: string }
@@ -31,9 +31,17 @@ export interface Records {
   readonly keys: () => Iterable<KeyRecord>;
   /** What refresh tokens are authenticated with, in base64. */
   readonly secret: () => string;
-  /** Makes a change: seen at once by every later call. */
+  /** Makes a change: seen at once by every later call. Throws where the Core's database would refuse it. */
   readonly make: (change: Change) => void;
+  /** Changes that make these records from nothing. */
+  readonly changes: () => Iterable<Change>;
 }
+
+/** More than are ever published at once. */
+const maxKeys = 16;
+
+/** The Core's columns are so wide; what does not fit is its error 500. */
+const columnCharacters = { email: 256, phoneNumber: 256, passwordHash: 256, thirdPartyId: 28, thirdPartyUserId: 256 } as const;
 
 /** Keeps the records in memory. */
 export function createRecords(): Records {
@@ -42,39 +50,77 @@ export function createRecords(): Records {
   const sessions = createSessionRecords();
   const keys = new Map<string, KeyRecord>();
   let secret = randomBytes(32).toString('base64');
+
+  const putKey = (key: KeyRecord): void => {
+    keys.set(key.keyId, key);
+    const dynamic = [...keys.keys()].filter((keyId) => keyId.startsWith('d-'));
+    for (const keyId of dynamic.slice(0, -maxKeys)) keys.delete(keyId);
+  };
+
+  const make = (change: Change): void => {
+    switch (change.type) {
+      case 'secret':
+        secret = change.secret;
+        break;
+      case 'key':
+        putKey(change.key);
+        break;
+      case 'user':
+        checkUser(change.user);
+        users.put(change.user);
+        break;
+      case 'device':
+        checkColumns(change.device.contact);
+        devices.put(change.device);
+        break;
+      case 'device_removed':
+        devices.remove(change.id);
+        break;
+      case 'devices_removed':
+        devices.removeAll(change.contact);
+        break;
+      case 'session':
+        sessions.put(change.session);
+        break;
+      case 'session_removed':
+        sessions.remove(change.handle);
+        break;
+      default:
+        throw new Error('A change of an unknown type');
+    }
+  };
+
   return {
-    users,
-    devices,
-    sessions,
+    users, devices, sessions, make,
     keys: () => keys.values(),
     secret: () => secret,
-    make: (change) => {
-      switch (change.type) {
-        case 'key':
-          keys.set(change.key.keyId, change.key);
-          break;
-        case 'secret':
-          secret = change.secret;
-          break;
-        case 'user':
-          users.put(change.user);
-          break;
-        case 'device':
-          devices.put(change.device);
-          break;
-        case 'device_removed':
-          devices.remove(change.id);
-          break;
-        case 'devices_removed':
-          devices.removeAll(change.contact);
-          break;
-        case 'session':
-          sessions.put(change.session);
-          break;
-        case 'session_removed':
-          sessions.remove(change.handle);
-          break;
-      }
+    * changes() {
+      yield { type: 'secret', secret };
+      for (const key of keys.values()) yield { type: 'key', key };
+      for (const user of users.all()) yield { type: 'user', user };
+      for (const device of devices.all()) yield { type: 'device', device };
+      for (const session of sessions.all()) yield { type: 'session', session };
     },
   };
+}
+
+/** The same records, with every change handed on once it is made. */
+export function watchRecords(records: Records, seen: (change: Change) => void): Records {
+  return {
+    ...records,
+    make: (change) => {
+      records.make(change);
+      seen(change);
+    },
+  };
+}
+
+function checkUser({ email, phoneNumber, passwordHash, thirdParty }: UserRecord): void {
+  checkColumns({ email, phoneNumber, passwordHash, thirdPartyId: thirdParty?.id ?? null, thirdPartyUserId: thirdParty?.userId ?? null });
+}
+
+function checkColumns(values: Readonly<Partial<Record<keyof typeof columnCharacters, string | null>>>): void {
+  for (const [name, most] of Object.entries(columnCharacters) as [keyof typeof columnCharacters, number][]) {
+    if ((values[name]?.length ?? 0) > most) throw new RangeError(`${name} is too long for its column`);
+  }
 }

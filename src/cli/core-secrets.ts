@@ -1,0 +1,37 @@
+import { stat } from 'node:fs/promises';
+import { readText } from '../adapters/text-file.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+
+/** The Core's own rule for the keys in its config. */
+const apiKey = /^[A-Za-z0-9=-]{20,}$/;
+
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Hundreds of keys. */
+const maxBytes = 64 * 1024;
+
+/** Reads API keys, one a line or between commas; refuses, in words that follow the path, a file that others may read. */
+export async function readApiKeys(path: string): Promise<Result<readonly string[], string>> {
+  const text = await readOwn(path);
+  if (!text.ok) return text;
+  const keys = text.value.split(/[\s,]+/).filter((key) => key !== '');
+  if (keys.length === 0) return refuse('holds no key');
+  if (!keys.every((key) => apiKey.test(key))) return refuse('holds a key that is not 20 or more characters of A-Z, a-z, 0-9, = and -');
+  return accept(keys);
+}
+
+/** Reads the hosted provider's signer key, in base64; refuses as `readApiKeys` does. */
+export async function readSignerKey(path: string): Promise<Result<Buffer, string>> {
+  const text = await readOwn(path);
+  if (!text.ok) return text;
+  const key = text.value.trim();
+  if (key === '' || !base64.test(key)) return refuse('does not hold a signer key in base64');
+  return accept(Buffer.from(key, 'base64'));
+}
+
+async function readOwn(path: string): Promise<Result<string, string>> {
+  const text = await readText(path, { maxBytes });
+  if (!text.ok) return text;
+  const mode = (await stat(path)).mode & 0o777;
+  return (mode & 0o077) === 0 ? text : refuse(`is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it`);
+}
