@@ -4,6 +4,7 @@ import t from 'tap';
 import { run } from '../../src/cli/program.js';
 import { startReceiver } from '../support/receiver.js';
 import { tempDir } from '../support/temp-dir.js';
+import { hostedSample } from '../emulator/contract/live-core.js';
 import { until } from '../support/until.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
 import { startCommand } from './started-command.js';
@@ -48,6 +49,46 @@ t.test('keys from a file are asked for, one a line or between commas', async (t)
   t.notMatch(io.err(), /can mint any token/, 'nothing to warn of');
 });
 
+t.test('it says that it is for development, and that it forgets', async (t) => {
+  t.match((await runCore([], async () => undefined)).err(), /for development and tests[^]*forgets everything/);
+  t.notMatch((await runCore(['--data', join(tempDir(t), 'data')], async () => undefined)).err(), /forgets/);
+});
+
+t.test('spec 4.4: with the signer key, hosted-scrypt hashes are imported; without it that is a 500, as in the Core', async (t) => {
+  const { signer_key: key, password_hash: hash, salt, mem_cost: cost, rounds, salt_separator: separator, password } = hostedSample;
+  const passwordHash = `$f_scrypt$${hash}$${salt}$m=${String(cost)}$r=${String(rounds)}$s=${separator}`;
+  const ask = async (url: string, path: string, body: object): Promise<string> => (await fetch(url + path, { method: 'POST', body: JSON.stringify(body) })).text();
+  const importing = { email: 'a@example.com', passwordHash, hashingAlgorithm: 'hosted_scrypt' };
+  const io = await runCore(['--signer-key-file', keysFile(t, `${key}\n`)], async (url) => {
+    t.match(await ask(url, '/recipe/user/passwordhash/import', importing), /"OK"/);
+    t.match(await ask(url, '/recipe/signin', { email: 'a@example.com', password }), /"OK"/);
+  });
+  t.notOk((io.out() + io.err()).includes(key));
+  await runCore([], async (url) => {
+    t.equal(await ask(url, '/recipe/user/passwordhash/import', importing), 'Internal Error');
+  });
+});
+
+t.test('dialect, lifetimes and faults reach the emulator', async (t) => {
+  const put = async (url: string): Promise<string> => (await fetch(`${url}/recipe/user`, {
+    method: 'PUT', headers: { rid: 'passwordless' }, body: JSON.stringify({ userId: 'x', email: 'a@b.c' }),
+  })).text();
+  await runCore([], async (url) => {
+    t.match(await put(url), /UNKNOWN_USER_ID_ERROR/);
+  });
+  await runCore(['--dialect', 'supertokens'], async (url) => {
+    t.match(await put(url), /Field name 'recipeUserId'/);
+  });
+  await runCore(['--code-lifetime', '90s'], async (url) => {
+    const code = await fetch(`${url}/recipe/signinup/code`, { method: 'POST', body: '{"email":"a@b.c"}' });
+    t.match(await code.json(), { codeLifetime: 90_000 });
+  });
+  await runCore(['--faults', '100%'], async (url) => {
+    const answer = await fetch(`${url}/users/count`).then((response) => response.status, () => 0);
+    t.ok([0, 429, 500].includes(answer), String(answer));
+  });
+});
+
 t.test('an address that others reach is warned of where no key is asked for', async (t) => {
   t.match((await runCore(['--host', '0.0.0.0'], async () => undefined)).err(), /can mint any token/);
 });
@@ -61,7 +102,15 @@ t.test('contract 1: what cannot be started says why, with its exit code', async 
     { name: 'port no number', args: ['--port', '1e3'], code: 2, says: /whole number/ },
     { name: 'no duration', args: ['--rotate-every', '10'], code: 2, says: /duration/ },
     { name: 'duration too short', args: ['--rotate-every', '999ms'], code: 2, says: /1s/ },
-    { name: 'an option of later', args: ['--data', 'x'], code: 2, says: /unknown option/ },
+    { name: 'no dialect', args: ['--dialect', 'latin'], code: 2, says: /seed, supertokens/ },
+    { name: 'a validity too short', args: ['--access-token-validity', '0s'], code: 2, says: /1s/ },
+    { name: 'a lifetime that is none', args: ['--code-lifetime', 'x'], code: 2, says: /duration/ },
+    { name: 'a share without a sign', args: ['--faults', '2'], code: 2, says: /percentage/ },
+    { name: 'more than all', args: ['--faults', '101%'], code: 2, says: /percentage/ },
+    { name: 'no signer key there', args: ['--signer-key-file', '/nonexistent/key'], code: 2, says: /does not exist/ },
+    { name: 'a signer key that others may read', args: ['--signer-key-file', keysFile(t, 'AAAA', 0o644)], code: 2, says: /0644.*chmod 600/ },
+    { name: 'a signer key that is no base64', args: ['--signer-key-file', keysFile(t, 'not base64!')], code: 2, says: /base64/ },
+    { name: 'an empty signer key', args: ['--signer-key-file', keysFile(t, '\n')], code: 2, says: /base64/ },
     { name: 'no such file', args: ['--api-keys-file', '/nonexistent/keys'], code: 2, says: /does not exist/ },
     { name: 'a file that others may read', args: ['--api-keys-file', keysFile(t, 'first-key-of-twenty-characters', 0o640)], code: 2, says: /0640.*chmod 600/ },
     { name: 'a file without keys', args: ['--api-keys-file', keysFile(t, ' \n')], code: 2, says: /no key/ },
