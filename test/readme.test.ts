@@ -82,7 +82,7 @@ t.test('the dependencies listed are those there are', async (t) => {
 t.test('links lead somewhere', async (t) => {
   const pages = [
     'README.md', 'CHANGELOG.md', 'docs/operations.md', 'docs/idempotency.md', 'docs/shadow.md', 'docs/minting.md', 'docs/compromise.md',
-    'docs/websockets.md',
+    'docs/websockets.md', 'docs/core-emulator.md',
   ];
   for (const page of pages) {
     for (const [, link = ''] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {

@@ -57,7 +57,8 @@ t.test('it says that it is for development, and that it forgets', async (t) => {
 t.test('spec 4.4: with the signer key, hosted-scrypt hashes are imported; without it that is a 500, as in the Core', async (t) => {
   const { signer_key: key, password_hash: hash, salt, mem_cost: cost, rounds, salt_separator: separator, password } = hostedSample;
   const passwordHash = `$f_scrypt$${hash}$${salt}$m=${String(cost)}$r=${String(rounds)}$s=${separator}`;
-  const ask = async (url: string, path: string, body: object): Promise<string> => (await fetch(url + path, { method: 'POST', body: JSON.stringify(body) })).text();
+  const ask = async (url: string, path: string, body: object): Promise<string> =>
+    (await fetch(url + path, { method: 'POST', body: JSON.stringify(body) })).text();
   const importing = { email: 'a@example.com', passwordHash, hashingAlgorithm: 'hosted_scrypt' };
   const io = await runCore(['--signer-key-file', keysFile(t, `${key}\n`)], async (url) => {
     t.match(await ask(url, '/recipe/user/passwordhash/import', importing), /"OK"/);

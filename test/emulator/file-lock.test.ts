@@ -24,7 +24,7 @@ t.test('a lock that was left behind is taken over', async (t) => {
   const own = `${String(process.pid)} ${readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ')[19] ?? ''}\n`;
   const cases = [
     { name: 'of a process that is gone', content: `${String(child.pid)} 12345\n` },
-    { name: 'of an id that was given out again', content: `1 99999999999999\n` },
+    { name: 'of an id that was given out again', content: '1 99999999999999\n' },
     { name: 'of this process in a life before, as in a container', content: own },
     { name: 'empty', content: '' },
     { name: 'of nobody', content: 'x' },

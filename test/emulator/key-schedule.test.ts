@@ -14,7 +14,7 @@ t.test('the newest key whose time has come signs', (t) => {
   t.equal(inForce([next, current, before], 1000), current);
   t.equal(inForce([next, current, before], 1999), current);
   t.equal(inForce([next, current, before], 2000), next);
-  t.equal(inForce([], 0), undefined);
+  t.notOk(inForce<ScheduledKey>([], 0));
   t.end();
 });
 
