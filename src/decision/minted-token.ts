@@ -1,4 +1,4 @@
-import { readPayload } from './compact-jws.js';
+import { maxTokenBytes, readPayload } from './compact-jws.js';
 import type { MintClaims, MintRequest } from './mint-request.js';
 import { accept, refuse, type Result } from './result.js';
 import { parseServiceToken } from './service-token.js';
@@ -36,6 +36,7 @@ const expectedClaims: ReadonlySet<string> = new Set(['aud', 'sub', 'source', 'to
  * lifetime. The signature is left to receivers, who have the issuer's keys. A refusal says what differs, without quoting it.
  */
 export function checkMinted(token: string, request: MintRequest, times: MintTimes): Result<MintedToken, string> {
+  if (token.length > maxTokenBytes) return refuse(`it is longer than the ${maxTokenBytes} bytes that receivers read; ask for fewer permissions`);
   const parsed = parseServiceToken(token);
   if (!parsed.ok) return refuse(formProblems[parsed.error.reason] ?? 'it is no well-formed token');
   const { keyId } = parsed.value;

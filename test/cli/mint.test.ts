@@ -7,7 +7,6 @@ import { run } from '../../src/cli/program.js';
 import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
 import { startFakeCore } from '../support/fake-core.js';
 import { projectDir } from '../support/project-dir.js';
-import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
 import { captureIo } from './captured-io.js';
@@ -15,14 +14,12 @@ import { apiKey, claims, curlFile, decoded, issuer, runMint } from './mint-world
 
 const exec = promisify(execFile);
 
-async function startCore(t: Scope): Promise<string> {
-  const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 3_600_000, apiKeys: [apiKey] });
-  t.teardown(() => core.close());
-  return core.url;
-}
+/** One for all: making its keys takes longer than each of the tests. */
+const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 3_600_000, apiKeys: [apiKey] });
+t.teardown(() => core.close());
 
 t.test('the token that was asked for, alone on standard output', async (t) => {
-  const file = curlFile(t, await startCore(t));
+  const file = curlFile(t, core.url);
   const io = await runMint(file);
   t.equal(io.err(), '');
   t.equal(io.code(), 0);
@@ -47,14 +44,14 @@ t.test('the token that was asked for, alone on standard output', async (t) => {
 });
 
 t.test('a single-use token has a jti of 128 random bits and more, another each time', async (t) => {
-  const file = curlFile(t, await startCore(t));
+  const file = curlFile(t, core.url);
   const ids = await Promise.all([1, 2, 3].map(async () => String(decoded((await runMint(file, ['--single-use'])).out()).payload['jti'])));
   t.equal(new Set(ids).size, 3);
   for (const id of ids) t.match(id, /^[\w-]{24}$/);
 });
 
 t.test('the same file gives curl -K the same token', async (t) => {
-  const file = curlFile(t, await startCore(t), '# as in the runbook\nheader = "rid: jwt"\nsilent\nshow-error\n--fail\n');
+  const file = curlFile(t, core.url, '# as in the runbook\nheader = "rid: jwt"\nsilent\nshow-error\n--fail\n');
   const body = JSON.stringify({ payload: claims, useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: issuer, validity: 300 });
   const { stdout } = await exec('/bin/sh', ['-c', 'printf %s "$1" | curl -q -K "$0" -H "Content-Type: application/json" --data-binary @-', file, body]);
   const byCurl = decoded((JSON.parse(stdout) as { jwt: string }).jwt);
@@ -64,20 +61,20 @@ t.test('the same file gives curl -K the same token', async (t) => {
 });
 
 t.test('specification 4.2: one call, with what the Core needs and nothing left to a default', async (t) => {
-  const core = await startFakeCore(t);
-  await runMint(curlFile(t, core.url, 'header = "cdi-version: 5.4"\nheader = "rid: other"\n'), ['--validity', '90s']);
-  t.equal(core.calls.length, 1);
-  t.match(core.calls[0], { method: 'POST', target: '/recipe/jwt' });
-  t.match(Object.fromEntries(core.calls[0]?.headers ?? []), { rid: 'jwt', 'api-key': apiKey, 'cdi-version': '5.4', 'content-type': /^application\/json/ });
-  t.strictSame(JSON.parse(core.calls[0]?.body ?? ''), {
+  const fake = await startFakeCore(t);
+  await runMint(curlFile(t, fake.url, 'header = "cdi-version: 5.4"\nheader = "rid: other"\n'), ['--validity', '90s']);
+  t.equal(fake.calls.length, 1);
+  t.match(fake.calls[0], { method: 'POST', target: '/recipe/jwt' });
+  t.match(Object.fromEntries(fake.calls[0]?.headers ?? []), { rid: 'jwt', 'api-key': apiKey, 'cdi-version': '5.4', 'content-type': /^application\/json/ });
+  t.strictSame(JSON.parse(fake.calls[0]?.body ?? ''), {
     payload: claims, useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: issuer, validity: 90,
   });
 });
 
 t.test('what cannot be asked for is refused before the Core hears of it', async (t) => {
-  const core = await startFakeCore(t);
-  const good = curlFile(t, core.url);
-  const mode = (bits: number): string => curlFile(t, core.url, '', bits);
+  const fake = await startFakeCore(t);
+  const good = curlFile(t, fake.url);
+  const mode = (bits: number): string => curlFile(t, fake.url, '', bits);
   const link = join(tempDir(t), 'link');
   symlinkSync(good, link);
   const withClaims = (more: object): string => JSON.stringify({ ...claims, ...more });
@@ -93,9 +90,9 @@ t.test('what cannot be asked for is refused before the Core hears of it', async 
     { name: 'mode 0640', file: mode(0o640), says: /mode 0640/ },
     { name: 'a link', file: link, says: /symbolic link/ },
     { name: 'no file', file: '/nonexistent/core.curl', says: /does not exist/ },
-    { name: 'a proxy', file: curlFile(t, core.url, 'proxy = http://127.0.0.1:1\n'), says: /core\.curl:3: `proxy` is not supported/ },
-    { name: 'cdi-version 2.20', file: curlFile(t, core.url, 'header = "cdi-version: 2.20"\n'), says: /cdi-version is older than 2\.21.*static key/ },
-    { name: 'cdi-version 2.16', file: curlFile(t, core.url, 'header = "CDI-Version: 2.16"\n'), says: /cdi-version is older/ },
+    { name: 'a proxy', file: curlFile(t, fake.url, 'proxy = http://127.0.0.1:1\n'), says: /core\.curl:3: `proxy` is not supported/ },
+    { name: 'cdi-version 2.20', file: curlFile(t, fake.url, 'header = "cdi-version: 2.20"\n'), says: /cdi-version is older than 2\.21.*static key/ },
+    { name: 'cdi-version 2.16', file: curlFile(t, fake.url, 'header = "CDI-Version: 2.16"\n'), says: /cdi-version is older/ },
     ...['jti', 'iss', 'iat', 'exp', 'nbf'].map((name) => ({
       name, stdin: withClaims({ [name]: 'x' }), says: new RegExp(`standard input: ${name} cannot be chosen`),
     })),
@@ -128,7 +125,7 @@ t.test('what cannot be asked for is refused before the Core hears of it', async 
     const io = await runMint(good);
     t.match([io.code(), io.err()], [2, /belongs to another user/]);
   }
-  t.equal(core.calls.length, 0);
+  t.equal(fake.calls.length, 0);
 });
 
 t.test('options: the issuer and the file have to be named', async (t) => {
@@ -140,7 +137,7 @@ t.test('options: the issuer and the file have to be named', async (t) => {
 });
 
 t.test('specification 5.4: each issued token leaves a line, and without the line there is no token', async (t) => {
-  const file = curlFile(t, await startCore(t));
+  const file = curlFile(t, core.url);
   const folder = tempDir(t);
   const log = join(folder, 'issued.jsonl');
   const tokens: string[] = [];
@@ -161,6 +158,10 @@ t.test('specification 5.4: each issued token leaves a line, and without the line
     t.notMatch(text, token.split('.')[2] ?? '', 'never the token');
   }
   t.notMatch(text, apiKey);
+  const many = join(folder, 'many.jsonl');
+  await Promise.all(Array.from({ length: 10 }, () => runMint(file, ['--single-use', '--issuance-log', many])));
+  const ids = readFileSync(many, 'utf8').trimEnd().split('\n').map((line) => (JSON.parse(line) as { jti: string }).jti);
+  t.equal(new Set(ids).size, 10, 'several at once: each its own line');
 
   chmodSync(log, 0o640);
   t.match(await runMint(file, ['--issuance-log', log]).then((io) => [io.code(), io.err(), io.out()]), [2, /mode 0640; chmod 600/, '']);
@@ -173,7 +174,7 @@ t.test('specification 5.4: each issued token leaves a line, and without the line
 });
 
 t.test('a disk that is full: the token is thrown away', async (t) => {
-  const file = curlFile(t, await startCore(t));
+  const file = curlFile(t, core.url);
   const log = join(tempDir(t), 'issued.jsonl');
   writeFileSync(log, '{"cut":"of', { mode: 0o600 });
   const script = 'trap "" XFSZ; ulimit -f 0; printf %s "$2" | exec "$3" "$4" mint --curl-config "$0" --issuer "$5" --issuance-log "$1"';
@@ -185,12 +186,11 @@ t.test('a disk that is full: the token is thrown away', async (t) => {
 });
 
 t.test('a minted token passes the real proxy', async (t) => {
-  const core = await startCore(t);
-  const world = await startWorld(t, { config: { issuers: { core: { jwks_url: `${core}/auth/jwt/jwks.json` } } } });
-  const token = (await runMint(curlFile(t, core))).out().trim();
+  const world = await startWorld(t, { config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } } });
+  const token = (await runMint(curlFile(t, core.url))).out().trim();
   world.hush(token);
   const answer = await world.request({ path: '/orders', headers: { authorization: `Bearer ${token}` } });
   t.equal(answer.status, 200);
-  const other = (await runMint(curlFile(t, core), ['--issuer', 'https://other.example'])).out().trim();
+  const other = (await runMint(curlFile(t, core.url), ['--issuer', 'https://other.example'])).out().trim();
   t.equal((await world.request({ path: '/orders', headers: { authorization: `Bearer ${other}` } })).status, 401, 'and one of another issuer does not');
 });

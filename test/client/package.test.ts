@@ -1,27 +1,17 @@
 /** `sallyport/client` as a program sees it that has this package installed. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import ts from 'typescript';
 import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
 import { projectDir } from '../support/project-dir.js';
-import type { Scope } from '../support/scope.js';
 import { parseSource, projectFiles } from '../support/source-files.js';
-import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
+import { programFolder } from './program-folder.js';
 
 const exec = promisify(execFile);
 const apiKey = 'k3y-of-twenty-and-more-characters';
-
-/** A folder of a program that has this package among its dependencies. */
-function program(t: Scope): string {
-  const dir = tempDir(t);
-  mkdirSync(join(dir, 'node_modules'));
-  symlinkSync(projectDir, join(dir, 'node_modules/sallyport'));
-  return dir;
-}
 
 function sampleOf(page: string): string {
   const [, sample = ''] = /^```js\n([^]*?)^```$/m.exec(readFileSync(join(projectDir, page), 'utf8')) ?? [];
@@ -32,7 +22,7 @@ t.test('the programs of README.md and docs/minting.md work as they stand: a toke
   const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 3_600_000, apiKeys: [apiKey] });
   t.teardown(() => core.close());
   const world = await startWorld(t, { config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json` } } } });
-  const dir = program(t);
+  const dir = programFolder(t);
   const keyFile = join(dir, 'key');
   writeFileSync(keyFile, `${apiKey}\n`, { mode: 0o600 });
   const settings = `const core = { url: '${core.url}', apiKey: '${apiKey}' };\n`
@@ -47,29 +37,6 @@ t.test('the programs of README.md and docs/minting.md work as they stand: a toke
     const { stdout } = await exec(process.execPath, [file], { cwd: dir, timeout: 30_000 });
     t.equal(stdout, '200\n', page);
   }
-});
-
-t.test('it has types', async (t) => {
-  const dir = program(t);
-  const file = join(dir, 'program.mts');
-  writeFileSync(file, `import { createTokenSource, TokenError, type TokenSource } from 'sallyport/client';
-const tokens: TokenSource = createTokenSource({
-  core: { url: 'http://127.0.0.1:3567', apiKey: () => 'key' },
-  issuer: 'https://api.example.com',
-  claims: { aud: 'a', sub: 'b', source: 'c', token_type: 'd', permissions: ['e'] },
-  onIssued: ({ time, jti }) => console.log(time, jti),
-});
-const token: string = await tokens.getToken({ signal: AbortSignal.timeout(1) });
-try { tokens.invalidate(token); } catch (error) { if (error instanceof TokenError && error.code === 'unauthorized') throw error; }
-// @ts-expect-error: no claim of one's own
-createTokenSource({ core: { url: 'x' }, issuer: 'x', claims: { aud: 'a', sub: 'b', source: 'c', token_type: 'd', permissions: [], jti: 'x' } });
-`);
-  const compiled = ts.createProgram([file], {
-    strict: true, noEmit: true, module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2023, exactOptionalPropertyTypes: true,
-    types: ['node'], typeRoots: [join(projectDir, 'node_modules/@types')], skipLibCheck: true,
-  });
-  const found = ts.getPreEmitDiagnostics(compiled).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
-  t.same(found, []);
 });
 
 t.test('loading it loads neither the proxy nor the schema of its config', async (t) => {
@@ -91,7 +58,7 @@ t.test('loading it loads neither the proxy nor the schema of its config', async 
 });
 
 t.test('what worked before the package had entry points: its binary and the schema', async (t) => {
-  const dir = program(t);
+  const dir = programFolder(t);
   const script = 'import { createRequire } from "node:module"; const r = createRequire(import.meta.url);'
     + 'console.log(r("sallyport/package.json").bin.sallyport, r("sallyport/config.schema.json").type)';
   const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', script], { cwd: dir });

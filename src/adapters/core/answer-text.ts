@@ -21,14 +21,25 @@ export function readableAnswer(body: string, secrets: readonly string[]): string
   return characters.length > maxShown ? `${characters.slice(0, maxShown).join('')} …` : text;
 }
 
-/** Replaces each secret, as it is and as a URL or JSON would write it. Short ones would blacken ordinary words. */
+/** Replaces each secret: as it is, as a URL or JSON would write it, and its beginning where somebody cut it short. */
 export function hide(text: string, secrets: readonly string[]): string {
   let hidden = text;
   for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
     if (secret.length < minSecretLength) continue;
-    for (const spelling of [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]) hidden = hidden.replaceAll(spelling, '[hidden]');
+    for (const spelling of spellings(secret)) hidden = hidden.replaceAll(spelling, mark);
+    for (let length = secret.length - 1; length >= minBeginningLength; length -= 1) hidden = hidden.replaceAll(secret.slice(0, length), mark);
   }
   return hidden;
 }
 
+/** Shorter ones would blacken ordinary words. */
 const minSecretLength = 6;
+const minBeginningLength = 10;
+
+const mark = '[hidden]';
+
+/** The Core's JSON library writes `=`, `<`, `>` and `&` as escapes. */
+function spellings(secret: string): readonly string[] {
+  const escaped = secret.replace(/[=<>&']/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+  return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1), escaped];
+}

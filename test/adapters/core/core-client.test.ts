@@ -44,7 +44,7 @@ t.test('a call carries its headers and its body, behind the base path', async (t
 
 t.test('what the Core or something before it says comes out readable, short and without secrets', async (t) => {
   const core = await startFakeCore(t);
-  const made = client(t, core.url);
+  const made = client(t, core.url, { headers: [...headers, { name: 'x-key', value: 'ab=cd==' }] });
   const cases = [
     { name: 'plain', status: 401, body: 'Invalid API key', text: 'Invalid API key' },
     { name: 'our key', status: 400, body: `api-key ${key}! ${encodeURIComponent(key)}`, text: 'api-key [hidden]! [hidden]' },
@@ -52,6 +52,8 @@ t.test('what the Core or something before it says comes out readable, short and 
       name: 'a page', status: 502, text: '502 Bad Gateway a < b',
       body: '<html><head><title>x</title></head><style>p{}</style><body><h1>502 Bad&nbsp;Gateway</h1>\n<p>a &lt; b</p>',
     },
+    { name: 'our key, cut short', status: 400, body: `${key.slice(0, 20)}… ${key.slice(0, 9)}`, text: '[hidden]… k3y-of-tw' },
+    { name: 'our other key as JSON', status: 400, body: 'ab\\u003dcd\\u003d\\u003d ab%3Dcd%3D%3D', text: '[hidden] [hidden]' },
     { name: 'controls', status: 500, body: 'a\u001b[31mb\r\nc\u202ed', text: 'a [31mb c d' },
     { name: 'a token', status: 200, body: '{"jwt":"eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"}', text: '{"jwt":"[token]"}' },
     { name: 'a hash of the body', status: 400, body: 'bad $2a$10$abcdefgh', text: 'bad [hidden]' },
