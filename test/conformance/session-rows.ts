@@ -18,7 +18,8 @@ export function sessionConfig(service: SessionService, over: ConfigTree = {}, se
         session: { claims: { 'st-role.v': 'support' } },
       },
       { name: 'users', methods: ['GET', 'POST', 'HEAD'], path: '/users', accept: ['session'], session: { claims: {} }, idempotency: 'none' },
-      { name: 'raw', methods: ['GET'], path: '/raw', accept: ['session'], session: { claims: {}, forward_tokens: true },
+      {
+        name: 'raw', methods: ['GET'], path: '/raw', accept: ['session'], session: { claims: {}, forward_tokens: true },
         forward_authorization: true,
       },
       {

@@ -1,0 +1,148 @@
+/** The data path with a verifier that says what the test wants: what the real SDK says is asked in test/conformance. */
+import t from 'tap';
+import type { Reason } from '../../src/decision/denial.js';
+import { accept, refuse, type Result } from '../../src/decision/result.js';
+import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../src/ports.js';
+import type { SessionsInForce } from '../../src/proxy/session-credential.js';
+import { rsaKey } from '../support/keys.js';
+import { request } from '../support/raw-client.js';
+import type { Scope } from '../support/scope.js';
+import { mintSession } from '../support/sessions.js';
+import type { ConfigTree } from '../support/world.js';
+import { startProxy, type Harness } from './harness.js';
+
+const key = rsaKey('d-1');
+const other = rsaKey('d-2');
+const config: ConfigTree = {
+  sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' },
+  routes: [
+    { name: 'users', methods: ['GET', 'POST'], path: '/users', accept: ['session'], session: { claims: { tId: 'public' } }, idempotency: 'none' },
+    { name: 'services', methods: ['GET'], path: '/services', subjects: ['checkout'], permissions: [] },
+  ],
+};
+
+type Vouched = Result<VouchedSession, SessionRefusal>;
+
+interface Asked {
+  readonly token: string;
+  readonly asksCore: boolean;
+}
+
+interface Started {
+  readonly proxy: Harness;
+  readonly asked: Asked[];
+}
+
+async function start(
+  t: Scope, vouched: Vouched, find: (keyId: string) => KeyLookup | Promise<KeyLookup> = found, over: ConfigTree = {},
+): Promise<Started> {
+  const asked: Asked[] = [];
+  const verifier: SessionVerifier = {
+    verify: (token, asksCore) => {
+      asked.push({ token, asksCore });
+      return Promise.resolve(vouched);
+    },
+  };
+  const keys: KeySource = { find, state: () => { throw new Error('not asked here'); } };
+  const sessions = ({ sessions: settings }: { readonly sessions: SessionsInForce['settings'] | null }): SessionsInForce | null =>
+    settings === null ? null : { settings, keys, verifier };
+  return { proxy: await startProxy(t, { config: { ...config, ...over }, sessions }), asked };
+}
+
+const found = (keyId: string): KeyLookup => (keyId === 'd-1' ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' });
+const good: VouchedSession = { userId: 'user-1', claims: { tId: 'public' }, renewed: null };
+
+interface Told {
+  readonly status: number;
+  readonly text: string;
+  readonly reason: Reason | null;
+}
+
+async function ask({ proxy }: Started, token: string, fields: Readonly<Record<string, string>> = {}): Promise<Told> {
+  const response = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${token}`, ...fields } });
+  const record = await proxy.recordOf(response.field('x-request-id') ?? '');
+  return { status: response.status, text: response.text, reason: record.reason };
+}
+
+const problem = '{"type":"about:blank","title":"Unauthorized","status":401}';
+
+interface Case extends Omit<Told, 'text'> {
+  readonly vouched: Vouched;
+  readonly text: RegExp;
+}
+
+t.test('R-70: nobody is let through whom the verifier does not vouch for', async (t) => {
+  const cases: readonly Case[] = [
+    { vouched: accept(good), status: 200, reason: null, text: /./ },
+    { vouched: refuse('refresh'), status: 401, reason: 'session_expired', text: /^\{"message":"try refresh token"\}$/ },
+    { vouched: refuse('refused'), status: 401, reason: 'session_refused', text: /^\{"message":"unauthorised"\}$/ },
+    { vouched: refuse('unavailable'), status: 503, reason: 'core_unavailable', text: /keys-unavailable/ },
+    { vouched: accept({ ...good, userId: 'a b' }), status: 401, reason: 'claim_malformed', text: /^\{"message":"unauthorised"\}$/ },
+    { vouched: accept({ ...good, userId: '' }), status: 401, reason: 'claim_malformed', text: /^\{"message":"unauthorised"\}$/ },
+    { vouched: accept({ ...good, claims: { tId: 'other' } }), status: 403, reason: 'session_claim_missing', text: /"id":"tId"/ },
+  ];
+  for (const { vouched, ...expected } of cases) t.match(await ask(await start(t, vouched), mintSession({ key })), expected, JSON.stringify(vouched));
+});
+
+t.test('nobody makes the SDK work without a token that the Core signed', async (t) => {
+  const started = await start(t, accept(good));
+  const nowS = Math.floor(Date.now() / 1000);
+  const cases: readonly (readonly [string, string, Reason, string])[] = [
+    ['another key’s signature', mintSession({ key: other, header: { kid: 'd-1' } }), 'signature_invalid', problem],
+    ['an unknown key', mintSession({ key: other }), 'key_unknown', problem],
+    ['a static key', mintSession({ key, header: { kid: 's-1' } }), 'key_id_refused', problem],
+    ['a version that there is not', mintSession({ key, header: { version: '9' } }), 'token_malformed', problem],
+    ['expired', mintSession({ key, claims: { exp: nowS - 1 } }), 'session_expired', '{"message":"try refresh token"}'],
+    ['of another API domain', mintSession({ key, claims: { iss: 'https://x' } }), 'issuer_mismatch', '{"message":"unauthorised"}'],
+    ['marked', mintSession({ key, claims: { token_type: 'service' } }), 'service_claim_present', '{"message":"unauthorised"}'],
+  ];
+  for (const [name, token, reason, text] of cases) t.match(await ask(started, token), { status: 401, reason, text }, name);
+  t.same(started.asked, []);
+});
+
+t.test('what the SDK has to ask the Core is known before it is asked', async (t) => {
+  const started = await start(t, accept(good));
+  await ask(started, mintSession({ key }));
+  await ask(started, mintSession({ key, claims: { parentRefreshTokenHash1: 'ab' } }));
+  t.same(started.asked.map(({ asksCore }) => asksCore), [false, true]);
+  const checking = await start(t, accept(good), found, { sessions: { ...(config['sessions'] as ConfigTree), check_database: true } });
+  await ask(checking, mintSession({ key }));
+  t.same(checking.asked.map(({ asksCore }) => asksCore), [true]);
+});
+
+t.test('R-23: keys that cannot be had are our fault', async (t) => {
+  for (const find of [() => ({ kind: 'unavailable' } as const), () => Promise.reject(new Error('broken source'))]) {
+    t.match(await ask(await start(t, accept(good), find), mintSession({ key })), { status: 503, reason: 'keys_unavailable' });
+  }
+});
+
+t.test('a renewed token goes back with the answer, and with none that is ours', async (t) => {
+  const renewed = { accessToken: 'new.access.token', frontToken: 'front' };
+  const started = await start(t, accept({ ...good, renewed }));
+  const { proxy } = started;
+  proxy.receiver.behave((_req, res) => res.writeHead(200, { 'Set-Cookie': ['a=1', 'sAccessToken=old'], 'st-access-token': 'old', 'front-token': 'old' }).end());
+  const cookie = { Cookie: `sAccessToken=${mintSession({ key })}` };
+  const inCookie = await request(proxy.port, { path: '/users', headers: cookie });
+  const cookies = inCookie.fields.filter(([name]) => name.toLowerCase() === 'set-cookie').map(([, value]) => value);
+  t.match(cookies, ['a=1', /^sAccessToken=new\.access\.token; Path=\/; /]);
+  t.equal(inCookie.field('front-token'), 'front');
+  const inField = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${mintSession({ key })}` } });
+  t.match([inField.field('st-access-token'), inField.field('front-token')], ['new.access.token', 'front']);
+  proxy.receiver.behave((req) => req.socket.destroy());
+  const broken = await request(proxy.port, { path: '/users', headers: cookie });
+  t.same([broken.status, broken.field('set-cookie'), broken.field('front-token')], [502, null, null]);
+});
+
+t.test('shadow mode: who would be refused goes on as it came, the session’s cookie included, and as nobody', async (t) => {
+  const started = await start(t, refuse('refused'), found, { mode: 'shadow' });
+  const headers = { Cookie: `sAccessToken=${mintSession({ key })}`, 'st-auth-mode': 'cookie' };
+  t.equal((await request(started.proxy.port, { path: '/users', headers })).status, 200);
+  const received = started.proxy.receiver.requests.at(-1);
+  t.match([received?.field('cookie'), received?.field('st-auth-mode'), received?.field('x-auth-subject')], [[/^sAccessToken=/], ['cookie'], []]);
+});
+
+t.test('sessions that nothing can verify are refused, whatever the route says', async (t) => {
+  const proxy = await startProxy(t, { config });
+  const response = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${mintSession({ key })}` } });
+  t.equal(response.status, 503);
+});
