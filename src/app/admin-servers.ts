@@ -1,5 +1,6 @@
-import type { CompiledConfig } from '../config/compiled.js';
+import type { CompiledConfig, ProbesSettings } from '../config/compiled.js';
 import type { Log } from '../ports.js';
+import { createAppProbe, type ProbedReceiver } from '../proxy/admin/app-probe.js';
 import type { Readiness } from '../proxy/admin/readiness.js';
 import { createPageServer, type Page, type PageServer } from '../proxy/admin/server.js';
 import type { Status } from '../proxy/admin/status.js';
@@ -10,6 +11,7 @@ export interface PageSources {
   readonly status: () => Status;
   readonly metrics: () => Promise<string>;
   readonly metricsType: string;
+  readonly receiver: () => ProbedReceiver;
 }
 
 /** Monitors come one at a time; what holds more connections than this is none. */
@@ -33,6 +35,13 @@ export function createAdminServers(
   return {
     admin: createPageServer({ listen: admin, checksHost: true, maxConnections, pages: { ...probePages, '/status': statusPage }, log }),
     // Kubelets and Prometheus come under whatever name the cluster gives; the pages tell no more than counts and names.
-    probes: probes === null ? null : createPageServer({ listen: probes, checksHost: false, maxConnections, pages: probePages, log }),
+    probes: probes === null ? null : createPageServer({
+      listen: probes, checksHost: false, maxConnections, pages: { ...probePages, ...appProbePages(probes, sources, log) }, log,
+    }),
   };
+}
+
+/** Probes of the receiver, which listens where kubelet cannot reach it. */
+function appProbePages({ app }: ProbesSettings, { receiver }: PageSources, log: Log): Readonly<Record<string, () => Promise<Page>>> {
+  return Object.fromEntries(Object.entries(app).map(([name, path]) => [`/app-probe/${name}`, createAppProbe(name, path, { receiver, log })]));
 }

@@ -6,6 +6,7 @@ import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config
 import { createFieldRules } from '../decision/field-rules.js';
 import type { KeySourceState, Log } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
+import type { ProbedReceiver } from '../proxy/admin/app-probe.js';
 import { sessionIssuerName, type SessionsInForce } from '../proxy/session-credential.js';
 import { createUpstream } from '../proxy/upstream.js';
 import type { Upstream } from '../proxy/upstream.js';
@@ -22,6 +23,8 @@ export interface AssemblyDeps {
 export interface Assembly {
   readonly inForce: () => InForce;
   readonly keyStates: () => readonly KeySourceState[];
+  /** The receiving service that is in force, as its probes reach it. */
+  readonly receiver: () => ProbedReceiver;
   /**
    * Puts a config in force, whole. Keys stay where they come from the same place, connections where the receiver does. Waits for
    * the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for want of them.
@@ -138,6 +141,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   return {
     inForce: () => running.inForce,
     keyStates: () => running.issuers.map(({ source }) => source.state()),
+    receiver: () => running.upstream,
     replace,
     close: async () => {
       closed = true;

@@ -99,6 +99,6 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     store: storeState(),
     counts: metrics.counts(),
   });
-  const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType };
+  const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver };
   return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, sessions, progress, readiness, status };
 }

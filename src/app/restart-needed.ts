@@ -1,4 +1,4 @@
-import type { CompiledConfig, HostPort, ListenSettings, RedisStoreSettings, SessionSettings, StoreSettings } from '../config/compiled.js';
+import type { CompiledConfig, HostPort, ListenSettings, ProbesSettings, RedisStoreSettings, SessionSettings, StoreSettings } from '../config/compiled.js';
 
 type Value = string | number | null;
 
@@ -26,6 +26,7 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'admin.port': ({ admin }) => admin.port,
   'probes.host': ({ probes }) => probes?.host ?? null,
   'probes.port': ({ probes }) => probes?.port ?? null,
+  'probes.app': ({ probes }) => Object.entries(probes?.app ?? {}).map(([name, path]) => `${name}=${path}`).sort().join(' '),
 };
 
 /** The same of sessions, where some route accepts them before and after. */
@@ -60,7 +61,7 @@ const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> 
 export interface Opened {
   readonly listen: ListenSettings;
   readonly admin: HostPort;
-  readonly probes: HostPort | null;
+  readonly probes: ProbesSettings | null;
   readonly store: StoreSettings | null;
   readonly sessions: SessionSettings | null;
 }

@@ -9,7 +9,7 @@ export interface CompiledConfig {
   readonly sha256: string;
   readonly listen: ListenSettings;
   readonly admin: HostPort;
-  readonly probes: HostPort | null;
+  readonly probes: ProbesSettings | null;
   readonly upstream: UpstreamSettings;
   readonly issuers: readonly IssuerSettings[];
   /** Where sessions come from; `null` where no route accepts them. */
@@ -35,6 +35,11 @@ export interface HostPort {
   readonly host: string;
   /** 0 to 65535; 0 asks the system for a free one. */
   readonly port: number;
+}
+
+export interface ProbesSettings extends HostPort {
+  /** Name of a probe to the path that the receiver is asked for. */
+  readonly app: Readonly<Record<string, string>>;
 }
 
 export interface ListenSettings extends HostPort {

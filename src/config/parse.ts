@@ -5,7 +5,7 @@ import type { Report } from './report.js';
 import { reportIssue, reportUnknownKey, retyped, specificIssues } from './schema-issues.js';
 import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './schema-issuers.js';
 import type { IdentityFile } from './schema-identity.js';
-import type { HostPortFile, ListenFile } from './schema-listen.js';
+import type { HostPortFile, ListenFile, ProbesFile } from './schema-listen.js';
 import { routeSchema, type RouteFile } from './schema-routes.js';
 import type { SessionsFile } from './schema-sessions.js';
 import type { StoreFile } from './schema-store.js';
@@ -27,7 +27,7 @@ export interface Entry<T> {
 export interface ConfigParts {
   readonly listen: Part<ListenFile>;
   readonly admin: Part<HostPortFile>;
-  readonly probes: Part<HostPortFile | null>;
+  readonly probes: Part<ProbesFile | null>;
   readonly upstream: Part<UpstreamFile>;
   readonly receiver: Part<ReceiverFile>;
   readonly issuers: ReadonlyMap<string, Entry<IssuerFile>>;

@@ -1,6 +1,7 @@
 /** The sections that say where Sallyport listens. */
-import type { z } from 'zod';
-import { duration, filePath, host, integer, line, list, map, port, size, word } from './schema-scalars.js';
+import { z } from 'zod';
+import { readTarget } from '../decision/request-target.js';
+import { duration, filePath, host, integer, line, list, map, port, size, text, word } from './schema-scalars.js';
 import { addressBlock } from './schema-addresses.js';
 
 const tlsSchema = map({
@@ -37,9 +38,19 @@ export const adminSchema = map({
   port: port().prefault(9901).describe('Port of the operators’ listener: `/livez`, `/readyz`, `/metrics`, `/status`.'),
 });
 
+const probeNames = 'a map of names, of 1 to 63 lower-case letters, digits and inner dashes, to paths';
+const probeName = text(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, probeNames, 63);
+
+/** The same gate as the targets of requests: what two routers read differently is no probe. */
+const probePath = 'a path such as /healthz, unambiguous, of at most 1024 characters; a query may follow';
+const probePathSchema = z.string(probePath).refine(value => readTarget(value, 1_024).ok, probePath).meta({ allowed: probePath });
+
 export const probesSchema = map({
   host: host().prefault('0.0.0.0').describe('Address of the listener for probes.'),
-  port: port().prefault(9902).describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`.'),
+  port: port().prefault(9902).describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`, `/app-probe/NAME`.'),
+  app: z.record(probeName, probePathSchema, probeNames).prefault({}).meta({ allowed: probeNames })
+    .describe('Probes of the receiving service, which nobody but Sallyport can reach: `/app-probe/NAME` asks it for this path and answers its status. '
+      + 'See [deployment.md](deployment.md#probes).'),
 });
 
 export const shutdownSchema = map({
@@ -54,3 +65,4 @@ export const logSchema = map({
 
 export type ListenFile = z.output<typeof listenSchema>;
 export type HostPortFile = z.output<typeof adminSchema>;
+export type ProbesFile = z.output<typeof probesSchema>;

@@ -45,6 +45,8 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
   },
   { name: 'admin', wanted: { admin: { host: '127.0.0.2', port: 1 } }, keys: ['admin.host', 'admin.port'] },
   { name: 'probes', wanted: { probes: { host: '127.0.0.1', port: 1 } }, keys: ['probes.host', 'probes.port'] },
+  { name: 'probes of the receiver', opened: { probes: { app: { live: '/a' } } }, wanted: { probes: { app: { live: '/b' } } }, keys: ['probes.app'] },
+  { name: 'the same probes of the receiver', opened: { probes: { app: { a: '/a', b: '/b' } } }, wanted: { probes: { app: { b: '/b', a: '/a' } } }, keys: [] },
   { name: 'a store', wanted: redis(), keys: ['store'] },
   { name: 'no store any more', opened: redis(), wanted: {}, keys: ['store'] },
   { name: 'another kind of store', opened: { store: { memory: {} } }, wanted: redis(), keys: ['store'] },

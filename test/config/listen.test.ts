@@ -161,7 +161,24 @@ t.test('contract 2: the operators’ listener on another than a loopback address
   t.same(problemsOf(configText({ admin: '{ host: 0.0.0.0 }' })), [
     'c.yaml:5:16: warning: the operators’ listener can be reached from other machines: admin.host is "0.0.0.0"; allowed: a loopback address',
   ]);
-  t.same(problemsOf(configText({ probes: '{ host: 0.0.0.0 }' })), []);
+  t.same(problemsOf(configText({ probes: '{ host: 0.0.0.0, app: { live: /healthz, ready-2: "/ready?full=1" } }' })), []);
+  t.end();
+});
+
+const probesOfReceiver = [
+  { name: 'no path', app: '{ live: healthz }', expected: /probes\.app\.live is "healthz"; allowed: a path such as \/healthz/ },
+  { name: 'a URL', app: '{ live: "http://elsewhere.example/" }', expected: /allowed: a path such as/ },
+  { name: 'another host by two slashes', app: '{ live: "//elsewhere.example/" }', expected: /allowed: a path such as/ },
+  { name: 'two readings', app: '{ live: /a/../b }', expected: /allowed: a path such as/ },
+  { name: 'a line end', app: '{ live: "/a\\r\\nx: y" }', expected: /allowed: a path such as/ },
+  { name: 'too long', app: `{ live: /${'a'.repeat(1_024)} }`, expected: /allowed: a path such as/ },
+  { name: 'a name that is no segment', app: '{ "a/b": / }', expected: /allowed: a map of names, of 1 to 63 lower-case letters, digits and inner dashes, to paths/ },
+  { name: 'an upper-case name', app: '{ Live: / }', expected: /1 to 63 lower-case/ },
+];
+
+t.test('probes of the receiver have a plain name and an unambiguous path', t => {
+  for (const { name, app, expected } of probesOfReceiver) t.match(problemsOf(configText({ probes: `{ app: ${app} }` })), [expected], name);
+  t.same(problemsOf(configText({ probes: `{ app: { live: /${'a'.repeat(1_023)} } }` })), []);
   t.end();
 });
 
