@@ -1,6 +1,6 @@
 import { createCipheriv, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 import { parseOptions as argon2Options, verify as verifyArgon2 } from '@node-rs/argon2';
-import { hash as hashBcrypt, parseOptions as bcryptOptions, verify as verifyBcrypt } from '@node-rs/bcrypt';
+import { hash as hashBcrypt, verify as verifyBcrypt } from '@node-rs/bcrypt';
 import { algorithmOf, parseHostedScrypt, type HostedScrypt } from './password-hash.js';
 
 /** Verifies and makes password hashes, away from the event loop. */
@@ -31,14 +31,19 @@ export function createPasswords(signerKey: Buffer | null): Passwords {
       if (isTooCostly(hash)) return 'too_costly';
       return await limited(() => matches(password, hash, signerKey)) ? 'match' : 'mismatch';
     },
-    hash: (password) => limited(() => hashBcrypt(password, { cost: bcryptCost, version: '2a' })),
+    hash: (password) => limited(async () => as2a(await hashBcrypt(password, bcryptCost))),
   };
+}
+
+/** The library says `2y`, the Core `2a`: two names of one algorithm. */
+function as2a(hash: string): string {
+  return hash.replace(/^\$2[by]/, () => '$2a');
 }
 
 function isTooCostly(hash: string): boolean {
   try {
     switch (algorithmOf(hash)) {
-      case 'bcrypt': return bcryptOptions(hash).cost > most.bcryptCost;
+      case 'bcrypt': return Number(/^\$2[abxy]?\$([0-9]{2})\$/.exec(hash)?.[1] ?? 0) > most.bcryptCost;
       case 'argon2': {
         const { memoryCost, timeCost } = argon2Options(hash);
         return memoryCost > most.argon2MemoryKiB || memoryCost * timeCost > most.argon2Work;
