@@ -93,7 +93,9 @@ async function mintLogged(options: Options, io: Io): Promise<Result<MintedToken,
   const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
   const request: MintRequest = { claims: claims.value, issuer: options.issuer, validityS: options.validity / 1_000, tokenId };
   if (options.issuanceLog === undefined) return mintAt(core.value, request, options);
-  const log = await openIssuanceLog(resolve(io.cwd, options.issuanceLog));
+  const logPath = resolve(io.cwd, options.issuanceLog);
+  if (logPath === resolve(io.cwd, options.curlConfig)) return unusable('--issuance-log names the curl config file, which a line would break');
+  const log = await openIssuanceLog(logPath);
   if (!log.ok) return unusable(`the issuance log ${options.issuanceLog} ${log.error}`);
   try {
     const minted = await mintAt(core.value, request, options);

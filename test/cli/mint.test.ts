@@ -108,6 +108,7 @@ t.test('what cannot be asked for is refused before the Core hears of it', async 
     { name: 'half seconds', args: ['--validity', '1500ms'], says: /whole seconds/ },
     { name: 'no issuer', args: ['--issuer', 'example'], says: /API domain/ },
     { name: 'a log of other people', args: ['--issuance-log', '/dev/null'], says: /issuance log \/dev\/null is no regular file/ },
+    { name: 'a log in the curl config file', args: ['--issuance-log', good], says: /names the curl config file/ },
     { name: 'a log in no folder', args: ['--issuance-log', '/nonexistent/log'], says: /cannot be opened \(ENOENT\)/ },
     { name: 'a key as an argument', args: ['--api-key', apiKey], says: /unknown option '--api-key'/ },
     { name: 'a public Core', file: curlFile(t, 'https://198.51.100.7'), says: /public address.*--allow-public-core/ },
