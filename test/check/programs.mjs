@@ -5,6 +5,7 @@ import { run } from './step.mjs';
 /** `support` is the file under `test/support` that starts it: whoever imports that needs the program. */
 const programs = [
   { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: hasRedis },
+  { name: 'chromium', support: 'support/browser', package: 'chromium-headless-shell', isInstalled: hasBrowser },
   { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
 ];
 
@@ -25,6 +26,10 @@ async function install({ name, package: debianPackage, isInstalled }) {
 
 async function hasRedis() {
   return (await run('redis-server', ['--version'])).code === 0;
+}
+
+async function hasBrowser() {
+  return (await run('chromium-headless-shell', ['--version'])).code === 0 || (await run('chromium', ['--version'])).code === 0;
 }
 
 async function hasPostgres() {

@@ -24,6 +24,8 @@ export interface WebSocketReceiver {
   readonly upgrades: IncomingMessage[];
   /** The receiver's ends of what is open, or was. */
   readonly sockets: WebSocket[];
+  /** Messages that came so far. */
+  readonly messages: () => number;
   /** Connections open now. */
   readonly open: () => number;
 }
@@ -56,6 +58,7 @@ export async function startWebSocketReceiver(t: Scope, options: ServerOptions = 
   const upgrades: IncomingMessage[] = [];
   const sockets: WebSocket[] = [];
   const connections = new Set<Socket>();
+  let messages = 0;
   const server = createServer((_req, res) => res.writeHead(404).end('plain'));
   const webSockets = new WebSocketServer({ noServer: true, ...options });
   server.on('connection', (socket: Socket) => {
@@ -67,11 +70,14 @@ export async function startWebSocketReceiver(t: Scope, options: ServerOptions = 
     webSockets.handleUpgrade(req, socket, head, (webSocket) => {
       sockets.push(webSocket);
       webSocket.on('error', () => undefined);
-      webSocket.on('message', (data: Buffer, isBinary) => webSocket.send(data, { binary: isBinary }));
+      webSocket.on('message', (data: Buffer, isBinary) => {
+        messages += 1;
+        webSocket.send(data, { binary: isBinary });
+      });
     });
   });
   const { port } = await listen(t, server);
-  return { url: `http://127.0.0.1:${port}`, port, upgrades, sockets, open: () => connections.size };
+  return { url: `http://127.0.0.1:${port}`, port, upgrades, sockets, messages: () => messages, open: () => connections.size };
 }
 
 export interface SceneOptions extends HarnessOptions {

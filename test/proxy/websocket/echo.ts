@@ -1,0 +1,51 @@
+/** Large echoes through a proxy in a process of its own, whose memory is looked at meanwhile. */
+import { readFileSync } from 'node:fs';
+import { WebSocket } from 'ws';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import { startWorld, type World } from '../../support/world.js';
+import { clientOf, startWebSocketReceiver, webSocketRoutes, type WebSocketReceiver } from './scene.js';
+
+export interface EchoWorld {
+  readonly world: World;
+  readonly webSockets: WebSocketReceiver;
+  /** Resident memory of the proxy, in MiB. */
+  readonly residentMiB: () => number;
+}
+
+export async function startEchoWorld(t: Scope, listen: Readonly<Record<string, unknown>> = {}): Promise<EchoWorld> {
+  const webSockets = await startWebSocketReceiver(t);
+  const world = await startWorld(t, { config: { listen, upstream: { url: webSockets.url, connect_timeout: '20s' }, routes: webSocketRoutes } });
+  const residentMiB = (): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${world.process.pid}/status`, 'utf8'))?.[1] ?? NaN) / 1_024;
+  return { world, webSockets, residentMiB };
+}
+
+export interface Echoed {
+  readonly bytes: number;
+  /** Resident memory before, and the most meanwhile. */
+  readonly beforeMiB: number;
+  readonly peakMiB: number;
+}
+
+/** Sends that many bytes in messages of this size, and waits for all of their echoes. */
+export async function echo(t: Scope, { world, residentMiB }: EchoWorld, totalBytes: number, messageBytes: number): Promise<Echoed> {
+  const { socket, opened } = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }));
+  await opened;
+  const beforeMiB = residentMiB();
+  const message = Buffer.alloc(messageBytes, 'a');
+  let [sent, bytes, peakMiB] = [0, 0, beforeMiB];
+  socket.removeAllListeners('message').on('message', (data: Buffer) => {
+    bytes += data.length;
+    if (bytes % (16 * 1024 * 1024) === 0) peakMiB = Math.max(peakMiB, residentMiB());
+  });
+  const send = (): void => {
+    if (sent >= totalBytes) return;
+    sent += messageBytes;
+    // The next one when this one is with the system: the caller keeps up with itself.
+    socket.send(message, send);
+  };
+  send();
+  await until('the whole echo', () => bytes === totalBytes, 240_000);
+  socket.close();
+  return { bytes, beforeMiB, peakMiB: Math.max(peakMiB, residentMiB()) };
+}

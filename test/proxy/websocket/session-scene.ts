@@ -1,0 +1,26 @@
+/** Sessions of users for the data path alone: real tokens, and a verifier that vouches for each that was signed. */
+import type { CompiledConfig } from '../../../src/config/compiled.js';
+import { accept } from '../../../src/decision/result.js';
+import type { JsonObject } from '../../../src/decision/strict-json.js';
+import type { KeySource } from '../../../src/ports.js';
+import type { SessionsInForce } from '../../../src/proxy/session-credential.js';
+import type { RsaKey } from '../../support/keys.js';
+import { sessionClaims } from '../../support/sessions.js';
+
+export const sessionConfig = {
+  sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' },
+};
+
+export const userRoute = { name: 'user', methods: ['GET'], path: '/user', websocket: true, accept: ['session'], session: { claims: { tId: 'public' } } };
+
+export function sessionsOf(key: RsaKey): (config: CompiledConfig) => SessionsInForce | null {
+  const keys: KeySource = {
+    find: keyId => (keyId === key.keyId ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' }),
+    state: () => { throw new Error('not asked here'); },
+  };
+  return ({ sessions }) => (sessions === null ? null : {
+    settings: sessions,
+    keys,
+    verifier: { verify: () => Promise.resolve(accept({ userId: 'user-1', claims: sessionClaims() as JsonObject, renewed: null })) },
+  });
+}
