@@ -2,7 +2,7 @@ import t from 'tap';
 import { WebSocket } from 'ws';
 import { until } from '../../support/until.js';
 import { echo, startEchoWorld } from './echo.js';
-import { clientOf } from './scene.js';
+import { clientOf, type Client } from './scene.js';
 
 const gib = 1024 ** 3;
 
@@ -17,7 +17,7 @@ t.test('an echo of 1 GiB in bounded memory', async (t) => {
 t.test('1,000 connections at once', async (t) => {
   const { world, webSockets, residentMiB } = await startEchoWorld(t);
   const before = residentMiB();
-  const clients = [];
+  const clients: Client[] = [];
   for (let i = 0; i < 1_000; i++) {
     const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }));
     clients.push(client);
