@@ -8,6 +8,7 @@ import type { KeySourceState, Log } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import type { ProbedReceiver } from '../proxy/admin/app-probe.js';
 import { sessionIssuerName, type SessionsInForce } from '../proxy/session-credential.js';
+import { createVerifiedTokens } from '../proxy/verified-tokens.js';
 import { createUpstream } from '../proxy/upstream.js';
 import type { Upstream } from '../proxy/upstream.js';
 import { createKeyMemory } from './key-memory.js';
@@ -165,6 +166,7 @@ function run(
       issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
       sessions,
       upstream: upstream.upstream,
+      verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     },
   };
 }

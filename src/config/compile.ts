@@ -13,9 +13,10 @@ import type { UpstreamFile } from './schema-upstream.js';
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
 export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
-  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, mode, receiver } = parts;
+  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, mode, receiver, token_cache: tokenCache } = parts;
   const issuers = compileIssuers(parts);
   if (listen === null || admin === null || probes === null || upstream === null || sessions === null || identity === null) return null;
+  if (tokenCache === null) return null;
   if (mode === null || receiver === null || store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
   return {
     sha256,
@@ -27,6 +28,7 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     // The SDK is not loaded for nothing.
     sessions: sessions.value === null || !table.routes.some(({ session }) => session !== null) ? null : compileSessions(sessions.value),
     identity: compileIdentity(identity.value),
+    tokenCacheBytes: tokenCache.value,
     store: compileStore(store.value),
     revoked: compileRevoked(revoked.value),
     shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },

@@ -15,6 +15,8 @@ export interface CompiledConfig {
   /** Where sessions come from; `null` where no route accepts them. */
   readonly sessions: SessionSettings | null;
   readonly identity: IdentityHeaders;
+  /** What verified tokens may take in memory; `null` where none is remembered. */
+  readonly tokenCacheBytes: number | null;
   /** Where reservations are kept; `null` where no route reserves. */
   readonly store: StoreSettings | null;
   readonly revoked: Revocations;

@@ -39,6 +39,7 @@ export interface ConfigParts {
   readonly revoked: Part<RevokedFile>;
   readonly shutdown: Part<z.output<typeof sections.shutdown>>;
   readonly log: Part<z.output<typeof sections.log>>;
+  readonly token_cache: Part<z.output<typeof sections.token_cache>>;
   readonly mode: Part<Mode>;
   readonly routes: readonly Entry<RouteFile>[];
   /** Whether a key stands in the file, whatever its value. */
@@ -77,6 +78,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     revoked: readPart(sections.revoked, ['revoked'], reader),
     shutdown: readPart(sections.shutdown, ['shutdown'], reader),
     log: readPart(sections.log, ['log'], reader),
+    token_cache: readPart(sections.token_cache, ['token_cache'], reader),
     mode: readPart(sections.mode, ['mode'], reader),
     routes: readRoutes(reader),
     isWritten: path => locate(source, path).node !== null,

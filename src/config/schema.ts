@@ -7,7 +7,7 @@ import { identitySchema } from './schema-identity.js';
 import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
 import { adminSchema, listenSchema, logSchema, probesSchema, shutdownSchema } from './schema-listen.js';
 import { routeSchema } from './schema-routes.js';
-import { list, map, word } from './schema-scalars.js';
+import { list, map, size, word } from './schema-scalars.js';
 import { sessionsSchema } from './schema-sessions.js';
 import { storeSchema } from './schema-store.js';
 import { receiverSchema, upstreamSchema } from './schema-upstream.js';
@@ -21,6 +21,9 @@ export const sections = {
   upstream: upstreamSchema.describe('The receiving service.'),
   receiver: receiverSchema.prefault({}).describe('What is known of the receiving service’s router.'),
   issuers: z.record(issuerName, issuerSchema, 'a map of issuers').prefault({}).describe('Whose tokens count, by a name of your choice.'),
+  token_cache: size('64KiB', '1GiB').nullable().prefault('32MiB')
+    .describe('Memory for tokens that were verified, so that one that comes again costs no signature; null verifies each one each time. Policy and '
+      + 'revocation are judged for each request all the same.'),
   sessions: sessionsSchema.nullable().prefault(null)
     .describe('Where sessions of users come from. Required where a route accepts them. Read once, at start.'),
   identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),

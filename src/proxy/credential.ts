@@ -8,6 +8,7 @@ import { accept, refuse, type Result } from '../decision/result.js';
 import { parseServiceToken } from '../decision/service-token.js';
 import { signatureHolds } from '../decision/signature.js';
 import type { KeyLookup, KeySource } from '../ports.js';
+import type { VerifiedToken, VerifiedTokens } from './verified-tokens.js';
 
 /** An issuer of the config with the source of its keys. */
 export interface IssuerInForce {
@@ -23,31 +24,44 @@ type Verdict = Result<Principal, Denial>;
  * match ends nothing: the first issuer whose claims hold as well wins, in the order of the config where the keys are
  * known. Answers at once unless some key has to be fetched, and then as soon as one issuer accepts, so that another
  * one's slow key server delays no good token.
+ *
+ * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
  */
-export function verifyCredential(encoded: string, issuers: readonly IssuerInForce[], nowMs: number): Verdict | Promise<Verdict> {
+export function verifyCredential(
+  encoded: string, issuers: readonly IssuerInForce[], nowMs: number, verified: VerifiedTokens | null = null,
+): Verdict | Promise<Verdict> {
+  const known = verified?.find(encoded, nowMs) ?? null;
+  if (known !== null) return accept(known);
   const token = parseServiceToken(encoded);
   if (!token.ok) return token;
   const candidates = issuers.filter(({ rules }) => acceptsKeyId(rules.keyIds, token.value.keyId));
   if (candidates.length === 0) return refuse(denial('key_id_refused'));
 
+  // Where several accept the `kid`, who wins may change with their keys: that is judged anew each time.
+  const remember = candidates.length > 1 || verified === null ? null : (found: Omit<VerifiedToken, 'atMs'>): void => {
+    verified.keep(encoded, { ...found, atMs: nowMs });
+  };
   const refused: Denial[] = [];
   const pending: Promise<Verdict>[] = [];
-  for (const { rules, keys } of candidates) {
-    const lookup = keys.find(token.value.keyId);
+  for (const issuer of candidates) {
+    const lookup = issuer.keys.find(token.value.keyId);
     if (lookup instanceof Promise) {
       // A source that breaks its word and rejects leaves us without keys: our fault, so 503.
-      pending.push(lookup.then((found) => judge(token.value, rules, found, nowMs), () => refuse(denial('keys_unavailable'))));
+      pending.push(lookup.then((found) => judge(token.value, issuer, found, nowMs, remember), () => refuse(denial('keys_unavailable'))));
       continue;
     }
-    const verdict = judge(token.value, rules, lookup, nowMs);
+    const verdict = judge(token.value, issuer, lookup, nowMs, remember);
     if (verdict.ok) return verdict;
     refused.push(verdict.error);
   }
   return pending.length === 0 ? refuse(mostTelling(refused)) : firstAccepted(pending, refused);
 }
 
+type Remember = (found: Omit<VerifiedToken, 'atMs'>) => void;
+
 /** What one issuer's key and rules say of the token. */
-function judge(token: SignedToken, rules: IssuerRules, lookup: KeyLookup, nowMs: number): Verdict {
+function judge(token: SignedToken, issuer: IssuerInForce, lookup: KeyLookup, nowMs: number, remember: Remember | null): Verdict {
+  const { rules } = issuer;
   if (lookup.kind === 'unavailable') return refuse(denial('keys_unavailable'));
   if (lookup.kind === 'unknown') return refuse(denial('key_unknown'));
   if (!signatureHolds(token, lookup.key.key)) return refuse(denial('signature_invalid'));
@@ -55,7 +69,9 @@ function judge(token: SignedToken, rules: IssuerRules, lookup: KeyLookup, nowMs:
   if (!payload.ok) return payload;
   const claims = verifyClaims(payload.value, rules, nowMs);
   if (!claims.ok) return claims;
-  return accept({ kind: 'service', issuerName: rules.name, issuer: rules.issuer, keyId: token.keyId, ...claims.value });
+  const principal: Principal = { kind: 'service', issuerName: rules.name, issuer: rules.issuer, keyId: token.keyId, ...claims.value };
+  remember?.({ principal, issuer, key: lookup.key.key });
+  return accept(principal);
 }
 
 /** Waits until one verdict accepts, or until all are in. The promises never reject. */

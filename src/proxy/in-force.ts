@@ -3,6 +3,7 @@ import type { FieldRules } from '../decision/field-rules.js';
 import type { IssuerInForce } from './credential.js';
 import type { SessionsInForce } from './session-credential.js';
 import type { Upstream } from './upstream.js';
+import type { VerifiedTokens } from './verified-tokens.js';
 
 /**
  * Everything that a decision needs, as one immutable object. A reload replaces it whole; a request keeps the one it
@@ -15,4 +16,6 @@ export interface InForce {
   /** `null` where no route may accept sessions. */
   readonly sessions: SessionsInForce | null;
   readonly upstream: Upstream;
+  /** Tokens that these issuers' keys verified; `null` where each is verified each time. */
+  readonly verified: VerifiedTokens | null;
 }

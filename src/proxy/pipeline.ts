@@ -157,7 +157,7 @@ function verify(credential: Credential, reading: Reading, nowMs: number): Verdic
  * one's acceptance must not stand in its way.
  */
 function verifyService(token: string, { inForce, route }: Reading, nowMs: number): Verdict | Promise<Verdict> {
-  return after(verifyCredential(token, inForce.issuers, nowMs), (verdict) => {
+  return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
     const refused = isRevoked(verdict.value, inForce.config.revoked) ?? denial('issuer_not_accepted');

@@ -12,6 +12,7 @@ import type { TlsMaterial } from '../../src/proxy/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
 import type { SessionsInForce } from '../../src/proxy/session-credential.js';
 import { createUpstream } from '../../src/proxy/upstream.js';
+import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
 import { rsaKey, type RsaKey } from '../support/keys.js';
 import { startReceiver, type Receiver } from '../support/receiver.js';
 import type { Scope } from '../support/scope.js';
@@ -84,6 +85,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,
       upstream,
+      verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     };
   };
   let inForce = compile(options.config ?? {});

@@ -24,6 +24,7 @@ function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: strin
     issuers: config.issuers.map(({ rules }) => ({ rules, keys: { find: keyId => find(keyId, rules.name), state: () => { throw new Error('unasked'); } } })),
     sessions: null,
     upstream: createUpstream(config.upstream, null),
+    verified: null,
   };
 }
 

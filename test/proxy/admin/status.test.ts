@@ -20,6 +20,7 @@ const config: CompiledConfig = {
     host: '127.0.0.1', port: 0, tls: null, tlsTerminatedBy: null, trustForwarded: [], maxHeaderBytes: 1, maxTargetBytes: 1,
     headerTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1, underscoreFields: 'drop', http10: 'refuse',
   },
+  tokenCacheBytes: null,
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,
   upstream: {

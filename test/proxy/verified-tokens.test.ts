@@ -1,0 +1,170 @@
+import type { KeyObject } from 'node:crypto';
+import fc from 'fast-check';
+import t from 'tap';
+import type { IssuerRules } from '../../src/decision/policy.js';
+import type { KeyLookup } from '../../src/ports.js';
+import { verifyCredential, type IssuerInForce } from '../../src/proxy/credential.js';
+import { createVerifiedTokens, type VerifiedTokens } from '../../src/proxy/verified-tokens.js';
+import { rsaKey } from '../support/keys.js';
+import { mintToken, type Claims } from '../support/tokens.js';
+
+const nowMs = 1_800_000_000_000;
+const nowS = nowMs / 1000;
+const key = rsaKey();
+
+const rules: IssuerRules = {
+  name: 'core', issuer: 'https://api.example.com', audience: 'orders', sources: new Set(['microservice']), tokenTypes: new Set(['service']),
+  clockSkewS: 5, maxLifetimeS: 7_200, keyIds: { accept: ['d-*'], reject: [] },
+};
+
+/** An issuer whose key the test exchanges. */
+function issuerOf(first: KeyObject | null, change: Partial<IssuerRules> = {}): IssuerInForce & { use: (key: KeyObject | null) => void; asked: () => number } {
+  let current = first;
+  let asked = 0;
+  const find = (keyId: string): KeyLookup => {
+    asked += 1;
+    return current === null ? { kind: 'unknown' } : { kind: 'found', key: { keyId, key: current } };
+  };
+  return {
+    rules: { ...rules, ...change },
+    keys: { find, state: () => { throw new Error('not asked here'); } },
+    use: (next) => {
+      current = next;
+    },
+    asked: () => asked,
+  };
+}
+
+function token(claims: Claims = {}, signer = key): string {
+  return mintToken({ key: signer, claims, nowMs });
+}
+
+function said(encoded: string, issuers: readonly IssuerInForce[], atMs: number, verified: VerifiedTokens | null): unknown {
+  return verifyCredential(encoded, issuers, atMs, verified);
+}
+
+t.test('a token that comes again is the same principal, without another signature', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(1_000_000);
+  const encoded = token();
+  const first = said(encoded, [issuer], nowMs, verified);
+  t.match(first, { ok: true, value: { subject: 'checkout' } });
+  t.equal(verified.size(), 1);
+  t.equal(verified.find(encoded, nowMs), (first as { value: unknown }).value);
+  t.same(said(encoded, [issuer], nowMs, verified), first);
+  t.equal(verified.find(`${encoded.slice(0, -4)}AAAA`, nowMs), null, 'another signature is another token');
+  t.end();
+});
+
+t.test('only what was accepted is remembered', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(1_000_000);
+  for (const bad of ['x', token({ aud: 'other' }), token({ exp: nowS - 10 }), token({}, rsaKey('d-2')), `${token()}A`]) {
+    t.match(said(bad, [issuer], nowMs, verified), { ok: false });
+  }
+  t.equal(verified.size(), 0);
+  t.equal(verified.bytes(), 0);
+  t.end();
+});
+
+t.test('an entry ends at exp and skew, with its key, and rests while the clock is before its verification', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(1_000_000);
+  const encoded = token({ exp: nowS + 60 });
+  const keep = (): void => void said(encoded, [issuer], nowMs, verified);
+  keep();
+  t.ok(verified.find(encoded, nowMs + 64_999));
+  t.equal(verified.find(encoded, nowMs + 65_000), null);
+  t.equal(verified.size(), 0, 'what is over takes no room');
+  keep();
+  t.equal(verified.find(encoded, nowMs - 1), null);
+  t.ok(verified.find(encoded, nowMs));
+  issuer.use(rsaKey('d-2').publicKey);
+  t.equal(verified.find(encoded, nowMs), null, 'another key under the same kid');
+  t.equal(verified.size(), 0);
+  issuer.use(key.publicKey);
+  keep();
+  issuer.use(null);
+  t.equal(verified.find(encoded, nowMs), null, 'a key that left the set');
+  t.match(said(encoded, [issuer], nowMs, verified), { ok: false, error: { reason: 'key_unknown' } });
+  t.end();
+});
+
+t.test('where several issuers accept the kid, nothing is remembered: their keys settle it each time', (t) => {
+  const verified = createVerifiedTokens(1_000_000);
+  const issuers = [issuerOf(null, { name: 'a' }), issuerOf(key.publicKey, { name: 'b' })];
+  t.match(said(token(), issuers, nowMs, verified), { value: { issuerName: 'b' } });
+  t.equal(verified.size(), 0);
+  issuers[0]?.use(key.publicKey);
+  t.match(said(token(), issuers, nowMs, verified), { value: { issuerName: 'a' } });
+  t.end();
+});
+
+t.test('R-40: it stays within its bytes, and a flood of one subject evicts that subject\'s tokens', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(40_000);
+  const others = ['a', 'b', 'c'].map((sub) => token({ sub }));
+  for (const other of others) said(other, [issuer], nowMs, verified);
+  const flood = Array.from({ length: 100 }, (_, i) => token({ sub: 'flood', jti: `j${i}` }));
+  for (const encoded of flood) {
+    said(encoded, [issuer], nowMs, verified);
+    t.ok(verified.bytes() <= 40_000);
+  }
+  t.ok(verified.size() > 20, 'while nobody else wants the room, it is used');
+  for (const other of others) t.ok(verified.find(other, nowMs), 'another subject keeps its place');
+  t.ok(verified.find(flood.at(-1) ?? '', nowMs));
+  t.equal(verified.find(flood[0] ?? '', nowMs), null);
+  // Another subject takes from what is over the share, the oldest first; what is used is passed by.
+  const oldest = flood.find((encoded) => verified.find(encoded, nowMs) !== null) ?? '';
+  for (let i = 0; i < 6; i += 1) {
+    said(token({ sub: `new-${i}` }), [issuer], nowMs, verified);
+    t.ok(verified.find(oldest, nowMs), 'used since, so spared');
+    t.ok(verified.bytes() <= 40_000);
+  }
+  for (const other of others) t.ok(verified.find(other, nowMs));
+  t.end();
+});
+
+t.test('a cache that is full of used tokens still takes a new one', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(30_000);
+  for (let i = 0; i < 200; i += 1) {
+    const encoded = token({ sub: `s${i}` });
+    said(encoded, [issuer], nowMs, verified);
+    t.ok(verified.find(encoded, nowMs));
+  }
+  t.ok(verified.bytes() <= 30_000);
+  const small = createVerifiedTokens(1_000);
+  said(token(), [issuer], nowMs, small);
+  t.equal(small.size(), 0, 'what is larger than all of it is not kept');
+  t.end();
+});
+
+t.test('with and without it every decision is the same, whatever happens to keys and clock', (t) => {
+  const keys = [key.publicKey, rsaKey('d-2').publicKey];
+  const tokens = [
+    token(), token({ sub: 'other' }), token({ exp: nowS + 30 }), token({ nbf: nowS + 20 }), token({ iat: nowS + 3 }), token({ exp: nowS + 7_200, iat: undefined }),
+    token({ aud: 'other' }), token({}, rsaKey('d-2')), 'x.y.z',
+  ];
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant('ask' as const), token: fc.nat({ max: tokens.length - 1 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('key' as const), key: fc.constantFrom(0, 0, 1, null) }) },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.constantFrom(1, 999, 5_000, 20_000, 30_000, 3_600_000, -1, -10_000) }) },
+  );
+  fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+    const issuer = issuerOf(key.publicKey);
+    const verified = createVerifiedTokens(5_000);
+    let now = nowMs;
+    for (const next of steps) {
+      if (next.kind === 'key') issuer.use(next.key === null ? null : keys[next.key] ?? null);
+      else if (next.kind === 'time') now += next.ms;
+      else {
+        const encoded = tokens[next.token] ?? '';
+        const [fresh, remembered] = [said(encoded, [issuer], now, null), said(encoded, [issuer], now, verified)];
+        if (JSON.stringify(fresh) !== JSON.stringify(remembered)) throw new Error(`${JSON.stringify(remembered)} instead of ${JSON.stringify(fresh)}`);
+      }
+    }
+  }), { numRuns: 300 });
+  t.pass('300 runs');
+  t.end();
+});
