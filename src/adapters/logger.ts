@@ -3,6 +3,7 @@ import type { LogLevel } from '../config/compiled.js';
 import { oneLine } from '../decision/one-line.js';
 import type { Log, LogFields, RequestRecord } from '../ports.js';
 import { createLogStream, type LogStream } from './log-stream.js';
+import { requestMembers } from './request-line.js';
 
 export interface Logger {
   /** Events of the process. */
@@ -24,10 +25,11 @@ export interface LoggerOptions {
 /** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
 export function createLogger({ level, destination }: LoggerOptions): Logger {
   const stream = destination === undefined ? standardOutput() : { write: destination.write.bind(destination), flush: () => undefined };
+  const timestamp = createTimestamp();
   const logger = pino({
     level,
     base: null,
-    timestamp: createTimestamp(),
+    timestamp,
     formatters: { level: (label) => ({ level: label }) },
     // Fields are scalars: a serializer would only come into play for an object that got past the types.
     serializers: {},
@@ -39,7 +41,8 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
   return {
     log: { debug: event(logger, 'debug'), info: event(logger, 'info'), warn: event(logger, 'warn'), error: event(logger, 'error') },
     request: (record) => {
-      if (logger.isLevelEnabled('info')) logger.info(requestFields(record));
+      // As pino would write it, at a fifth of the cost: most lines are these.
+      if (logger.isLevelEnabled('info')) stream.write(`{"level":"info"${timestamp()}${requestMembers(record, withoutTokens)}}\n`);
     },
     setLevel: (next) => {
       logger.level = next;
@@ -72,27 +75,6 @@ function standardOutput(): LogStream {
 function event(logger: PinoLogger, level: LogLevel): (message: string, fields?: LogFields) => void {
   return (message, fields) => {
     if (logger.isLevelEnabled(level)) logger[level](fields === undefined ? {} : safeFields(fields), withoutTokens(message));
-  };
-}
-
-/** Names every field, so that nothing else that an object carries is written. */
-function requestFields(record: RequestRecord): RequestRecord {
-  return {
-    request_id: record.request_id,
-    route: record.route,
-    method: record.method,
-    path: withoutTokens(record.path),
-    decision: record.decision,
-    reason: record.reason,
-    kind: record.kind,
-    issuer: record.issuer,
-    subject: record.subject,
-    key_id: record.key_id,
-    status: record.status,
-    duration_ms: record.duration_ms,
-    upstream_ms: record.upstream_ms,
-    record: record.record,
-    ...(record.permissions === undefined ? {} : { permissions: record.permissions, missing_permissions: record.missing_permissions ?? null }),
   };
 }
 

@@ -53,7 +53,8 @@ export function createFrame({ serve, onClientError }: FrameDeps): Frame {
     routes: ['/'],
     httpMethods: ['GET'],
     proxyPayloads: false,
-    handler: (request, reply) => {
+    // Not its `handler`: before that it parses four URLs to find out where the request would go.
+    preHandler: (request, reply) => {
       reply.hijack();
       exchangeOf(request.raw)?.forward();
     },
