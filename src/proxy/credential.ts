@@ -2,19 +2,13 @@ import { verifyClaims } from '../decision/claims.js';
 import { readPayload, type SignedToken } from '../decision/compact-jws.js';
 import { denial, type Denial, type Reason } from '../decision/denial.js';
 import { acceptsKeyId } from '../decision/key-ids.js';
-import type { IssuerRules } from '../decision/policy.js';
 import type { Principal } from '../decision/principal.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { parseServiceToken } from '../decision/service-token.js';
 import { signatureHolds } from '../decision/signature.js';
-import type { KeyLookup, KeySource } from '../ports.js';
+import type { KeyLookup } from '../ports.js';
+import type { IssuerInForce } from './issuer-in-force.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-tokens.js';
-
-/** An issuer of the config with the source of its keys. */
-export interface IssuerInForce {
-  readonly rules: IssuerRules;
-  readonly keys: KeySource;
-}
 
 type Verdict = Result<Principal, Denial>;
 

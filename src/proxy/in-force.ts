@@ -1,6 +1,6 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import type { FieldRules } from '../decision/field-rules.js';
-import type { IssuerInForce } from './credential.js';
+import type { IssuerInForce } from './issuer-in-force.js';
 import type { SessionsInForce } from './session-credential.js';
 import type { Upstream } from './upstream.js';
 import type { VerifiedTokens } from './verified-tokens.js';

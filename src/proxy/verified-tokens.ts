@@ -1,6 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto';
 import type { Principal } from '../decision/principal.js';
-import type { IssuerInForce } from './credential.js';
+import type { IssuerInForce } from './issuer-in-force.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
 export interface VerifiedTokens {

@@ -1,0 +1,8 @@
+import type { IssuerRules } from '../decision/policy.js';
+import type { KeySource } from '../ports.js';
+
+/** An issuer of the config with the source of its keys. */
+export interface IssuerInForce {
+  readonly rules: IssuerRules;
+  readonly keys: KeySource;
+}
