@@ -144,7 +144,8 @@ t.test('a cache that is full of used tokens still takes a new one', (t) => {
 t.test('with and without it every decision is the same, whatever happens to keys and clock', (t) => {
   const keys = [key.publicKey, rsaKey('d-2').publicKey];
   const tokens = [
-    token(), token({ sub: 'other' }), token({ exp: nowS + 30 }), token({ nbf: nowS + 20 }), token({ iat: nowS + 3 }), token({ exp: nowS + 7_200, iat: undefined }),
+    token(), token({ sub: 'other' }), token({ exp: nowS + 30 }), token({ nbf: nowS + 20 }), token({ iat: nowS + 3 }),
+    token({ exp: nowS + 7_200, iat: undefined }),
     token({ aud: 'other' }), token({}, rsaKey('d-2')), 'x.y.z',
   ];
   const step = fc.oneof(
