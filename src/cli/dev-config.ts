@@ -67,7 +67,7 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   const document = parseDocument(text);
   const map = document.contents;
   if (document.errors.length > 0 || !isMap(map)) return text;
-  const sections = devSections(places, issuerNames(map));
+  const sections = devSections(places, issuerNames(map), sessionsOf(map, places));
   const [start, , end] = map.range;
   const kept = map.items.reduce((rest, pair) => (takenSections.has(keyOf(pair)) ? rest : blank(rest, pair, map.flow === true)), text);
   if (map.flow === true) return `${kept.slice(0, start + 1)}${sections.join(', ')}, ${kept.slice(start + 1)}`;
@@ -75,7 +75,7 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   return `${kept.slice(0, end)}\n${sections.map((section) => `${indent}${section}\n`).join('')}${kept.slice(end)}`;
 }
 
-function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly string[]): readonly string[] {
+function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly string[], sessions: object | null): readonly string[] {
   const issuers = names.map((name) => {
     const { audience, source, tokenType } = devClaims(name);
     return [name, { issuer: coreUrl, audience, source, token_type: tokenType }];
@@ -85,12 +85,21 @@ function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly 
     admin: { host: '127.0.0.1', port: 0 },
     upstream: { url: upstreamUrl },
     issuers: Object.fromEntries(issuers) as unknown,
+    ...(sessions === null ? {} : { sessions }),
     // Routes may reserve; what dev keeps is forgotten with it.
     store: { memory: {} },
     // Nobody waits for a load balancer here, only for Ctrl-C.
     shutdown: { delay: '0s', grace: '1s' },
   };
   return Object.entries(sections).map(([name, section]) => `${name}: ${JSON.stringify(section)}`);
+}
+
+/** Routes may accept sessions: those of the emulator, by the names that the service which makes them goes by. */
+function sessionsOf(map: YAMLMap, { coreUrl }: DevPlaces): object | null {
+  const written = map.get('sessions');
+  if (!isMap(written)) return null;
+  const names = ['api_domain', 'api_base_path'].map((key) => [key, written.get(key)] as const).filter(([, name]) => typeof name === 'string');
+  return { api_domain: coreUrl, ...Object.fromEntries(names) as object, core_url: coreUrl };
 }
 
 /** Routes may name issuers, so each name stays; behind all of them is the emulator. */

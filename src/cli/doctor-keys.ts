@@ -3,10 +3,10 @@ import { request as requestHttps } from 'node:https';
 import { systemClock, systemTimers } from '../adapters/clock.js';
 import { localFiles } from '../adapters/files.js';
 import { createKeySource } from '../adapters/jwks/key-source.js';
-import type { IssuerSettings } from '../config/compiled.js';
+import type { KeySourceSettings } from '../config/compiled.js';
 import { readCaBundle } from '../decision/ca-bundle.js';
 import { acceptsKeyId } from '../decision/key-ids.js';
-import type { KeyIdRules } from '../decision/policy.js';
+import type { IssuerRules, KeyIdRules } from '../decision/policy.js';
 import type { Log } from '../ports.js';
 import { maxPemBytes } from '../app/pem-files.js';
 import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
@@ -19,8 +19,14 @@ const dateToleranceMs = 1_500;
 /** The proxy takes no set of which it accepts no key; here such a set is to be listed. */
 const anyKeyId: KeyIdRules = { accept: ['*'], reject: [] };
 
+/** What of an issuer is looked at. */
+export interface CheckedIssuer {
+  readonly rules: Pick<IssuerRules, 'name' | 'keyIds' | 'clockSkewS'>;
+  readonly keys: KeySourceSettings;
+}
+
 /** Gets the keys of an issuer once, as the proxy would, and compares the clocks. */
-export async function checkIssuer(issuer: IssuerSettings): Promise<readonly Finding[]> {
+export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Finding[]> {
   const { rules, keys: settings } = issuer;
   const subject = `keys ${rules.name}`;
   const source = createKeySource(settings, rules.name, anyKeyId, {
@@ -34,7 +40,7 @@ export async function checkIssuer(issuer: IssuerSettings): Promise<readonly Find
   return [keysFinding(subject, state.keys.map(({ keyId }) => keyId), rules.keyIds), ...(await checkClock(issuer))];
 }
 
-function unusable(subject: string, place: string, { keys }: IssuerSettings, error: string): Finding {
+function unusable(subject: string, place: string, { keys }: CheckedIssuer, error: string): Finding {
   const what = `no keys from ${place}: ${error}`;
   if (keys.source.kind === 'file') return problem(subject, what, 'put the key set of the Core into this file');
   return unreachable(subject, what, 'check jwks_url, ca_file and that this machine may connect to the Core');
@@ -54,7 +60,7 @@ function list(keyIds: readonly string[]): string {
   return keyIds.length === 0 ? 'none' : keyIds.join(' ');
 }
 
-async function checkClock({ rules, keys }: IssuerSettings): Promise<readonly Finding[]> {
+async function checkClock({ rules, keys }: CheckedIssuer): Promise<readonly Finding[]> {
   if (keys.source.kind !== 'url') return [];
   const subject = `clock ${rules.name}`;
   const sentAtMs = Date.now();

@@ -8,6 +8,7 @@ import { checkFiles } from './doctor-files.js';
 import { formatFinding, ok, warning, type Finding } from './doctor-finding.js';
 import { checkIssuer } from './doctor-keys.js';
 import { checkReceiver } from './doctor-receiver.js';
+import { checkSessions } from './doctor-sessions.js';
 import { checkStore } from './doctor-store.js';
 import type { ExitCode, Io } from './io.js';
 import { endOfLifeNotice } from './node-release.js';
@@ -56,6 +57,7 @@ async function examine(configFile: string, config: CompiledConfig): Promise<read
   const examined = await Promise.all([
     checkFiles(configFile, config, nowMs),
     ...config.issuers.map(checkIssuer),
+    checkSessions(config.sessions),
     checkReceiver(config.upstream),
     checkStore(config.store),
   ]);

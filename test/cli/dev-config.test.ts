@@ -13,6 +13,16 @@ function composed(text: string): Record<string, unknown> {
 
 const route = '{ name: a, methods: [GET], path: /a, subjects: [checkout], permissions: [] }';
 
+t.test('sessions are those of the emulator, by the names of the service that makes them', async (t) => {
+  const named = 'core_url: "https://core", api_key: k, api_domain: "https://a.example", api_base_path: /v1, check_database: true';
+  const cases = [
+    { sessions: named, expected: { core_url: 'http://127.0.0.1:4567', api_domain: 'https://a.example', api_base_path: '/v1' } },
+    { sessions: 'core_url: "https://core"', expected: { core_url: 'http://127.0.0.1:4567', api_domain: 'http://127.0.0.1:4567' } },
+  ];
+  for (const { sessions, expected } of cases) t.same(composed(`sessions: { ${sessions} }\nroutes: [${route}]\n`)['sessions'], expected);
+  t.equal(composed(`sessions: null\nroutes: [${route}]\n`)['sessions'], undefined);
+});
+
 t.test('contract 1: routes and identity come from the text, everything else is for loopback', async (t) => {
   const cases = [
     {
