@@ -124,7 +124,9 @@ export class WebSocket implements AnswerSink, Onward {
     this.handshake.slot?.();
     this.host.opened(this);
     this.tunnel.start();
-    this.awaitJudgement();
+    // A reload in the meantime has asked those that were open, and this one was not.
+    if (this.host.inForce() === inForce) this.awaitJudgement();
+    else this.judge();
   }
 
   close(ending: Ending): void {

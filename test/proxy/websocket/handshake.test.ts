@@ -85,6 +85,64 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
   t.match(proxy.records, [{ status: 426, decision: 'forwarded', reason: null }, { status: 200 }]);
 });
 
+t.test('R-42: a large answer instead of the switch comes whole, at the pace of its reader', async (t) => {
+  const body = 'x'.repeat(12 * 1024 * 1024);
+  const upstream = await startRawUpstream(t, (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  });
+  const proxy = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: upstream.url });
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  let read = 0;
+  raw.socket.removeAllListeners('data').on('data', (chunk: Buffer) => {
+    read += chunk.length;
+  });
+  raw.write(handshake(`${soundFields}${proxy.bearer()}`));
+  await until('it begins', () => read > 0);
+  raw.socket.pause();
+  await until('the receiver has sent what fits', () => upstream.hits() === 1);
+  raw.socket.resume();
+  await raw.closed;
+  t.ok(read > body.length);
+  await until('it is recorded', () => proxy.records.length === 1);
+  t.match(proxy.records, [{ status: 200, reason: null }]);
+});
+
+t.test('what is revoked while the receiver thinks about the switch is closed right after it', async (t) => {
+  let answer = (): void => undefined;
+  const upstream = await startRawUpstream(t, (socket) => {
+    answer = () => socket.write(`HTTP/1.1 101 S\r\n${accepted}\r\n`);
+  });
+  const proxy = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: upstream.url });
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  raw.write(handshake(`${soundFields}${proxy.bearer()}`));
+  await until('the receiver is asked', () => upstream.hits() === 1);
+  proxy.reload({ routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
+  await proxy.server.judgeWebSockets();
+  answer();
+  t.equal((await raw.readResponse())?.status, 101);
+  await until('4401', () => raw.pending().includes('unauthorized'));
+});
+
+t.test('R-60: a receiver that switches after the drain has begun is left, and the caller is told 503', async (t) => {
+  let answer = (): void => undefined;
+  const upstream = await startRawUpstream(t, (socket) => {
+    answer = () => socket.write(`HTTP/1.1 101 S\r\n${accepted}\r\n`);
+  });
+  const proxy = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: upstream.url });
+  const raw = await connectRaw(proxy.port);
+  t.teardown(raw.end);
+  raw.write(handshake(`${soundFields}${proxy.bearer()}`));
+  await until('the receiver is asked', () => upstream.hits() === 1);
+  const drained = proxy.server.drain(60_000);
+  answer();
+  t.match((await raw.readResponse())?.text, 'urn:sallyport:shutting-down');
+  raw.end();
+  await drained;
+  await until('the receiver is left', () => upstream.open() === 0);
+});
+
 const accepted = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n`;
 const badAnswers = [
   { name: 'no proof', answer: 'HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n' },
