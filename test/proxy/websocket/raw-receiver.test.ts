@@ -28,7 +28,7 @@ async function asked(t: Scope): Promise<Scene> {
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
   raw.write(handshake(`${soundFields}${proxy.bearer()}`));
-  return { proxy, upstream, raw, peer: await until('the receiver is asked', () => peer as Socket | null) };
+  return { proxy, upstream, raw, peer: await until('the receiver is asked', () => peer) };
 }
 
 t.test('R-33: what the caller sends before the 101 reaches the receiver after it, and byte for byte', async (t) => {
