@@ -11,7 +11,7 @@ export const sessionsSchema = map({
   api_key: text(/^[A-Za-z0-9=-]{20,}$/, apiKeyAllowed, 256).nullable().prefault(null)
     .describe('Key for the Core, where it asks for one: a placeholder, such as `${file:/secrets/core-api-key}`.'),
   api_domain: webOrigin().describe('The API domain of the service that makes the sessions. With `api_base_path` it is their exact `iss`.'),
-  api_base_path: text(/^\/[\x21-\x7e]*$/, 'a path, such as /auth', 256).prefault('/auth').describe('The API base path of that service.'),
+  api_base_path: text(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*\/?)?$/, 'a path, such as /auth', 256).prefault('/auth').describe('The API base path of that service.'),
   check_database: flag().prefault(false)
     .describe('Whether the Core is asked about every request, so that a session that was revoked there ends at once. Without, its token lives on until it '
       + 'expires.'),

@@ -46,6 +46,8 @@ const cases: readonly Case[] = [
   { name: 'a Core with a query', route: both, sessions: '{ core_url: "https://a?b", api_domain: "https://a" }', expected: [/error: sessions\.core_url is /] },
   { name: 'a Core elsewhere in plaintext', route: both, sessions: '{ core_url: "http://core:3567", api_domain: "https://a" }', expected: [/warning: keys and sessions\.api_key cross the network in plaintext/] },
   { name: 'a base path that is none', route: both, sessions: '{ core_url: "https://a", api_domain: "https://a", api_base_path: auth }', expected: [/error: sessions\.api_base_path is "auth"; allowed: a path, such as \/auth$/] },
+  { name: 'a base path with a query', route: both, sessions: '{ core_url: "https://a", api_domain: "https://a", api_base_path: "/auth?x" }', expected: [/error: sessions\.api_base_path is /] },
+  { name: 'an empty base path', route: both, sessions: '{ core_url: "https://a", api_domain: "https://a", api_base_path: "" }', expected: [/error: sessions\.api_base_path is ""/] },
   { name: 'an unknown key', route: both, sessions: '{ core_url: "https://a", api_domain: "https://a", apikey: x }', expected: [/error: unknown key "apikey" in sessions, did you mean "api_key"\?/] },
   { name: 'an issuer by the name of sessions', route: both, issuers: '{ sessions: { issuer: "https://x", audience: o, source: m, token_type: s } }', expected: [/error: issuers\.sessions has the name that sessions go by/] },
 ];
