@@ -10,6 +10,8 @@ export interface Io {
   readonly stdout: (text: string) => void;
   /** Writes messages for people. */
   readonly stderr: (text: string) => void;
+  /** Width of the terminal that messages appear on; `null` where they go elsewhere. */
+  readonly columns?: () => number | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Directory that relative paths start from. */
   readonly cwd: string;

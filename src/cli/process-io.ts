@@ -14,6 +14,7 @@ export function processIo(): Io {
     stderr: (text) => {
       process.stderr.write(text);
     },
+    columns: () => (process.stderr.isTTY ? process.stderr.columns : null),
     env: process.env,
     cwd: process.cwd(),
     exit: (code) => {

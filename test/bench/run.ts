@@ -8,6 +8,10 @@
  *   npm run bench -- --reserved [--seconds 5] [--rounds 3] [--connections 8]
  *
  * Measures what a reserved write costs beside the same write unreserved; needs `redis-server`.
+ *
+ *   npm run bench -- --import
+ *
+ * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
  */
 import { writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -15,6 +19,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import { versionOf } from './child.js';
+import { importTable, measureImport } from './import.js';
 import { measure, median } from './measure.js';
 import { pageOf, tableOf } from './report.js';
 import { measureReserved, reservedTable } from './reserved.js';
@@ -27,6 +32,7 @@ const { values } = parseArgs({
     connections: { type: 'string' },
     write: { type: 'boolean', default: false },
     reserved: { type: 'boolean', default: false },
+    import: { type: 'boolean', default: false },
   },
 });
 const defaults = values.reserved ? { seconds: 5, connections: 8 } : { seconds: 10, connections: 32 };
@@ -43,6 +49,7 @@ const onRun = (text: string): void => {
 
 try {
   if (values.reserved) console.log(reservedTable(await measureReserved(scope, { seconds, rounds, connections, onRun })));
+  else if (values.import) console.log(importTable(await measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun })));
   else await measureReads();
 } finally {
   for (const close of closers) await close();

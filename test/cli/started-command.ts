@@ -6,6 +6,7 @@ import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
 
 export interface StartedCommand {
+  readonly pid: number;
   readonly stdout: () => string;
   readonly stderr: () => string;
   readonly signal: (signal: NodeJS.Signals) => void;
@@ -17,7 +18,12 @@ export interface StartedCommand {
 
 /** Runs `sallyport …` as a process of its own; it is killed with the test where it still runs. */
 export function startCommand(t: Scope, args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedCommand {
-  const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+  return startScript(t, join(projectDir, 'dist/main.js'), args, env);
+}
+
+/** The same for any script. */
+export function startScript(t: Scope, script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedCommand {
+  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   let out = '';
   let err = '';
   let running = true;
@@ -32,6 +38,7 @@ export function startCommand(t: Scope, args: readonly string[], env: Readonly<Re
     await exited;
   });
   return {
+    pid: child.pid ?? 0,
     stdout: () => out,
     stderr: () => err,
     signal: (signal) => child.kill(signal),

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
 import type { CoreAddressRules } from '../../decision/core-address.js';
 import { networkFailure } from '../../decision/network-failure.js';
@@ -94,6 +95,8 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
   const connectTimeoutMs = Math.min(options.connectTimeoutMs ?? defaultConnectTimeoutMs, timeoutMs);
   const closing = new AbortController();
+  // Every call under way listens, and each lets go at its end.
+  setMaxListeners(0, closing.signal);
   const agent = new Agent({
     connect: createPinnedConnector({ rules: options.rules, ca: options.ca, connectTimeoutMs, lookup: options.lookup }),
     connections: options.maxConnections ?? 1,

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+import { accept, refuse, type Result } from '../../decision/result.js';
+
+/** One reading of the input from its start. */
+export interface Pass {
+  readonly chunks: AsyncIterable<Buffer>;
+  /** SHA-256 of the whole file, hex; `null` until it was read to its end. */
+  readonly digest: () => string | null;
+  readonly bytesRead: () => number;
+}
+
+/** A file of users, read as often as needed without ever being held. */
+export interface InputFile {
+  readonly bytes: number;
+  readonly read: () => Pass;
+  readonly close: () => Promise<void>;
+}
+
+/** Opening a FIFO must not wait for its other end. */
+const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * Opens the input. It stays open for the whole import: a file that takes its place meanwhile is another file. Refuses in
+ * words that follow the path.
+ */
+export async function openInput(path: string): Promise<Result<InputFile, string>> {
+  let file: FileHandle;
+  try {
+    file = await open(path, flags);
+  } catch (error) {
+    return refuse(openFailure(error));
+  }
+  const stats = await file.stat();
+  if (!stats.isFile()) {
+    await file.close();
+    return refuse(stats.isDirectory() ? 'is a directory' : 'is no regular file: an import reads it twice');
+  }
+  return accept({ bytes: stats.size, read: () => passOf(file), close: () => file.close() });
+}
+
+function passOf(file: FileHandle): Pass {
+  const hash = createHash('sha256');
+  let digest: string | null = null;
+  let position = 0;
+  async function* chunks(): AsyncGenerator<Buffer, void, undefined> {
+    for (;;) {
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes), 0, chunkBytes, position);
+      if (bytesRead === 0) break;
+      position += bytesRead;
+      const chunk = buffer.subarray(0, bytesRead);
+      hash.update(chunk);
+      yield chunk;
+    }
+    digest = hash.digest('hex');
+  }
+  return { chunks: chunks(), digest: () => digest, bytesRead: () => position };
+}
+
+/** Why a file cannot be opened, in words that follow its path. */
+export function openFailure(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  if (code === 'ENOENT') return 'does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'may not be read by this user';
+  if (code === 'ELOOP') return 'is a symbolic link';
+  if (code === 'ENXIO') return 'is no regular file';
+  return `cannot be opened (${code})`;
+}

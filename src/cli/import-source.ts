@@ -1,0 +1,103 @@
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { openInput, type InputFile } from '../adapters/import/input-file.js';
+import { readJsonList } from '../adapters/import/json-list.js';
+import { readCsv, readJsonLines } from '../adapters/import/line-records.js';
+import { readText } from '../adapters/text-file.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { headerProblem, originOfCells, rowOfCells } from '../user-import/csv-row.js';
+import { parseHashParameters, rowOfFirebaseUser, type HostedHashParameters } from '../user-import/firebase.js';
+import { withOriginalHashes, type ReturnedRecord } from '../user-import/original-hashes.js';
+import { readUnits, type SourceRecord, type Unit } from '../user-import/units.js';
+import { formatOf, hashRulesOf, type Format, type ImportOptions } from './import-options.js';
+
+/** The input, read from its start as often as asked. */
+export interface ImportSource {
+  readonly bytes: number;
+  readonly format: Format;
+  /** What besides the file's bytes decides what a row becomes, in words. */
+  readonly reading: string;
+  /** How places in the file are named. */
+  readonly place: 'line' | 'user';
+  readonly read: () => SourcePass;
+  readonly close: () => Promise<void>;
+}
+
+export interface SourcePass {
+  readonly units: AsyncIterable<Unit>;
+  /** SHA-256 of the file, hex, once it was read to its end. */
+  readonly digest: () => string | null;
+}
+
+/** A console shows ten lines. */
+const maxParameterBytes = 16 * 1024;
+
+/** Opens all files that hold users. Refuses in a line for people. */
+export async function openSource(file: string, options: ImportOptions, cwd: string): Promise<Result<ImportSource, string>> {
+  const parameters = options.hashConfig === undefined ? accept(null) : await readParameters(options.hashConfig, cwd);
+  if (!parameters.ok) return parameters;
+  const input = await openInput(resolve(cwd, file));
+  if (!input.ok) return refuse(`${file} ${input.error}`);
+  const original = options.hashesFrom === undefined ? accept(null) : await openInput(resolve(cwd, options.hashesFrom));
+  if (!original.ok) {
+    await input.value.close();
+    return refuse(`${options.hashesFrom ?? ''} ${original.error}`);
+  }
+  const format = formatOf(file, options.from);
+  const place = format === 'firebase' ? 'user' : 'line';
+  const hashes = hashRulesOf(options);
+  const originalFormat = originalFormatOf(options);
+  return accept({
+    bytes: input.value.bytes,
+    format,
+    place,
+    reading: [
+      ...(parameters.value === null ? [] : [`hash parameters ${Object.values(parameters.value).join(' ')}`]),
+      ...(options.hashesFrom === undefined ? [] : [`--hashes-from ${options.hashesFrom}`]),
+    ].join(', '),
+    read: () => {
+      const pass = input.value.read();
+      const records = recordsOf(pass.chunks, format, parameters.value);
+      const whole = original.value === null ? records : withOriginalHashes(records, recordsOf(original.value.read().chunks, originalFormat, parameters.value));
+      return { units: readUnits(whole, { hashes, place }), digest: pass.digest };
+    },
+    close: () => closeAll([input.value, original.value]),
+  });
+}
+
+/** An original that is JSON as a whole is an export. */
+function originalFormatOf({ hashesFrom = '', hashConfig }: ImportOptions): Format {
+  return hashConfig === undefined ? formatOf(hashesFrom, undefined) : 'firebase';
+}
+
+async function closeAll(files: readonly (InputFile | null)[]): Promise<void> {
+  for (const file of files) await file?.close();
+}
+
+async function* recordsOf(
+  chunks: AsyncIterable<Buffer>, format: Format, parameters: HostedHashParameters | null,
+): AsyncGenerator<ReturnedRecord, void, undefined> {
+  if (format === 'csv') {
+    yield* readCsv(chunks, { headerProblem, rowOfCells, originOfCells });
+    return;
+  }
+  const records = format === 'jsonl' || parameters === null ? readJsonLines(chunks) : exported(chunks, parameters);
+  for await (const record of records) yield { ...record, origin: null };
+}
+
+async function* exported(chunks: AsyncIterable<Buffer>, parameters: HostedHashParameters): AsyncGenerator<SourceRecord, void, undefined> {
+  for await (const record of readJsonList(chunks, 'users')) {
+    yield record.content.ok ? { ...record, content: rowOfFirebaseUser(record.content.value, parameters) } : record;
+  }
+}
+
+/** The file holds the signer key beside the parameters, so nobody else may read it. */
+async function readParameters(file: string, cwd: string): Promise<Result<HostedHashParameters, string>> {
+  const path = resolve(cwd, file);
+  const text = await readText(path, { maxBytes: maxParameterBytes });
+  if (!text.ok) return refuse(`${file} ${text.error}`);
+  const mode = (await stat(path)).mode & 0o777;
+  if ((mode & 0o077) !== 0) return refuse(`${file} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it: it holds the signer key`);
+  const parameters = parseHashParameters(text.value);
+  return parameters.ok ? parameters : refuse(`${file} ${parameters.error}`);
+}

@@ -1,0 +1,136 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
+import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
+import { checkVersion } from '../user-import/core-versions.js';
+import type { JournalHeader } from '../user-import/journal.js';
+import { createLedger, type Ledger } from '../user-import/ledger.js';
+import { runImport } from '../user-import/run.js';
+import { openJournal, type ImportJournal } from './import-journal.js';
+import { importCommand, optionProblem, type ImportOptions } from './import-options.js';
+import { planImport, type PlannedImport } from './import-plan.js';
+import { showProgress } from './import-progress.js';
+import { makeReport, reportText, type ReportFiles } from './import-report.js';
+import { openSource, type ImportSource } from './import-source.js';
+import type { ExitCode, Io } from './io.js';
+
+/** `sallyport import FILE`: moves existing users into the Core. */
+export function createImportCommand(io: Io): Command {
+  return importCommand().action(async (file: string, options: ImportOptions) => {
+    io.exit(await importFile(file, options, io));
+  });
+}
+
+async function importFile(file: string, options: ImportOptions, io: Io): Promise<ExitCode> {
+  const problem = optionProblem(file, options);
+  if (problem !== null) return said(problem, 2, io);
+  const curl = options.curlConfig === undefined ? null : await readCurlConfig(options.curlConfig, { cwd: io.cwd });
+  if (curl?.ok === false) return said(curl.error, 2, io);
+  const files = filesBeside(resolve(io.cwd, file));
+  const hasJournal = existsSync(files.journal);
+  if (hasJournal && options.resume !== true && options.dryRun !== true) {
+    return said(`${files.journal} is the journal of an import of this file: go on with --resume, or remove it to begin again`, 2, io);
+  }
+  const source = await openSource(file, options, io.cwd);
+  if (!source.ok) return said(source.error, 2, io);
+  try {
+    const planned = await planImport(file, source.value, options, io);
+    if (planned === null) return 1;
+    if (options.dryRun === true || curl === null) return planned.plan.problems === 0 ? 0 : 1;
+    return await importPlanned({ file, source: source.value, planned, curl: curl.value, files, resumes: hasJournal, options, io });
+  } finally {
+    await source.value.close();
+  }
+}
+
+/** Everything that an import leaves behind stands beside its input. */
+function filesBeside(path: string): ReportFiles {
+  return { journal: `${path}.import-journal`, report: `${path}.import-report.json`, rejected: `${path}.import-rejected.csv` };
+}
+
+interface Import {
+  readonly file: string;
+  readonly source: ImportSource;
+  readonly planned: PlannedImport;
+  readonly curl: CurlConfigFile;
+  readonly files: ReportFiles;
+  readonly resumes: boolean;
+  readonly options: ImportOptions;
+  readonly io: Io;
+}
+
+async function importPlanned(work: Import): Promise<ExitCode> {
+  const { curl, options, io } = work;
+  const core = createCoreClient({
+    baseUrl: curl.url,
+    // A file that mints names another recipe and version.
+    headers: curl.headers.filter(({ name }) => !['rid', 'cdi-version'].includes(name.toLowerCase())),
+    ca: curl.ca,
+    rules: { allowHttp: options.allowHttp === true, allowPublic: options.allowPublicCore === true },
+    maxConnections: options.concurrency,
+    ...(curl.timeoutMs === null ? {} : { timeoutMs: curl.timeoutMs }),
+    ...(curl.connectTimeoutMs === null ? {} : { connectTimeoutMs: curl.connectTimeoutMs }),
+  });
+  try {
+    const spoken = await checkVersion(core, options, (ms) => delay(ms));
+    return spoken.ok ? await importInto(core, work) : said(`the Core at ${curl.url} ${spoken.error}`, 3, io);
+  } finally {
+    await core.close();
+  }
+}
+
+async function importInto(core: CoreClient, work: Import): Promise<ExitCode> {
+  const { source, planned, curl, files, resumes, io } = work;
+  const ledger = createLedger();
+  const header: JournalHeader = { sha256: planned.sha256, bytes: source.bytes, from: source.format, core: curl.url, reading: source.reading };
+  const journal = await openJournal(files.journal, header, ledger, resumes);
+  if (!journal.ok) return said(`${files.journal} ${journal.error}`, 2, io);
+  const { done } = ledger.totals();
+  if (resumes) io.stderr(`going on after ${String(done)} of ${String(planned.plan.users)}\n`);
+  const stopped = await run(core, journal.value, work, ledger);
+  await journal.value.close();
+  const made = await makeReport({ file: work.file, core: curl.url, stopped, total: planned.plan.users }, source, ledger, files);
+  if (stopped !== null) io.stderr(`stopped: ${stopped}\n`);
+  if (!made.ok) return said(made.error, 3, io);
+  io.stdout(work.options.json === true ? `${JSON.stringify(made.value)}\n` : reportText(made.value));
+  if (stopped !== null) return 3;
+  return made.value.complete ? 0 : 1;
+}
+
+/** Imports, and returns why it stopped early. The first signal lets those in flight come to their end, the second does not. */
+async function run(core: CoreClient, journal: ImportJournal, { source, planned, options, io }: Import, ledger: Ledger): Promise<string | null> {
+  const stopping = new AbortController();
+  const display = showProgress(io, planned.plan.users, ledger);
+  const stopListening = io.onSignal((signal) => {
+    if (stopping.signal.aborted) io.exitNow(3);
+    io.stderr(`\n${signal}: waiting for the users in flight; once more ends at once\n`);
+    stopping.abort(signal);
+  });
+  const pass = source.read();
+  try {
+    const reason = await runImport({
+      units: pass.units,
+      ledger,
+      journal,
+      core,
+      clock: { now: () => Date.now(), monotonic: () => performance.now() },
+      wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
+      chance: () => Math.random(),
+      onTrouble: (why) => display.say(`trying again: ${why}`),
+      signal: stopping.signal,
+    }, { ...options, overwrite: options.overwrite === true, callsPerSecond: options.rate ?? null, giveUpAfterMs: options.giveUpAfter });
+    if (reason !== null) return reason;
+    if (stopping.signal.aborted) return `by ${String(stopping.signal.reason)}; go on with --resume`;
+    return pass.digest() === planned.sha256 ? null : 'the input changed while it was read; make sure that nobody writes to it and begin again';
+  } finally {
+    stopListening();
+    display.close();
+  }
+}
+
+function said(message: string, code: ExitCode, io: Io): ExitCode {
+  io.stderr(`${message}\n`);
+  return code;
+}

@@ -1,0 +1,94 @@
+/** The Core's calls that an import makes (specification, sections 4.4 to 4.8), in its dialects. */
+import type { Result } from '../decision/result.js';
+import type { JsonObject } from '../decision/strict-json.js';
+import type { ImportedUser, PasswordlessUser, PasswordUser, ThirdPartyUser } from './user.js';
+
+export interface CoreRequest {
+  readonly method: 'GET' | 'POST' | 'PUT';
+  readonly path: string;
+  readonly rid?: string;
+  readonly cdiVersion: string;
+  readonly body?: unknown;
+  /** What no message may show of it. */
+  readonly secrets?: readonly string[];
+}
+
+export interface CoreReply {
+  readonly status: number;
+  readonly json: JsonObject | null;
+  /** One readable line, without what the request kept secret. */
+  readonly text: string;
+  readonly retryAfterMs: number | null;
+}
+
+export interface CoreTrouble {
+  readonly kind: 'unreachable' | 'refused_address' | 'timeout' | 'broken' | 'aborted';
+  readonly reason: string;
+  readonly mayHaveRun: boolean;
+}
+
+/** Whoever makes the calls. Never rejects. */
+export interface Core {
+  readonly call: (request: CoreRequest) => Promise<Result<CoreReply, CoreTrouble>>;
+}
+
+export interface CoreSpeech {
+  readonly dialect: 'seed' | 'supertokens';
+  readonly cdiVersion: string;
+}
+
+/** What consuming a code takes. Kept in memory only. */
+export interface IssuedCode {
+  readonly preAuthSessionId: string;
+  readonly linkCode: string;
+}
+
+/** The one version whose look-ups by recipe every Core has. */
+const lookUpVersion = '2.16';
+
+export function versionsRequest({ cdiVersion }: CoreSpeech): CoreRequest {
+  return { method: 'GET', path: '/apiversion', cdiVersion };
+}
+
+/** Asks whether the user is there. Only SuperTokens has these calls. */
+export function lookUpRequest(user: ImportedUser): CoreRequest {
+  const [rid, query] = lookUpOf(user);
+  return { method: 'GET', path: `/recipe/user?${new URLSearchParams(query).toString()}`, rid, cdiVersion: lookUpVersion };
+}
+
+function lookUpOf(user: ImportedUser): [string, Record<string, string>] {
+  switch (user.kind) {
+    case 'password':
+      return ['emailpassword', { email: user.email }];
+    case 'passwordless':
+      return ['passwordless', { [user.contact.kind]: user.contact.value }];
+    case 'third_party':
+      return ['thirdparty', { thirdPartyId: user.thirdPartyId, thirdPartyUserId: user.thirdPartyUserId }];
+  }
+}
+
+export function importHashRequest({ email, passwordHash, algorithm }: PasswordUser, { dialect, cdiVersion }: CoreSpeech): CoreRequest {
+  const hashingAlgorithm = dialect === 'supertokens' ? 'firebase_scrypt' : 'hosted_scrypt';
+  const body = { email, passwordHash, ...(algorithm === 'hosted_scrypt' ? { hashingAlgorithm } : {}) };
+  return { method: 'POST', path: '/recipe/user/passwordhash/import', cdiVersion, body, secrets: [passwordHash, ...passwordHash.split('$')] };
+}
+
+export function codeRequest({ contact }: PasswordlessUser, { cdiVersion }: CoreSpeech): CoreRequest {
+  return { method: 'POST', path: '/recipe/signinup/code', cdiVersion, body: { [contact.kind]: contact.value } };
+}
+
+export function consumeRequest({ preAuthSessionId, linkCode }: IssuedCode, { cdiVersion }: CoreSpeech): CoreRequest {
+  const secrets = [preAuthSessionId, linkCode];
+  return { method: 'POST', path: '/recipe/signinup/code/consume', cdiVersion, body: { preAuthSessionId, linkCode }, secrets };
+}
+
+/** Both contacts: the one that the user has already changes nothing, and section 4.7 names both. */
+export function addContactRequest(user: PasswordlessUser, userId: string, { cdiVersion }: CoreSpeech): CoreRequest {
+  const contacts = [user.contact, ...(user.add === null ? [] : [user.add])].map(({ kind, value }) => [kind, value] as const);
+  const id = Number.parseInt(cdiVersion, 10) >= 4 ? { recipeUserId: userId } : { userId };
+  return { method: 'PUT', path: '/recipe/user', rid: 'passwordless', cdiVersion, body: { ...id, ...Object.fromEntries(contacts) } };
+}
+
+export function signInUpRequest({ thirdPartyId, thirdPartyUserId, email, isVerified }: ThirdPartyUser, { cdiVersion }: CoreSpeech): CoreRequest {
+  return { method: 'POST', path: '/recipe/signinup', cdiVersion, body: { thirdPartyId, thirdPartyUserId, email: { id: email, isVerified } } };
+}

@@ -1,0 +1,29 @@
+import { talliedKinds } from './ledger.js';
+import type { Unit } from './units.js';
+import { kindOf, problemText, type UserKind } from './user.js';
+
+/** What a file asks for, before anything is sent. */
+export interface Plan {
+  /** Users, good and bad. */
+  readonly users: number;
+  readonly problems: number;
+  readonly byKind: ReadonlyMap<UserKind | 'unreadable', number>;
+}
+
+/** Reads everything once; `onProblem` is told of each bad row. */
+export async function makePlan(units: AsyncIterable<Unit>, onProblem: (unit: Unit, problem: string) => void): Promise<Plan> {
+  const byKind = new Map<UserKind | 'unreadable', number>();
+  let users = 0;
+  for await (const unit of units) {
+    const kind = unit.content.ok ? kindOf(unit.content.value) : 'unreadable';
+    byKind.set(kind, (byKind.get(kind) ?? 0) + 1);
+    users += 1;
+    if (!unit.content.ok) onProblem(unit, problemText(unit.content.error));
+  }
+  return { users, problems: byKind.get('unreadable') ?? 0, byKind };
+}
+
+/** Kinds that a plan has, in the order in which they are shown. */
+export function plannedKinds({ byKind }: Plan): readonly (readonly [UserKind | 'unreadable', number])[] {
+  return talliedKinds.flatMap((kind) => (byKind.has(kind) ? [[kind, byKind.get(kind) ?? 0] as const] : []));
+}

@@ -1,0 +1,108 @@
+/** One row of the input: which users it asks for, and what is wrong with it. */
+import type { JsonObject, JsonValue } from '../decision/strict-json.js';
+import { isJsonObject } from '../decision/strict-json.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { readEmail, readId, readPhoneNumber } from './contact-form.js';
+import { readPasswordHash, type HashRules } from './password-hash.js';
+import type { Contact, ImportedUser, RowProblem } from './user.js';
+
+/** One user of a row, or why it is none, with what the row says of it. */
+export interface RowUser {
+  /** Place within `methods`, from 1; 0 in a row for one user. */
+  readonly method: number;
+  readonly read: Result<ImportedUser, RowProblem>;
+  readonly said: JsonValue;
+}
+
+/** More than one person has; each becomes a call or three. */
+const maxMethods = 32;
+
+const forms = '{"email","passwordHash"}, {"passwordless":{…}}, {"thirdParty":{…}} or {"methods":[…]}';
+
+/** Reads the users of a row. Never empty. */
+export function readRow(row: JsonValue, rules: HashRules): readonly RowUser[] {
+  const alone = (read: RowUser['read']): readonly RowUser[] => [{ method: 0, read, said: row }];
+  if (!isJsonObject(row)) return alone(refuse({ field: 'row', what: 'is no object', allowed: forms }));
+  if (row['methods'] === undefined) return alone(readUser(row, rules));
+  const others = unknownMember(row, ['methods'], 'row');
+  if (others !== null) return alone(refuse(others));
+  const methods = row['methods'];
+  const allowed = `1 to ${String(maxMethods)} users in the other forms`;
+  if (!Array.isArray(methods)) return alone(refuse({ field: 'methods', what: 'is no list', allowed }));
+  if (methods.length === 0 || methods.length > maxMethods) return alone(refuse({ field: 'methods', what: `has ${String(methods.length)} users`, allowed }));
+  return methods.map((said: JsonValue, index) => ({ method: index + 1, read: readUser(said, rules), said }));
+}
+
+function readUser(said: JsonValue, rules: HashRules): Result<ImportedUser, RowProblem> {
+  if (!isJsonObject(said)) return refuse({ field: 'row', what: 'is no object', allowed: forms });
+  if (said['passwordless'] !== undefined) return readOnly(said, 'passwordless', readPasswordless);
+  if (said['thirdParty'] !== undefined) return readOnly(said, 'thirdParty', readThirdParty);
+  const unknown = unknownMember(said, ['email', 'passwordHash', 'hashingAlgorithm'], 'row');
+  if (unknown !== null) return refuse(unknown);
+  if (said['email'] === undefined && said['passwordHash'] === undefined) return refuse({ field: 'row', what: 'has no way to sign in', allowed: forms });
+  const email = readEmail(said['email'], 'email');
+  if (!email.ok) return email;
+  const hash = readPasswordHash(said['passwordHash'], said['hashingAlgorithm'], rules);
+  return hash.ok ? accept({ kind: 'password', email: email.value, ...hash.value }) : hash;
+}
+
+/** Reads a member that has to be the only one. */
+function readOnly(
+  said: JsonObject, name: string, read: (value: JsonObject) => Result<ImportedUser, RowProblem>,
+): Result<ImportedUser, RowProblem> {
+  const unknown = unknownMember(said, [name], 'row');
+  if (unknown !== null) return refuse(unknown);
+  const value = said[name];
+  return isJsonObject(value) ? read(value) : refuse({ field: name, what: 'is no object', allowed: forms });
+}
+
+function readPasswordless(said: JsonObject): Result<ImportedUser, RowProblem> {
+  const unknown = unknownMember(said, ['email', 'phoneNumber', 'add'], 'passwordless');
+  if (unknown !== null) return refuse(unknown);
+  const kinds = (['email', 'phoneNumber'] as const).filter((name) => said[name] !== undefined);
+  const [kind] = kinds;
+  if (kind === undefined || kinds.length > 1) {
+    const what = kind === undefined ? 'has no contact' : 'has two contacts';
+    return refuse({ field: 'passwordless', what, allowed: 'email or phoneNumber, and the other one as add' });
+  }
+  const contact = readContact(kind, said[kind], `passwordless.${kind}`);
+  if (!contact.ok) return contact;
+  const add = readAdded(said['add'], kind === 'email' ? 'phoneNumber' : 'email');
+  return add.ok ? accept({ kind: 'passwordless', contact: contact.value, add: add.value }) : add;
+}
+
+/** The other contact: as a text, or as an object that names its kind. */
+function readAdded(added: JsonValue | undefined, kind: Contact['kind']): Result<Contact | null, RowProblem> {
+  if (added === undefined || added === null) return accept(null);
+  if (!isJsonObject(added)) return readContact(kind, added, 'passwordless.add');
+  const unknown = unknownMember(added, [kind], 'passwordless.add');
+  return unknown === null ? readContact(kind, added[kind], `passwordless.add.${kind}`) : refuse(unknown);
+}
+
+function readContact(kind: Contact['kind'], value: JsonValue | undefined, field: string): Result<Contact, RowProblem> {
+  const read = kind === 'email' ? readEmail(value, field) : readPhoneNumber(value, field);
+  return read.ok ? accept({ kind, value: read.value }) : read;
+}
+
+function readThirdParty(said: JsonObject): Result<ImportedUser, RowProblem> {
+  const unknown = unknownMember(said, ['thirdPartyId', 'thirdPartyUserId', 'email', 'isVerified'], 'thirdParty');
+  if (unknown !== null) return refuse(unknown);
+  const thirdPartyId = readId(said['thirdPartyId'], 'thirdParty.thirdPartyId');
+  if (!thirdPartyId.ok) return thirdPartyId;
+  const thirdPartyUserId = readId(said['thirdPartyUserId'], 'thirdParty.thirdPartyUserId');
+  if (!thirdPartyUserId.ok) return thirdPartyUserId;
+  const email = readEmail(said['email'], 'thirdParty.email');
+  if (!email.ok) return email;
+  const isVerified = said['isVerified'];
+  if (typeof isVerified !== 'boolean') return refuse({ field: 'thirdParty.isVerified', what: 'is neither true nor false', allowed: 'true or false' });
+  return accept({ kind: 'third_party', thirdPartyId: thirdPartyId.value, thirdPartyUserId: thirdPartyUserId.value, email: email.value, isVerified });
+}
+
+/** A misspelt member would be lost without a word. */
+function unknownMember(said: JsonObject, known: readonly string[], field: string): RowProblem | null {
+  const unknown = Object.keys(said).find((name) => !known.includes(name));
+  if (unknown === undefined) return null;
+  // The name of a member may be what should have been its value.
+  const named = /^\w{1,32}$/.test(unknown) ? `the member ${unknown}` : 'a member';
+  return { field, what: `has ${named} that does not belong there`, allowed: field === 'row' ? forms : known.join(', ') };
+}

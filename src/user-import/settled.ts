@@ -1,0 +1,80 @@
+/** The rows that are worth a word after a run, found by reading input and journal side by side. */
+import type { JsonValue } from '../decision/strict-json.js';
+import { isJsonObject, type JsonObject } from '../decision/strict-json.js';
+import { originColumns, userColumns } from './csv-row.js';
+import type { JournalRecord, Outcome } from './journal.js';
+import { createLedger } from './ledger.js';
+import type { Unit } from './units.js';
+
+export interface SettledRow {
+  readonly unit: Unit;
+  readonly outcome: Exclude<Outcome, { readonly result: 'created' }>;
+}
+
+/**
+ * Yields the rows that were rejected or existed already, in the order of the file. The journal is nearly in that order, so
+ * that no more than a window of it is held.
+ */
+export async function* settledRows(units: AsyncIterable<Unit>, journal: AsyncIterable<JournalRecord>): AsyncGenerator<SettledRow, void, undefined> {
+  const ledger = createLedger();
+  const held = new Map<number, SettledRow['outcome']>();
+  const records = journal[Symbol.asyncIterator]();
+  let isAtEnd = false;
+  try {
+    for await (const unit of units) {
+      while (!isAtEnd && ledger.doneBelow() <= unit.number) {
+        const next = await records.next();
+        isAtEnd = next.done === true;
+        if (next.done === true) break;
+        ledger.take(next.value);
+        if (next.value.type === 'done' && next.value.outcome.result !== 'created') held.set(next.value.number, next.value.outcome);
+      }
+      const outcome = held.get(unit.number);
+      held.delete(unit.number);
+      if (outcome !== undefined) yield { unit, outcome };
+    }
+  } finally {
+    await records.return?.();
+  }
+}
+
+/** Whether the Core lacks what the row says. */
+export function isNotIn({ outcome }: SettledRow): boolean {
+  return outcome.result === 'rejected' || !outcome.isIn;
+}
+
+/** First line of the list of rows that are not in. */
+export const rejectedHeader = `${[...originColumns, ...userColumns].join(',')}\n`;
+
+/** A row as CSV that can be mended and imported: everything but its hash, which no report holds. */
+export function rejectedLine({ unit, outcome }: SettledRow): string {
+  const origin = [String(unit.line), String(unit.record), unit.method === 0 ? '' : String(unit.method), outcome.why];
+  const cells = userColumns.map((column) => shown(cellOf(unit.said, column)));
+  return `${[...origin, ...cells].map(quoted).join(',')}\n`;
+}
+
+function cellOf(said: JsonValue, column: string): string {
+  const value = column.split('.').reduce<JsonValue | undefined>((at, name) => (isJsonObject(at) ? at[name] : undefined), said);
+  if (column === 'passwordHash') return '';
+  if (column === 'passwordless.add' && isJsonObject(value)) return textOf(addedOf(value));
+  return textOf(value);
+}
+
+function addedOf(added: JsonObject): JsonValue | undefined {
+  return added['phoneNumber'] ?? added['email'];
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : typeof value === 'boolean' || typeof value === 'number' ? String(value) : '';
+}
+
+/** What stands in the wrong column may be a hash, or a part of one: no contact has that form. */
+function shown(cell: string): string {
+  const looksSecret = /\$(?:2|argon2|f_scrypt)|[A-Za-z0-9+/=]{60,}/.test(cell);
+  return looksSecret || /\p{C}/u.test(cell) ? '' : cell;
+}
+
+function quoted(cell: string): string {
+  const line = cell.replace(/[\r\n]+/g, ' ');
+  return /[",]|^\s|\s$/.test(line) ? `"${line.replaceAll('"', '""')}"` : line;
+}

@@ -1,0 +1,60 @@
+/** The users of an input file in order, numbered: what is planned, sent and journalled one by one. */
+import { refuse, type Result } from '../decision/result.js';
+import type { JsonValue } from '../decision/strict-json.js';
+import { createDigestSet, type DigestSet } from './digest-set.js';
+import type { HashRules } from './password-hash.js';
+import { readRow } from './row.js';
+import { identitiesOf, type ImportedUser, type RowProblem } from './user.js';
+
+/** One record of the input, as far as its format tells. */
+export interface SourceRecord {
+  /** Where it begins, from 1. */
+  readonly line: number;
+  /** Its place among the records, from 1. */
+  readonly record: number;
+  readonly content: Result<JsonValue, RowProblem>;
+}
+
+/** One user to import, or what is wrong with it. */
+export interface Unit {
+  /** Its place among the users of the file, from 0: the same in each run over the same file. */
+  readonly number: number;
+  readonly line: number;
+  readonly record: number;
+  /** Place within the record's `methods`, from 1; 0 where the record is one user. */
+  readonly method: number;
+  readonly content: Result<ImportedUser, RowProblem>;
+  /** What the row says, for the list of rejected rows. */
+  readonly said: JsonValue;
+}
+
+export interface UnitRules {
+  readonly hashes: HashRules;
+  /** How places in the file are named: a file that is one JSON text may have a single line. */
+  readonly place: 'line' | 'user';
+}
+
+/** Reads users, and refuses those that came before in the same file. */
+export async function* readUnits(records: AsyncIterable<SourceRecord>, { hashes, place }: UnitRules): AsyncGenerator<Unit, void, undefined> {
+  const seen = createDigestSet();
+  let number = 0;
+  for await (const { line, record, content } of records) {
+    const at = place === 'line' ? line : record;
+    const users = content.ok ? readRow(content.value, hashes) : [{ method: 0, read: content, said: null }];
+    for (const { method, read, said } of users) {
+      yield { number, line, record, method, content: read.ok ? claimed(read.value, seen, at, place) : read, said };
+      number += 1;
+    }
+  }
+}
+
+function claimed(user: ImportedUser, seen: DigestSet, at: number, place: UnitRules['place']): Result<ImportedUser, RowProblem> {
+  const identities = identitiesOf(user);
+  const before = identities.map((identity) => seen.find(identity)).find((number) => number !== null) ?? null;
+  if (before !== null) {
+    const field = user.kind === 'third_party' ? 'thirdParty' : user.kind === 'passwordless' ? 'passwordless' : 'email';
+    return refuse({ field, what: `is the same user as in ${place} ${String(before)}`, allowed: 'each user of a kind once' });
+  }
+  for (const identity of identities) seen.claim(identity, at);
+  return { ok: true, value: user };
+}

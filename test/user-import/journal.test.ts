@@ -1,0 +1,107 @@
+import t from 'tap';
+import { refuse } from '../../src/decision/result.js';
+import { decodeRecord, encodeRecord, headerDifference, type JournalRecord } from '../../src/user-import/journal.js';
+import { createLedger } from '../../src/user-import/ledger.js';
+import { isNotIn, rejectedHeader, rejectedLine, settledRows } from '../../src/user-import/settled.js';
+import type { Unit } from '../../src/user-import/units.js';
+
+const header = { sha256: 'ab', bytes: 7, from: 'csv', core: 'http://127.0.0.1:3567', reading: '' };
+const done = (number: number, outcome: Extract<JournalRecord, { type: 'done' }>['outcome'], line = number + 1): JournalRecord =>
+  ({ type: 'done', number, line, kind: 'bcrypt', outcome });
+
+const records: readonly JournalRecord[] = [
+  { type: 'header', header },
+  { type: 'run', pid: 7, mark: 'boot 12', atMs: 1 },
+  { type: 'run', pid: 7, mark: null, atMs: 1 },
+  { type: 'begun', number: 0, atMs: 2 },
+  { type: 'user', number: 0, userId: 'u1', existed: true },
+  done(0, { result: 'created' }),
+  done(1, { result: 'existed', isIn: false, why: 'x' }),
+  { type: 'done', number: 2, line: 3, kind: null, outcome: { result: 'rejected', why: 'y' } },
+];
+
+t.test('records come back as they were written, one a line', async (t) => {
+  for (const record of records) {
+    const line = encodeRecord(record);
+    t.match(line, /^[^\n]+\n$/);
+    t.same(decodeRecord(line.slice(0, -1)), record);
+  }
+});
+
+t.test('lines that are none of ours', async (t) => {
+  const lines = [
+    '', 'x', '7', 'null', '{}', '{"sallyport":"import","version":2}', '{"sallyport":"import","version":1}', '{"begun":1}',
+    '{"done":1,"line":1,"result":"gone"}', '{"user":1}',
+  ];
+  for (const line of lines) t.equal(decodeRecord(line), null, line);
+});
+
+t.test('a journal belongs to one file, format, Core and reading', async (t) => {
+  t.equal(headerDifference(header, header), null);
+  t.match(headerDifference({ ...header, sha256: 'cd' }, header), /^the input has changed/);
+  t.match(headerDifference({ ...header, from: 'jsonl' }, header), /--from jsonl$/);
+  t.match(headerDifference({ ...header, core: 'http://core' }, header), /http:\/\/core$/);
+  t.match(headerDifference({ ...header, reading: 'm=1' }, header), /m=1$/);
+});
+
+t.test('what a journal amounts to', async (t) => {
+  const ledger = createLedger();
+  for (const record of records) ledger.take(record);
+  t.match(ledger.totals(), { created: 1, existed: 1, rejected: 1, notIn: 2, done: 3 });
+  t.equal(ledger.doneBelow(), 3);
+  t.same(ledger.totals().byKind.get('unreadable'), { created: 0, existed: 0, rejected: 1 });
+  t.equal(ledger.hasTaken('bcrypt'), true);
+  t.equal(ledger.hasTaken('hosted_scrypt'), false);
+  ledger.take(done(1, { result: 'created' }));
+  t.equal(ledger.totals().created, 1, 'a line that is there twice counts once');
+  ledger.take(done(5, { result: 'created' }));
+  t.same([3, 4, 5].map(ledger.isDone), [false, false, true]);
+  t.equal(ledger.doneBelow(), 3);
+  ledger.take({ type: 'begun', number: 3, atMs: 10 });
+  ledger.take({ type: 'begun', number: 3, atMs: 20 });
+  t.same(ledger.begun(3), { atMs: 10, userId: null, existed: false }, 'the first time counts');
+  ledger.take({ type: 'user', number: 3, userId: 'u3', existed: false });
+  t.same(ledger.begun(3), { atMs: 10, userId: 'u3', existed: false });
+  ledger.take(done(3, { result: 'created' }));
+  t.equal(ledger.begun(3), null);
+});
+
+async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
+  yield* items;
+}
+
+const unit = (number: number, said: Unit['said'], method = 0): Unit =>
+  ({ number, line: number + 1, record: number + 1, method, content: refuse({ field: 'row', what: 'x', allowed: 'y' }), said });
+
+t.test('rows that are not in come back in the order of the file, without a hash', async (t) => {
+  const units = [
+    unit(0, { email: 'a@b.de', passwordHash: '$2a$secret', hashingAlgorithm: 'bcrypt' }),
+    unit(1, { email: 'c@d.de' }),
+    unit(2, { passwordless: { email: 'e,"f', add: { phoneNumber: '+49' } } }, 2),
+    unit(3, { email: '$2a$10$secret', passwordHash: 7 }),
+    unit(4, { thirdParty: { thirdPartyId: 'x'.repeat(88), thirdPartyUserId: 7, email: 'a\nb', isVerified: true } }),
+    unit(5, null),
+  ];
+  const rejected = { result: 'rejected', why: 'no, "not"\nso' } as const;
+  const there = done(1, { result: 'existed', isIn: true, why: '' });
+  const journal = [done(3, rejected), done(0, rejected), done(2, rejected), there, done(4, rejected), done(5, rejected)];
+  const lines: string[] = [];
+  for await (const row of settledRows(each(units), each(journal))) lines.push(isNotIn(row) ? rejectedLine(row) : 'in\n');
+  t.same(lines.join('').split('\n'), [
+    '1,1,,"no, ""not"" so",a@b.de,,bcrypt,,,,,,,',
+    'in',
+    '3,3,2,"no, ""not"" so",,,,"e,""f",,+49,,,,',
+    '4,4,,"no, ""not"" so",,,,,,,,,,',
+    '5,5,,"no, ""not"" so",,,,,,,,7,,true',
+    '6,6,,"no, ""not"" so",,,,,,,,,,',
+    '',
+  ]);
+  t.match(rejectedHeader, /^line,record,method,reason,email,passwordHash,/);
+});
+
+t.test('a journal that ends early tells of what it has', async (t) => {
+  const seen: number[] = [];
+  const rows = settledRows(each([unit(0, null), unit(1, null), unit(2, null)]), each([done(2, { result: 'rejected', why: 'x' })]));
+  for await (const row of rows) seen.push(row.unit.number);
+  t.same(seen, [2]);
+});
