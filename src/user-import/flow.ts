@@ -125,7 +125,8 @@ function isThere(flow: Flow, wasThere: boolean, body: JsonObject, { overwrite }:
   }
   const outcome: Outcome = existed ? { result: 'existed', isIn: true, why: 'the user was there before and is now as in the file' } : { result: 'created' };
   if (!adds) return end(outcome);
-  const userId = record['id'];
+  // From CDI 4.0 on the user may be several linked ones, and this one has an id of its own.
+  const userId = body['recipeUserId'] ?? record['id'];
   if (typeof userId !== 'string') return end({ result: 'rejected', why: 'the user is in, but the Core did not tell its id, so that nothing could be added' });
   return { step: 'call', flow: { ...flow, stage: 'add_contact', userId, existed, mayBeOurs: true, code: null } };
 }

@@ -67,6 +67,16 @@ t.test('contract 7: mixed users are in, and sign in', async (t) => {
   });
 });
 
+t.test('on a terminal a bar shows how far it is', async (t) => {
+  const core = await startImportCore(t);
+  const file = written(core, 'users.jsonl', [...userLines(30, maker)].join(''));
+  const io = captureIo({ cwd: core.dir });
+  await run(['import', file, '--curl-config', core.curlConfig, '--rate', '100'], { ...io, columns: () => 60 });
+  t.equal(io.code(), 0, io.err());
+  t.match(io.err(), /\r\x1b\[K\[#*\.+\] \d+ of 30, /);
+  t.match(io.err(), /\r\x1b\[K\[#+\] 30 of 30, 100 %[^\n]*\n$/);
+});
+
 t.test('CSV, and --resume without a journal begins', async (t) => {
   const core = await startImportCore(t);
   const secret = hostedScryptSecret('a password');

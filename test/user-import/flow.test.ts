@@ -152,6 +152,12 @@ t.test('contract 7, specification 4.4 to 4.8: calls in both dialects', async (t)
   t.notOk(Object.hasOwn((request(password, rules) as { body: object }).body, 'hashingAlgorithm'));
 });
 
+t.test('a contact is added to the user itself, not to those it is linked with', async (t) => {
+  const consuming: Flow = { ...beginFlow(both, null, rules), stage: 'consume', code: { preAuthSessionId: 'p', linkCode: 'l' } };
+  t.match(afterReply(consuming, reply({ ...created, recipeUserId: 'u2' }), rules), { flow: { stage: 'add_contact', userId: 'u2' } });
+  t.match(afterReply(consuming, reply(created), rules), { flow: { stage: 'add_contact', userId: 'u1' } });
+});
+
 t.test('a refusal is told in the words of the Core', async (t) => {
   const next = afterReply(beginFlow(password, null, rules), { status: 400, json: null, text: 'Password hash is in invalid format', retryAfterMs: null }, rules);
   t.match(next, { outcome: { result: 'rejected', why: 'the Core refused it: status 400, Password hash is in invalid format' } });
