@@ -81,7 +81,7 @@ export function hostedScryptSecret(password: string): Secret {
 }
 
 function bcryptSecret(password: string): Secret {
-  return { password, passwordHash: bcryptHashSync(password, 4).replace(/^\$2b/, '$$2a') };
+  return { password, passwordHash: bcryptHashSync(password, 4).replace(/^\$2[by]/, '$$2a') };
 }
 
 function argon2Secret(password: string): Secret {
