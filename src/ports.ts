@@ -1,7 +1,9 @@
 /** What the inside needs from outside: types only. */
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
+import type { Rate } from './decision/policy.js';
 import type { RenewedSession } from './decision/principal.js';
+import type { LimitKey } from './decision/rate-limit.js';
 import type {
   Complete, Completed, Marked, Owned, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
 } from './decision/reservation.js';
@@ -158,6 +160,26 @@ export interface Metrics {
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
   readonly webSocketClosed: (ending: WebSocketEnding) => void;
+}
+
+/** Counts requests of callers in this process. */
+export interface RateCounter {
+  /** Milliseconds that the caller has to wait; 0 where its request is counted and may go on. */
+  readonly take: (key: LimitKey, rate: Rate) => number;
+}
+
+/** Counts them together with other proxies. It ends within its deadline, and never rejects. */
+export interface SharedRateCounter {
+  readonly take: (key: LimitKey, rate: Rate) => Promise<Result<number, StoreFailure>>;
+}
+
+/** How limits are counted, for `/status` and metrics. */
+export interface LimitsState {
+  /** Whether some limit is one for all proxies, and whether it is counted so now. */
+  readonly shared: boolean;
+  readonly isShared: boolean;
+  /** Why each process counts by itself what should be shared; `null` where none does. */
+  readonly problem: string | null;
 }
 
 /** Why the store gave no answer. */

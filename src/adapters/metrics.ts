@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { reasons, type Reason } from '../decision/denial.js';
-import type { KeySourceState, Metrics } from '../ports.js';
+import type { KeySourceState, LimitsState, Metrics } from '../ports.js';
 import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
 import { histogramText } from './histogram.js';
 import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
@@ -19,6 +19,8 @@ export interface MetricReadings {
   readonly keys: () => readonly KeySourceState[];
   readonly inFlight: () => number;
   readonly webSockets: () => number;
+  /** `null` where there are no limits. */
+  readonly limits: () => LimitsState | null;
 }
 
 export interface ProcessMetrics extends Metrics {
@@ -60,7 +62,7 @@ export function createMetrics(): ProcessMetrics {
   const reloads: Counts = { ok: 0, failed: 0 };
   let stripped = 0;
   let configSha256: string | null = null;
-  let readings: MetricReadings = { keys: () => [], inFlight: () => 0, webSockets: () => 0 };
+  let readings: MetricReadings = { keys: () => [], inFlight: () => 0, webSockets: () => 0, limits: () => null };
   const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
 
   collectDefaultMetrics({ register: registry });
@@ -114,6 +116,14 @@ export function createMetrics(): ProcessMetrics {
     collect() {
       this.reset();
       for (const reason of webSocketEndings) this.inc({ reason }, webSocketCloses[reason]);
+    },
+  });
+  new Gauge({
+    name: 'sallyport_limits_shared', help: 'Whether shared limits are counted in the store; absent where none is shared.', registers,
+    collect() {
+      const state = readings.limits();
+      if (state?.shared !== true) this.remove();
+      else this.set(state.isShared ? 1 : 0);
     },
   });
   new Counter({

@@ -16,6 +16,7 @@ import { createAdminServers } from './admin-servers.js';
 import { assemble, type Assembly } from './assembly.js';
 import type { ConfigSource, Environment } from './config-source.js';
 import type { CompleteConfig } from './complete-config.js';
+import { openLimits } from './limits.js';
 import { createReloader, type Reloader } from './reload.js';
 import { openReservations, type Reservations } from './reservations.js';
 import { openSessions, type Sessions } from './sessions.js';
@@ -72,15 +73,18 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const reservations = openReservations(
     opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
   );
+  const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
     source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
     onReplaced: () => void proxy.judgeWebSockets(),
   });
   const proxy = createProxyServer({
     inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
-    reservations: reservations?.parts ?? null,
+    limits: limits.callers, reservations: reservations?.parts ?? null,
   });
-  processMetrics.setReadings({ keys: keyStates, inFlight: () => proxy.counts().inFlight, webSockets: () => proxy.openWebSockets() });
+  processMetrics.setReadings({
+    keys: keyStates, inFlight: () => proxy.counts().inFlight, webSockets: () => proxy.openWebSockets(), limits: limits.state,
+  });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
   const startedAtMs = systemClock.now();
@@ -97,6 +101,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     config: assembly.inForce().config,
     keys: keyStates(),
     store: storeState(),
+    limits: limits.state(),
     counts: metrics.counts(),
   });
   const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver };

@@ -1,13 +1,15 @@
 import { systemClock, systemTimers } from '../adapters/clock.js';
 import type { ReservationSeries } from '../adapters/reservation-metrics.js';
 import type { CompiledConfig } from '../config/compiled.js';
-import type { Log, ReservationParts, StoreState } from '../ports.js';
+import type { Log, ReservationParts, SharedRateCounter, StoreState } from '../ports.js';
 import { openStore } from './store.js';
 import { createUnknownOutcomes } from './unknown-outcomes.js';
 
 /** The store while the proxy runs, and what is counted of it. */
 export interface Reservations {
   readonly parts: ReservationParts;
+  /** Counts requests together with other proxies; `null` where nobody else sees the store. */
+  readonly rates: SharedRateCounter | null;
   readonly state: () => StoreState;
   /** What lasts and makes the store unfit; `null` where nothing is, or nothing is known yet. */
   readonly lastingProblem: () => Promise<string | null>;
@@ -28,7 +30,7 @@ export function openReservations(
     return null;
   }
   const maxTokenLifetimeMs = (): number => Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
-  const { store, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
+  const { store, rates, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
   const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
   series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
   const metrics: ReservationParts['metrics'] = {
@@ -40,6 +42,7 @@ export function openReservations(
   };
   return {
     parts: { store, metrics, replicas, settleTimeoutMs },
+    rates,
     state: store.state,
     lastingProblem,
     close: async () => {

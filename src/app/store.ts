@@ -5,7 +5,7 @@ import { createRedisStore } from '../adapters/redis/reservation-store.js';
 import type { RedisSettings } from '../adapters/redis/settings.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import type { Files, Log, ReservationStore } from '../ports.js';
+import type { Files, Log, ReservationStore, SharedRateCounter } from '../ports.js';
 import { readAuthorities } from './pem-files.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
@@ -29,6 +29,8 @@ export interface StoreDeps {
 /** A store, with what reserving routes have to know of its settings. */
 export interface OpenStore {
   readonly store: ReservationStore;
+  /** Counts requests together with other proxies; `null` where nobody else sees the store. */
+  readonly rates: SharedRateCounter | null;
   /** Replicas that have to confirm a reservation. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;
@@ -53,11 +55,12 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 export function openStore(settings: StoreSettings, ca: string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
-    return { store, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
+    return { store, rates: null, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
   const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log, maxTokenLifetimeMs, onFailover: () => undefined });
   return {
     store,
+    rates: store.rates,
     replicas: settings.replicas,
     settleTimeoutMs: settings.settleTimeoutMs,
     lastingProblem: async () => {

@@ -1,4 +1,5 @@
-import type { Approval, Mode, Route, RoutePath } from '../decision/policy.js';
+import type { Approval, Limits, Mode, Route, RoutePath } from '../decision/policy.js';
+import { compileLimits } from './compile-limits.js';
 import { compileReservation } from './compile-reservation.js';
 import { compileSessionPolicy } from './compile-sessions.js';
 import type { ConfigParts, Entry } from './parse.js';
@@ -20,6 +21,7 @@ interface Defaults {
   readonly forwardsAuthorization: boolean;
   readonly responseTimeoutMs: number;
   readonly mode: Mode;
+  readonly limits: Limits | null;
 }
 
 /** Compiles the routes that could be read. */
@@ -30,6 +32,7 @@ export function compileRoutes(parts: ConfigParts): CompiledRoutes {
     forwardsAuthorization: parts.identity?.value.forward_authorization ?? false,
     responseTimeoutMs: parts.upstream?.value.response_timeout ?? 0,
     mode: parts.mode?.value ?? 'enforce',
+    limits: compileLimits(parts.limits?.value ?? null, null),
   };
   for (const entry of parts.routes) {
     if (entry.part === null) continue;
@@ -72,6 +75,7 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     maxBodyBytes: file.max_body,
     responseTimeoutMs: file.response_timeout ?? defaults.responseTimeoutMs,
     reservation: compileReservation(file),
+    limits: isPublic ? null : file.limits === undefined ? defaults.limits : compileLimits(file.limits, file.name),
   };
 }
 

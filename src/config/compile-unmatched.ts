@@ -25,6 +25,7 @@ export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFil
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
       responseTimeoutMs: upstream.response_timeout,
       reservation: null,
+      limits: null,
     },
     readings: createFoldedTable(routes, { case: !receiver.case_sensitive, slash: !receiver.strict_slash }),
   };

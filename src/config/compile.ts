@@ -13,11 +13,11 @@ import type { UpstreamFile } from './schema-upstream.js';
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
 export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
-  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, mode, receiver, token_cache: tokenCache } = parts;
+  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, mode, limits, receiver, token_cache: tokenCache } = parts;
   const issuers = compileIssuers(parts);
   if (listen === null || admin === null || probes === null || upstream === null || sessions === null || identity === null) return null;
-  if (tokenCache === null) return null;
-  if (mode === null || receiver === null || store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
+  if (mode === null || limits === null || receiver === null || tokenCache === null) return null;
+  if (store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
   return {
     sha256,
     listen: compileListen(listen.value),

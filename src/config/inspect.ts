@@ -9,6 +9,7 @@ import { createReport, type Report } from './report.js';
 import { checkIdentity } from './rules-identity.js';
 import { checkIssuers } from './rules-issuers.js';
 import { checkListeners } from './rules-listen.js';
+import { checkLimits } from './rules-limits.js';
 import { checkMode } from './rules-mode.js';
 import { checkReservations } from './rules-reserving.js';
 import { checkRoutes } from './rules-routes.js';
@@ -58,6 +59,7 @@ function read(root: SourceNode, sha256: string, report: Report): CompiledConfig 
   checkIdentity(parts, report);
   checkStore(parts, report);
   checkRoutes(parts, report);
+  checkLimits(parts, report);
   checkMode(parts, report);
   checkReservations(parts, report);
   checkSessions(parts, report);

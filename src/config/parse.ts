@@ -5,6 +5,7 @@ import type { Report } from './report.js';
 import { reportIssue, reportUnknownKey, retyped, specificIssues } from './schema-issues.js';
 import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './schema-issuers.js';
 import type { IdentityFile } from './schema-identity.js';
+import type { LimitsFile } from './schema-limits.js';
 import type { HostPortFile, ListenFile, ProbesFile } from './schema-listen.js';
 import { routeSchema, type RouteFile } from './schema-routes.js';
 import type { SessionsFile } from './schema-sessions.js';
@@ -40,6 +41,7 @@ export interface ConfigParts {
   readonly shutdown: Part<z.output<typeof sections.shutdown>>;
   readonly log: Part<z.output<typeof sections.log>>;
   readonly token_cache: Part<z.output<typeof sections.token_cache>>;
+  readonly limits: Part<LimitsFile | null>;
   readonly mode: Part<Mode>;
   readonly routes: readonly Entry<RouteFile>[];
   /** Whether a key stands in the file, whatever its value. */
@@ -79,6 +81,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     shutdown: readPart(sections.shutdown, ['shutdown'], reader),
     log: readPart(sections.log, ['log'], reader),
     token_cache: readPart(sections.token_cache, ['token_cache'], reader),
+    limits: readPart(sections.limits, ['limits'], reader),
     mode: readPart(sections.mode, ['mode'], reader),
     routes: readRoutes(reader),
     isWritten: path => locate(source, path).node !== null,

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { readMethod } from '../decision/method.js';
 import { readRoutePath } from './route-path.js';
 import { idempotencySchema } from './schema-idempotency.js';
+import { limitsSchema } from './schema-limits.js';
 import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
@@ -61,6 +62,8 @@ export const routeSchema = map({
     .describe('Kinds of credentials that count: `service` tokens, and `session`s of users, which need `sessions` and the route’s `session`.'),
   session: sessionSchema.nullable().prefault(null).describe('What sessions have to hold. Required where `accept` has `session`.'),
   mode: word('enforce', 'shadow').optional().describe('Default: the file’s `mode`.'),
+  limits: limitsSchema.nullable().optional()
+    .describe('What each caller may ask of this route, counted for itself; `null` is anything. Default: the file’s `limits`.'),
   body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
   max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),
   websocket: flag().prefault(false).describe('Whether WebSocket connections may be opened here. Only with `methods: [GET]`, and not beside reservations.'),

@@ -26,6 +26,12 @@ export function integer(least: number, most: number): z.ZodType<number, number> 
   return z.int(allowed).min(least, allowed).max(most, allowed).meta({ allowed });
 }
 
+/** A number, whole or not. */
+export function decimal(least: number, most: number): z.ZodNumber {
+  const allowed = `a number from ${least} to ${most}`;
+  return z.number(allowed).min(least, allowed).max(most, allowed).meta({ allowed });
+}
+
 /** `true` or `false`. */
 export function flag(): z.ZodType<boolean, boolean> {
   return z.boolean('true or false').meta({ allowed: 'true or false' });

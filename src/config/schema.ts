@@ -7,6 +7,7 @@ import { identitySchema } from './schema-identity.js';
 import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
 import { adminSchema, listenSchema, logSchema, probesSchema, shutdownSchema } from './schema-listen.js';
 import { routeSchema } from './schema-routes.js';
+import { limitsSchema } from './schema-limits.js';
 import { list, map, size, word } from './schema-scalars.js';
 import { sessionsSchema } from './schema-sessions.js';
 import { storeSchema } from './schema-store.js';
@@ -31,6 +32,8 @@ export const sections = {
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   log: logSchema.prefault({}).describe('What is logged.'),
+  limits: limitsSchema.nullable().prefault(null)
+    .describe('What each caller, by its subject, may ask of all routes together that have no `limits` of their own. See [limits.md](limits.md).'),
   mode: word('enforce', 'shadow').prefault('enforce')
     .describe('`shadow`: what would be answered 401 or 403 is logged and counted, and goes on without an identity. It holds for requests without a '
       + 'route, and for routes that do not say otherwise. See [shadow.md](shadow.md).'),

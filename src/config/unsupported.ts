@@ -15,9 +15,7 @@ interface Unsupported {
 const isSet = (value: unknown): boolean => value !== null && value !== undefined;
 
 const unsupported: readonly Unsupported[] = [
-  { path: ['limits'], isMeant: isSet, allowed: 'no such key' },
   { path: ['identity', 'assertion'], isMeant: isSet, allowed: 'null' },
-  { path: ['routes', '*', 'limits'], isMeant: isSet, allowed: 'no such key' },
 ];
 
 /** The schema of a section that is not supported yet: it may only be left out, or be null. */

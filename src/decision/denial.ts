@@ -115,6 +115,10 @@ export const answers = {
   too_many_pending: {
     status: 429, type: 'too-many-pending', title: 'Too many writes of this caller are pending', error: 'http_request_denied', retryAfterS: 1,
   },
+  rate_limited: { status: 429, type: 'rate-limited', title: 'This caller sends too many requests', error: 'http_request_denied', retryAfterS: 1 },
+  too_many_in_flight: {
+    status: 429, type: 'too-many-in-flight', title: 'Too many requests of this caller are in flight', error: 'http_request_denied', retryAfterS: 1,
+  },
 
   store_unavailable: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
   keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
@@ -144,6 +148,8 @@ export interface Denial {
   readonly retryAfterS?: number;
   /** Id of the reservation in question, shown to the caller so that an operator can find it. */
   readonly record?: string;
+  /** Values of `RateLimit-Policy` and `RateLimit`, where a limit was exceeded. */
+  readonly rateLimit?: { readonly policy: string; readonly state: string };
   /** Permissions or claims the caller lacks: for the log and `explain`, never for the caller. */
   readonly missing?: readonly string[];
   /** The body that frontends of sessions act on, in the place of the problem document: only for tokens that were a session's. */

@@ -55,6 +55,26 @@ export interface Route {
   readonly responseTimeoutMs: number;
   /** `null` where nothing is reserved. */
   readonly reservation: ReservationRules | null;
+  /** What each of its callers may ask for; `null` is anything. */
+  readonly limits: Limits | null;
+}
+
+/** What each caller may ask for. */
+export interface Limits {
+  /** `null` where requests are not counted over time. */
+  readonly rate: Rate | null;
+  /** Requests under way in each process; `null` is any number. */
+  readonly maxInFlight: number | null;
+  /** Name of the route that counts for itself; `null` where all routes without limits of their own count together. */
+  readonly route: string | null;
+}
+
+export interface Rate {
+  readonly perSecond: number;
+  /** Requests that may come at once, 1 or more. */
+  readonly burst: number;
+  /** Whether all proxies on one store count together. */
+  readonly shared: boolean;
 }
 
 /** How a route's writes are reserved (REPLAY section 3). */

@@ -36,6 +36,7 @@ export function problemOf(denial: Denial, requestId: string): Problem {
   const retryAfterS = denial.retryAfterS ?? answer.retryAfterS;
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
   if (denial.session !== undefined) return { status: answer.status, fields, body: sessionBodyOf(denial.session) };
+  if (denial.rateLimit !== undefined) fields.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
   const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
   return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
 }

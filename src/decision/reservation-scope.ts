@@ -21,10 +21,15 @@ export function scopeOf(input: {
 }): ReservationScope {
   const { principal, audience, operation, key, tokenId } = input;
   return {
-    principal: digestOf('sallyport principal 1', [principal.kind, principal.issuer, principal.subject]),
+    principal: principalDigest(principal),
     operation: key === null ? null : digestOf('sallyport operation 1', [audience, operation, key]),
     token: tokenId === null ? null : digestOf('sallyport token 1', [tokenId]),
   };
+}
+
+/** Names a caller. */
+export function principalDigest({ kind, issuer, subject }: Pick<Principal, 'kind' | 'issuer' | 'subject'>): string {
+  return digestOf('sallyport principal 1', [kind, issuer, subject]);
 }
 
 /** The id by which callers, receivers and operators name a record: `<principal>.<operation>`. */

@@ -4,7 +4,7 @@ import type { CallerConnection } from './caller-connection.js';
 import type { InForce } from './in-force.js';
 import type { Recorder } from './request-record.js';
 import type { Reserving } from './reserving/reserving.js';
-import type { Slots } from './slots.js';
+import type { Entrance } from './entrance.js';
 import type { Upgrade } from './websocket/upgrade.js';
 import type { WebSockets } from './websocket/websockets.js';
 
@@ -12,7 +12,7 @@ import type { WebSockets } from './websocket/websockets.js';
 export interface ExchangeDeps extends Recorder {
   readonly inForce: () => InForce;
   readonly log: Log;
-  readonly slots: Slots;
+  readonly enter: Entrance;
   /** `null` where there is no store. */
   readonly reserving: Reserving | null;
   readonly webSockets: WebSockets;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { denial, type Denial } from '../decision/denial.js';
 import type { RequestFields } from '../decision/request-fields.js';
+import type { Result } from '../decision/result.js';
 import type { RequestHead } from '../decision/request-head.js';
 import { describeBug } from './bug.js';
 import type { Caller, Onward, WholeAnswer } from './caller.js';
@@ -182,13 +183,7 @@ export class Exchange implements Turn, Caller {
 
   private judge(): void {
     const judgement = admit(this.head, this.arrival.connection.peer, this.inForce, this.deps.clock.now());
-    if (!(judgement instanceof Promise)) {
-      this.settle(judgement);
-      return;
-    }
-    judgement.then((settled) => {
-      this.attempt(() => this.settle(settled));
-    }, this.fail);
+    this.once(judgement, settled => this.settle(settled));
   }
 
   private settle(judgement: Judgement): void {
@@ -196,20 +191,21 @@ export class Exchange implements Turn, Caller {
     const findings = judgement.ok ? judgement.value : judgement.error;
     this.findings = findings;
     if (findings.stripped > 0) this.deps.metrics.strippedFields(findings.stripped);
-    if (!judgement.ok) {
-      this.refuse(judgement.error.denial);
-      return;
+    if (judgement.ok) this.once(this.deps.enter(judgement.value), entered => this.admit(judgement.value, entered));
+    else this.refuse(judgement.error.denial);
+  }
+
+  private admit(admission: Admission, entered: Result<Slot, Denial>): void {
+    if (!entered.ok) this.refuse(entered.error);
+    // The caller may have left while the store was asked.
+    else if (this.phase !== 'judging') entered.value();
+    else {
+      this.slot = entered.value;
+      this.admission = admission;
+      this.course.shadow = admission.shadow;
+      this.phase = 'admitted';
+      this.enter(this.arrival.req, this.arrival.res);
     }
-    // Only now: who has no credential cannot hold a place that somebody with one needs.
-    this.slot = this.deps.slots.take(judgement.value.route.access);
-    if (this.slot === null) {
-      this.refuse(denial('overloaded'));
-      return;
-    }
-    this.admission = judgement.value;
-    this.course.shadow = judgement.value.shadow;
-    this.phase = 'admitted';
-    this.enter(this.arrival.req, this.arrival.res);
   }
 
   private ask(admission: Admission): void {
@@ -263,9 +259,7 @@ export class Exchange implements Turn, Caller {
     this.answer.abort();
   };
 
-  private readonly onClose = (): void => {
-    this.attempt(() => this.conclude());
-  };
+  private readonly onClose = (): void => this.attempt(() => this.conclude());
 
   private conclude(): void {
     if (this.phase === 'over') return;
@@ -287,6 +281,12 @@ export class Exchange implements Turn, Caller {
   private identify(): string {
     if (this.findings.requestId === '') this.findings = { ...this.findings, requestId: newRequestId() };
     return this.findings.requestId;
+  }
+
+  /** Goes on now where that is known already: a promise would cost a turn of the event loop. */
+  private once<T>(known: T | Promise<T>, next: (value: T) => void): void {
+    if (known instanceof Promise) known.then(value => this.attempt(() => next(value)), this.fail);
+    else next(known);
   }
 
   private attempt(step: () => void): void {

@@ -5,8 +5,10 @@ import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
 import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports.js';
 import type { CallerConnection } from './caller-connection.js';
+import type { CallerLimits } from './caller-limits.js';
 import { createCallerConnections } from './caller-connections.js';
 import { CallerRequest } from './caller-request.js';
+import { createEntrance } from './entrance.js';
 import { Exchange } from './exchange.js';
 import type { Arrival, ExchangeDeps } from './exchange-deps.js';
 import { createFrame } from './frame.js';
@@ -33,6 +35,7 @@ export interface ProxyServerDeps {
   readonly listen: ListenSettings;
   /** PEM texts; exactly where `listen.tls` is set. */
   readonly tls: TlsMaterial | null;
+  readonly limits: CallerLimits;
   /** `null` where there is no store: routes that reserve answer 503 then. */
   readonly reservations: ReservationParts | null;
 }
@@ -60,7 +63,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   let isShuttingDown = false;
   const webSockets = createWebSockets({ ...deps, max: listen.maxWebSockets, idleTimeoutMs: listen.webSocketIdleTimeoutMs });
   const exchangeDeps: ExchangeDeps = {
-    ...deps, slots, reserving, webSockets, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs, isShuttingDown: () => isShuttingDown,
+    ...deps, enter: createEntrance(slots, deps.limits), reserving, webSockets, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs,
+    isShuttingDown: () => isShuttingDown,
   };
 
   const { server, setTls } = createListener(listen, deps.tls);

@@ -145,7 +145,7 @@ t.test('contract 2: routes, compiled', t => {
     paths: [{ text: '/a/{id}', segments: [{ kind: 'literal', text: 'a' }, { kind: 'parameter', name: 'id' }] }],
     access: 'protected', mode: 'enforce', acceptsService: true, session: null, approvals: [{ subjects: new Set(['s']), permissions: ['p'] }],
     issuers: null, allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false, pathParameters: false,
-    forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null,
+    forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null, limits: null,
   });
   t.same(rich, {
     name: 'b', methods: new Set(['GET', 'HEAD']),
@@ -153,7 +153,7 @@ t.test('contract 2: routes, compiled', t => {
     access: 'protected', mode: 'enforce', acceptsService: true, session: null,
     approvals: [{ subjects: new Set(['s', 't']), permissions: ['p', 'q'] }, { subjects: new Set(['u']), permissions: [] }],
     issuers: new Set(['core']), allowsWebSocket: false, origins: null, allowsBody: true, encodedSlashes: true, pathParameters: true,
-    forwardsAuthorization: false, maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null,
+    forwardsAuthorization: false, maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null, limits: null,
   });
   t.match(open, { methods: null, access: 'public', approvals: [], forwardsAuthorization: false }, 'a public route forwards no credential unless it says so');
   t.equal(compiled(withRoutes(['name: c, methods: [GET], path: /, access: public, forward_authorization: true'])).routes[0]?.forwardsAuthorization, true);

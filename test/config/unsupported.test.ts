@@ -2,7 +2,6 @@ import t from 'tap';
 import { configText, problemsOf, withRoutes } from './inspection.js';
 
 const sections = [
-  { input: { limits: '{ rate: 5 }' }, expected: 'c.yaml:5:1: error: limits is not supported yet; allowed: no such key' },
   {
     input: { identity: '{ assertion: { key_file: /k, audience: a } }' },
     expected: 'c.yaml:5:13: error: identity.assertion is not supported yet; allowed: null',
@@ -11,18 +10,6 @@ const sections = [
 
 t.test('what is not supported yet is refused in those words, and only once', t => {
   for (const { input, expected } of sections) t.same(problemsOf(configText(input)), [expected], expected);
-  t.end();
-});
-
-const routes = [
-  { key: 'limits: {}', expected: 'routes[0].limits is not supported yet; allowed: no such key' },
-];
-
-t.test('what is not supported yet on a route', t => {
-  for (const { key, expected } of routes) {
-    const route = `${key}, name: a, methods: [GET], path: /a, subjects: [s], permissions: [p]`;
-    t.same(problemsOf(withRoutes([route])), [`c.yaml:5:5: error: ${expected}`], key);
-  }
   t.end();
 });
 

@@ -3,10 +3,12 @@ import { inspectConfig } from '../../src/config/inspect.js';
 import { formatProblem } from '../../src/config/problems.js';
 import type { CompiledConfig } from '../../src/config/compiled.js';
 import { systemClock, systemTimers } from '../../src/adapters/clock.js';
+import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
 import type { WebSocketEnding } from '../../src/decision/websocket-endings.js';
-import type { Clock, KeyLookup, KeySource, LogFields, Metrics, Outcome, RequestRecord, ReservationParts } from '../../src/ports.js';
+import type { Clock, KeyLookup, KeySource, Log, LogFields, Metrics, Outcome, RequestRecord, ReservationParts, SharedRateCounter } from '../../src/ports.js';
+import { createCallerLimits } from '../../src/proxy/caller-limits.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import type { TlsMaterial } from '../../src/proxy/listener.js';
 import { createProxyServer, type ProxyServer } from '../../src/proxy/server.js';
@@ -37,6 +39,8 @@ export interface HarnessOptions {
   readonly sessions?: (config: CompiledConfig) => SessionsInForce | null;
   /** The store that reserving routes use; none unless given. */
   readonly reservations?: ReservationParts;
+  /** Counts what limits share; nothing does unless given. */
+  readonly rates?: SharedRateCounter;
 }
 
 export interface Harness {
@@ -95,15 +99,17 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   const write = (level: string) => (message: string, fields: LogFields = {}): void => {
     logged.push({ level, message, fields });
   };
+  const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const server = createProxyServer({
     inForce: () => inForce,
     clock: options.clock ?? systemClock,
     timers: systemTimers,
     metrics: countInto(counted),
-    log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    log,
     requestLog: record => records.push(record),
     listen: inForce.config.listen,
     tls: options.tls ?? null,
+    limits: createCallerLimits({ local: createRateCounter(options.clock ?? systemClock), shared: options.rates ?? null, log }),
     reservations: options.reservations ?? null,
   });
   const { port } = await server.listen();

@@ -1,8 +1,9 @@
 import type { Complete, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
-import type { ReservationStore, StoreFailure } from '../../ports.js';
+import type { ReservationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
 import { createOddRecords } from './odd-records.js';
+import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';
 import type { ScriptReply } from './script-call.js';
 import { scripts, type Script } from './scripts.js';
@@ -10,8 +11,14 @@ import { createServers, type Servers, type StoreDeps } from './servers.js';
 import type { RedisSettings } from './settings.js';
 import { isRecordRefusal } from './store-errors.js';
 
+/** A store in Redis, and what else its connections are used for. */
+export interface RedisStore extends ReservationStore {
+  readonly verdict: Servers['verdict'];
+  readonly rates: SharedRateCounter;
+}
+
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
-export function createRedisStore(settings: RedisSettings, deps: StoreDeps): ReservationStore & { readonly verdict: Servers['verdict'] } {
+export function createRedisStore(settings: RedisSettings, deps: StoreDeps): RedisStore {
   const servers = createServers(settings, deps);
   const odd = createOddRecords(deps);
   const toReserve = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs } as const;
@@ -30,6 +37,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Rese
     show: (scope) => settle(scope, null, scripts.show, [], readShown),
     state: servers.state,
     verdict: servers.verdict,
+    rates: createSharedRateCounter(servers, settings),
     issuedBeforeFloorS: servers.issuedBeforeFloorS,
     close: () => {
       servers.close();

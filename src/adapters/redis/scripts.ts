@@ -174,9 +174,30 @@ table.insert(fields, text(redis.call('PTTL', KEYS[1])))
 return fields
 `;
 
+/**
+ * `takeRequest` of `decision/rate-limit.ts`, in microseconds. KEYS[1] is when the bucket is full, and ends then. ARGV: microseconds
+ * for each request · burst. Answers how long to wait, 0 where the request is counted.
+ */
+const limit = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local interval = tonumber(ARGV[1])
+local depth = interval * tonumber(ARGV[2])
+local kept = tonumber(redis.call('GET', KEYS[1]) or '') or now
+local full = math.min(math.max(kept, now), now + depth)
+local wait = full + interval - depth - now
+local counted = wait <= 0.5
+if counted then full = full + interval end
+if counted or kept > full then
+  redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', string.format('%.0f', math.ceil((full - now) / 1000)))
+end
+if counted then return '0' end
+return string.format('%.0f', wait)
+`;
+
 /** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
 export interface Script {
-  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show';
+  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit';
   readonly body: string;
   readonly allowsOom: boolean;
 }
@@ -188,6 +209,7 @@ export const scripts = {
   mark: { name: 'mark', body: prelude + mark, allowsOom: true },
   resolve: { name: 'resolve', body: prelude + resolve, allowsOom: true },
   show: { name: 'show', body: prelude + show, allowsOom: true },
+  limit: { name: 'limit', body: limit, allowsOom: false },
 } as const satisfies Record<Script['name'], Script>;
 
 /**

@@ -1,6 +1,6 @@
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../../config/compiled.js';
 import type { IssuerRules, Mode } from '../../decision/policy.js';
-import type { Outcome, KeySourceState, StoreState } from '../../ports.js';
+import type { Outcome, KeySourceState, LimitsState, StoreState } from '../../ports.js';
 import { sessionIssuerName } from '../session-credential.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 
@@ -27,7 +27,15 @@ export interface Status {
   readonly issuers: readonly IssuerStatus[];
   readonly upstream: { readonly url: string };
   readonly store: StoreStatus | null;
+  readonly limits: LimitsStatus | null;
   readonly counts: Counts;
+}
+
+interface LimitsStatus {
+  /** What is shared, where anything is; else each process counts. */
+  readonly counted_by: 'process' | 'store';
+  /** Why each process counts what should be shared. */
+  readonly problem: string | null;
 }
 
 interface StoreStatus {
@@ -90,6 +98,8 @@ export interface Snapshot {
   readonly keys: readonly KeySourceState[];
   /** `null` where no store is configured. */
   readonly store: StoreState | null;
+  /** `null` where no route has limits. */
+  readonly limits: LimitsState | null;
   readonly counts: Counts;
 }
 
@@ -123,6 +133,7 @@ export function statusOf(snapshot: Snapshot): Status {
     issuers: [...config.issuers, ...sessionIssuer(config)].map((issuer) => issuerStatus(issuer, snapshot.keys)),
     upstream: { url: withoutSecrets(config.upstream.url) },
     store: storeStatus(snapshot.store),
+    limits: limitsStatus(snapshot.limits),
     counts: snapshot.counts,
   };
 }
@@ -150,6 +161,10 @@ function storeStatus(state: StoreState | null): StoreStatus | null {
   if (state === null) return null;
   const { kind, up, problem, connectedReplicas, failovers } = state;
   return { kind, up, problem, connected_replicas: connectedReplicas, failovers };
+}
+
+function limitsStatus(state: LimitsState | null): LimitsStatus | null {
+  return state === null ? null : { counted_by: state.isShared ? 'store' : 'process', problem: state.problem };
 }
 
 /** Drops what an URL may carry of passwords and keys. */

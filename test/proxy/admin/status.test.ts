@@ -10,7 +10,7 @@ const route: Route = {
   allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
-  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null,
+  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null, limits: null,
 };
 const open: Route = { ...route, name: 'open', methods: null, access: 'public', mode: 'enforce', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
 
@@ -57,6 +57,7 @@ const snapshot: Snapshot = {
   restartNeeded: ['listen.port'],
   keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
   store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
+  limits: { shared: true, isShared: false, problem: 'not connected yet' },
   counts: {
     requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 },
     shadow_denials: { credential_missing: 1 }, stripped_fields: 3, config_reloads: { ok: 1, failed: 1 },
@@ -65,7 +66,7 @@ const snapshot: Snapshot = {
 
 t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
   t.same(statusProblems(statusOf(snapshot)), []);
-  const bare = statusOf({ ...snapshot, lastError: null, keys: [], store: null, listeners: { proxy: null, admin: null, probes: null } });
+  const bare = statusOf({ ...snapshot, lastError: null, keys: [], store: null, limits: null, listeners: { proxy: null, admin: null, probes: null } });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
   t.end();

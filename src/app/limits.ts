@@ -1,0 +1,26 @@
+import { systemClock } from '../adapters/clock.js';
+import { createRateCounter } from '../adapters/memory/rate-counter.js';
+import type { CompiledConfig } from '../config/compiled.js';
+import type { LimitsState, Log, SharedRateCounter } from '../ports.js';
+import { createCallerLimits, type CallerLimits } from '../proxy/caller-limits.js';
+
+/** Limits by caller while the proxy runs. */
+export interface OpenLimits {
+  readonly callers: CallerLimits;
+  /** `null` where no route in force has limits. */
+  readonly state: () => LimitsState | null;
+}
+
+/** @param routesInForce asked again and again: a reload may bring limits. */
+export function openLimits(rates: SharedRateCounter | null, routesInForce: () => CompiledConfig['routes'], log: Log): OpenLimits {
+  const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, log });
+  return {
+    callers,
+    state: () => {
+      const limits = routesInForce().flatMap(route => route.limits ?? []);
+      if (limits.length === 0) return null;
+      const shared = limits.some(({ rate }) => rate?.shared === true);
+      return shared ? { shared, ...callers.state() } : { shared, isShared: false, problem: null };
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { ConfigParts } from './parse.js';
+import { nameOf, type Report } from './report.js';
+import type { Path } from './source-tree.js';
+
+/** Checks what limits say together, as it is written: whether or not something else is wrong with a route. */
+export function checkLimits(parts: ConfigParts, report: Report): void {
+  check(['limits'], parts, report);
+  for (const { path } of parts.routes) {
+    const at = [...path, 'limits'];
+    check(at, parts, report);
+    if (isMap(parts.written(at)) && parts.written([...path, 'access']) === 'public') {
+      report.keyError(at, `${nameOf(at)} stands beside ${nameOf(path)}.access: whose requests they are would not be known`, 'a protected route');
+    }
+  }
+}
+
+function check(at: Path, parts: ConfigParts, report: Report): void {
+  const limits = parts.written(at);
+  if (!isMap(limits)) return;
+  const has = (key: string): boolean => (limits[key] ?? null) !== null;
+  const hasRate = has('requests_per_second');
+  if (!hasRate && !has('max_in_flight')) report.error(at, `${nameOf(at)} sets no limit`, 'requests_per_second, max_in_flight or both');
+  for (const key of ['burst', 'shared']) {
+    if (!hasRate && has(key)) report.keyError([...at, key], `${nameOf([...at, key])} has no use without requests_per_second`, 'requests_per_second beside it');
+  }
+  if (hasRate && limits['shared'] === true && parts.store?.value === null) {
+    report.error([...at, 'shared'], `${nameOf([...at, 'shared'])} needs a place to count together, and no store is configured`, 'store.redis, or false');
+  }
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

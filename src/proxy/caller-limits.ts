@@ -1,0 +1,90 @@
+import type { Denial } from '../decision/denial.js';
+import type { Limits, Rate } from '../decision/policy.js';
+import type { Principal } from '../decision/principal.js';
+import { limitDenial, limitKey, type LimitKey } from '../decision/rate-limit.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { LimitsState, Log, RateCounter, SharedRateCounter } from '../ports.js';
+import type { Slot } from './slots.js';
+
+/** Holds each caller to its limits. */
+export interface CallerLimits {
+  /** A place among the caller's requests in flight, to be given back; or why there is none. At once, unless the store is asked. */
+  readonly enter: (principal: Principal, limits: Limits) => Result<Slot, Denial> | Promise<Result<Slot, Denial>>;
+  /** How what is shared is counted. */
+  readonly state: () => Omit<LimitsState, 'shared'>;
+}
+
+export interface CallerLimitsDeps {
+  readonly local: RateCounter;
+  /** `null` where there is no store that others see. */
+  readonly shared: SharedRateCounter | null;
+  readonly log: Pick<Log, 'info' | 'warn'>;
+}
+
+const noStore = 'no store was opened at the start';
+
+/**
+ * Counts requests by caller: those in flight in this process, and the rate here or in the store. Where the store does not answer, each
+ * process counts by itself, which lets callers have as much of every one: limits protect, and refusing everybody would not.
+ */
+export function createCallerLimits({ local, shared, log }: CallerLimitsDeps): CallerLimits {
+  const inFlight = new Map<string, number>();
+  let problem: string | null = shared === null ? noStore : null;
+  let isTold = false;
+
+  function enterFlight(name: string, max: number): Slot | null {
+    const count = inFlight.get(name) ?? 0;
+    if (count >= max) return null;
+    inFlight.set(name, count + 1);
+    let isIn = true;
+    return () => {
+      if (!isIn) return;
+      isIn = false;
+      const left = (inFlight.get(name) ?? 1) - 1;
+      if (left === 0) inFlight.delete(name);
+      else inFlight.set(name, left);
+    };
+  }
+
+  function waitFor(key: LimitKey, rate: Rate): number | Promise<number> {
+    if (!rate.shared) return local.take(key, rate);
+    if (shared === null) {
+      tell(noStore);
+      return local.take(key, rate);
+    }
+    return shared.take(key, rate).then((taken) => {
+      tell(taken.ok ? null : taken.error.reason);
+      return taken.ok ? taken.value : local.take(key, rate);
+    });
+  }
+
+  /** Once for each time that it begins, and once when it ends. */
+  function tell(now: string | null): void {
+    problem = now;
+    if ((now !== null) === isTold) return;
+    isTold = now !== null;
+    if (now === null) log.info('shared limits are counted together again');
+    else log.warn('shared limits are counted by each process alone: the store does not count them', { reason: now });
+  }
+
+  return {
+    enter: (principal, limits) => {
+      const key = limitKey(principal, limits);
+      const leave = limits.maxInFlight === null ? nothing : enterFlight(`${key.principal}.${key.scope}`, limits.maxInFlight);
+      if (leave === null) return refuse(limitDenial('in_flight', limits, 0));
+      if (limits.rate === null) return accept(leave);
+      const conclude = (waitMs: number): Result<Slot, Denial> => {
+        if (waitMs === 0) return accept(leave);
+        leave();
+        return refuse(limitDenial('rate', limits, waitMs));
+      };
+      const waitMs = waitFor(key, limits.rate);
+      return typeof waitMs === 'number' ? conclude(waitMs) : waitMs.then(conclude);
+    },
+    state: () => ({ isShared: problem === null, problem }),
+  };
+}
+
+function nothing(): void {
+  // No place was taken.
+}

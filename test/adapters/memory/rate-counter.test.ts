@@ -1,0 +1,31 @@
+import t from 'tap';
+import { createRateCounter } from '../../../src/adapters/memory/rate-counter.js';
+import { manualTime } from '../manual-time.js';
+
+const rate = { perSecond: 1, burst: 2, shared: false };
+const key = (principal: string, scope = 's'): { principal: string; scope: string } => ({ principal, scope });
+
+t.test('each caller and each scope has a bucket', (t) => {
+  const { clock, advance } = manualTime();
+  const { take } = createRateCounter(clock);
+  t.same([take(key('a'), rate), take(key('a'), rate), take(key('a'), rate)], [0, 0, 1_000]);
+  t.same([take(key('b'), rate), take(key('a', 'other'), rate)], [0, 0]);
+  advance(1_000);
+  t.same([take(key('a'), rate), take(key('a'), rate)], [0, 1_000]);
+  t.end();
+});
+
+t.test('memory is bounded: full buckets are forgotten, and beyond the limit those that asked least recently', (t) => {
+  const { clock, advance } = manualTime();
+  const { take, size } = createRateCounter(clock, 100);
+  for (let i = 0; i < 10_000; i += 1) {
+    take(key(`caller-${String(i)}`), rate);
+    t.ok(size() <= 101, String(size()));
+  }
+  const { take: takeAgain, size: left } = createRateCounter(clock, 1_000);
+  for (let i = 0; i < 500; i += 1) takeAgain(key(`caller-${String(i)}`), rate);
+  advance(10_000);
+  for (let i = 0; i < 500; i += 1) takeAgain(key('busy'), rate);
+  t.equal(left(), 1, 'only the one that still asks');
+  t.end();
+});
