@@ -45,12 +45,13 @@ export async function startBrowser(t: Scope): Promise<Browser> {
         try { ${script} } catch (error) { report(String(error)); }
       </script>`);
       const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`, '--remote-debugging-port=0'];
-      const child = spawn(program, [...flags, `${origin}${path}`], { stdio: 'ignore' });
+      const child = spawn(program, [...flags, `${origin}${path}`], { stdio: 'ignore', detached: true });
       try {
         await until(`the report of ${path}`, () => reports.has(path), 60_000);
       } finally {
-        child.kill();
-        if (child.exitCode === null) await once(child, 'close');
+        // What was started is a script, which does not hand the signal on.
+        if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid);
+        if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
       }
       return reports.get(path);
     },
