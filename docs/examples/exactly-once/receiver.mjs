@@ -31,7 +31,8 @@ async function createOrder(client, record, fence, { customer, item }) {
     return { status: 422, body: { title: 'customer and item are needed' }, outcome: 'not-applied' };
   }
   const { rows: [order] } = await client.query('insert into orders (customer, item) values ($1, $2) returning id', [customer, item]);
-  await client.query(`insert into outbox (record, kind, payload) values ($1, 'confirmation-mail', $2)`, [record, { customer, order: order.id }]);
+  const later = [record, { customer, order: order.id }];
+  await client.query('insert into outbox (record, kind, payload) values ($1, \'confirmation-mail\', $2)', later);
   const body = { id: order.id, customer, item };
   await client.query('update applied_writes set status = 201, body = $2 where record = $1', [record, body]);
   return { status: 201, body, outcome: 'committed' };
