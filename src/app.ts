@@ -122,7 +122,8 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   await close(parts);
 }
 
-async function close({ assembly, admin, probes, reservations, sessions, logger }: Parts): Promise<void> {
+async function close({ assembly, admin, probes, reservations, sessions, assertions, logger }: Parts): Promise<void> {
+  assertions.close();
   await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
   logger.log.info('stopped');
   logger.flush();

@@ -11,6 +11,8 @@ export interface PageSources {
   readonly status: () => Status;
   readonly metrics: () => Promise<string>;
   readonly metricsType: string;
+  /** A JWKS; `null` where nothing is signed. */
+  readonly assertionKeys: () => string | null;
   readonly receiver: () => ProbedReceiver;
 }
 
@@ -28,6 +30,10 @@ export function createAdminServers(
     '/readyz': () => {
       const readiness = sources.readiness();
       return { status: readiness.status === 'unavailable' ? 503 : 200, type: json, body: JSON.stringify(readiness) };
+    },
+    '/.well-known/jwks.json': () => {
+      const keys = sources.assertionKeys();
+      return keys === null ? { status: 404, type: json, body: '{"keys":[]}' } : { status: 200, type: 'application/jwk-set+json', body: keys };
     },
     '/metrics': async () => ({ status: 200, type: sources.metricsType, body: await sources.metrics() }),
   };

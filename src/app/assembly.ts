@@ -11,11 +11,14 @@ import { sessionIssuerName, type SessionsInForce } from '../proxy/session-creden
 import { createVerifiedTokens } from '../proxy/verified-tokens.js';
 import { createUpstream } from '../proxy/upstream.js';
 import type { Upstream } from '../proxy/upstream.js';
+import type { Assertions } from './assertions.js';
 import { createKeyMemory } from './key-memory.js';
 
 export interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
   readonly sessions: SessionsInForce | null;
+  /** Signs assertions; it outlives every reload. */
+  readonly assertions: Pick<Assertions, 'fields'>;
   readonly log: Log;
   readonly metrics: ProcessMetrics;
 }
@@ -63,7 +66,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   const memory = createKeyMemory(systemClock);
   let closed = false;
   label(config, config.issuers);
-  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), deps.sessions);
+  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), deps);
   for (const { source } of running.issuers) void source.start();
 
   function newIssuer(settings: IssuerSettings): RunningIssuer {
@@ -95,7 +98,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     const upstream = isSameUpstream(before.upstream, next.upstream, nextCa)
       ? { ...before.upstream, settings: next.upstream }
       : newUpstream(next.upstream, nextCa);
-    running = run(next, issuers, upstream, deps.sessions);
+    running = run(next, issuers, upstream, deps);
     for (const { source } of created) aside.delete(source);
     label(next, next.issuers);
     retire(before, running);
@@ -153,10 +156,12 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 }
 
 function run(
-  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, sessions: SessionsInForce | null,
+  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, { sessions, assertions }: AssemblyDeps,
 ): Running {
+  const { assertion } = config;
   const { underscoreFields, http10 } = config.listen;
-  const identityNames = Object.values(config.identity).filter((name) => name !== null);
+  const names: readonly (string | null)[] = [...Object.values<string | null>({ ...config.identity }), assertion?.header ?? null];
+  const identityNames = names.filter((name) => name !== null);
   return {
     issuers,
     upstream,
@@ -165,6 +170,7 @@ function run(
       fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
       issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
       sessions,
+      assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),
       upstream: upstream.upstream,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     },

@@ -1,6 +1,7 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import { accept, type Result } from '../decision/result.js';
 import type { Files } from '../ports.js';
+import { readAssertionFile, type AssertionFile } from './assertions.js';
 import { loadConfig, type ConfigSource, type Environment } from './config-source.js';
 import { readAuthorities } from './pem-files.js';
 import type { StartFailure } from './start-failure.js';
@@ -10,6 +11,8 @@ export interface CompleteConfig {
   readonly config: CompiledConfig;
   /** PEM text of the receiver's authorities, or `null` for the system's. */
   readonly upstreamCa: string | null;
+  /** Keys that assertions are signed with; `null` where there are none. */
+  readonly assertion: AssertionFile | null;
 }
 
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
@@ -24,5 +27,7 @@ export async function loadComplete(source: ConfigSource, env: Environment, files
   }
   const upstreamCa = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, files);
   if (upstreamCa?.ok === false) return upstreamCa;
-  return accept({ config: loaded.value, upstreamCa: upstreamCa?.value ?? null });
+  const assertion = loaded.value.assertion === null ? null : await readAssertionFile(loaded.value.assertion, files);
+  if (assertion?.ok === false) return assertion;
+  return accept({ config: loaded.value, upstreamCa: upstreamCa?.value ?? null, assertion: assertion?.value ?? null });
 }

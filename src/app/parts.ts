@@ -16,6 +16,7 @@ import { createAdminServers } from './admin-servers.js';
 import { assemble, type Assembly } from './assembly.js';
 import type { ConfigSource, Environment } from './config-source.js';
 import type { CompleteConfig } from './complete-config.js';
+import { createAssertions, type Assertions } from './assertions.js';
 import { openLimits } from './limits.js';
 import { createReloader, type Reloader } from './reload.js';
 import { openReservations, type Reservations } from './reservations.js';
@@ -46,6 +47,7 @@ export interface Parts {
   readonly reservations: Reservations | null;
   /** `null` where no route accepts sessions. */
   readonly sessions: Sessions | null;
+  readonly assertions: Assertions;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
@@ -68,14 +70,15 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
   const sessions = opened.sessions === null || sessionSdk === null ? null : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
-  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics, sessions: sessions?.inForce ?? null });
+  const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
+  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions });
   const keyStates = (): readonly KeySourceState[] => [...assembly.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])];
   const reservations = openReservations(
     opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
   );
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
-    source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
+    assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
     onReplaced: () => void proxy.judgeWebSockets(),
   });
   const proxy = createProxyServer({
@@ -104,6 +107,10 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     limits: limits.state(),
     counts: metrics.counts(),
   });
-  const pages = { readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver };
-  return { logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, sessions, progress, readiness, status };
+  const pages = {
+    assertionKeys: assertions.jwks, readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver,
+  };
+  return {
+    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, sessions, assertions, progress, readiness, status,
+  };
 }

@@ -1,6 +1,7 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import type { Clock, Files, Log, Metrics } from '../ports.js';
 import type { Assembly } from './assembly.js';
+import type { Assertions } from './assertions.js';
 import { coalesce } from './coalesce.js';
 import { loadComplete, type CompleteConfig } from './complete-config.js';
 import type { ConfigSource, Environment } from './config-source.js';
@@ -8,6 +9,7 @@ import { droppedOperations, reserves } from './operations.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 
 export interface ReloaderDeps {
+  readonly assertions: Pick<Assertions, 'use'>;
   readonly source: ConfigSource;
   readonly env: Environment;
   readonly files: Files;
@@ -51,7 +53,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail(loaded.error.messages);
       return;
     }
-    const { config, upstreamCa } = loaded.value;
+    const { config, upstreamCa, assertion } = loaded.value;
     if (opened.store === null && reserves(config)) {
       // Put in force it would answer 503 to each of those writes, which the old config lets through.
       fail(['a route reserves its writes, and the store is opened at start only: restart to put this config in force']);
@@ -61,6 +63,8 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail(['a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force']);
       return;
     }
+    // In this order no request under a config with assertions goes out without one.
+    if (assertion !== null) deps.assertions.use(assertion);
     const dropped = droppedOperations(assembly.inForce().config, config);
     try {
       await assembly.replace(withOpened(config, opened), upstreamCa);
@@ -69,6 +73,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       fail([`it cannot be put in force: ${error instanceof Error ? error.message : 'unknown error'}`]);
       return;
     }
+    if (assertion === null) deps.assertions.use(null);
     deps.onReplaced();
     if (isClosed()) return;
     succeed(config);

@@ -14,7 +14,8 @@ const renewalDays = 14;
 /** Looks at the listener's certificate and at who else may read or write the files. */
 export async function checkFiles(configFile: string, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {
   const { tls, host } = config.listen;
-  const modes = [await checkConfigMode(configFile), ...(tls === null ? [] : [await checkSecretMode('private key', tls.keyFile)])];
+  const secrets = [...(tls === null ? [] : [tls.keyFile]), ...(config.assertion === null ? [] : [config.assertion.keyFile])];
+  const modes = [await checkConfigMode(configFile), ...await Promise.all(secrets.map(async (file) => checkSecretMode('private key', file)))];
   return [...(tls === null ? [] : await checkCertificate(tls, host, nowMs)), ...modes];
 }
 

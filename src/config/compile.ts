@@ -3,7 +3,7 @@ import type { RouteTable } from '../decision/route-table.js';
 import { compileSessions } from './compile-sessions.js';
 import { compileStore } from './compile-store.js';
 import { compileUnmatched } from './compile-unmatched.js';
-import type { CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
+import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
 import type { ConfigParts } from './parse.js';
 import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
 import type { IdentityFile } from './schema-identity.js';
@@ -29,6 +29,7 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     sessions: sessions.value === null || !table.routes.some(({ session }) => session !== null) ? null : compileSessions(sessions.value),
     identity: compileIdentity(identity.value),
     tokenCacheBytes: tokenCache.value,
+    assertion: compileAssertion(identity.value),
     store: compileStore(store.value),
     revoked: compileRevoked(revoked.value),
     shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
@@ -110,6 +111,12 @@ function compileIssuer(name: string, file: IssuerFile): IssuerSettings {
       maxBytes: file.jwks.max_bytes,
     },
   };
+}
+
+function compileAssertion({ assertion }: IdentityFile): AssertionSettings | null {
+  if (assertion === null) return null;
+  const { key_file: keyFile, audience, ttl, header, issuer } = assertion;
+  return { keyFile, audience, ttlS: Math.floor(ttl / 1_000), header, issuer };
 }
 
 function compileIdentity({ headers }: IdentityFile): IdentityHeaders {

@@ -1,3 +1,4 @@
+import type { AssertionRules } from '../decision/assertion.js';
 import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/policy.js';
 import type { RouteTable } from '../decision/route-table.js';
 import type { SessionCookie } from '../decision/session-fields.js';
@@ -17,6 +18,8 @@ export interface CompiledConfig {
   readonly identity: IdentityHeaders;
   /** What verified tokens may take in memory; `null` where none is remembered. */
   readonly tokenCacheBytes: number | null;
+  /** `null` where the receiver gets no signed assertion. */
+  readonly assertion: AssertionSettings | null;
   /** Where reservations are kept; `null` where no route reserves. */
   readonly store: StoreSettings | null;
   readonly revoked: Revocations;
@@ -29,6 +32,11 @@ export interface CompiledConfig {
   readonly unmatched: Unmatched | null;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
+}
+
+export interface AssertionSettings extends AssertionRules {
+  /** PEM; read again when it changes. */
+  readonly keyFile: string;
 }
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';

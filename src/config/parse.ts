@@ -13,7 +13,6 @@ import type { StoreFile } from './schema-store.js';
 import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
 import { sections } from './schema.js';
 import { locate, replaceAt, valueOf, type Path, type SourceNode } from './source-tree.js';
-import { refuseUnsupported } from './unsupported.js';
 
 /** A section that was read; `null` where it has errors. */
 export type Part<T> = { readonly value: T } | null;
@@ -62,10 +61,8 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     return null;
   }
   const known = Object.keys(sections);
-  let root: SourceNode = source;
-  for (const path of refuseUnsupported(source, report)) root = replaceAt(root, path, null);
-  for (const key of root.kind === 'map' ? root.entries.keys() : []) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
-  const reader: Reader = { root, report };
+  for (const key of source.entries.keys()) if (!known.includes(key)) reportUnknownKey([key], key, known, report);
+  const reader: Reader = { root: source, report };
   return {
     listen: readPart(sections.listen, ['listen'], reader),
     admin: readPart(sections.admin, ['admin'], reader),
@@ -73,7 +70,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     upstream: readPart(sections.upstream, ['upstream'], reader),
     receiver: readPart(sections.receiver, ['receiver'], reader),
     issuers: readIssuers(reader),
-    issuersAreMap: (locate(root, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
+    issuersAreMap: (locate(source, ['issuers']).node ?? { kind: 'map' }).kind === 'map',
     sessions: readPart(sections.sessions, ['sessions'], reader),
     identity: readPart(sections.identity, ['identity'], reader),
     store: readPart(sections.store, ['store'], reader),

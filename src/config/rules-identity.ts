@@ -7,15 +7,17 @@ import type { Report } from './report.js';
 export function checkIdentity({ identity }: ConfigParts, report: Report): void {
   if (identity === null) return;
   const holders = new Map<string, string>();
-  for (const [key, name] of Object.entries(identity.value.headers)) {
+  const { headers, assertion } = identity.value;
+  const names = Object.entries(headers).map(([key, name]) => ({ key: `headers.${key}`, path: ['identity', 'headers', key], name }));
+  if (assertion !== null) names.push({ key: 'assertion.header', path: ['identity', 'assertion', 'header'], name: assertion.header });
+  for (const { key, path, name } of names) {
     if (name === null) continue;
-    const path = ['identity', 'headers', key];
     if (!mayNameIdentity(name)) {
-      report.error(path, `identity.headers.${key} is ${report.show(path)}, which has another meaning`, 'a name of its own, such as X-Auth-Subject');
+      report.error(path, `identity.${key} is ${report.show(path)}, which has another meaning`, 'a name of its own, such as X-Auth-Subject');
       continue;
     }
     const other = holders.get(lookAlikeKey(name));
     if (other === undefined) holders.set(lookAlikeKey(name), key);
-    else report.error(path, `identity.headers.${key} is ${report.show(path)}, too much like identity.headers.${other}`, 'another name');
+    else report.error(path, `identity.${key} is ${report.show(path)}, too much like identity.${other}`, 'another name');
   }
 }

@@ -1,7 +1,6 @@
 /** The section that says what the receiving service learns of the caller. */
 import type { z } from 'zod';
-import { flag, map, text } from './schema-scalars.js';
-import { notYet } from './unsupported.js';
+import { duration, filePath, flag, line, map, text } from './schema-scalars.js';
 
 const headersSchema = map({
   subject: header('X-Auth-Subject', 'the verified `sub`'),
@@ -11,15 +10,27 @@ const headersSchema = map({
   kind: header('X-Auth-Kind', 'the kind of credential, `service` or `session`'),
 });
 
+const assertionSchema = map({
+  key_file: filePath().describe('P-256 private keys in PEM: the first one signs, all are published. Read again when it changes.'),
+  audience: line(256).describe('`aud`: the receiving service, by a name that no other one has.'),
+  ttl: duration('1s', '60s').prefault('30s').describe('How long one holds.'),
+  header: fieldName().prefault('X-Auth-Assertion').describe('Header field that carries it.'),
+  issuer: line(256).prefault('sallyport').describe('`iss`: who signs.'),
+});
+
 export const identitySchema = map({
   headers: headersSchema.prefault({}).describe('Names of the fields that only Sallyport can set.'),
   forward_authorization: flag().prefault(false).describe('Whether protected routes pass the caller’s `Authorization` on. A route may set its own.'),
-  assertion: notYet(),
+  assertion: assertionSchema.nullable().prefault(null)
+    .describe('A signed JWT beside the headers, for receiving services that others can reach too. See [assertion.md](assertion.md).'),
 });
 
 export type IdentityFile = z.output<typeof identitySchema>;
 
 function header(name: string, holds: string): z.ZodPrefault<z.ZodNullable<z.ZodString>> {
-  return text(/^[A-Za-z][A-Za-z0-9-]*$/, 'a field name of at most 64 letters, digits and `-`, or null to leave it out', 64)
-    .nullable().prefault(name).describe(`Header field with ${holds}; null leaves it out.`);
+  return fieldName(', or null to leave it out').nullable().prefault(name).describe(`Header field with ${holds}; null leaves it out.`);
+}
+
+function fieldName(or = ''): z.ZodString {
+  return text(/^[A-Za-z][A-Za-z0-9-]*$/, `a field name of at most 64 letters, digits and \`-\`${or}`, 64);
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Denial } from '../decision/denial.js';
 import { callerFields } from '../decision/response-fields.js';
+import { assertionFields } from './assertion-fields.js';
 import type { Caller, Onward } from './caller.js';
 import type { InForce } from './in-force.js';
 import type { Admission } from './pipeline.js';
@@ -21,7 +22,8 @@ export class Forward implements AnswerSink, Onward {
   }
 
   send(method: string, body: Readable | Buffer | null): void {
-    const { target, forwarded, fields: { contentLength, chunked }, route: { access, responseTimeoutMs } } = this.admission;
+    const { target, fields: { contentLength, chunked }, route: { access, responseTimeoutMs } } = this.admission;
+    const forwarded = [...this.admission.forwarded, ...assertionFields(this.admission, method, this.inForce)];
     // A body that was read whole has a length, however it came.
     const fields = Buffer.isBuffer(body) && contentLength === null && chunked ? [...forwarded, 'Content-Length', String(body.length)] : forwarded;
     this.caller.asked();

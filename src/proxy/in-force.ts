@@ -1,4 +1,5 @@
 import type { CompiledConfig } from '../config/compiled.js';
+import type { AssertedRequest } from '../decision/assertion.js';
 import type { FieldRules } from '../decision/field-rules.js';
 import type { IssuerInForce } from './issuer-in-force.js';
 import type { SessionsInForce } from './session-credential.js';
@@ -15,6 +16,8 @@ export interface InForce {
   readonly issuers: readonly IssuerInForce[];
   /** `null` where no route may accept sessions. */
   readonly sessions: SessionsInForce | null;
+  /** Signs who asks for what; `null` where the receiver gets no assertion. */
+  readonly assertion: ((request: AssertedRequest) => readonly string[]) | null;
   readonly upstream: Upstream;
   /** Tokens that these issuers' keys verified; `null` where each is verified each time. */
   readonly verified: VerifiedTokens | null;

@@ -85,6 +85,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     t.teardown(async () => upstream.close());
     return {
       config,
+      assertion: null,
       fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,

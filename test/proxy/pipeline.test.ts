@@ -20,6 +20,7 @@ function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: strin
   const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
   return {
     config,
+    assertion: null,
     fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
     issuers: config.issuers.map(({ rules }) => ({ rules, keys: { find: keyId => find(keyId, rules.name), state: () => { throw new Error('unasked'); } } })),
     sessions: null,

@@ -4,6 +4,7 @@ import { callerFields } from '../../decision/response-fields.js';
 import type { UpstreamOutcome } from '../../decision/settlement.js';
 import { replayedFields, storedFields } from '../../decision/stored-response.js';
 import type { Timers } from '../../ports.js';
+import { assertionFields } from '../assertion-fields.js';
 import type { Caller } from '../caller.js';
 import type { AnswerSink } from '../upstream-call.js';
 import type { UpstreamCall } from '../upstream.js';
@@ -131,7 +132,7 @@ export class ReservedRun implements AnswerSink {
       access: route.access,
       method,
       target: target.raw,
-      fields: [...forwarded, ...length, ...this.attempt.fields()],
+      fields: [...forwarded, ...length, ...this.attempt.fields(), ...assertionFields(this.write.admission, method, this.write.inForce)],
       body: body.length > 0 ? body : null,
       responseTimeoutMs: route.responseTimeoutMs,
       lateRefusal: () => this.attempt.lateRefusal(),

@@ -6,6 +6,7 @@ import { callerFields } from '../../decision/response-fields.js';
 import { endingOf, endings, type Ending } from '../../decision/websocket-endings.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket-handshake.js';
 import type { Clock, Timers } from '../../ports.js';
+import { assertionFields } from '../assertion-fields.js';
 import type { Caller, Onward } from '../caller.js';
 import type { InForce } from '../in-force.js';
 import { admit, type Admission, type Judgement, type Peer } from '../pipeline.js';
@@ -64,7 +65,9 @@ export class WebSocket implements AnswerSink, Onward {
   }
 
   send(method: string): void {
-    const { admission: { target, forwarded: fields, route: { access, responseTimeoutMs } }, caller, inForce } = this.handshake;
+    const { admission, caller, inForce } = this.handshake;
+    const { target, forwarded, route: { access, responseTimeoutMs } } = admission;
+    const fields = [...forwarded, ...assertionFields(admission, method, inForce)];
     caller.asked();
     this.call = inForce.upstream.send({
       access, method, target: target.raw, fields, body: null, responseTimeoutMs, upgrade: webSocketProtocol,

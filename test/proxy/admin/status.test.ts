@@ -39,6 +39,7 @@ const config: CompiledConfig = {
     },
   }],
   identity: { subject: null, issuer: null, permissions: null, tokenId: null, kind: null },
+  assertion: null,
   revoked: { keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), issuedBeforeS: null },
   store: null,
   shutdown: { delayMs: 0, graceMs: 0 },

@@ -1,0 +1,125 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
+import t from 'tap';
+import { localFiles } from '../../src/adapters/files.js';
+import { createAssertions, publishedAfterMs, readAssertionFile, type AssertionFile } from '../../src/app/assertions.js';
+import { collectingLog } from '../adapters/store-world.js';
+import { manualTime } from '../adapters/manual-time.js';
+import { principal } from '../decision/samples.js';
+import type { Scope } from '../support/scope.js';
+import { startServe } from '../support/serve-process.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { baseConfig, startWorld } from '../support/world.js';
+
+const pem = (): string => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+
+function keyFile(t: Scope, text = pem()): string {
+  const path = join(tempDir(t), 'assertion.pem');
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+}
+
+const settings = (path: string) => ({ keyFile: path, issuer: 'sallyport', audience: 'orders', ttlS: 30, header: 'X-Auth-Assertion' });
+
+async function read(path: string): Promise<AssertionFile> {
+  const file = await readAssertionFile(settings(path), localFiles);
+  if (!file.ok) throw new Error(file.error.messages.join());
+  return file.value;
+}
+
+t.test('contract 2: a key that is replaced in its file stays published for longer than what it signed holds', async (t) => {
+  const path = keyFile(t);
+  const { clock, advance } = manualTime();
+  const log = collectingLog();
+  const first = await read(path);
+  const assertions = createAssertions(first, { files: localFiles, clock, log, intervalMs: 10 });
+  t.teardown(assertions.close);
+  const kids = (): string[] => (JSON.parse(assertions.jwks() ?? '{"keys":[]}') as JSONWebKeySet).keys.map(({ kid }) => kid ?? '');
+  const signer = (): string | undefined => {
+    const [name, value = ''] = assertions.fields({ principal: principal(), method: 'GET', target: '/' }, settings(path));
+    t.equal(name, 'X-Auth-Assertion');
+    return decodeProtectedHeader(value).kid;
+  };
+  const [old] = kids();
+  t.equal(signer(), old);
+  writeFileSync(path, 'nothing of use');
+  await until('it says so', () => log.lines.some((line) => line.includes('the old ones stay in use')));
+  t.equal(signer(), old);
+  writeFileSync(path, pem() + pem());
+  await until('the new ones', () => kids().length === 3);
+  t.not(signer(), old);
+  t.same([kids()[0], kids()[2]], [signer(), old], 'the first one signs, the old one is published last');
+  advance(publishedAfterMs - 1);
+  t.ok(kids().includes(old ?? ''));
+  advance(1);
+  t.notOk(kids().includes(old ?? ''));
+  const other = await read(keyFile(t));
+  assertions.use(other);
+  t.equal(signer(), other.keys[0]?.keyId, 'a config that names another file');
+  assertions.use(null);
+  t.same(assertions.fields({ principal: principal(), method: 'GET', target: '/' }, settings(path)), []);
+  t.equal(kids().length, 3, 'what was signed before is still verified');
+  advance(publishedAfterMs);
+  t.equal(assertions.jwks(), null);
+});
+
+t.test('contract 2: the receiver gets a signed assertion that only Sallyport can set, and its keys are on admin and probes', async (t) => {
+  const path = keyFile(t);
+  const world = await startWorld(t, {
+    config: {
+      identity: { assertion: { key_file: path, audience: 'orders', ttl: '60s', header: 'X-Asserted' } },
+      probes: { host: '127.0.0.1', port: 0 }, store: { memory: {} },
+      routes: [
+        { name: 'list', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] },
+        { name: 'create', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], idempotency: 'required' },
+        { name: 'tried', methods: ['GET'], path: '/tried', subjects: ['checkout'], permissions: [], mode: 'shadow' },
+        { name: 'open', methods: ['GET'], path: '/open', access: 'public' },
+      ],
+    },
+  });
+  const forged = { 'X-Asserted': 'forged', 'x_asserted': 'forged', 'X-Auth-Assertion': 'forged' };
+  world.receiver.behave((req, res) => req.resume().on('end', () => res.writeHead(200, { 'X-Asserted': 'mine', 'X-Kept': 'yes' }).end('x')));
+  const page = await world.admin('/.well-known/jwks.json');
+  t.equal(page.field('content-type'), 'application/jwk-set+json');
+  const keys = createLocalJWKSet(JSON.parse(page.text) as JSONWebKeySet);
+  const get = await world.request({ path: '/orders?a=1', headers: { ...world.authorization({ jti: 'j-1' }), ...forged } });
+  await world.request({ method: 'POST', path: '/orders', headers: { ...world.authorization(), ...forged, 'Idempotency-Key': 'k' }, body: 'x' });
+  t.equal(get.field('X-Asserted'), null, 'nor does the receiver answer with one');
+  t.equal(get.field('X-Kept'), 'yes');
+  const [read, write] = world.receiver.requests;
+  for (const received of [read, write]) {
+    const [assertion = '', ...more] = received?.field('X-Asserted') ?? [];
+    t.same(more, []);
+    t.notMatch(received?.rawHeaders.join('\n'), 'forged');
+    const { payload } = await jwtVerify(assertion, keys, { issuer: 'sallyport', audience: 'orders' });
+    t.match(payload, { sub: 'checkout', kind: 'service', htm: received?.method, permissions: ['orders:read', 'orders:write'] });
+    t.equal(Number(payload.exp) - Number(payload.iat), 60);
+  }
+  t.not(read?.field('X-Asserted')[0], write?.field('X-Asserted')[0]);
+  for (const path of ['/open', '/tried']) {
+    await world.request({ path, headers: forged });
+    t.notMatch(world.receiver.requests.at(-1)?.rawHeaders.join('\n'), /assert/i, `${path}: nobody gets none`);
+  }
+  world.rewrite({});
+  await until('a reload takes it away', async () => {
+    await world.request({ path: '/orders', headers: world.authorization() });
+    return world.receiver.requests.at(-1)?.field('X-Asserted').length === 0;
+  });
+  t.equal((await world.admin('/.well-known/jwks.json')).status, 200, 'what was signed can still be verified');
+  t.same(await world.exposures(), []);
+});
+
+t.test('where nothing is signed there are no keys, and a file that holds none ends the start', async (t) => {
+  const world = await startWorld(t);
+  t.equal((await world.admin('/.well-known/jwks.json')).status, 404);
+  for (const [text, code] of [['not a key', 1], [null, 2]] as const) {
+    const file = join(tempDir(t), 'sallyport.yaml');
+    writeFileSync(file, baseConfig({ identity: { assertion: { key_file: text === null ? '/nowhere/key.pem' : keyFile(t, text), audience: 'orders' } } }));
+    const serve = startServe(t, file);
+    t.equal((await serve.exited).code, code);
+    t.match(serve.output(), text === null ? 'does not exist' : 'holds no PEM private key');
+  }
+});
