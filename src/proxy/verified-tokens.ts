@@ -65,8 +65,7 @@ export function createVerifiedTokens(maxBytes: number): VerifiedTokens {
       const digest = digestOf(token);
       const entry = entries.get(digest);
       if (entry === undefined) return null;
-      const found = entry.issuer.keys.find(entry.principal.keyId);
-      if (!('kind' in found) || found.kind !== 'found' || found.key.key !== entry.key || nowMs >= entry.endsAtMs) {
+      if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
         remove(digest, entry);
         return null;
       }
@@ -132,6 +131,17 @@ export function createVerifiedTokens(maxBytes: number): VerifiedTokens {
     if (holder.digests.size === 0) holders.delete(holder.name);
     bytes -= size;
   }
+}
+
+/** Whether the key that verified it is one of its issuer's now. */
+function isStillKey({ issuer, principal, key }: VerifiedToken): boolean {
+  const found = issuer.keys.find(principal.keyId);
+  if (found instanceof Promise) {
+    // It left, and is being looked for: whoever verifies the token anew waits for that, and hears what comes of it.
+    found.catch(() => undefined);
+    return false;
+  }
+  return found.kind === 'found' && found.key.key === key;
 }
 
 function digestOf(token: string): string {

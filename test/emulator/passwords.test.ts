@@ -29,7 +29,7 @@ t.test('spec 2.4: hosted scrypt is seven parts', (t) => {
 });
 
 t.test('what is no hash matches nothing', async (t) => {
-  for (const hash of ['$2a$', '$2a$99$x', '$argon2id$v=19$broken', '$argon2id$', '$f_scrypt$aA==$bA==$m=0$r=8$s=Bw==', 'plain', '']) {
+  for (const hash of ['$2a$', '$argon2id$v=19$broken', '$argon2id$', '$f_scrypt$aA==$bA==$m=0$r=8$s=Bw==', 'plain', '']) {
     t.equal(await passwords.verify('x', hash), 'mismatch', hash);
   }
   t.equal(await createPasswords(null).verify(hostedSample.password, sample), 'mismatch', 'nor a good one without its signer key');
