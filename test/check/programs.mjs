@@ -1,12 +1,14 @@
 /** Programs that tests start, found on this machine or installed where that takes no password. A test is never skipped for the want of one. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { fetchHelm, hasHelm } from './helm.mjs';
 import { run } from './step.mjs';
 
-/** `support` is the file under `test/support` that starts it: whoever imports that needs the program. */
+/** `support` is the file under `test/support` that starts it: whoever imports that needs the program. It comes from a Debian package, or `fetch` gets it. */
 const programs = [
   { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: hasRedis },
   { name: 'chromium', support: 'support/browser', package: 'chromium-headless-shell', isInstalled: hasBrowser },
   { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
+  { name: 'helm', support: 'support/helm', isInstalled: hasHelm, fetch: fetchHelm },
 ];
 
 /** For each program that one of these test files starts: its name, and what finds or installs it. */
@@ -15,8 +17,12 @@ export function installPrograms(files) {
   return programs.filter(({ support }) => texts.some((text) => text.includes(support))).map((program) => [program.name, () => install(program)]);
 }
 
-async function install({ name, package: debianPackage, isInstalled }) {
+async function install({ name, package: debianPackage, fetch, isInstalled }) {
   if (await isInstalled()) return { held: true };
+  if (fetch !== undefined) {
+    const output = await fetch();
+    return { held: await isInstalled(), output: `${output}${name} was not found and could not be fetched: put it on the PATH and start again` };
+  }
   const missing = `${name} was not found and not installed: run \`apt-get install ${debianPackage}\` (or your system's like) and start again`;
   if (process.getuid?.() !== 0) return { held: false, output: missing };
   const update = await run('apt-get', ['update', '-qq']);

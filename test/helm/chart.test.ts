@@ -1,0 +1,183 @@
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { parse, stringify } from 'yaml';
+import { inspectConfig } from '../../src/config/inspect.js';
+import { accept } from '../../src/decision/result.js';
+import { chartDir, helm, manifestsOf, one, render, valuesFile, type Manifest } from '../support/helm.js';
+import { schemaFaults, unknownFields } from '../support/kubernetes.js';
+import { projectDir } from '../support/project-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { config, matrix, refused, tls } from './values.js';
+
+interface Container {
+  readonly name: string;
+  readonly restartPolicy?: string;
+  readonly securityContext?: Readonly<Record<string, unknown>>;
+  readonly lifecycle?: unknown;
+  readonly livenessProbe?: unknown;
+  readonly readinessProbe?: unknown;
+  readonly startupProbe?: unknown;
+}
+
+interface PodSpec {
+  readonly containers: readonly Container[];
+  readonly initContainers?: readonly Container[];
+  readonly volumes?: readonly Readonly<Record<string, unknown>>[];
+  readonly securityContext?: Readonly<Record<string, unknown>>;
+  readonly terminationGracePeriodSeconds?: number;
+  readonly automountServiceAccountToken?: boolean;
+}
+
+interface Opening {
+  readonly ports: readonly { readonly port: number }[];
+  readonly from: readonly unknown[];
+}
+
+interface Template {
+  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
+  readonly spec: PodSpec;
+}
+
+function templateOf(manifest: Manifest): Template {
+  return (manifest['spec'] as { readonly template: Template }).template;
+}
+
+function fileOf(manifest: Manifest): string {
+  return (manifest['data'] as Readonly<Record<string, string>>)['sallyport.yaml'] ?? '';
+}
+
+const rendered = matrix.map(({ name, values }) => ({ name, manifests: render(t, values) }));
+
+t.test('helm lint --strict', async (t) => {
+  for (const { name, values } of matrix) {
+    const { code, stdout, stderr } = helm(t, 'lint', '--strict', chartDir, '--values', valuesFile(t, values));
+    t.equal(code, 0, `${name}: ${stdout}${stderr}`);
+  }
+});
+
+t.test('everything that is rendered has the schema of Kubernetes', async (t) => {
+  for (const { name, manifests } of rendered) {
+    t.ok(manifests.length > 1, name);
+    t.same(await schemaFaults(manifests), [], name);
+  }
+  t.same(unknownFields(rendered.flatMap(({ manifests }) => manifests)), []);
+  const deployment = one(rendered[0]?.manifests ?? [], 'Deployment');
+  t.not((await schemaFaults([{ ...deployment, spec: { replicas: 'two' } }])).length, 0, 'a wrong type is found');
+  t.not(unknownFields([{ ...deployment, spec: { ...(deployment['spec'] as object), strategi: {} } }]).length, 0, 'a misspelt field is found');
+});
+
+t.test('the config inside is one that Sallyport takes', async (t) => {
+  const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
+  for (const { name, manifests } of rendered) {
+    const files = manifests.filter(({ kind, data }) => kind === 'ConfigMap' && 'sallyport.yaml' in (data as object)).map(fileOf);
+    for (const file of files) {
+      const { problems } = inspectConfig(file, { file: 'sallyport.yaml', env: {}, readFile });
+      t.same(problems.filter(({ severity }) => severity === 'error'), [], name);
+    }
+  }
+});
+
+t.test('values that make no sense are refused, in words', async (t) => {
+  for (const { name, values, says } of refused) {
+    const { code, stderr } = helm(t, 'template', 'shop', chartDir, '--values', valuesFile(t, values));
+    t.equal(code, 1, name);
+    t.match(stderr, says, name);
+  }
+});
+
+t.test('the restricted Pod Security level, for Sallyport and for a service that says nothing', async (t) => {
+  for (const { name, manifests } of rendered) {
+    for (const manifest of manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Pod')) {
+      const spec = manifest.kind === 'Pod' ? manifest['spec'] as PodSpec : templateOf(manifest).spec;
+      t.match(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } }, name);
+      t.equal(spec.automountServiceAccountToken, false, name);
+      const ours = [...spec.containers, ...(spec.initContainers ?? [])].filter((container) => container.securityContext?.['runAsUser'] !== 1000);
+      t.not(ours.length, 0);
+      for (const { securityContext } of ours) {
+        t.match(securityContext, { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, runAsNonRoot: true, readOnlyRootFilesystem: true }, name);
+      }
+      t.notOk((spec.volumes ?? []).some((volume) => 'hostPath' in volume), name);
+    }
+  }
+});
+
+t.test('beside the service: starts before it, ends after it, and kubelet asks through it', async (t) => {
+  const manifests = rendered.find(({ name }) => name === 'beside the service')?.manifests ?? [];
+  const { spec } = templateOf(one(manifests, 'Deployment'));
+  t.match(spec.initContainers?.[0], { name: 'sallyport', restartPolicy: 'Always', startupProbe: { httpGet: { path: '/livez', port: 9902 } } });
+  t.match(spec.containers, [{
+    name: 'orders', lifecycle: { preStop: { sleep: { seconds: 10 } } },
+    startupProbe: { httpGet: { path: '/app-probe/startup', port: 9902 } },
+    livenessProbe: { httpGet: { path: '/app-probe/live', port: 9902 } },
+    readinessProbe: { httpGet: { path: '/app-probe/ready', port: 9902 } },
+  }]);
+  t.match(parse(fileOf(one(manifests, 'ConfigMap', 'sallyport'))), { probes: { app: { live: '/healthz', ready: '/ready' } }, shutdown: { delay: '0s' } });
+  const says = rendered.find(({ name }) => name === 'beside a service that says it all itself')?.manifests ?? [];
+  t.match(templateOf(one(says, 'Deployment')).spec.containers[0], {
+    lifecycle: { preStop: { exec: { command: ['/drain'] } } }, livenessProbe: { exec: { command: ['/alive'] } }, securityContext: { runAsUser: 1000 },
+  }, 'what the service says itself counts');
+});
+
+t.test('there is time to end, and ports are open for callers and probes only', async (t) => {
+  for (const { name, manifests } of rendered) {
+    const deployment = manifests.find(({ kind }) => kind === 'Deployment');
+    if (deployment !== undefined) t.ok((templateOf(deployment).spec.terminationGracePeriodSeconds ?? 0) > 5 + 25 + 10, name);
+    const policy = manifests.find(({ kind }) => kind === 'NetworkPolicy');
+    if (policy === undefined) continue;
+    const { ingress } = policy['spec'] as { readonly ingress: readonly Opening[] };
+    t.same(ingress.flatMap(({ ports }) => ports.map(({ port }) => port)), [8443, 9902], name);
+    t.ok(ingress.every(({ from }) => from.length > 0), `${name}: an empty list of peers would be everybody`);
+  }
+});
+
+t.test('policy is reloaded from the ConfigMap: only what is read at start restarts pods', async (t) => {
+  const sums = (values: object): string => {
+    const manifests = render(t, { tls, config: { ...config, ...values } });
+    return templateOf(one(manifests, 'Deployment')).metadata.annotations['checksum/start'] ?? '';
+  };
+  const before = sums({});
+  t.equal(sums({ routes: [{ name: 'other', methods: ['GET'], path: '/', access: 'public' }], mode: 'shadow' }), before, 'routes and mode');
+  t.not(sums({ store: { memory: {} } }), before, 'the store');
+  const { spec } = templateOf(one(rendered[0]?.manifests ?? [], 'Deployment'));
+  t.notMatch(stringify(spec), 'subPath', 'a file mounted by subPath would never change');
+});
+
+t.test('a foreign Deployment takes Sallyport in by one include: as written down in golden/', async (t) => {
+  const parent = join(tempDir(t), 'orders');
+  cpSync(join(projectDir, 'test/helm/parent'), parent, { recursive: true });
+  mkdirSync(join(parent, 'charts'));
+  symlinkSync(chartDir, join(parent, 'charts/sallyport'));
+  const { code, stdout, stderr } = helm(t, 'template', 'shop', parent, '--namespace', 'shop', '--set', 'sallyport.image.tag=golden');
+  t.equal(code, 0, stderr);
+  const manifests = manifestsOf(stdout);
+  t.same(await schemaFaults(manifests), []);
+  t.same(unknownFields(manifests), []);
+  const golden = join(projectDir, 'test/helm/golden/orders.yaml');
+  const text = stringify(one(manifests, 'Deployment'), { sortMapEntries: true });
+  if (process.env['SALLYPORT_GOLDEN'] === 'write') writeFileSync(golden, text);
+  t.equal(text, readFileSync(golden, 'utf8'), 'rewrite it with SALLYPORT_GOLDEN=write where the change is meant');
+  t.same(manifests.filter(({ kind }) => kind === 'Deployment').length, 1, 'no pod of its own');
+});
+
+t.test('image and chart have the version of package.json', async (t) => {
+  const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };
+  t.match(parse(readFileSync(join(chartDir, 'Chart.yaml'), 'utf8')), { version, appVersion: version });
+});
+
+t.test('every value is explained and has a schema', async (t) => {
+  const text = readFileSync(join(chartDir, 'values.yaml'), 'utf8');
+  const schema = JSON.parse(readFileSync(join(chartDir, 'values.schema.json'), 'utf8')) as Schema;
+  const missing = (values: Readonly<Record<string, unknown>>, { properties = {} }: Schema, path: string): readonly string[] =>
+    Object.entries(values).flatMap(([key, value]) => {
+      const known = properties[key];
+      if (known === undefined) return [`${path}${key}`];
+      if (known.properties === undefined || typeof value !== 'object' || value === null) return [];
+      return missing(value as Record<string, unknown>, known, `${path}${key}.`);
+    });
+  t.same(missing(parse(text) as Record<string, unknown>, schema, ''), []);
+});
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+}

@@ -1,0 +1,78 @@
+/** Values that the tests render the chart with. */
+import type { Values } from '../support/helm.js';
+
+export const config: Values = {
+  upstream: { url: 'http://127.0.0.1:3000' },
+  issuers: { core: { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice', token_type: 'service' } },
+  routes: [{ name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }],
+};
+
+export const tls: Values = { secretName: 'orders-tls' };
+
+const container: Values = { name: 'orders', image: 'orders:1.4.0', env: [{ name: 'HOST', value: '127.0.0.1' }] };
+
+/** Each is a chart that somebody may want. */
+export const matrix: readonly { readonly name: string; readonly values: Values }[] = [
+  { name: 'alone', values: { config, tls } },
+  { name: 'behind a mesh', values: { config, tls: { terminatedBy: 'istio' } } },
+  { name: 'TLS of the config', values: { config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } } } },
+  { name: 'beside the service', values: { config, tls, receiver: { container, probes: { startup: '/healthz', live: '/healthz', ready: '/ready' } } } },
+  {
+    name: 'beside a service that says it all itself',
+    values: {
+      config, tls,
+      receiver: {
+        container: {
+          ...container, lifecycle: { preStop: { exec: { command: ['/drain'] } } }, livenessProbe: { exec: { command: ['/alive'] } },
+          securityContext: { runAsUser: 1000 }, volumeMounts: [{ name: 'data', mountPath: '/data' }],
+        },
+        probes: { live: '/healthz' }, preStopSleepSeconds: 0, volumes: [{ name: 'data', emptyDir: {} }],
+      },
+    },
+  },
+  { name: 'in somebody else\'s pod', values: { config, tls, sidecar: { enabled: true, podLabels: { app: 'orders', tier: '1' } } } },
+  { name: 'a ConfigMap of their own', values: { existingConfigMap: 'policy', tls } },
+  {
+    name: 'everything on',
+    values: {
+      config: { ...config, store: { redis: { url: 'rediss://redis:6379', password_file: '/run/secrets/redis/password' } } },
+      tls, fullnameOverride: 'gate', image: { repository: 'registry.example.com:5000/sallyport', tag: '0.1.0', digest: `sha256:${'a'.repeat(64)}` },
+      imagePullSecrets: [{ name: 'registry' }], secretEnv: [{ name: 'CORE_API_KEY', secretName: 'core', key: 'api-key' }],
+      secretFiles: [{ secretName: 'redis', mountPath: '/run/secrets/redis' }], receiver: { container, probes: { live: '/healthz' } },
+      podAnnotations: { 'example.com/team': 'orders' }, podLabels: { team: 'orders' }, nodeSelector: { pool: 'a' },
+      tolerations: [{ key: 'dedicated', operator: 'Exists' }], priorityClassName: 'high',
+      affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: 'zone' } }] } },
+      topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' }],
+      serviceAccount: { create: true, name: 'gate', annotations: { a: 'b' } }, service: { type: 'LoadBalancer', port: 8443, annotations: { a: 'b' } },
+      autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 }, podDisruptionBudget: { maxUnavailable: '25%' },
+      networkPolicy: {
+        callers: [{ podSelector: { matchLabels: { app: 'checkout' } } }], monitors: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
+        egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [{ port: 443 }] }],
+      },
+      metrics: {
+        serviceMonitor: { enabled: true, interval: '15s', labels: { release: 'prometheus' } },
+        prometheusRule: { enabled: true, labels: { release: 'prometheus' } }, dashboard: { enabled: true },
+      },
+    },
+  },
+  {
+    name: 'as little as can be',
+    values: {
+      config, tls: { terminatedBy: 'linkerd' }, service: { enabled: false }, networkPolicy: { enabled: false }, podDisruptionBudget: { enabled: false },
+      serviceAccount: { create: false }, resources: {}, replicaCount: 1,
+    },
+  },
+];
+
+export const refused: readonly { readonly name: string; readonly values: Values; readonly says: RegExp }[] = [
+  { name: 'nobody ends TLS', values: { config }, says: /say who ends TLS/ },
+  { name: 'no route', values: { config: { ...config, routes: [] }, tls }, says: /config\.routes: at least one route/ },
+  { name: 'no service', values: { config: { ...config, upstream: {} }, tls }, says: /config\.upstream\.url/ },
+  { name: 'a sidecar of nobody', values: { config, tls, sidecar: { enabled: true } }, says: /sidecar\.podLabels/ },
+  { name: 'a misspelt value', values: { config, tls, replicas: 3 }, says: /replicas/ },
+  { name: 'a misspelt value further in', values: { config, tls, networkPolicy: { caller: [] } }, says: /caller/ },
+  { name: 'a port that is none', values: { config, tls, ports: { proxy: 0 } }, says: /ports\/proxy|ports\.proxy/ },
+  { name: 'a digest that is none', values: { config, tls, image: { digest: 'latest' } }, says: /digest/ },
+  { name: 'a tag in the repository', values: { config, tls, image: { repository: 'sallyport:1' } }, says: /repository/ },
+  { name: 'a path of a probe that is none', values: { config, tls, receiver: { probes: { live: 'healthz' } } }, says: /live/ },
+];

@@ -1,0 +1,64 @@
+/** Real `helm`: renders charts as an operator's does. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseAllDocuments, stringify } from 'yaml';
+import { projectDir } from './project-dir.js';
+import type { Scope } from './scope.js';
+import { tempDir } from './temp-dir.js';
+
+export type Values = Readonly<Record<string, unknown>>;
+
+/** One object for Kubernetes. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly labels?: Readonly<Record<string, string>> };
+  readonly [section: string]: unknown;
+}
+
+export interface HelmRun {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export const chartDir = join(projectDir, 'helm/sallyport');
+
+/** Put there by the check where none is on the PATH. */
+const fetched = join(projectDir, 'node_modules/.cache/sallyport/helm');
+
+export function helm(t: Scope, ...args: readonly string[]): HelmRun {
+  const home = tempDir(t);
+  const env = { ...process.env, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home, KUBECONFIG: '/dev/null' };
+  const { status, stdout, stderr } = spawnSync(existsSync(fetched) ? fetched : 'helm', args, { encoding: 'utf8', env });
+  return { code: status, stdout, stderr };
+}
+
+/** `helm template`; throws what it says where it fails. */
+export function render(t: Scope, values: Values, chart = chartDir): readonly Manifest[] {
+  const { code, stdout, stderr } = helm(t, 'template', 'shop', chart, '--namespace', 'shop', '--values', valuesFile(t, values));
+  if (code !== 0) throw new Error(stderr);
+  return manifestsOf(stdout);
+}
+
+export function valuesFile(t: Scope, values: Values): string {
+  const file = join(tempDir(t), 'values.yaml');
+  writeFileSync(file, stringify(values));
+  return file;
+}
+
+export function manifestsOf(text: string): readonly Manifest[] {
+  return parseAllDocuments(text).flatMap((document) => {
+    if (document.errors.length > 0) throw new Error(document.errors.map(String).join('\n'));
+    const value: unknown = document.toJS();
+    return value === null ? [] : [value as Manifest];
+  });
+}
+
+/** The one object of this kind, whose name ends so. */
+export function one(manifests: readonly Manifest[], kind: string, nameEnd = ''): Manifest {
+  const found = manifests.filter((manifest) => manifest.kind === kind && manifest.metadata.name.endsWith(nameEnd));
+  if (found.length !== 1 || found[0] === undefined) throw new Error(`${String(found.length)} objects of kind ${kind}`);
+  return found[0];
+}
