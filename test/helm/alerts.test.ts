@@ -70,7 +70,7 @@ t.test('expressions name metrics and labels of a real scrape, and reasons that t
     for (const [, pattern = ''] of expr.matchAll(/reason=~?"([^"]+)"/g)) {
       t.ok(reasons.some((reason) => new RegExp(`^(?:${pattern})$`).test(reason)), pattern);
     }
-    t.equal([...expr].filter((character) => character === '(').length, [...expr].filter((character) => character === ')').length, `${at}: brackets`);
+    t.equal(expr.split('(').length, expr.split(')').length, `${at}: brackets`);
   }
 });
 

@@ -51,8 +51,8 @@ export function valuesFile(t: Scope, values: Values): string {
 export function manifestsOf(text: string): readonly Manifest[] {
   return parseAllDocuments(text).flatMap((document) => {
     if (document.errors.length > 0) throw new Error(document.errors.map(String).join('\n'));
-    const value: unknown = document.toJS();
-    return value === null ? [] : [value as Manifest];
+    const value = document.toJS() as Manifest | null;
+    return value === null ? [] : [value];
   });
 }
 

@@ -25,13 +25,15 @@ export interface ServeProcess {
 
 export interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** The program in the place of `dist/main.js`. */
+  readonly main?: string;
   /** Further arguments of `serve`. */
   readonly args?: readonly string[];
 }
 
 /** Runs `serve --config FILE` until the test ends. */
 export function startServe(t: Scope, configFile: string, options: ServeOptions = {}): ServeProcess {
-  const args = [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile, ...(options.args ?? [])];
+  const args = [options.main ?? join(projectDir, 'dist/main.js'), 'serve', '--config', configFile, ...(options.args ?? [])];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } });
   let text = '';
   const lines: LogLine[] = [];

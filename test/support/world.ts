@@ -80,6 +80,8 @@ export interface WorldOptions {
   readonly jwks?: JwksServer;
   readonly receiver?: Receiver;
   readonly env?: Readonly<Record<string, string>>;
+  /** The program in the place of `dist/main.js`. */
+  readonly main?: string;
   /** Wait for `/readyz` to say 200; true unless given. */
   readonly ready?: boolean;
 }
@@ -98,7 +100,9 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     if (mirrorReceiver !== null) writeFileSync(mirrorFile, baseConfig(mirrored(merge(places, overrides), mirrorReceiver)));
   };
   rewrite(options.config ?? {});
-  const serve = startServe(t, configFile, options.env === undefined ? {} : { env: options.env });
+  const serve = startServe(t, configFile, {
+    ...(options.env === undefined ? {} : { env: options.env }), ...(options.main === undefined ? {} : { main: options.main }),
+  });
   const port = await serve.port('proxy');
   const adminPort = await serve.port('admin');
   const admin = async (path: string): Promise<RawResponse> => request(adminPort, { path });
