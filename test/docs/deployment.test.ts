@@ -1,0 +1,142 @@
+/** What docs/deployment.md, docs/migration.md and docs/compose.yaml tell to write works as it stands. */
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { parse, stringify } from 'yaml';
+import { inspectConfig } from '../../src/config/inspect.js';
+import { accept } from '../../src/decision/result.js';
+import { parseDockerfile } from '../image/dockerfile.js';
+import { chartDir, helm, manifestsOf, one, render, type Manifest, type Values } from '../support/helm.js';
+import { schemaFaults, unknownFields } from '../support/kubernetes.js';
+import { projectDir } from '../support/project-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+
+function read(path: string): string {
+  return readFileSync(join(projectDir, path), 'utf8');
+}
+
+/** Fenced blocks of a page in one language, in order. */
+function blocks(page: string, language: string): readonly string[] {
+  return [...read(page).matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, text = '']) => text);
+}
+
+function errorsOf(config: string): readonly unknown[] {
+  const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
+  return inspectConfig(config, { file: 'sallyport.yaml', env: {}, readFile }).problems.filter(({ severity }) => severity === 'error');
+}
+
+const deployment = blocks('docs/deployment.md', 'yaml').map((text) => parse(text) as Values);
+const first = deployment[0] ?? {};
+
+/** Without what only Helm needs. */
+function plain(manifests: readonly Manifest[]): readonly Manifest[] {
+  return manifests.filter(({ metadata }) => !('annotations' in metadata && 'helm.sh/hook' in (metadata.annotations as object))).map((manifest) => {
+    const { 'helm.sh/chart': _chart, 'app.kubernetes.io/managed-by': _manager, ...labels } = manifest.metadata.labels ?? {};
+    return { ...manifest, metadata: { ...manifest.metadata, labels } };
+  });
+}
+
+function renderAs(release: string, values: Values): readonly Manifest[] {
+  const file = join(tempDir(t), 'values.yaml');
+  writeFileSync(file, stringify(values));
+  const { code, stdout, stderr } = helm(t, 'template', release, chartDir, '--namespace', 'shop', '--values', file);
+  if (code !== 0) throw new Error(stderr);
+  return manifestsOf(stdout);
+}
+
+const walked = renderAs('orders', first);
+
+t.test('a newcomer\'s walk: each object that the page promises is there, and does what it says', async (t) => {
+  t.same(await schemaFaults(walked), []);
+  t.same(unknownFields(walked), []);
+  for (const [, kind = '', name = ''] of read('docs/deployment.md').matchAll(/^\| ([A-Z]\w+) `([\w-]+)` \|/gm)) {
+    t.ok(walked.some((manifest) => manifest.kind === kind && manifest.metadata.name === name), `${kind} ${name}`);
+  }
+  const { spec } = (one(walked, 'Deployment')['spec'] as { template: { spec: Readonly<Record<string, readonly Values[]>> } }).template;
+  t.match(spec['initContainers']?.[0], { name: 'sallyport', restartPolicy: 'Always' });
+  t.match(spec['containers']?.[0], { name: 'orders', env: [{ name: 'HOST', value: '127.0.0.1' }, { name: 'PORT' }] });
+  t.match(one(walked, 'Service')['spec'], { ports: [{ port: 443, targetPort: 8443 }, { port: 9902 }] });
+  const { 'sallyport.yaml': config = '' } = one(walked, 'ConfigMap', 'orders-sallyport')['data'] as Readonly<Record<string, string>>;
+  t.same(errorsOf(config), []);
+  t.match(parse(config), { admin: { port: 9901 }, listen: { port: 8443 }, probes: { port: 9902, app: { live: '/healthz', ready: '/ready' } } });
+  t.ok(walked.some(({ kind, metadata }) => kind === 'Pod' && metadata.name.includes('test')), 'helm test has something to run');
+});
+
+t.test('the command that shows the config prints a file that check takes', async (t) => {
+  const file = join(tempDir(t), 'values.yaml');
+  writeFileSync(file, stringify(first));
+  const command = /helm template orders helm\/sallyport --values values\.yaml (--show-only \S+)/.exec(read('docs/deployment.md'))?.[1]?.split(' ') ?? [];
+  const { code, stdout } = helm(t, 'template', 'orders', chartDir, '--values', file, ...command);
+  t.equal(code, 0);
+  t.same(manifestsOf(stdout).map(({ kind }) => kind), ['ConfigMap']);
+});
+
+t.test('the values for somebody else\'s pod work with a parent chart', async (t) => {
+  const parent = join(tempDir(t), 'orders');
+  cpSync(join(projectDir, 'test/helm/parent'), parent, { recursive: true });
+  mkdirSync(join(parent, 'charts'));
+  symlinkSync(chartDir, join(parent, 'charts/sallyport'));
+  const values = deployment.find((block) => 'sallyport' in block) ?? {};
+  writeFileSync(join(parent, 'values.yaml'), stringify(values));
+  const { code, stdout, stderr } = helm(t, 'template', 'shop', parent);
+  t.equal(code, 0, stderr);
+  t.same(await schemaFaults(manifestsOf(stdout)), []);
+  const include = /include "sallyport\.podSpec" \(list .*?\| nindent 6 \}\}/.exec(read('docs/deployment.md'))?.[0] ?? 'none';
+  t.match(read('test/helm/parent/templates/deployment.yaml'), include, 'the include of the page is the one that is tested');
+});
+
+t.test('plain manifests are the first example, rendered', async (t) => {
+  const text = plain(walked).map((manifest) => stringify(manifest, { lineWidth: 150 })).join('---\n');
+  const path = join(projectDir, 'helm/manifests/orders.yaml');
+  if (process.env['SALLYPORT_GOLDEN'] === 'write') writeFileSync(path, text);
+  t.equal(text, readFileSync(path, 'utf8'), 'rewrite it with SALLYPORT_GOLDEN=write where the change is meant');
+});
+
+t.test('values for an ingress', async (t) => {
+  const ingress = deployment.find((block) => 'networkPolicy' in block) ?? {};
+  const base = first['config'] as Values;
+  const manifests = render(t, { ...first, ...ingress, config: { ...base, ...(ingress['config'] as Values) } });
+  t.match(JSON.stringify(one(manifests, 'NetworkPolicy')), 'ingress-nginx');
+  t.match((one(manifests, 'ConfigMap', 'sallyport')['data'] as Values)['sallyport.yaml'], '10.42.0.0/16');
+});
+
+t.test('migration: what is written for Sallyport are configs without an error', async (t) => {
+  const ours = blocks('docs/migration.md', 'yaml').filter((text) => text.startsWith('# Sallyport'));
+  t.equal(ours.length, 2);
+  for (const text of ours) t.same(errorsOf(text), []);
+});
+
+interface Compose {
+  readonly services: Readonly<Record<string, {
+    readonly image: string; readonly command: readonly string[]; readonly volumes?: readonly string[]; readonly network_mode?: string;
+    readonly read_only?: boolean; readonly ports?: readonly string[];
+  }>>;
+}
+
+t.test('compose.yaml: its files are there, its config holds, nothing but loopback is published', async (t) => {
+  const { services } = parse(read('docs/compose.yaml')) as Compose;
+  const mounts = Object.values(services).flatMap(({ volumes = [] }) => volumes).filter((volume) => volume.startsWith('./'));
+  for (const mount of mounts) t.ok(existsSync(join(projectDir, 'docs', mount.split(':')[0] ?? '')), mount);
+  t.same(errorsOf(read('docs/examples/compose/sallyport.yaml')), []);
+  t.equal(services['legacy-app']?.network_mode, 'service:sallyport', 'on Sallyport\'s loopback');
+  t.ok(services['legacy-app']?.command.includes('127.0.0.1'));
+  for (const { ports = [] } of Object.values(services)) for (const port of ports) t.match(port, /^127\.0\.0\.1:/);
+  t.ok(['sallyport', 'core', 'legacy-app'].every((name) => services[name]?.read_only === true));
+  t.match(services['redis']?.command.join(' '), /--appendonly yes .*--maxmemory-policy noeviction --aclfile/);
+});
+
+t.test('Redis gives Sallyport\'s user the rights of docs/storage.md, and nobody else any', async (t) => {
+  const acl = read('docs/examples/compose/users.acl').split('\n');
+  const documented = /^user sallyport on .*$/m.exec(read('docs/storage.md'))?.[0];
+  t.ok(documented !== undefined && acl.includes(documented));
+  t.equal(acl[0], 'user default off');
+});
+
+t.test('arguments of docker build are those of the Dockerfile', async (t) => {
+  const known = parseDockerfile(read('Dockerfile')).filter(({ name }) => name === 'ARG').map(({ words }) => words.split('=')[0] ?? '');
+  for (const page of ['docs/image.md', 'docs/releasing.md', 'docs/compose.yaml']) {
+    const used = [...read(page).matchAll(/--build-arg (\w+)=/g)].map(([, name = '']) => name);
+    t.not(used.length, 0, page);
+    for (const name of used) t.ok(known.includes(name), `${dirname(page)}: ${name}`);
+  }
+});
