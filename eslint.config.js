@@ -35,7 +35,7 @@ const plain = {
 };
 
 export default defineConfig(
-  { ignores: ['dist/', '.build/', '.tap/', 'coverage/', 'node_modules/'] },
+  { ignores: ['dist/', 'bundle/', '.build/', '.tap/', 'coverage/', 'node_modules/'] },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: {} }, rules: plain },
   { files: ['eslint.config.js'], rules: { 'no-restricted-syntax': 'off' } },
   {

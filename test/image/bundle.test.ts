@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
@@ -10,11 +10,11 @@ interface Bom {
   readonly components: readonly { readonly name: string; readonly version: string; readonly purl: string; readonly hashes: readonly unknown[] }[];
 }
 
+const app = join(tempDir(t), 'app');
+const made = spawnSync(process.execPath, ['release/bundle.mjs', app], { cwd: projectDir, encoding: 'utf8' });
+
 t.test('the bundle stands alone: it serves, from an empty folder, without node_modules but native ones', async (t) => {
-  const made = spawnSync(process.execPath, ['release/bundle.mjs'], { cwd: projectDir, encoding: 'utf8' });
   t.equal(made.status, 0, made.stderr);
-  const app = join(tempDir(t), 'app');
-  cpSync(join(projectDir, 'bundle'), app, { recursive: true });
   t.same(readdirSync(join(app, 'node_modules')), ['@node-rs']);
   const world = await startWorld(t, { main: join(app, 'main.js') });
   t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
@@ -27,7 +27,7 @@ t.test('the bundle stands alone: it serves, from an empty folder, without node_m
 });
 
 t.test('the SBOM names every dependency by version, as the lock file has it', async (t) => {
-  const { components } = JSON.parse(readFileSync(join(projectDir, 'bundle/sbom.cdx.json'), 'utf8')) as Bom;
+  const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8')) as Bom;
   const { dependencies } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { dependencies: Readonly<Record<string, string>> };
   const named = new Map(components.map(({ name, version }) => [name, version]));
   // What http-proxy brings is left out where nothing of it is used; the rest is there.
