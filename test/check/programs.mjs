@@ -8,6 +8,7 @@ const programs = [
   { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: hasRedis },
   { name: 'chromium', support: 'support/browser', package: 'chromium-headless-shell', isInstalled: hasBrowser },
   { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
+  { name: 'prometheus', support: 'support/prometheus', package: 'prometheus', isInstalled: hasPrometheus },
   { name: 'helm', support: 'support/helm', isInstalled: hasHelm, fetch: fetchHelm },
 ];
 
@@ -32,6 +33,10 @@ async function install({ name, package: debianPackage, fetch, isInstalled }) {
 
 async function hasRedis() {
   return (await run('redis-server', ['--version'])).code === 0;
+}
+
+async function hasPrometheus() {
+  return (await run('prometheus', ['--version'])).code === 0;
 }
 
 async function hasBrowser() {

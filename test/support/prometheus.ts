@@ -1,0 +1,65 @@
+/** A real Prometheus that scrapes a real Sallyport. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { listen } from './listening.js';
+import type { Scope } from './scope.js';
+import { tempDir } from './temp-dir.js';
+import { until } from './until.js';
+
+export interface Prometheus {
+  /** The series of an expression now; throws what Prometheus says against it. */
+  readonly query: (expr: string) => Promise<readonly { readonly metric: Readonly<Record<string, string>> }[]>;
+  /** The rules that it loaded, by name, with what their last evaluation said. */
+  readonly rules: () => Promise<readonly { readonly name: string; readonly health: string }[]>;
+}
+
+interface Answer<T> {
+  readonly status: string;
+  readonly error?: string;
+  readonly data: T;
+}
+
+/** Starts one that scrapes `port` once a second and evaluates these rules as often; ends with the test. */
+export async function startPrometheus(t: Scope, port: number, rulesFile: string): Promise<Prometheus> {
+  const dir = tempDir(t);
+  const { port: own, close } = await listen(t, createServer());
+  await close();
+  copyFileSync(rulesFile, join(dir, 'alerts.yaml'));
+  writeFileSync(join(dir, 'prometheus.yaml'), stringify({
+    global: { scrape_interval: '1s', evaluation_interval: '1s' },
+    rule_files: ['alerts.yaml'],
+    scrape_configs: [{ job_name: 'sallyport', static_configs: [{ targets: [`127.0.0.1:${String(port)}`] }] }],
+  }));
+  const args = [`--config.file=${join(dir, 'prometheus.yaml')}`, `--storage.tsdb.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${String(own)}`];
+  const child = spawn('prometheus', args, { stdio: 'ignore' });
+  const ended = once(child, 'close');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const ask = async <T>(path: string): Promise<T> => {
+    const answer = await (await fetch(`http://127.0.0.1:${String(own)}/api/v1/${path}`)).json() as Answer<T>;
+    if (answer.status !== 'success') throw new Error(answer.error ?? 'no answer');
+    return answer.data;
+  };
+  const query: Prometheus['query'] = async (expr) => {
+    const { result } = await ask<{ result: readonly { metric: Readonly<Record<string, string>> }[] }>(`query?query=${encodeURIComponent(expr)}`);
+    return result;
+  };
+  const rules: Prometheus['rules'] = async () => {
+    const { groups } = await ask<{ groups: readonly { rules: readonly { name: string; health: string }[] }[] }>('rules');
+    return groups.flatMap((group) => group.rules);
+  };
+  await until('Prometheus', async () => {
+    try {
+      return (await query('up == 1')).length === 1;
+    } catch {
+      return false;
+    }
+  });
+  return { query, rules };
+}
