@@ -35,6 +35,6 @@ t.test('every alert is evaluated without a fault, every panel has data, and an a
   t.equal(rules.length, [...readFileSync(rulesFile, 'utf8').matchAll(/- alert:/g)].length);
   t.same(rules.filter(({ health }) => health !== 'ok'), []);
   world.rewrite({ routes: 'none' });
-  await until('a refused config raises its alert', async () => (await prometheus.query('ALERTS{alertname="SallyportConfigRefused",alertstate="firing"}')).length > 0,
-    60_000);
+  const firing = 'ALERTS{alertname="SallyportConfigRefused",alertstate="firing"}';
+  await until('a refused config raises its alert', async () => (await prometheus.query(firing)).length > 0, 60_000);
 });
