@@ -3,7 +3,6 @@ import { localFiles } from '../adapters/files.js';
 import { createKeySource, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
 import type { ProcessMetrics } from '../adapters/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
-import { createFieldRules } from '../decision/field-rules.js';
 import type { KeySourceState, Log } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import type { ProbedReceiver } from '../proxy/admin/app-probe.js';
@@ -13,6 +12,7 @@ import { createUpstream } from '../proxy/upstream.js';
 import type { Upstream } from '../proxy/upstream.js';
 import type { Assertions } from './assertions.js';
 import { createKeyMemory } from './key-memory.js';
+import { putInForce } from './policy-in-force.js';
 
 export interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
@@ -159,21 +159,16 @@ function run(
   config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, { sessions, assertions }: AssemblyDeps,
 ): Running {
   const { assertion } = config;
-  const { underscoreFields, http10 } = config.listen;
-  const names: readonly (string | null)[] = [...Object.values<string | null>({ ...config.identity }), assertion?.header ?? null];
-  const identityNames = names.filter((name) => name !== null);
   return {
     issuers,
     upstream,
-    inForce: {
-      config,
-      fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
+    inForce: putInForce(config, {
       issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
       sessions,
       assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),
       upstream: upstream.upstream,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
-    },
+    }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { z } from 'zod';
 import { origin } from '../config/schema-addresses.js';
-import { duration, port } from '../config/schema-scalars.js';
+import { duration, port, time } from '../config/schema-scalars.js';
 
 /** A port from 0 to 65535, as an argument. */
 export function portArgument(value: string): number {
@@ -12,6 +12,11 @@ export function portArgument(value: string): number {
 export function durationArgument(least: string, most: string): (value: string) => number {
   const schema = duration(least, most);
   return (value) => parsed(schema, value);
+}
+
+/** A time as the config writes it (RFC 3339), as an argument: milliseconds since the epoch. */
+export function timeArgument(value: string): number {
+  return Date.parse(parsed(time(), value));
 }
 
 /** Where a receiving service is, as the config writes it, as an argument. */

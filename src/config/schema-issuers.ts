@@ -1,7 +1,7 @@
 /** The sections that say whose tokens count, and which no longer do. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { fetchedUrl } from './schema-addresses.js';
-import { duration, filePath, flag, line, list, map, oneOrMore, size, text, visibleText } from './schema-scalars.js';
+import { duration, filePath, flag, line, list, map, oneOrMore, size, text, time, visibleText } from './schema-scalars.js';
 
 const keyIdPattern = text(/^(?=.)[\x21-\x29\x2b-\x7e]*\*?$/, 'a key id, or its beginning and `*`', 256);
 
@@ -44,13 +44,11 @@ export const issuerSchema = map({
 /** Names are labels of metrics and parts of log lines. */
 export const issuerName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, '1 to 64 letters, digits, `.`, `_` and `-`, beginning with a letter or digit', 64);
 
-const time = 'a time such as 2026-01-31T12:00:00Z';
-
 export const revokedSchema = map({
   key_ids: list(visibleText(256), 0, 'key ids').prefault([]).describe('Key ids whose tokens are refused.'),
   subjects: list(visibleText(256), 0, 'subjects').prefault([]).describe('Subjects whose tokens are refused.'),
   token_ids: list(visibleText(256), 0, 'token ids').prefault([]).describe('`jti`s of tokens that are refused.'),
-  issued_before: z.iso.datetime({ offset: true, error: time }).meta({ allowed: time }).nullable().prefault(null)
+  issued_before: time().nullable().prefault(null)
     .describe('Tokens issued before this time (RFC 3339) are refused, and so are those that do not say when they were issued.'),
 });
 

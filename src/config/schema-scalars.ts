@@ -59,6 +59,12 @@ export function visibleText(maxLength: number): z.ZodString {
   return text(/^[\x21-\x7e]+$/, allowed, maxLength);
 }
 
+/** A moment with its offset from UTC (RFC 3339). */
+export function time(): z.ZodISODateTime {
+  const allowed = 'a time such as 2026-01-31T12:00:00Z';
+  return z.iso.datetime({ offset: true, error: allowed }).meta({ allowed });
+}
+
 /** The path of a file on the proxy's machine; read at start, not when the config is checked. */
 export function filePath(): z.ZodString {
   return text(/^\/[^\x00-\x1f\x7f-\x9f]+$/, 'the whole path of a file, such as /etc/sallyport/ca.crt', 4_096);

@@ -15,7 +15,7 @@ import { onwardOf } from './onward.js';
 import { admit, type Admission, type Findings, type Judgement } from './pipeline.js';
 import { openBody, type RequestBody } from './request-body.js';
 import { recordRequest } from './request-record.js';
-import { prepare, type Preparation } from './reserving/preparation.js';
+import { maxReservedBodyBytes, prepare, type Preparation } from './reserving/preparation.js';
 import { handBack } from './session-renewal.js';
 import { shareSlot, type Slot } from './slots.js';
 
@@ -238,7 +238,7 @@ export class Exchange implements Turn, Caller {
   /** Has the whole body read and the write reserved before it is sent on. */
   private reserve(admission: Admission, preparation: Preparation): void {
     const { reserving } = this.deps;
-    const maxBytes = Math.min(admission.route.maxBodyBytes, preparation.rules.maxBodyBytes);
+    const maxBytes = maxReservedBodyBytes(admission, preparation);
     this.course.record = preparation.recordId;
     if (reserving === null || (admission.fields.contentLength ?? 0) > maxBytes) {
       this.refuse(denial(reserving === null ? 'store_unavailable' : 'body_too_large'));

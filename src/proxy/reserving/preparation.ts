@@ -46,6 +46,11 @@ export function prepare(admission: Admission, inForce: Pick<InForce, 'issuers'>,
   return accept({ rules, principal, issuer, scope, recordId: recordIdOf(scope), sentKey: key.value === null ? null : fields.idempotencyKey });
 }
 
+/** Most that a reserved request's body may have: it is held whole. */
+export function maxReservedBodyBytes({ route }: Admission, { rules }: Preparation): number {
+  return Math.min(route.maxBodyBytes, rules.maxBodyBytes);
+}
+
 /**
  * Sessions name no receiver. Their keys are scoped by the audience of the first issuer, which is this receiver's name: receivers
  * that share a store keep their users' keys apart by it.

@@ -1,0 +1,38 @@
+import { systemClock, systemTimers } from '../adapters/clock.js';
+import { localFiles } from '../adapters/files.js';
+import { createKeySource } from '../adapters/jwks/key-source.js';
+import { loadSessions, openSessions } from './sessions.js';
+import type { StartFailure } from './start-failure.js';
+import type { CompiledConfig, IssuerSettings } from '../config/compiled.js';
+import { accept, type Result } from '../decision/result.js';
+import type { KeySource, Log } from '../ports.js';
+import type { SessionsInForce } from '../proxy/session-credential.js';
+
+/** What is wrong with a source stands in its state, where the explanation finds it. */
+const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/** What verifies credentials, as `serve` would have it after its first fetch. */
+export interface OpenedKeys {
+  readonly of: (issuer: IssuerSettings) => KeySource;
+  /** `null` where no route accepts sessions. */
+  readonly sessions: SessionsInForce | null;
+  readonly close: () => Promise<void>;
+}
+
+/** Fetches the keys once. A source that cannot be had is no failure: it says so when it is asked. */
+export async function openKeys({ issuers, sessions: settings }: CompiledConfig): Promise<Result<OpenedKeys, StartFailure>> {
+  const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined } };
+  const sdk = await loadSessions(settings);
+  if (!sdk.ok) return sdk;
+  const sessions = settings === null || sdk.value === null ? null : openSessions(settings, sdk.value, deps);
+  const sourceOf = ({ keys, rules }: IssuerSettings): ReturnType<typeof createKeySource> => createKeySource(keys, rules.name, rules.keyIds, deps);
+  const sources = new Map(issuers.map((issuer) => [issuer, sourceOf(issuer)]));
+  await Promise.all([...sources.values()].map((source) => source.start()));
+  return accept({
+    sessions: sessions?.inForce ?? null,
+    of: (issuer) => sources.get(issuer) ?? sourceOf(issuer),
+    close: async () => {
+      await Promise.all([...[...sources.values()].map((source) => source.close()), sessions?.close()]);
+    },
+  });
+}

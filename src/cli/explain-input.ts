@@ -1,0 +1,35 @@
+import { resolve } from 'node:path';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import { readText } from '../adapters/text-file.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../decision/strict-json.js';
+import type { Io } from './io.js';
+
+/** A token has 8 KiB at most; what is longer is another file. */
+const maxInputBytes = 64 * 1024;
+
+/** Reads a token from standard input, with or without the scheme before it. */
+export async function readToken(io: Io): Promise<Result<string, StartFailure>> {
+  let text = '';
+  for await (const chunk of io.stdin) {
+    text += String(chunk);
+    if (text.length > maxInputBytes) return refuse(startFailure('unreadable', 'standard input: too long for a token'));
+  }
+  const token = text.trim().replace(/^bearer +/i, '');
+  if (token === '') return refuse(startFailure('unreadable', 'standard input: empty; allowed: a token'));
+  return accept(token);
+}
+
+const problems = {
+  encoding: 'not UTF-8', too_deep: 'nested too deeply', syntax: 'no JSON', not_an_object: 'no object', duplicate_member: 'a member is given twice',
+  not_representable: 'a text or a number that JSON cannot carry on',
+} as const;
+
+/** Reads a JSON object of claims. */
+export async function readClaims(file: string, io: Io): Promise<Result<JsonObject, StartFailure>> {
+  const text = await readText(resolve(io.cwd, file), { maxBytes: maxInputBytes });
+  if (!text.ok) return refuse(startFailure('unreadable', `${file}: ${text.error}`));
+  const parsed = parseStrictJson(Buffer.from(text.value), { maxDepth: defaultMaxDepth });
+  if (!parsed.ok) return refuse(startFailure('unreadable', `${file}: ${problems[parsed.error]}; allowed: a JSON object of claims, the payload of a token`));
+  return accept(parsed.value);
+}

@@ -1,0 +1,23 @@
+import type { CompiledConfig } from '../config/compiled.js';
+import { readPayload } from '../decision/compact-jws.js';
+import { accept, refuse } from '../decision/result.js';
+import { parseSessionToken } from '../decision/session-token.js';
+import type { SessionsInForce } from '../proxy/session-credential.js';
+import type { AssumedKeys } from './assumed-keys.js';
+
+/** Stands in for the Core and its SDK: vouches for every session that the assumed key signed. */
+export function assumedSessions({ sessions: settings }: CompiledConfig, keys: AssumedKeys): SessionsInForce | null {
+  if (settings === null) return null;
+  return {
+    settings,
+    keys: keys.source,
+    verifier: {
+      verify: (accessToken) => {
+        const token = parseSessionToken(accessToken);
+        const payload = token.ok ? readPayload(token.value) : token;
+        const userId = payload.ok ? payload.value['sub'] : undefined;
+        return Promise.resolve(payload.ok && typeof userId === 'string' ? accept({ userId, claims: payload.value, renewed: null }) : refuse('refused'));
+      },
+    },
+  };
+}

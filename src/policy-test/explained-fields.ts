@@ -1,0 +1,54 @@
+import type { FieldRules } from '../decision/field-rules.js';
+import type { RequestHead } from '../decision/request-head.js';
+import { readFields } from '../decision/request-fields.js';
+import type { Explained } from './explained.js';
+import type { Ruling } from './ruling.js';
+
+/** Values that are nobody's business on a screen. */
+const secret: ReadonlySet<string> = new Set(['authorization', 'cookie', 'st-access-token', 'st-refresh-token', 'anti-csrf']);
+
+/** Says which fields of the caller are not passed on. */
+export function explainFields({ rawHeaders }: RequestHead, rules: FieldRules): readonly string[] {
+  const names = rawHeaders.filter((_, index) => index % 2 === 0);
+  const of = (...kinds: readonly string[]): readonly string[] => names.filter(name => kinds.includes(rules.requestKind(name)));
+  const line = (text: string, found: readonly string[]): readonly string[] => (found.length === 0 ? [] : [`${text}: ${found.join(', ')}`]);
+  return [
+    ...line('dropped, since only Sallyport says or judges such', of('reserved')),
+    ...line('dropped for the underscore', of('underscored')),
+    ...line('refused for the underscore', of('refused')),
+    ...line('malformed', of('malformed')),
+    ...line('for this connection only', of('hop-by-hop')),
+  ];
+}
+
+/** What the receiving service would get, by lower-case name; `null` where it is not asked. */
+export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap<string, string> | null {
+  if (forwarded === null) return null;
+  const received = new Map<string, string>();
+  for (let at = 0; at < forwarded.length; at += 2) {
+    const name = (forwarded[at] ?? '').toLowerCase();
+    const earlier = received.get(name);
+    received.set(name, `${earlier === undefined ? '' : `${earlier}, `}${forwarded[at + 1] ?? ''}`);
+  }
+  if (preparation !== null && preparation.recordId !== null) received.set('idempotency-record', preparation.recordId);
+  return received;
+}
+
+/** What the receiving service would see, as names and values, without what is secret or new each time. */
+export function fieldsSeen(
+  { head, inForce, ruling: { forwarded, preparation, principal, decision } }: Explained,
+): readonly (readonly [string, string])[] | null {
+  if (forwarded === null) return null;
+  const read = readFields(head, inForce.fieldRules);
+  const isNew = (name: string): boolean => read.ok && ((name === 'X-Request-Id' && read.value.requestId === null)
+    || (name === 'traceparent' && read.value.traceparent === null));
+  const seen: [string, string][] = [];
+  for (let at = 0; at < forwarded.length; at += 2) {
+    const name = forwarded[at] ?? '';
+    seen.push([name, isNew(name) ? '(a new one)' : secret.has(name.toLowerCase()) ? '(as it came)' : forwarded[at + 1] ?? '']);
+  }
+  const { assertion } = inForce.config;
+  if (assertion !== null && principal !== null && decision !== 'shadow') seen.push([assertion.header, '(signed when it goes out)']);
+  const recordId = preparation?.recordId ?? null;
+  return recordId === null ? seen : [...seen, ['Idempotency-Record', recordId], ['Idempotency-Fence', '(a number of the store)']];
+}

@@ -1,0 +1,127 @@
+/** A decision, step by step, in words. */
+import { answerOf, type Denial } from '../decision/denial.js';
+import { readTarget } from '../decision/request-target.js';
+import type { Explained } from './explained.js';
+import { explainRoute } from './explained-route.js';
+import { explainToken } from './explained-token.js';
+import { explainPolicy } from './explained-policy.js';
+import { explainFields, fieldsSeen } from './explained-fields.js';
+import { explainReservation } from './explained-reservation.js';
+import { refusingStep, stepNames, type ExplainedStepName } from './explained-step.js';
+import type { Ruling } from './ruling.js';
+
+/** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
+export interface ExplainedStep {
+  readonly step: ExplainedStepName;
+  readonly outcome: 'passed' | 'refused' | 'would_refuse' | 'not_reached';
+  /** Sentences for people; never a token or a cookie. */
+  readonly says: readonly string[];
+}
+
+export interface Explanation {
+  readonly steps: readonly ExplainedStep[];
+  /** What the receiving service would see, as names and values; `null` where it is not asked. */
+  readonly headers: readonly (readonly [string, string])[] | null;
+}
+
+/** Puts a decision into words. What they say of the outcome is the ruling's; nothing is decided here. */
+export function explain(explained: Explained): Explanation {
+  return { steps: stepNames.map(step => explainStep(step, explained)), headers: fieldsSeen(explained) };
+}
+
+function explainStep(step: ExplainedStepName, explained: Explained): ExplainedStep {
+  const { ruling: { decision, denial, steps } } = explained;
+  if (denial !== null && refusingStep(denial.reason, steps) === step) {
+    return { step, outcome: decision === 'shadow' ? 'would_refuse' : 'refused', says: [whyRefused(denial), ...detailsOf(step, explained)] };
+  }
+  if (isReached(step, explained)) return { step, outcome: 'passed', says: detailsOf(step, explained) };
+  return { step, outcome: 'not_reached', says: missedWords(step, explained) };
+}
+
+/** Whether the step was taken and let the request through. */
+function isReached(step: ExplainedStepName, { ruling: { steps, route, principal, decision, forwarded } }: Explained): boolean {
+  switch (step) {
+    case 'request':
+      return steps.includes('target');
+    case 'target':
+      return steps.includes('fields');
+    case 'fields':
+      return steps.includes('route');
+    case 'route':
+      return steps.includes('route') && route !== null;
+    case 'credential':
+      return steps.includes('verification');
+    case 'token':
+      return principal !== null;
+    case 'revocation':
+      return steps.includes('policy') || (steps.includes('revocation') && route === null);
+    case 'policy':
+      return steps.includes('policy');
+    case 'body':
+      return forwarded !== null || (steps.includes('body') && decision !== 'allowed');
+    case 'reservation':
+      return forwarded !== null;
+  }
+}
+
+function detailsOf(step: ExplainedStepName, explained: Explained): readonly string[] {
+  const { head, inForce, ruling: { route } } = explained;
+  switch (step) {
+    case 'request':
+      return [`${head.method}, ${head.rawHeaders.length / 2} header fields`];
+    case 'target':
+      return targetWords(explained);
+    case 'fields':
+      return explainFields(head, inForce.fieldRules);
+    case 'route':
+      return explainRoute(head, inForce.config, route);
+    case 'credential':
+      return explained.credentialNotes;
+    case 'token':
+      return explainToken(explained);
+    case 'revocation':
+      return revocationWords(explained.ruling);
+    case 'policy':
+      return explainPolicy(explained.ruling);
+    case 'body':
+      return route === null ? [] : [`at most ${route.maxBodyBytes} bytes`];
+    case 'reservation':
+      return explainReservation(explained.ruling);
+  }
+}
+
+function targetWords({ head, inForce: { config } }: Explained): readonly string[] {
+  const target = readTarget(head.target, config.listen.maxTargetBytes);
+  if (!target.ok) return [`${JSON.stringify(head.target)}: nothing is normalised; what has two readings is refused`];
+  const { path, segments, query } = target.value;
+  const read = segments.map(segment => JSON.stringify(segment)).join(' ');
+  return [`${path} is read as ${read} and forwarded byte for byte${query === null ? '' : '; the query is not judged'}`];
+}
+
+function revocationWords({ denial, principal }: Ruling): readonly string[] {
+  switch (denial?.reason) {
+    case 'key_revoked':
+      return [`revoked.key_ids names ${principal?.keyId ?? ''}`];
+    case 'subject_revoked':
+      return [`revoked.subjects names ${principal?.subject ?? ''}`];
+    case 'token_revoked':
+      return [`revoked.token_ids names ${principal?.tokenId ?? ''}`];
+    case 'issue_time_revoked':
+      return ['revoked.issued_before is later than its iat, or it has none'];
+    default:
+      return ['no rule of `revoked` in the config names it'];
+  }
+}
+
+function missedWords(step: ExplainedStepName, explained: Explained): readonly string[] {
+  const { route, steps } = explained.ruling;
+  if (step === 'route' && steps.includes('route')) return [...detailsOf(step, explained), 'which is told to nobody without a valid credential'];
+  const isAsked = step === 'credential' || step === 'token' || step === 'policy';
+  return isAsked && route?.access === 'public' ? ['the route is public: nobody is asked who they are'] : [];
+}
+
+function whyRefused({ reason, missing }: Denial): string {
+  const { status, title } = answerOf(reason);
+  const which = missing === undefined || missing.length === 0 ? '' : `: ${missing.join(' ')}`;
+  return `${status} ${reason}${which} (${title})`;
+}

@@ -1,0 +1,100 @@
+/** What becomes of one request, decided by the pipeline that serves. */
+import { METHODS } from 'node:http';
+import { answerOf, denial, type Denial, type Reason } from '../decision/denial.js';
+import type { Route } from '../decision/policy.js';
+import type { Principal } from '../decision/principal.js';
+import type { RequestHead } from '../decision/request-head.js';
+import type { ShadowPass } from '../decision/shadow.js';
+import type { InForce } from '../proxy/in-force.js';
+import { admit, type Admission, type Findings, type Observe, type Peer, type Step } from '../proxy/pipeline.js';
+import { maxReservedBodyBytes, prepare, type Preparation } from '../proxy/reserving/preparation.js';
+
+/** A decision, and all that is known of how it came about. */
+export interface Ruling {
+  /** `shadow`: let through, and would be refused where the route is enforced. */
+  readonly decision: 'allowed' | 'denied' | 'shadow';
+  /** What the caller is answered; 200 stands for whatever the receiving service says. */
+  readonly status: number;
+  readonly reason: Reason | null;
+  readonly denial: Denial | null;
+  readonly route: Route | null;
+  /** Whom a credential that held speaks for. */
+  readonly principal: Principal | null;
+  /** What the receiving service would see: names and values in turn. `null` where it is not asked. */
+  readonly forwarded: readonly string[] | null;
+  /** What would be reserved; `null` where nothing is. */
+  readonly preparation: Preparation | null;
+  /** The steps that were taken, in order. */
+  readonly steps: readonly Step[];
+}
+
+/** A caller somewhere, whose `X-Forwarded-*` do not count (RFC 5737). */
+const anyAddress = '192.0.2.1';
+
+/** Decides on a request. The store is not asked: what it would say of a key or a token depends on what came before. */
+export async function rule(head: RequestHead, bodyBytes: number, inForce: InForce, nowMs: number): Promise<Ruling> {
+  const steps: Step[] = [];
+  const observe: Observe = (step, result) => {
+    steps.push(step);
+    return result;
+  };
+  const unparsed = parserRefusal(head);
+  if (unparsed !== null) return refused(unparsed, null, steps);
+  const judgement = await admit(head, peerOf(inForce), inForce, nowMs, observe);
+  if (!judgement.ok) return refused(judgement.error.denial, judgement.error, steps);
+  return conclude(judgement.value, bodyBytes, inForce, steps);
+}
+
+function peerOf({ config: { listen } }: InForce): Peer {
+  return { remoteAddress: anyAddress, encrypted: listen.tls !== null || listen.tlsTerminatedBy !== null, trusted: false };
+}
+
+/** Node's parser knows a list of methods and answers others before anything here sees them. */
+function parserRefusal({ method }: RequestHead): Denial | null {
+  return METHODS.includes(method) ? null : denial('method_malformed');
+}
+
+function conclude(admission: Admission, bodyBytes: number, inForce: InForce, steps: readonly Step[]): Ruling {
+  const prepared = prepare(admission, inForce, null);
+  if (!prepared.ok) {
+    const passed = admission.inShadow(prepared.error);
+    return passed === null ? refused(prepared.error, admission, steps) : passedOn(passed, null, steps);
+  }
+  const preparation = prepared.value;
+  const maxBytes = preparation === null ? admission.route.maxBodyBytes : maxReservedBodyBytes(admission, preparation);
+  if ((admission.fields.contentLength ?? bodyBytes) > maxBytes) return refused(denial('body_too_large'), admission, steps);
+  return passedOn(admission, preparation, steps);
+}
+
+function passedOn(admission: Admission, preparation: Preparation | null, steps: readonly Step[]): Ruling {
+  const { shadow, principal, forwarded, route } = admission;
+  return {
+    decision: shadow === null ? 'allowed' : 'shadow',
+    status: 200,
+    reason: shadow?.denial.reason ?? null,
+    denial: shadow?.denial ?? null,
+    route: shadow !== null && route.paths.length === 0 ? null : route,
+    principal: principal ?? principalOf(shadow),
+    forwarded,
+    preparation,
+    steps,
+  };
+}
+
+function principalOf(shadow: ShadowPass | null): Principal | null {
+  return shadow === null ? null : shadow.principal;
+}
+
+function refused(reason: Denial, findings: Findings | null, steps: readonly Step[]): Ruling {
+  return {
+    decision: 'denied',
+    status: answerOf(reason.reason).status,
+    reason: reason.reason,
+    denial: reason,
+    route: findings?.route ?? null,
+    principal: findings?.principal ?? null,
+    forwarded: null,
+    preparation: null,
+    steps,
+  };
+}

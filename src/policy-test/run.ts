@@ -1,0 +1,62 @@
+import type { InForce } from '../proxy/in-force.js';
+import { assumeSession, assumeToken, forgeToken, noCredential, type ShownCredential } from './assumed-credential.js';
+import type { AssumedKeys } from './assumed-keys.js';
+import { headersReceived } from './explained-fields.js';
+import type { Explained } from './explained.js';
+import { headOf } from './request.js';
+import { rule } from './ruling.js';
+import type { PolicyCase } from './suite.js';
+
+/** What became of one case. */
+export interface CaseResult {
+  readonly policyCase: PolicyCase;
+  readonly explained: Explained;
+  /** What is not as expected, one sentence each. */
+  readonly mismatches: readonly string[];
+}
+
+/** Decides one case by the pipeline that serves. */
+export async function runCase(policyCase: PolicyCase, inForce: InForce, keys: AssumedKeys, wallMs: number): Promise<CaseResult> {
+  const nowMs = policyCase.atMs ?? wallMs;
+  const credential = credentialOf(policyCase, inForce, keys, nowMs);
+  const { request } = policyCase;
+  const head = headOf(request, credential.fields);
+  const ruling = await rule(head, Buffer.byteLength(request.body ?? ''), inForce, nowMs);
+  const explained: Explained = { head, inForce, nowMs, ruling, credentialNotes: credential.notes };
+  return { policyCase, explained, mismatches: compare(policyCase, explained) };
+}
+
+function credentialOf({ credential, request }: PolicyCase, inForce: InForce, keys: AssumedKeys, nowMs: number): ShownCredential {
+  switch (credential.kind) {
+    case 'none':
+      return noCredential;
+    case 'invalid':
+      return forgeToken(inForce, keys);
+    case 'session':
+      return assumeSession(credential.claims, inForce, keys, nowMs);
+    case 'claims':
+      return assumeToken(credential.claims, request, inForce, keys, nowMs);
+  }
+}
+
+function compare({ expect }: PolicyCase, explained: Explained): readonly string[] {
+  const { status, reason, route, preparation } = explained.ruling;
+  const found: string[] = [];
+  const differ = (what: string, expected: string | number | null | undefined, actual: string | number | null): void => {
+    if (expected !== undefined && expected !== actual) found.push(`${what}: expected ${shown(expected)}, got ${shown(actual)}`);
+  };
+  differ('status', expect.status, status);
+  differ('reason', expect.reason, reason);
+  differ('route', expect.route, route?.name ?? null);
+  differ('reservation', expect.reservation, preparation === null ? 'none' : 'required');
+  const received = headersReceived(explained.ruling);
+  for (const [name, value] of Object.entries(expect.headers ?? {})) {
+    if (received === null) found.push(`header ${name}: expected ${shown(value)}, but the receiving service is not asked`);
+    else differ(`header ${name}`, value, received.get(name.toLowerCase()) ?? null);
+  }
+  return found;
+}
+
+function shown(value: string | number | null): string {
+  return typeof value === 'string' ? JSON.stringify(value) : value === null ? 'none' : String(value);
+}

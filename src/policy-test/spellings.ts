@@ -1,0 +1,90 @@
+/** Requests that stand for all others: every path that some route of some policies tells from the rest. */
+import { METHODS } from 'node:http';
+import { readTarget } from '../decision/request-target.js';
+import type { RouteNode, RouteTable } from '../decision/route-table.js';
+
+/** One path, as a request spells it. */
+export interface Spelling {
+  /** Decoded segments. */
+  readonly segments: readonly string[];
+  /** The request target. */
+  readonly target: string;
+  /** For people: `{any}` is a segment that no route names, `**` anything below. */
+  readonly text: string;
+}
+
+/** What the representative paths of some policies are. */
+export interface Spellings {
+  readonly all: readonly Spelling[];
+  /** False where there are too many to be listed. */
+  readonly complete: boolean;
+}
+
+/** Policies of thousands of routes have about as many paths; only those in which hundreds of `{x}` overlap have more than this. */
+const maxSpellings = 50_000;
+
+interface Growing {
+  readonly found: Spelling[];
+  readonly fresh: string;
+  complete: boolean;
+}
+
+/**
+ * Lists paths such that every request is matched like one of them by each of the tables. Walks the tables side by side: at every
+ * segment all texts that a route names there, one that none does, and the end with and without a slash. Below the point where no
+ * table goes on, only a `**` above can match, whatever follows.
+ */
+export function spellingsOf(tables: readonly RouteTable[]): Spellings {
+  const growing: Growing = { found: [], fresh: freshText(tables), complete: true };
+  grow(tables.map(({ root }) => root), [], growing);
+  return { all: growing.found, complete: growing.complete };
+}
+
+/** Every method that a route names, and one that none does. */
+export function methodsOf(tables: readonly RouteTable[]): { readonly named: readonly string[]; readonly other: string | null } {
+  const named = new Set(tables.flatMap(({ routes }) => routes.flatMap(({ methods }) => [...(methods ?? [])])));
+  const ordinary = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', ...METHODS].filter(method => !['TRACE', 'CONNECT'].includes(method));
+  return { named: [...named], other: ordinary.find(method => !named.has(method)) ?? null };
+}
+
+function grow(nodes: readonly RouteNode[], segments: readonly string[], growing: Growing): void {
+  const literals = new Set(nodes.flatMap(({ literals: known }) => [...known.keys()]));
+  literals.delete('');
+  for (const text of ['', growing.fresh, ...literals]) {
+    const path = [...segments, text];
+    const next = nodes.flatMap(node => childrenOf(node, text));
+    add(path, next.length === 0, growing);
+    if (growing.found.length >= maxSpellings) {
+      growing.complete = false;
+      return;
+    }
+    if (text !== '' && next.length > 0) grow(next, path, growing);
+  }
+}
+
+function childrenOf({ literals, parameter }: RouteNode, text: string): readonly RouteNode[] {
+  const literal = literals.get(text);
+  return [...(literal === undefined ? [] : [literal]), ...(parameter === null || text === '' ? [] : [parameter])];
+}
+
+/** What no request can spell (`;` and kin are no literals to any) stands for nothing. */
+function add(segments: readonly string[], isEnd: boolean, { found, fresh }: Growing): void {
+  const target = `/${segments.map(encodeSegment).join('/')}`;
+  const read = readTarget(target, target.length);
+  if (!read.ok || read.value.segments.some((segment, at) => segment !== segments[at])) return;
+  const shown = segments.map((text, at) => (text !== fresh ? encodeSegment(text) : isEnd && at === segments.length - 1 ? '**' : '{any}'));
+  found.push({ segments, target, text: `/${shown.join('/')}` });
+}
+
+/** Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3). */
+function encodeSegment(text: string): string {
+  return encodeURIComponent(text).replace(/%(3A|40|24|26|2B|2C|3D)/g, decodeURIComponent);
+}
+
+function freshText(tables: readonly RouteTable[]): string {
+  const known = new Set(tables.flatMap(({ routes }) => routes.flatMap(({ paths }) => paths.flatMap(({ segments }) =>
+    segments.flatMap(segment => (segment.kind === 'literal' ? [segment.text] : []))))));
+  let fresh = 'x';
+  while (known.has(fresh)) fresh += 'x';
+  return fresh;
+}

@@ -1,0 +1,90 @@
+import { specificIssues, reportIssue } from '../config/schema-issues.js';
+import { createReport, type Report } from '../config/report.js';
+import type { Problem } from '../config/problems.js';
+import { locate, valueOf, type SourceNode } from '../config/source-tree.js';
+import { readYaml } from '../config/yaml-source.js';
+import { refuse } from '../decision/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../decision/strict-json.js';
+import type { PolicyRequest } from './request.js';
+import { suiteSchema, type CaseFile } from './suite-schema.js';
+
+/** A file of policy tests. */
+export interface Suite {
+  readonly file: string;
+  /** As the file names it: from its own folder. */
+  readonly config: string;
+  readonly cases: readonly PolicyCase[];
+}
+
+/** One request, and what is expected to become of it. */
+export interface PolicyCase {
+  readonly name: string;
+  readonly file: string;
+  readonly line: number;
+  readonly request: PolicyRequest;
+  readonly credential: { readonly kind: 'none' } | { readonly kind: 'invalid' } | CaseClaims;
+  /** Milliseconds since the epoch; `null` is now. */
+  readonly atMs: number | null;
+  readonly expect: CaseFile['expect'];
+}
+
+/** Claims of an assumed token, or of the session of a user. */
+export interface CaseClaims {
+  readonly kind: 'claims' | 'session';
+  readonly claims: JsonObject;
+}
+
+/** A suite, or what is wrong with its file. */
+export interface SuiteReading {
+  readonly suite: Suite | null;
+  readonly problems: readonly Problem[];
+}
+
+/** Reads a file of policy tests. Unknown keys are errors, as in a config. */
+export function readSuite(text: string, file: string): SuiteReading {
+  let root: SourceNode | null = null;
+  const report = createReport(file, () => root);
+  root = readYaml(text, { env: {}, readFile: () => refuse('is not read here') }, report);
+  const suite = root === null ? null : readCases(root, file, report);
+  const problems = report.problems();
+  return { suite: problems.length === 0 ? suite : null, problems };
+}
+
+function readCases(root: SourceNode, file: string, report: Report): Suite | null {
+  const parsed = suiteSchema.safeParse(valueOf(root));
+  if (!parsed.success) {
+    for (const issue of specificIssues(parsed.error.issues)) reportIssue(issue, { schema: suiteSchema, path: [], root, report });
+    return null;
+  }
+  const lines = new Map<string, number>();
+  const cases = parsed.data.cases.map((entry, index) => {
+    const { line } = locate(root, ['cases', index]).position;
+    const first = lines.get(entry.name);
+    if (first === undefined) lines.set(entry.name, line);
+    else report.error(['cases', index, 'name'], `the name is that of the case in line ${first} too`, 'a name of its own');
+    return readCase(entry, file, line, (message, allowed) => report.error(['cases', index], message, allowed));
+  });
+  return { file, config: parsed.data.config, cases };
+}
+
+function readCase(entry: CaseFile, file: string, line: number, say: (message: string, allowed: string) => void): PolicyCase {
+  const { name, request: { method, path, headers, body }, claims, session, credential, at, expect } = entry;
+  const given = claims ?? session;
+  const fields = Object.entries(headers).flatMap(([field, values]) => values.map((value): readonly [string, string] => [field, value]));
+  return {
+    name,
+    file,
+    line,
+    request: { method, path, headers: fields, body },
+    credential: given === undefined ? { kind: credential ?? 'none' } : { kind: claims === undefined ? 'session' : 'claims', claims: readClaims(given, say) },
+    atMs: at === undefined ? null : Date.parse(at),
+    expect,
+  };
+}
+
+function readClaims(claims: Readonly<Record<string, unknown>>, say: (message: string, allowed: string) => void): JsonObject {
+  const read = parseStrictJson(Buffer.from(JSON.stringify(claims)), { maxDepth: defaultMaxDepth });
+  if (read.ok) return read.value;
+  say('the claims cannot stand in a token', 'texts, numbers, truth values, lists and maps');
+  return {};
+}
