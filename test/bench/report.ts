@@ -40,8 +40,8 @@ rows, not machines.
 
 ${tableOf(measured)}
 
-Every request carries the same service token of one issuer, and each contender that verifies does so every time: there is no
-cache of verified tokens. HAProxy checks the same claims with one key from a file; it runs one thread, as Node.js does.
+Every request carries the same service token of one issuer. Sallyport remembers the tokens that it verified (\`token_cache\`), so this is
+the cost of a token that comes again; HAProxy verifies every time. It checks the same claims with one key from a file; it runs one thread, as Node.js does.
 
 From the start of \`sallyport serve\` to \`/readyz\` answering 200, with the keys on loopback: ${startToReadyMs.toFixed(0)} ms.
 
