@@ -122,6 +122,7 @@ t.test('the defaults named are those of the config', async (t) => {
     ],
     ['connections to the service', String(upstream.maxConnections)],
     ['clock skew; longest token life', `${rules.clockSkewS} s; ${rules.maxLifetimeS / 3600} h`],
+    ['memory for verified tokens that come again', `${(config.tokenCacheBytes ?? 0) / 1024 ** 2} MiB`],
     ['key ids accepted', `\`${rules.keyIds.accept.join(' ')}\`: dynamic keys only`],
     [
       'keys: lifetime from `Cache-Control`, within; served while the issuer is away; refetch for an unknown `kid`',
