@@ -1,0 +1,88 @@
+/** The Dockerfile's own steps, run in an empty root with the Node.js 24 of the npm registry, and what they make, run as the image would be. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { startJwksServer } from '../support/jwks-server.js';
+import { rsaKey } from '../support/keys.js';
+import { projectDir } from '../support/project-dir.js';
+import { request } from '../support/raw-client.js';
+import { startReceiver } from '../support/receiver.js';
+import { tempDir } from '../support/temp-dir.js';
+import { mintToken } from '../support/tokens.js';
+import { until } from '../support/until.js';
+import { baseConfig } from '../support/world.js';
+import { parseDockerfile, stagesOf } from './dockerfile.js';
+
+const root = tempDir(t);
+/** A container's paths, in our root. */
+const inRoot = (text: string): string => text.replaceAll(/(?<![\w./-])\/(build|app|image)\b/g, (_path, name: string) => join(root, name));
+const stages = stagesOf(parseDockerfile(readFileSync(join(projectDir, 'Dockerfile'), 'utf8')));
+const final = stages.at(-1) ?? [];
+
+function word(name: string): string {
+  return final.find((instruction) => instruction.name === name)?.words ?? '';
+}
+
+t.setTimeout(280_000);
+
+t.test('the build stage runs, and leaves node, its libraries and the bundle', { timeout: 250_000 }, async (t) => {
+  const found = spawnSync('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], { encoding: 'utf8', cwd: root });
+  const env = { ...process.env, PATH: `${dirname(found.stdout.trim())}:${process.env['PATH'] ?? ''}` };
+  let dir = root;
+  for (const { name, words } of stages.find((stage) => stage[0]?.words.endsWith('AS build')) ?? []) {
+    if (name === 'WORKDIR') mkdirSync(dir = inRoot(words), { recursive: true });
+    if (name === 'COPY') {
+      const paths = words.split(/\s+/);
+      const to = paths.pop() ?? '';
+      for (const path of paths) cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, path) : to), { recursive: true });
+    }
+    if (name !== 'RUN') continue;
+    const { status, stdout, stderr } = spawnSync('sh', ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
+    t.equal(status, 0, `${words.slice(0, 60)}: ${status === 0 ? '' : stdout + stderr}`);
+  }
+  cpSync(join(root, 'app'), join(root, 'image/app'), { recursive: true });
+  t.same(readdirSync(join(root, 'image/usr/local/bin')), ['node'], 'no other program, no shell');
+  t.ok(existsSync(join(root, 'image/app/cache')), 'compiled code is kept');
+  t.same(readdirSync(join(root, 'image/app/node_modules')), ['@node-rs']);
+});
+
+t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', { timeout: 100_000 }, async (t) => {
+  const receiver = await startReceiver(t);
+  const key = rsaKey();
+  const jwks = await startJwksServer(t, { keys: [key] });
+  const image = join(root, 'image');
+  const port = 20_000 + process.pid % 20_000;
+  const config = baseConfig({
+    listen: { host: '127.0.0.1', port }, admin: { host: '127.0.0.1', port: port + 1 }, upstream: { url: receiver.url },
+    issuers: { core: { jwks_url: jwks.url } }, shutdown: { delay: '0ms', grace: '1s' },
+  });
+  mkdirSync(join(image, 'etc/sallyport'), { recursive: true });
+  writeFileSync(join(image, 'etc/sallyport/sallyport.yaml'), config);
+  // What is made for a test belongs to its user alone.
+  for (const path of [root, image]) chmodSync(path, 0o755);
+  const [entry, command] = [JSON.parse(word('ENTRYPOINT')) as string[], JSON.parse(word('CMD')) as string[]];
+  const health = JSON.parse(word('HEALTHCHECK').slice(word('HEALTHCHECK').indexOf('['))) as string[];
+  // Without root there is no chroot: then the same files are run where they are.
+  const isRoot = process.getuid?.() === 0;
+  const at = (argv: readonly string[]): readonly string[] => (isRoot
+    ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
+    : argv.map((one) => (one.startsWith('/') ? join(image, one) : one)));
+  const env = { NODE_COMPILE_CACHE: '/app/cache', PATH: process.env['PATH'] ?? '' };
+  const [program = '', ...args] = at([...entry, ...command]);
+  const serve = spawn(program, args, { env, stdio: 'ignore' });
+  const ended = once(serve, 'close') as Promise<[number | null]>;
+  t.teardown(() => serve.kill('SIGKILL'));
+  const [checker = '', ...asked] = at(health);
+  // Not waited for in this thread: the issuer and the service answer from it.
+  await until('healthy', async () => {
+    const [code] = await once(spawn(checker, asked, { env, stdio: 'ignore' }), 'close') as [number | null];
+    return code === 0;
+  }, 60_000);
+  const answer = await request(port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key })}` } });
+  t.equal(answer.status, 200);
+  if (isRoot) t.match(readFileSync(`/proc/${String(serve.pid)}/status`, 'utf8'), /^Uid:\s+65532\s/m, 'not root');
+  serve.kill('SIGTERM');
+  t.equal((await ended)[0], 0, 'SIGTERM reaches the process, and it ends in order');
+});
