@@ -4,28 +4,37 @@ import type { CallerLimits } from './caller-limits.js';
 import type { Admission } from './pipeline.js';
 import type { Slot, Slots } from './slots.js';
 
+/** What a request holds while it is under way. */
+export interface Places {
+  /** Among the requests of all. */
+  readonly seat: Slot;
+  /** That, and the one among its caller's own. */
+  readonly all: Slot;
+}
+
 /** The last step before a request is carried on: its caller's limits, and a place among all. */
-export type Entrance = (admission: Pick<Admission, 'principal' | 'route'>) => Result<Slot, Denial> | Promise<Result<Slot, Denial>>;
+export type Entrance = (admission: Pick<Admission, 'principal' | 'route'>) => Result<Places, Denial> | Promise<Result<Places, Denial>>;
 
 /** Only what was judged comes here: who has no credential cannot hold a place that somebody with one needs. */
 export function createEntrance(slots: Slots, limits: CallerLimits): Entrance {
-  const seat = (route: Admission['route'], leave: Slot | null): Result<Slot, Denial> => {
-    const slot = slots.take(route.access);
-    if (slot === null) {
+  const take = (route: Admission['route'], leave: Slot | null): Result<Places, Denial> => {
+    const seat = slots.take(route.access);
+    if (seat === null) {
       leave?.();
       return refuse(denial('overloaded'));
     }
-    if (leave === null) return accept(slot);
-    return accept(() => {
+    if (leave === null) return accept({ seat, all: seat });
+    const all = (): void => {
       leave();
-      slot();
-    });
+      seat();
+    };
+    return accept({ seat, all });
   };
   return ({ principal, route }) => {
     // Nobody, on public routes and in shadow mode, has no limits of their own.
-    if (principal === null || route.limits === null) return seat(route, null);
+    if (principal === null || route.limits === null) return take(route, null);
     const entered = limits.enter(principal, route.limits);
-    if (entered instanceof Promise) return entered.then(found => (found.ok ? seat(route, found.value) : found));
-    return entered.ok ? seat(route, entered.value) : entered;
+    if (entered instanceof Promise) return entered.then(found => (found.ok ? take(route, found.value) : found));
+    return entered.ok ? take(route, entered.value) : entered;
   };
 }

@@ -8,6 +8,7 @@ import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer } from './caller-answer.js';
 import type { Turn } from './caller-connection.js';
 import { Course } from './course.js';
+import type { Places } from './entrance.js';
 import type { Arrival, ExchangeDeps, Phase } from './exchange-deps.js';
 import { newRequestId } from './identifiers.js';
 import type { InForce } from './in-force.js';
@@ -17,7 +18,7 @@ import { openBody, type RequestBody } from './request-body.js';
 import { recordRequest } from './request-record.js';
 import { maxReservedBodyBytes, prepare, type Preparation } from './reserving/preparation.js';
 import { handBack } from './session-renewal.js';
-import { shareSlot, type Slot } from './slots.js';
+import { shareSlot } from './slots.js';
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
 export class Exchange implements Turn, Caller {
@@ -32,7 +33,7 @@ export class Exchange implements Turn, Caller {
   private findings: Findings;
   private admission: Admission | null = null;
   private brokenBy: Denial | null = null;
-  private slot: Slot | null = null;
+  private places: Places | null = null;
   private upload: RequestBody | null = null;
   private onward: Onward | null = null;
 
@@ -110,7 +111,7 @@ export class Exchange implements Turn, Caller {
     if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
     else this.answer.refuse(reason, this.identify());
     // The answer is handed over: who does not read it holds no place.
-    this.slot?.();
+    this.places?.all();
   }
 
   refuseUnsent(reason: Denial, body: Buffer | null): void {
@@ -195,12 +196,12 @@ export class Exchange implements Turn, Caller {
     else this.refuse(judgement.error.denial);
   }
 
-  private admit(admission: Admission, entered: Result<Slot, Denial>): void {
+  private admit(admission: Admission, entered: Result<Places, Denial>): void {
     if (!entered.ok) this.refuse(entered.error);
     // The caller may have left while the store was asked.
-    else if (this.phase !== 'judging') entered.value();
+    else if (this.phase !== 'judging') entered.value.all();
     else {
-      this.slot = entered.value;
+      this.places = entered.value;
       this.admission = admission;
       this.course.shadow = admission.shadow;
       this.phase = 'admitted';
@@ -216,8 +217,8 @@ export class Exchange implements Turn, Caller {
   }
 
   private send(admission: Admission, held: Buffer | null = null): void {
-    const { answer, arrival, deps, head, inForce, slot } = this;
-    const onward = onwardOf(admission, { answer, arrival, caller: this, deps, head, inForce, slot });
+    const { answer, arrival, deps, head, inForce } = this;
+    const onward = onwardOf(admission, { answer, arrival, caller: this, deps, head, inForce, seat: this.places?.seat ?? null });
     if (onward === null) return;
     const body = held ?? this.openBody(admission.fields, admission.route.maxBodyBytes);
     this.phase = 'onward';
@@ -247,8 +248,8 @@ export class Exchange implements Turn, Caller {
     this.phase = 'onward';
     const body = this.openBody(admission.fields, maxBytes);
     // What was dispatched keeps its place when the caller leaves.
-    const [mine, theirs] = shareSlot(this.slot);
-    this.slot = mine;
+    const [mine, theirs] = shareSlot(this.places?.all ?? null);
+    this.places = { seat: mine, all: mine };
     this.onward = reserving.start({
       admission, preparation, body, method: this.head.method, inForce: this.inForce, caller: this, onOver: theirs,
     });
@@ -267,7 +268,7 @@ export class Exchange implements Turn, Caller {
     this.phase = 'over';
     this.onward?.leave();
     this.upload?.destroy();
-    this.slot?.();
+    this.places?.all();
     this.identify();
     const { findings, head: { method, target } } = this;
     try {

@@ -16,7 +16,7 @@ export interface Admitted {
   readonly deps: ExchangeDeps;
   readonly caller: Caller;
   readonly answer: Switchable;
-  readonly slot: Slot | null;
+  readonly seat: Slot | null;
 }
 
 /**
@@ -24,9 +24,9 @@ export interface Admitted {
  * `null` where there is no place for one, and the caller was told so.
  */
 export function onwardOf(admission: Admission, admitted: Admitted): Forward | WebSocket | null {
-  const { arrival: { connection: { peer }, upgrade }, head, inForce, deps, caller, answer, slot } = admitted;
+  const { arrival: { connection: { peer }, upgrade }, head, inForce, deps, caller, answer, seat } = admitted;
   if (admission.fields.upgrade === null) return new Forward(admission, inForce, caller);
-  const taken = deps.webSockets.take({ admission, head, peer, inForce, upgrade, answer, caller, slot });
+  const taken = deps.webSockets.take({ admission, head, peer, inForce, upgrade, answer, caller, seat });
   if (taken.ok) return taken.value;
   caller.refuse(taken.error);
   return null;

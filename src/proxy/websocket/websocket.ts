@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
+import type { Route } from '../../decision/policy.js';
 import type { Principal } from '../../decision/principal.js';
 import type { RequestHead } from '../../decision/request-head.js';
 import { callerFields } from '../../decision/response-fields.js';
@@ -27,8 +28,8 @@ export interface Handshake {
   readonly upgrade: Upgrade | null;
   readonly caller: Caller;
   readonly answer: Switchable;
-  /** The place of the request: given back at the switch, for a connection may last for hours. */
-  readonly slot: Slot | null;
+  /** The place among the requests of all: given back at the switch, for a connection may last for hours. */
+  readonly seat: Slot | null;
 }
 
 /** What all WebSocket connections share. */
@@ -55,6 +56,7 @@ export class WebSocket implements AnswerSink, Onward {
   private call: UpstreamCall | null = null;
   private tunnel: Tunnel | null = null;
   private principal: Principal | null;
+  private mode: Route['mode'];
   private stopTimer = (): void => undefined;
   private isOver = false;
 
@@ -62,6 +64,7 @@ export class WebSocket implements AnswerSink, Onward {
     this.handshake = handshake;
     this.host = host;
     this.principal = handshake.admission.principal;
+    this.mode = handshake.admission.route.mode;
   }
 
   send(method: string): void {
@@ -124,7 +127,7 @@ export class WebSocket implements AnswerSink, Onward {
       idleTimeoutMs: this.host.idleTimeoutMs,
       onOver: ending => this.conclude(ending),
     });
-    this.handshake.slot?.();
+    this.handshake.seat?.();
     this.host.opened(this);
     this.tunnel.start();
     // A reload in the meantime has asked those that were open, and this one was not.
@@ -139,8 +142,9 @@ export class WebSocket implements AnswerSink, Onward {
   /** Judges the opening handshake again, by what is in force now. */
   judge(): void {
     if (this.isOver) return;
-    if (this.expiresInMs() <= 0) {
-      this.close(this.principal?.kind === 'session' ? endings.sessionExpired : endings.expired);
+    // At once, whether keys are at hand or not; in shadow mode the judgement may let it pass.
+    if (this.expiresInMs() <= 0 && this.mode === 'enforce') {
+      this.close(this.expiry());
       return;
     }
     const { head, peer } = this.handshake;
@@ -151,10 +155,18 @@ export class WebSocket implements AnswerSink, Onward {
 
   private settle(judgement: Judgement): void {
     if (this.isOver) return;
-    const ending = judgement.ok ? null : endingOf(judgement.error.denial);
-    if (judgement.ok) this.principal = judgement.value.principal;
+    if (judgement.ok) {
+      this.principal = judgement.value.principal;
+      this.mode = judgement.value.route.mode;
+    }
+    const refused = judgement.ok ? null : endingOf(judgement.error.denial);
+    const ending = refused ?? (this.expiresInMs() <= 0 ? this.expiry() : null);
     if (ending === null) this.awaitJudgement();
     else this.close(ending);
+  }
+
+  private expiry(): Ending {
+    return this.principal?.kind === 'session' ? endings.sessionExpired : endings.expired;
   }
 
   private awaitJudgement(): void {
