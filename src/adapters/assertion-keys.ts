@@ -12,6 +12,8 @@ export interface AssertionKey {
 
 const pemKey = /-----BEGIN ((?:EC |ENCRYPTED )?PRIVATE KEY)-----[^]+?-----END \1-----/g;
 
+const pemKeyStart = /-----BEGIN (?:EC |ENCRYPTED )?PRIVATE KEY-----/g;
+
 /** One that signs, those that were replaced and those that come next: nobody needs more. */
 const maxKeys = 8;
 
@@ -19,6 +21,8 @@ const maxKeys = 8;
 export function readAssertionKeys(pem: string): Result<readonly AssertionKey[], string> {
   const blocks = pem.match(pemKey) ?? [];
   if (blocks.length === 0) return refuse('holds no PEM private key');
+  // A file that is being written: a key whose end is to come must not be taken for one that was taken out.
+  if (blocks.length !== pem.match(pemKeyStart)?.length) return refuse('holds a PEM private key that does not end');
   if (blocks.length > maxKeys) return refuse(`holds more than ${maxKeys} keys`);
   const keys: AssertionKey[] = [];
   for (const block of blocks) {

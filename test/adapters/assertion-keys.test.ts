@@ -29,6 +29,8 @@ t.test('what is no such key is refused, and never quoted', (t) => {
     { name: 'RSA', text: rsa, expected: 'holds a key that is none of P-256, which ES256 needs' },
     { name: 'a locked key', text: locked, expected: 'is locked with a passphrase, which nobody could type here' },
     { name: 'a good one and a bad one', text: pem() + rsa, expected: 'holds a key that is none of P-256, which ES256 needs' },
+    { name: 'a good one and one that is half written', text: pem() + pem().slice(0, 90), expected: 'holds a PEM private key that does not end' },
+    { name: 'one that is half written and a good one', text: pem().slice(0, 90) + pem(), expected: 'holds a PEM private key that does not end' },
     { name: 'too many', text: pem().repeat(9), expected: 'holds more than 8 keys' },
   ];
   for (const { name, text, expected } of cases) t.same(readAssertionKeys(text), { ok: false, error: expected }, name);

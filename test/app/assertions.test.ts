@@ -1,13 +1,16 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import t from 'tap';
+import { WebSocket } from 'ws';
 import { localFiles } from '../../src/adapters/files.js';
 import { createAssertions, publishedAfterMs, readAssertionFile, type AssertionFile } from '../../src/app/assertions.js';
 import { collectingLog } from '../adapters/store-world.js';
 import { manualTime } from '../adapters/manual-time.js';
 import { principal } from '../decision/samples.js';
+import { clientOf, startWebSocketReceiver } from '../proxy/websocket/scene.js';
+import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { startServe } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -110,6 +113,32 @@ t.test('contract 2: the receiver gets a signed assertion that only Sallyport can
   });
   t.equal((await world.admin('/.well-known/jwks.json')).status, 200, 'what was signed can still be verified');
   t.same(await world.exposures(), []);
+});
+
+t.test('contract 2: the opening handshake of a WebSocket carries an assertion for its method and target', async (t) => {
+  const receiver = await startWebSocketReceiver(t);
+  const live = { methods: ['GET'], websocket: true, subjects: ['checkout'], permissions: [] };
+  const world = await startWorld(t, {
+    config: {
+      identity: { assertion: { key_file: keyFile(t), audience: 'orders' } }, upstream: { url: receiver.url },
+      routes: [{ ...live, name: 'live', path: '/live' }, { ...live, name: 'tried', path: '/tried', mode: 'shadow' }],
+    },
+  });
+  const keys = createLocalJWKSet(JSON.parse((await world.admin('/.well-known/jwks.json')).text) as JSONWebKeySet);
+  const open = async (path: string, headers: Readonly<Record<string, string>>): Promise<string | string[] | undefined> => {
+    const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}${path}`, { headers: { ...headers, 'X-Auth-Assertion': 'forged', 'x_auth_assertion': 'forged' } }));
+    await client.opened;
+    t.notMatch(receiver.upgrades.at(-1)?.rawHeaders.join('\n'), 'forged', path);
+    return receiver.upgrades.at(-1)?.headers['x-auth-assertion'];
+  };
+  const target = '/live?a=%41';
+  const { payload } = await jwtVerify(String(await open(target, world.authorization())), keys, { issuer: 'sallyport', audience: 'orders' });
+  const hash = createHash('sha256').update(target).digest('base64url');
+  t.match(payload, { sub: 'checkout', kind: 'service', htm: 'GET', target_sha256: hash });
+  t.equal(await open('/tried', {}), undefined, 'nobody gets none');
+  const foreign = await request(world.adminPort, { path: '/.well-known/jwks.json', headers: { Host: 'evil.example' } });
+  t.not(foreign.status, 200, 'contract 6: the admin listener checks Host here too');
+  t.notMatch(foreign.text, 'kid');
 });
 
 t.test('where nothing is signed there are no keys, and a file that holds none ends the start', async (t) => {

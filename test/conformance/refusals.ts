@@ -40,6 +40,8 @@ export const refusals = {
   idempotencyOutcomeUnknown: urn(409, 'idempotency-outcome-unknown', 'http_request_denied'),
   idempotencyNotReplayable: urn(409, 'idempotency-result-not-replayable', 'http_request_denied'),
   idempotencyKeyReused: urn(422, 'idempotency-key-reused', 'http_request_denied'),
+  rateLimited: { ...urn(429, 'rate-limited', 'http_request_denied'), retryAfter: true },
+  tooManyInFlight: { ...urn(429, 'too-many-in-flight', 'http_request_denied'), retryAfter: true },
   overloaded: urn(503, 'overloaded', 'proxy_internal_error'),
   shuttingDown: urn(503, 'shutting-down', 'proxy_internal_error'),
 } as const satisfies Record<string, Refusal>;

@@ -163,6 +163,45 @@ t.test('contract 3.8: closed with 4401 when the token expires, or a reload revok
   world.rewrite(config);
 });
 
+t.test('contract 4: what Sallyport has no room or no keys for is refused at the upgrade', async (t) => {
+  const crowded = await startWorld(t, {
+    config: {
+      listen: { max_websockets: 2, header_timeout: '300ms' }, upstream: { url: receiver.url },
+      issuers: { core: { key_ids: { accept: ['d-*', 'away-*'] }, jwks: { cooldown: '0ms' } } },
+      routes: [live, { ...files, limits: { requests_per_second: 0.01, burst: 1 } }, { ...live, name: 'one', path: '/one', limits: { max_in_flight: 1 } }],
+    },
+    receiver: await startReceiver(t),
+  });
+  const handshakeTo = (path: string, token = crowded.token()): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${soundFields}Authorization: Bearer ${token}\r\n\r\n`;
+  const check = async (name: string, bytes: string, refusal: Refusal): Promise<void> => {
+    const before = receiver.upgrades.length;
+    const [answer] = await crowded.send(bytes, { untilClosed: true });
+    if (answer === undefined) throw new Error(`${name}: no answer`);
+    checkRefusal(t, answer, refusal, name);
+    t.equal(receiver.upgrades.length, before, name);
+  };
+  const openAt = async (path: string): Promise<Client> => {
+    const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${crowded.port}${path}`, { headers: crowded.authorization() }));
+    await client.opened;
+    return client;
+  };
+  await check('a head that does not come to its end', handshakeTo('/live').slice(0, -2), refusals.tooSlow);
+  crowded.jwks.behave((_req, res) => res.writeHead(500).end());
+  await check('an unknown key while keys cannot be fetched', handshakeTo('/live', crowded.token({}, { kid: 'away-1' })), refusals.keysUnavailable);
+  const rated = await openAt('/files/a');
+  await check('the rate of its caller', handshakeTo('/files/a'), refusals.rateLimited);
+  const one = await openAt('/one');
+  await check('the WebSockets of its caller', handshakeTo('/one'), refusals.tooManyInFlight);
+  await check('the WebSockets of all', handshakeTo('/live'), refusals.overloaded);
+  for (const { socket, closed } of [rated, one]) {
+    socket.close(1000);
+    await closed;
+  }
+  await until('its place is free', async () => (await crowded.metric('sallyport_websockets_open')) === 0);
+  await openAt('/one');
+  t.same(await crowded.exposures(), []);
+});
+
 checkSilence(t, world);
 
 t.test('R-60: SIGTERM tells open connections 1001, and the process ends with 0', async (t) => {
