@@ -13,7 +13,7 @@ export interface OpenLimits {
 
 /** @param routesInForce asked again and again: a reload may bring limits. */
 export function openLimits(rates: SharedRateCounter | null, routesInForce: () => CompiledConfig['routes'], log: Log): OpenLimits {
-  const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, log });
+  const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, clock: systemClock, log });
   return {
     callers,
     state: () => {

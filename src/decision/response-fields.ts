@@ -12,7 +12,7 @@ export function callerFields(status: number, rawHeaders: readonly string[], rule
   const kept: string[] = [];
   const removes = new Set<string>();
   // There is no body whose length it could be (RFC 9110 §8.6).
-  if (status === 204) removes.add('content-length');
+  if (status < 200 || status === 204) removes.add('content-length');
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';

@@ -3,7 +3,7 @@ import type { Limits, Rate } from '../decision/policy.js';
 import type { Principal } from '../decision/principal.js';
 import { limitDenial, limitKey, type LimitKey } from '../decision/rate-limit.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import type { LimitsState, Log, RateCounter, SharedRateCounter } from '../ports.js';
+import type { Clock, LimitsState, Log, RateCounter, SharedRateCounter } from '../ports.js';
 import type { Slot } from './slots.js';
 
 /** Holds each caller to its limits. */
@@ -18,18 +18,23 @@ export interface CallerLimitsDeps {
   readonly local: RateCounter;
   /** `null` where there is no store that others see. */
   readonly shared: SharedRateCounter | null;
+  readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Pick<Log, 'info' | 'warn'>;
 }
 
 const noStore = 'no store was opened at the start';
 
+/** For so long each call to the store has to succeed before it is said to count again: one that comes and goes is one trouble. */
+export const steadyAfterMs = 2_000;
+
 /**
  * Counts requests by caller: those in flight in this process, and the rate here or in the store. Where the store does not answer, each
  * process counts by itself, which lets callers have as much of every one: limits protect, and refusing everybody would not.
  */
-export function createCallerLimits({ local, shared, log }: CallerLimitsDeps): CallerLimits {
+export function createCallerLimits({ local, shared, clock, log }: CallerLimitsDeps): CallerLimits {
   const inFlight = new Map<string, number>();
   let problem: string | null = shared === null ? noStore : null;
+  let failedAtMs = 0;
   let isTold = false;
 
   function enterFlight(name: string, max: number): Slot | null {
@@ -58,8 +63,10 @@ export function createCallerLimits({ local, shared, log }: CallerLimitsDeps): Ca
     });
   }
 
-  /** Once for each time that it begins, and once when it ends. */
+  /** Once for each time that it begins, and once when it has ended for good. */
   function tell(now: string | null): void {
+    if (now !== null) failedAtMs = clock.monotonic();
+    else if (problem !== null && clock.monotonic() - failedAtMs < steadyAfterMs) return;
     problem = now;
     if ((now !== null) === isTold) return;
     isTold = now !== null;

@@ -172,7 +172,8 @@ t.test('contract 4: what Sallyport has no room or no keys for is refused at the 
     },
     receiver: await startReceiver(t),
   });
-  const handshakeTo = (path: string, token = crowded.token()): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${soundFields}Authorization: Bearer ${token}\r\n\r\n`;
+  const handshakeTo = (path: string, token = crowded.token()): string =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\n${soundFields}Authorization: Bearer ${token}\r\n\r\n`;
   const check = async (name: string, bytes: string, refusal: Refusal): Promise<void> => {
     const before = receiver.upgrades.length;
     const [answer] = await crowded.send(bytes, { untilClosed: true });

@@ -65,9 +65,9 @@ t.test('R-14: whatever a receiver sends, the answer can be written', (t) => {
   t.end();
 });
 
-t.test('RFC 9110 §8.6: 204 has no length, other answers without a body may have one', (t) => {
+t.test('RFC 9110 §8.6: 1xx and 204 have no length, other answers without a body may have one', (t) => {
   const input = ['content-length', '0', 'X-A', 'b', 'Content-Length', '0'];
-  t.same(callerFields(204, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
+  for (const status of [101, 103, 204]) t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
   for (const status of [200, 205, 304]) t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...input], String(status));
   t.end();
 });

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept, refuse } from '../../src/decision/result.js';
 import type { SharedRateCounter } from '../../src/ports.js';
+import { steadyAfterMs } from '../../src/proxy/caller-limits.js';
 import { connectRaw, request, requestBytes, type RawResponse } from '../support/raw-client.js';
 import type { Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -99,11 +100,21 @@ t.test('the store away: each process counts by itself, and says so once', async 
     },
   };
   const config = { routes, store: { memory: {} }, limits: { requests_per_second: 0.01, burst: 2, shared: true } };
-  const proxy = await startProxy(t, { rates, config });
+  const clock = createSteppingClock();
+  const proxy = await startProxy(t, { rates, clock, config });
   t.same([(await ask(proxy)).status, (await ask(proxy)).status, (await ask(proxy)).status], [200, 200, 429]);
+  for (let i = 0; i < 3; i += 1) {
+    isAway = false;
+    t.equal((await ask(proxy)).status, 200, 'the store counts again');
+    isAway = true;
+    t.equal((await ask(proxy)).status, 429, 'and not');
+  }
   isAway = false;
-  for (let i = 0; i < 3; i += 1) t.equal((await ask(proxy)).status, 200, 'the store counts again');
-  t.equal(asked, 6);
+  t.equal((await ask(proxy)).status, 200);
+  t.equal(proxy.logged.length, 1, 'a store that comes and goes is one trouble');
+  clock.step(steadyAfterMs);
+  t.equal((await ask(proxy)).status, 200);
+  t.equal(asked, 11);
   t.same(proxy.logged.map(({ level, message }) => `${level} ${message}`), [
     'warn shared limits are counted by each process alone: the store does not count them', 'info shared limits are counted together again',
   ]);

@@ -110,7 +110,9 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     requestLog: record => records.push(record),
     listen: inForce.config.listen,
     tls: options.tls ?? null,
-    limits: createCallerLimits({ local: createRateCounter(options.clock ?? systemClock), shared: options.rates ?? null, log }),
+    limits: createCallerLimits({
+      local: createRateCounter(options.clock ?? systemClock), shared: options.rates ?? null, clock: options.clock ?? systemClock, log,
+    }),
     reservations: options.reservations ?? null,
   });
   const { port } = await server.listen();
