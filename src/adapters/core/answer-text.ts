@@ -1,6 +1,9 @@
 /** How much of an answer's text is shown: the Core's own errors have one line. */
 const maxShown = 200;
 
+/** How much of its text is looked at, for something that can be shown. */
+const maxRead = 16 * 1024;
+
 const entities: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&', '&nbsp;': ' ' };
 
 /** What has the form of a token, in an answer that should hold none. */
@@ -11,14 +14,32 @@ const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
  * characters, and none of the secrets that the call carried.
  */
 export function readableAnswer(body: string, secrets: readonly string[]): string {
-  const withoutMarkup = body
-    .replace(/<(script|style|head)\b[^]*?<\/\1\s*>/gi, ' ')
-    .replace(/<[^>]*>/g, ' ')
-    .replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);
-  let text = hide(withoutMarkup, secrets).replace(token, '[token]');
+  const shown = withoutMarkup(body).slice(0, maxRead).replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);
+  let text = hide(shown, secrets).replace(token, '[token]');
   text = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ').trim();
   const characters = Array.from(text);
   return characters.length > maxShown ? `${characters.slice(0, maxShown).join('')} …` : text;
+}
+
+/** Elements whose text is not for people. */
+const unreadable: ReadonlySet<string> = new Set(['script', 'style', 'head']);
+
+/** In one pass, whatever the markup: an answer of the largest size must not keep the process busy. */
+function withoutMarkup(body: string): string {
+  const pieces: string[] = [];
+  let skipped: string | null = null;
+  let from = 0;
+  for (const tag of body.matchAll(/<([^<>]*)>/g)) {
+    if (skipped === null) pieces.push(body.slice(from, tag.index));
+    from = tag.index + tag[0].length;
+    const [, slash, name = ''] = /^(\/?)([a-z]{1,10})\b/i.exec(tag[1] ?? '') ?? [];
+    const element = name.toLowerCase();
+    // A page may leave out the end of its head.
+    if (skipped === element || (skipped === 'head' && element === 'body')) skipped = slash === '/' || element === 'body' ? null : skipped;
+    else if (skipped === null && slash === '' && unreadable.has(element)) skipped = element;
+  }
+  if (skipped === null) pieces.push(body.slice(from));
+  return pieces.join(' ');
 }
 
 /** Replaces each secret: as it is, as a URL or JSON would write it, and its beginning where somebody cut it short. */
