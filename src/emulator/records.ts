@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createPrivateKey, randomBytes } from 'node:crypto';
 import { createDevices, type Contact, type Device, type Devices } from './devices.js';
 import { createSessionRecords, type SessionRecord, type SessionRecords } from './session-records.js';
 import { createUserRecords, type UserRecord, type UserRecords } from './user-records.js';
@@ -60,9 +60,11 @@ export function createRecords(): Records {
   const make = (change: Change): void => {
     switch (change.type) {
       case 'secret':
+        checkTexts([change.secret]);
         secret = change.secret;
         break;
       case 'key':
+        checkKey(change.key);
         putKey(change.key);
         break;
       case 'user':
@@ -80,6 +82,7 @@ export function createRecords(): Records {
         devices.removeAll(change.contact);
         break;
       case 'session':
+        checkSession(change.session);
         sessions.put(change.session);
         break;
       case 'session_removed':
@@ -113,6 +116,27 @@ export function watchRecords(records: Records, seen: (change: Change) => void): 
       seen(change);
     },
   };
+}
+
+/** A data file may hold anything: what is no key is found here, and not when it is to sign. */
+function checkKey({ keyId, pem, createdMs, signsFromMs }: KeyRecord): void {
+  checkTexts([keyId, pem]);
+  checkTimes([createdMs, signsFromMs]);
+  if (!/^[ds]-/.test(keyId)) throw new TypeError('A key id of an unknown kind');
+  if (createPrivateKey(pem).asymmetricKeyType !== 'rsa') throw new TypeError('A key of another type than RSA');
+}
+
+function checkSession({ handle, userId, refreshTokenHash2, timeCreated, expiryMs }: SessionRecord): void {
+  checkTexts([handle, userId, refreshTokenHash2]);
+  checkTimes([timeCreated, expiryMs]);
+}
+
+function checkTexts(values: readonly unknown[]): void {
+  if (!values.every((value) => typeof value === 'string' && value !== '')) throw new TypeError('A text is missing');
+}
+
+function checkTimes(values: readonly unknown[]): void {
+  if (!values.every((value) => Number.isSafeInteger(value))) throw new TypeError('A time is missing');
 }
 
 function checkUser({ email, phoneNumber, passwordHash, thirdParty }: UserRecord): void {

@@ -96,6 +96,15 @@ t.test('a torn last line is dropped: nobody was told of it', async (t) => {
   await t.resolves(begin(t, path), 'killed at its very first line');
 });
 
+const halves: readonly string[] = [
+  '{"type":"secret"}',
+  '{"type":"key","key":{"keyId":"d-1"}}',
+  '{"type":"key","key":{"keyId":"d-1","pem":"x","createdMs":1,"signsFromMs":1}}',
+  '{"type":"key","key":{"keyId":"x","pem":"x","createdMs":1,"signsFromMs":1}}',
+  '{"type":"session","session":{"handle":"x"}}',
+  '{"type":"session","session":{"handle":"x","userId":"y","refreshTokenHash2":"z","timeCreated":1,"expiryMs":"2"}}',
+];
+
 t.test('what is damaged, somebody else\'s or open to others is refused, and left as it is', async (t) => {
   const { path, email } = await fileWithUser(t);
   const good = readFileSync(path, 'utf8');
@@ -106,6 +115,7 @@ t.test('what is damaged, somebody else\'s or open to others is refused, and left
     { name: 'a line in the middle', content: good.replace('{"type":"user"', '{"type":"usr"'), says: /:\d+: is damaged/ },
     { name: 'a line that is no JSON', content: good.replace('{"type":"user"', '"type":"user"'), says: /:\d+: is damaged/ },
     { name: 'a line that lacks its user', content: `${good}{"type":"user"}\n`, says: /:\d+: is damaged/ },
+    ...halves.map((change) => ({ name: `half a change: ${change}`, content: `${good}${change}\n`, says: /:\d+: is damaged/ })),
     { name: 'a text', content: 'dear diary\n', says: /is no data file/ },
     { name: 'a text without an end', content: 'dear diary', says: /is no data file/ },
     { name: 'a later format', content: good.replace('"version":1', '"version":2'), says: /is no data file/ },
