@@ -48,7 +48,7 @@ export function readSessionFields(passed: readonly string[]): SessionFields {
 
 /**
  * Leaves out what belongs to a session: the cookies of the SDKs, `st-*`, `anti-csrf` and `front-token`. A cookie whose name only
- * looks like one of them, in case or percent-encoding, goes too: some readers fold both.
+ * looks like one of them, in case, percent-encoding, quotes or what stands around it, goes too: some readers fold these.
  */
 export function withoutSessionFields(passed: readonly string[]): readonly string[] {
   const kept: string[] = [];
@@ -103,8 +103,10 @@ export function withRenewedSession(
 
 const sameSites = { lax: 'Lax', strict: 'Strict', none: 'None' } as const;
 
+/** Some receivers read `_` and `.` in names of fields as `-`. */
 function isSessionField(lowerCase: string): boolean {
-  return tokenFields.has(lowerCase) || /^st[-_.]/.test(lowerCase);
+  const name = lowerCase.replace(/[_.]/g, '-');
+  return tokenFields.has(name) || name.startsWith('st-');
 }
 
 interface Cookie {
@@ -126,7 +128,8 @@ function nameOf(text: string): string {
   return trimBlanks(text.slice(0, Math.max(0, text.indexOf('='))));
 }
 
-/** The name as the most lenient reader has it. */
+/** The name as the most lenient reader has it: decoded, without quotes, and without what some take for blanks. */
 function folded(name: string): string {
-  return name.replace(/%([0-7][0-9a-f])/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16))).toLowerCase();
+  const decoded = name.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  return decoded.replace(/[^\x21-\x7e]|["']/g, '').toLowerCase();
 }

@@ -33,10 +33,14 @@ t.test('the receiver gets none of it, and everything else as it came', (t) => {
     { name: 'a field of nothing else', passed: ['Cookie', 'sAccessToken=x'], expected: [] },
     { name: 'other spellings', passed: ['Cookie', 'SACCESSTOKEN=x; %73AccessToken=y; a=1, sAccessToken=z; c=3'], expected: ['Cookie', 'c=3'] },
     {
+      name: 'spellings of readers that trim more than blanks, take quotes off or end at a zero byte', expected: ['Cookie', 'd=4'],
+      passed: ['Cookie', '\xa0sAccessToken=x; \xef\xbb\xbfsRefreshToken=y; "sFrontToken"=z; %C2%A0sAntiCsrf=f; sAccessToken%00=g; d=4'],
+    },
+    {
       name: 'fields', expected: ['rid', 'session'],
       passed: ['st-auth-mode', 'cookie', 'ST-Access-Token', 'x', 'anti-csrf', 'y', 'front-token', 'z', 'rid', 'session'],
     },
-    { name: 'fields that look alike', passed: ['st_access_token', 'x', 'st.refresh.token', 'y', 'stx', 'z'], expected: ['stx', 'z'] },
+    { name: 'fields that look alike', passed: ['st_access_token', 'x', 'st.refresh.token', 'y', 'Anti_CSRF', 'a', 'front.token', 'b', 'stx', 'z'], expected: ['stx', 'z'] },
   ];
   for (const { name, passed, expected } of cases) t.same(withoutSessionFields(passed), expected, name);
   t.end();
