@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { lstat, open, rename, type FileHandle } from 'node:fs/promises';
+import { lstat, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { lockFile } from './file-lock.js';
 import { createJournal, type Journal } from './journal.js';
@@ -95,7 +95,9 @@ function notOurs(path: string): DataFileError {
 /** Writes everything into a new file and puts it in the place of the old one, in one step. */
 async function compact(path: string, records: Records): Promise<FileHandle> {
   const fresh = `${path}.new`;
-  const file = await open(fresh, 'w', 0o600);
+  // One that a kill left, or a link that somebody else put there, which would be followed.
+  await rm(fresh, { force: true });
+  const file = await open(fresh, 'wx', 0o600);
   try {
     await file.chmod(0o600);
     let lines = [header];

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startCoreEmulator, type CoreEmulatorOptions } from '../../src/emulator/core-emulator.js';
@@ -134,6 +134,16 @@ t.test('what is damaged, somebody else\'s or open to others is refused, and left
   await t.rejects(begin(t, path), { kind: 'unusable', message: /0640.*chmod 600/ });
   chmodSync(path, 0o600);
   t.equal(await signIn((await begin(t, path)).core, email), 'OK');
+});
+
+t.test('a link in the place of the next file is not followed', async (t) => {
+  const { path } = await fileWithUser(t);
+  const other = join(tempDir(t), 'other');
+  writeFileSync(other, 'dear diary');
+  symlinkSync(other, `${path}.new`);
+  await begin(t, path);
+  t.equal(readFileSync(other, 'utf8'), 'dear diary');
+  t.ok(lstatSync(path).isFile());
 });
 
 t.test('issue 4: two Cores on one file: the second is refused, until the first ends', async (t) => {
