@@ -17,7 +17,10 @@ export function sessionConfig(service: SessionService, over: ConfigTree = {}, se
         ...common, name: 'both', methods: ['GET', 'POST'], path: '/both', accept: ['service', 'session'], idempotency: 'none',
         session: { claims: { 'st-role.v': 'support' } },
       },
-      { name: 'users', methods: ['GET', 'POST', 'HEAD'], path: '/users', accept: ['session'], session: { claims: {} }, idempotency: 'none' },
+      {
+        name: 'users', methods: ['GET', 'POST', 'HEAD', 'OPTIONS', 'PURGE'], path: '/users', accept: ['session'], session: { claims: {} },
+        idempotency: 'none',
+      },
       {
         name: 'raw', methods: ['GET'], path: '/raw', accept: ['session'], session: { claims: {}, forward_tokens: true },
         forward_authorization: true,

@@ -65,6 +65,24 @@ const crossUses: readonly Row[] = [
   { name: 'two sessions', path: '/users', fields: [...bearer(user.accessToken), ...cookie(guest.accessToken)], reason: 'credential_ambiguous' },
   { name: 'two session cookies', path: '/users', fields: [...cookie(user.accessToken), ...cookie(guest.accessToken)], reason: 'credential_ambiguous' },
   { name: 'a refused bearer of a session falls through to nothing', path: '/both', fields: bearer(`${user.accessToken}x`), reason: 'token_malformed' },
+  // Credentials that a reader less strict than we are might find.
+  {
+    name: 'two Cookie fields', path: '/both',
+    fields: [['Cookie', `sAccessToken=${user.accessToken}`], ['cookie', `sAccessToken=${user.accessToken}`]], reason: 'credential_ambiguous',
+  },
+  {
+    name: 'one cookie twice in a field', path: '/both',
+    fields: [['Cookie', `sAccessToken=${user.accessToken}; sAccessToken=${user.accessToken}`]], reason: 'credential_ambiguous',
+  },
+  {
+    name: 'a second Cookie field beside a bearer', path: '/both',
+    fields: [...bearer(token), ['Cookie', 'a=1'], ['Cookie', 'sAccessToken=x']], reason: 'credential_ambiguous',
+  },
+  { name: 'a quoted session', path: '/both', fields: [['Cookie', `sAccessToken="${user.accessToken}"`]], reason: 'token_malformed' },
+  { name: 'a cookie in another case', path: '/both', fields: [['Cookie', `SACCESSTOKEN=${user.accessToken}`]], reason: 'credential_missing' },
+  { name: 'an escaped name', path: '/both', fields: [['Cookie', `%73AccessToken=${user.accessToken}`]], reason: 'credential_missing' },
+  { name: 'st-access-token as field', path: '/both', fields: [['st-access-token', user.accessToken]], reason: 'credential_missing' },
+  { name: 'st-access-token as cookie', path: '/both', fields: [['Cookie', `st-access-token=${user.accessToken}`]], reason: 'credential_missing' },
   // What only looks like a session.
   { name: 'point 7: the crafted session-like service token, as bearer', path: '/both', fields: bearer(crafted), reason: 'session_claim_present' },
   { name: 'point 7: the same on a session-only route', path: '/users', fields: bearer(crafted), reason: 'credential_kind_refused' },
@@ -83,6 +101,14 @@ const crossUses: readonly Row[] = [
   // Cookies come along with whatever any page asks for.
   { name: 'point 9: missing anti-CSRF', method: 'POST', path: '/users', fields: cookie(user.accessToken), reason: 'anti_csrf_missing', body: tryRefresh },
   { name: 'point 9: HEAD is not GET', method: 'HEAD', path: '/users', fields: cookie(user.accessToken), reason: 'anti_csrf_missing', body: '' },
+  {
+    name: 'point 9: OPTIONS is not GET', method: 'OPTIONS', path: '/users',
+    fields: cookie(user.accessToken), reason: 'anti_csrf_missing', body: tryRefresh,
+  },
+  {
+    name: 'point 9: a method of one\'s own', method: 'PURGE', path: '/users',
+    fields: cookie(user.accessToken), reason: 'anti_csrf_missing', body: tryRefresh,
+  },
   { name: 'an empty rid', method: 'POST', path: '/users', fields: [...cookie(user.accessToken), ['rid', '']], reason: 'anti_csrf_missing', body: tryRefresh },
   {
     name: 'VIA_TOKEN: the token', method: 'POST', path: '/users',
