@@ -11,7 +11,7 @@ WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
 RUN npm ci --ignore-scripts
 COPY src ./src
-COPY release/bundle.mjs ./release/bundle.mjs
+COPY .release/bundle.mjs ./.release/bundle.mjs
 # The bundle holds production code only; sbom.cdx.json in it names every package that went in.
 RUN npm run build && npm run bundle
 # Compiled code of start and health check is kept beside it, so that a container need not compile it again.

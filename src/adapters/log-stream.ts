@@ -16,6 +16,8 @@ const maxDelayMs = 100;
 
 /** A pipe that is full and does not block is tried again after this. */
 const retryMs = 20;
+/** How long a flush leaves a thread that is writing: it cannot be asked, and its lines come first. */
+const threadPauseMs = 250;
 /** Attempts of a flush at such a pipe. */
 const maxRetries = 50;
 
@@ -106,8 +108,7 @@ export function createLogStream(descriptor: number): LogStream {
       lines = batch.lines;
       batch = null;
     } else if (batch !== null) {
-      // A thread is writing; its lines come first.
-      pause(retryMs);
+      pause(threadPauseMs);
     }
     parts.push(takeWaiting());
     lines += waiting.length;

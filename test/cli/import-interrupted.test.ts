@@ -67,8 +67,8 @@ t.test('a second import of the same file is refused while the first one runs', a
 
 t.test('a journal that can grow no more stops the run, and nothing is lost', async (t) => {
   const core = await coreWithFile(t);
-  // Node ignores the signal that comes with it, so that the write fails as on a full disk.
-  const limited = 'ulimit -f 8; exec "$0" "$@"';
+  // Node ignores the signal that comes with it, so that the write fails as on a full disk; `env -i`: and has nothing to write at its end.
+  const limited = 'ulimit -f 8; exec env -i "$0" "$@"';
   const child = spawn('sh', [
     '-c', limited, process.execPath, join(projectDir, 'dist/main.js'), 'import', join(core.dir, 'users.jsonl'), '--curl-config', core.curlConfig,
   ], { stdio: ['ignore', 'ignore', 'pipe'] });

@@ -11,7 +11,7 @@ interface Bom {
 }
 
 const app = join(tempDir(t), 'app');
-const made = spawnSync(process.execPath, ['release/bundle.mjs', app], { cwd: projectDir, encoding: 'utf8' });
+const made = spawnSync(process.execPath, ['.release/bundle.mjs', app], { cwd: projectDir, encoding: 'utf8' });
 
 t.test('the bundle stands alone: it serves, from an empty folder, without node_modules but native ones', async (t) => {
   t.equal(made.status, 0, made.stderr);

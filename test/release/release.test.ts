@@ -6,7 +6,7 @@ import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Scope } from '../support/scope.js';
 
-const files = ['package.json', 'package-lock.json', 'helm/sallyport/Chart.yaml', 'Dockerfile', 'CHANGELOG.md', 'release/release.mjs'];
+const files = ['package.json', 'package-lock.json', 'helm/sallyport/Chart.yaml', 'Dockerfile', 'CHANGELOG.md', '.release/release.mjs'];
 
 interface Tree {
   readonly dir: string;
@@ -27,7 +27,7 @@ function tree(t: Scope): Tree {
   run('git', 'config', 'user.email', 'test@example.com');
   run('git', 'add', '.');
   run('git', 'commit', '--quiet', '--message', 'before');
-  return { dir, run, release: (...args) => run(process.execPath, 'release/release.mjs', ...args) };
+  return { dir, run, release: (...args) => run(process.execPath, '.release/release.mjs', ...args) };
 }
 
 const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };

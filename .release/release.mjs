@@ -1,7 +1,7 @@
 /**
  * Makes a release: one version for package, image and chart, the changelog's section, a commit and a tag. Pushes nothing and needs no secret.
  *
- *   node release/release.mjs VERSION [--check] [--date YYYY-MM-DD]
+ *   node .release/release.mjs VERSION [--check] [--date YYYY-MM-DD]
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const current = JSON.parse(readFileSync('package.json', 'utf8')).version;
 /** What stands in the way, in words. */
 function obstacles() {
   const found = [];
-  if (!/^\d+\.\d+\.\d+$/.test(next)) return ['say which version: node release/release.mjs 1.2.3'];
+  if (!/^\d+\.\d+\.\d+$/.test(next)) return ['say which version: node .release/release.mjs 1.2.3'];
   if (!followers(current).includes(next)) found.push(`${next} does not follow ${current}: ${followers(current).join(', ')} would`);
   if (git('status', '--porcelain', '--untracked-files=no') !== '') found.push('there are changes that are not committed');
   if (git('tag', '--list', `v${next}`) !== '') found.push(`the tag v${next} exists`);
