@@ -217,8 +217,8 @@ export class Exchange implements Turn, Caller {
   }
 
   private send(admission: Admission, held: Buffer | null = null): void {
-    const { answer, arrival, deps, head, inForce } = this;
-    const onward = onwardOf(admission, { answer, arrival, caller: this, deps, head, inForce, seat: this.places?.seat ?? null });
+    const { answer, arrival, course, deps, head, inForce } = this;
+    const onward = onwardOf(admission, { answer, arrival, caller: this, course, deps, head, inForce, seat: this.places?.seat ?? null });
     if (onward === null) return;
     const body = held ?? this.openBody(admission.fields, admission.route.maxBodyBytes);
     this.phase = 'onward';

@@ -1,5 +1,6 @@
 import type { RequestHead } from '../decision/request-head.js';
 import type { Caller } from './caller.js';
+import type { Course } from './course.js';
 import type { Arrival, ExchangeDeps } from './exchange-deps.js';
 import { Forward } from './forward.js';
 import type { InForce } from './in-force.js';
@@ -16,6 +17,7 @@ export interface Admitted {
   readonly deps: ExchangeDeps;
   readonly caller: Caller;
   readonly answer: Switchable;
+  readonly course: Course;
   readonly seat: Slot | null;
 }
 
@@ -24,9 +26,9 @@ export interface Admitted {
  * `null` where there is no place for one, and the caller was told so.
  */
 export function onwardOf(admission: Admission, admitted: Admitted): Forward | WebSocket | null {
-  const { arrival: { connection: { peer }, upgrade }, head, inForce, deps, caller, answer, seat } = admitted;
+  const { arrival: { connection: { peer }, upgrade }, head, inForce, deps, caller, answer, course, seat } = admitted;
   if (admission.fields.upgrade === null) return new Forward(admission, inForce, caller);
-  const taken = deps.webSockets.take({ admission, head, peer, inForce, upgrade, answer, caller, seat });
+  const taken = deps.webSockets.take({ admission, head, peer, inForce, upgrade, answer, caller, course, seat });
   if (taken.ok) return taken.value;
   caller.refuse(taken.error);
   return null;

@@ -9,6 +9,7 @@ import { readAgreement, webSocketProtocol } from '../../decision/websocket-hands
 import type { Clock, Timers } from '../../ports.js';
 import { assertionFields } from '../assertion-fields.js';
 import type { Caller, Onward } from '../caller.js';
+import type { Course } from '../course.js';
 import type { InForce } from '../in-force.js';
 import { admit, type Admission, type Judgement, type Peer } from '../pipeline.js';
 import type { AnswerSink } from '../upstream-call.js';
@@ -28,6 +29,8 @@ export interface Handshake {
   readonly upgrade: Upgrade | null;
   readonly caller: Caller;
   readonly answer: Switchable;
+  /** Told what shadow mode lets pass while the connection is open. */
+  readonly course: Pick<Course, 'shadow'>;
   /** The place among the requests of all: given back at the switch, for a connection may last for hours. */
   readonly seat: Slot | null;
 }
@@ -158,6 +161,7 @@ export class WebSocket implements AnswerSink, Onward {
     if (judgement.ok) {
       this.principal = judgement.value.principal;
       this.mode = judgement.value.route.mode;
+      this.handshake.course.shadow ??= judgement.value.shadow;
     }
     const refused = judgement.ok ? null : endingOf(judgement.error.denial);
     const ending = refused ?? (this.expiresInMs() <= 0 ? this.expiry() : null);

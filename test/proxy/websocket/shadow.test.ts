@@ -64,9 +64,15 @@ t.test('contract 3.6: in shadow mode no connection is closed for what would pass
   offsetMs = 86_400_000;
   await proxy.server.judgeWebSockets();
   await echoes(expiring);
+  expiring.socket.close(1000);
+  await until('what would have closed it is written down', () => proxy.records.length === 1);
+  t.match(proxy.records, [{ decision: 'shadow', reason: 'token_expired', subject: 'checkout', status: 101 }]);
+  t.same(proxy.counted.shadowDenials, [{ route: 'live', reason: 'token_expired' }]);
   proxy.reload({ routes: webSocketRoutes });
   await proxy.server.judgeWebSockets();
-  for (const { closed } of [client, expiring]) t.equal((await closed).code, 4401);
+  t.equal((await client.closed).code, 4401);
+  await until('and of the other', () => proxy.counted.shadowDenials.length === 2);
+  t.same(proxy.counted.shadowDenials[1], { route: 'live', reason: 'permission_missing' });
 });
 
 t.test('contract 3.6: without keys an expired connection ends in shadow mode too: requests are 503 then', async (t) => {
