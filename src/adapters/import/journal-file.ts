@@ -24,6 +24,9 @@ export interface OpenJournal {
 const common = constants.O_NOFOLLOW | constants.O_NOCTTY | constants.O_APPEND | constants.O_NONBLOCK;
 const ownerOnly = 0o600;
 
+/** What each of our lines begins with. */
+const openingBrace = 0x7b;
+
 /** Longer than any line of ours. */
 const maxLineBytes = 64 * 1024;
 
@@ -79,14 +82,21 @@ async function readJournal(handle: FileHandle, onLine: (line: string) => string 
   if ((stats.mode & 0o077) !== 0) return refuse(`is open to others (mode ${(stats.mode & 0o777).toString(8).padStart(4, '0')}); chmod 600 it`);
   let lines = 0;
   let bytes = 0;
+  let scanned = 0;
   for await (const text of readLines(chunksOf(handle), maxLineBytes)) {
-    if (!text.isEnded) break;
+    scanned = text.nextAt;
+    if (!text.isEnded) {
+      // Without one line that is ours this may be anything.
+      if (lines === 0 && text.bytes?.[0] !== openingBrace) return refuse('is no journal');
+      break;
+    }
     const problem = text.bytes === null ? 'is too long' : onLine(text.bytes.toString('utf8'));
     if (problem !== null) return refuse(`line ${String(text.line)} ${problem}`);
     lines += 1;
     bytes = text.nextAt;
   }
-  await handle.truncate(bytes);
+  if ((await handle.stat()).size !== scanned) return refuse('is being written to: only one import may run over a file');
+  if (bytes < scanned) await handle.truncate(bytes);
   return accept({ lines, bytes });
 }
 

@@ -69,6 +69,16 @@ t.test('journals that are refused, and left as they are', async (t) => {
   t.equal(readFileSync(bad, 'utf8'), 'good\nbad\ntorn');
   t.same(await openJournalFile(file('long', `${'x'.repeat(70_000)}\n`), () => null), { ok: false, error: 'line 1 is too long' });
   t.same(await openJournalFile(file('open', 'x\n', 0o640), () => null), { ok: false, error: 'is open to others (mode 0640); chmod 600 it' });
+  const foreign = file('foreign', 'a line of somebody else without an end');
+  t.same(await openJournalFile(foreign, () => null), { ok: false, error: 'is no journal' });
+  t.equal(readFileSync(foreign, 'utf8'), 'a line of somebody else without an end');
+  const growing = file('growing', '{"one":1}\n');
+  const grows = (): null => {
+    appendFileSync(growing, '{"two":2}\n{"thr');
+    return null;
+  };
+  t.same(await openJournalFile(growing, grows), { ok: false, error: 'is being written to: only one import may run over a file' });
+  t.match(readFileSync(growing, 'utf8'), /\{"thr$/, 'nothing of it is cut off');
   t.same(await openJournalFile(join(dir, 'none'), () => null), { ok: false, error: 'does not exist' });
   symlinkSync(bad, join(dir, 'link'));
   t.same(await openJournalFile(join(dir, 'link'), () => null), { ok: false, error: 'is a symbolic link' });
