@@ -24,7 +24,7 @@ function judged({ status, json, text }: CoreReply, { cdiVersion }: CoreSpeech): 
   if (status !== 200 || !Array.isArray(versions)) {
     return refuse(`does not say which versions it speaks (status ${String(status)}${text === '' ? '' : `, ${text}`})`);
   }
-  const spoken = versions.filter((version) => typeof version === 'string');
+  const spoken = versions.filter((version) => typeof version === 'string' && /^\d{1,3}\.\d{1,3}$/.test(version));
   if (spoken.includes(cdiVersion)) return accept(null);
-  return refuse(`does not speak version ${cdiVersion} of its driver interface; allowed: ${spoken.slice(0, 40).join(', ')}`);
+  return refuse(`does not speak version ${cdiVersion} of its driver interface; allowed: ${spoken.slice(0, 40).join(', ') || 'none that it names'}`);
 }

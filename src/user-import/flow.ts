@@ -39,6 +39,9 @@ export type Next =
 /** Codes are spent by whoever signs in with the same contact meanwhile: that ends. */
 const maxRestarts = 5;
 
+/** Ids have 36 characters, codes 44. */
+const maxTokenLength = 1024;
+
 /** How far the Core's clock may be behind ours before a user of ours looks older than our call. */
 const clockToleranceMs = 5 * 60_000;
 
@@ -127,7 +130,7 @@ function isThere(flow: Flow, wasThere: boolean, body: JsonObject, { overwrite }:
   if (!adds) return end(outcome);
   // From CDI 4.0 on the user may be several linked ones, and this one has an id of its own.
   const userId = body['recipeUserId'] ?? record['id'];
-  if (typeof userId !== 'string') return end({ result: 'rejected', why: 'the user is in, but the Core did not tell its id, so that nothing could be added' });
+  if (!isToken(userId)) return end({ result: 'rejected', why: 'the user is in, but the Core did not tell its id, so that nothing could be added' });
   return { step: 'call', flow: { ...flow, stage: 'add_contact', userId, existed, mayBeOurs: true, code: null } };
 }
 
@@ -144,10 +147,15 @@ function isSince(timeJoined: JsonValue | undefined, begunAtMs: number | null): b
 
 function codeIssued(flow: Flow, status: JsonValue | undefined, body: JsonObject, reply: CoreReply): Next {
   const { preAuthSessionId, linkCode } = body;
-  if (status === 'OK' && typeof preAuthSessionId === 'string' && typeof linkCode === 'string') {
+  if (status === 'OK' && isToken(preAuthSessionId) && isToken(linkCode)) {
     return { step: 'call', flow: { ...flow, stage: 'consume', code: { preAuthSessionId, linkCode } } };
   }
   return reply.status === 200 ? restarted(flow, 'no code was issued', reply) : refused(reply);
+}
+
+/** An id or code as the Core makes them: what is longer would break the journal, which has to hold it in a line. */
+function isToken(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= maxTokenLength;
 }
 
 /** Used, expired and duplicate flows begin again at the code (section 3), within bounds. */
@@ -170,10 +178,11 @@ function refused(reply: CoreReply): Next {
   return end({ result: 'rejected', why: `the Core refused it: ${saidBy(reply)}` });
 }
 
-/** The Core's own words: a status it names, or its line of text. */
+/** The Core's own words: a status it names, or its line of text. An answer that is no error may have a code in it. */
 function saidBy({ status, json, text }: CoreReply): string {
   const named = json?.['status'];
   if (typeof named === 'string' && /^[A-Z_]{1,64}$/.test(named)) return named;
+  if (status < 400) return `status ${String(status)} without a status that is known`;
   return `status ${String(status)}${text === '' ? '' : `, ${text}`}`;
 }
 

@@ -47,6 +47,7 @@ export function createLedger(): Ledger {
   const above = new Set<number>();
   const begun = new Map<number, Begun>();
   const byKind = new Map<UserKind | 'unreadable', Tally>();
+  const taken = new Set<UserKind>();
 
   /** The first time counts: a user that joined after it may be ours. */
   function begin(number: number, atMs: number): void {
@@ -61,6 +62,7 @@ export function createLedger(): Ledger {
     begun.delete(number);
     const tally = byKind.get(kind ?? 'unreadable') ?? nothing;
     byKind.set(kind ?? 'unreadable', { ...tally, [outcome.result]: tally[outcome.result] + 1 });
+    if (kind !== null && (outcome.result === 'created' || (outcome.result === 'existed' && outcome.isIn))) taken.add(kind);
     if (outcome.result === 'rejected' || (outcome.result === 'existed' && !outcome.isIn)) notIn += 1;
   }
 
@@ -73,10 +75,7 @@ export function createLedger(): Ledger {
     isDone: (number) => number < bound || above.has(number),
     doneBelow: () => bound,
     begun: (number) => begun.get(number) ?? null,
-    hasTaken: (kind) => {
-      const { created, existed } = byKind.get(kind) ?? nothing;
-      return created + existed > 0;
-    },
+    hasTaken: (kind) => taken.has(kind),
     totals: () => ({ ...sumOf([...byKind.values()]), notIn, done: bound + above.size, byKind: new Map(byKind) }),
   };
 }

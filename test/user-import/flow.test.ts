@@ -158,6 +158,24 @@ t.test('a contact is added to the user itself, not to those it is linked with', 
   t.match(afterReply(consuming, reply(created), rules), { flow: { stage: 'add_contact', userId: 'u1' } });
 });
 
+t.test('an answer that makes no sense is not repeated, and none of it is kept', async (t) => {
+  const refusedWith = (json: JsonObject, status = 200): unknown => {
+    const flow: Flow = { ...beginFlow(passwordless, null, rules), restarts: 5 };
+    const next = afterReply(flow, reply(json, status), rules);
+    return next.step === 'end' && next.outcome.result === 'rejected' ? next.outcome.why : next;
+  };
+  const code = { preAuthSessionId: 'pre-auth', linkCode: 'link-code' };
+  t.equal(refusedWith(code), 'no code was issued 6 times: status 200 without a status that is known');
+  t.equal(refusedWith({ ...code, status: 'ok' }), 'no code was issued 6 times: status 200 without a status that is known');
+  t.equal(refusedWith({ status: 'OK', ...code, linkCode: 'x'.repeat(1025) }), 'no code was issued 6 times: OK');
+  t.equal(refusedWith({ ...code }, 201), 'the Core refused it: status 201 without a status that is known');
+  const consuming: Flow = { ...beginFlow(both, null, rules), stage: 'consume', code };
+  for (const id of ['', 'x'.repeat(1025), 7]) {
+    t.match(afterReply(consuming, reply({ status: 'OK', user: { id } }), rules), { outcome: { why: /did not tell its id/ } });
+  }
+  t.match(afterReply(consuming, reply({ status: 'OK', user: { id: 'x'.repeat(1024) } }), rules), { flow: { stage: 'add_contact' } });
+});
+
 t.test('a refusal is told in the words of the Core', async (t) => {
   const next = afterReply(beginFlow(password, null, rules), { status: 400, json: null, text: 'Password hash is in invalid format', retryAfterMs: null }, rules);
   t.match(next, { outcome: { result: 'rejected', why: 'the Core refused it: status 400, Password hash is in invalid format' } });

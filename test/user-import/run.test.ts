@@ -46,7 +46,7 @@ async function run({ users, answer, rules: over = {}, ledger = createLedger(), b
     for (let number = 0; number < users; number += 1) {
       const user = { kind: 'password', email: `u${String(number)}@b.de`, passwordHash: 'x', algorithm: number % 2 === 0 ? 'bcrypt' : 'argon2' } as const;
       const content = bad.includes(number) ? refuse({ field: 'email', what: 'is missing', allowed: 'one' }) : accept(user);
-      yield { number, line: number + 1, record: number + 1, method: 0, content, said: null };
+      yield { number, line: number + 1, record: number + 1, method: 0, origin: { record: number + 1, method: 0 }, content, said: null };
     }
   }
   const core: Core = {
@@ -197,6 +197,8 @@ t.test('the Core is asked for its versions first', async (t) => {
   t.same(await ask(versions(['2.15', '2.16'])), accept(null));
   t.same(await ask(status(500), status(429), unreachable, versions(['2.16'])), accept(null));
   t.same(await ask(versions(['5.0', '5.1'])), refuse('does not speak version 2.16 of its driver interface; allowed: 5.0, 5.1'));
+  t.same(await ask(versions(['\u001b[2J', '5.0\u0007', '5.1'])), refuse('does not speak version 2.16 of its driver interface; allowed: 5.1'));
+  t.same(await ask(versions([])), refuse('does not speak version 2.16 of its driver interface; allowed: none that it names'));
   t.match(await ask(status(401)), { ok: false, error: /api-key/ });
   t.match(await ask(status(404)), { ok: false, error: /^does not say which versions it speaks \(status 404, x\)/ });
   t.same(await ask(), refuse('is out of reach: connection refused'));
