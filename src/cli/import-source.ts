@@ -58,7 +58,7 @@ export async function openSource(file: string, options: ImportOptions, cwd: stri
     read: () => {
       const pass = input.value.read();
       const records = recordsOf(pass.chunks, format, parameters.value);
-      const whole = original.value === null ? records : withOriginalHashes(records, recordsOf(original.value.read().chunks, originalFormat, parameters.value));
+      const whole = original.value === null ? ofThisFile(records) : withOriginalHashes(records, recordsOf(original.value.read().chunks, originalFormat, parameters.value));
       return { units: readUnits(whole, { hashes, place }), digest: pass.digest };
     },
     close: () => closeAll([input.value, original.value]),
@@ -82,6 +82,11 @@ async function* recordsOf(
     return;
   }
   const records = format === 'jsonl' || parameters === null ? readJsonLines(chunks) : exported(chunks, parameters);
+  for await (const record of records) yield { ...record, origin: null };
+}
+
+/** Their hashes stand in the file itself, so that is where a list of those that come back has to point. */
+async function* ofThisFile(records: AsyncIterable<ReturnedRecord>): AsyncGenerator<SourceRecord, void, undefined> {
   for await (const record of records) yield { ...record, origin: null };
 }
 

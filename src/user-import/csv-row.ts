@@ -24,9 +24,24 @@ export function headerProblem(columns: readonly string[]): string | null {
   return names.length === 0 ? `the header has no column of users; allowed: ${userColumns.join(', ')}` : null;
 }
 
+/** What a spreadsheet would take for a formula, perhaps behind apostrophes. A phone number is one that does nothing. */
+const formula = /^[\s']*(?:[=\-@]|\+(?!\d+$))/;
+
+/** A cell of a list of rejected rows: an apostrophe in front makes a spreadsheet show what it would run. */
+export function asText(cell: string): string {
+  return formula.test(cell) ? `'${cell}` : cell;
+}
+
+/** The cell as it was before. */
+function fromText(cell: string): string {
+  return cell.startsWith("'") && formula.test(cell) ? cell.slice(1) : cell;
+}
+
 /** The row as JSON would have it. Empty cells are absent; a row of several kinds is several users. */
 export function rowOfCells(cells: ReadonlyMap<string, string>): JsonValue {
-  const filled = [...cells].filter(([column, cell]) => cell !== '' && !(originColumns as readonly string[]).includes(column));
+  const isReturned = originOfCells(cells) !== null;
+  const plain = [...cells].map(([column, cell]) => [column, isReturned ? fromText(cell) : cell] as const);
+  const filled = plain.filter(([column, cell]) => cell !== '' && !(originColumns as readonly string[]).includes(column));
   const password = Object.fromEntries(filled.filter(([column]) => !column.includes('.')));
   const users: JsonObject[] = Object.keys(password).length === 0 ? [] : [password];
   for (const kind of ['passwordless', 'thirdParty']) {

@@ -1,7 +1,7 @@
 /** The rows that are worth a word after a run, found by reading input and journal side by side. */
 import type { JsonValue } from '../decision/strict-json.js';
 import { isJsonObject, type JsonObject } from '../decision/strict-json.js';
-import { originColumns, userColumns } from './csv-row.js';
+import { asText, originColumns, userColumns } from './csv-row.js';
 import type { JournalRecord, Outcome } from './journal.js';
 import { createLedger } from './ledger.js';
 import type { Unit } from './units.js';
@@ -48,8 +48,8 @@ export const rejectedHeader = `${[...originColumns, ...userColumns].join(',')}\n
 
 /** A row as CSV that can be mended and imported: everything but its hash, which no report holds. */
 export function rejectedLine({ unit, outcome }: SettledRow): string {
-  const origin = [String(unit.line), String(unit.record), unit.method === 0 ? '' : String(unit.method), outcome.why];
-  const cells = userColumns.map((column) => shown(cellOf(unit.said, column)));
+  const origin = [String(unit.line), String(unit.origin.record), unit.origin.method === 0 ? '' : String(unit.origin.method), outcome.why];
+  const cells = userColumns.map((column) => asText(shown(column, cellOf(unit.said, column))));
   return `${[...origin, ...cells].map(quoted).join(',')}\n`;
 }
 
@@ -68,10 +68,16 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : typeof value === 'boolean' || typeof value === 'number' ? String(value) : '';
 }
 
-/** What stands in the wrong column may be a hash, or a part of one: no contact has that form. */
-function shown(cell: string): string {
-  const looksSecret = /\$(?:2|argon2|f_scrypt)|[A-Za-z0-9+/=]{60,}/.test(cell);
-  return looksSecret || /\p{C}/u.test(cell) ? '' : cell;
+/** What a name of an algorithm, a contact without its @, or a number has at most. */
+const maxPlainLength = 24;
+
+const freeColumns: readonly string[] = ['thirdParty.thirdPartyId', 'thirdParty.thirdPartyUserId'];
+
+/** What stands in the wrong column may be a hash, or a part of one, of whatever kind: no contact has that form. */
+function shown(column: string, cell: string): string {
+  const isFormatted = /\$[\w=,.-]*\$|\$(?:2|argon2|f_scrypt)|^\{[\w@.-]+\}|[\w+/=-]{60,}/.test(cell);
+  const isLong = !freeColumns.includes(column) && !cell.includes('@') && cell.replace(/\s/g, '').length > maxPlainLength;
+  return isFormatted || isLong || /\p{C}/u.test(cell) ? '' : cell;
 }
 
 function quoted(cell: string): string {

@@ -13,6 +13,14 @@ export interface SourceRecord {
   /** Its place among the records, from 1. */
   readonly record: number;
   readonly content: Result<JsonValue, RowProblem>;
+  /** Where a row that came back stood in the file that still has its hash. */
+  readonly origin?: Origin | null;
+}
+
+/** A place among the records of a file, and within that record's `methods`. */
+export interface Origin {
+  readonly record: number;
+  readonly method: number;
 }
 
 /** One user to import, or what is wrong with it. */
@@ -26,6 +34,8 @@ export interface Unit {
   readonly content: Result<ImportedUser, RowProblem>;
   /** What the row says, for the list of rejected rows. */
   readonly said: JsonValue;
+  /** Where `--hashes-from` finds its hash, should it come back: in the file at hand, or in the one before that. */
+  readonly origin: Origin;
 }
 
 export interface UnitRules {
@@ -38,11 +48,12 @@ export interface UnitRules {
 export async function* readUnits(records: AsyncIterable<SourceRecord>, { hashes, place }: UnitRules): AsyncGenerator<Unit, void, undefined> {
   const seen = createDigestSet();
   let number = 0;
-  for await (const { line, record, content } of records) {
+  for await (const { line, record, content, origin } of records) {
     const at = place === 'line' ? line : record;
     const users = content.ok ? readRow(content.value, hashes) : [{ method: 0, read: content, said: null }];
     for (const { method, read, said } of users) {
-      yield { number, line, record, method, content: read.ok ? claimed(read.value, seen, at, place) : read, said };
+      const checked = read.ok ? claimed(read.value, seen, at, place) : read;
+      yield { number, line, record, method, content: checked, said, origin: origin ?? { record, method } };
       number += 1;
     }
   }

@@ -91,4 +91,25 @@ t.test('contract 7: each kind of bad row is named with its line and what is allo
     t.match(again.out(), /^bcrypt +2 +0 +0\npasswordless +1 +0 +0$/m);
     t.equal(await core.count(), bad.length + 4);
   });
+
+  await t.test('what comes back twice still gets its own hash, and never that of another', async (t) => {
+    const rows = Array.from({ length: 3 }, (_, index) => ({ email: `twice${String(index)} example.com`, passwordHash: `$2a$04$${String(index).repeat(53)}` }));
+    const list = (file: string): string => readFileSync(join(core.dir, `${file}.import-rejected.csv`), 'utf8');
+    writeFileSync(join(core.dir, 'first.jsonl'), rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    t.equal((await imported(core.dir, 'first.jsonl', core.curlConfig)).code(), 1);
+    // Of the second and the third, the third is mended at once.
+    const [header, , ...others] = list('first.jsonl').split('\n');
+    writeFileSync(join(core.dir, 'second.csv'), [header, ...others].join('\n').replace('twice2 ', 'twice2@'));
+    t.equal((await imported(core.dir, 'second.csv', core.curlConfig, '--hashes-from', 'first.jsonl')).code(), 1);
+    t.match(list('second.csv').split('\n')[1], /^2,2,,"email is no email address/, 'its line there, its place in the first file');
+    writeFileSync(join(core.dir, 'third.csv'), list('second.csv').replace('twice1 ', 'twice1@'));
+    writeFileSync(join(core.dir, 'other.jsonl'), `{}\n${JSON.stringify({ email: 'other@example.com', passwordHash: bcrypt })}\n`);
+    const wrong = await imported(core.dir, 'third.csv', core.curlConfig, '--hashes-from', 'other.jsonl', '--dry-run');
+    t.equal(wrong.code(), 1);
+    t.match(wrong.out(), /third\.csv:2: passwordHash is missing, and the row of the first file that this one names is another user/);
+    const right = await imported(core.dir, 'third.csv', core.curlConfig, '--hashes-from', 'first.jsonl');
+    t.equal(right.code(), 0, right.err());
+    const data = readFileSync(join(core.dir, 'core.data'), 'utf8');
+    for (const index of [1, 2]) t.match(data, new RegExp(`twice${String(index)}@example\\.com[^\\n]*${String(index).repeat(53)}`));
+  });
 });

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { refuse } from '../../src/decision/result.js';
 import { decodeRecord, encodeRecord, headerDifference, type JournalRecord } from '../../src/user-import/journal.js';
+import { rowOfCells } from '../../src/user-import/csv-row.js';
 import { createLedger } from '../../src/user-import/ledger.js';
 import { isNotIn, rejectedHeader, rejectedLine, settledRows } from '../../src/user-import/settled.js';
 import type { Unit } from '../../src/user-import/units.js';
@@ -64,14 +65,22 @@ t.test('what a journal amounts to', async (t) => {
   t.same(ledger.begun(3), { atMs: 10, userId: 'u3', existed: false });
   ledger.take(done(3, { result: 'created' }));
   t.equal(ledger.begun(3), null);
+  const left: Extract<JournalRecord, { type: 'done' }> = {
+    type: 'done', number: 6, line: 7, kind: 'hosted_scrypt', outcome: { result: 'existed', isIn: false, why: 'left as it was' },
+  };
+  ledger.take(left);
+  t.equal(ledger.hasTaken('hosted_scrypt'), false, 'a user that was left as it was says nothing of hashes');
+  ledger.take({ ...left, number: 7, outcome: { result: 'existed', isIn: true, why: '' } });
+  t.equal(ledger.hasTaken('hosted_scrypt'), true);
 });
 
 async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
   yield* items;
 }
 
+const bad = refuse({ field: 'row', what: 'x', allowed: 'y' });
 const unit = (number: number, said: Unit['said'], method = 0): Unit =>
-  ({ number, line: number + 1, record: number + 1, method, content: refuse({ field: 'row', what: 'x', allowed: 'y' }), said });
+  ({ number, line: number + 1, record: number + 1, method, origin: { record: number + 1, method }, content: bad, said });
 
 t.test('rows that are not in come back in the order of the file, without a hash', async (t) => {
   const units = [
@@ -97,6 +106,37 @@ t.test('rows that are not in come back in the order of the file, without a hash'
     '',
   ]);
   t.match(rejectedHeader, /^line,record,method,reason,email,passwordHash,/);
+});
+
+t.test('a list of rejected rows holds no hash of any kind, and nothing that a spreadsheet would run', async (t) => {
+  const cell = (said: Unit['said'], origin = { record: 1, method: 0 }): string =>
+    rejectedLine({ unit: { ...unit(0, said), origin }, outcome: { result: 'rejected', why: 'no' } }).trimEnd();
+  const cases: readonly { name: string; email: string; expected: string }[] = [
+    { name: 'a contact', email: "o'brien+x@example.com", expected: "o'brien+x@example.com" },
+    { name: 'a contact that lacks its @', email: 'ada.example.com', expected: 'ada.example.com' },
+    { name: 'as long as may be', email: 'a'.repeat(24), expected: 'a'.repeat(24) },
+    { name: 'PBKDF2 in the column of emails', email: 'pbkdf2_sha256$26$c2FsdA$aGFzaA', expected: '' },
+    { name: 'crypt', email: '$6$salt$hash', expected: '' },
+    { name: 'phpass', email: '$P$BabcdefghijklmnopqrstuvwXYZ0123', expected: '' },
+    { name: 'LDAP', email: '{SSHA}aGFzaA==', expected: '' },
+    { name: 'hexadecimal', email: '5f4dcc3b5aa765d61d8327deb882cf99', expected: '' },
+    { name: 'hexadecimal in pieces', email: '5f4dcc3b5aa765d6 1d8327deb882cf99', expected: '' },
+    { name: 'base64url', email: '-_'.repeat(30), expected: '' },
+    { name: 'a formula', email: '=1+1', expected: "'=1+1" },
+    { name: 'a formula that is an address', email: '=a@example.com', expected: "'=a@example.com" },
+    { name: 'a formula with a sign', email: '+a@example.com', expected: "'+a@example.com" },
+    { name: 'a formula of old', email: '@SUM(1)', expected: "'@SUM(1)" },
+    { name: 'a formula behind a space', email: ' -1+a', expected: "' -1+a" },
+    { name: 'a formula behind an apostrophe', email: "'=1", expected: "''=1" },
+    { name: 'a phone number', email: '+4930901820', expected: '+4930901820' },
+  ];
+  for (const { name, email, expected } of cases) {
+    t.equal(cell({ email }), `1,1,,no,${expected},,,,,,,,,`, name);
+    const cells = new Map([['record', '1'], ['email', expected]]);
+    if (expected !== '') t.same(rowOfCells(cells), { email }, `${name}, back`);
+  }
+  t.same(rowOfCells(new Map([['email', "'=1"]])), { email: "'=1" }, 'a row that never was in such a list is taken as it is');
+  t.match(cell({ email: 'x' }, { record: 7, method: 2 }), /^1,7,2,/, 'where its hash is');
 });
 
 t.test('a journal that ends early tells of what it has', async (t) => {

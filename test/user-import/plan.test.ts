@@ -76,13 +76,22 @@ t.test('returned rows get their hashes from the file they were in', async (t) =>
     yield row(4, { passwordless: {} }, { record: 3, method: 1 });
     yield row(5, { email: 'none@b.de' }, { record: 9, method: 0 });
     yield row(6, { email: 'unsaid@b.de' }, null);
+    yield row(7, { email: 'other@b.de' }, { record: 10, method: 0 });
+    yield row(8, { email: 'Same@b.de' }, { record: 11, method: 0 });
+    yield row(9, { email: 'hashless@b.de' }, { record: 12, method: 0 });
   }
   const last = { methods: [{ passwordless: {} }, { email: 'c', passwordHash: 'three' }] };
-  const original = records({ email: 'a', passwordHash: 'one' }, { email: 'b', passwordHash: 'two' }, last);
-  const rows = (await collect(withOriginalHashes(returned(), original))).map(({ content }) => (content.ok ? content.value : null));
+  const none = Array<JsonValue>(6).fill({});
+  const original = records(
+    { email: 'a', passwordHash: 'one' }, { email: 'b', passwordHash: 'two' }, last, ...none,
+    { email: 'somebody@b.de', passwordHash: 'else' }, { email: 'same@B.de', passwordHash: 'same' }, { email: 'x@b.de' },
+  );
+  const rows = (await collect(withOriginalHashes(returned(), original))).map(({ content }) => (content.ok ? content.value : content.error.what));
   t.same(rows, [
     { email: 'new@b.de', passwordHash: 'two' }, { email: 'own@b.de', passwordHash: 'own' }, { email: 'method@b.de', passwordHash: 'three' },
     { passwordless: {} }, { email: 'none@b.de' }, { email: 'unsaid@b.de' },
+    'is missing, and the row of the first file that this one names is another user with another email address',
+    { email: 'Same@b.de', passwordHash: 'same' }, { email: 'hashless@b.de' },
   ]);
 });
 
