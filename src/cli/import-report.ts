@@ -1,6 +1,7 @@
+import { UnreadableInput } from '../adapters/import/line-records.js';
 import { writeReport } from '../adapters/import/report-file.js';
 import { escapeControls } from '../config/problems.js';
-import { accept, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../decision/result.js';
 import { talliedKinds, type Ledger, type Tally, type Totals } from '../user-import/ledger.js';
 import { isNotIn, rejectedHeader, rejectedLine, settledRows, type SettledRow } from '../user-import/settled.js';
 import type { ImportSource } from './import-source.js';
@@ -41,6 +42,9 @@ interface ReportedRow {
 const maxRows = 1_000;
 const maxShownRows = 20;
 
+/** Whoever writes to the input meanwhile takes the ground from under all numbers of the journal. */
+export const inputChanged = 'the input changed while it was read; make sure that nobody writes to it and begin again';
+
 export interface Finished {
   readonly file: string;
   readonly core: string;
@@ -70,8 +74,11 @@ export async function makeReport(
     }
   }
   if (totals.existed + totals.rejected > 0) {
-    const written = await writeReport(files.rejected, lines());
-    if (!written.ok) return { ok: false, error: `${files.rejected} ${written.error}` };
+    const written = await writeReport(files.rejected, lines()).catch((error: unknown) => {
+      if (error instanceof UnreadableInput) return refuse(`cannot be written: ${inputChanged}`);
+      throw error;
+    });
+    if (!written.ok) return refuse(`${files.rejected} ${written.error}`);
   }
   const { created, existed, rejected, done, notIn } = totals;
   const report: ImportReport = {
@@ -84,7 +91,7 @@ export async function makeReport(
     rejectedFile: notIn > 0 ? files.rejected : null,
   };
   const written = await writeReport(files.report, [`${JSON.stringify(report, null, 2)}\n`]);
-  return written.ok ? accept(report) : { ok: false, error: `${files.report} ${written.error}` };
+  return written.ok ? accept(report) : refuse(`${files.report} ${written.error}`);
 }
 
 /** The report for people. */

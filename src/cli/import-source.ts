@@ -58,7 +58,8 @@ export async function openSource(file: string, options: ImportOptions, cwd: stri
     read: () => {
       const pass = input.value.read();
       const records = recordsOf(pass.chunks, format, parameters.value);
-      const whole = original.value === null ? ofThisFile(records) : withOriginalHashes(records, recordsOf(original.value.read().chunks, originalFormat, parameters.value));
+      const originals = original.value === null ? null : recordsOf(original.value.read().chunks, originalFormat, parameters.value);
+      const whole = originals === null ? ofThisFile(records) : withOriginalHashes(records, originals);
       return { units: readUnits(whole, { hashes, place }), digest: pass.digest };
     },
     close: () => closeAll([input.value, original.value]),

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
 import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
+import { UnreadableInput } from '../adapters/import/line-records.js';
 import { checkVersion } from '../user-import/core-versions.js';
 import type { JournalHeader } from '../user-import/journal.js';
 import { createLedger, type Ledger } from '../user-import/ledger.js';
@@ -12,7 +13,7 @@ import { openJournal, type ImportJournal } from './import-journal.js';
 import { importCommand, optionProblem, type ImportOptions } from './import-options.js';
 import { planImport, type PlannedImport } from './import-plan.js';
 import { showProgress } from './import-progress.js';
-import { makeReport, reportText, type ReportFiles } from './import-report.js';
+import { inputChanged, makeReport, reportText, type ReportFiles } from './import-report.js';
 import { openSource, type ImportSource } from './import-source.js';
 import type { ExitCode, Io } from './io.js';
 
@@ -123,7 +124,11 @@ async function run(core: CoreClient, journal: ImportJournal, { source, planned, 
     }, { ...options, overwrite: options.overwrite === true, callsPerSecond: options.rate ?? null, giveUpAfterMs: options.giveUpAfter });
     if (reason !== null) return reason;
     if (stopping.signal.aborted) return `by ${String(stopping.signal.reason)}; go on with --resume`;
-    return pass.digest() === planned.sha256 ? null : 'the input changed while it was read; make sure that nobody writes to it and begin again';
+    return pass.digest() === planned.sha256 ? null : inputChanged;
+  } catch (error) {
+    // Its header was as it should be when the plan was made.
+    if (error instanceof UnreadableInput) return inputChanged;
+    throw error;
   } finally {
     stopListening();
     display.close();

@@ -44,7 +44,8 @@ const ofAnother: RowProblem = {
 /** An address that was none had to be mended, so that it differs; any other has to be the same. */
 function withHash(row: JsonObject, { email, passwordHash }: JsonObject): Result<JsonValue, RowProblem> {
   if (typeof passwordHash !== 'string') return accept(row);
-  const isSame = typeof email === 'string' && String(row['email']).toLowerCase() === email.toLowerCase();
+  const mended = row['email'];
+  const isSame = typeof email === 'string' && typeof mended === 'string' && mended.toLowerCase() === email.toLowerCase();
   return isSame || !readEmail(email, 'email').ok ? accept({ ...row, passwordHash }) : refuse(ofAnother);
 }
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
@@ -105,4 +105,31 @@ t.test('a Core that stays away', async (t) => {
   await core.restart();
   t.equal((await resume(core)).code(), 0);
   t.equal(await core.count(), users);
+});
+
+t.test('an input that somebody writes to meanwhile, at its header', async (t) => {
+  const core = await startImportCore(t);
+  const file = join(core.dir, 'users.csv');
+  const good = `email,passwordHash\nnone,none\nheader@example.com,$2a$04$${'a'.repeat(53)}\n`;
+  const spoil = (): void => writeFileSync(file, good.replace('email', 'emaiL'));
+  const went = async (onSignal: () => () => void, ...args: readonly string[]): Promise<CapturedIo> => {
+    writeFileSync(file, good);
+    const io = captureIo({ cwd: core.dir });
+    await run(['import', 'users.csv', '--curl-config', core.curlConfig, ...args], { ...io, onSignal });
+    return io;
+  };
+  const before = await went(() => {
+    spoil();
+    return () => undefined;
+  });
+  t.equal(before.code(), 3, before.err());
+  t.match(before.err(), /^stopped: the input changed while it was read/m);
+  t.equal(await core.count(), 0);
+  const after = await went(() => spoil, '--resume');
+  t.equal(after.code(), 3, after.err());
+  t.match(after.err(), /users\.csv\.import-rejected\.csv cannot be written: the input changed while it was read/);
+  t.equal(existsSync(`${file}.import-rejected.csv.new`), false);
+  const whole = await went(() => () => undefined, '--resume');
+  t.equal(whole.code(), 1, whole.err());
+  t.equal(await core.count(), 1);
 });

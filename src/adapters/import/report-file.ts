@@ -22,6 +22,7 @@ export async function writeReport(path: string, lines: AsyncIterable<string> | I
     await rename(draft, path);
     return accept(null);
   } catch (error) {
+    await rm(draft, { force: true }).catch(() => undefined);
     if (!(error instanceof Error && 'code' in error)) throw error;
     return refuse(`cannot be written (${String(error.code)})`);
   }
