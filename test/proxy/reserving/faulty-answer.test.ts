@@ -20,7 +20,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
   const order = {
     admission: {
       target: { raw: '/', path: '/', query: null }, fields: { passed: [], contentLength: null, chunked: false }, forwarded: [],
-      route: { responseTimeoutMs: 1_000 }, requestId: 'r',
+      route: { responseTimeoutMs: 1_000 }, requestId: 'r', principal: null,
     },
     preparation: {
       rules: {
@@ -32,7 +32,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
     method: 'POST',
     body: null,
     inForce: {
-      config: { upstream: { connectTimeoutMs: 100 } },
+      config: { upstream: { connectTimeoutMs: 100 } }, assertion: null,
       get fieldRules(): never {
         throw new Error('a bug');
       },
