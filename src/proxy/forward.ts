@@ -23,7 +23,8 @@ export class Forward implements AnswerSink, Onward {
 
   send(method: string, body: Readable | Buffer | null): void {
     const { target, fields: { contentLength, chunked }, route: { access, responseTimeoutMs } } = this.admission;
-    const forwarded = [...this.admission.forwarded, ...assertionFields(this.admission, method, this.inForce)];
+    const assertion = assertionFields(this.admission, method, this.inForce);
+    const forwarded = assertion.length === 0 ? this.admission.forwarded : [...this.admission.forwarded, ...assertion];
     // A body that was read whole has a length, however it came.
     const fields = Buffer.isBuffer(body) && contentLength === null && chunked ? [...forwarded, 'Content-Length', String(body.length)] : forwarded;
     this.caller.asked();

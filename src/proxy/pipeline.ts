@@ -182,14 +182,19 @@ function conclude(reading: Reading, route: Route, principal: Principal | null): 
   if (origin !== null) return endUnlessShadow(reading, principal, origin);
   const body = reading.observe('body', refusedBody(reading, route));
   if (body !== null) return end(reading, principal, denial(body));
-  const inShadow = (reason: Denial): Admission | null =>
-    route.mode === 'shadow' && passesInShadow(reason) ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route)) : null;
-  return accept({ ...admission(reading, route, principal, null), inShadow });
+  if (route.mode !== 'shadow') return accept(admission(reading, route, principal, null));
+  return accept(admission(reading, route, principal, null, reason =>
+    passesInShadow(reason) ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route)) : null));
 }
 
-function admission(reading: Reading, route: Route, principal: Principal | null, shadow: ShadowPass | null): Admission {
+/** A refusal stands, where no shadow mode is there to let it pass. */
+const stands = (): null => null;
+
+function admission(
+  reading: Reading, route: Route, principal: Principal | null, shadow: ShadowPass | null, inShadow: Admission['inShadow'] = stands,
+): Admission {
   const { fields, target, requestId, stripped } = reading;
-  return { route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow: () => null };
+  return { route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow };
 }
 
 /** Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all the same. */

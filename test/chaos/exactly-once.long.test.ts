@@ -7,7 +7,9 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
+import { createRandom } from '../proxy/chaos.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { startPostgres, type PostgresServer } from '../support/postgres-server.js';
@@ -48,7 +50,8 @@ t.test('REPLAY 8, property 2: at level 2 each order is written once, whatever fa
     },
   });
   const proxies = [await startProxy(), await startProxy()];
-  const draw = drawer(seed);
+  const random = createRandom(seed);
+  const draw = (bound: number): number => Math.floor(random() * bound);
   let done = 0;
   let attempts = 0;
   const counts = new Map<string, number>();
@@ -175,17 +178,4 @@ async function startReceiverProcess(t: Scope, database: PostgresServer): Promise
     await once(started.stdout, 'data');
     return started;
   }
-}
-
-/** Whole numbers below a bound, the same ones for the same seed. */
-function drawer(start: number): (bound: number) => number {
-  let state = start;
-  return (bound) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * bound);
-  };
-}
-
-async function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
