@@ -69,7 +69,7 @@ t.test('contract 2: a key that is replaced in its file stays published for longe
   t.equal(assertions.jwks(), null);
 });
 
-t.test('contract 2: the receiver gets a signed assertion that only Sallyport can set, and its keys are on admin and probes', async (t) => {
+t.test('contract 2: the receiver gets a signed assertion that only Sallyport can set', async (t) => {
   const path = keyFile(t);
   const world = await startWorld(t, {
     config: {
@@ -112,6 +112,49 @@ t.test('contract 2: the receiver gets a signed assertion that only Sallyport can
     return world.receiver.requests.at(-1)?.field('X-Asserted').length === 0;
   });
   t.equal((await world.admin('/.well-known/jwks.json')).status, 200, 'what was signed can still be verified');
+  t.same(await world.exposures(), []);
+});
+
+t.test('contract 2: admin and probes publish one set, and a key that is put into the file signs and is published on both', async (t) => {
+  const path = keyFile(t);
+  const world = await startWorld(t, {
+    config: { identity: { assertion: { key_file: path, audience: 'orders' } }, probes: { host: '127.0.0.1', port: 0 } },
+  });
+  const ports = [world.adminPort, await world.process.port('probes')];
+  const published = async (): Promise<JSONWebKeySet[]> => Promise.all(ports.map(async (port) => {
+    const page = await request(port, { path: '/.well-known/jwks.json' });
+    t.equal(page.status, 200);
+    t.equal(page.field('content-type'), 'application/jwk-set+json');
+    t.notMatch(page.text, /"d":/, 'no private part');
+    return JSON.parse(page.text) as JSONWebKeySet;
+  }));
+  const received = async (): Promise<string> => {
+    await world.request({ path: '/orders', headers: world.authorization() });
+    return String(world.receiver.requests.at(-1)?.field('x-auth-assertion')[0]);
+  };
+  /** Held against the set of each listener, as a receiver would. */
+  const holds = async (assertion: string, sets: readonly JSONWebKeySet[]): Promise<boolean[]> => Promise.all(sets.map(async (set) =>
+    jwtVerify(assertion, createLocalJWKSet(set), { algorithms: ['ES256'], issuer: 'sallyport', audience: 'orders' }).then(() => true, () => false)));
+
+  const [first, before] = [await received(), await published()];
+  t.same(before[0], before[1], 'one set');
+  t.same(await holds(first, before), [true, true]);
+  const old = decodeProtectedHeader(first).kid;
+
+  writeFileSync(path, pem().slice(0, 100));
+  await until('a file that is half written is refused', () => world.process.output().includes('the assertion keys were not reloaded'));
+  t.equal(decodeProtectedHeader(await received()).kid, old, 'the old key signs on');
+  t.same(await published(), before);
+
+  writeFileSync(path, pem());
+  const second = await until('the new key signs', async () => {
+    const assertion = await received();
+    return decodeProtectedHeader(assertion).kid === old ? null : assertion;
+  });
+  const after = await published();
+  t.same(await holds(second, after), [true, true], 'on both at once');
+  t.same(await holds(first, after), [true, true], 'and what the old one signed holds on');
+  t.same(await holds(second, before), [false, false], 'a receiver with the old set has to fetch');
   t.same(await world.exposures(), []);
 });
 
