@@ -101,11 +101,11 @@ function targetWords({ head, inForce: { config } }: Explained): readonly string[
 function revocationWords({ denial, principal }: Ruling): readonly string[] {
   switch (denial?.reason) {
     case 'key_revoked':
-      return [`revoked.key_ids names ${principal?.keyId ?? ''}`];
+      return [`revoked.key_ids names ${principal?.keyId ?? 'the key that its header names'}`];
     case 'subject_revoked':
-      return [`revoked.subjects names ${principal?.subject ?? ''}`];
+      return [`revoked.subjects names ${principal?.subject ?? 'its subject'}`];
     case 'token_revoked':
-      return [`revoked.token_ids names ${principal?.tokenId ?? ''}`];
+      return [`revoked.token_ids names ${principal?.tokenId ?? 'its id'}`];
     case 'issue_time_revoked':
       return ['revoked.issued_before is later than its iat, or it has none'];
     default:

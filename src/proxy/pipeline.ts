@@ -21,6 +21,7 @@ import { verifyCredential } from './credential.js';
 import { newRequestId, newTraceparent } from './identifiers.js';
 import type { InForce } from './in-force.js';
 import { asSessionRefusal, verifySession } from './session-credential.js';
+import { findWithdrawal } from './withdrawal.js';
 
 /** The other end of the caller's connection. */
 export interface Peer {
@@ -123,7 +124,7 @@ export function admit(
   if (reading.route?.access === 'public') return conclude(reading, reading.route, null);
 
   const credential = observe('credential', readCredential(fields.value, acceptedKinds(reading)));
-  if (!credential.ok) return endUnlessShadow(reading, null, credential.error);
+  if (!credential.ok) return endUnlessPassed(reading, credential.error);
   return after(verify(credential.value, reading, nowMs), verdict => authorizeVerified(reading, observe('verification', verdict)));
 }
 
@@ -165,9 +166,9 @@ function verifyService(token: string, { inForce, route }: Reading, nowMs: number
   });
 }
 
-function authorizeVerified(reading: Reading, verdict: Verdict): Judgement {
+function authorizeVerified(reading: Reading, verdict: Verdict): Judgement | Promise<Judgement> {
   const { inForce, observe, route, target } = reading;
-  if (!verdict.ok) return endUnlessShadow(reading, null, verdict.error);
+  if (!verdict.ok) return endUnlessPassed(reading, verdict.error);
   const principal = verdict.value;
   const revoked = observe('revocation', isRevoked(principal, inForce.config.revoked));
   if (revoked !== null) return end(reading, principal, principal.kind === 'session' ? asSessionRefusal(revoked) : revoked);
@@ -195,6 +196,14 @@ function admission(
 ): Admission {
   const { fields, target, requestId, stripped } = reading;
   return { route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow };
+}
+
+/** Ends what has no valid credential, unless shadow mode lets it go on and no rule of `revoked` stands against that. */
+function endUnlessPassed(reading: Reading, reason: Denial): Judgement | Promise<Judgement> {
+  const judgement = endUnlessShadow(reading, null, reason);
+  if (!judgement.ok) return judgement;
+  return after(findWithdrawal(reading.fields, reading.inForce), found =>
+    (found === null ? judgement : end(reading, null, reading.observe('revocation', found))));
 }
 
 /** Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all the same. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Revocations } from '../../src/decision/policy.js';
 import type { Principal } from '../../src/decision/principal.js';
-import { isRevoked } from '../../src/decision/revocation.js';
+import { isRevoked, revokesClaims, signedClaims } from '../../src/decision/revocation.js';
 import { nowS, principal, revocations } from './samples.js';
 
 interface Case {
@@ -34,5 +34,22 @@ t.test('contract 3.6: withdrawn credentials', (t) => {
   for (const { name, principal: overrides, revoked, expected } of cases) {
     t.equal(isRevoked(principal(overrides), revocations(revoked))?.reason ?? null, expected, name);
   }
+  t.end();
+});
+
+t.test('contract 3.6: what can be withdrawn of a token whose claims did not hold', (t) => {
+  const nothing = { keyId: 'd-1', subject: '', tokenId: null, issuedAtS: null };
+  t.same(signedClaims('d-1', {}), nothing);
+  t.same(signedClaims('d-1', { sub: ['mallory'], jti: 1, iat: '1' }), nothing, 'of another type');
+  t.same(signedClaims('d-1', { sub: 'mallory', jti: 'lost', iat: nowS, exp: 1 }), { keyId: 'd-1', subject: 'mallory', tokenId: 'lost', issuedAtS: nowS });
+  t.equal(isRevoked(signedClaims('d-1', {}), revocations({ subjects: new Set(['mallory']), tokenIds: new Set(['lost']) })), null);
+  t.end();
+});
+
+t.test('whether claims are asked for at all', (t) => {
+  t.equal(revokesClaims(revocations({ keyIds: new Set(['d-1']) })), false);
+  t.equal(revokesClaims(revocations({ subjects: new Set(['mallory']) })), true);
+  t.equal(revokesClaims(revocations({ tokenIds: new Set(['lost']) })), true);
+  t.equal(revokesClaims(revocations({ issuedBeforeS: 0 })), true);
   t.end();
 });

@@ -141,6 +141,38 @@ t.test('shadow mode: who would be refused goes on as it came, the session’s co
   t.match([received?.field('cookie'), received?.field('st-auth-mode'), received?.field('x-auth-subject')], [[/^sAccessToken=/], ['cookie'], []]);
 });
 
+t.test('contract 3.6: in shadow mode an expired session passes as nobody, and not where its user, its key or its time is revoked', async (t) => {
+  const nowS = Math.floor(Date.now() / 1_000);
+  const expired = mintSession({ key, claims: { iat: nowS - 600, exp: nowS - 1 } });
+  const cases: readonly (readonly [string, ConfigTree, number, Reason])[] = [
+    ['nothing', {}, 200, 'session_expired'],
+    ['another', { subjects: ['user-2'] }, 200, 'session_expired'],
+    ['the user', { subjects: ['user-1'] }, 401, 'subject_revoked'],
+    ['the key', { key_ids: ['d-1'] }, 401, 'key_revoked'],
+    ['the time', { issued_before: new Date(nowS * 1_000).toISOString() }, 401, 'issue_time_revoked'],
+  ];
+  for (const [name, revoked, status, reason] of cases) {
+    const started = await start(t, accept(good), found, { mode: 'shadow', revoked });
+    for (const headers of [{ Authorization: `Bearer ${expired}` }, { Cookie: `sAccessToken=${expired}` }]) {
+      const response = await request(started.proxy.port, { path: '/users', headers });
+      t.equal(response.status, status, name);
+      t.match(await started.proxy.recordOf(response.field('x-request-id') ?? ''), { reason }, name);
+    }
+    t.equal(started.proxy.receiver.requests.length, status === 200 ? 2 : 0, name);
+  }
+});
+
+t.test('contract 3.6: keys that break their word while a revocation is looked for say nothing of it', async (t) => {
+  let asked = 0;
+  const find = (keyId: string): KeyLookup | Promise<KeyLookup> => {
+    asked += 1;
+    return asked === 1 ? { kind: 'found', key: { keyId, key: other.publicKey } } : Promise.reject(new Error('broken source'));
+  };
+  const started = await start(t, accept(good), find, { mode: 'shadow', revoked: { subjects: ['user-1'] } });
+  const expired = mintSession({ key: other, claims: { exp: 1 } });
+  t.match(await ask(started, expired), { status: 200, reason: 'session_expired' });
+});
+
 t.test('sessions that nothing can verify are refused, whatever the route says', async (t) => {
   const proxy = await startProxy(t, { config });
   const response = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${mintSession({ key })}` } });

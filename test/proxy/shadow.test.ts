@@ -139,6 +139,55 @@ t.test('contract 3.6: target, cleaning, framing, bodies and what is revoked alwa
   t.equal((await shadow.ask('/orders', {}, { method: 'POST', body: 'x'.repeat(1_024) })).received?.body.length, 1_024, 'a body goes on as it came');
 });
 
+t.test('contract 3.6: what is revoked holds for a token that is refused for something else as well', async (t) => {
+  const shadow = await startShadow(t, { revoked: { key_ids: ['d-stolen', 's-stolen'], subjects: ['mallory'], token_ids: ['lost'] } });
+  const { key } = shadow;
+  const bearer = (claims: Claims, header: Claims = {}, signer = key): Record<string, string> =>
+    ({ Authorization: `Bearer ${mintToken({ key: signer, claims, header })}` });
+  const stranger = withKeyId(rsaKey('d-evil'), key.keyId);
+  const past = Math.floor(Date.now() / 1_000) - 600;
+  const rows: readonly { name: string; path?: string; headers: Record<string, string>; reason: Reason; passes?: true }[] = [
+    { name: 'a revoked key that has left its set', headers: bearer({}, { kid: 'd-stolen' }), reason: 'key_revoked' },
+    { name: 'one that no issuer accepts', headers: bearer({}, { kid: 's-stolen' }), reason: 'key_revoked' },
+    { name: 'under another algorithm, which the receiver may take', headers: bearer({}, { kid: 'd-stolen', alg: 'PS256' }), reason: 'key_revoked' },
+    { name: 'expired too, without a route', path: '/unknown', headers: bearer({ exp: past }, { kid: 'd-stolen' }), reason: 'key_revoked' },
+    { name: 'a revoked subject, expired', headers: bearer({ sub: 'mallory', exp: past }), reason: 'subject_revoked' },
+    { name: 'for another receiver', headers: bearer({ sub: 'mallory', aud: 'billing' }), reason: 'subject_revoked' },
+    { name: 'without a route', path: '/unknown', headers: bearer({ sub: 'mallory', source: 'x' }), reason: 'subject_revoked' },
+    { name: 'a revoked token, expired', headers: bearer({ jti: 'lost', exp: past }), reason: 'token_revoked' },
+    { name: 'a token without a subject', headers: bearer({ jti: 'lost', sub: undefined }), reason: 'token_revoked' },
+    { name: 'what others sign is not ours', headers: bearer({ sub: 'mallory', jti: 'lost' }, {}, stranger), reason: 'signature_invalid', passes: true },
+    { name: 'nor does another algorithm', headers: bearer({ sub: 'mallory' }, { alg: 'HS256' }, stranger), reason: 'algorithm_refused', passes: true },
+    { name: 'a key that is not known', headers: bearer({ sub: 'mallory' }, { kid: 'd-unknown' }), reason: 'key_unknown', passes: true },
+    { name: 'expired alone', headers: bearer({ exp: past }), reason: 'token_expired', passes: true },
+    { name: 'no token', headers: { Authorization: 'Bearer opaque-legacy-token' }, reason: 'token_malformed', passes: true },
+    { name: 'a route that enforces says what it would say', path: '/held', headers: bearer({ sub: 'mallory', exp: past }), reason: 'token_expired' },
+  ];
+  for (const { name, path = '/orders', headers, reason, passes = false } of rows) {
+    const { response, received, record } = await shadow.ask(path, headers);
+    t.match(record, { decision: passes ? 'shadow' : 'denied', reason, subject: null }, name);
+    t.equal(response.status, passes ? 200 : 401, name);
+    t.equal(received === null, !passes, name);
+    t.same(identityOf(received), [], name);
+  }
+});
+
+t.test('contract 3.6: an issued-before rule holds for an expired token, and not for those of others', async (t) => {
+  const nowS = Math.floor(Date.now() / 1_000);
+  const shadow = await startShadow(t, { revoked: { issued_before: new Date(nowS * 1_000).toISOString() } });
+  const stranger = mintToken({ key: withKeyId(rsaKey('d-evil'), shadow.key.keyId), claims: { iat: nowS - 60 } });
+  const rows: readonly { name: string; token: string; reason: Reason; status: number }[] = [
+    { name: 'before', token: shadow.authorization({ iat: nowS - 60, aud: 'billing' }).Authorization, reason: 'issue_time_revoked', status: 401 },
+    { name: 'who knows when', token: shadow.authorization({ iat: undefined, aud: 'billing' }).Authorization, reason: 'issue_time_revoked', status: 401 },
+    { name: 'after', token: shadow.authorization({ iat: nowS, aud: 'billing' }).Authorization, reason: 'audience_mismatch', status: 200 },
+    { name: 'of another', token: `Bearer ${stranger}`, reason: 'signature_invalid', status: 200 },
+  ];
+  for (const { name, token, reason, status } of rows) {
+    const { response, record } = await shadow.ask('/orders', { Authorization: token });
+    t.same([response.status, record.reason], [status, reason], name);
+  }
+});
+
 t.test('contract 3.6: with mode: shadow on a route alone, requests without a route are refused', async (t) => {
   const shadow = await startShadow(t, {
     mode: 'enforce', routes: [{ ...open, name: 'tried', path: '/tried', mode: 'shadow' }, { ...open, name: 'held', path: '/held' }],

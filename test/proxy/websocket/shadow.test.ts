@@ -49,6 +49,16 @@ t.test('contract 3.6: what is revoked holds in shadow mode, at the upgrade and i
   t.equal(again?.status, 401);
 });
 
+t.test('contract 3.6: a connection whose token has expired ends when its caller is revoked', async (t) => {
+  const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
+  const client = proxy.connect({ claims: { exp: 1 } });
+  await client.opened;
+  await echoes(client);
+  proxy.reload({ mode: 'shadow', routes: webSocketRoutes, revoked: { subjects: ['checkout'] } });
+  await proxy.server.judgeWebSockets();
+  t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
+});
+
 t.test('contract 3.6: in shadow mode no connection is closed for what would pass, and enforce closes it', async (t) => {
   let offsetMs = 0;
   const proxy = await startWebSocketScene(t, {

@@ -1,0 +1,73 @@
+import { acceptsKeyId } from '../decision/key-ids.js';
+import { readBearer } from '../decision/bearer.js';
+import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../decision/compact-jws.js';
+import { denial, type Denial } from '../decision/denial.js';
+import type { KeyIdRules, Revocations } from '../decision/policy.js';
+import type { RequestFields } from '../decision/request-fields.js';
+import { accept } from '../decision/result.js';
+import { isRevoked, revokesClaims, signedClaims } from '../decision/revocation.js';
+import { readSessionFields } from '../decision/session-fields.js';
+import { signatureHolds } from '../decision/signature.js';
+import type { KeySource } from '../ports.js';
+import type { InForce } from './in-force.js';
+import { sessionKeyIds } from './session-credential.js';
+
+/** Keys, and for which key ids they are asked. */
+interface Keys {
+  readonly keys: KeySource;
+  readonly keyIds: KeyIdRules;
+}
+
+type Found = Denial | null;
+
+/**
+ * Names the rule by which a token is withdrawn that was refused for another reason before anybody asked, or `null`: one that
+ * is expired as well must not pass in shadow mode where it would not pass alone (contract section 3.6). A revoked key id counts
+ * as the header has it, for the key may have left its set by now. Subject, id and time count where the signature holds:
+ * tokens of others, who may have the same names, are not meant.
+ */
+export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>, inForce: InForce): Found | Promise<Found> {
+  const { sessions, config: { revoked } } = inForce;
+  const bearer = readBearer(authorization);
+  const tokens = [...(bearer.ok ? [bearer.value] : []), ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
+  if (tokens.some(token => namesRevokedKey(token, revoked))) return denial('key_revoked');
+  if (!revokesClaims(revoked)) return null;
+  const sources: readonly Keys[] = [
+    ...inForce.issuers.map(({ keys, rules: { keyIds } }) => ({ keys, keyIds })),
+    ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds }]),
+  ];
+  return findAmong(tokens, sources, revoked);
+}
+
+function namesRevokedKey(token: string, { keyIds }: Revocations): boolean {
+  const keyId = peekHeader(token)?.['kid'];
+  return typeof keyId === 'string' && keyIds.has(keyId);
+}
+
+async function findAmong(tokens: readonly string[], sources: readonly Keys[], revoked: Revocations): Promise<Found> {
+  for (const token of tokens) {
+    const signed = parseCompactJws(token, ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
+    if (!signed.ok) continue;
+    const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
+    for (const { keys } of asked) {
+      const found = await holds(signed.value, keys) ? revokedClaims(signed.value, revoked) : null;
+      if (found !== null) return found;
+    }
+  }
+  return null;
+}
+
+async function holds(token: SignedToken, keys: KeySource): Promise<boolean> {
+  try {
+    const lookup = await keys.find(token.keyId);
+    return lookup.kind === 'found' && signatureHolds(token, lookup.key.key);
+  } catch {
+    // A source that breaks its word: nothing is known of the token, as when it was refused.
+    return false;
+  }
+}
+
+function revokedClaims(token: SignedToken, revoked: Revocations): Found {
+  const payload = readPayload(token);
+  return payload.ok ? isRevoked(signedClaims(token.keyId, payload.value), revoked) : null;
+}
