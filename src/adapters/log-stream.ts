@@ -2,13 +2,16 @@ import { write, writeSync } from 'node:fs';
 
 /** Takes log lines, each with its line end. */
 export interface LogStream {
-  readonly write: (line: string) => void;
+  /** `isRefusal`: one that matters less than others, and is the first to be dropped. */
+  readonly write: (line: string, isRefusal?: boolean) => void;
   /** Writes out what is waiting before it returns, as far as the reader lets it. Never throws. */
   readonly flush: () => void;
 }
 
 /** Characters that wait for a reader who does not read. Lines beyond it are dropped and counted. */
 const maxWaiting = 8 * 1024 * 1024;
+/** Refusals, which anybody can cause, leave the rest of that room to requests that were let through. */
+const maxWaitingRefusals = maxWaiting / 2;
 
 /** Lines are written together, since the system call costs more than making one. */
 const batchLength = 16 * 1024;
@@ -34,9 +37,9 @@ export function createLogStream(descriptor: number): LogStream {
   let batch: { readonly bytes: Buffer; readonly lines: number; offset: number; retry: NodeJS.Timeout | null } | null = null;
   let readerLeft = false;
 
-  function take(line: string): void {
+  function take(line: string, isRefusal = false): void {
     if (readerLeft) return;
-    if (waitingLength + line.length > maxWaiting) {
+    if (waitingLength + line.length > (isRefusal ? maxWaitingRefusals : maxWaiting)) {
       dropped += 1;
       return;
     }

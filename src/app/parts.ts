@@ -65,7 +65,7 @@ export interface StartFiles {
 /** Builds the parts. From here on the issuers' keys are fetched and the store is connected to. */
 export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }: StartFiles, options: PartsOptions): Parts {
   const opened = first.config;
-  const logger = createLogger({ level: opened.logLevel, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
+  const logger = createLogger({ ...opened.log, timers: systemTimers, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
   const { log } = logger;
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
@@ -78,7 +78,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   );
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
-    assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, setLogLevel: logger.setLevel,
+    assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, useLog: logger.use,
     onReplaced: () => void proxy.judgeWebSockets(),
   });
   const proxy = createProxyServer({

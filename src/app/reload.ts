@@ -18,7 +18,7 @@ export interface ReloaderDeps {
   readonly metrics: Pick<Metrics, 'configReload'>;
   /** Called when another config is in force. */
   readonly onReplaced: () => void;
-  readonly setLogLevel: (level: CompiledConfig['logLevel']) => void;
+  readonly useLog: (settings: CompiledConfig['log']) => void;
 }
 
 export interface Reloader {
@@ -90,7 +90,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   function succeed(config: CompiledConfig): void {
     state = { loadedAtMs: clock.now(), lastError: null, restartNeeded: restartNeeded(opened, config) };
-    deps.setLogLevel(config.logLevel);
+    deps.useLog(config.log);
     metrics.configReload('ok');
     log.info('the config was reloaded', { config: source.name, sha256: config.sha256 });
     logWarnings(config, log);

@@ -33,7 +33,7 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     store: compileStore(store.value),
     revoked: compileRevoked(revoked.value),
     shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
-    logLevel: log.value.level,
+    log: { level: log.value.level, refusalsPerSecond: log.value.refusals_per_second },
     routes: table.routes,
     table,
     unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,

@@ -24,7 +24,7 @@ export interface CompiledConfig {
   readonly store: StoreSettings | null;
   readonly revoked: Revocations;
   readonly shutdown: { readonly delayMs: number; readonly graceMs: number };
-  readonly logLevel: LogLevel;
+  readonly log: LogSettings;
   readonly routes: readonly Route[];
   /** The routes, arranged for matching. */
   readonly table: RouteTable;
@@ -32,6 +32,12 @@ export interface CompiledConfig {
   readonly unmatched: Unmatched | null;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
+}
+
+export interface LogSettings {
+  readonly level: LogLevel;
+  /** Lines for refusals of one reason and caller in a second; `null` for all of them. */
+  readonly refusalsPerSecond: number | null;
 }
 
 export interface AssertionSettings extends AssertionRules {

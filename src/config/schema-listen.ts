@@ -61,6 +61,8 @@ export const shutdownSchema = map({
 
 export const logSchema = map({
   level: word('debug', 'info', 'warn', 'error').prefault('info').describe('Least severity that is logged.'),
+  refusals_per_second: integer(1, 1_000_000).nullable().prefault(100)
+    .describe('Lines for refusals of one reason and caller in a second; more are counted and told of in one line. null: every one has its line.'),
 });
 
 export type ListenFile = z.output<typeof listenSchema>;

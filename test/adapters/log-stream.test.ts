@@ -85,6 +85,35 @@ t.test('of a reader who stopped, lines are dropped at 8 MiB and counted', async 
   t.ok(text.split(line).length - 1 <= 9 * 1024, 'no more than could wait');
 });
 
+t.test('R-42: of a reader who stopped, refusals are dropped first: they leave room to what was let through', async (t) => {
+  const { descriptor, drain } = pipe(t);
+  const stream = createLogStream(descriptor);
+  const refusal = `r${'x'.repeat(1022)}\n`;
+  const write = `w${'x'.repeat(1022)}\n`;
+  for (let i = 0; i < 20 * 1024; i += 1) stream.write(refusal, true);
+  for (let i = 0; i < 3 * 1024; i += 1) stream.write(write);
+  let text = '';
+  await until('the last of them', () => {
+    text += drain();
+    return text.includes('dropped') && text.split('\nw').length > 3 * 1024;
+  });
+  t.equal(text.split('\nw').length - 1, 3 * 1024, 'every line of a request that was let through');
+  t.ok(text.split('\nr').length - 1 <= 5 * 1024);
+});
+
+t.test('a disk that has room again gets lines, and the count of those that were dropped', async (t) => {
+  const path = join(tempDir(t), 'log');
+  const descriptor = openSync('/dev/full', constants.O_WRONLY);
+  const stream = createLogStream(descriptor);
+  stream.write('lost\n');
+  stream.flush();
+  closeSync(descriptor);
+  t.equal(open(t, path, constants.O_WRONLY | constants.O_CREAT), descriptor, 'the same descriptor, and another file behind it');
+  stream.write('kept\n');
+  stream.flush();
+  t.match(readFileSync(path, 'utf8'), /^kept\n\{.*"lines":1,"msg":"log lines were dropped"\}\n$/);
+});
+
 t.test('a full disk is survived', async (t) => {
   const stream = createLogStream(open(t, '/dev/full', constants.O_WRONLY));
   for (let round = 0; round < 3; round += 1) {

@@ -39,7 +39,7 @@ t.test('contract 2: config.example.yaml has no errors, and says the defaults', t
   const config = compiled(example);
   const tls = '{ cert_file: /tls/tls.crt, key_file: /tls/tls.key, client_ca_file: /tls/ca.crt }';
   const bare = compiled(configText({ listen: `{ host: 0.0.0.0, port: 8443, tls: ${tls} }`, probes: '{}' }));
-  for (const section of ['listen', 'admin', 'probes', 'upstream', 'issuers', 'identity', 'revoked', 'shutdown', 'logLevel'] as const) {
+  for (const section of ['listen', 'admin', 'probes', 'upstream', 'issuers', 'identity', 'revoked', 'shutdown', 'log'] as const) {
     t.same(config[section], bare[section], section);
   }
   const { name: _name, paths: _paths, approvals: _approvals, issuers: _issuers, ...written } = config.routes[0] ?? {};

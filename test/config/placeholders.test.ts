@@ -81,7 +81,7 @@ t.test('contract 2: a string that is one placeholder is read as its key asks for
   t.equal(config.upstream.url, 'http://127.0.0.2:18080');
   t.equal(config.issuers[0]?.rules.issuer, '007', 'a text stays one');
   t.same(config.issuers[0]?.rules.sources, new Set(['true']));
-  t.equal(config.logLevel, 'debug');
+  t.equal(config.log.level, 'debug');
   t.end();
 });
 

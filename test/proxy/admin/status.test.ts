@@ -43,7 +43,7 @@ const config: CompiledConfig = {
   revoked: { keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), issuedBeforeS: null },
   store: null,
   shutdown: { delayMs: 0, graceMs: 0 },
-  logLevel: 'info',
+  log: { level: 'info', refusalsPerSecond: 100 },
   routes: [route, open],
   table: createRouteTable([route, open]),
   unmatched: null,

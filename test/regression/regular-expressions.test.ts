@@ -1,0 +1,92 @@
+/** CWE-1333: no regular expression of ours takes time that grows faster than its input, where somebody else writes that input. */
+import { isSafe } from 'redos-detector';
+import t from 'tap';
+import ts from 'typescript';
+import { parseSource, projectFiles } from '../support/source-files.js';
+
+interface Exception {
+  readonly file: string;
+  /** How the expression begins. */
+  readonly begins: string;
+  readonly reason: string;
+}
+
+/** Nobody else can make it long. */
+const operators = 'the operator writes what it reads';
+
+/** What the detector cannot clear, each with the reason why it is no harm. Those that strangers feed are held to time below. */
+const exceptions: readonly Exception[] = [
+  { file: 'src/adapters/assertion-keys.ts', begins: '/-----BEGIN ((?:EC', reason: operators },
+  { file: 'src/adapters/core/answer-text.ts', begins: '/<([^<>]*)>/', reason: 'a match begins at `<` and ends before the next' },
+  { file: 'src/adapters/logger.ts', begins: '/(?<![A-Za-z0-9_-])[A-Za', reason: 'begins at the first of its characters only, which the detector does not see' },
+  { file: 'src/adapters/logger.ts', begins: '/\\/\\/[^/\\s@]+@/', reason: 'a match begins at `//` and ends before the next `/`' },
+  { file: 'src/adapters/redis/redirection.ts', begins: '/^\\S+ \\d+ ', reason: 'a line of Redis, whose parts are parted by spaces' },
+  { file: 'src/adapters/redis/store-errors.ts', begins: '/,? with args', reason: 'words of ioredis; from the first match on all is taken' },
+  { file: 'src/config/compile-sessions.ts', begins: '/\\/+$/', reason: operators },
+  { file: 'src/config/curl-header.ts', begins: '/^[\\t ]+|', reason: operators },
+  { file: 'src/config/schema-redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },
+  { file: 'src/config/schema-scalars.ts', begins: '/(^|\\.)(0[xX]', reason: operators },
+  { file: 'src/config/yaml-source.ts', begins: '/[{[][^"\']*', reason: operators },
+  { file: 'src/decision/api-domain.ts', begins: '/^(25[0-5]|', reason: 'four numbers of three digits at most: no more ways for longer texts' },
+  { file: 'src/decision/ca-bundle.ts', begins: '/-----BEGIN CERT', reason: operators },
+  { file: 'src/decision/cache-lifetime.ts', begins: '/(?:^|,)[ \\t]*', reason: 'a match begins at a comma; a header section of an issuer has 16 KiB at most' },
+  { file: 'src/policy-test/request.ts', begins: '/^[\\t ]+|', reason: operators },
+  { file: 'src/user-import/firebase.ts', begins: '/"?([a-z0-9_]+)"?', reason: operators },
+  { file: 'src/user-import/firebase.ts', begins: '/=+$/', reason: operators },
+  { file: 'src/user-import/password-hash.ts', begins: '/=+$/', reason: operators },
+  { file: 'src/user-import/settled.ts', begins: '/\\$[\\w=,.-]*', reason: operators },
+];
+
+/** Made at run time, out of constants of ours. */
+const made = ['new RegExp(`^${name}=([1-9][0-9]?)$`)', 'new RegExp(`^([0-9]{1,12})(${unitNames})$`)', 'new RegExp(unsafe, \'g\')'];
+
+const sources = projectFiles('src').filter((file) => file.endsWith('.ts')).map(parseSource);
+
+t.test('no regular expression backtracks without end, but for those that are listed with their reason', (t) => {
+  const literals = sources.flatMap(({ path, nodes }) => nodes.filter(ts.isRegularExpressionLiteral).map(({ text }) => ({ path, text })));
+  const unsafe = literals.filter(({ text }) => !isSafe(expressionOf(text), { maxScore: 12, timeout: Infinity }).safe);
+  const isListed = ({ path, text }: { path: string; text: string }): boolean => exceptions.some(({ file, begins }) => file === path && text.startsWith(begins));
+  t.same(unsafe.filter((one) => !isListed(one)), []);
+  t.same(exceptions.filter(({ file, begins }) => !unsafe.some(({ path, text }) => path === file && text.startsWith(begins))), [], 'none is listed for nothing');
+  t.end();
+});
+
+t.test('none is made out of what comes from outside', (t) => {
+  const calls = sources.flatMap(({ nodes }) => nodes.filter((node) => ts.isNewExpression(node) || ts.isCallExpression(node)));
+  const found = calls.filter(({ expression }) => expression.getText() === 'RegExp').map((node) => node.getText());
+  t.same(found.sort(), [...made].sort());
+  t.end();
+});
+
+t.test('those that strangers feed take a mebibyte of the worst in no time', (t) => {
+  const rows = [
+    { file: 'src/adapters/logger.ts', begins: '/(?<!', worst: ['eyJ', 'a', '-.', 'a.', '.'] },
+    { file: 'src/adapters/logger.ts', begins: '/\\/\\/', worst: ['/', '//a', '/a'] },
+    { file: 'src/adapters/core/answer-text.ts', begins: '/<(', worst: ['<', '<a', '<>'] },
+  ];
+  for (const { file, begins, worst } of rows) {
+    const literal = literalsOf(file).find((text) => text.startsWith(begins)) ?? '';
+    for (const piece of worst) {
+      const startedMs = performance.now();
+      piece.repeat(2 ** 20 / piece.length).replace(expressionOf(literal), '');
+      t.ok(performance.now() - startedMs < 10_000, `${literal} with ${piece}`);
+    }
+  }
+  const [directives = ''] = literalsOf('src/decision/cache-lifetime.ts');
+  for (const piece of [',a', ',a="', '\\a', ', ', 'a']) {
+    const startedMs = performance.now();
+    piece.repeat(2 ** 14 / piece.length).replace(expressionOf(directives), '');
+    t.ok(performance.now() - startedMs < 10_000, `16 KiB of ${piece}`);
+  }
+  t.end();
+});
+
+function literalsOf(file: string): string[] {
+  return sources.find(({ path }) => path === file)?.nodes.filter(ts.isRegularExpressionLiteral).map(({ text }) => text) ?? [];
+}
+
+/** The expression that a literal of the source stands for. */
+function expressionOf(literal: string): RegExp {
+  const end = literal.lastIndexOf('/');
+  return new RegExp(literal.slice(1, end), literal.slice(end + 1));
+}
