@@ -1,6 +1,6 @@
 /** Programs that tests start, found on this machine or installed where that takes no password. A test is never skipped for the want of one. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { fetchHelm, hasHelm } from './helm.mjs';
+import { fetchPrograms, has } from './kubernetes.mjs';
 import { run } from './step.mjs';
 
 /** `support` is the file under `test/support` that starts it: whoever imports that needs the program. It comes from a Debian package, or `fetch` gets it. */
@@ -9,7 +9,8 @@ const programs = [
   { name: 'chromium', support: 'support/browser', package: 'chromium-headless-shell', isInstalled: hasBrowser },
   { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
   { name: 'prometheus', support: 'support/prometheus', package: 'prometheus', isInstalled: hasPrometheus },
-  { name: 'helm', support: 'support/helm', isInstalled: hasHelm, fetch: fetchHelm },
+  { name: 'helm', support: 'support/helm', isInstalled: has('helm'), fetch: fetchPrograms },
+  { name: 'kubectl', support: 'support/kubectl', isInstalled: has('kubectl'), fetch: fetchPrograms },
 ];
 
 /** For each program that one of these test files starts: its name, and what finds or installs it. */

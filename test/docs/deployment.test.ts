@@ -1,4 +1,4 @@
-/** What docs/deployment.md, docs/migration.md and docs/compose.yaml tell to write works as it stands. */
+/** What docs/deployment.md and docs/compose.yaml tell to write works as it stands. */
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
@@ -62,15 +62,6 @@ t.test('a newcomer\'s walk: each object that the page promises is there, and doe
   t.ok(walked.some(({ kind, metadata }) => kind === 'Pod' && metadata.name.includes('test')), 'helm test has something to run');
 });
 
-t.test('the command that shows the config prints a file that check takes', async (t) => {
-  const file = join(tempDir(t), 'values.yaml');
-  writeFileSync(file, stringify(first));
-  const command = /helm template orders helm\/sallyport --values values\.yaml (--show-only \S+)/.exec(read('docs/deployment.md'))?.[1]?.split(' ') ?? [];
-  const { code, stdout } = helm(t, 'template', 'orders', chartDir, '--values', file, ...command);
-  t.equal(code, 0);
-  t.same(manifestsOf(stdout).map(({ kind }) => kind), ['ConfigMap']);
-});
-
 t.test('the values for somebody else\'s pod work with a parent chart', async (t) => {
   const parent = join(tempDir(t), 'orders');
   cpSync(join(projectDir, 'test/helm/parent'), parent, { recursive: true });
@@ -98,12 +89,6 @@ t.test('values for an ingress', async (t) => {
   const manifests = render(t, { ...first, ...ingress, config: { ...base, ...(ingress['config'] as Values) } });
   t.match(JSON.stringify(one(manifests, 'NetworkPolicy')), 'ingress-nginx');
   t.match((one(manifests, 'ConfigMap', 'sallyport')['data'] as Values)['sallyport.yaml'], '10.42.0.0/16');
-});
-
-t.test('migration: what is written for Sallyport are configs without an error', async (t) => {
-  const ours = blocks('docs/migration.md', 'yaml').filter((text) => text.startsWith('# Sallyport'));
-  t.equal(ours.length, 2);
-  for (const text of ours) t.same(errorsOf(text), []);
 });
 
 interface Compose {

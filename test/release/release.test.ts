@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { blockThatBegins } from '../docs/fenced-blocks.js';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Scope } from '../support/scope.js';
@@ -30,12 +31,17 @@ function tree(t: Scope): Tree {
   return { dir, run, release: (...args) => run(process.execPath, '.release/release.mjs', ...args) };
 }
 
+/** The words that docs/releasing.md calls the script with, in the version that is next here. */
+const shown = blockThatBegins('docs/releasing.md', 'node .release/release.mjs').text.trimEnd().split('\n')
+  .map((line) => line.replace(/\s+#.*$/, '').replace(/\d+\.\d+\.\d+/, 'NEXT').split(' ').slice(2));
+
 const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };
 const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
 const next = `${String(major)}.${String(minor + 1)}.0`;
 
 t.test('a release ties package, image and chart to one version, and tags it', async (t) => {
   const { dir, run, release } = tree(t);
+  t.same(shown, [['NEXT', '--check'], ['NEXT']], 'as the page has it');
   t.match(release(next, '--check'), { code: 0, said: /→ .*package\.json/ });
   t.equal(run('git', 'status', '--porcelain').said, '', '--check changes nothing');
   t.match(release(next, '--date', '2026-01-31'), { code: 0 });

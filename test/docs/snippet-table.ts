@@ -1,0 +1,134 @@
+/** What shows that each fenced block of README.md and docs/*.md works. */
+
+/**
+ * - `test`: that test runs it.
+ * - `config`: `snippets.test.ts` puts it into a whole config, as the keys or the route that it shows, and checks that.
+ * - `commands`: `snippets.test.ts` holds its commands and options to the programs; what is not ours is named beside it, with who knows it.
+ * - `sample`: it shows what comes out or goes in, for people. Why no test runs it is written down.
+ */
+export type Treatment =
+  | { readonly test: string }
+  | { readonly config: 'keys' | 'route' }
+  | { readonly commands: Readonly<Record<string, string>> }
+  | { readonly sample: string };
+
+export interface SnippetRow {
+  readonly page: string;
+  /** How its first line begins. */
+  readonly begins: string;
+  readonly shown: Treatment;
+}
+
+/** Rows of one page, from how a block begins to what shows it. */
+function page(name: string, rows: Readonly<Record<string, Treatment>>): readonly SnippetRow[] {
+  return Object.entries(rows).map(([begins, shown]) => ({ page: name, begins, shown }));
+}
+
+const shell = 'the shell’s own';
+const walk = 'test/docs/walk.test.ts';
+const deployment = 'test/docs/deployment.test.ts';
+const docker = 'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
+
+export const snippetTable: readonly SnippetRow[] = [
+  ...page('README.md', {
+    'npm ci && npx sallyport dev': { commands: {} },
+    '$ npx sallyport dev': { sample: 'what dev prints, with tokens cut; test/cli/dev-examples.test.ts runs what it prints in full' },
+    'listen: { host: 127.0.0.1, port: 8080 }': { test: 'test/readme.test.ts' },
+    'npx sallyport check sallyport.yaml': { commands: {} },
+    'npx sallyport explain': { test: 'test/cli/newcomer.test.ts' },
+    'store:': { config: 'keys' },
+    'import { createTokenSource }': { test: 'test/client/package.test.ts' },
+    '{"level":"info"': { sample: 'a log line, broken for the page; test/conformance/operators.test.ts reads real ones' },
+    'npm ci              #': { commands: {} },
+  }),
+  ...page('docs/assertion.md', {
+    'identity:': { config: 'keys' },
+    'openssl genpkey': { test: 'test/docs/snippets.test.ts' },
+    'import { createHash }': { test: 'test/app/assertion-snippets.test.ts' },
+    'import base64': { test: 'test/app/assertion-snippets.test.ts' },
+    'import java': { test: 'test/app/assertion-snippets.test.ts' },
+  }),
+  ...page('docs/core-emulator.md', {
+    'npx sallyport core': { commands: { curl: 'test/emulator/core-api.test.ts asks the same' } },
+    'CORE_URL=': { commands: {} },
+  }),
+  ...page('docs/deployment.md', {
+    'image: { repository': { test: deployment },
+    'kubectl create namespace': { test: walk },
+    'helm install': { test: walk },
+    'helm template': { test: walk },
+    '# Chart.yaml': { test: deployment },
+    '# values.yaml': { test: deployment },
+    '    spec: {{- include': { test: deployment },
+    'helm dependency': { test: walk },
+    'kubectl apply': { test: walk },
+    'probes:': { config: 'keys' },
+    'config:': { test: deployment },
+    'printf': { commands: { printf: shell, docker } },
+  }),
+  ...page('docs/idempotency.md', {
+    'store:': { config: 'keys' },
+    '    idempotency: required': { config: 'route' },
+    'POST /orders': { sample: 'a request; test/conformance/reservations.test.ts sends such ones' },
+    'HTTP/1.1 422': { sample: 'an answer; test/proxy/reserving/receiver-levels.test.ts has receivers give such ones' },
+    'create table applied_writes': { test: 'test/chaos/exactly-once.long.test.ts' },
+    'begin;': { sample: 'with $1 to $5 for values; docs/examples/exactly-once/receiver.mjs has the same, and test/chaos/exactly-once.long.test.ts runs that' },
+    '    idempotency: { mode': { config: 'route' },
+    'create table outbox': { test: 'test/chaos/exactly-once.long.test.ts' },
+    '$ npx sallyport record': { sample: 'ids are cut; test/cli/record.test.ts runs the command and reads what it prints' },
+  }),
+  ...page('docs/image.md', {
+    'docker build': { commands: { docker } },
+    'npm run build': { commands: {} },
+  }),
+  ...page('docs/import.md', {
+    'sallyport import users.jsonl --dry-run': { commands: {} },
+    '{"email"': { sample: 'hashes are cut; test/cli/import.test.ts imports whole ones of each kind' },
+    'firebase auth:export': { commands: { firebase: 'of Firebase; what it writes is read by test/cli/import.test.ts' } },
+    'url =': { sample: 'a file for curl -K, with a key left out; test/config/curl-config.test.ts reads such files' },
+    'sallyport import users.jsonl.import': { commands: {} },
+  }),
+  ...page('docs/limits.md', {
+    'limits:': { config: 'keys' },
+    'HTTP/1.1 429': { sample: 'an answer; test/proxy has real ones' },
+  }),
+  ...page('docs/migration.md', {
+    '# Envoy': { test: 'test/docs/migration.test.ts' },
+    '# Oathkeeper': { test: 'test/docs/migration.test.ts' },
+    '# Sallyport, from Envoy': { test: 'test/docs/migration.test.ts' },
+    '# Sallyport, from Oathkeeper': { test: 'test/docs/migration.test.ts' },
+    '# Sallyport, from middleware': { test: 'test/docs/migration.test.ts' },
+    'import { createRemoteJWKSet': { test: 'test/docs/migration.test.ts' },
+    'export function identify': { test: 'test/docs/migration.test.ts' },
+  }),
+  ...page('docs/minting.md', {
+    '$ cat core.curl': { sample: 'the key is left out; test/cli/mint.test.ts runs the command with one' },
+    '# curl asks': { commands: { curl: 'test/cli/mint.test.ts sends the same body' } },
+    '{"time"': { sample: 'a line of the issuance log; test/cli/mint.test.ts reads real ones' },
+    'import { readFile }': { test: 'test/client/package.test.ts' },
+  }),
+  ...page('docs/operations.md', {
+    '$ npx sallyport check': { commands: {} },
+    'revoked:': { config: 'keys' },
+    '- alert: SallyportCannotVerify': { test: 'test/helm/alerts.test.ts' },
+    '- alert: SallyportKeysGettingOld': { test: 'test/helm/alerts.test.ts' },
+  }),
+  ...page('docs/policy-tests.md', {
+    'config: sallyport.yaml': { test: 'test/cli/newcomer.test.ts' },
+    '$ npx sallyport diff': { sample: 'what diff prints; test/cli/diff.test.ts reads real prints' },
+  }),
+  ...page('docs/releasing.md', {
+    'node .release/release.mjs': { test: 'test/release/release.test.ts' },
+    'npm ci && npm test': { commands: { docker, cosign: 'pushes to a registry', helm: 'pushes to a registry', git: 'pushes' } },
+  }),
+  ...page('docs/sessions.md', { 'sessions:': { config: 'keys' } }),
+  ...page('docs/shadow.md', { 'mode: shadow': { config: 'keys' } }),
+  ...page('docs/storage.md', {
+    'maxmemory 2gb': { test: 'test/docs/snippets.test.ts' },
+    'user sallyport on': { test: 'test/adapters/redis/access.test.ts' },
+  }),
+  ...page('docs/websockets.md', {
+    'routes:': { config: 'keys' },
+    '    websocket: true': { config: 'route' },
+  }),
+];
