@@ -1,5 +1,6 @@
 /** What docs/migration.md shows: ours and the middleware run as they stand, what is for others held to the names of its fields. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -47,8 +48,8 @@ async function startService(t: Scope, middleware: string, name: string): Promise
   t.teardown(() => {
     child.kill('SIGKILL');
   });
-  for await (const port of child.stdout) return Number(port);
-  throw new Error('the service ended');
+  const [port] = await once(child.stdout, 'data') as [Buffer];
+  return Number(port);
 }
 
 const soon = Math.floor(Date.now() / 1000) + 300;

@@ -59,7 +59,8 @@ const whole: Tree = {
 function wholeRoute(route: Tree): Tree {
   const methods = 'idempotency' in route ? ['POST'] : ['GET'];
   const accept = 'origins' in route ? { accept: ['service', 'session'], session: { claims: { 'st-role.v': 'support' } } } : {};
-  return { name: 'shown', methods, path: `/${String(route['name'] ?? 'shown')}`, subjects: ['checkout'], permissions: ['orders:read'], ...accept, ...route };
+  const path = typeof route['name'] === 'string' ? `/${route['name']}` : '/shown';
+  return { name: 'shown', methods, path, subjects: ['checkout'], permissions: ['orders:read'], ...accept, ...route };
 }
 
 t.test('configs in part are right where they are put into a whole one', async (t) => {

@@ -26,6 +26,8 @@ import { blockThatBegins } from './fenced-blocks.js';
 
 const page = 'docs/deployment.md';
 
+t.setTimeout(120_000);
+
 interface Probe {
   readonly httpGet?: { readonly path: string; readonly port: number };
 }

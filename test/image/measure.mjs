@@ -123,7 +123,8 @@ try {
   await bundle(join(project, 'dist/main.js'), { file: at('one.mjs'), format: 'esm', codeSplitting: false });
   await bundle(at('one.js'), { file: at('one.cjs'), format: 'cjs', codeSplitting: false });
 
-  process.stdout.write(`Node.js ${process.version}, medians of ${starts} starts\n\n| form | size | CPU to start | wall time, quickest | memory |\n| --- | --- | --- | --- | --- |\n`);
+  process.stdout.write(`Node.js ${process.version}, medians of ${starts} starts\n\n`);
+  process.stdout.write('| form | size | CPU to start | wall time, quickest | memory |\n| --- | --- | --- | --- | --- |\n');
   const plain = [node, at('plain/dist/main.js'), ...serve];
   print('dist and production node_modules', sizeOf(at('plain')), await measure(plain, {}));
   print('the same, compile cache', sizeOf(at('plain')), await measure(plain, { NODE_COMPILE_CACHE: at('plain-cache') }));

@@ -27,6 +27,7 @@ interface Kind {
 }
 
 type Tree = Readonly<Record<string, unknown>>;
+type Answer = readonly [status: number, body: unknown];
 
 const kinds: readonly Kind[] = [
   { group: 'v1', kind: 'Namespace', plural: 'namespaces' },
@@ -50,7 +51,9 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
   let version = 0;
 
   const server = createServer((req, res) => {
-    void answer(req, res);
+    void answer(req, res).then((said) => {
+      if (said !== null) send(res, ...said);
+    });
   });
   const { port } = await listen(t, server);
   const url = `http://127.0.0.1:${String(port)}`;
@@ -61,32 +64,33 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
   }));
   return { kubeconfig, url, objects: () => [...objects.values()].filter((object) => object['type'] !== 'helm.sh/release.v1') };
 
-  async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  /** Status and body; null where a watch goes on. */
+  async function answer(req: IncomingMessage, res: ServerResponse): Promise<Answer | null> {
     const { pathname, searchParams } = new URL(req.url ?? '/', url);
     const found = discovery(pathname);
-    if (found !== null) return send(res, 200, found);
+    if (found !== null) return [200, found];
     const at = /^\/(?:api|apis)\/(v1|[\w.]+\/v1)\/(?:namespaces\/([\w-]+)\/)?([a-z]+)(?:\/([\w.-]+))?$/.exec(pathname);
     const kind = kinds.find(({ group, plural }) => group === at?.[1] && plural === at[3]);
-    if (at === null || kind === undefined) return send(res, 404, status(404, 'NotFound'));
+    if (at === null || kind === undefined) return [404, status(404, 'NotFound')];
     const [, , namespace = '', , name] = at;
     const prefix = `${kind.group}/${kind.plural}/${namespace}/`;
     if (req.method === 'GET' && name === undefined) return list(res, kind, namespace === '' ? `${kind.group}/${kind.plural}/` : prefix, searchParams);
     const given = await bodyOf(req);
     const key = prefix + (name ?? given?.metadata.name ?? '');
     const old = objects.get(key);
-    if (req.method === 'POST' && old !== undefined) return send(res, 409, status(409, 'AlreadyExists'));
+    if (req.method === 'POST' && old !== undefined) return [409, status(409, 'AlreadyExists')];
     const isApplied = req.headers['content-type']?.startsWith('application/apply-patch') === true;
-    if (req.method !== 'POST' && !isApplied && old === undefined) return send(res, 404, status(404, 'NotFound'));
-    if (namespace !== '' && !objects.has(`v1/namespaces//${namespace}`)) return send(res, 404, status(404, 'NotFound', `namespaces "${namespace}" not found`));
-    if (req.method === 'GET') return send(res, 200, old);
+    if (req.method !== 'POST' && !isApplied && old === undefined) return [404, status(404, 'NotFound')];
+    if (namespace !== '' && !objects.has(`v1/namespaces//${namespace}`)) return [404, status(404, 'NotFound', `namespaces "${namespace}" not found`)];
+    if (req.method === 'GET') return [200, old];
     if (req.method === 'DELETE') {
       objects.delete(key);
       tell('DELETED', key, old);
-      return send(res, 200, status(200, 'Success'));
+      return [200, status(200, 'Success')];
     }
     const kept = keep(key, merge(old ?? {}, { ...given, apiVersion: kind.group, kind: kind.kind }) as Manifest, namespace);
-    send(res, old === undefined ? 201 : 200, kept);
-    if (kind.kind === 'Pod' && old === undefined) keep(key, { ...kept, status: { phase: await runPod(kept) } }, namespace);
+    if (kind.kind === 'Pod' && old === undefined) void runPod(kept).then((phase) => keep(key, { ...kept, status: { phase } }, namespace));
+    return [old === undefined ? 201 : 200, kept];
   }
 
   function keep(key: string, object: Manifest, namespace: string): Manifest {
@@ -105,13 +109,10 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
     if (object !== undefined) for (const watcher of watchers) if (key.startsWith(watcher.prefix)) watcher.tell(type, object);
   }
 
-  function list(res: ServerResponse, { group, kind }: Kind, prefix: string, query: URLSearchParams): void {
+  function list(res: ServerResponse, { group, kind }: Kind, prefix: string, query: URLSearchParams): Answer | null {
     const wanted = (object: Manifest): boolean => matches(object, query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '');
     const items = [...objects].filter(([key]) => key.startsWith(prefix)).map(([, object]) => object).filter(wanted);
-    if (query.get('watch') === null) {
-      send(res, 200, { apiVersion: group, kind: `${kind}List`, metadata: { resourceVersion: String(version) }, items });
-      return;
-    }
+    if (query.get('watch') === null) return [200, { apiVersion: group, kind: `${kind}List`, metadata: { resourceVersion: String(version) }, items }];
     res.writeHead(200, { 'content-type': 'application/json' });
     const since = Number(query.get('resourceVersion') ?? 0);
     const event = (type: string, object: Manifest): void => {
@@ -126,6 +127,7 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
     const watcher = { prefix, tell: event };
     watchers.add(watcher);
     res.on('close', () => watchers.delete(watcher));
+    return null;
   }
 }
 
