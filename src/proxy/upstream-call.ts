@@ -1,26 +1,17 @@
-import type { Duplex, Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
+import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
 import { hasReadableBody } from '../decision/response-fields.js';
 import type { Access } from './slots.js';
-import type { UpstreamConnection } from './upstream-connection.js';
-import { answerFailure, connectFailure } from './upstream-failure.js';
+import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream/upstream-connection.js';
+import { answerFailure, connectFailure } from './upstream/upstream-failure.js';
 
 /** What the receiver is asked. */
-export interface UpstreamRequest {
+export interface UpstreamRequest extends ConnectionRequest {
   readonly access: Access;
-  readonly method: string;
-  /** The request target, byte for byte as it goes out. */
-  readonly target: string;
-  /** Names and values in turn. A body without `Content-Length` goes out chunked. */
-  readonly fields: string[];
-  readonly body: Readable | Buffer | null;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
   readonly lateRefusal?: () => Denial | null;
-  /** Protocol to switch to, where one is asked for. */
-  readonly upgrade?: string;
 }
 
 /** Takes the receiver's answer as it comes. */
@@ -49,30 +40,29 @@ export interface CallHost {
 /** What an upstream sees of a call that waits. */
 export interface CallInLine {
   readonly access: Access;
+  readonly request: ConnectionRequest;
   readonly start: (connection: UpstreamConnection) => void;
 }
 
-/** Why a call of ours ended early; undici wants an error for it. Made once: its stack would say nothing. */
+/** Why a call of ours ended early. Made once: its stack would say nothing. */
 const brokenOff = new Error('broken off');
 
 /**
  * One request on its way through one connection, and the only place that keeps its time: in line, from the end of the
  * request to the response head, and between the bytes of the answer.
  */
-export class Call implements Dispatcher.DispatchHandler, CallInLine {
+export class Call implements RequestEvents, CallInLine {
   readonly access: Access;
-  private readonly request: UpstreamRequest;
+  readonly request: UpstreamRequest;
   private readonly sink: AnswerSink;
   private readonly host: CallHost;
   private connection: UpstreamConnection | null = null;
-  /** Breaks off what was written; `null` before the first byte. */
-  private abort: ((error?: Error) => void) | null = null;
-  private unpause: (() => void) | null = null;
-  private timer: NodeJS.Timeout | null = null;
+  /** Whether some of it may have been written. */
+  private hasBegun = false;
+  private waiting: NodeJS.Timeout | null = null;
   /** Whether the sink was told the end, or said that it does not want to hear. */
   private isOver = false;
   private hasHead = false;
-  private isSent = false;
 
   constructor(request: UpstreamRequest, sink: AnswerSink, host: CallHost) {
     this.access = request.access;
@@ -83,117 +73,96 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
 
   /** Stands in line, no longer than the limit. */
   wait(limitMs: number): void {
-    this.timer = setTimeout(() => {
+    this.waiting = setTimeout(() => {
       this.host.leaveLine(this);
       this.fail(denial('overloaded'));
     }, limitMs);
   }
 
   start(connection: UpstreamConnection): void {
-    this.stopTimer();
+    this.stopWaiting();
     this.connection = connection;
-    const { method, target, fields, body, upgrade = null } = this.request;
-    connection.dispatch({ method, path: target, headers: fields, body, upgrade }, this);
+    connection.send(this.request, this);
   }
 
   resume(): void {
     if (this.isOver) return;
-    this.startIdleTimer();
-    this.unpause?.();
+    this.connection?.setLimit(this.host.idleTimeoutMs);
+    this.connection?.resume();
   }
 
   cancel(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.stopTimer();
+    if (!this.end()) return;
     if (this.connection === null) this.host.leaveLine(this);
-    else this.abort?.(brokenOff);
+    else if (this.hasBegun) this.connection.abort(brokenOff);
   }
 
   mayBeSent(): boolean {
-    return this.abort !== null;
+    return this.hasBegun;
   }
 
-  onConnect(abort: (error?: Error) => void): void {
-    if (this.isOver) {
-      abort(brokenOff);
-      return;
-    }
-    const refused = this.request.lateRefusal?.() ?? null;
-    if (refused !== null) {
-      this.fail(refused);
-      abort(brokenOff);
-      return;
-    }
-    this.abort = abort;
-    this.connection?.expectAnswer();
+  onConnect(): void {
+    const refused = this.isOver ? null : this.request.lateRefusal?.() ?? null;
+    if (refused !== null) this.fail(refused);
+    if (this.isOver) this.connection?.abort(brokenOff);
+    else this.hasBegun = true;
   }
 
   /** A receiver that answers while it still takes the body is not idle. */
   onBodySent(): void {
-    if (this.hasHead && !this.isOver) this.timer?.refresh();
+    if (this.hasHead && !this.isOver) this.connection?.setLimit(this.host.idleTimeoutMs);
   }
 
-  /** Called by undici when the last byte of the request was written, though its types do not say so. */
   onRequestSent(): void {
-    this.isSent = true;
-    if (this.isOver || this.hasHead) return;
-    this.timer = setTimeout(() => {
-      this.breakOff(denial('upstream_timeout'));
-    }, this.request.responseTimeoutMs);
+    if (!this.isOver && !this.hasHead) this.connection?.setLimit(this.request.responseTimeoutMs);
   }
 
-  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
-    if (status < 200 || this.isOver) return true;
+  onTimeout(): void {
+    this.breakOff(denial('upstream_timeout'));
+  }
+
+  onHead(status: number, fields: readonly string[]): void {
+    if (this.isOver) return;
     this.hasHead = true;
-    this.unpause = resume;
-    this.startIdleTimer();
-    const fields = rawHeaders.map(latin1);
+    this.connection?.setLimit(this.host.idleTimeoutMs);
     if (hasReadableBody(fields)) this.sink.onHead(status, fields);
     else this.breakOff(denial('upstream_failed'));
-    return true;
   }
 
-  onUpgrade(_status: number, rawHeaders: Buffer[] | string[] | null, socket: Duplex): void {
+  onUpgrade(fields: readonly string[], socket: Duplex): void {
     const isNews = this.end();
     // Not now: undici still has its hands on the connection that it gives up.
     queueMicrotask(() => {
       this.release(false);
     });
-    if (isNews && this.sink.onUpgrade !== undefined) this.sink.onUpgrade((rawHeaders ?? []).map(latin1), socket);
+    if (isNews && this.sink.onUpgrade !== undefined) this.sink.onUpgrade(fields, socket);
     else socket.destroy();
   }
 
   onData(chunk: Buffer): boolean {
     if (this.isOver) return true;
     if (this.sink.onBody(chunk)) {
-      this.timer?.refresh();
+      this.connection?.setLimit(this.host.idleTimeoutMs);
       return true;
     }
-    this.stopTimer();
+    this.connection?.liftLimit();
     return false;
   }
 
-  onComplete(): void {
-    const isWhole = this.connection?.isBroken() === false;
-    if (this.end()) {
-      if (isWhole) this.sink.onEnd();
-      else this.sink.onFailure(denial('upstream_failed'));
-    }
-    // An answer that came before the end of the request leaves a connection on which nobody knows what comes next.
-    this.release(this.isSent && isWhole);
+  onComplete(isReusable: boolean): void {
+    if (this.end()) this.sink.onEnd();
+    this.release(isReusable);
   }
 
   onError(error: unknown): void {
-    const isNews = this.end();
-    if (isNews) this.sink.onFailure(this.abort === null ? connectFailure(error) : answerFailure(error));
+    if (this.end()) this.sink.onFailure(this.hasBegun ? answerFailure(error) : connectFailure(error));
     this.release(false);
   }
 
   /** Ends it for a reason of ours, before or after its head. */
   private breakOff(reason: Denial): void {
     this.fail(reason);
-    this.abort?.(brokenOff);
+    this.connection?.abort(brokenOff);
   }
 
   private fail(reason: Denial): void {
@@ -202,32 +171,21 @@ export class Call implements Dispatcher.DispatchHandler, CallInLine {
 
   /** Whether this is the first end. */
   private end(): boolean {
-    this.stopTimer();
+    this.stopWaiting();
     if (this.isOver) return false;
     this.isOver = true;
     return true;
   }
 
-  private release(sound: boolean): void {
+  private release(isReusable: boolean): void {
     const { connection } = this;
     this.connection = null;
-    if (connection !== null) this.host.release(connection, this.access, sound);
+    if (connection !== null) this.host.release(connection, this.access, isReusable);
   }
 
-  private startIdleTimer(): void {
-    this.stopTimer();
-    this.timer = setTimeout(() => {
-      this.breakOff(denial('upstream_timeout'));
-    }, this.host.idleTimeoutMs);
+  private stopWaiting(): void {
+    if (this.waiting === null) return;
+    clearTimeout(this.waiting);
+    this.waiting = null;
   }
-
-  private stopTimer(): void {
-    if (this.timer === null) return;
-    clearTimeout(this.timer);
-    this.timer = null;
-  }
-}
-
-function latin1(bytes: Buffer | string): string {
-  return bytes.toString('latin1');
 }

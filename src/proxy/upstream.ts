@@ -1,8 +1,10 @@
 import type { UpstreamSettings } from '../config/compiled.js';
-import { createConnector } from './connector.js';
 import { publicShareOf, type Access } from './slots.js';
 import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
-import { UpstreamConnection } from './upstream-connection.js';
+import { createConnector } from './upstream/connector.js';
+import { HandshakeConnection } from './upstream/handshake-connection.js';
+import { HttpConnection } from './upstream/http-connection.js';
+import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream/upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {
@@ -44,7 +46,8 @@ export interface UpstreamCounts {
 export function createUpstream(settings: UpstreamSettings, ca: string | null): Upstream {
   const connector = createConnector(settings, ca);
   const all = new Set<UpstreamConnection>();
-  const idle: UpstreamConnection[] = [];
+  /** Those that carry nothing, the one used last at the end. A connection for a handshake never gets here. */
+  const idle: HttpConnection[] = [];
   const line = new Set<CallInLine>();
   let isRetired = false;
 
@@ -52,28 +55,48 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   let publicCount = 0;
   const maxPublic = publicShareOf(settings.maxConnections);
 
-  const discard = async (connection: UpstreamConnection): Promise<void> => {
+  const discard = (connection: UpstreamConnection): void => {
     all.delete(connection);
-    await connection.close();
+    connection.close();
   };
   const discardIdle = (): void => {
-    for (const connection of idle.splice(0)) void discard(connection);
+    for (const connection of idle.splice(0)) discard(connection);
   };
-  const open = (): UpstreamConnection | null => {
+  const connectionHost: ConnectionHost = {
+    onGone: (connection) => {
+      all.delete(connection);
+      const at = idle.findIndex(other => other === connection);
+      if (at >= 0) idle.splice(at, 1);
+    },
+  };
+  const open = ({ upgrade }: ConnectionRequest): UpstreamConnection | null => {
+    // One that is idle makes room where it cannot carry the request.
+    const [longestIdle] = idle;
+    if (all.size >= settings.maxConnections && upgrade !== undefined && longestIdle !== undefined) {
+      idle.shift();
+      discard(longestIdle);
+    }
     if (all.size >= settings.maxConnections) return null;
-    const opened = new UpstreamConnection(connector);
+    const opened = upgrade === undefined ? new HttpConnection(connector.connect, connectionHost) : new HandshakeConnection(connector);
     all.add(opened);
     return opened;
   };
-  const take = (access: Access): UpstreamConnection | null => {
+  const reuse = (): UpstreamConnection | null => {
+    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
+      if (connection.isIdle()) return connection;
+      discard(connection);
+    }
+    return null;
+  };
+  const take = (access: Access, request: ConnectionRequest): UpstreamConnection | null => {
     if (access === 'public' && publicCount >= maxPublic) return null;
-    const connection = idle.pop() ?? open();
+    const connection = (request.upgrade === undefined ? reuse() : null) ?? open(request);
     if (connection !== null && access === 'public') publicCount += 1;
     return connection;
   };
   const startNext = (): void => {
     for (const call of line) {
-      const connection = take(call.access);
+      const connection = take(call.access, call.request);
       if (connection === null) continue;
       line.delete(call);
       call.start(connection);
@@ -85,8 +108,8 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     release: (connection, access, sound) => {
       if (!all.has(connection)) return;
       if (access === 'public') publicCount -= 1;
-      if (sound) idle.push(connection);
-      else void discard(connection);
+      if (sound && connection instanceof HttpConnection) idle.push(connection);
+      else discard(connection);
       startNext();
       if (isRetired) discardIdle();
     },
@@ -96,7 +119,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     host: new URL(connector.origin).host,
     send: (request, answer) => {
       const call = new Call(request, answer, host);
-      const connection = take(request.access);
+      const connection = take(request.access, request);
       if (connection === null) {
         line.add(call);
         call.wait(settings.connectTimeoutMs);
@@ -107,10 +130,11 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       isRetired = true;
       discardIdle();
     },
-    close: async () => {
+    close: () => {
       isRetired = true;
       idle.length = 0;
-      await Promise.all([...all].map(discard));
+      for (const connection of [...all]) discard(connection);
+      return Promise.resolve();
     },
     counts: () => ({ active: all.size - idle.length, waiting: line.size }),
   };

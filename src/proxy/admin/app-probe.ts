@@ -1,7 +1,7 @@
 import { Client } from 'undici';
 import type { UpstreamSettings } from '../../config/compiled.js';
 import type { Log } from '../../ports.js';
-import { createConnector, type Connector } from '../connector.js';
+import { createConnector, undiciConnector, type Connector } from '../upstream/connector.js';
 import type { Page } from './server.js';
 
 /** Whom a probe asks: the receiving service that is in force. */
@@ -79,7 +79,7 @@ async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: numb
 }
 
 function clientOf({ origin, connect }: Connector): Client {
-  return new Client(origin, { connect, pipelining: 1, maxHeaderSize: maxHeadBytes, headersTimeout: 0, bodyTimeout: 0 });
+  return new Client(origin, { connect: undiciConnector(connect), pipelining: 1, maxHeaderSize: maxHeadBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
 async function statusOf(client: Client, { origin }: Connector, path: string, signal: AbortSignal): Promise<number> {

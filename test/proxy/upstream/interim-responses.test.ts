@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import fc from 'fast-check';
 import t from 'tap';
-import { InterimResponses } from '../../src/proxy/interim-responses.js';
+import { InterimResponses } from '../../../src/proxy/upstream/interim-responses.js';
 
 /** What a client reads of these bytes, in these portions, after it sent a request. */
 function readThrough(portions: readonly string[], expects = true): string {

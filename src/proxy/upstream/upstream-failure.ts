@@ -1,7 +1,7 @@
-import { denial, type Denial, type ProxyError } from '../decision/denial.js';
+import { denial, type Denial, type ProxyError } from '../../decision/denial.js';
 
-/** What undici says of a request that it would not send: a mistake of ours, for the caller's part was checked. */
-const ownMistakes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED']);
+/** What is said of a request that could not be written, by undici too: a mistake of ours, for the caller's part was checked. */
+const ownMistakes: ReadonlySet<string> = new Set(['SALLYPORT_MALFORMED_REQUEST', 'UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED']);
 
 /** Codes that tell more than that there was no connection. */
 const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyError>([

@@ -1,0 +1,137 @@
+import { listElements } from '../../decision/field-value.js';
+
+/** The head of a receiver's answer, and what it says of the connection. */
+export interface AnswerHead {
+  /** 100 to 999. */
+  readonly status: number;
+  /** Names and values in turn, as they came but for blanks around values. */
+  readonly fields: string[];
+  /** Bytes of the body where they are known; else how its end is found. */
+  readonly body: number | 'chunked' | 'until-end';
+  /** Whether another request may follow on the connection. */
+  readonly persists: boolean;
+  /** How long the receiver keeps the idle connection, where it says so; seconds. */
+  readonly keepAliveS: number | null;
+}
+
+/**
+ * A whole head but for its empty line (RFC 9112 §2.1, §4, §5). Folded lines, bare line feeds, blanks before a colon and
+ * control bytes are refused: what a reader has to mend, the caller's reader may mend in another way.
+ */
+const wellFormed = /^HTTP\/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+
+const minorVersionAt = 'HTTP/1.'.length;
+const statusAt = 'HTTP/1.1 '.length;
+const statusEnd = statusAt + 3;
+
+const firstFinal = 200;
+const switchingProtocols = 101;
+
+/** Statuses whose answers have no body (RFC 9112 §6.3). */
+const bodyless: ReadonlySet<number> = new Set([204, 304]);
+
+const decimal = /^[0-9]+$/;
+const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
+
+const tabCode = 0x09;
+const spaceCode = 0x20;
+
+/** What the fields say of the message, as they are found. */
+interface Framing {
+  contentLength: string | null;
+  transferEncoding: string | null;
+  connection: string | null;
+  keepAlive: string | null;
+  /** Whether one that may stand only once came again. */
+  isAmbiguous: boolean;
+}
+
+/** Tells a head that another one follows. */
+export function isInterim({ status }: AnswerHead): boolean {
+  return status < firstFinal && status !== switchingProtocols;
+}
+
+/**
+ * Reads a head, one character for each byte, up to and with the end of its last line; `null` where it is malformed or two
+ * readers could find the end of its body in different places: both lengths and codings, a repeated or odd length, any
+ * coding but `chunked` (RFC 9112 §6).
+ *
+ * @param answersHead whether the request was a HEAD, whose answer has no body whatever it says.
+ */
+export function readAnswerHead(text: string, answersHead: boolean): AnswerHead | null {
+  if (!wellFormed.test(text)) return null;
+  const status = Number(text.slice(statusAt, statusEnd));
+  const fields: string[] = [];
+  const framing: Framing = { contentLength: null, transferEncoding: null, connection: null, keepAlive: null, isAmbiguous: false };
+  for (let at = text.indexOf('\r\n') + 2; at < text.length;) {
+    const colon = text.indexOf(':', at);
+    const end = text.indexOf('\r\n', colon);
+    const name = text.slice(at, colon);
+    const value = withoutBlanks(text, colon + 1, end);
+    fields.push(name, value);
+    note(framing, name, value);
+    at = end + 2;
+  }
+  const isOld = text[minorVersionAt] === '0';
+  const hasNoBody = answersHead || status < firstFinal || bodyless.has(status);
+  const body = bodyOf(framing, isOld);
+  if (body === null) return null;
+  const options = framing.connection === null ? [] : listElements(framing.connection);
+  return {
+    status,
+    fields,
+    body: hasNoBody ? 0 : body,
+    persists: (hasNoBody || body !== 'until-end') && (isOld ? options.includes('keep-alive') : !options.includes('close')),
+    keepAliveS: framing.keepAlive === null ? null : keepAliveOf(framing.keepAlive),
+  };
+}
+
+/** Keeps what says something of the message. Most names are told apart by their length. */
+function note(framing: Framing, name: string, value: string): void {
+  switch (name.length) {
+    case 'connection'.length: {
+      const lowerCase = name.toLowerCase();
+      if (lowerCase === 'connection') framing.connection = framing.connection === null ? value : `${framing.connection}, ${value}`;
+      if (lowerCase === 'keep-alive') framing.keepAlive = value;
+      break;
+    }
+    case 'content-length'.length:
+      if (name.toLowerCase() !== 'content-length') break;
+      framing.isAmbiguous ||= framing.contentLength !== null;
+      framing.contentLength = value;
+      break;
+    case 'transfer-encoding'.length:
+      if (name.toLowerCase() !== 'transfer-encoding') break;
+      framing.isAmbiguous ||= framing.transferEncoding !== null;
+      framing.transferEncoding = value;
+      break;
+    default:
+  }
+}
+
+function bodyOf({ contentLength, transferEncoding, isAmbiguous }: Framing, isOld: boolean): AnswerHead['body'] | null {
+  if (isAmbiguous) return null;
+  if (transferEncoding !== null) {
+    return contentLength === null && !isOld && transferEncoding.toLowerCase() === 'chunked' ? 'chunked' : null;
+  }
+  if (contentLength === null) return 'until-end';
+  const bytes = decimal.test(contentLength) ? Number(contentLength) : NaN;
+  return Number.isSafeInteger(bytes) ? bytes : null;
+}
+
+function keepAliveOf(value: string): number | null {
+  const seconds = keepAliveTimeout.exec(value)?.[1];
+  return seconds === undefined ? null : Number(seconds);
+}
+
+function withoutBlanks(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isBlank(text.charCodeAt(start))) start++;
+  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === spaceCode || code === tabCode;
+}

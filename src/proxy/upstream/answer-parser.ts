@@ -1,0 +1,175 @@
+import { isInterim, readAnswerHead, type AnswerHead } from './answer-head.js';
+
+/** Hears of an answer, once for each part of it that a read brought. */
+export interface AnswerEvents {
+  /** The final head; interim ones are dropped. */
+  readonly onHead: (head: AnswerHead) => void;
+  /** Some of the body, without its framing; a copy. */
+  readonly onData: (bytes: Buffer) => void;
+}
+
+/**
+ * - `head`: of an answer, interim ones among them
+ * - `counted`: the body has a length
+ * - `size`, `chunk`, `chunk-end`, `trailers`: parts of a chunked body (RFC 9112 §7.1)
+ * - `until-end`: the body ends with the connection
+ * - `done`: the answer is complete
+ */
+type State = 'head' | 'counted' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'until-end' | 'done';
+
+/** Response heads of applications with many cookies fit; what is larger is a broken answer. */
+const maxHeadBytes = 64 * 1024;
+
+/** A chunk's size with its extensions, or a line of the trailers, which nobody gets. */
+const maxLineBytes = 4 * 1024;
+
+/** Interim answers before the final one: a receiver that sends more never comes to it. */
+const maxInterim = 1_000;
+
+const chunkSize = /^([0-9A-Fa-f]{1,32})(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/;
+
+const lineEnd = '\r\n';
+const headEnd = '\r\n\r\n';
+const lineFeed = 0x0a;
+
+/** Reads the answers of one connection, one after the other, from bytes however they are cut. */
+export class AnswerParser {
+  private readonly events: AnswerEvents;
+  private state: State = 'done';
+  private answersHead = false;
+  /** Of the head, a size line or the trailers, what came so far. */
+  private text = '';
+  /** Bytes of the body, or of the chunk, that are yet to come. */
+  private left = 0;
+  private trailerBytes = 0;
+  private interim = 0;
+
+  constructor(events: AnswerEvents) {
+    this.events = events;
+  }
+
+  /** The next bytes are an answer to a request that was written. */
+  expect(answersHead: boolean): void {
+    this.state = 'head';
+    this.answersHead = answersHead;
+    this.text = '';
+    this.interim = 0;
+    this.trailerBytes = 0;
+  }
+
+  isDone(): boolean {
+    return this.state === 'done';
+  }
+
+  /**
+   * Takes what was read. `false` where it is no answer, or goes on after its end: nothing can be read from the connection
+   * any more. The parts that came before that are heard of all the same.
+   */
+  read(bytes: Buffer): boolean {
+    let at = 0;
+    let isSound = true;
+    let body: Buffer | null = null;
+    let filled = 0;
+    while (at < bytes.length && isSound) {
+      switch (this.state) {
+        case 'counted':
+        case 'chunk':
+        case 'until-end': {
+          const end = this.state === 'until-end' ? bytes.length : Math.min(bytes.length, at + this.left);
+          // All that one read brings is handed on in one piece, however small its chunks.
+          body ??= Buffer.allocUnsafe(bytes.length - at);
+          filled += bytes.copy(body, filled, at, end);
+          if (this.state !== 'until-end') this.took(end - at);
+          at = end;
+          break;
+        }
+        case 'head':
+          at = this.takeHead(bytes, at);
+          isSound = at >= 0;
+          break;
+        case 'size':
+        case 'chunk-end':
+        case 'trailers':
+          at = this.takeLine(bytes, at);
+          isSound = at >= 0;
+          break;
+        case 'done':
+          isSound = false;
+      }
+    }
+    if (body !== null) this.events.onData(filled === body.length ? body : body.subarray(0, filled));
+    return isSound;
+  }
+
+  /** The connection ended: whether the answer is whole. */
+  end(): boolean {
+    if (this.state === 'until-end') this.state = 'done';
+    return this.state === 'done';
+  }
+
+  private took(bytes: number): void {
+    this.left -= bytes;
+    if (this.left === 0) this.state = this.state === 'chunk' ? 'chunk-end' : 'done';
+  }
+
+  /** Where the next part begins; -1 where the head is none. */
+  private takeHead(bytes: Buffer, at: number): number {
+    const before = this.text.length;
+    // The head's end may be cut in two.
+    const found = before === 0 ? bytes.indexOf(headEnd, at, 'latin1') : -1;
+    if (found >= 0) return this.beginBody(bytes.toString('latin1', at, found + lineEnd.length)) ? found + headEnd.length : -1;
+    this.text += bytes.toString('latin1', at, bytes.length);
+    const end = this.text.indexOf(headEnd, Math.max(0, before - headEnd.length + 1));
+    if (end < 0) return this.text.length > maxHeadBytes ? -1 : bytes.length;
+    const head = this.text.slice(0, end + lineEnd.length);
+    this.text = '';
+    return this.beginBody(head) ? at + end + headEnd.length - before : -1;
+  }
+
+  private beginBody(text: string): boolean {
+    const head = text.length > maxHeadBytes ? null : readAnswerHead(text, this.answersHead);
+    if (head === null) return false;
+    if (isInterim(head)) {
+      this.interim += 1;
+      return this.interim <= maxInterim;
+    }
+    // Nobody asked for another protocol.
+    if (head.status < 200) return false;
+    this.left = typeof head.body === 'number' ? head.body : 0;
+    if (head.body === 'chunked') this.state = 'size';
+    else if (head.body === 'until-end') this.state = 'until-end';
+    else this.state = this.left === 0 ? 'done' : 'counted';
+    this.events.onHead(head);
+    return true;
+  }
+
+  /** Where the next part begins; -1 where the line is not what has to stand here. */
+  private takeLine(bytes: Buffer, at: number): number {
+    const found = bytes.indexOf(lineFeed, at);
+    const next = found < 0 ? bytes.length : found + 1;
+    this.text += bytes.toString('latin1', at, next);
+    if (this.text.length > maxLineBytes) return -1;
+    if (found < 0) return next;
+    const line = this.text;
+    this.text = '';
+    return line.endsWith(lineEnd) && this.judgeLine(line.slice(0, -lineEnd.length)) ? next : -1;
+  }
+
+  private judgeLine(line: string): boolean {
+    if (this.state === 'chunk-end') {
+      this.state = 'size';
+      return line === '';
+    }
+    if (this.state === 'trailers') {
+      this.trailerBytes += line.length;
+      if (line === '') this.state = 'done';
+      return line === '' || (this.trailerBytes <= maxHeadBytes && trailerLine.test(line));
+    }
+    const size = chunkSize.exec(line)?.[1];
+    if (size === undefined) return false;
+    this.left = Number.parseInt(size, 16);
+    this.state = this.left === 0 ? 'trailers' : 'chunk';
+    return Number.isSafeInteger(this.left);
+  }
+}

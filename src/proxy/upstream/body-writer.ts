@@ -1,0 +1,90 @@
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+
+export interface BodyWriterOptions {
+  /** Goes out with the first of the body. */
+  readonly head: string;
+  /** `null` sends it in chunks. */
+  readonly length: number | null;
+  /** Some of it was written. */
+  readonly onProgress: () => void;
+  /** All of it was written. */
+  readonly onEnd: () => void;
+  /** The rest will not come, or it is not as long as was said. */
+  readonly onBroken: () => void;
+}
+
+const lastChunk = '0\r\n\r\n';
+
+/** Writes a body as it comes, no faster than the receiver takes it. It ends whole, or `onBroken` is called. */
+export class BodyWriter {
+  private readonly socket: Socket;
+  private readonly body: Readable;
+  private readonly options: BodyWriterOptions;
+  private hasBegun = false;
+  private bytes = 0;
+
+  constructor(socket: Socket, body: Readable, options: BodyWriterOptions) {
+    this.socket = socket;
+    this.body = body;
+    this.options = options;
+  }
+
+  start(): void {
+    this.socket.on('drain', this.onDrain);
+    this.body.on('end', this.onEnd).on('error', this.onBroken).on('close', this.onBroken).on('data', this.onData);
+    // One that ended badly before says nothing more.
+    if (this.body.destroyed) queueMicrotask(this.onBroken);
+  }
+
+  /** Takes no more of it. */
+  stop(): void {
+    this.socket.off('drain', this.onDrain);
+    this.body.off('end', this.onEnd).off('error', this.onBroken).off('close', this.onBroken).off('data', this.onData);
+    this.body.on('error', () => undefined).pause();
+  }
+
+  private readonly onDrain = (): void => {
+    this.body.resume();
+  };
+
+  private readonly onData = (chunk: Buffer): void => {
+    this.bytes += chunk.length;
+    const { length } = this.options;
+    if (length !== null && this.bytes > length) {
+      this.onBroken();
+      return;
+    }
+    this.socket.cork();
+    this.begin();
+    if (length === null) this.socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+    let flows = this.socket.write(chunk);
+    if (length === null) flows = this.socket.write('\r\n', 'latin1');
+    this.socket.uncork();
+    this.options.onProgress();
+    if (!flows) this.body.pause();
+  };
+
+  private readonly onEnd = (): void => {
+    const { length, onEnd } = this.options;
+    if (length !== null && this.bytes < length) {
+      this.onBroken();
+      return;
+    }
+    this.stop();
+    this.begin();
+    if (length === null) this.socket.write(lastChunk, 'latin1');
+    onEnd();
+  };
+
+  private readonly onBroken = (): void => {
+    this.stop();
+    this.options.onBroken();
+  };
+
+  private begin(): void {
+    if (this.hasBegun) return;
+    this.hasBegun = true;
+    this.socket.write(this.options.head, 'latin1');
+  }
+}

@@ -1,0 +1,84 @@
+import { connect as connectPlain, isIP, type Socket, type OnReadOpts } from 'node:net';
+import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls';
+import type { buildConnector } from 'undici';
+import type { UpstreamSettings } from '../../config/compiled.js';
+
+/** Opens a connection, and calls once: when it may be written to, or with why there is none. */
+export type Connect = (callback: (outcome: Socket | Error) => void, onRead?: OnReadOpts) => void;
+
+/** Where connections go. */
+export interface Connector {
+  /** What requests are addressed to, in the form of a URL's origin. */
+  readonly origin: string;
+  readonly connect: Connect;
+}
+
+/** How long a connection is idle before the system asks whether the receiver is still there. */
+const keepAliveDelayMs = 60_000;
+
+/** Opens connections to the upstream. Over TLS its certificate is always verified, against `ca` where one is given. */
+export function createConnector(settings: UpstreamSettings, ca: string | null): Connector {
+  const { origin, socketPath } = placeOf(settings.url);
+  const url = new URL(origin);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isTls = url.protocol === 'https:';
+  const place = socketPath === null ? { host, port: Number(url.port || (isTls ? '443' : '80')) } : { path: socketPath };
+  const tls: ConnectionOptions = tlsOptions(settings.serverName ?? host, ca);
+  /** Lets the connections to come skip half of the handshake. */
+  let session: Buffer | null = null;
+  const open = (onRead: OnReadOpts | undefined): Socket => {
+    const options = { ...place, ...(onRead === undefined ? {} : { onread: onRead }) };
+    if (!isTls) return connectPlain(options);
+    return connectTls({ ...options, ...tls, ...(session === null ? {} : { session }) }).on('session', (next) => {
+      session = next;
+    });
+  };
+  return {
+    origin,
+    connect: (callback, onRead) => {
+      const socket = open(onRead).setNoDelay(true).setKeepAlive(true, keepAliveDelayMs);
+      const timer = setTimeout(() => {
+        socket.destroy(new ConnectTimeout());
+      }, settings.connectTimeoutMs);
+      const onError = (error: Error): void => {
+        clearTimeout(timer);
+        callback(error);
+      };
+      socket.once('error', onError).once(isTls ? 'secureConnect' : 'connect', () => {
+        clearTimeout(timer);
+        socket.off('error', onError);
+        callback(socket);
+      });
+    },
+  };
+}
+
+/** The same in the form that undici asks for. */
+export function undiciConnector(connect: Connect): buildConnector.connector {
+  return (_options, callback) => {
+    connect((outcome) => {
+      if (outcome instanceof Error) callback(outcome, null);
+      else callback(null, outcome);
+    });
+  };
+}
+
+class ConnectTimeout extends Error {
+  readonly code = 'ETIMEDOUT';
+}
+
+function tlsOptions(serverName: string, ca: string | null): ConnectionOptions {
+  return {
+    rejectUnauthorized: true,
+    checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
+    // TLS names no addresses (RFC 6066 §3).
+    servername: isIP(serverName) === 0 ? serverName : '',
+    ALPNProtocols: ['http/1.1'],
+    ...(ca === null ? {} : { ca }),
+  };
+}
+
+function placeOf(url: string): { readonly origin: string; readonly socketPath: string | null } {
+  if (url.startsWith('unix:')) return { origin: 'http://localhost', socketPath: url.slice('unix:'.length) };
+  return { origin: new URL(url).origin, socketPath: null };
+}
