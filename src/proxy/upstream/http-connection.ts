@@ -182,11 +182,11 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     else this.events.onTimeout();
   }
 
-  /** Fails after what is being told right now, and what was told before was passed on. */
+  /** Fails when what was told before was passed on, and whoever breaks it off is done. */
   private breakOff(error: Error): void {
     const { events } = this;
     this.end();
-    queueMicrotask(() => {
+    setImmediate(() => {
       if (events === null) this.host.onGone(this);
       else events.onError(error);
     });
