@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Client, type Dispatcher } from 'undici';
+import { BrokenAnswer } from './connection-errors.js';
 import { undiciConnector, type Connector } from './connector.js';
 import { Deadline } from './deadline.js';
 import { InterimResponses } from './interim-responses.js';
@@ -9,16 +10,11 @@ import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './ups
 /** Response heads of applications with many cookies fit; what is larger is a broken answer. */
 const maxHeadBytes = 64 * 1024;
 
-/** What undici tells, in part although its types do not say so. */
-interface HandshakeEvents extends Dispatcher.DispatchHandler {
-  readonly onRequestSent: () => void;
-}
-
 /**
  * A connection for one request to switch protocols, whose answer hands over the socket. It carries no other request,
  * whatever is answered.
  */
-export class HandshakeConnection implements UpstreamConnection {
+export class HandshakeConnection implements UpstreamConnection, Dispatcher.DispatchHandler {
   private readonly client: Client;
   private readonly interim = new InterimResponses();
   private readonly deadline = new Deadline(() => this.events?.onTimeout());
@@ -46,7 +42,7 @@ export class HandshakeConnection implements UpstreamConnection {
 
   send({ method, target, fields, body, upgrade }: ConnectionRequest, events: RequestEvents): void {
     this.events = events;
-    this.client.dispatch({ method, path: target, headers: fields, body, upgrade: upgrade ?? null }, this.handlerOf(events));
+    this.client.dispatch({ method, path: target, headers: fields, body, upgrade: upgrade ?? null }, this);
   }
 
   setLimit(limitMs: number): void {
@@ -70,46 +66,51 @@ export class HandshakeConnection implements UpstreamConnection {
     void this.client.destroy();
   }
 
+  onConnect(abort: (error?: Error) => void): void {
+    this.breakOff = abort;
+    this.interim.expect();
+    this.events?.onConnect();
+  }
+
+  onBodySent(): void {
+    this.events?.onBodySent();
+  }
+
+  /** Called by undici when the last byte of the request was written, though its types do not say so. */
+  onRequestSent(): void {
+    this.events?.onRequestSent();
+  }
+
+  onHeaders(status: number, fields: Buffer[], resume: () => void): boolean {
+    if (status < 200) return true;
+    this.goOn = resume;
+    this.events?.onHead(status, fields.map(latin1));
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    return this.events?.onData(chunk) ?? true;
+  }
+
+  onComplete(): void {
+    if (this.hasFailed) this.events?.onError(new BrokenAnswer('the connection was reset'));
+    else this.events?.onComplete(false);
+  }
+
+  onError(error: unknown): void {
+    this.events?.onError(error);
+  }
+
+  onUpgrade(_status: number, fields: Buffer[] | string[] | null, socket: Duplex): void {
+    this.deadline.end();
+    this.events?.onUpgrade((fields ?? []).map(latin1), socket);
+  }
+
   private watch(socket: Socket): void {
     this.interim.watch(socket);
     socket.once('error', () => {
       this.hasFailed = true;
     });
-  }
-
-  private handlerOf(events: RequestEvents): HandshakeEvents {
-    return {
-      onConnect: (abort) => {
-        this.breakOff = abort;
-        this.interim.expect();
-        events.onConnect();
-      },
-      onBodySent: () => {
-        events.onBodySent();
-      },
-      // The last byte of the request was written.
-      onRequestSent: () => {
-        events.onRequestSent();
-      },
-      onHeaders: (status, fields, resume) => {
-        if (status < 200) return true;
-        this.goOn = resume;
-        events.onHead(status, fields.map(latin1));
-        return true;
-      },
-      onData: chunk => events.onData(chunk),
-      onComplete: () => {
-        if (this.hasFailed) events.onError(new Error('reset'));
-        else events.onComplete(false);
-      },
-      onError: (error) => {
-        events.onError(error);
-      },
-      onUpgrade: (_status, fields, socket: Duplex) => {
-        this.deadline.end();
-        events.onUpgrade((fields ?? []).map(latin1), socket);
-      },
-    };
   }
 }
 
