@@ -1,0 +1,107 @@
+/** The real decision, asked in this process: what `serve` does with a head once Node has parsed it. */
+import { answers } from '../../src/decision/denial.js';
+import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { InForce } from '../../src/proxy/in-force.js';
+import { admit, type Judgement, type Step } from '../../src/proxy/pipeline.js';
+import { createUpstream } from '../../src/proxy/upstream.js';
+import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
+import { compiled } from '../proxy/harness.js';
+import type { Scope } from '../support/scope.js';
+import { keyrings, publicNumbers } from './keyring.js';
+import type { Field } from './model-fields.js';
+import { judge, type Expected, type Head, type Scene } from './model.js';
+import { configOf, nowMs, policies } from './policies.js';
+
+/** One policy, as the model has it and as it is in force. */
+export interface Stage {
+  readonly scene: Scene;
+  readonly inForce: InForce;
+}
+
+/** What became of a case. */
+export interface Outcome {
+  /** What is wrong: contract and code disagree. `null` where they do not. */
+  readonly fault: string | null;
+  readonly forwarded: boolean;
+  /** How it went, in words that are the same for cases that went the same way. */
+  readonly way: string;
+}
+
+const callerAddress = '192.0.2.7';
+
+/** All policies, in force. */
+export function createStages(t: Scope): readonly Stage[] {
+  return policies.map((policy) => {
+    const config = compiled({ ...configOf(policy), upstream: { url: 'http://127.0.0.1:3000' } });
+    const upstream = createUpstream(config.upstream, null);
+    t.teardown(async () => upstream.close());
+    const identityNames = Object.values(policy.identity);
+    const inForce: InForce = {
+      config,
+      assertion: null,
+      fieldRules: createFieldRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
+      issuers: config.issuers.map(({ rules }) => ({
+        rules, keys: { find: keyId => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' }, state: () => { throw new Error('not asked here'); } },
+      })),
+      sessions: null,
+      upstream,
+      verified: createVerifiedTokens(256 * 1024),
+    };
+    return { scene: { policy, keys: publicNumbers, nowMs, upstreamHost: '127.0.0.1:3000', callerAddress }, inForce };
+  });
+}
+
+/** Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver gets. */
+export function tryHead(head: Head, { scene, inForce }: Stage): Outcome {
+  const steps: Step[] = [];
+  const judged = admit(
+    { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
+    { remoteAddress: callerAddress, encrypted: false, trusted: false }, inForce, nowMs,
+    (step, result) => {
+      steps.push(step);
+      return result;
+    },
+  );
+  if (judged instanceof Promise) throw new Error('every key is at hand');
+  const expected = judge(head, scene);
+  return { fault: faultOf(head, judged, expected), forwarded: judged.ok, way: wayOf(judged, steps, head) };
+}
+
+function faultOf(head: Head, judged: Judgement, expected: Expected): string | null {
+  if (!judged.ok) {
+    const { reason } = judged.error.denial;
+    const { status } = answers[reason];
+    if (expected.kind === 'forwarded') return `refused for ${reason}, though the contract lets it through to ${expected.route}`;
+    return expected.statuses.includes(status) ? null : `${String(status)} (${reason}) instead of ${expected.statuses.join(' or ')}`;
+  }
+  const { route, forwarded, target, principal } = judged.value;
+  if (expected.kind === 'refused') return `BYPASS: reached ${route.name} as ${principal?.subject ?? 'nobody'} instead of ${expected.statuses.join(' or ')}`;
+  if (route.name !== expected.route) return `BYPASS: reached ${route.name} instead of ${expected.route}`;
+  if (target.raw !== head.target) return `forwards ${JSON.stringify(target.raw)}`;
+  return differenceOf(pairs(forwarded), expected);
+}
+
+/** Where the fields that go on differ from those expected, in whatever order they stand. */
+export function differenceOf(sent: readonly Field[], expected: Extract<Expected, { kind: 'forwarded' }>): string | null {
+  const left = [...expected.fields];
+  for (const [name, value] of sent) {
+    const at = left.findIndex(([wanted, text]) => wanted === name && (text === null || text === value));
+    if (at < 0) return `BYPASS: forwards ${JSON.stringify([name, value])}`;
+    left.splice(at, 1);
+  }
+  return left.length === 0 ? null : `forwards no ${JSON.stringify(left)}`;
+}
+
+function wayOf(judged: Judgement, steps: readonly Step[], head: Head): string {
+  if (!judged.ok) return `${judged.error.denial.reason} on ${judged.error.route?.name ?? 'none'} after ${steps.join(' ')}`;
+  const { route, target, fields, stripped, forwarded, principal } = judged.value;
+  const traits = [
+    target.query === null ? '' : 'query', target.encodedSlash ? 'slash' : '', target.pathParameters ? 'parameters' : '', fields.chunked ? 'chunked' : '',
+    fields.contentLength === null ? '' : 'length', fields.expectsContinue ? 'expect' : '', fields.closes ? 'close' : '', /%/.test(target.path) ? 'escape' : '',
+  ];
+  return `${head.method} ${route.name} ${principal?.subject.slice(0, 12) ?? 'nobody'} ${String(Math.min(stripped, 3))} ${String(forwarded.length)} ${traits.join(' ')}`;
+}
+
+function pairs(flat: readonly string[]): Field[] {
+  return flat.flatMap((name, index): Field[] => (index % 2 === 0 ? [[name, flat[index + 1] ?? '']] : []));
+}

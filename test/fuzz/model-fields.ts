@@ -1,0 +1,127 @@
+/** Contract 3.3: what is left of the caller's fields. Written from its words, name by name. */
+import type { Policy } from './model-policy.js';
+
+export type Field = readonly [name: string, value: string];
+
+export type ReadFields =
+  | { readonly status: number }
+  | {
+    readonly status: null;
+    /** What goes on as it came. */
+    readonly passed: readonly Field[];
+    readonly host: string;
+    readonly authorization: string | null;
+    readonly contentLength: number | null;
+    readonly chunked: boolean;
+    readonly upgrade: boolean;
+    readonly requestId: string | null;
+    readonly traceparent: string | null;
+    readonly tracestate: string | null;
+  };
+
+/** Fields that we judge, each of which may come once. */
+const once = ['host', 'authorization', 'content-type', 'content-length', 'idempotency-key', 'transfer-encoding'];
+/** Fields that we read and send on in our own words, or not at all. */
+const read = ['connection', 'expect', 'upgrade', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id', 'traceparent', 'tracestate'];
+/** RFC 9110 §7.6.1 and kin: for one connection. */
+const hopByHop = ['keep-alive', 'proxy-connection', 'te', 'trailer', 'proxy-authorization', 'proxy-authenticate', 'proxy-authentication-info', 'http2-settings'];
+/** What nobody but us says: the assertion's name and those of REPLAY section 6, and overrides of method, URL, host and address. */
+const ours = [
+  'x-auth-subject', 'x-auth-issuer', 'x-auth-permissions', 'x-auth-token-id', 'x-auth-kind', 'x-auth-assertion',
+  'idempotency-record', 'idempotency-fence', 'idempotency-outcome', 'idempotent-replayed', 'proxy-status',
+  'x-http-method-override', 'x-http-method', 'x-method-override', 'forwarded', 'x-real-ip', 'proxy',
+];
+/** Families of them, by how their names begin without punctuation: `X-Forwarded-*`, `X-Envoy-*` and kin. */
+const ourFamilies = ['xforwarded', 'xoriginal', 'xrewrite', 'xenvoy', 'xskipper', 'xmiddleware'];
+/** Options of Connection that name no field to remove. */
+const ownOptions = ['close', 'keep-alive', 'te', 'upgrade', 'http2-settings'];
+
+const token = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+
+/** What two readers may take for one name: without case and without what is no letter or digit. */
+function alike(name: string): string {
+  return [...name.toLowerCase()].filter(character => /[a-z0-9]/.test(character)).join('');
+}
+
+/** Reads the header section; `status` is what it is refused with. */
+export function readFieldsSlowly(version: string, fields: readonly Field[], policy: Policy): ReadFields {
+  const bad: ReadFields = { status: 400 };
+  if (version !== '1.1' && !(version === '1.0' && policy.http10 === 'allow')) return bad;
+  const setByUs = [...ours, ...Object.values(policy.identity)].map(alike);
+  const judged = [...once, ...read];
+  const reserved = [...setByUs, ...[...judged, ...hopByHop].map(alike)];
+  const isReserved = (name: string): boolean => reserved.includes(alike(name)) || ourFamilies.some(family => alike(name).startsWith(family));
+  const kept: Field[] = [];
+  const values = new Map<string, string[]>();
+  for (const [name, value] of fields) {
+    if (!token.test(name) || [...value].some(character => (character < ' ' && character !== '\t') || character === '\x7f' || character > '\xff')) return bad;
+    const lower = name.toLowerCase();
+    if (setByUs.includes(alike(name)) || hopByHop.includes(lower)) continue;
+    if (judged.includes(lower)) {
+      values.set(lower, [...(values.get(lower) ?? []), value]);
+      if (lower === 'content-type' || lower === 'idempotency-key') kept.push([name, value]);
+      continue;
+    }
+    if (isReserved(name)) continue;
+    if (name.includes('_') && policy.underscores !== 'allow') {
+      if (policy.underscores === 'refuse') return bad;
+      continue;
+    }
+    kept.push([name, value]);
+  }
+  if (once.some(name => (values.get(name)?.length ?? 0) > 1)) return bad;
+  const only = (name: string): string | null => values.get(name)?.[0] ?? null;
+  const joined = (name: string): string | null => values.get(name)?.join(', ') ?? null;
+
+  const host = only('host');
+  if (host === null || !isHost(host)) return bad;
+  const [length, coding] = [only('content-length'), only('transfer-encoding')];
+  if (coding !== null && (coding.toLowerCase() !== 'chunked' || length !== null || version === '1.0')) return bad;
+  if (length !== null && (!/^[0-9]+$/.test(length) || Number(length) > Number.MAX_SAFE_INTEGER)) return bad;
+
+  const options = elements(joined('connection') ?? '');
+  const named = options.filter(option => !ownOptions.includes(option));
+  for (const name of named) {
+    if (!token.test(name)) return bad;
+    const isHop = hopByHop.includes(name);
+    if (!isHop && isReserved(name)) return bad;
+  }
+  const expect = joined('expect');
+  if (expect !== null && expect.toLowerCase() !== '100-continue') return { status: 417 };
+
+  const [requestId, parent] = [joined('x-request-id'), joined('traceparent')];
+  const traceparent = parent !== null && isTraceparent(parent) ? parent : null;
+  return {
+    status: null,
+    passed: kept.filter(([name]) => !named.includes(name.toLowerCase())),
+    host,
+    authorization: only('authorization'),
+    contentLength: length === null ? null : Number(length),
+    chunked: coding !== null,
+    upgrade: elements(joined('upgrade') ?? '').some(protocol => protocol !== 'h2c'),
+    requestId: requestId !== null && /^[A-Za-z0-9._-]{1,128}$/.test(requestId) ? requestId : null,
+    traceparent,
+    tracestate: traceparent === null ? null : joined('tracestate'),
+  };
+}
+
+function elements(list: string): string[] {
+  return list.split(',').map(text => text.replace(/^[ \t]+/, '').replace(/[ \t]+$/, '').toLowerCase()).filter(text => text !== '');
+}
+
+/** `uri-host [":" port]` without what some reader splits at. */
+function isHost(text: string): boolean {
+  const [, name, address, port] = /^(?:([A-Za-z0-9._~-]+)|\[([0-9a-fA-F:.]+)\])(?::([0-9]{1,5}))?$/.exec(text) ?? [];
+  if (name === undefined && address === undefined) return false;
+  if (port !== undefined && Number(port) > 65_535) return false;
+  return address === undefined || URL.canParse(`http://[${address}]/`);
+}
+
+/** W3C Trace Context. */
+function isTraceparent(text: string): boolean {
+  const [version = '', trace = '', parent = '', flags = '', ...more] = text.split('-');
+  const isHex = (part: string, length: number): boolean => part.length === length && /^[0-9a-f]+$/.test(part);
+  if (!isHex(version, 2) || version === 'ff' || !isHex(trace, 32) || !isHex(parent, 16) || !isHex(flags, 2)) return false;
+  if (/^0+$/.test(trace) || /^0+$/.test(parent)) return false;
+  return more.length === 0 || (version !== '00' && [...more.join('-')].every(character => character > ' ' && character <= '~'));
+}

@@ -1,0 +1,89 @@
+/** The policy as the model reads it: the YAML of the routes as it stands, and nothing that was compiled from it. */
+
+/** A route in the words of the config. */
+export interface PolicyRoute {
+  readonly name: string;
+  readonly methods: readonly string[];
+  readonly path: string | readonly string[];
+  readonly access?: 'public';
+  readonly subjects?: readonly string[];
+  readonly permissions?: readonly string[];
+  readonly any_of?: readonly { readonly subjects: readonly string[]; readonly permissions: readonly string[] }[];
+  readonly issuers?: readonly string[];
+  readonly body?: 'allow';
+  readonly encoded_slashes?: 'allow';
+  readonly path_parameters?: 'allow';
+  readonly forward_authorization?: boolean;
+  /** Bytes. */
+  readonly max_body?: string;
+  readonly idempotency?: 'none';
+}
+
+/** An issuer in the words of the config. */
+export interface PolicyIssuer {
+  readonly issuer: string;
+  readonly audience: string;
+  readonly source: string | readonly string[];
+  readonly token_type: string | readonly string[];
+  readonly clock_skew: string;
+  readonly max_lifetime: string;
+  readonly key_ids: { readonly accept: readonly string[]; readonly reject?: readonly string[] };
+}
+
+/** What the model has to know of a config. */
+export interface Policy {
+  readonly issuers: Readonly<Record<string, PolicyIssuer>>;
+  readonly routes: readonly PolicyRoute[];
+  readonly underscores: 'drop' | 'allow' | 'refuse';
+  readonly http10: 'refuse' | 'allow';
+  readonly identity: { readonly subject: string; readonly issuer: string; readonly permissions: string; readonly token_id: string; readonly kind: string };
+  readonly revoked: {
+    readonly key_ids: readonly string[];
+    readonly subjects: readonly string[];
+    readonly token_ids: readonly string[];
+    /** Seconds since the epoch. */
+    readonly issuedBeforeS: number | null;
+  };
+}
+
+/** Bytes of a size such as `64B` or `2KiB`; the default of the contract where there is none. */
+export function bytesOf(size: string | undefined): number {
+  const [, digits, unit] = /^(\d+)(B|KiB|MiB)$/.exec(size ?? '1MiB') ?? [];
+  return Number(digits) * (unit === 'B' ? 1 : unit === 'KiB' ? 1024 : 1024 * 1024);
+}
+
+/** Seconds of a duration such as `5s`, `2m` or `2h`. */
+export function secondsOf(duration: string): number {
+  const [, digits, unit] = /^(\d+)(s|m|h)$/.exec(duration) ?? [];
+  return Number(digits) * (unit === 's' ? 1 : unit === 'm' ? 60 : 3600);
+}
+
+/** Contract 2: from left to right a literal beats `{x}` beats `**`; the route of the best path that takes this request. */
+export function findRoute(policy: Policy, method: string, segments: readonly string[]): PolicyRoute | null {
+  let best: { readonly route: PolicyRoute; readonly rank: string } | null = null;
+  for (const route of policy.routes) {
+    if (!route.methods.includes(method) && !route.methods.includes('*')) continue;
+    for (const path of typeof route.path === 'string' ? [route.path] : route.path) {
+      const rank = rankOf(path, segments);
+      // A route that names the method stands before one for all methods of the same path.
+      const full = rank === null ? null : `${rank}${route.methods.includes(method) ? 'b' : 'a'}`;
+      if (full !== null && (best === null || full > best.rank)) best = { route, rank: full };
+    }
+  }
+  return best === null ? null : best.route;
+}
+
+/** How specific a path is where it takes these segments: text that sorts; `null` where it does not take them. */
+function rankOf(path: string, segments: readonly string[]): string | null {
+  const parts = path.split('/').slice(1);
+  let rank = '';
+  for (const [index, part] of parts.entries()) {
+    const segment = segments[index];
+    if (segment === undefined) return null;
+    if (part === '**') return `${rank}1`;
+    const isParameter = part.startsWith('{');
+    if (isParameter ? segment === '' : segment !== decodeURIComponent(part)) return null;
+    rank += isParameter ? '2' : '3';
+  }
+  return parts.length === segments.length ? rank : null;
+}

@@ -1,0 +1,119 @@
+/**
+ * A deliberately slow and simple model of the contract, sections 3 and 4: may this request reach the receiver, and as what?
+ * It is written from the contract alone and imports nothing of `src`, so that a mistake there is not repeated here.
+ */
+import { readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';
+import { bytesOf, findRoute, type Policy, type PolicyRoute } from './model-policy.js';
+import { readTargetSlowly } from './model-target.js';
+import { isWithdrawn, readCaller, type Caller, type PublicNumbers } from './model-token.js';
+
+/** A request as far as its head. */
+export interface Head {
+  readonly method: string;
+  readonly target: string;
+  readonly version: string;
+  readonly fields: readonly Field[];
+}
+
+/** What has to become of it. */
+export type Expected =
+  /** Any of these statuses; more than one where the contract leaves the order of two refusals open. */
+  | { readonly kind: 'refused'; readonly statuses: readonly number[] }
+  | {
+    readonly kind: 'forwarded';
+    readonly route: string;
+    /** Names and values that the receiver gets, `null` for values that are made up. */
+    readonly fields: readonly (readonly [name: string, value: string | null])[];
+    readonly identity: readonly Field[];
+    readonly maxBodyBytes: number;
+  };
+
+/** What the model knows besides the request. */
+export interface Scene {
+  readonly policy: Policy;
+  /** By issuer and key id. */
+  readonly keys: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>>;
+  readonly nowMs: number;
+  /** The Host that the receiver gets. */
+  readonly upstreamHost: string;
+  readonly callerAddress: string;
+}
+
+const maxHeaderBytes = 16 * 1024;
+const maxTargetBytes = 8 * 1024;
+
+/** Judges a request. */
+export function judge(head: Head, scene: Scene): Expected {
+  const { policy } = scene;
+  const bytes = head.method.length + head.target.length + head.fields.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 16);
+  if (bytes > maxHeaderBytes) return refused(431);
+  if (!/^[A-Z0-9!#$%&'*+.^_`|~-]+$/.test(head.method)) return refused(400);
+  if (['TRACE', 'TRACK', 'CONNECT', 'PRI'].includes(head.method)) return refused(405);
+  const target = readTargetSlowly(head.target, maxTargetBytes);
+  if (target.status !== null) return refused(target.status);
+  const fields = readFieldsSlowly(head.version, head.fields, policy);
+  if (fields.status !== null) return refused(fields.status);
+  // No route of the policies that are tried takes WebSocket connections.
+  if (fields.upgrade) return refused(400);
+  if (target.hasEncodedSlash && !policy.routes.some(route => route.encoded_slashes === 'allow')) return refused(400);
+  if (target.hasParameters && !policy.routes.some(route => route.path_parameters === 'allow')) return refused(400);
+  const bodyWithGet = (fields.chunked || (fields.contentLength ?? 0) > 0) && ['GET', 'HEAD'].includes(head.method);
+  if (bodyWithGet && !policy.routes.some(route => route.body === 'allow')) return refused(400);
+
+  const found = findRoute(policy, head.method, target.segments);
+  const fits = found !== null && !(target.hasEncodedSlash && found.encoded_slashes !== 'allow') && !(target.hasParameters && found.path_parameters !== 'allow');
+  if (found?.access === 'public') return fits ? conclude(found, null, fields, bodyWithGet, scene, head) : refused(400);
+
+  const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(fields.authorization ?? '')?.[1];
+  const caller = bearer === undefined ? null : readCaller(bearer, policy, scene.keys, scene.nowMs);
+  if (caller === null || isWithdrawn(policy, caller)) return refused(401);
+  if (found === null || !fits) return refused(target.hasEncodedSlash || target.hasParameters ? 400 : 403);
+  if (found.issuers !== undefined && !found.issuers.includes(caller.issuerName)) return refused(401);
+  if (!isApproved(found, caller)) return refused(403);
+  return conclude(found, caller, fields, bodyWithGet, scene, head);
+}
+
+function conclude(
+  route: PolicyRoute, caller: Caller | null, fields: Extract<ReadFields, { status: null }>, bodyWithGet: boolean, scene: Scene, head: Head,
+): Expected {
+  if (bodyWithGet && route.body !== 'allow') return refused(400);
+  const maxBodyBytes = bytesOf(route.max_body);
+  if ((fields.contentLength ?? 0) > maxBodyBytes) return refused(413);
+  const identity = caller === null ? [] : identityOf(scene.policy, caller);
+  const authorization: Field[] = route.forward_authorization === true && fields.authorization !== null ? [['Authorization', fields.authorization]] : [];
+  return {
+    kind: 'forwarded',
+    route: route.name,
+    identity,
+    maxBodyBytes,
+    fields: [
+      ['Host', scene.upstreamHost],
+      ...fields.passed,
+      ...authorization,
+      ...(fields.contentLength === null ? [] : [['Content-Length', String(fields.contentLength)] as const]),
+      ['X-Forwarded-For', scene.callerAddress], ['X-Forwarded-Proto', 'http'], ['X-Forwarded-Host', fields.host], ['Via', `${head.version} sallyport`],
+      ['X-Request-Id', fields.requestId], ['traceparent', fields.traceparent],
+      ...(fields.tracestate === null ? [] : [['tracestate', fields.tracestate] as const]),
+      ...identity,
+    ],
+  };
+}
+
+function isApproved(route: PolicyRoute, caller: Caller): boolean {
+  const pairs = route.any_of ?? [{ subjects: route.subjects ?? [], permissions: route.permissions ?? [] }];
+  return pairs.some(pair => pair.subjects.includes(caller.subject) && pair.permissions.every(permission => caller.permissions.includes(permission)));
+}
+
+function identityOf({ identity }: Policy, caller: Caller): Field[] {
+  return [
+    [identity.subject, caller.subject],
+    [identity.issuer, caller.issuer],
+    [identity.permissions, caller.permissions.join(' ')],
+    ...(caller.tokenId === null ? [] : [[identity.token_id, caller.tokenId] as const]),
+    [identity.kind, 'service'],
+  ];
+}
+
+function refused(...statuses: readonly number[]): Expected {
+  return { kind: 'refused', statuses };
+}
