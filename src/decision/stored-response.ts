@@ -1,3 +1,5 @@
+import { isFieldName } from './field-name.js';
+import { isFieldValue } from './field-value.js';
 import type { StoredResponse } from './reservation.js';
 
 /** Limits of what is kept of a response (REPLAY section 5). */
@@ -61,6 +63,15 @@ export function storedFields(fields: readonly string[], added: ReadonlySet<strin
     stored.push(name, value);
   }
   return bytes > maxStoredHeaderBytes ? null : stored;
+}
+
+/**
+ * Whether a response that a store hands back may be shown: one that the receiver can have given and that can be written. A
+ * store may be damaged, or others may write to it.
+ */
+export function isShowable({ status, fields }: StoredResponse): boolean {
+  if (status < 200 || status > 599 || fields.length % 2 !== 0) return false;
+  return fields.every((text, index) => (index % 2 === 1 ? isFieldValue(text) : isFieldName(text) && mayBeStored(text)));
 }
 
 /**

@@ -181,7 +181,8 @@ export class CallerAnswer implements Switchable {
     this.isFlushed = true;
     const { held } = this;
     this.held = null;
-    if (held === null) this.res.flushHeaders();
+    // `flushHeaders` would write the head as UTF-8, and with it other bytes than the receiver's.
+    if (held === null) this.res.write('', 'latin1');
     else this.res.write(held);
   };
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { maxStoredHeaderBytes, mayBeStored, replayedFields, storedFields, whyNeverStored } from '../../src/decision/stored-response.js';
+import { isShowable, maxStoredHeaderBytes, mayBeStored, replayedFields, storedFields, whyNeverStored } from '../../src/decision/stored-response.js';
 
 const none = new Set<string>();
 
@@ -44,5 +44,22 @@ t.test('contract 4: a replayed answer says so, is not cached, and echoes the key
   t.same(replayedFields(response, '"k"', 'r-1'), [
     'X-Request-Id', 'r-1', 'Content-Type', 'text/plain', 'Cache-Control', 'no-store', 'Idempotency-Key', '"k"', 'Idempotent-Replayed', 'true',
   ]);
+  t.end();
+});
+
+t.test('a response that a store hands back is shown where a receiver can have given it, and nowhere else', (t) => {
+  const cases: readonly { name: string; status: number; fields: readonly string[]; expected: boolean }[] = [
+    { name: 'the least', status: 200, fields: [], expected: true },
+    { name: 'the greatest', status: 599, fields: ['ETag', '"1"', 'X-Caf', 'caf\xe9\t'], expected: true },
+    { name: 'an interim status', status: 199, fields: [], expected: false },
+    { name: 'a status beyond all', status: 600, fields: [], expected: false },
+    { name: 'half a pair', status: 200, fields: ['ETag'], expected: false },
+    { name: 'no name', status: 200, fields: ['', 'x'], expected: false },
+    { name: 'a name that is two', status: 200, fields: ['a b', 'x'], expected: false },
+    { name: 'a value that begins another line', status: 200, fields: ['ETag', 'a\r\nSet-Cookie: b=c'], expected: false },
+    { name: 'a value that is no bytes', status: 200, fields: ['ETag', '\u{1f642}'], expected: false },
+    { name: 'a name that is never kept', status: 200, fields: ['Transfer-Encoding', 'chunked'], expected: false },
+  ];
+  for (const { name, status, fields, expected } of cases) t.equal(isShowable({ status, fields, body: Buffer.alloc(0) }), expected, name);
   t.end();
 });

@@ -25,7 +25,7 @@ export interface CampaignOptions {
 }
 
 /** Signed once for all cases. */
-const signedTokens = 300;
+const signedTokens = 200;
 const maxKept = 5000;
 
 /** Runs one. Case `n` of a seed depends on those before it only by which of them are kept as seeds of others. */
@@ -42,7 +42,9 @@ export function runCampaign(stages: readonly Stage[], { seed, cases, resignOdds,
     const stage = pick(draw, stages);
     const outcome = tryHead(head, stage);
     if (outcome.forwarded) forwarded += 1;
-    if (outcome.fault !== null) faults.push(`seed ${String(seed)}, case ${String(number)}, ${stage.scene.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`);
+    if (outcome.fault !== null) {
+      faults.push(`seed ${String(seed)}, case ${String(number)}, ${stage.scene.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`);
+    }
     if (ways.has(outcome.way)) continue;
     ways.add(outcome.way);
     if (kept.length < maxKept) kept.push(head);

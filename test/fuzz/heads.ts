@@ -5,18 +5,23 @@ import type { Field } from './model-fields.js';
 import type { Head } from './model.js';
 
 const paths = [
-  '/orders', '/orders/7', '/orders/export', '/orders/7/cancel', '/orders/7/items/1', '/files/a/b.txt', '/files/admin/x', '/names/ada', '/matrix/1', '/points/1/2',
+  '/orders', '/orders/7', '/orders/export', '/orders/7/cancel', '/orders/7/items/1', '/files/a/b.txt', '/files/admin/x', '/names/ada', '/matrix/1',
+  '/points/1/2',
   '/both/a/b', '/search', '/caf%C3%A9/a%20b', '/partner/9', '/healthz', '/open/home', '/', '/nowhere', '/orders/', '/files/', '/files', '/Orders', '/healthz/',
 ];
 
 /** What makes two readers of a path differ, or one of them decode, fold or climb. */
 export const pathPieces = [
-  '..', '.', '%2e', '%2E%2e', '.%2e', '/', '//', '%2f', '%2F', '%5c', '\\', ';', ';a=b', '..;', '%3b', '%3f', '?', '#', '%23', '%', '%2', '%zz', '%25', '%252e', '%25zz',
-  '%00', '%0a', '%0d%0a', '%7f', '%61', '%41', '%c0%ae', '%c3%a9', '%C3', '%e2%80%a8', '%c2%85', '%ef%bb%bf', '%f0%9f%99%82', '%ed%a0%80', '\u00e9', '\xff', '\x00',
-  '\x7f', ' ', '\t', '%20', '%2B', '+', '*', '@', ':', '$', '~', '|', '"', '<', '{', '}', '[', ']', '^', '`', 'a', 'A', '7', 'admin', 'orders', 'healthz', 'x'.repeat(300),
+  '..', '.', '%2e', '%2E%2e', '.%2e', '/', '//', '%2f', '%2F', '%5c', '\\', ';', ';a=b', '..;', '%3b', '%3f', '?', '#', '%23', '%', '%2', '%zz', '%25',
+  '%252e', '%25zz',
+  '%00', '%0a', '%0d%0a', '%7f', '%61', '%41', '%c0%ae', '%c3%a9', '%C3', '%e2%80%a8', '%c2%85', '%ef%bb%bf', '%f0%9f%99%82', '%ed%a0%80', '\u00e9', '\xff',
+  '\x00',
+  '\x7f', ' ', '\t', '%20', '%2B', '+', '*', '@', ':', '$', '~', '|', '"', '<', '{', '}', '[', ']', '^', '`', 'a', 'A', '7', 'admin', 'orders', 'healthz',
+  'x'.repeat(300),
 ];
 
-const methods = ['GET', 'POST', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'CONNECT', 'TRACK', 'PRI', 'get', 'G\xcbT', 'PROPFIND', 'GET ', '', 'M-SEARCH'];
+const methods = ['GET', 'POST', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'CONNECT', 'TRACK', 'PRI', 'get', 'G\xcbT', 'PROPFIND', 'GET ', '',
+  'M-SEARCH'];
 
 /** Fields with values that mean something, right and wrong ones. */
 const fieldValues: readonly (readonly [name: string, values: readonly string[]])[] = [
@@ -25,7 +30,8 @@ const fieldValues: readonly (readonly [name: string, values: readonly string[]])
   ['Content-Length', ['0', '2', '17', '65', '+2', '2, 2', '0x2', '', ' 2', '99999999999999999999', '-0', '2 2']],
   ['Transfer-Encoding', ['chunked', 'Chunked', 'gzip, chunked', 'chunked, chunked', 'identity', '', '\x0bchunked', ' chunked']],
   ['Host', ['example.com', 'example.com:8443', '127.0.0.1', '[::1]:80', '', 'a,b', 'u@h', 'a;b', 'h:99999', '[::g]', 'a b', 'a/b', 'h:', 'h:0']],
-  ['Connection', ['close', 'keep-alive', 'close, X-Other', 'X-Auth-Subject', 'Idempotency-Key', 'Content-Type', 'Upgrade', 'te', 'x_auth_subject', 'a b', ',', 'traceparent',
+  ['Connection', ['close', 'keep-alive', 'close, X-Other', 'X-Auth-Subject', 'Idempotency-Key', 'Content-Type', 'Upgrade', 'te', 'x_auth_subject', 'a b', ',',
+  'traceparent',
     'Authorization', 'Host', 'X-Forwarded-For', 'content-length', 'Keep-Alive, Proxy-Connection', 'Accept', 'Remote-User', 'cookie', 'transfer-encoding']],
   ['Expect', ['100-continue', '100-Continue', '200-ok', '']],
   ['Upgrade', ['h2c', 'websocket', 'h2c, websocket', 'TLS/1.0', 'H2C', '']],
@@ -37,15 +43,20 @@ const fieldValues: readonly (readonly [name: string, values: readonly string[]])
   ['tracestate', ['a=1', '']],
   ['Cookie', ['sAccessToken=x', 'a=b']],
   ['X-Forwarded-For', ['10.0.0.1']], ['X-Forwarded-Proto', ['https']], ['X-Forwarded-Host', ['evil']], ['Forwarded', ['for=evil']], ['Via', ['1.1 other']],
-  ['X-Real-IP', ['10.0.0.1']], ['X-Original-URL', ['/admin']], ['X-Rewrite-URL', ['/admin']], ['X-HTTP-Method-Override', ['DELETE']], ['X-HTTP-Method', ['PUT']],
+  ['X-Real-IP', ['10.0.0.1']], ['X-Original-URL', ['/admin']], ['X-Rewrite-URL', ['/admin']], ['X-HTTP-Method-Override', ['DELETE']], ['X-HTTP-Method',
+  ['PUT']],
   ['X-Method-Override', ['PUT']], ['X-Original-Method', ['PUT']], ['Proxy', ['evil']], ['X-Forwarded-Prefix', ['/x']], ['X-Forwarded-Uri', ['/x']],
   ['X-Envoy-Original-Path', ['/x']], ['X-Skipper-Proxy', ['x']],
-  ['X-Auth-Subject', ['root']], ['X-Auth-Permissions', ['everything']], ['X-Auth-Kind', ['session']], ['X-Auth-Token-Id', ['t']], ['X-Auth-Issuer', ['https://evil']],
+  ['X-Auth-Subject', ['root']], ['X-Auth-Permissions', ['everything']], ['X-Auth-Kind', ['session']], ['X-Auth-Token-Id', ['t']], ['X-Auth-Issuer',
+  ['https://evil']],
   ['X-Auth-Assertion', ['x.y.z']], ['Remote-User', ['root']], ['Remote-Groups', ['everything']], ['Remote-Kind', ['session']],
-  ['Idempotency-Record', ['r']], ['Idempotency-Fence', ['9']], ['Idempotency-Outcome', ['committed']], ['Idempotent-Replayed', ['true']], ['Proxy-Status', ['sallyport']],
-  ['Keep-Alive', ['timeout=5']], ['Proxy-Connection', ['close']], ['TE', ['trailers']], ['Trailer', ['X-Auth-Subject']], ['Proxy-Authorization', ['Basic eA==']],
+  ['Idempotency-Record', ['r']], ['Idempotency-Fence', ['9']], ['Idempotency-Outcome', ['committed']], ['Idempotent-Replayed', ['true']], ['Proxy-Status',
+  ['sallyport']],
+  ['Keep-Alive', ['timeout=5']], ['Proxy-Connection', ['close']], ['TE', ['trailers']], ['Trailer', ['X-Auth-Subject']], ['Proxy-Authorization',
+  ['Basic eA==']],
   ['X-Other', ['plain', 'caf\xe9', 'a\tb', 'a\0b', 'a\rb', 'a\nb', 'a\x7f', '\u{1f642}', '']], ['__proto__', ['x']], ['constructor', ['y']], ['X_Other', ['z']],
-  ['User-Agent', ['kube-probe/1.30', 'GoogleHC/1.0']], ['Large', ['x'.repeat(2000), 'x'.repeat(20_000)]], ['', ['x']], ['Bad Name', ['x']], ['Bad\xe9', ['x']], ['a:b', ['x']],
+  ['User-Agent', ['kube-probe/1.30', 'GoogleHC/1.0']], ['Large', ['x'.repeat(2000), 'x'.repeat(20_000)]], ['', ['x']], ['Bad Name', ['x']], ['Bad\xe9',
+  ['x']], ['a:b', ['x']],
 ];
 
 /** How a name is written so that one reader takes it for another: CGI, WSGI and kin. */
@@ -71,7 +82,8 @@ export function someField(draw: Draw): Field {
 export function authorizationOf(draw: Draw, token: string): Field {
   if (!once(draw, 8)) return ['Authorization', `Bearer ${token}`];
   const value = pick(draw, [
-    `bearer ${token}`, `BEARER ${token}`, `Bearer  ${token}`, `Bearer\t${token}`, token, `Bearer ${token} `, `Bearer ${token},Bearer ${token}`, `Basic ${token}`, 'Bearer ', 'Bearer',
+    `bearer ${token}`, `BEARER ${token}`, `Bearer  ${token}`, `Bearer\t${token}`, token, `Bearer ${token} `, `Bearer ${token},Bearer ${token}`,
+    `Basic ${token}`, 'Bearer ', 'Bearer',
     '', `Bearer ${token}=`, `Bearer "${token}"`, `Token ${token}`, `Bearer ${unsignedToken()}`,
   ]);
   return [pick(draw, ['Authorization', 'authorization', 'AUTHORIZATION', 'Authorization', 'X-Authorization', 'Authorization_']), value];
@@ -85,12 +97,12 @@ export function someTarget(draw: Draw): string {
     target = target.slice(0, at) + pick(draw, pathPieces) + (once(draw, 3) ? '/' : '') + target.slice(at + draw.below(3));
   }
   if (once(draw, 5)) target += `?${several(draw, draw.below(4), one => pick(one, [...pathPieces, 'a=b', '&', 'access_token=x', '/healthz'])).join('')}`;
-  if (once(draw, 40)) target = pick(draw, [`http://evil.example${target}`, `//evil.example${target}`, '*', 'evil.example:443', target.slice(1), `/${'a/'.repeat(4200)}`]);
-  return target;
+  if (!once(draw, 40)) return target;
+  return pick(draw, [`http://evil.example${target}`, `//evil.example${target}`, '*', 'evil.example:443', target.slice(1), `/${'a/'.repeat(4200)}`]);
 }
 
 /** The first of them is sound and lets its caller do most things. */
-function someToken(draw: Draw, tokens: readonly string[]): string {
+export function someToken(draw: Draw, tokens: readonly string[]): string {
   if (!once(draw, 2)) return tokens[0] ?? '';
   return once(draw, 30) ? makeToken(draw) : pick(draw, tokens);
 }

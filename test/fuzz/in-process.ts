@@ -1,14 +1,16 @@
 /** The real decision, asked in this process: what `serve` does with a head once Node has parsed it. */
+import type { CompiledConfig } from '../../src/config/compiled.js';
 import { answers } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import { admit, type Judgement, type Step } from '../../src/proxy/pipeline.js';
-import { createUpstream } from '../../src/proxy/upstream.js';
+import { createUpstream, type Upstream } from '../../src/proxy/upstream.js';
 import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
 import { compiled } from '../proxy/harness.js';
 import type { Scope } from '../support/scope.js';
 import { keyrings, publicNumbers } from './keyring.js';
 import type { Field } from './model-fields.js';
+import type { Policy } from './model-policy.js';
 import { judge, type Expected, type Head, type Scene } from './model.js';
 import { configOf, nowMs, policies } from './policies.js';
 
@@ -28,27 +30,38 @@ export interface Outcome {
 }
 
 const callerAddress = '192.0.2.7';
+export const upstreamUrl = 'http://127.0.0.1:3000';
 
 /** All policies, in force. */
 export function createStages(t: Scope): readonly Stage[] {
   return policies.map((policy) => {
-    const config = compiled({ ...configOf(policy), upstream: { url: 'http://127.0.0.1:3000' } });
-    const upstream = createUpstream(config.upstream, null);
-    t.teardown(async () => upstream.close());
-    const identityNames = Object.values(policy.identity);
-    const inForce: InForce = {
-      config,
-      assertion: null,
-      fieldRules: createFieldRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
-      issuers: config.issuers.map(({ rules }) => ({
-        rules, keys: { find: keyId => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' }, state: () => { throw new Error('not asked here'); } },
-      })),
-      sessions: null,
-      upstream,
-      verified: createVerifiedTokens(256 * 1024),
-    };
-    return { scene: { policy, keys: publicNumbers, nowMs, upstreamHost: '127.0.0.1:3000', callerAddress }, inForce };
+    const config = compiled({ ...configOf(policy), upstream: { url: upstreamUrl } });
+    return createStage(policy, config, openUpstream(t, config));
   });
+}
+
+/** Where nothing is ever sent. */
+export function openUpstream(t: Scope, config: CompiledConfig): Upstream {
+  const upstream = createUpstream(config.upstream, null);
+  t.teardown(async () => upstream.close());
+  return upstream;
+}
+
+/** A policy with what was compiled from its YAML. */
+export function createStage(policy: Policy, config: CompiledConfig, upstream: Upstream): Stage {
+  const identityNames = Object.values(policy.identity);
+  const inForce: InForce = {
+    config,
+    assertion: null,
+    fieldRules: createFieldRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
+    issuers: config.issuers.map(({ rules }) => ({
+      rules, keys: { find: keyId => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' }, state: () => { throw new Error('not asked here'); } },
+    })),
+    sessions: null,
+    upstream,
+    verified: createVerifiedTokens(256 * 1024),
+  };
+  return { scene: { policy, keys: publicNumbers, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress }, inForce };
 }
 
 /** Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver gets. */
@@ -99,7 +112,8 @@ function wayOf(judged: Judgement, steps: readonly Step[], head: Head): string {
     target.query === null ? '' : 'query', target.encodedSlash ? 'slash' : '', target.pathParameters ? 'parameters' : '', fields.chunked ? 'chunked' : '',
     fields.contentLength === null ? '' : 'length', fields.expectsContinue ? 'expect' : '', fields.closes ? 'close' : '', /%/.test(target.path) ? 'escape' : '',
   ];
-  return `${head.method} ${route.name} ${principal?.subject.slice(0, 12) ?? 'nobody'} ${String(Math.min(stripped, 3))} ${String(forwarded.length)} ${traits.join(' ')}`;
+  const counts = `${String(Math.min(stripped, 3))} ${String(forwarded.length)}`;
+  return `${head.method} ${route.name} ${principal?.subject.slice(0, 12) ?? 'nobody'} ${counts} ${traits.join(' ')}`;
 }
 
 function pairs(flat: readonly string[]): Field[] {

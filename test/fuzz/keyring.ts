@@ -19,10 +19,8 @@ export const keyrings: Readonly<Record<string, (keyId: string) => KeyLookup>> = 
 };
 
 /** The same in numbers. */
-export const publicNumbers: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>> = new Map([
-  ['core', new Map(core.map(keyId => [keyId, numbersOf(rsaKey(keyId).publicKey)]))],
-  ['partner', new Map(partner.map(keyId => [keyId, numbersOf(rsaKey(keyId).publicKey)]))],
-]);
+export const publicNumbers: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>> =
+  new Map([['core', numbersOfAll(core)], ['partner', numbersOfAll(partner)]]);
 
 const nowS = nowMs / 1000;
 
@@ -43,8 +41,9 @@ const claimValues: Readonly<Record<string, readonly unknown[]>> = {
   token_type: ['service', 'machine', 'session', true],
   permissions: [['orders:read'], ['orders:write', 'orders:read'], [], ['orders:import'], ['everything'], 'orders:read', ['orders:read', 5], ['a b'], ['"'],
     { 0: 'orders:read' }, null, ['']],
-  iat: [nowS, nowS - 600, nowS - 1000, nowS - 1001, nowS + 5, nowS + 6, nowS + 0.5, `${nowS}`, null, 1e300, -1],
-  exp: [nowS + 300, nowS, nowS + 1, nowS - 4, nowS - 5, nowS - 6, nowS + 600, nowS + 601, nowS + 7200, nowS + 7205, nowS + 7206, `${nowS + 300}`, null, 1e300,
+  iat: [nowS, nowS - 600, nowS - 1000, nowS - 1001, nowS + 5, nowS + 6, nowS + 0.5, String(nowS), null, 1e300, -1],
+  exp: [nowS + 300, nowS, nowS + 1, nowS - 4, nowS - 5, nowS - 6, nowS + 600, nowS + 601, nowS + 7200, nowS + 7201, nowS + 7205, nowS + 7206,
+    String(nowS + 300), null, 1e300,
     nowS + 0.5],
   nbf: [nowS, nowS + 5, nowS + 6, nowS + 1, 'soon', null],
   jti: ['t-1', 'stolen', '', 'x'.repeat(256), 'x'.repeat(257), 5, null, 'a b', '__proto__'],
@@ -70,10 +69,17 @@ export function makeToken(draw: Draw): string {
   return signToken(spelled(draw, header), spelled(draw, payload), key.privateKey);
 }
 
-/** Tokens for many cases, a sound one first. */
+/** Tokens for many cases: a sound one first, then one for each thing that may be wrong with it, then so many at random. */
 export function makeTokens(seed: number, count: number): readonly string[] {
-  const draw = drawFrom(seed, -1);
-  return [makeToken(drawOf([])), ...several(draw, count, makeToken)];
+  const sign = (head: object, payload: object): string => signToken(JSON.stringify(head), JSON.stringify(payload), rsaKey('d-1').privateKey);
+  const header = { alg: 'RS256', kid: 'd-1', typ: 'JWT' };
+  const each = (values: typeof claimValues): object[] => Object.entries(values).flatMap(([name, list]) => list.map(value => ({ [name]: value })));
+  return [
+    makeToken(drawOf([])),
+    ...each(claimValues).map(change => sign(header, { ...coreClaims, ...change })),
+    ...each(headerValues).map(change => sign({ ...header, ...change }, coreClaims)),
+    ...several(drawFrom(seed, -1), count, makeToken),
+  ];
 }
 
 /** Takes what somebody signed, changes a byte of what it says, and signs it anew: what only an issuer gone wrong does. */
@@ -120,6 +126,10 @@ function nameOf(draw: Draw, name: string): string {
 
 function lookUp(keyIds: readonly string[]): (keyId: string) => KeyLookup {
   return keyId => (keyIds.includes(keyId) ? { kind: 'found', key: { keyId, key: rsaKey(keyId).publicKey } } : { kind: 'unknown' });
+}
+
+function numbersOfAll(keyIds: readonly string[]): ReadonlyMap<string, PublicNumbers> {
+  return new Map(keyIds.map(keyId => [keyId, numbersOf(rsaKey(keyId).publicKey)]));
 }
 
 function numbersOf(key: KeyObject): PublicNumbers {

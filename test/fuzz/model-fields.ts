@@ -22,9 +22,13 @@ export type ReadFields =
 /** Fields that we judge, each of which may come once. */
 const once = ['host', 'authorization', 'content-type', 'content-length', 'idempotency-key', 'transfer-encoding'];
 /** Fields that we read and send on in our own words, or not at all. */
-const read = ['connection', 'expect', 'upgrade', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id', 'traceparent', 'tracestate'];
+const read = [
+  'connection', 'expect', 'upgrade', 'via', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'x-request-id', 'traceparent', 'tracestate',
+];
 /** RFC 9110 §7.6.1 and kin: for one connection. */
-const hopByHop = ['keep-alive', 'proxy-connection', 'te', 'trailer', 'proxy-authorization', 'proxy-authenticate', 'proxy-authentication-info', 'http2-settings'];
+const hopByHop = [
+  'keep-alive', 'proxy-connection', 'te', 'trailer', 'proxy-authorization', 'proxy-authenticate', 'proxy-authentication-info', 'http2-settings',
+];
 /** What nobody but us says: the assertion's name and those of REPLAY section 6, and overrides of method, URL, host and address. */
 const ours = [
   'x-auth-subject', 'x-auth-issuer', 'x-auth-permissions', 'x-auth-token-id', 'x-auth-kind', 'x-auth-assertion',
@@ -40,7 +44,7 @@ const token = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 /** What two readers may take for one name: without case and without what is no letter or digit. */
 function alike(name: string): string {
-  return [...name.toLowerCase()].filter(character => /[a-z0-9]/.test(character)).join('');
+  return Array.from(name.toLowerCase()).filter(character => /[a-z0-9]/.test(character)).join('');
 }
 
 /** Reads the header section; `status` is what it is refused with. */
@@ -54,7 +58,8 @@ export function readFieldsSlowly(version: string, fields: readonly Field[], poli
   const kept: Field[] = [];
   const values = new Map<string, string[]>();
   for (const [name, value] of fields) {
-    if (!token.test(name) || [...value].some(character => (character < ' ' && character !== '\t') || character === '\x7f' || character > '\xff')) return bad;
+    const isText = Array.from(value).every(character => character === '\t' || (character >= ' ' && character !== '\x7f' && character <= '\xff'));
+    if (!token.test(name) || !isText) return bad;
     const lower = name.toLowerCase();
     if (setByUs.includes(alike(name)) || hopByHop.includes(lower)) continue;
     if (judged.includes(lower)) {
@@ -123,5 +128,5 @@ function isTraceparent(text: string): boolean {
   const isHex = (part: string, length: number): boolean => part.length === length && /^[0-9a-f]+$/.test(part);
   if (!isHex(version, 2) || version === 'ff' || !isHex(trace, 32) || !isHex(parent, 16) || !isHex(flags, 2)) return false;
   if (/^0+$/.test(trace) || /^0+$/.test(parent)) return false;
-  return more.length === 0 || (version !== '00' && [...more.join('-')].every(character => character > ' ' && character <= '~'));
+  return more.length === 0 || (version !== '00' && Array.from(more.join('-')).every(character => character > ' ' && character <= '~'));
 }

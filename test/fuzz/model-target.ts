@@ -56,7 +56,7 @@ function readSegment(part: string): Segment | null {
     const character = part[at] ?? '';
     if (character === '%') {
       const digits = part.slice(at + 1, at + 3);
-      if (digits.length < 2 || [...digits].some(digit => !hex.includes(digit))) return null;
+      if (digits.length < 2 || Array.from(digits).some(digit => !hex.includes(digit))) return null;
       at += 2;
       const byte = Number.parseInt(digits, 16);
       if (byte === 0x2f) {
@@ -64,7 +64,7 @@ function readSegment(part: string): Segment | null {
         continue;
       }
       const after = part.slice(at + 1, at + 3);
-      if (byte === 0x25 && after.length === 2 && [...after].every(digit => hex.includes(digit))) return null;
+      if (byte === 0x25 && after.length === 2 && Array.from(after).every(digit => hex.includes(digit))) return null;
       if (byte < 0x20 || byte === 0x7f || unreserved.includes(String.fromCharCode(byte)) || [0x5c, 0x3b, 0x3f, 0x23].includes(byte)) return null;
       bytes.push(byte);
     } else if (character === ';') {
@@ -87,7 +87,7 @@ function readSegment(part: string): Segment | null {
 function decodeUtf8(bytes: readonly number[]): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
-    return [...text].some(character => /\p{Cc}/u.test(character)) ? null : text;
+    return Array.from(text).some(character => /\p{Cc}/u.test(character)) ? null : text;
   } catch {
     return null;
   }

@@ -119,7 +119,7 @@ function isInteger(value: Json | undefined): value is number {
 }
 
 function isVisible(text: string, maxLength: number): boolean {
-  return text !== '' && text.length <= maxLength && [...text].every(character => character > ' ' && character <= '~');
+  return text !== '' && text.length <= maxLength && Array.from(text).every(character => character > ' ' && character <= '~');
 }
 
 function isScope(value: Json): value is string {

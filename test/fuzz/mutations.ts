@@ -71,7 +71,8 @@ function swapped(draw: Draw, token: string): string {
   const [header = '', payload = '', signature = ''] = token.split('.');
   return pick(draw, [
     `${header}.${payload}.${signature}=`, `${header}.${payload}.${signature}`.replaceAll('-', '+').replaceAll('_', '/'), `${payload}.${header}.${signature}`,
-    `${header}.${payload}.`, `${header}.${payload}`, `${header}..${signature}`, `${header}.${payload}.${signature}.${signature}`, `.${header}.${payload}.${signature}`,
+    `${header}.${payload}.`, `${header}.${payload}`, `${header}..${signature}`, `${header}.${payload}.${signature}.${signature}`,
+    `.${header}.${payload}.${signature}`,
     `${header}.${payload}.${signature.slice(0, -1)}${pick(draw, ['A', 'B', 'Q', 'g', 'w', 'x'])}`, `${header}.${payload}.${signature}A`,
   ]);
 }
@@ -88,9 +89,9 @@ function withField(draw: Draw, head: Head, change: (field: Field) => Field, time
 }
 
 function flippedCase(text: string): string {
-  return [...text].map(character => (character === character.toLowerCase() ? character.toUpperCase() : character.toLowerCase())).join('');
+  return Array.from(text).map(character => (character === character.toLowerCase() ? character.toUpperCase() : character.toLowerCase())).join('');
 }
 
 function escaped(text: string): string {
-  return [...text].map(character => `%${(character.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`).join('');
+  return Array.from(text).map(character => `%${(character.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`).join('');
 }

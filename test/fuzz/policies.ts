@@ -13,7 +13,10 @@ const routes: readonly PolicyRoute[] = [
   },
   { ...checkout, name: 'read-order', methods: ['GET', 'HEAD'], path: '/orders/{id}' },
   { name: 'export', methods: ['GET'], path: '/orders/export', subjects: ['reporting'], permissions: [] },
-  { name: 'cancel-order', methods: ['POST', 'DELETE'], path: '/orders/{id}/cancel', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none' },
+  {
+    name: 'cancel-order', methods: ['POST', 'DELETE'], path: '/orders/{id}/cancel', idempotency: 'none',
+    subjects: ['checkout'], permissions: ['orders:write'],
+  },
   { ...checkout, name: 'below-orders', methods: ['GET'], path: '/orders/{id}/**', permissions: [] },
   { name: 'admin', methods: ['*'], path: '/files/admin/**', subjects: ['root'], permissions: ['everything'], idempotency: 'none' },
   { ...checkout, name: 'files', methods: ['*'], path: '/files/**', idempotency: 'none', forward_authorization: true },

@@ -10,14 +10,21 @@ const inner = 'GET /open/smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n';
 
 /** What makes two readers of a stream end a message at different places. */
 const pieces = [
-  '\r\n', '\n', '\r', '\0', '\r\n\r\n', '\n\n', '\r\r\n', ' ', '\t', '\x0b', ':', ' :', '\r\n ', '\r\n\t', '0\r\n\r\n', '5\r\nhello\r\n', '\r\n0\r\n\r\n', inner,
-  'Transfer-Encoding: chunked\r\n', 'Transfer-Encoding : chunked\r\n', 'Transfer-Encoding:\tchunked\r\n', 'Transfer-Encoding: xchunked\r\n', 'Transfer_Encoding: chunked\r\n',
+  '\r\n', '\n', '\r', '\0', '\r\n\r\n', '\n\n', '\r\r\n', ' ', '\t', '\x0b', ':', ' :', '\r\n ', '\r\n\t', '0\r\n\r\n', '5\r\nhello\r\n', '\r\n0\r\n\r\n',
+  inner,
+  'Transfer-Encoding: chunked\r\n', 'Transfer-Encoding : chunked\r\n', 'Transfer-Encoding:\tchunked\r\n', 'Transfer-Encoding: xchunked\r\n',
+  'Transfer_Encoding: chunked\r\n',
   'Transfer-Encoding: chunked, identity\r\n', 'Transfer-Encoding:\r\n chunked\r\n', 'X: y\nTransfer-Encoding: chunked\r\n', ' Transfer-Encoding: chunked\r\n',
-  'Content-Length: 5\r\n', 'Content-Length: 0\r\n', 'Content-Length: +5\r\n', 'Content-Length: 5, 5\r\n', 'content-length:5\r\n', 'Content-Length : 5\r\n', 'Content_Length: 5\r\n',
-  'Content-Length: 0x5\r\n', 'Content-Length: 5\n', 'Connection: Content-Length\r\n', 'Connection: close\r\n', 'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n',
-  'Upgrade: websocket\r\nConnection: Upgrade\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'Expect: 100-continue\r\n', 'HTTP/1.1', ' HTTP/1.1', ' HTTP/1.0', 'HTTP/1.1\r\n',
-  '5;a=b\r\nhello\r\n', '5;\r\nhello\r\n', '5 \r\nhello\r\n', '05\r\nhello\r\n', '0x5\r\nhello\r\n', '5\nhello\n', 'fffffffffffffffff\r\n', '0;\r\n', '0\r\nX-Auth-Subject: root\r\n\r\n',
-  '-1\r\n', '5\r\nhelloX\r\n', '6\r\nhello\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'Host: b\r\n', '\x16\x03\x01', 'GET / HTTP/0.9\r\n\r\n', 'GET /\r\n',
+  'Content-Length: 5\r\n', 'Content-Length: 0\r\n', 'Content-Length: +5\r\n', 'Content-Length: 5, 5\r\n', 'content-length:5\r\n', 'Content-Length : 5\r\n',
+  'Content_Length: 5\r\n',
+  'Content-Length: 0x5\r\n', 'Content-Length: 5\n', 'Connection: Content-Length\r\n', 'Connection: close\r\n',
+  'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n',
+  'Upgrade: websocket\r\nConnection: Upgrade\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'Expect: 100-continue\r\n', 'HTTP/1.1', ' HTTP/1.1', ' HTTP/1.0',
+  'HTTP/1.1\r\n',
+  '5;a=b\r\nhello\r\n', '5;\r\nhello\r\n', '5 \r\nhello\r\n', '05\r\nhello\r\n', '0x5\r\nhello\r\n', '5\nhello\n', 'fffffffffffffffff\r\n', '0;\r\n',
+  '0\r\nX-Auth-Subject: root\r\n\r\n',
+  '-1\r\n', '5\r\nhelloX\r\n', '6\r\nhello\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'Host: b\r\n', '\x16\x03\x01', 'GET / HTTP/0.9\r\n\r\n',
+  'GET /\r\n',
 ];
 
 /** Bytes of one to three requests, half of them changed somewhere. */
@@ -25,7 +32,8 @@ export function someStream(draw: Draw, tokens: readonly string[], kept: readonly
   let bytes = several(draw, pick(draw, [1, 1, 1, 2, 3]), one => requestBytes(one, nextHead(one, tokens, kept))).join('');
   for (let count = pick(draw, [0, 0, 0, 1, 1, 2]); count > 0; count--) {
     const at = placeIn(draw, bytes);
-    bytes = bytes.slice(0, at) + (once(draw, 4) ? String.fromCharCode(draw.below(256)) : pick(draw, pieces)) + bytes.slice(at + (once(draw, 4) ? draw.below(6) : 0));
+    const piece = once(draw, 4) ? String.fromCharCode(draw.below(256)) : pick(draw, pieces);
+    bytes = bytes.slice(0, at) + piece + bytes.slice(at + (once(draw, 4) ? draw.below(6) : 0));
   }
   return once(draw, 25) ? bytes.slice(0, draw.below(bytes.length + 1)) : bytes;
 }

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
 import t from 'tap';
 import { connectRaw, request, requestBytes, sendRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
@@ -196,3 +197,28 @@ t.test('R-14: of the receiver\'s answer only what is the caller\'s comes through
 function hash(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
+
+t.test('R-14: fields beyond ASCII come through byte for byte, whenever the body comes', async (t) => {
+  const line = Buffer.from('X-Beyond: caf\xe9 \xc3\xa9\r\n', 'latin1');
+  const head = (length: number): Buffer => Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n'), line, Buffer.from(`Content-Length: ${String(length)}\r\n\r\n`)]);
+  let send = (_socket: Socket): void => undefined;
+  const upstream = await startRawUpstream(t, (socket) => {
+    send(socket);
+  });
+  const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
+  const ways: readonly { name: string; send: (socket: Socket) => void }[] = [
+    { name: 'none', send: socket => socket.write(head(0)) },
+    { name: 'at once', send: socket => socket.write(Buffer.concat([head(2), Buffer.from('ok')])) },
+    { name: 'large', send: socket => socket.write(Buffer.concat([head(100_000), Buffer.alloc(100_000, 'x')])) },
+    { name: 'later', send: (socket) => {
+      socket.write(head(2));
+      setTimeout(() => socket.write('ok'), 50);
+    } },
+  ];
+  for (const way of ways) {
+    send = way.send;
+    const answer = await request(proxy.port, { path: '/a', headers: proxy.authorization() });
+    t.ok(answer.raw.includes(line), way.name);
+    t.ok(answer.complete, way.name);
+  }
+});

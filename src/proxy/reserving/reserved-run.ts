@@ -2,7 +2,7 @@ import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Reserved } from '../../decision/reservation.js';
 import { callerFields } from '../../decision/response-fields.js';
 import type { UpstreamOutcome } from '../../decision/settlement.js';
-import { replayedFields, storedFields } from '../../decision/stored-response.js';
+import { isShowable, replayedFields, storedFields } from '../../decision/stored-response.js';
 import type { Timers } from '../../ports.js';
 import { assertionFields } from '../assertion-fields.js';
 import type { Caller } from '../caller.js';
@@ -210,6 +210,10 @@ export class ReservedRun implements AnswerSink {
   private replay({ response }: Extract<Reserved, { kind: 'replayed' }>): void {
     const { admission: { requestId }, preparation: { sentKey } } = this.write;
     const { status, body } = response;
+    if (!isShowable(response)) {
+      this.refuse(denial('store_unavailable'));
+      return;
+    }
     this.phase = 'over';
     if (!this.caller.isGone()) {
       this.caller.give({ status, fields: replayedFields(response, sentKey ?? '', requestId), body: Buffer.from(body), isReplayed: true });

@@ -1,0 +1,52 @@
+/** The search finds what it is for: guards that are taken out of the real decision, one at a time. */
+import t from 'tap';
+import { createRouteTable } from '../../src/decision/route-table.js';
+import type { InForce } from '../../src/proxy/in-force.js';
+import { runCampaign } from './campaign.js';
+import { createStages } from './in-process.js';
+
+type Break = (inForce: InForce) => InForce;
+
+const withRules = (inForce: InForce, change: Partial<InForce['issuers'][number]['rules']>): InForce => ({
+  ...inForce, verified: null, issuers: inForce.issuers.map(({ rules, keys }) => ({ keys, rules: { ...rules, ...change } })),
+});
+
+const withConfig = (inForce: InForce, change: Partial<InForce['config']>): InForce => ({ ...inForce, config: { ...inForce.config, ...change } });
+
+const faults: readonly { readonly name: string; readonly break: Break }[] = [
+  {
+    name: 'R-10: look-alikes of our fields pass',
+    break: inForce => ({
+      ...inForce,
+      fieldRules: { ...inForce.fieldRules, requestKind: (name) => {
+        const kind = inForce.fieldRules.requestKind(name);
+        return kind === 'reserved' && !/^x-auth/i.test(name) ? 'passed' : kind;
+      } },
+    }),
+  },
+  { name: 'R-22: a token holds a second longer', break: inForce => withRules(inForce, { clockSkewS: 6 }) },
+  { name: 'R-22: a token may hold for longer than allowed', break: inForce => withRules(inForce, { maxLifetimeS: 100_000 }) },
+  { name: 'contract 3.5: key_ids rejects nothing', break: inForce => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }) },
+  {
+    name: 'R-01: every route takes encoded slashes',
+    break: inForce => withConfig(inForce, { table: createRouteTable(inForce.config.table.routes.map(route => ({ ...route, encodedSlashes: true }))) }),
+  },
+  {
+    name: 'contract 3.6: nothing is revoked',
+    break: inForce => withConfig(inForce, { revoked: { ...inForce.config.revoked, subjects: new Set(), tokenIds: new Set() } }),
+  },
+  {
+    name: 'contract 3: the receiver is not told the kind',
+    break: inForce => withConfig(inForce, { identity: { ...inForce.config.identity, kind: null } }),
+  },
+  { name: 'contract 3.1: a target may be longer', break: inForce => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }) },
+];
+
+for (const fault of faults) {
+  t.test(`it is found that ${fault.name}`, (t) => {
+    const stages = createStages(t).map(({ scene, inForce }) => ({ scene, inForce: fault.break(inForce) }));
+    const report = runCampaign(stages, { seed: 1, cases: 40_000, resignOdds: 200, maxFaults: 1 });
+    t.equal(report.faults.length, 1, `after ${String(report.cases)} cases`);
+    t.end();
+  });
+}
