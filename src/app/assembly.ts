@@ -19,6 +19,8 @@ export interface AssemblyDeps {
   readonly sessions: SessionsInForce | null;
   /** Signs assertions; it outlives every reload. */
   readonly assertions: Pick<Assertions, 'fields'>;
+  /** What is revoked through the store; it outlives every reload. */
+  readonly listed: InForce['revocations'];
   readonly log: Log;
   readonly metrics: ProcessMetrics;
 }
@@ -156,7 +158,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 }
 
 function run(
-  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, { sessions, assertions }: AssemblyDeps,
+  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, { sessions, assertions, listed }: AssemblyDeps,
 ): Running {
   const { assertion } = config;
   return {
@@ -165,6 +167,7 @@ function run(
     inForce: putInForce(config, {
       issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
       sessions,
+      listed,
       assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),
       upstream: upstream.upstream,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),

@@ -71,7 +71,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const metrics = countMetrics(processMetrics);
   const sessions = opened.sessions === null || sessionSdk === null ? null : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
   const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
-  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions });
+  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, listed: () => [] });
   const keyStates = (): readonly KeySourceState[] => [...assembly.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])];
   const reservations = openReservations(
     opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,

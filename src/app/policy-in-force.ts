@@ -1,19 +1,28 @@
 import type { CompiledConfig, IssuerSettings } from '../config/compiled.js';
 import { createFieldRules } from '../decision/field-rules.js';
+import type { Revocations } from '../decision/policy.js';
 import type { KeySource } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import type { SessionsInForce } from '../proxy/session-credential.js';
 import { createUpstream } from '../proxy/upstream.js';
 
 /** What runs beside a config. */
-export type RunningParts = Omit<InForce, 'config' | 'fieldRules'>;
+export interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {
+  /** What is revoked through the store. */
+  readonly listed: () => readonly Revocations[];
+}
 
 /** A config with the parts that run beside it: what requests are decided by. */
-export function putInForce(config: CompiledConfig, parts: RunningParts): InForce {
+export function putInForce(config: CompiledConfig, { listed, ...parts }: RunningParts): InForce {
   const { underscoreFields, http10 } = config.listen;
   const names: readonly (string | null)[] = [...Object.values<string | null>({ ...config.identity }), config.assertion?.header ?? null];
   const identityNames = names.filter((name) => name !== null);
-  return { config, fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }), ...parts };
+  const own = [config.revoked];
+  const revocations = (): readonly Revocations[] => {
+    const more = listed();
+    return more.length === 0 ? own : [...own, ...more];
+  };
+  return { config, fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }), revocations, ...parts };
 }
 
 /** A config as it would decide, with other keys: nothing is sent to its receiving service. */
@@ -27,5 +36,7 @@ export function decideOnly(config: CompiledConfig, keysOf: (issuer: IssuerSettin
     upstream: createUpstream(config.upstream, null),
     // Decisions may be asked for at any time, also backwards.
     verified: null,
+    // The store is not asked: what is decided here has to be the same tomorrow.
+    listed: () => [],
   });
 }

@@ -131,9 +131,11 @@ function compileIdentity({ headers }: IdentityFile): IdentityHeaders {
 
 function compileRevoked(file: RevokedFile): Revocations {
   return {
+    issuer: null,
     keyIds: new Set(file.key_ids),
     subjects: new Set(file.subjects),
     tokenIds: new Set(file.token_ids),
+    tokenDigests: new Set(),
     // Rounded up: `iat` counts whole seconds, and a token of the very second may have come before.
     issuedBeforeS: file.issued_before === null ? null : Math.ceil(Date.parse(file.issued_before) / 1_000),
   };

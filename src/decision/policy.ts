@@ -123,9 +123,13 @@ export interface KeyIdRules {
 
 /** Credentials withdrawn before their time. */
 export interface Revocations {
+  /** `iss` of the credentials that are meant; `null` where they may be of any issuer. */
+  readonly issuer: string | null;
   readonly keyIds: ReadonlySet<string>;
   readonly subjects: ReadonlySet<string>;
   readonly tokenIds: ReadonlySet<string>;
+  /** `tokenDigest` of each token. */
+  readonly tokenDigests: ReadonlySet<string>;
   /** Seconds since the epoch: tokens issued before are refused, and tokens without `iat`. */
   readonly issuedBeforeS: number | null;
 }

@@ -1,24 +1,46 @@
 import { denial, type Denial } from './denial.js';
+import { digestOf } from './digest.js';
 import type { Revocations } from './policy.js';
 import type { Principal } from './principal.js';
 import type { JsonObject } from './strict-json.js';
 
 /** What a credential can be withdrawn by. */
-export type Withdrawable = Pick<Principal, 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
+export type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
 
 /**
  * Names the rule by which a verified credential was withdrawn, or `null`. While an issued-before rule is in force a
  * credential that does not say when it was issued is refused too: it may be one of those meant.
+ *
+ * @param digest `tokenDigest` of what was presented; asked for only where some token was withdrawn by its digest.
  */
-export function isRevoked(credential: Withdrawable, revocations: Revocations): Denial | null {
-  const { keyIds, subjects, tokenIds, issuedBeforeS } = revocations;
+export function isRevoked(credential: Withdrawable, revocations: readonly Revocations[], digest: () => string): Denial | null {
+  for (const rules of revocations) {
+    if (rules.issuer !== null && rules.issuer !== credential.issuer) continue;
+    const found = brokenRule(credential, rules, digest);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function brokenRule(credential: Withdrawable, rules: Revocations, digest: () => string): Denial | null {
+  const { keyIds, subjects, tokenIds, tokenDigests, issuedBeforeS } = rules;
   if (keyIds.has(credential.keyId)) return denial('key_revoked');
   if (subjects.has(credential.subject)) return denial('subject_revoked');
   if (credential.tokenId !== null && tokenIds.has(credential.tokenId)) return denial('token_revoked');
+  if (tokenDigests.size > 0 && tokenDigests.has(digest())) return denial('token_revoked');
   if (issuedBeforeS !== null && (credential.issuedAtS === null || credential.issuedAtS < issuedBeforeS)) {
     return denial('issue_time_revoked');
   }
   return null;
+}
+
+/**
+ * Names a token that has no id of its own: a digest of what was signed, so that no other spelling of the signature makes
+ * another token of it. Nobody gets the token back from it.
+ */
+export function tokenDigest(token: string): string {
+  const end = token.lastIndexOf('.');
+  return digestOf('revoked token', [end < 0 ? token : token.slice(0, end)]);
 }
 
 /** Whether anything is withdrawn by what the claims of a token say. */
@@ -27,8 +49,9 @@ export function revokesClaims({ subjects, tokenIds, issuedBeforeS }: Revocations
 }
 
 /** What a token can be withdrawn by whose signature held and whose claims did not: whatever of them there is. */
-export function signedClaims(keyId: string, { sub, jti, iat }: JsonObject): Withdrawable {
+export function signedClaims(keyId: string, { iss, sub, jti, iat }: JsonObject): Withdrawable {
   return {
+    issuer: typeof iss === 'string' ? iss : '',
     keyId,
     subject: typeof sub === 'string' ? sub : '',
     tokenId: typeof jti === 'string' ? jti : null,

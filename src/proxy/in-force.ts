@@ -1,6 +1,7 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import type { AssertedRequest } from '../decision/assertion.js';
 import type { FieldRules } from '../decision/field-rules.js';
+import type { Revocations } from '../decision/policy.js';
 import type { IssuerInForce } from './issuer-in-force.js';
 import type { SessionsInForce } from './session-credential.js';
 import type { Upstream } from './upstream.js';
@@ -21,4 +22,9 @@ export interface InForce {
   readonly upstream: Upstream;
   /** Tokens that these issuers' keys verified; `null` where each is verified each time. */
   readonly verified: VerifiedTokens | null;
+  /**
+   * What is revoked, by the config and through the store. The one part that changes by itself: asked whenever something is
+   * judged, so that a request that waited for a key or a body is held to what was revoked meanwhile.
+   */
+  readonly revocations: () => readonly Revocations[];
 }

@@ -11,7 +11,7 @@ import { readFields, type RequestFields } from '../decision/request-fields.js';
 import { headerBytes, type RequestHead } from '../decision/request-head.js';
 import { readTarget, type RequestTarget } from '../decision/request-target.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import { isRevoked } from '../decision/revocation.js';
+import { isRevoked, tokenDigest } from '../decision/revocation.js';
 import { matchRoute, placeOf } from '../decision/route-table.js';
 import { withoutSessionFields } from '../decision/session-fields.js';
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
@@ -55,6 +55,8 @@ export interface Admission extends Findings {
   readonly shadow: ShadowPass | null;
   /** How it goes on where a later step would refuse it: without identity and reservation. `null` where that refusal stands. */
   readonly inShadow: (reason: Denial) => Admission | null;
+  /** By what the caller's credential was revoked since; `null` where nothing was, or there is none. */
+  readonly revoked: () => Denial | null;
 }
 
 /** A request that ends here. */
@@ -88,6 +90,8 @@ interface Reading {
   readonly route: Route | null;
   readonly requestId: string;
   readonly stripped: number;
+  /** What was presented; `null` where nothing was, or nobody asked. */
+  readonly token: string | null;
 }
 
 /**
@@ -118,6 +122,7 @@ export function admit(
     route: observe('route', matchRoute(table, head.method, target.value)),
     requestId: requestId ?? newRequestId(),
     stripped: peer.trusted ? stripped : stripped + strippedUnlessTrusted,
+    token: null,
   };
   const hopeless = refusedOnAnyRoute(reading);
   if (hopeless !== null) return end(reading, null, hopeless);
@@ -125,7 +130,8 @@ export function admit(
 
   const credential = observe('credential', readCredential(fields.value, acceptedKinds(reading)));
   if (!credential.ok) return endUnlessPassed(reading, credential.error);
-  return after(verify(credential.value, reading, nowMs), verdict => authorizeVerified(reading, observe('verification', verdict)));
+  const asking = { ...reading, token: credential.value.token };
+  return after(verify(credential.value, asking, nowMs), verdict => authorizeVerified(asking, observe('verification', verdict)));
 }
 
 /** What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody. */
@@ -157,24 +163,30 @@ function verify(credential: Credential, reading: Reading, nowMs: number): Verdic
  * Verifies the token against every issuer. Where two issuers both accept it and the route takes only the second, the first
  * one's acceptance must not stand in its way.
  */
-function verifyService(token: string, { inForce, route }: Reading, nowMs: number): Verdict | Promise<Verdict> {
+function verifyService(token: string, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
+  const { inForce, route } = reading;
   return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
-    const refused = isRevoked(verdict.value, inForce.config.revoked) ?? denial('issuer_not_accepted');
+    const refused = revokedNow(reading, verdict.value) ?? denial('issuer_not_accepted');
     return after(verifyCredential(token, accepted, nowMs), second => (second.ok ? second : refuse(refused)));
   });
 }
 
 function authorizeVerified(reading: Reading, verdict: Verdict): Judgement | Promise<Judgement> {
-  const { inForce, observe, route, target } = reading;
+  const { observe, route, target } = reading;
   if (!verdict.ok) return endUnlessPassed(reading, verdict.error);
   const principal = verdict.value;
-  const revoked = observe('revocation', isRevoked(principal, inForce.config.revoked));
-  if (revoked !== null) return end(reading, principal, principal.kind === 'session' ? asSessionRefusal(revoked) : revoked);
+  const revoked = observe('revocation', revokedNow(reading, principal));
+  if (revoked !== null) return end(reading, principal, revoked);
   if (route === null) return endUnlessShadow(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
   const refused = observe('policy', authorize(route, principal));
   return refused === null ? conclude(reading, route, principal) : endUnlessShadow(reading, principal, refused);
+}
+
+function revokedNow({ inForce, token }: Reading, principal: Principal): Denial | null {
+  const revoked = isRevoked(principal, inForce.revocations(), () => tokenDigest(token ?? ''));
+  return revoked !== null && principal.kind === 'session' ? asSessionRefusal(revoked) : revoked;
 }
 
 /** What is left once it is settled that the caller may use the route. */
@@ -184,8 +196,9 @@ function conclude(reading: Reading, route: Route, principal: Principal | null): 
   const body = reading.observe('body', refusedBody(reading, route));
   if (body !== null) return end(reading, principal, denial(body));
   if (route.mode !== 'shadow') return accept(admission(reading, route, principal, null));
-  return accept(admission(reading, route, principal, null, reason =>
-    passesInShadow(reason) ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route)) : null));
+  const admitted = admission(reading, route, principal, null, reason => (passesInShadow(reason) && admitted.revoked() === null
+    ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route)) : null));
+  return accept(admitted);
 }
 
 /** A refusal stands, where no shadow mode is there to let it pass. */
@@ -195,7 +208,11 @@ function admission(
   reading: Reading, route: Route, principal: Principal | null, shadow: ShadowPass | null, inShadow: Admission['inShadow'] = stands,
 ): Admission {
   const { fields, target, requestId, stripped } = reading;
-  return { route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow };
+  const caller = principal ?? shadow?.principal ?? null;
+  return {
+    route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow,
+    revoked: () => (caller === null ? null : revokedNow(reading, caller)),
+  };
 }
 
 /** Ends what has no valid credential, unless shadow mode lets it go on and no rule of `revoked` stands against that. */

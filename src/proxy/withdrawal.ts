@@ -5,7 +5,7 @@ import { denial, type Denial } from '../decision/denial.js';
 import type { KeyIdRules, Revocations } from '../decision/policy.js';
 import type { RequestFields } from '../decision/request-fields.js';
 import { accept } from '../decision/result.js';
-import { isRevoked, revokesClaims, signedClaims } from '../decision/revocation.js';
+import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../decision/revocation.js';
 import { readSessionFields } from '../decision/session-fields.js';
 import { signatureHolds } from '../decision/signature.js';
 import type { KeySource } from '../ports.js';
@@ -23,15 +23,19 @@ type Found = Denial | null;
 /**
  * Names the rule by which a token is withdrawn that was refused for another reason before anybody asked, or `null`: one that
  * is expired as well must not pass in shadow mode where it would not pass alone (contract section 3.6). A revoked key id counts
- * as the header has it, for the key may have left its set by now. Subject, id and time count where the signature holds:
- * tokens of others, who may have the same names, are not meant.
+ * as the header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
+ * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
  */
 export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>, inForce: InForce): Found | Promise<Found> {
-  const { sessions, config: { revoked } } = inForce;
+  const { sessions } = inForce;
+  const revoked = inForce.revocations();
   const bearer = readBearer(authorization);
   const tokens = [...(bearer.ok ? [bearer.value] : []), ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
   if (tokens.some(token => namesRevokedKey(token, revoked))) return denial('key_revoked');
-  if (!revokesClaims(revoked)) return null;
+  if (tokens.some(token => revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))))) {
+    return denial('token_revoked');
+  }
+  if (!revoked.some(revokesClaims)) return null;
   const sources: readonly Keys[] = [
     ...inForce.issuers.map(({ keys, rules: { keyIds } }) => ({ keys, keyIds })),
     ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds }]),
@@ -39,12 +43,12 @@ export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'a
   return findAmong(tokens, sources, revoked);
 }
 
-function namesRevokedKey(token: string, { keyIds }: Revocations): boolean {
+function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolean {
   const keyId = peekHeader(token)?.['kid'];
-  return typeof keyId === 'string' && keyIds.has(keyId);
+  return typeof keyId === 'string' && revoked.some(({ keyIds }) => keyIds.has(keyId));
 }
 
-async function findAmong(tokens: readonly string[], sources: readonly Keys[], revoked: Revocations): Promise<Found> {
+async function findAmong(tokens: readonly string[], sources: readonly Keys[], revoked: readonly Revocations[]): Promise<Found> {
   for (const token of tokens) {
     const signed = parseCompactJws(token, ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
     if (!signed.ok) continue;
@@ -67,7 +71,7 @@ async function holds(token: SignedToken, keys: KeySource): Promise<boolean> {
   }
 }
 
-function revokedClaims(token: SignedToken, revoked: Revocations): Found {
+function revokedClaims(token: SignedToken, revoked: readonly Revocations[]): Found {
   const payload = readPayload(token);
-  return payload.ok ? isRevoked(signedClaims(token.keyId, payload.value), revoked) : null;
+  return payload.ok ? isRevoked(signedClaims(token.keyId, payload.value), revoked, () => '') : null;
 }

@@ -37,6 +37,7 @@ export function admissionOf({ id, route: name, subject, key, token }: Ask & { re
   return {
     route, target: target.value, fields: fields.value, principal, requestId: id, stripped: 0, forwarded: ['X-Request-Id', id], shadow: null,
     inShadow: () => null,
+    revoked: () => null,
   };
 }
 

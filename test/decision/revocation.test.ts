@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Revocations } from '../../src/decision/policy.js';
 import type { Principal } from '../../src/decision/principal.js';
-import { isRevoked, revokesClaims, signedClaims } from '../../src/decision/revocation.js';
+import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../src/decision/revocation.js';
 import { nowS, principal, revocations } from './samples.js';
 
 interface Case {
@@ -26,23 +26,27 @@ const cases: readonly Case[] = [
   { name: 'issued in the second that was cut', principal: { issuedAtS: nowS }, revoked: { issuedBeforeS: nowS + 0.5 }, expected: 'issue_time_revoked' },
   { name: 'issued who knows when', principal: { issuedAtS: null }, revoked: { issuedBeforeS: 0 }, expected: 'issue_time_revoked' },
   { name: 'the rule may be zero', principal: { issuedAtS: -1 }, revoked: { issuedBeforeS: 0 }, expected: 'issue_time_revoked' },
+  { name: 'the token by its digest', revoked: { tokenDigests: new Set(['digest']) }, expected: 'token_revoked' },
+  { name: 'another token by its digest', revoked: { tokenDigests: new Set(['Digest']) }, expected: null },
+  { name: 'of this issuer', revoked: { issuer: 'https://api.example.com', subjects: new Set(['checkout']) }, expected: 'subject_revoked' },
+  { name: 'of another issuer', revoked: { issuer: 'https://api.example.com/', subjects: new Set(['checkout']), issuedBeforeS: nowS + 1 }, expected: null },
   { name: 'R-15: __proto__ is a name', principal: { subject: '__proto__' }, revoked: { subjects: new Set(['__proto__']) }, expected: 'subject_revoked' },
   { name: 'R-15: and no name of its own accord', principal: { subject: 'constructor', keyId: '__proto__' }, revoked: {}, expected: null },
 ];
 
 t.test('contract 3.6: withdrawn credentials', (t) => {
   for (const { name, principal: overrides, revoked, expected } of cases) {
-    t.equal(isRevoked(principal(overrides), revocations(revoked))?.reason ?? null, expected, name);
+    t.equal(isRevoked(principal(overrides), [revocations(), revocations(revoked)], () => 'digest')?.reason ?? null, expected, name);
   }
   t.end();
 });
 
 t.test('contract 3.6: what can be withdrawn of a token whose claims did not hold', (t) => {
-  const nothing = { keyId: 'd-1', subject: '', tokenId: null, issuedAtS: null };
+  const nothing = { issuer: '', keyId: 'd-1', subject: '', tokenId: null, issuedAtS: null };
   t.same(signedClaims('d-1', {}), nothing);
-  t.same(signedClaims('d-1', { sub: ['mallory'], jti: 1, iat: '1' }), nothing, 'of another type');
-  t.same(signedClaims('d-1', { sub: 'mallory', jti: 'lost', iat: nowS, exp: 1 }), { keyId: 'd-1', subject: 'mallory', tokenId: 'lost', issuedAtS: nowS });
-  t.equal(isRevoked(signedClaims('d-1', {}), revocations({ subjects: new Set(['mallory']), tokenIds: new Set(['lost']) })), null);
+  t.same(signedClaims('d-1', { iss: 5, sub: ['mallory'], jti: 1, iat: '1' }), nothing, 'of another type');
+  t.same(signedClaims('d-1', { iss: 'i', sub: 'mallory', jti: 'lost', iat: nowS, exp: 1 }), { issuer: 'i', keyId: 'd-1', subject: 'mallory', tokenId: 'lost', issuedAtS: nowS });
+  t.equal(isRevoked(signedClaims('d-1', {}), [revocations({ subjects: new Set(['mallory']), tokenIds: new Set(['lost']) })], () => ''), null);
   t.end();
 });
 
@@ -51,5 +55,13 @@ t.test('whether claims are asked for at all', (t) => {
   t.equal(revokesClaims(revocations({ subjects: new Set(['mallory']) })), true);
   t.equal(revokesClaims(revocations({ tokenIds: new Set(['lost']) })), true);
   t.equal(revokesClaims(revocations({ issuedBeforeS: 0 })), true);
+t.test('a digest names a token by what was signed, and is made only where one is needed', (t) => {
+  t.equal(tokenDigest('a.b.c'), tokenDigest('a.b.d'));
+  t.not(tokenDigest('a.b.c'), tokenDigest('a.c.c'));
+  t.not(tokenDigest('a'), tokenDigest(''));
+  t.match(tokenDigest('a.b.c'), /^[\w-]{43}$/);
+  t.equal(isRevoked(principal(), [revocations()], () => {
+    throw new Error('asked');
+  }), null);
   t.end();
 });

@@ -6,6 +6,7 @@ import { systemClock, systemTimers } from '../../src/adapters/clock.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { Revocations } from '../../src/decision/policy.js';
 import type { WebSocketEnding } from '../../src/decision/websocket-endings.js';
 import type { Clock, KeyLookup, KeySource, Log, LogFields, Metrics, Outcome, RequestRecord, ReservationParts, SharedRateCounter } from '../../src/ports.js';
 import { createCallerLimits } from '../../src/proxy/caller-limits.js';
@@ -41,6 +42,8 @@ export interface HarnessOptions {
   readonly reservations?: ReservationParts;
   /** Counts what limits share; nothing does unless given. */
   readonly rates?: SharedRateCounter;
+  /** What is revoked through the store. */
+  readonly listed?: () => readonly Revocations[];
 }
 
 export interface Harness {
@@ -90,6 +93,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,
       upstream,
+      revocations: () => [config.revoked, ...options.listed?.() ?? []],
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     };
   };

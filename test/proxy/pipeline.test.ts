@@ -26,6 +26,7 @@ function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: strin
     sessions: null,
     upstream: createUpstream(config.upstream, null),
     verified: null,
+    revocations: () => [config.revoked],
   };
 }
 

@@ -129,6 +129,9 @@ export class Attempt {
     const { clock, replicas, store } = this.deps;
     const { rules, principal, issuer } = this.write.preparation;
     const nowMs = clock.now();
+    // Reading the body and waiting for the store take time, too.
+    const revoked = this.write.admission.revoked();
+    if (revoked !== null) return revoked;
     // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of its use.
     if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
     return gate({

@@ -274,7 +274,8 @@ function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {
 
 /** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
 const notSent: ReadonlySet<Reason> = new Set([
-  'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired', 'issue_time_revoked',
+  'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired',
+  'key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked',
 ]);
 
 function certainlyNotSent({ reason }: Denial): boolean {

@@ -133,8 +133,8 @@ export class WebSocket implements AnswerSink, Onward {
     this.handshake.seat?.();
     this.host.opened(this);
     this.tunnel.start();
-    // A reload in the meantime has asked those that were open, and this one was not.
-    if (this.host.inForce() === inForce) this.awaitJudgement();
+    // A reload or a revocation in the meantime has asked those that were open, and this one was not.
+    if (this.host.inForce() === inForce && admission.revoked() === null) this.awaitJudgement();
     else this.judge();
   }
 

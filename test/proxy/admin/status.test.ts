@@ -40,7 +40,7 @@ const config: CompiledConfig = {
   }],
   identity: { subject: null, issuer: null, permissions: null, tokenId: null, kind: null },
   assertion: null,
-  revoked: { keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), issuedBeforeS: null },
+  revoked: { issuer: null, keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), tokenDigests: new Set(), issuedBeforeS: null },
   store: null,
   shutdown: { delayMs: 0, graceMs: 0 },
   log: { level: 'info', refusalsPerSecond: 100 },
