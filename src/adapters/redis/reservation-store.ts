@@ -1,10 +1,11 @@
 import type { Complete, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
-import type { ReservationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
+import type { ReservationStore, RevocationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
 import { createOddRecords } from './odd-records.js';
 import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';
+import { createRevocationStore } from './revocation-store.js';
 import type { ScriptReply } from './script-call.js';
 import { scripts, type Script } from './scripts.js';
 import { createServers, type Servers, type StoreDeps } from './servers.js';
@@ -15,6 +16,7 @@ import { isRecordRefusal } from './store-errors.js';
 export interface RedisStore extends ReservationStore {
   readonly verdict: Servers['verdict'];
   readonly rates: SharedRateCounter;
+  readonly revocations: RevocationStore;
 }
 
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
@@ -38,6 +40,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     state: servers.state,
     verdict: servers.verdict,
     rates: createSharedRateCounter(servers, settings),
+    revocations: createRevocationStore(servers, settings),
     issuedBeforeFloorS: servers.issuedBeforeFloorS,
     close: () => {
       servers.close();

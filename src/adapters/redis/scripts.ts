@@ -197,7 +197,7 @@ return string.format('%.0f', wait)
 
 /** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
 export interface Script {
-  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit';
+  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit' | 'revocations' | 'revoke' | 'undo' | 'announce';
   readonly body: string;
   readonly allowsOom: boolean;
 }
@@ -210,7 +210,7 @@ export const scripts = {
   resolve: { name: 'resolve', body: prelude + resolve, allowsOom: true },
   show: { name: 'show', body: prelude + show, allowsOom: true },
   limit: { name: 'limit', body: limit, allowsOom: false },
-} as const satisfies Record<Script['name'], Script>;
+} as const satisfies Readonly<Record<string, Script>>;
 
 /**
  * The text to load on a server. Flags came with Redis 7.0; 6.2 takes the same script without them and refuses a settle

@@ -7,12 +7,14 @@ import { slotCount, slotOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
 import { readRedirection } from './redirection.js';
 import type { ScriptCall } from './script-call.js';
-import type { RedisSettings } from './settings.js';
+import type { RedisAddress, RedisSettings } from './settings.js';
 
 /** All servers of the store, and what is known of them. */
 export interface Servers {
   /** @param tag the hash tag of the call's keys. */
   readonly run: (tag: string, call: ScriptCall) => Promise<Ran>;
+  /** Where such keys are served now, as far as is known. */
+  readonly addressOf: (tag: string) => RedisAddress | null;
   readonly state: () => StoreState;
   /** What the settings of the servers come to, once looked at: fit, or unfit until they are changed. `null` while out of reach. */
   readonly verdict: () => StoreVerdict | null;
@@ -60,6 +62,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
       if (!ran.ok && ran.error.kind === 'unreachable') discovery?.doubt();
       return ran;
     },
+    addressOf: (tag) => primaryOf(tag)?.address ?? null,
     state: () => {
       const problem = problemNow();
       return { kind: 'redis', up: problem === null, problem, connectedReplicas: fewestReplicas(), failovers: floor.failovers() };

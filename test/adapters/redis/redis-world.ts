@@ -9,6 +9,7 @@ export const wallClock = { now: (): number => Date.now(), monotonic: (): number 
 /** The rights that docs/storage.md lists: no CONFIG, no SCRIPT, no KEYS, no other keys. */
 export const leastRights = [
   '~sallyport:*', '+eval', '+evalsha', '+info', '+wait', '+time', '+get', '+set', '+hmget', '+hset', '+exists', '+del', '+pexpire', '+pttl',
+  '&sallyport:*', '+hlen', '+hgetall', '+hdel', '+publish', '+subscribe',
 ];
 
 /** Settings for a server on loopback. The deadlines are wide: machines that run tests are slow at times. */

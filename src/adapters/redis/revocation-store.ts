@@ -1,0 +1,110 @@
+import { randomBytes } from 'node:crypto';
+import { accept, refuse, type Result } from '../../decision/result.js';
+import type { StoredRevocations } from '../../decision/revocation-list.js';
+import {
+  maxRevocationBytes, maxRevocationRecords, readRevocation, readUndo, revocationBody, undoBody, type Revocation, type RevocationUndo,
+} from '../../decision/revocation-record.js';
+import type { RevocationStore, StoreFailure, UndoneRevocation } from '../../ports.js';
+import { listenForNews } from './news.js';
+import { numberOf, textOf } from './replies.js';
+import { revocationScripts } from './revocation-scripts.js';
+import type { Script } from './scripts.js';
+import type { Servers } from './servers.js';
+import type { RedisSettings } from './settings.js';
+
+/** The hash tag of a Cluster: all of them are on one slot. No caller's digest is as short. */
+const tag = 'revoked';
+
+/** A whole list may take longer than a settlement. */
+const loadTimeoutMs = 2_000;
+
+/** What `load` is told where nothing is known; no version is written so. */
+const noVersion = '*';
+
+/** Keeps revocations in Redis, where every proxy that shares the prefix sees them. */
+export function createRevocationStore(servers: Pick<Servers, 'run' | 'addressOf'>, settings: RedisSettings): RevocationStore {
+  const { prefix, settleTimeoutMs } = settings;
+  const key = `${prefix}:{${tag}}:list`;
+  const channel = `${prefix}:{${tag}}:news`;
+  const most = String(maxRevocationRecords);
+
+  return {
+    load: async (known) => {
+      const values = [known ?? noVersion, String(2 * maxRevocationRecords), String(maxRevocationBytes)];
+      const read = await run(revocationScripts.revocations, values, loadTimeoutMs, readList);
+      if (!read.ok) return read;
+      if (read.value !== 'too_many') return accept(read.value);
+      return refuse(failure('refused', `the store holds more than ${String(2 * maxRevocationRecords)} records of revocations`));
+    },
+    follow: (onNews) => listenForNews(settings, channel, () => servers.addressOf(tag), onNews),
+    revoke: async (revocation, holdsMs) => {
+      const body = revocationBody(revocation);
+      if (Buffer.byteLength(body) > maxRevocationBytes - 64) return refuse(failure('refused', 'the revocation is too long to be kept'));
+      const written = await run(revocationScripts.revoke, [revocation.id, body, String(holdsMs), most, channel], settleTimeoutMs, (parts) =>
+        (textOf(parts[0]) === 'full' ? null
+          : { createdAtMs: numberOf(parts[1]), endsAtMs: numberOf(parts[2]), isAnnounced: textOf(parts[3]) === '1' }));
+      return orFull(written);
+    },
+    undo: async (id, by) => {
+      const values = [id, undoBody(by), randomBytes(16).toString('base64url'), most, channel];
+      return orFull(await run(revocationScripts.undo, values, settleTimeoutMs, readUndone));
+    },
+    announce: async () => run(revocationScripts.announce, [channel], settleTimeoutMs, (_parts, reply) => textOf(reply) === '1'),
+  };
+
+  async function run<T>(
+    script: Script, values: readonly string[], deadlineMs: number, reader: (parts: readonly unknown[], reply: unknown) => T,
+  ): Promise<Result<T, StoreFailure>> {
+    const ran = await servers.run(tag, { script, keys: [key], values, replicas: 0, deadlineMs });
+    if (!ran.ok) {
+      const { kind, reason, mayHaveRun } = ran.error;
+      return refuse({ kind, reason, mayHaveRun });
+    }
+    const { reply } = ran.value;
+    try {
+      return accept(reader(Array.isArray(reply) ? reply : [], reply));
+    } catch {
+      // Another program under our prefix.
+      return refuse({ ...failure('refused', `the store answered ${script.name} with something unexpected`), mayHaveRun: true });
+    }
+  }
+}
+
+function failure(kind: StoreFailure['kind'], reason: string): StoreFailure {
+  return { kind, reason, mayHaveRun: false };
+}
+
+function orFull<T>(written: Result<T | null, StoreFailure>): Result<T, StoreFailure> {
+  if (!written.ok) return written;
+  if (written.value !== null) return accept(written.value);
+  return refuse(failure('full', `the store holds ${String(maxRevocationRecords)} revocations already`));
+}
+
+function readUndone(parts: readonly unknown[]): UndoneRevocation | null {
+  const found = textOf(parts[0]);
+  if (found === 'full') return null;
+  if (found !== 'undone' && found !== 'unknown' && found !== 'already') throw new Error('unexpected');
+  return { found, isAnnounced: textOf(parts[1]) === '1' };
+}
+
+/** Reads what is well, and names what is not: one bad record takes nothing from the others. */
+function readList(parts: readonly unknown[]): StoredRevocations | 'too_many' | null {
+  const [kind, now, version, ...fields] = parts;
+  if (textOf(kind) === 'same') return null;
+  if (textOf(kind) === 'too_many') return 'too_many';
+  if (textOf(kind) !== 'list') throw new Error('unexpected');
+  const revocations: Revocation[] = [];
+  const undone: RevocationUndo[] = [];
+  const unreadable: string[] = [];
+  for (let index = 0; index + 1 < fields.length; index += 2) {
+    const name = textOf(fields[index]);
+    const text = textOf(fields[index + 1]);
+    const id = name.slice(2);
+    const revocation = name.startsWith('e:') ? readRevocation(id, text) : null;
+    const undo = name.startsWith('u:') ? readUndo(id, text) : null;
+    if (revocation !== null) revocations.push(revocation);
+    else if (undo !== null) undone.push(undo);
+    else unreadable.push(name);
+  }
+  return { version: textOf(version), nowMs: numberOf(now), revocations, undone, unreadable };
+}
