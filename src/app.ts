@@ -76,7 +76,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
 
 async function open(parts: Parts, { listen, admin, probes }: CompiledConfig): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
-  const unfit = await parts.reservations?.lastingProblem() ?? null;
+  const [unfit] = await Promise.all([parts.reservations?.lastingProblem() ?? null, parts.revocations.start()]);
   if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
   const { logger: { log }, progress } = parts;
   const openOne = async (name: ListenerName, place: HostPort, server: Pick<Parts['proxy'], 'listen'>): Promise<Result<HostPort, StartFailure>> => {
@@ -122,8 +122,9 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   await close(parts);
 }
 
-async function close({ assembly, admin, probes, reservations, sessions, assertions, logger }: Parts): Promise<void> {
+async function close({ assembly, admin, probes, reservations, revocations, sessions, assertions, logger }: Parts): Promise<void> {
   assertions.close();
+  revocations.close();
   await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
   logger.log.info('stopped');
   logger.flush();

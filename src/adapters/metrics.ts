@@ -1,9 +1,11 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { reasons, type Reason } from '../decision/denial.js';
 import type { KeySourceState, LimitsState, Metrics } from '../ports.js';
+import type { RevocationsState } from '../ports-revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
 import { histogramText } from './histogram.js';
 import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
+import { showRevocations } from './revocation-metrics.js';
 import { createRouteSeries, outcomes, type RouteSeries } from './route-series.js';
 
 /** Names that label values may come from: those of the config in force. */
@@ -21,6 +23,8 @@ export interface MetricReadings {
   readonly webSockets: () => number;
   /** `null` where there are no limits. */
   readonly limits: () => LimitsState | null;
+  /** `null` where no store tells of any. */
+  readonly revocations: () => RevocationsState | null;
 }
 
 export interface ProcessMetrics extends Metrics {
@@ -62,7 +66,7 @@ export function createMetrics(): ProcessMetrics {
   const reloads: Counts = { ok: 0, failed: 0 };
   let stripped = 0;
   let configSha256: string | null = null;
-  let readings: MetricReadings = { keys: () => [], inFlight: () => 0, webSockets: () => 0, limits: () => null };
+  let readings: MetricReadings = { keys: () => [], inFlight: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null };
   const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
 
   collectDefaultMetrics({ register: registry });
@@ -126,6 +130,7 @@ export function createMetrics(): ProcessMetrics {
       else this.set(state.isShared ? 1 : 0);
     },
   });
+  showRevocations(registry, () => readings.revocations());
   new Counter({
     name: 'sallyport_jwks_refreshes_total', help: 'Attempts to get the keys of an issuer.', labelNames: ['issuer', 'result'], registers,
     collect() {

@@ -20,6 +20,7 @@ import { createAssertions, type Assertions } from './assertions.js';
 import { openLimits } from './limits.js';
 import { createReloader, type Reloader } from './reload.js';
 import { openReservations, type Reservations } from './reservations.js';
+import { openRevocations, type OpenRevocations } from './revocations.js';
 import { openSessions, type Sessions } from './sessions.js';
 
 export interface PartsOptions {
@@ -45,6 +46,7 @@ export interface Parts {
   readonly probes: PageServer | null;
   /** `null` where no store is configured. */
   readonly reservations: Reservations | null;
+  readonly revocations: OpenRevocations;
   /** `null` where no route accepts sessions. */
   readonly sessions: Sessions | null;
   readonly assertions: Assertions;
@@ -71,11 +73,14 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const metrics = countMetrics(processMetrics);
   const sessions = opened.sessions === null || sessionSdk === null ? null : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
   const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
-  const assembly = assemble(opened, first.upstreamCa, { log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, listed: () => [] });
   const keyStates = (): readonly KeySourceState[] => [...assembly.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])];
   const reservations = openReservations(
     opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
   );
+  const revocations = openRevocations(reservations?.revocations ?? null, log, () => void proxy.judgeWebSockets());
+  const assembly = assemble(opened, first.upstreamCa, {
+    log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, listed: revocations.listed,
+  });
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
     assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, useLog: logger.use,
@@ -87,12 +92,13 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   });
   processMetrics.setReadings({
     keys: keyStates, inFlight: () => proxy.counts().inFlight, webSockets: () => proxy.openWebSockets(), limits: limits.state,
+    revocations: revocations.state,
   });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
   const startedAtMs = systemClock.now();
   const storeState = (): StoreState | null => reservations?.state() ?? null;
-  const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState());
+  const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
   const status = (): Status => statusOf({
     version,
     node: process.versions.node,
@@ -104,6 +110,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     config: assembly.inForce().config,
     keys: keyStates(),
     store: storeState(),
+    revocations: revocations.state(),
     limits: limits.state(),
     counts: metrics.counts(),
   });
@@ -111,6 +118,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     assertionKeys: assertions.jwks, readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver,
   };
   return {
-    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, sessions, assertions, progress, readiness, status,
+    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, revocations, sessions, assertions, progress, readiness,
+    status,
   };
 }

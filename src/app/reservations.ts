@@ -2,6 +2,7 @@ import { systemClock, systemTimers } from '../adapters/clock.js';
 import type { ReservationSeries } from '../adapters/reservation-metrics.js';
 import type { CompiledConfig } from '../config/compiled.js';
 import type { Log, ReservationParts, SharedRateCounter, StoreState } from '../ports.js';
+import type { RevocationSource } from '../ports-revocations.js';
 import { openStore } from './store.js';
 import { createUnknownOutcomes } from './unknown-outcomes.js';
 
@@ -10,6 +11,8 @@ export interface Reservations {
   readonly parts: ReservationParts;
   /** Counts requests together with other proxies; `null` where nobody else sees the store. */
   readonly rates: SharedRateCounter | null;
+  /** What is revoked through the store; `null` where nobody else sees it. */
+  readonly revocations: RevocationSource | null;
   readonly state: () => StoreState;
   /** What lasts and makes the store unfit; `null` where nothing is, or nothing is known yet. */
   readonly lastingProblem: () => Promise<string | null>;
@@ -30,7 +33,7 @@ export function openReservations(
     return null;
   }
   const maxTokenLifetimeMs = (): number => Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
-  const { store, rates, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
+  const { store, rates, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
   const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
   series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
   const metrics: ReservationParts['metrics'] = {
@@ -43,6 +46,7 @@ export function openReservations(
   return {
     parts: { store, metrics, replicas, settleTimeoutMs },
     rates,
+    revocations,
     state: store.state,
     lastingProblem,
     close: async () => {

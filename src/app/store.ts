@@ -6,6 +6,7 @@ import type { RedisSettings } from '../adapters/redis/settings.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { Files, Log, ReservationStore, SharedRateCounter } from '../ports.js';
+import type { RevocationStore } from '../ports-revocations.js';
 import { readAuthorities } from './pem-files.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
@@ -31,6 +32,8 @@ export interface OpenStore {
   readonly store: ReservationStore;
   /** Counts requests together with other proxies; `null` where nobody else sees the store. */
   readonly rates: SharedRateCounter | null;
+  /** Revocations for every proxy that shares the store; `null` where nobody else sees it. */
+  readonly revocations: RevocationStore | null;
   /** Replicas that have to confirm a reservation. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;
@@ -55,12 +58,13 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 export function openStore(settings: StoreSettings, ca: string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
-    return { store, rates: null, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
+    return { store, rates: null, revocations: null, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
   const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log, maxTokenLifetimeMs, onFailover: () => undefined });
   return {
     store,
     rates: store.rates,
+    revocations: store.revocations,
     replicas: settings.replicas,
     settleTimeoutMs: settings.settleTimeoutMs,
     lastingProblem: async () => {

@@ -63,7 +63,8 @@ t.test('counts', async (t) => {
   metrics.jwksRefresh('core', 'failed');
   metrics.jwksRefresh('core', 'failed');
   metrics.configReload('failed');
-  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7, webSockets: () => 3 });
+  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7, webSockets: () => 3,
+    revocations: () => null });
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');
   const expected: Record<string, number | undefined> = {

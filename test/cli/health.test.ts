@@ -42,9 +42,9 @@ function keys(usable: boolean, stale: boolean): KeySourceState {
   return { issuer: 'core', usable, stale, ageMs: null, keys: [], lastError: null };
 }
 
-const ready = readinessOf('serving', [keys(true, false)], null);
-const degraded = readinessOf('serving', [keys(true, true)], null);
-const unavailable = readinessOf('serving', [keys(false, false)], null);
+const ready = readinessOf('serving', [keys(true, false)], null, null);
+const degraded = readinessOf('serving', [keys(true, true)], null, null);
+const unavailable = readinessOf('serving', [keys(false, false)], null, null);
 
 t.test('contract 1: 0 where the proxy is ready, 1 where it is not', async (t) => {
   const rows: readonly { name: string; status: number; body: object; code: number; out: string }[] = [

@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startAppWorld } from '../app/app-world.js';
+import { redisStore } from '../app/store-world.js';
 import { chartDir } from '../support/helm.js';
 import { startPrometheus } from '../support/prometheus.js';
+import { startRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 
 interface Dashboard {
@@ -15,7 +17,8 @@ interface Dashboard {
 const quiet: ReadonlySet<string> = new Set(['Refusals by reason', 'Reservations']);
 
 t.test('every alert is evaluated without a fault, every panel has data, and an alert fires when it should', async (t) => {
-  const world = await startAppWorld(t, { config: { mode: 'shadow', store: { memory: {} } } });
+  const redis = await startRedis(t);
+  const world = await startAppWorld(t, { config: { mode: 'shadow', ...redisStore(redis) } });
   const rulesFile = join(chartDir, 'files/alerts.yaml');
   const prometheus = await startPrometheus(t, world.adminPort, rulesFile);
   const { panels } = JSON.parse(readFileSync(join(chartDir, 'files/dashboard.json'), 'utf8')) as Dashboard;
@@ -34,6 +37,9 @@ t.test('every alert is evaluated without a fault, every panel has data, and an a
   }, 60_000);
   t.equal(rules.length, [...readFileSync(rulesFile, 'utf8').matchAll(/- alert:/g)].length);
   t.same(rules.filter(({ health }) => health !== 'ok'), []);
+  await redis.kill();
+  const stale = 'ALERTS{alertname="SallyportRevocationsStale",alertstate="firing"}';
+  await until('revocations that are not read raise their alert', async () => (await prometheus.query(stale)).length > 0, 90_000);
   world.rewrite({ routes: 'none' });
   const firing = 'ALERTS{alertname="SallyportConfigRefused",alertstate="firing"}';
   await until('a refused config raises its alert', async () => (await prometheus.query(firing)).length > 0, 60_000);

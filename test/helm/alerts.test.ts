@@ -6,7 +6,9 @@ import { parse, parseAllDocuments } from 'yaml';
 import { reasons } from '../../src/decision/denial.js';
 import { chartDir } from '../support/helm.js';
 import { projectDir } from '../support/project-dir.js';
+import { startRedis } from '../support/redis-server.js';
 import { startAppWorld } from '../app/app-world.js';
+import { redisStore } from '../app/store-world.js';
 
 interface Rule {
   readonly alert: string;
@@ -49,7 +51,7 @@ function asked(expr: string): readonly { readonly name: string; readonly labels:
 }
 
 t.test('expressions name metrics and labels of a real scrape, and reasons that there are', async (t) => {
-  const world = await startAppWorld(t, { config: { mode: 'shadow', store: { memory: {} } } });
+  const world = await startAppWorld(t, { config: { mode: 'shadow', ...redisStore(await startRedis(t)) } });
   await world.request({ path: '/orders' });
   await world.request({ path: '/orders', headers: { 'X-Auth_Subject': 'x' } }, { permissions: [] });
   const series = scrapedLabels((await world.admin('/metrics')).text);

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { RevocationNews } from '../../ports.js';
+import type { RevocationNews } from '../../ports-revocations.js';
 import { createConnection } from './connection.js';
 import { nameOf } from './discovery.js';
 import type { RedisAddress, RedisSettings } from './settings.js';

@@ -1,7 +1,8 @@
 import type { Complete, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
-import type { ReservationStore, RevocationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
+import type { ReservationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
+import type { RevocationStore } from '../../ports-revocations.js';
 import { createOddRecords } from './odd-records.js';
 import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';

@@ -4,7 +4,8 @@ import type { StoredRevocations } from '../../decision/revocation-list.js';
 import {
   maxRevocationBytes, maxRevocationRecords, readRevocation, readUndo, revocationBody, undoBody, type Revocation, type RevocationUndo,
 } from '../../decision/revocation-record.js';
-import type { RevocationStore, StoreFailure, UndoneRevocation } from '../../ports.js';
+import type { StoreFailure } from '../../ports.js';
+import type { RevocationStore, UndoneRevocation } from '../../ports-revocations.js';
 import { listenForNews } from './news.js';
 import { numberOf, textOf } from './replies.js';
 import { revocationScripts } from './revocation-scripts.js';

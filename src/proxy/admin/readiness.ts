@@ -1,4 +1,5 @@
 import type { KeySourceState, StoreState } from '../../ports.js';
+import type { RevocationsState } from '../../ports-revocations.js';
 
 /** What `/readyz` says (contract section 6). Names come from the config; no detail, since kubelets and monitors may read it. */
 export interface Readiness {
@@ -9,7 +10,7 @@ export interface Readiness {
 }
 
 export interface Check {
-  /** `listener`, `shutdown`, `keys`, `keys:<issuer>` or, with a store, `store`. */
+  /** `listener`, `shutdown`, `keys`, `keys:<issuer>` or, with a store, `store` and, where it is Redis, `revocations`. */
   readonly name: string;
   readonly status: 'ok' | 'stale' | 'failed';
 }
@@ -19,10 +20,15 @@ export type Phase = 'starting' | 'serving' | 'stopping';
 
 /**
  * Says whether requests should be sent here. Needs the keys of one issuer and not of all: an outage of one issuer
- * must not take away the service from the callers of the others. Needs no store: routes that reserve nothing serve on.
+ * must not take away the service from the callers of the others. Needs no store: routes that reserve nothing serve on. Needs
+ * to have read once what is revoked: a proxy that never did would let through what every other one refuses.
  */
-export function readinessOf(phase: Phase, sources: readonly KeySourceState[], store: StoreState | null): Readiness {
-  const inPart = [...sources.map(keysCheck), ...(store === null ? [] : [storeCheck(store)])];
+export function readinessOf(
+  phase: Phase, sources: readonly KeySourceState[], store: StoreState | null, revocations: RevocationsState | null,
+): Readiness {
+  const inPart = [
+    ...sources.map(keysCheck), ...(store === null ? [] : [storeCheck(store)]), ...(revocations === null ? [] : [revocationsCheck(revocations)]),
+  ];
   const anyKeys = sources.length === 0 || sources.some((source) => source.usable);
   const checks: Check[] = [
     { name: 'listener', status: phase === 'starting' ? 'failed' : 'ok' },
@@ -30,7 +36,7 @@ export function readinessOf(phase: Phase, sources: readonly KeySourceState[], st
     { name: 'keys', status: anyKeys ? 'ok' : 'failed' },
     ...inPart,
   ];
-  if (phase !== 'serving' || !anyKeys) return { status: 'unavailable', checks };
+  if (phase !== 'serving' || !anyKeys || revocations?.isLoaded === false) return { status: 'unavailable', checks };
   return { status: inPart.every((check) => check.status === 'ok') ? 'ready' : 'degraded', checks };
 }
 
@@ -42,4 +48,10 @@ function keysCheck(source: KeySourceState): Check {
 
 function storeCheck({ up }: StoreState): Check {
   return { name: 'store', status: up ? 'ok' : 'failed' };
+}
+
+function revocationsCheck({ isLoaded, isStale, notInForce, lost }: RevocationsState): Check {
+  const name = 'revocations';
+  if (!isLoaded || notInForce > 0) return { name, status: 'failed' };
+  return { name, status: isStale || lost.length > 0 ? 'stale' : 'ok' };
 }

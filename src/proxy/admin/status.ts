@@ -1,7 +1,9 @@
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../../config/compiled.js';
 import type { IssuerRules, Mode } from '../../decision/policy.js';
 import type { Outcome, KeySourceState, LimitsState, StoreState } from '../../ports.js';
+import type { RevocationsState } from '../../ports-revocations.js';
 import { sessionIssuerName } from '../session-credential.js';
+import { revocationsStatus, type RevocationsStatus } from './revocations-status.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 
 /** What `/status` answers; `docs/status.schema.json` describes it. Never a secret: URLs come without user and query. */
@@ -27,6 +29,7 @@ export interface Status {
   readonly issuers: readonly IssuerStatus[];
   readonly upstream: { readonly url: string };
   readonly store: StoreStatus | null;
+  readonly revocations: RevocationsStatus | null;
   readonly limits: LimitsStatus | null;
   readonly counts: Counts;
 }
@@ -98,6 +101,8 @@ export interface Snapshot {
   readonly keys: readonly KeySourceState[];
   /** `null` where no store is configured. */
   readonly store: StoreState | null;
+  /** `null` where no store tells of any. */
+  readonly revocations: RevocationsState | null;
   /** `null` where no route has limits. */
   readonly limits: LimitsState | null;
   readonly counts: Counts;
@@ -112,7 +117,7 @@ export function statusOf(snapshot: Snapshot): Status {
     pid: snapshot.pid,
     started_at: timestamp(snapshot.startedAtMs),
     phase: snapshot.phase,
-    readiness: readinessOf(snapshot.phase, snapshot.keys, snapshot.store),
+    readiness: readinessOf(snapshot.phase, snapshot.keys, snapshot.store, snapshot.revocations),
     listeners: snapshot.listeners,
     config: {
       file: snapshot.configName,
@@ -133,6 +138,7 @@ export function statusOf(snapshot: Snapshot): Status {
     issuers: [...config.issuers, ...sessionIssuer(config)].map((issuer) => issuerStatus(issuer, snapshot.keys)),
     upstream: { url: withoutSecrets(config.upstream.url) },
     store: storeStatus(snapshot.store),
+    revocations: revocationsStatus(snapshot.revocations),
     limits: limitsStatus(snapshot.limits),
     counts: snapshot.counts,
   };

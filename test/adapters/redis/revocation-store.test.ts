@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { maxRevocationMs, maxRevocationRecords, revocationBody, type NewRevocation } from '../../../src/decision/revocation-record.js';
-import type { RevocationStore } from '../../../src/ports.js';
+import type { RevocationStore } from '../../../src/ports-revocations.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';

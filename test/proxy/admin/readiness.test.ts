@@ -1,5 +1,6 @@
 import t from 'tap';
 import type { KeySourceState, StoreState } from '../../../src/ports.js';
+import type { RevocationsState } from '../../../src/ports-revocations.js';
 import { readinessOf, type Phase, type Readiness } from '../../../src/proxy/admin/readiness.js';
 
 function source(issuer: string, usable: boolean, stale = false): KeySourceState {
@@ -10,11 +11,14 @@ function store(up: boolean): StoreState {
   return { kind: 'redis', up, problem: up ? null : 'it is away', connectedReplicas: 0, failovers: 0 };
 }
 
+const known: RevocationsState = { isLoaded: true, isStale: false, ageMs: 5, problem: null, hasNews: true, held: [], notInForce: 0, lost: [] };
+
 interface Row {
   readonly name: string;
   readonly phase?: Phase;
   readonly sources: readonly KeySourceState[];
   readonly store?: StoreState;
+  readonly revocations?: Partial<RevocationsState>;
   readonly status: Readiness['status'];
   readonly failing: readonly string[];
 }
@@ -28,13 +32,18 @@ const rows: readonly Row[] = [
   { name: 'the store takes reservations', sources: [source('a', true)], store: store(true), status: 'ready', failing: [] },
   { name: 'the store is away', sources: [source('a', true)], store: store(false), status: 'degraded', failing: ['store'] },
   { name: 'keys and store are away', sources: [source('a', false)], store: store(false), status: 'unavailable', failing: ['keys', 'keys:a', 'store'] },
+  { name: 'revocations are known', sources: [source('a', true)], revocations: {}, status: 'ready', failing: [] },
+  { name: 'revocations were never read', sources: [source('a', true)], revocations: { isLoaded: false }, status: 'unavailable', failing: ['revocations'] },
+  { name: 'revocations are not read now', sources: [source('a', true)], revocations: { isStale: true }, status: 'degraded', failing: ['revocations'] },
+  { name: 'the store has lost revocations', sources: [source('a', true)], revocations: { lost: ['x'] }, status: 'degraded', failing: ['revocations'] },
+  { name: 'a revocation cannot be read', sources: [source('a', true)], revocations: { notInForce: 1 }, status: 'degraded', failing: ['revocations'] },
   { name: 'starting', phase: 'starting', sources: [source('a', true)], status: 'unavailable', failing: ['listener'] },
   { name: 'R-60: stopping', phase: 'stopping', sources: [source('a', true)], status: 'unavailable', failing: ['shutdown'] },
 ];
 
-for (const { name, phase = 'serving', sources, store: state, status, failing } of rows) {
+for (const { name, phase = 'serving', sources, store: state, revocations, status, failing } of rows) {
   t.test(`contract 6: ${name}`, (t) => {
-    const readiness = readinessOf(phase, sources, state ?? null);
+    const readiness = readinessOf(phase, sources, state ?? null, revocations === undefined ? null : { ...known, ...revocations });
     t.equal(readiness.status, status);
     t.same(readiness.checks.filter((check) => check.status !== 'ok').map((check) => check.name), failing);
     t.end();

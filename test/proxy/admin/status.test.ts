@@ -58,6 +58,12 @@ const snapshot: Snapshot = {
   restartNeeded: ['listen.port'],
   keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
   store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
+  revocations: {
+    isLoaded: true, isStale: false, ageMs: 1_400, problem: 'ECONNREFUSED', hasNews: true, notInForce: 1, lost: ['B'.repeat(22)],
+    held: ['A', 'B'].map((letter) => ({
+      id: letter.repeat(22), kind: 'subject', value: letter, issuer: null, reason: 'a leak', author: 'ann', createdAtMs: 0, endsAtMs: 1_000,
+    })),
+  },
   limits: { shared: true, isShared: false, problem: 'not connected yet' },
   counts: {
     requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 },
@@ -67,7 +73,9 @@ const snapshot: Snapshot = {
 
 t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
   t.same(statusProblems(statusOf(snapshot)), []);
-  const bare = statusOf({ ...snapshot, lastError: null, keys: [], store: null, limits: null, listeners: { proxy: null, admin: null, probes: null } });
+  const bare = statusOf({
+    ...snapshot, lastError: null, keys: [], store: null, revocations: null, limits: null, listeners: { proxy: null, admin: null, probes: null },
+  });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
   t.end();
@@ -83,6 +91,10 @@ t.test('contract 6: /status shows routes, keys with ages and the last reload err
   t.same(status.config.last_reload_error, { at: '1970-01-01T00:00:02.000Z', problems: ['sallyport.yaml:1:1: error: …'] });
   t.same(status.restart_needed, ['listen.port']);
   t.same(status.store, { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connected_replicas: 1, failovers: 2 });
+  t.match(status.revocations, {
+    loaded: true, stale: false, age_s: 1, problem: 'ECONNREFUSED', news: true, held: 2, lost: 1, not_in_force: 1,
+    entries: [{ id: 'B'.repeat(22), lost: true, author: 'ann', ends_at: '1970-01-01T00:00:01.000Z' }, { id: 'A'.repeat(22), lost: false }],
+  }, 'what the store has lost comes first');
   t.end();
 });
 

@@ -1,0 +1,66 @@
+/** What is needed from outside of revocations that proxies share: types only. */
+import type { Result } from './decision/result.js';
+import type { StoredRevocations } from './decision/revocation-list.js';
+import type { NewRevocation, Revocation, RevocationUndo } from './decision/revocation-record.js';
+import type { StoreFailure } from './ports.js';
+
+/** What a proxy asks of the revocations in the store. Every call ends within its deadline, and never rejects. */
+export interface RevocationSource {
+  /**
+   * What the store holds now.
+   *
+   * @param known the version that was taken in; the answer is `null` where the store still holds that one.
+   */
+  readonly load: (known: string | null) => Promise<Result<StoredRevocations | null, StoreFailure>>;
+  /** Calls back when the store may hold another version, until it is closed. News may be lost: `load` has to be asked all the same. */
+  readonly follow: (onNews: () => void) => RevocationNews;
+}
+
+export interface RevocationNews {
+  /** Follows the store to where it is now. Costs nothing while it is where it was. */
+  readonly refresh: () => void;
+  /** Whether news would come now. */
+  readonly isOpen: () => boolean;
+  readonly close: () => void;
+}
+
+/** What an operator does to the revocations in the store. */
+export interface RevocationStore extends RevocationSource {
+  /** Refuses with `full` where there is no room. */
+  readonly revoke: (revocation: NewRevocation, holdsMs: number) => Promise<Result<WrittenRevocation, StoreFailure>>;
+  readonly undo: (id: string, by: Pick<RevocationUndo, 'reason' | 'author'>) => Promise<Result<UndoneRevocation, StoreFailure>>;
+  /** Whether the store would pass news on; it does so once. */
+  readonly announce: () => Promise<Result<boolean, StoreFailure>>;
+}
+
+export interface WrittenRevocation {
+  readonly createdAtMs: number;
+  readonly endsAtMs: number;
+  /** Whether the store passed the news on. Else proxies learn of it when they ask next. */
+  readonly isAnnounced: boolean;
+}
+
+export interface UndoneRevocation {
+  /** `unknown`: the store holds no such revocation; that it is undone is written down all the same. `already`: that stands there. */
+  readonly found: 'undone' | 'unknown' | 'already';
+  readonly isAnnounced: boolean;
+}
+
+/** How revocations through the store stand, for `/status`, `/readyz` and metrics. */
+export interface RevocationsState {
+  /** Whether the store was ever read. */
+  readonly isLoaded: boolean;
+  /** Whether the last successful look is longer ago than it should be. */
+  readonly isStale: boolean;
+  /** Since the last successful look, or since the start. */
+  readonly ageMs: number;
+  /** Why the last look failed; `null` where it did not. */
+  readonly problem: string | null;
+  /** Whether news of changes would come at once. */
+  readonly hasNews: boolean;
+  readonly held: readonly Revocation[];
+  /** Records of the store that are not in force here: they cannot be read, or there is no room. */
+  readonly notInForce: number;
+  /** Ids that are held here, and that the store has lost. */
+  readonly lost: readonly string[];
+}

@@ -1,0 +1,172 @@
+import type { Revocations } from '../decision/policy.js';
+import {
+  emptyRevocationList, revocationRules, takeStored, withoutEnded, type RevocationList, type StoredRevocations, type Taken,
+} from '../decision/revocation-list.js';
+import type { Clock, Log, StoreFailure, Timers } from '../ports.js';
+import type { RevocationNews, RevocationSource, RevocationsState } from '../ports-revocations.js';
+
+export interface RevocationWatchDeps {
+  readonly source: RevocationSource;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly timers: Timers;
+  readonly log: Log;
+  /** More is revoked than before. */
+  readonly onRevoked: () => void;
+}
+
+/** Keeps this process at what is revoked through the store. */
+export interface RevocationWatch {
+  /** What is revoked now; the same array as long as that is the same. */
+  readonly rules: () => readonly Revocations[];
+  readonly state: () => RevocationsState;
+  /** Begins to look, again and again. */
+  readonly start: () => void;
+  readonly close: () => void;
+}
+
+/** Pause between two looks, milliseconds, news or not: two of them and an answer fit into the second that the contract gives. */
+const lookEveryMs = 400;
+/** Before the first list is there, milliseconds: readiness waits for it. */
+const firstLooksEveryMs = 100;
+/** Least time between two looks, milliseconds, however much news there is. */
+const leastPauseMs = 20;
+/** The whole list is read at least as often, milliseconds: a store whose version was left as it was may hold something else. */
+const wholeEveryMs = 30_000;
+/** A look that is older says nothing of now, milliseconds. */
+const staleAfterMs = 2_000;
+/** Ids that are logged at once. */
+const mostTold = 10;
+
+export function createRevocationWatch({ source, clock, timers, log, onRevoked }: RevocationWatchDeps): RevocationWatch {
+  const startedAtMs = clock.monotonic();
+  let list: RevocationList = emptyRevocationList;
+  let rules: readonly Revocations[] = [];
+  let version: string | null = null;
+  let seenAtMs: number | null = null;
+  let wholeAtMs = -Infinity;
+  let lookedAtMs = -Infinity;
+  let problem: string | null = null;
+  let isToldStale = false;
+  let notInForce = 0;
+  let lost: readonly string[] = [];
+  let isLooking = false;
+  let isAskedAgain = false;
+  let closed = false;
+  let news: RevocationNews | null = null;
+  let stopTimer = (): void => undefined;
+
+  return {
+    rules: () => rules,
+    state: () => ({
+      isLoaded: seenAtMs !== null,
+      isStale: isStale(),
+      ageMs: ageMs(),
+      problem,
+      hasNews: news?.isOpen() ?? false,
+      held: [...withoutEnded(list, clock.monotonic()).held.values()],
+      notInForce,
+      lost,
+    }),
+    start: () => {
+      news = source.follow(hear);
+      void look();
+    },
+    close: () => {
+      closed = true;
+      stopTimer();
+      news?.close();
+    },
+  };
+
+  function hear(): void {
+    if (isLooking) isAskedAgain = true;
+    else schedule(Math.max(0, lookedAtMs + leastPauseMs - clock.monotonic()));
+  }
+
+  function schedule(delayMs: number): void {
+    stopTimer();
+    if (!closed) stopTimer = timers.after(delayMs, () => void look());
+  }
+
+  async function look(): Promise<void> {
+    isLooking = true;
+    isAskedAgain = false;
+    lookedAtMs = clock.monotonic();
+    news?.refresh();
+    const isWhole = lookedAtMs - wholeAtMs >= wholeEveryMs;
+    const answer = await source.load(isWhole ? null : version);
+    isLooking = false;
+    if (isClosed()) return;
+    drop();
+    if (answer.ok) see(answer.value);
+    else miss(answer.error);
+    schedule(isAskedAgain ? leastPauseMs : seenAtMs === null ? firstLooksEveryMs : lookEveryMs);
+  }
+
+  function see(stored: StoredRevocations | null): void {
+    const isFirst = seenAtMs === null;
+    seenAtMs = lookedAtMs;
+    problem = null;
+    if (isToldStale) log.info('revocations are read from the store again');
+    isToldStale = false;
+    if (stored === null) return;
+    wholeAtMs = lookedAtMs;
+    version = stored.version;
+    const taken = takeStored(list, stored, lookedAtMs);
+    list = taken.list;
+    tell(stored, taken, isFirst);
+    if (taken.added.length + taken.undone.length > 0) rules = revocationRules(list);
+    if (taken.added.length > 0) onRevoked();
+  }
+
+  function miss({ reason }: StoreFailure): void {
+    problem = reason;
+    if (isToldStale || !isStale()) return;
+    isToldStale = true;
+    const message = seenAtMs === null
+      ? 'revocations cannot be read from the store: what is revoked there is not known, and the proxy is not ready'
+      : 'revocations cannot be read from the store: what was known holds on, new ones are not seen';
+    log.error(message, { reason });
+  }
+
+  /** Drops what is over, whether the store is there or not. */
+  function drop(): void {
+    const left = withoutEnded(list, clock.monotonic());
+    if (left === list) return;
+    list = left;
+    lost = lost.filter((id) => list.held.has(id));
+    rules = revocationRules(list);
+  }
+
+  function tell(stored: StoredRevocations, { added, undone, lost: nowLost, refused }: Taken, isFirst: boolean): void {
+    if (isFirst || added.length + undone.length > 0) {
+      const held = list.held.size;
+      log.info('revocations', { held, added: some(added.map(({ id }) => id)), undone: some(undone) });
+    }
+    const unread = stored.unreadable.length + refused;
+    if (unread > notInForce) log.error('the store holds revocations that are not in force here: they cannot be read, or are too many', {
+      count: unread, records: some(stored.unreadable),
+    });
+    notInForce = unread;
+    if (nowLost.length > lost.length) log.error('the store has lost revocations: they hold here, and a proxy that starts now does not know them', {
+      count: nowLost.length, ids: some(nowLost),
+    });
+    lost = nowLost;
+  }
+
+  function ageMs(): number {
+    return Math.max(0, clock.monotonic() - (seenAtMs ?? startedAtMs));
+  }
+
+  function isStale(): boolean {
+    return ageMs() > staleAfterMs;
+  }
+
+  function isClosed(): boolean {
+    return closed;
+  }
+}
+
+function some(ids: readonly string[]): readonly string[] {
+  return ids.slice(0, mostTold);
+}
