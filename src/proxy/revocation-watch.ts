@@ -100,7 +100,7 @@ export function createRevocationWatch({ source, clock, timers, log, onRevoked }:
     drop();
     if (answer.ok) see(answer.value);
     else miss(answer.error);
-    schedule(isAskedAgain ? leastPauseMs : seenAtMs === null ? firstLooksEveryMs : lookEveryMs);
+    schedule(hasNews() ? leastPauseMs : seenAtMs === null ? firstLooksEveryMs : lookEveryMs);
   }
 
   function see(stored: StoredRevocations | null): void {
@@ -144,13 +144,15 @@ export function createRevocationWatch({ source, clock, timers, log, onRevoked }:
       log.info('revocations', { held, added: some(added.map(({ id }) => id)), undone: some(undone) });
     }
     const unread = stored.unreadable.length + refused;
-    if (unread > notInForce) log.error('the store holds revocations that are not in force here: they cannot be read, or are too many', {
-      count: unread, records: some(stored.unreadable),
-    });
+    if (unread > notInForce) {
+      const fields = { count: unread, records: some(stored.unreadable) };
+      log.error('the store holds revocations that are not in force here: they cannot be read, or are too many', fields);
+    }
     notInForce = unread;
-    if (nowLost.length > lost.length) log.error('the store has lost revocations: they hold here, and a proxy that starts now does not know them', {
-      count: nowLost.length, ids: some(nowLost),
-    });
+    if (nowLost.length > lost.length) {
+      const fields = { count: nowLost.length, ids: some(nowLost) };
+      log.error('the store has lost revocations: they hold here, and a proxy that starts now does not know them', fields);
+    }
     lost = nowLost;
   }
 
@@ -160,6 +162,11 @@ export function createRevocationWatch({ source, clock, timers, log, onRevoked }:
 
   function isStale(): boolean {
     return ageMs() > staleAfterMs;
+  }
+
+  /** Whether there was news while the store was asked. */
+  function hasNews(): boolean {
+    return isAskedAgain;
   }
 
   function isClosed(): boolean {

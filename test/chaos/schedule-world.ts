@@ -102,7 +102,9 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     });
     const keys = { find: () => ({ kind: 'unknown' as const }), state: () => { throw new Error('not asked here'); } };
     const issuers = config.issuers.map(({ rules }) => ({ rules, keys }));
-    const inForce: InForce = { config: { ...config, routes }, fieldRules, upstream, sessions: null, assertion: null, issuers, verified: null, revocations: () => [] };
+    const inForce: InForce = {
+      config: { ...config, routes }, fieldRules, upstream, sessions: null, assertion: null, issuers, verified: null, revocations: () => [],
+    };
     const proxy: Proxy = {
       reserving, link, inForce,
       thaw: () => {

@@ -1,5 +1,7 @@
 import t from 'tap';
-import { emptyRevocationList, revocationRules, takeStored, withoutEnded, type RevocationList, type StoredRevocations } from '../../src/decision/revocation-list.js';
+import {
+  emptyRevocationList, revocationRules, takeStored, withoutEnded, type RevocationList, type StoredRevocations,
+} from '../../src/decision/revocation-list.js';
 import { maxRevocationMs, maxRevocationRecords, type Revocation, type RevocationUndo } from '../../src/decision/revocation-record.js';
 import { revocations as rules } from './samples.js';
 

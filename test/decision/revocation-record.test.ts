@@ -63,7 +63,8 @@ t.test('what can be revoked', (t) => {
     ['subject', 's'.repeat(1_024), true], ['subject', 's'.repeat(1_025), false], ['subject', 'a b', false],
     ['token_id', 'j'.repeat(256), true], ['token_id', 'j'.repeat(257), false],
     ['token', 'x'.repeat(43), true], ['token', 'x'.repeat(42), false],
-    ['issued_before', '2026-01-31T12:00:00Z', true], ['issued_before', '2026-13-31T12:00:00Z', false], ['issued_before', '2026-01-31T12:00:00+01:00', false],
+    ['issued_before', '2026-01-31T12:00:00Z', true], ['issued_before', '2026-13-31T12:00:00Z', false],
+    ['issued_before', '2026-01-31T12:00:00+01:00', false],
   ];
   for (const [kind, value, expected] of rows) t.equal(checkRevocationValue(kind, value).ok, expected, `${kind} ${value.slice(0, 30)}`);
   t.same([isRevocationId(id), isRevocationId(`${id}A`), isRevocationId(`${'A'.repeat(21)}:`)], [true, false, false]);
