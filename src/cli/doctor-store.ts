@@ -9,6 +9,7 @@ import { scopeOf } from '../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { Log } from '../ports.js';
 import { checkSecretMode } from './doctor-files.js';
+import { checkRevocations } from './doctor-revocations.js';
 import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
 
 const subject = 'store';
@@ -21,7 +22,7 @@ const samples = 5;
 
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time. Writes nothing. */
+/** Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time, and is told of revocations. Writes nothing. */
 export async function checkStore(settings: StoreSettings | null): Promise<readonly Finding[]> {
   // Memory is warned of with the config.
   if (settings?.kind !== 'redis') return [];
@@ -33,7 +34,7 @@ export async function checkStore(settings: StoreSettings | null): Promise<readon
   if (!primaries.ok) return [...modes, away('no primary was found', primaries.error)];
   const servers = (await Promise.all(primaries.value.map((address) => checkServer(redis, address)))).flat();
   const isSound = servers.every(({ level }) => level === 'ok');
-  return [...modes, ...servers, ...(isSound ? [await checkAnswers(settings, files.value.ca)] : [])];
+  return [...modes, ...servers, ...(isSound ? await checkAnswers(settings, files.value.ca) : [])];
 }
 
 function away(what: string, reason: string): Finding {
@@ -60,8 +61,8 @@ async function checkServer(settings: RedisSettings, address: RedisAddress): Prom
 }
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
-async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<Finding> {
-  const { store } = openStore(settings, ca, { log: silent, maxTokenLifetimeMs: () => 0 });
+async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
+  const { store, revocations } = openStore(settings, ca, { log: silent, maxTokenLifetimeMs: () => 0 });
   const scope = scopeOf({ principal: { kind: 'service', issuer: 'doctor', subject: 'doctor' }, audience: '', operation: '', key: 'doctor', tokenId: null });
   try {
     const deadline = performance.now() + withinMs;
@@ -71,12 +72,12 @@ async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Pr
       const startedMs = performance.now();
       const shown = await store.show(scope);
       if (!shown.ok && shown.error.kind === 'refused') {
-        return problem(subject, `Redis refuses what reservations need: ${shown.error.reason}`, 'give its user the rights that docs/storage.md names');
+        return [problem(subject, `Redis refuses what reservations need: ${shown.error.reason}`, 'give its user the rights that docs/storage.md names')];
       }
-      if (!shown.ok) return away('no answer', shown.error.reason);
+      if (!shown.ok) return [away('no answer', shown.error.reason)];
       quickestMs = Math.min(quickestMs, performance.now() - startedMs);
     }
-    return timeFinding(quickestMs, settings.reserveTimeoutMs);
+    return [timeFinding(quickestMs, settings.reserveTimeoutMs), ...(revocations === null ? [] : [await checkRevocations(revocations)])];
   } finally {
     await store.close();
   }

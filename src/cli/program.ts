@@ -20,6 +20,7 @@ const entries: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./doctor.js')).createDoctorCommand },
   mint: { summary: 'mint a service token through the Core', load: async () => (await import('./mint.js')).createMintCommand },
   record: { summary: 'read or resolve a reservation in doubt', load: async () => (await import('./record.js')).createRecordCommand },
+  revoke: { summary: 'withdraw keys, subjects or tokens on every proxy', load: async () => (await import('./revoke.js')).createRevokeCommand },
   import: { summary: 'import existing users into the Core', load: async () => (await import('./import.js')).createImportCommand },
   health: { summary: 'ask the running proxy whether it is ready', load: async () => (await import('./health.js')).createHealthCommand },
   core: { summary: 'run the Core emulator alone', load: async () => (await import('./core.js')).createCoreCommand },

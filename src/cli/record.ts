@@ -1,19 +1,15 @@
-import { userInfo } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { localFiles } from '../adapters/files.js';
 import { loadConfig } from '../app/config-source.js';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { openStore, readStoreFiles } from '../app/store.js';
-import type { RedisStoreSettings } from '../config/compiled.js';
-import { escapeControls } from '../config/problems.js';
+import type { StartFailure } from '../app/start-failure.js';
 import type { Resolution, Resolved } from '../decision/reservation.js';
 import { parseRecordId, type ReservationScope } from '../decision/reservation-scope.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Log, ReservationStore, StoreFailure } from '../ports.js';
+import { accept, type Result } from '../decision/result.js';
+import type { ReservationStore } from '../ports.js';
 import type { Io } from './io.js';
 import { configOption, fail, jsonOption, sourceOf } from './options.js';
 import { recordAsData, recordInWords } from './record-view.js';
+import { failStore, openSharedStore } from './shared-store.js';
+import { userName } from './user-name.js';
 
 interface Options {
   readonly config: string;
@@ -22,15 +18,9 @@ interface Options {
   readonly json?: true;
 }
 
-/** How long the store may take to be there, and to answer, milliseconds: an operator waits longer than a caller. */
-const reachWithinMs = 3_000;
-const answerWithinMs = 5_000;
-const lookEveryMs = 20;
+const noSharedStore = 'keeps reservations in the memory of the proxy: nobody else sees them, and its end forgets them';
 
 const maxReasonLength = 500;
-
-/** Everything it has to say is said by what this command prints. */
-const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /** `sallyport record --config FILE show|resolve ID`: reads or resolves a reservation in doubt. */
 export function createRecordCommand(io: Io): Command {
@@ -80,31 +70,18 @@ async function record(action: 'show' | 'resolve', id: string, options: Options, 
   }
 }
 
-/** Opens the store of a config. It may be unfit: reading and resolving make nothing worse. */
+/** Opens the store of a config. */
 async function open(configFile: string, io: Io): Promise<Result<ReservationStore, StartFailure>> {
   const loaded = await loadConfig(sourceOf(configFile, io), io.env);
   if (!loaded.ok) return loaded;
-  const settings = loaded.value.store;
-  if (settings === null) return refuse(startFailure('unreadable', `${configFile} configures no store`));
-  if (settings.kind === 'memory') {
-    const what = 'keeps reservations in the memory of the proxy: nobody else sees them, and its end forgets them';
-    return refuse(startFailure('unreadable', `${configFile} ${what}`));
-  }
-  const files = await readStoreFiles(settings, localFiles);
-  if (!files.ok) return files;
-  const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
-  const { store } = openStore(lenient, files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0 });
-  const deadline = performance.now() + reachWithinMs;
-  while (!store.state().up && performance.now() < deadline) await delay(lookEveryMs);
-  if (store.state().up) return accept(store);
-  await store.close();
-  return refuse(startFailure('unavailable', `the store is out of reach: ${store.state().problem ?? 'no answer'}`));
+  const opened = await openSharedStore(loaded.value.store, configFile, noSharedStore);
+  return opened.ok ? accept(opened.value.store) : opened;
 }
 
 async function show(store: ReservationStore, scope: ReservationScope, id: string, { json }: Options, io: Io): Promise<void> {
   const shown = await store.show(scope);
   if (!shown.ok) {
-    failStore(shown.error, io);
+    failStore(shown.error, 'show', io);
     return;
   }
   if (shown.value === null) {
@@ -136,23 +113,9 @@ async function resolve(store: ReservationStore, scope: ReservationScope, { id, o
   const result = resolved.ok ? resolved.value : resolved.error.mayHaveRun ? 'unanswered' : 'not_asked';
   io.stdout(`${JSON.stringify({ audit: 'record resolve', time: new Date().toISOString(), user: userName(), outcome, reason, result, before: found })}\n`);
   if (!resolved.ok) {
-    failStore(resolved.error, io);
+    failStore(resolved.error, 'show', io);
     return;
   }
   io.stderr(`${resultWords[resolved.value]}\n`);
   io.exit(resolved.value === 'resolved' ? 0 : 1);
-}
-
-function failStore({ reason, mayHaveRun }: StoreFailure, io: Io): void {
-  const doubt = mayHaveRun ? '; it may have taken effect: look with show' : '';
-  fail(startFailure('unavailable', escapeControls(`the store gave no answer: ${reason}${doubt}`)), io);
-}
-
-/** In a container the user may have a number and no name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${String(process.getuid?.() ?? 'unknown')}`;
-  }
 }

@@ -24,10 +24,11 @@ function settings(port: number, change: Partial<RedisStoreSettings> = {}): Redis
 
 t.test('contract 1: a Redis that may keep reservations', async (t) => {
   const redis = await startRedis(t);
-  const [server, time, ...others] = await checkStore(settings(redis.port));
+  const [server, time, revoked, ...others] = await checkStore(settings(redis.port));
   t.same(others, []);
   t.match(server, { level: 'ok', subject: 'store', what: /^127\.0\.0\.1:\d+: version \d+\.\d+\.\d+, 0 replicas, an append-only file$/ });
   t.match(time, { level: 'ok', subject: 'store time', what: /^answers in \d+\.\d ms at best; reserve_timeout is 10000 ms$/ });
+  t.match(revoked, { level: 'ok', subject: 'revocations', what: '0 in the store; changes are told at once' });
   t.match((await checkStore(settings(redis.port, { reserveTimeoutMs: 0 })))[1], { level: 'warning', fix: /reserve_timeout/ }, 'no time is left');
   t.equal(await redis.client.dbsize(), 0, 'nothing was written');
   t.same(await checkStore(null), []);
@@ -43,7 +44,7 @@ t.test('contract 1: each thing that makes it unfit, with its fix', async (t) => 
     { level: 'problem', what: /: there is no append-only file and no replica/, fix: /set appendonly yes/ },
   ]);
   t.equal(findings.some(({ outOfReach }) => outOfReach), false);
-  t.match(await checkStore(settings(redis.port, { durability: 'none' })), [{ level: 'ok' }, { level: 'ok' }], 'where that is written down');
+  t.match(await checkStore(settings(redis.port, { durability: 'none' })), [{ level: 'ok' }, { level: 'ok' }, { level: 'ok' }], 'where that is written down');
 });
 
 t.test('contract 1: a Redis that is not reached', async (t) => {
@@ -84,6 +85,22 @@ function emptyFile(t: { teardown: (close: () => unknown) => unknown }): string {
   chmodSync(path, 0o600);
   return path;
 }
+
+t.test('contract 1: the rights that revocations need', async (t) => {
+  const rights = ['~sallyport:*', '+@all'];
+  const redis = await startRedis(t, ['--user', 'sallyport', 'on', 'nopass', ...rights]);
+  const check = async (...change: readonly string[]) => {
+    await redis.client.call('ACL', 'SETUSER', 'sallyport', 'allchannels', '+@all', ...change);
+    return (await checkStore(settings(redis.port, { username: 'sallyport', passwordFile: emptyFile(t) }))).find(({ subject }) => subject === 'revocations');
+  };
+  t.match(await check(), { level: 'ok' });
+  for (const change of ['-subscribe', '-publish', 'resetchannels']) {
+    t.match(await check(change), { level: 'warning', what: /passes no news on/, fix: /docs\/storage\.md/ }, change);
+  }
+  t.match(await check('-hgetall'), { level: 'problem', what: /no proxy gets ready: .*(NOPERM|permission|can't run)/, fix: /docs\/storage\.md/ });
+  await redis.client.hset('sallyport:{revoked}:list', 'e:damaged', 'x');
+  t.match(await check(), { level: 'problem', what: /^1 records cannot be read/, fix: /revoke --list/ });
+});
 
 t.test('contract 1: the files of the store', async (t) => {
   const path = emptyFile(t);

@@ -1,0 +1,106 @@
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import type { CompiledConfig } from '../config/compiled.js';
+import { parseCompactJws, readPayload } from '../decision/compact-jws.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import { tokenDigest } from '../decision/revocation.js';
+import { checkRevocationValue, type RevocationKind } from '../decision/revocation-record.js';
+import { readToken } from './explain-input.js';
+import type { Io } from './io.js';
+
+/** What is to be revoked, as arguments say it. */
+export interface TargetOptions {
+  readonly keyId?: string;
+  readonly subject?: string;
+  readonly tokenId?: string;
+  readonly tokenStdin?: true;
+  /** Milliseconds since the epoch. */
+  readonly issuedBefore?: number;
+}
+
+export interface Target {
+  readonly kind: RevocationKind;
+  readonly value: string;
+  readonly notes: readonly string[];
+}
+
+interface Circumstances {
+  readonly config: CompiledConfig;
+  readonly issuerName: string | null;
+  readonly holdsMs: number;
+  readonly nowMs: number;
+}
+
+const names = { keyId: 'key_id', subject: 'subject', tokenId: 'token_id', tokenStdin: 'token', issuedBefore: 'issued_before' } as const satisfies
+  Readonly<Record<keyof TargetOptions, RevocationKind>>;
+
+const options: Readonly<Record<'key_id' | 'subject' | 'token_id', string>> = { key_id: '--key-id', subject: '--subject', token_id: '--token-id' };
+
+/** What sort of thing is to be revoked; `null` where nothing is named. */
+export function chosenKind(given: TargetOptions): RevocationKind | 'several' | null {
+  const chosen = (Object.keys(names) as (keyof typeof names)[]).filter((name) => given[name] !== undefined);
+  const [first] = chosen;
+  return first === undefined ? null : chosen.length > 1 ? 'several' : names[first];
+}
+
+/** The `iss` of the issuer that an argument names; `null` where it names none. */
+export function issuerOf(name: string | undefined, { issuers, sessions }: CompiledConfig): Result<string | null, StartFailure> {
+  if (name === undefined) return accept(null);
+  const known = new Map(issuers.map(({ rules }) => [rules.name, rules.issuer]));
+  if (sessions !== null && !known.has('sessions')) known.set('sessions', sessions.issuer);
+  const issuer = known.get(name);
+  if (issuer !== undefined) return accept(issuer);
+  return refuse(startFailure('unreadable', `--issuer: no such issuer in the config; allowed: ${[...known.keys()].join(', ')}`));
+}
+
+/** Reads what is to be revoked. What is wrong with it is said without it: somebody may have pasted a token. */
+export async function targetOf(given: TargetOptions, circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {
+  const { nowMs, holdsMs } = circumstances;
+  if (given.tokenStdin === true) return tokenTarget(circumstances, io);
+  if (given.issuedBefore !== undefined) {
+    const notes = given.issuedBefore > nowMs ? ['the time lies ahead: until then every token is refused, new ones as well'] : [];
+    return accept({ kind: 'issued_before', value: new Date(given.issuedBefore).toISOString(), notes: [...notes, ...endsEarly(circumstances)] });
+  }
+  const kind = given.keyId !== undefined ? 'key_id' : given.subject !== undefined ? 'subject' : 'token_id';
+  const value = given.keyId ?? given.subject ?? given.tokenId ?? '';
+  if (/^ey[\w-]+\.[\w-]+\.[\w-]*$/.test(value)) {
+    return refuse(startFailure('unreadable', `${options[kind]}: tokens are not taken from arguments; allowed: on standard input, with --token-stdin`));
+  }
+  const checked = checkRevocationValue(kind, value);
+  if (!checked.ok) return refuse(startFailure('unreadable', `${options[kind]}: allowed: ${checked.error}`));
+  // A subject may be kept out for however long; what stops single tokens has to outlast them.
+  return accept({ kind, value, notes: kind === 'subject' || holdsMs <= 0 ? [] : endsEarly(circumstances) });
+}
+
+async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {
+  const token = await readToken(io);
+  if (!token.ok) return token;
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token.value)) {
+    return refuse(startFailure('unreadable', 'standard input: no token; allowed: three parts in base64url with dots between'));
+  }
+  const expiresAtS = claimedExpiryS(token.value);
+  const { nowMs, holdsMs } = circumstances;
+  const longestSkewS = 60;
+  const notes = expiresAtS === null ? endsEarly(circumstances)
+    : (expiresAtS + longestSkewS) * 1_000 > nowMs + holdsMs ? [`the revocation ends before the token does: it expires at ${timestamp(expiresAtS)}`] : [];
+  return accept({ kind: 'token', value: tokenDigest(token.value), notes });
+}
+
+/** When the token says that it ends. Nothing has verified that: it is good for a note only. */
+function claimedExpiryS(token: string): number | null {
+  const parsed = parseCompactJws(token, () => accept(''));
+  const payload = parsed.ok ? readPayload(parsed.value) : parsed;
+  const exp = payload.ok ? payload.value['exp'] : null;
+  return typeof exp === 'number' && exp > 0 && exp < 1e11 ? exp : null;
+}
+
+function timestamp(epochS: number): string {
+  return new Date(epochS * 1_000).toISOString();
+}
+
+/** Says so where a token that was issued just now would outlive the revocation. */
+function endsEarly({ config: { issuers }, issuerName, holdsMs }: Circumstances): readonly string[] {
+  const meant = issuers.filter(({ rules: { name } }) => issuerName === null || issuerName === name);
+  const longestS = Math.max(0, ...meant.map(({ rules: { maxLifetimeS, clockSkewS } }) => maxLifetimeS + clockSkewS));
+  if (holdsMs >= longestS * 1_000) return [];
+  return [`the revocation may end before the tokens that it is meant for: the longest life of one is ${String(longestS)} s`];
+}

@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { localFiles } from '../adapters/files.js';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import { openStore, readStoreFiles, type OpenStore } from '../app/store.js';
+import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
+import { escapeControls } from '../config/problems.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { Log, StoreFailure } from '../ports.js';
+import type { Io } from './io.js';
+import { fail } from './options.js';
+
+/** How long the store may take to be there, and to answer, milliseconds: an operator waits longer than a caller. */
+const reachWithinMs = 3_000;
+const answerWithinMs = 5_000;
+const lookEveryMs = 20;
+
+/** Everything it has to say is said by what a command prints. */
+const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+
+/**
+ * Opens the store of a config for an operator. It may be unfit: what operators do makes nothing worse.
+ *
+ * @param otherwise what a store in the memory of the proxy means for the command, in words that follow the config's name.
+ */
+export async function openSharedStore(settings: StoreSettings | null, configFile: string, otherwise: string): Promise<Result<OpenStore, StartFailure>> {
+  if (settings === null) return refuse(startFailure('unreadable', `${configFile} configures no store`));
+  if (settings.kind === 'memory') return refuse(startFailure('unreadable', `${configFile} ${otherwise}`));
+  const files = await readStoreFiles(settings, localFiles);
+  if (!files.ok) return files;
+  const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
+  const opened = openStore(lenient, files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0 });
+  const deadline = performance.now() + reachWithinMs;
+  while (!opened.store.state().up && performance.now() < deadline) await delay(lookEveryMs);
+  if (opened.store.state().up) return accept(opened);
+  await opened.store.close();
+  return refuse(startFailure('unavailable', `the store is out of reach: ${opened.store.state().problem ?? 'no answer'}`));
+}
+
+/** Says that the store did not do what it was asked. @param lookWith what shows whether it did all the same. */
+export function failStore({ kind, reason, mayHaveRun }: StoreFailure, lookWith: string, io: Io): void {
+  if (kind === 'full') {
+    fail(startFailure('invalid', reason), io);
+    return;
+  }
+  const doubt = mayHaveRun ? `; it may have taken effect: look with ${lookWith}` : '';
+  fail(startFailure('unavailable', escapeControls(`the store gave no answer: ${reason}${doubt}`)), io);
+}
