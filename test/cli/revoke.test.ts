@@ -185,7 +185,8 @@ t.test('what cannot be read is listed, whatever it is', async (t) => {
 
 t.test('the news cannot be passed on: it is revoked all the same, and said', async (t) => {
   await redis.client.call('ACL', 'SETUSER', 'quiet', 'on', 'nopass', '~*', '+@all', 'resetchannels');
-  const io = await revoke(t, ['--subject', 'checkout', ...why], { config: { store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, username: 'quiet' } } } });
+  const config = { store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, username: 'quiet' } } };
+  const io = await revoke(t, ['--subject', 'checkout', ...why], { config });
   t.equal(io.code(), 0, io.err());
   t.match(io.err(), /did not pass the news on/);
   t.equal((await list(t)).revocations.length, 1);

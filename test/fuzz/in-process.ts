@@ -59,6 +59,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     })),
     sessions: null,
     upstream,
+    revocations: () => [config.revoked],
     verified: createVerifiedTokens(256 * 1024),
   };
   return { scene: { policy, keys: publicNumbers, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress }, inForce };
