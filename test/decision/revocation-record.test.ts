@@ -53,7 +53,9 @@ t.test('what is not wholly ours is not read', (t) => {
     t.equal(readUndo(as, text), null, name);
   }
   const undo = undoBody({ reason: 'x', author: 'ann' });
-  for (const text of [undo.replace('"ann"', '5'), undo.replace('"x"', '5'), undo.replace('}', ',"more":1}')]) t.equal(readUndo(id, `1 5 10 ${text}`), null, text);
+  for (const text of [undo.replace('"ann"', '5'), undo.replace('"x"', '5'), undo.replace('}', ',"more":1}')]) {
+    t.equal(readUndo(id, `1 5 10 ${text}`), null, text);
+  }
   t.end();
 });
 
