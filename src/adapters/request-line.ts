@@ -13,8 +13,8 @@ export function requestMembers(record: RequestRecord, clean: (text: string) => s
   return `,"request_id":${quoted(record.request_id)},"route":${quoted(record.route)},"method":${quoted(record.method)}`
     + `,"path":${quoted(clean(record.path))},"decision":"${record.decision}","reason":${quoted(record.reason)}`
     + `,"kind":${quoted(record.kind)},"issuer":${quoted(record.issuer)},"subject":${quoted(record.subject)}`
-    + `,"key_id":${quoted(record.key_id)},"status":${record.status},"duration_ms":${numberOf(record.duration_ms)}`
-    + `,"upstream_ms":${numberOf(record.upstream_ms)},"record":${quoted(record.record)}`
+    + `,"key_id":${quoted(record.key_id)},"status":${record.status},"duration_ms":${milliseconds(record.duration_ms)}`
+    + `,"upstream_ms":${milliseconds(record.upstream_ms)},"record":${quoted(record.record)}`
     + (permissions === undefined ? '' : `,"permissions":${listed(permissions)},"missing_permissions":${listed(missing ?? null)}`);
 }
 
@@ -23,9 +23,15 @@ function quoted(text: string | null): string {
   return plain.test(text) ? `"${text}"` : oneLine(JSON.stringify(text));
 }
 
-/** What is no number is `null`, as in JSON.stringify. */
-function numberOf(value: number | null): string {
-  return value === null || !Number.isFinite(value) ? 'null' : String(value);
+/** What follows the whole milliseconds, for each number of microseconds. */
+const decimals = Array.from({ length: 1000 }, (_, us) => (us / 1000).toFixed(3).slice(1).replace(/\.?0+$/, ''));
+
+/** A number of whole microseconds, in milliseconds. Writing a fraction as a number takes five times as long as looking it up. */
+function milliseconds(value: number | null): string {
+  if (value === null || !(value >= 0 && value < Infinity)) return 'null';
+  const us = Math.round(value * 1000);
+  const rest = us % 1000;
+  return `${(us - rest) / 1000}${decimals[rest] ?? ''}`;
 }
 
 function listed(texts: readonly string[] | null): string {

@@ -21,6 +21,9 @@ const removable: ReadonlySet<RequestFieldKind> = new Set<RequestFieldKind>(['pas
 
 const noOptions: ConnectionOptions = { closes: false, keepsAlive: false, upgrades: false, removes: new Set() };
 
+/** What almost every client sends, where it sends the field. */
+const keepsAliveOnly: ConnectionOptions = { ...noOptions, keepsAlive: true };
+
 /**
  * Reads Connection, its lines combined. Refusals: `field_malformed`, and `connection_option` for one that names a field
  * that we set or judge, or what looks like one: whoever obeyed it would remove an identity header, or the key by which a
@@ -30,6 +33,7 @@ export function readConnection(
   value: string | undefined, kindOf: (name: string) => RequestFieldKind,
 ): Result<ConnectionOptions, Denial> {
   if (value === undefined) return accept(noOptions);
+  if (value === 'keep-alive') return accept(keepsAliveOnly);
   const options = listElements(value);
   const named = options.filter(option => !ownOptions.has(option));
   if (!named.every(isFieldName)) return refuse(denial('field_malformed'));

@@ -6,10 +6,14 @@ import { isIPv6 } from 'node:net';
  */
 const hostAndPort = /^(?:[A-Za-z0-9._~-]+|\[([0-9A-Fa-f:.]+)\])(?::([0-9]{1,5}))?$/;
 
+/** What almost every Host is: looking for this first takes half of the time. */
+const nameAndUsualPort = /^[A-Za-z0-9._~-]+(?::[0-9]{1,4})?$/;
+
 const largestPort = 65_535;
 
 /** Tells whether a text is a host with or without a port, as a Host field has it (RFC 9110 §7.2). User information is none. */
 export function isHost(text: string): boolean {
+  if (nameAndUsualPort.test(text)) return true;
   const match = hostAndPort.exec(text);
   if (match === null) return false;
   const [, address, port] = match;

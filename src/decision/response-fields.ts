@@ -19,6 +19,8 @@ export function callerFields(status: number, rawHeaders: readonly string[], rule
     const kind = rules.responseKind(name);
     if (kind === 'dropped' || !isFieldValue(value)) continue;
     if (kind === 'connection') {
+      // What almost every receiver says names no field.
+      if (value === 'keep-alive') continue;
       for (const option of listElements(value)) {
         if (rules.responseKind(option) !== 'dropped') removes.add(option);
       }

@@ -47,7 +47,7 @@ export function recordRequest(recorder: Recorder, { findings, method, target, st
   recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
   if (ended !== null && !isSwitched) recorder.metrics.denial(ended);
   if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);
-  recorder.requestLog({
+  const entry: RequestRecord = {
     request_id: requestId,
     route: routeName,
     method,
@@ -62,11 +62,9 @@ export function recordRequest(recorder: Recorder, { findings, method, target, st
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
     record,
-    ...(shadow === null && route?.mode !== 'shadow' ? {} : {
-      permissions: principal?.permissions ?? null,
-      missing_permissions: shadow?.missing ?? null,
-    }),
-  });
+  };
+  if (shadow === null && route?.mode !== 'shadow') recorder.requestLog(entry);
+  else recorder.requestLog({ ...entry, permissions: principal?.permissions ?? null, missing_permissions: shadow?.missing ?? null });
 }
 
 /** A caller that leaves while the receiver works ends nothing that was denied or failed here. */

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
-import { hasReadableBody } from '../decision/response-fields.js';
 import type { Access } from './slots.js';
 import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream/upstream-connection.js';
 import { answerFailure, connectFailure } from './upstream/upstream-failure.js';
@@ -125,8 +124,7 @@ export class Call implements RequestEvents, CallInLine {
     if (this.isOver) return;
     this.hasHead = true;
     this.connection?.setLimit(this.host.idleTimeoutMs);
-    if (hasReadableBody(fields)) this.sink.onHead(status, fields);
-    else this.breakOff(denial('upstream_failed'));
+    this.sink.onHead(status, fields);
   }
 
   onUpgrade(fields: readonly string[], socket: Duplex): void {

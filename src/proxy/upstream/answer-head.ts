@@ -33,6 +33,8 @@ const bodyless: ReadonlySet<number> = new Set([204, 304]);
 const decimal = /^[0-9]+$/;
 const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
 
+const keepAliveOnly: readonly string[] = ['keep-alive'];
+
 const tabCode = 0x09;
 const spaceCode = 0x20;
 
@@ -76,7 +78,7 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
   const hasNoBody = answersHead || status < firstFinal || bodyless.has(status);
   const body = bodyOf(framing, isOld);
   if (body === null) return null;
-  const options = framing.connection === null ? [] : listElements(framing.connection);
+  const options = optionsOf(framing.connection);
   return {
     status,
     fields,
@@ -117,6 +119,12 @@ function bodyOf({ contentLength, transferEncoding, isAmbiguous }: Framing, isOld
   if (contentLength === null) return 'until-end';
   const bytes = decimal.test(contentLength) ? Number(contentLength) : NaN;
   return Number.isSafeInteger(bytes) ? bytes : null;
+}
+
+function optionsOf(connection: string | null): readonly string[] {
+  if (connection === null) return [];
+  // What almost every receiver says, where it says something.
+  return connection === 'keep-alive' ? keepAliveOnly : listElements(connection);
 }
 
 function keepAliveOf(value: string): number | null {

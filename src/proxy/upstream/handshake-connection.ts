@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Client, type Dispatcher } from 'undici';
+import { hasReadableBody } from '../../decision/response-fields.js';
 import { BrokenAnswer } from './connection-errors.js';
 import { undiciConnector, type Connector } from './connector.js';
 import { Deadline } from './deadline.js';
@@ -84,7 +85,9 @@ export class HandshakeConnection implements UpstreamConnection, Dispatcher.Dispa
   onHeaders(status: number, fields: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
     this.goOn = resume;
-    this.events?.onHead(status, fields.map(latin1));
+    const texts = fields.map(latin1);
+    if (hasReadableBody(texts)) this.events?.onHead(status, texts);
+    else this.breakOff?.(new BrokenAnswer('a transfer coding that is not undone'));
     return true;
   }
 
