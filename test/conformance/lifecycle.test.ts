@@ -1,5 +1,4 @@
 /** Contract 2 and 6: reload whole or not at all, stop without losing a request. */
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw } from '../support/raw-client.js';
@@ -19,26 +18,25 @@ t.test('contract 2: a changed config takes effect, a bad one leaves the old in f
   const bad: readonly (readonly [string, string])[] = [
     ['unknown key', 'surprise: 1\n'], ['duplicate key', 'routes: []\n'], ['a syntax error', '  - [\n'], ['an alias bomb', 'x: &x [1]\ny: [*x,*x]\n'],
   ];
-  const good = readFileSync(world.configFile, 'utf8');
   for (const [name, text] of bad) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
-    appendFileSync(world.configFile, text);
-    world.process.signal('SIGHUP');
+    world.scribble(text, 'at its end');
+    world.signal('SIGHUP');
     await until(`${name} is refused`, async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
     t.equal(await statusOf(world, '/two'), 200, `${name}: the old policy holds`);
     t.match((await world.admin('/status')).text, /error/i, `${name}: /status tells`);
     t.equal((await world.admin('/readyz')).status, 200, `${name}: still ready`);
-    writeFileSync(world.configFile, good);
+    world.rewrite({ routes: [route('two', '/two')] });
   }
   for (const text of ['', '{}']) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
-    writeFileSync(world.configFile, text);
-    world.process.signal('SIGHUP');
+    world.scribble(text, 'in its place');
+    world.signal('SIGHUP');
     await until('an empty file is refused', async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
     t.equal(await statusOf(world, '/two'), 200);
   }
   world.rewrite({ routes: [route('three', '/three')] });
-  world.process.signal('SIGHUP');
+  world.signal('SIGHUP');
   await until('the next good one', async () => (await statusOf(world, '/three')) === 200);
   t.ok((await world.metric('sallyport_config_reloads_total{result="ok"}')) >= 2);
   t.same(await world.exposures(), []);
@@ -70,7 +68,7 @@ t.test('R-60: SIGTERM: not ready, then requests in flight end, then exit 0', asy
   const waiting = world.request({ path: '/orders', headers: world.authorization() });
   await until('the request is at the receiver', () => held.length === 2);
 
-  world.process.signal('SIGTERM');
+  world.signal('SIGTERM');
   await until('not ready', async () => (await world.admin('/readyz').catch(() => ({ status: 503 }))).status === 503);
   t.equal(world.process.isRunning(), true);
   // Neither a connection that never said a word nor an idle one keeps the process.
@@ -83,13 +81,31 @@ t.test('R-60: SIGTERM: not ready, then requests in flight end, then exit 0', asy
   t.notMatch(world.process.output(), world.token().slice(0, 20));
 });
 
+t.test('contract 3.6, R-60: what passes in shadow mode ends before the process, and is cut off after the grace, as what is allowed', async (t) => {
+  for (const [grace, expected] of [['20s', { status: 200, text: 'finished' }], ['200ms', null]] as const) {
+    const world = await startWorld(t, { config: { mode: 'shadow', shutdown: { delay: '0ms', grace } } });
+    const held: ServerResponse[] = [];
+    world.receiver.behave((_req, res) => held.push(res));
+    const waiting = world.request({ path: '/orders' }).catch(() => null);
+    await until('the request is at the receiver', () => held.length === 1);
+    world.signal('SIGTERM');
+    await until('no new one is taken', async () => connectRaw(world.port).then((connection) => connection.end(), () => true));
+    if (expected !== null) held[0]?.end('finished');
+    const answer = await waiting;
+    if (expected === null) t.equal(answer, null, 'cut off');
+    else t.match(answer, expected);
+    t.same(await world.process.exited, { code: 0, signal: null });
+    t.match(world.logs().filter(line => line['path'] === '/orders'), [{ decision: expected === null ? 'failed' : 'shadow', subject: null }]);
+  }
+});
+
 t.test('R-60: what does not end within the grace is cut off, and the exit code is 0', async (t) => {
   const world = await startWorld(t, { config: { shutdown: { delay: '0ms', grace: '200ms' } } });
   world.receiver.behave(() => undefined);
   const connection = await connectRaw(world.port);
   connection.write(`GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${world.token()}\r\n\r\n`);
   await until('the request is at the receiver', () => world.receiver.requests.length === 1);
-  world.process.signal('SIGTERM');
+  world.signal('SIGTERM');
   await connection.closed;
   t.same(await world.process.exited, { code: 0, signal: null });
 });

@@ -7,7 +7,7 @@ import { startWorld } from '../support/world.js';
 import { checkRefusal, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
-const first = await startReceiver(t);
+const first = await startReceiver(t, { alike: true });
 const world = await startWorld(t, {
   receiver: first,
   config: {
@@ -88,7 +88,7 @@ t.test('contract 4: the receiver was certainly not reached: 503', async (t) => {
     checkRefusal(t, response, { ...refusals.upstreamUnreachable, error: 'connection_refused' }, `nobody listens, ${method}`);
     t.match(await world.logOf(`gone-${method}`), { decision: 'failed', reason: 'upstream_unreachable', status: 503 });
   }
-  const again = await startReceiver(t, { port: first.port });
+  const again = await startReceiver(t, { port: first.port, alike: true });
   await until('it is back', async () => (await world.request({ path: '/orders', headers: world.authorization() })).status === 200);
   t.not(again.requests.length, 0);
   t.equal(await world.metric('sallyport_requests_total{route="read",outcome="failed"}') > 0, true, 'counted as failed');

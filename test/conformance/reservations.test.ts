@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw, requestBytes, type RawResponse } from '../support/raw-client.js';
+import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { startWorld, type ConfigTree } from '../support/world.js';
 import { checkRefusal, refusals } from './refusals.js';
@@ -10,6 +11,7 @@ import { checkSilence } from './silence.js';
 
 const approved: ConfigTree = { methods: ['POST'], subjects: ['checkout', 'migration'], permissions: [] };
 const world = await startWorld(t, {
+  receiver: await startReceiver(t, { alike: true }),
   config: {
     store: { memory: {} },
     upstream: { connect_timeout: '500ms', response_timeout: '500ms' },

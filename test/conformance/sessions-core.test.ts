@@ -21,7 +21,7 @@ t.test('contract 3.6: what is revoked is revoked for sessions too', async (t) =>
     [{ subjects: ['user-1'] }, 'subject_revoked'], [{ key_ids: [key] }, 'key_revoked'], [{ issued_before: inAMinute }, 'issue_time_revoked'],
   ] as const) {
     world.rewrite(sessionConfig(service, { revoked }));
-    world.process.signal('SIGHUP');
+    world.signal('SIGHUP');
     await until(`${reason} is in force`, async () => {
       const response = await world.request({ path: '/users', headers: bearer(user.accessToken) });
       return (await world.logOf(response.field('x-request-id') ?? ''))['reason'] === reason;
@@ -32,7 +32,7 @@ t.test('contract 3.6: what is revoked is revoked for sessions too', async (t) =>
     ]);
   }
   world.rewrite(sessionConfig(service));
-  world.process.signal('SIGHUP');
+  world.signal('SIGHUP');
   await until('nothing is revoked', async () => (await world.request({ path: '/users', headers: bearer(user.accessToken) })).status === 200);
 });
 

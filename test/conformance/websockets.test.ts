@@ -3,14 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { WebSocket } from 'ws';
-import { clientOf, soundFields, startWebSocketReceiver, type Client } from '../proxy/websocket/scene.js';
+import { clientOf, soundFields, startWebSocketReceiver, type Client, type WebSocketReceiver } from '../proxy/websocket/scene.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
-import type { RawResponse } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
+import { sendRaw, type RawResponse } from '../support/raw-client.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { startWorld, type World } from '../support/world.js';
 import { checkRefusal, comparable, refusals, type Refusal } from './refusals.js';
 import { checkSilence } from './silence.js';
 
@@ -19,8 +18,7 @@ const live = { name: 'live', methods: ['GET'], path: '/live', websocket: true, s
 const files = { name: 'files', methods: ['GET'], path: '/files/**', websocket: true, subjects: ['checkout'], permissions: [] };
 const plain = { name: 'plain', methods: ['GET', 'POST'], path: '/plain', subjects: ['checkout'], permissions: [], idempotency: 'none' };
 const config = { listen: { max_target: '1KiB', max_header_bytes: '8KiB' }, upstream: { url: receiver.url }, routes: [live, files, plain] };
-// Its own receiver is not asked: naming one keeps shadow mode, which would let pass what is refused here, out of this file.
-const world = await startWorld(t, { config, receiver: await startReceiver(t) });
+const world = await startWorld(t, { config });
 
 interface Asked {
   readonly target?: string;
@@ -119,8 +117,29 @@ t.test('contract 4: a good credential without the right is 403 at the upgrade', 
   t.equal(receiver.upgrades.length, 0);
 });
 
-function open(claims?: Claims, headers: Readonly<Record<string, string>> = {}): Client {
-  return clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live?q=hush-5d1f`, { headers: { ...world.authorization(claims), ...headers } }));
+/** A connection; `inShadow` is the same through the proxy in shadow mode, in runs that have one. */
+interface Connection extends Client {
+  readonly inShadow: Client | null;
+}
+
+function open(claims?: Claims, headers: Readonly<Record<string, string>> = {}): Connection {
+  const fields = { headers: { ...world.authorization(claims), ...headers } };
+  const connect = (port: number): Client => clientOf(t, new WebSocket(`ws://127.0.0.1:${port}/live?q=hush-5d1f`, fields));
+  return { ...connect(world.port), inShadow: world.shadow === null ? null : connect(world.shadow.port) };
+}
+
+async function echoes({ socket, messages }: Client): Promise<void> {
+  const before = messages.length;
+  socket.send('hello');
+  await until('the echo', () => messages.length > before);
+}
+
+type Watched = Pick<World, 'metric' | 'logOf'>;
+
+/** Each end of it, with the receiver and the proxy that it has. */
+function sides({ inShadow, ...client }: Connection): readonly (readonly [Client, WebSocketReceiver, Watched])[] {
+  const own = [client, receiver, world] as const;
+  return inShadow === null || receiver.twin === null || world.shadow === null ? [own] : [own, [inShadow, receiver.twin, world.shadow]];
 }
 
 /** Whether a plain request reaches the receiver, which has nothing for it. */
@@ -131,35 +150,49 @@ async function isLetThrough(): Promise<boolean> {
 t.test('contract 3.8: a connection is open, echoes, and has one line in the log at its end', async (t) => {
   const client = open({ jti: 'j-1' }, { 'X-Request-Id': 'ws-1', 'X_Auth_Subject': 'evil', 'X-Auth-Kind': 'evil' });
   await client.opened;
-  client.socket.send('hello');
-  await until('the echo', () => client.messages.length === 1);
-  t.match(receiver.upgrades.at(-1)?.headers, { 'x-auth-subject': 'checkout', 'x-auth-kind': 'service', 'x-auth-token-id': 'j-1', 'x-request-id': 'ws-1' });
-  t.equal(receiver.upgrades.at(-1)?.headers['x_auth_subject'], undefined);
-  t.equal(await world.metric('sallyport_websockets_open'), 1);
-  client.socket.close(1000);
-  t.match(await world.logOf('ws-1'), {
-    route: 'live', method: 'GET', path: '/live', decision: 'forwarded', reason: null, kind: 'service', subject: 'checkout', status: 101,
-  });
-  t.equal(await world.metric('sallyport_websocket_closes_total{reason="caller"}'), 1);
-  t.equal(await world.metric('sallyport_websockets_open'), 0);
+  await client.inShadow?.opened;
+  for (const [one, { upgrades }, { metric, logOf }] of sides(client)) {
+    const before = await metric('sallyport_websocket_closes_total{reason="caller"}');
+    await echoes(one);
+    t.match(upgrades.at(-1)?.headers, { 'x-auth-subject': 'checkout', 'x-auth-kind': 'service', 'x-auth-token-id': 'j-1', 'x-request-id': 'ws-1' });
+    t.equal(upgrades.at(-1)?.headers['x_auth_subject'], undefined);
+    await until('it is counted, and no other', async () => (await metric('sallyport_websockets_open')) === 1);
+    one.socket.close(1000);
+    t.match(await logOf('ws-1'), {
+      route: 'live', method: 'GET', path: '/live', decision: 'forwarded', reason: null, kind: 'service', subject: 'checkout', status: 101,
+    });
+    t.equal(await metric('sallyport_websocket_closes_total{reason="caller"}') - before, 1);
+    t.equal(await metric('sallyport_websockets_open'), 0);
+  }
 });
 
 t.test('contract 3.8: closed with 4401 when the token expires, or a reload revokes it, and with 4403 when the permission goes', async (t) => {
   const short = open({ exp: Math.floor(Date.now() / 1_000) - 3 }, { 'X-Request-Id': 'ws-expired' });
   const revoked = open({}, { 'X-Request-Id': 'ws-revoked' });
-  await Promise.all([short.opened, revoked.opened]);
+  await Promise.all([short.opened, revoked.opened, short.inShadow?.opened, revoked.inShadow?.opened]);
   t.same(await short.closed, { code: 4401, reason: 'unauthorized' }, 'after the skew of 5 s');
   t.match(await world.logOf('ws-expired'), { reason: 'token_expired', status: 101 });
+  if (short.inShadow !== null) {
+    await echoes(short.inShadow);
+    short.inShadow.socket.close(1000);
+    t.match(await world.shadow?.logOf('ws-expired'), { decision: 'shadow', reason: 'token_expired', status: 101 }, 'in shadow mode it stays open');
+  }
   world.rewrite({ ...config, revoked: { subjects: ['checkout'] } });
   t.same(await revoked.closed, { code: 4401, reason: 'unauthorized' });
   t.match(await world.logOf('ws-revoked'), { reason: 'subject_revoked', status: 101 });
+  if (revoked.inShadow !== null) t.same(await revoked.inShadow.closed, { code: 4401, reason: 'unauthorized' }, 'in shadow mode too');
   checkRefusal(t, await ask({}), refusals.unauthorized, 'a new one');
   world.rewrite(config);
   await until('it is lifted', isLetThrough);
   const forbidden = open();
-  await forbidden.opened;
+  await Promise.all([forbidden.opened, forbidden.inShadow?.opened]);
   world.rewrite({ ...config, routes: [{ ...live, permissions: ['orders:admin'] }, plain] });
   t.same(await forbidden.closed, { code: 4403, reason: 'forbidden' });
+  if (forbidden.inShadow !== null) {
+    await world.loaded();
+    await echoes(forbidden.inShadow);
+    forbidden.inShadow.socket.close(1000);
+  }
   world.rewrite(config);
 });
 
@@ -170,7 +203,6 @@ t.test('contract 4: what Sallyport has no room or no keys for is refused at the 
       issuers: { core: { key_ids: { accept: ['d-*', 'away-*'] }, jwks: { cooldown: '0ms' } } },
       routes: [live, { ...files, limits: { requests_per_second: 0.01, burst: 1 } }, { ...live, name: 'one', path: '/one', limits: { max_in_flight: 1 } }],
     },
-    receiver: await startReceiver(t),
   });
   const handshakeTo = (path: string, token = crowded.token()): string =>
     `GET ${path} HTTP/1.1\r\nHost: a\r\n${soundFields}Authorization: Bearer ${token}\r\n\r\n`;
@@ -180,11 +212,17 @@ t.test('contract 4: what Sallyport has no room or no keys for is refused at the 
     if (answer === undefined) throw new Error(`${name}: no answer`);
     checkRefusal(t, answer, refusal, name);
     t.equal(receiver.upgrades.length, before, name);
+    if (crowded.shadow === null) return;
+    const [inShadow] = await sendRaw(crowded.shadow.port, bytes, { untilClosed: true });
+    if (inShadow === undefined) throw new Error(`${name}: no answer in shadow mode`);
+    checkRefusal(t, inShadow, refusal, `${name}, in shadow mode`);
   };
-  const openAt = async (path: string): Promise<Client> => {
-    const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${crowded.port}${path}`, { headers: crowded.authorization() }));
-    await client.opened;
-    return client;
+  /** Through each proxy that there is: what is crowded is crowded in shadow mode too. */
+  const openAt = async (path: string): Promise<readonly Client[]> => {
+    const ports = [crowded.port, ...(crowded.shadow === null ? [] : [crowded.shadow.port])];
+    const clients = ports.map(port => clientOf(t, new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: crowded.authorization() })));
+    await Promise.all(clients.map(({ opened }) => opened));
+    return clients;
   };
   await check('a head that does not come to its end', handshakeTo('/live').slice(0, -2), refusals.tooSlow);
   crowded.jwks.behave((_req, res) => res.writeHead(500).end());
@@ -194,11 +232,13 @@ t.test('contract 4: what Sallyport has no room or no keys for is refused at the 
   const one = await openAt('/one');
   await check('the WebSockets of its caller', handshakeTo('/one'), refusals.tooManyInFlight);
   await check('the WebSockets of all', handshakeTo('/live'), refusals.overloaded);
-  for (const { socket, closed } of [rated, one]) {
+  for (const { socket, closed } of [...rated, ...one]) {
     socket.close(1000);
     await closed;
   }
-  await until('its place is free', async () => (await crowded.metric('sallyport_websockets_open')) === 0);
+  for (const { metric } of [crowded, ...(crowded.shadow === null ? [] : [crowded.shadow])]) {
+    await until('its place is free', async () => (await metric('sallyport_websockets_open')) === 0);
+  }
   await openAt('/one');
   t.same(await crowded.exposures(), []);
 });
@@ -208,8 +248,8 @@ checkSilence(t, world);
 t.test('R-60: SIGTERM tells open connections 1001, and the process ends with 0', async (t) => {
   await until('the old policy', isLetThrough);
   const client = open();
-  await client.opened;
+  await Promise.all([client.opened, client.inShadow?.opened]);
   const ended = world.stop();
-  t.same(await client.closed, { code: 1001, reason: 'going away' });
+  for (const [one] of sides(client)) t.same(await one.closed, { code: 1001, reason: 'going away' });
   t.match(await ended, { code: 0 });
 });

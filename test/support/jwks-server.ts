@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { listen } from './listening.js';
 import { rsaKey } from './keys.js';
 import type { Scope } from './scope.js';
+import { addTwin, isMirrored, twinPortOf } from './twins.js';
 
 /** Anything that can stand in a JWKS: a key of `keys.ts` or a bare member of `keys`. */
 export type ListedKey = { readonly jwk: object } | object;
@@ -29,6 +30,27 @@ export interface JwksServerOptions {
 
 /** Serves a key set on loopback, `rsaKey('d-1')` unless told otherwise. */
 export async function startJwksServer(t: Scope, options: JwksServerOptions = {}): Promise<JwksServer> {
+  const own = await startOne(t, options);
+  if (!isMirrored) return own;
+  const twin = await startOne(t, { ...options, port: twinPortOf(options.port) });
+  addTwin(own.url, twin.url);
+  return {
+    ...own,
+    setKeys: (keys) => {
+      own.setKeys(keys);
+      twin.setKeys(keys);
+    },
+    behave: (behaviour) => {
+      own.behave(behaviour);
+      twin.behave(behaviour);
+    },
+    close: async () => {
+      await Promise.all([own.close(), twin.close()]);
+    },
+  };
+}
+
+async function startOne(t: Scope, options: JwksServerOptions): Promise<JwksServer> {
   let keys: readonly ListedKey[] = options.keys ?? [rsaKey()];
   let behaviour: Behaviour | null = null;
   let hits = 0;

@@ -5,6 +5,7 @@ import type { SecureContextOptions } from 'node:tls';
 import type { Behaviour } from './jwks-server.js';
 import { listen } from './listening.js';
 import type { Scope } from './scope.js';
+import { addReceivers, addTwin, isMirrored, twinPortOf, type Seen } from './twins.js';
 
 /** A request as it reached the receiver; it stands in the list from its head on, the body follows. */
 export interface ReceivedRequest {
@@ -46,10 +47,38 @@ export interface ReceiverOptions {
   readonly port?: number;
   /** Milliseconds an idle connection stays open. */
   readonly keepAliveTimeoutMs?: number;
+  /** Give its twin the same behaviours, and its end: for those that keep nothing in mind. */
+  readonly alike?: boolean;
 }
 
 /** The service behind the proxy: keeps what it gets and answers 200 with it as JSON once the body is complete. */
 export async function startReceiver(t: Scope, options: ReceiverOptions = {}): Promise<Receiver> {
+  const own = await startOne(t, options);
+  if (!isMirrored) return own;
+  const place = options.unix === undefined ? { port: twinPortOf(options.port) } : { unix: `${options.unix}.twin` };
+  const twin = await startOne(t, { ...options, ...place });
+  addTwin(own.url, twin.url);
+  const isAlike = options.alike === true;
+  addReceivers({ own: findIn(own), twin: findIn(twin), isAlike });
+  if (!isAlike) return own;
+  return {
+    ...own,
+    behave: (behaviour) => {
+      own.behave(behaviour);
+      twin.behave(behaviour);
+    },
+    close: async () => {
+      await Promise.all([own.close(), twin.close()]);
+    },
+  };
+}
+
+function findIn({ requests }: Receiver): (requestId: string) => Seen | null {
+  // The last one: a test may use an id twice.
+  return (requestId) => requests.findLast((one) => one.field('x-request-id')[0] === requestId) ?? null;
+}
+
+async function startOne(t: Scope, options: ReceiverOptions): Promise<Receiver> {
   const requests: ReceivedRequest[] = [];
   const open = new Set<object>();
   let behaviour: Behaviour | null = null;

@@ -1,108 +1,235 @@
 /**
  * The conformance suite in shadow mode: beside the proxy of each world runs a second one, with the same config but `mode:
- * shadow` and a receiver of its own. What the first one answers says what the second one has to do with the same request.
+ * shadow`, and twins of all its servers. What the first one answers says what the second one has to do with the same request.
  */
 import { inspect } from 'node:util';
-import { request, sendRaw, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
-import { startReceiver, type ReceivedRequest, type Receiver } from './receiver.js';
+import { connectRaw, request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
 import type { Scope } from './scope.js';
 import { startServe, type LogLine } from './serve-process.js';
+import { areAllAlike, isMirrored, seenBy, type Seen } from './twins.js';
 import { until } from './until.js';
 
-interface Look {
-  readonly as: keyof typeof counts;
-  readonly problem: string | null;
-}
-
-/** Whether the tests run with it. */
-export const isMirrored = process.env['SALLYPORT_SHADOW_MIRROR'] === '1';
+/** Why an answer is not compared: `test/conformance/shadow-suite.ts` says what that means, and where it may be so. */
+export type LeftOut = 'ended' | 'under way' | 'its receiver' | 'several';
 
 export interface ShadowMirror {
-  /** Sends to the second proxy what the first one answered so, and fails where shadow mode does anything else than it may. */
-  readonly compare: (input: RequestInput, options: SendOptions | undefined, enforced: RawResponse) => Promise<void>;
+  readonly port: number;
+  readonly logOf: (requestId: string) => Promise<LogLine>;
+  readonly metric: (series: string) => Promise<number>;
+  /** Sends to the second proxy what the first one answered so (`null`: not at all), and fails where shadow mode does anything else than it may. */
+  readonly compare: (input: RequestInput, options: SendOptions | undefined, enforced: RawResponse | null) => Promise<void>;
   readonly compareRaw: (bytes: string | Buffer, options: SendOptions | undefined, enforced: readonly RawResponse[]) => Promise<void>;
+  readonly signal: (signal: NodeJS.Signals) => void;
+  /** Whether this is the text that is in force. */
+  readonly status: () => Promise<RawResponse>;
 }
 
 export interface MirrorSettings {
   readonly configFile: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Writes the second proxy's config, with this receiver behind it. */
-  readonly write: (receiver: Receiver) => void;
+  /** Wait for `/readyz` to say 200. */
+  readonly ready: boolean;
   readonly logOf: (requestId: string) => Promise<LogLine>;
   /** Asks the first proxy again. */
-  readonly ask: (input: RequestInput) => Promise<RawResponse>;
+  readonly port: number;
 }
+
+interface Sent {
+  readonly method: string;
+  readonly target: string;
+  readonly authorization: readonly string[];
+  readonly idempotencyKey: string | null;
+  /** Sends it. */
+  readonly to: (port: number) => Promise<RawResponse | null>;
+}
+
+type Look =
+  | { readonly as: 'passed' | 'refused' | 'allowed' | 'held'; readonly problem: string | null }
+  | { readonly as: 'left'; readonly why: LeftOut };
 
 /** What was compared in this process; told at its end. */
 const counts = { passed: 0, refused: 0, allowed: 0 };
+/** What holds in shadow mode too and shows there alone, and what was not compared: `row: why`. */
+const [held, left] = [new Set<string>(), new Set<string>()];
 
-/** How long both proxies have to come to the same config, milliseconds. */
+/** How long both proxies have to come to the same config and keys, milliseconds. */
 const patienceMs = 10_000;
 
-/** These say more of the request than of its caller: shadow mode changes nothing of them. */
-const alike: ReadonlySet<number> = new Set([400, 405, 413, 414, 417, 431]);
+/** Fields whose values are new for each request or name the proxy. */
+const changing: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'host', 'x-forwarded-host', 'x-auth-assertion', 'idempotency-fence']);
 
-export async function startMirror(t: Scope, { configFile, env, write, logOf, ask }: MirrorSettings): Promise<ShadowMirror> {
-  const receiver = await startReceiver(t);
-  write(receiver);
+/** The names that the configs of this suite give to fields of the identity, and look-alikes. */
+const identityName = /^x[^a-z]?(auth[^a-z]?(subject|issuer|permissions|token|kind|assertion)|caller)/i;
+
+const underWay: ReadonlySet<string> = new Set([
+  'overloaded', 'shutting-down', 'idempotency-in-progress', 'too-many-pending', 'too-many-in-flight', 'rate-limited',
+]);
+const ofReceiver: ReadonlySet<string> = new Set(['upstream-failed', 'upstream-timeout', 'idempotency-outcome-unknown']);
+
+export async function startMirror(t: Scope, { configFile, env, ready, logOf, port: firstPort }: MirrorSettings): Promise<ShadowMirror> {
   const serve = startServe(t, configFile, { env });
   const port = await serve.port('proxy');
   const adminPort = await serve.port('admin');
-  await until('the proxy in shadow mode is ready', async () => (await request(adminPort, { path: '/readyz' })).status === 200);
+  const admin = async (path: string): Promise<RawResponse> => request(adminPort, { path });
+  if (ready) await until('the proxy in shadow mode is ready', async () => (await admin('/readyz')).status === 200);
+  const lineOf = async (requestId: string): Promise<LogLine> =>
+    until(`the line of ${requestId} in shadow mode`, () => serve.logs().findLast((line) => line['request_id'] === requestId));
+  /** Keys that came through here, and those of which the two proxies know different things. */
+  const [known, parted] = [new Set<string>(), new Set<string>()];
+  let isEnded = false;
 
-  /** What is wrong with the second proxy's answer, and how it was compared; `null` where nothing is to be compared. */
-  async function look(input: RequestInput, options: SendOptions | undefined, enforced: RawResponse): Promise<Look | null> {
-    const isOurs = isOwnAnswer(enforced);
-    const isDenied = isOurs && [401, 403].includes(enforced.status);
-    if ((isOurs && !isDenied && !alike.has(enforced.status)) || enforced.field('idempotent-replayed') !== null) return null;
-    const isRevoked = isDenied && String((await logOf(enforced.field('x-request-id') ?? ''))['reason']).endsWith('_revoked');
-    const shadow = await request(port, input, options);
-    const received = receiver.requests.find((one) => one.field('x-request-id')[0] === shadow.field('x-request-id'));
-    if (isDenied && !isRevoked) return { as: 'passed', problem: problemOfPass(input, shadow, received) };
-    if (isOurs) return { as: 'refused', problem: problemOfRefusal(enforced, shadow, received) };
-    return { as: 'allowed', problem: received === undefined && !isOwnAnswer(shadow) ? 'an allowed request did not reach the receiver' : null };
+  function whyLeftOut({ idempotencyKey: key }: Sent, enforced: RawResponse | null): LeftOut | null {
+    if (isEnded || enforced === null) return isEnded ? 'ended' : null;
+    // The first request with the key is not answered yet, or did not come through here.
+    const isParted = key !== null && (parted.has(key) || (!known.has(key) && hasRecord(enforced)));
+    const why = isParted ? 'under way' : reasonIn(enforced);
+    if (key !== null) (why === null ? known : parted).add(key);
+    return why;
   }
 
-  const compare: ShadowMirror['compare'] = async (input, options, enforced) => {
-    if (options?.untilClosed === true) return;
-    let found = await look(input, options, enforced);
+  async function look(sent: Sent, enforced: RawResponse | null): Promise<Look> {
+    const why = whyLeftOut(sent, enforced);
+    if (why !== null) return { as: 'left', why };
+    const shadow = await sent.to(port).catch(() => null);
+    if (enforced === null || shadow === null) return { as: 'refused', problem: enforced === shadow ? null : 'answered, or not, where enforced it is not so' };
+    const received = seenBy('twin', shadow.field('x-request-id') ?? '');
+    if (!isOwnAnswer(enforced)) return { as: 'allowed', problem: problemOfAllowed(enforced, shadow, received) };
+    const line = await logOf(enforced.field('x-request-id') ?? '');
+    const isDenied = [401, 403].includes(enforced.status) && !String(line['reason']).endsWith('_revoked');
+    if (!isDenied) return { as: 'refused', problem: problemOfRefusal(enforced, shadow, received) };
+    if (isOwnAnswer(shadow) && [400, 413].includes(shadow.status)) return { as: 'held', problem: received === null ? null : 'was forwarded' };
+    return { as: 'passed', problem: problemOfPass(sent, shadow, received) ?? problemOfLine(line, await lineOf(shadow.field('x-request-id') ?? '')) };
+  }
+
+  async function compare(sent: Sent, enforced: RawResponse | null): Promise<void> {
+    let answer = enforced;
+    let found = await look(sent, answer);
     const endMs = performance.now() + patienceMs;
-    // A config that was written a moment ago reaches two processes at two times.
-    while (found !== null && found.problem !== null && performance.now() < endMs) found = await look(input, options, await ask(input));
-    if (found === null) return;
-    if (found.problem !== null) throw new Error(`shadow mode: ${found.problem}: ${inspect(input)}`);
-    counts[found.as] += 1;
-  };
+    // A config or a key that came a moment ago reaches two processes at two times.
+    while (found.as !== 'left' && found.problem !== null && sent.idempotencyKey === null && performance.now() < endMs) {
+      answer = await sent.to(firstPort).catch(() => null);
+      found = await look(sent, answer);
+    }
+    const row = `${sent.method} ${sent.target.replace(/\?.*/s, '').slice(0, 60)} ${answer === null ? 'none' : nameOf(answer)}`;
+    if (found.as === 'left') left.add(`${row}: ${found.why}`);
+    else if (found.problem !== null) throw new Error(`shadow mode: ${found.problem}: ${row} ${inspect(sent)}`);
+    else if (found.as === 'held') held.add(row);
+    else counts[found.as] += 1;
+  }
+
   return {
-    compare,
-    compareRaw: async (bytes, options, [first]) => {
-      if (first === undefined || !isOwnAnswer(first) || !alike.has(first.status)) return;
-      const [shadow] = await sendRaw(port, bytes, options);
-      const problem = shadow === undefined ? 'no answer' : problemOfRefusal(first, shadow, undefined);
-      if (problem !== null) throw new Error(`shadow mode: ${problem}: ${inspect(bytes.toString().slice(0, 200))}`);
-      counts.refused += 1;
+    port,
+    logOf: lineOf,
+    metric: async (series) => Number(new RegExp(`^${series.replaceAll(/[{}]/g, '\\$&')} (.*)$`, 'm').exec((await admin('/metrics')).text)?.[1] ?? 0),
+    compare: async (input, options, enforced) => {
+      const given = Array.isArray(input.headers) ? input.headers as readonly (readonly [string, string])[] : Object.entries(input.headers ?? {});
+      const values = (wanted: string): string[] => given.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => String(value).trim());
+      const { untilClosed: _closed, ...rest } = options ?? {};
+      await compare({
+        method: input.method ?? 'GET', target: input.path, authorization: values('authorization'), idempotencyKey: values('idempotency-key')[0] ?? null,
+        to: async (at) => request(at, input, rest),
+      }, enforced);
     },
+    compareRaw: async (bytes, options, enforced) => {
+      const head = /^(\S+) (\S+) [^]*?(?:\r\n\r\n|$)/.exec(bytes.toString('latin1'));
+      const finals = enforced.filter(({ status }) => status >= 200 || status === 101);
+      const [text = '', method = '', target = ''] = head ?? [];
+      const authorization = [...text.matchAll(/^authorization:[ \t]*(.*?)[ \t]*\r$/gim)].map(([, value = '']) => value);
+      const sent = { method, target, authorization, idempotencyKey: null, to: async (at: number) => sendOnce(at, bytes, options) };
+      if (finals.length > 1) left.add(`${method} ${target.slice(0, 60)}: several`);
+      else await compare(sent, finals[0] ?? null);
+    },
+    signal: (signal) => {
+      if (signal === 'SIGTERM') isEnded = true;
+      serve.signal(signal);
+    },
+    status: async () => admin('/status'),
   };
 }
 
-function problemOfPass(input: RequestInput, shadow: RawResponse, received: ReceivedRequest | undefined): string | null {
-  if (received === undefined || isOwnAnswer(shadow)) return `would be refused, and was not forwarded (${String(shadow.status)})`;
-  if (received.target !== input.path) return `forwarded as ${received.target}`;
-  const identity = received.rawHeaders.filter((text, index) => index % 2 === 0 && /^x[^a-z]?auth[^a-z]?(subject|issuer|permissions|token|kind|assertion)/i.test(text));
-  if (identity.length > 0) return `lent an identity: ${identity.join(' ')}`;
-  if (received.field('idempotency-record').length > 0) return 'was reserved';
-  const sent = Array.isArray(input.headers) ? input.headers as readonly (readonly [string, string])[] : Object.entries(input.headers ?? {});
-  const authorization = sent.filter(([name]) => name.toLowerCase() === 'authorization').map(([, value]) => String(value).trim());
-  return inspect(received.field('authorization')) === inspect(authorization) ? null : 'its Authorization is not what came';
+/** The first answer that is final, or a switch; `null` where the connection ends without one. */
+async function sendOnce(port: number, bytes: string | Buffer, options: SendOptions = {}): Promise<RawResponse | null> {
+  const connection = await connectRaw(port, options);
+  try {
+    connection.write(bytes);
+    if (options.finish === true) connection.socket.end();
+    for (;;) {
+      const response = await connection.readResponse({ bodyless: bytes.toString('latin1').startsWith('HEAD ') });
+      if (response === null || response.status >= 200 || response.status === 101) return response;
+      // Where enforced it was refused before that: now the body is due that a caller would send.
+      if (response.status === 100) connection.write('x'.repeat(Number(/^content-length: *(\d+)/im.exec(bytes.toString('latin1'))?.[1] ?? 0)));
+    }
+  } finally {
+    connection.end();
+  }
 }
 
-function problemOfRefusal(enforced: RawResponse, shadow: RawResponse, received: ReceivedRequest | undefined): string | null {
-  if (received !== undefined) return 'was forwarded';
-  return shadow.status === enforced.status && shadow.text === enforced.text ? null : `answered ${String(shadow.status)} ${shadow.text}`;
+/** Whether it is one that only an earlier request with its key leads to. */
+function hasRecord(enforced: RawResponse): boolean {
+  const isReused = isOwnAnswer(enforced) && [409, 422].includes(enforced.status);
+  return enforced.field('idempotent-replayed') !== null || isReused;
+}
+
+function reasonIn(enforced: RawResponse): LeftOut | null {
+  if (!isOwnAnswer(enforced)) return null;
+  const type = typeOf(enforced);
+  if (underWay.has(type)) return 'under way';
+  return ofReceiver.has(type) && !areAllAlike() ? 'its receiver' : null;
+}
+
+function problemOfPass({ target, authorization }: Sent, shadow: RawResponse, received: Seen | null): string | null {
+  if (received === null || isOwnAnswer(shadow)) return `would be refused, and was not forwarded (${String(shadow.status)})`;
+  if (received.target !== target) return `forwarded as ${received.target}`;
+  const identity = received.rawHeaders.filter((text, index) => index % 2 === 0 && identityName.test(text));
+  if (identity.length > 0) return `lent an identity: ${identity.join(' ')}`;
+  if (valuesOf(received, 'idempotency-record').length > 0) return 'was reserved';
+  return inspect(valuesOf(received, 'authorization')) === inspect(authorization) ? null : 'its Authorization is not what came';
+}
+
+/** The line of what passed says why it would have been refused, and of whom. */
+function problemOfLine(enforced: LogLine, shadow: LogLine): string | null {
+  if (shadow['decision'] !== 'shadow' || shadow['record'] !== null) return `logged as ${String(shadow['decision'])}, record ${String(shadow['record'])}`;
+  const different = ['reason', 'route', 'kind', 'issuer', 'subject', 'key_id', 'path'].find((name) => shadow[name] !== enforced[name]);
+  return different === undefined ? null : `logged with ${different} ${String(shadow[different])}, not ${String(enforced[different])}`;
+}
+
+function problemOfRefusal(enforced: RawResponse, shadow: RawResponse, received: Seen | null): string | null {
+  if (received !== null && seenBy('own', enforced.field('x-request-id') ?? '') === null) return 'was forwarded';
+  const [one, other] = [enforced, shadow].map(({ status, text }) => `${String(status)} ${text.replace(/"record":"[^"]*"/, '')}`);
+  return one === other ? null : `answered ${String(other)}`;
+}
+
+/** What the receiver gets of it is the same, and so is the answer. */
+function problemOfAllowed(enforced: RawResponse, shadow: RawResponse, received: Seen | null): string | null {
+  const isReplayed = enforced.field('idempotent-replayed') !== null;
+  if (isReplayed !== (shadow.field('idempotent-replayed') !== null)) return 'was replayed, or not, where enforced it is not so';
+  const seen = seenBy('own', enforced.field('x-request-id') ?? '');
+  if (seen === null || isReplayed) return isOwnAnswer(shadow) ? `was refused (${String(shadow.status)})` : null;
+  if (received === null) return `an allowed request did not reach the receiver (${String(shadow.status)})`;
+  if (seen.isAlike && shadow.status !== enforced.status) return `answered ${String(shadow.status)}`;
+  const [one, other] = [seen, received].map((each) => inspect(lastingOf(each), { maxArrayLength: null }));
+  return one === other ? null : `the receiver got ${String(other)} instead of ${String(one)}`;
+}
+
+function lastingOf({ target, rawHeaders }: Seen): readonly string[] {
+  return [target, ...rawHeaders.filter((text, index) => !changing.has((index % 2 === 0 ? text : rawHeaders[index - 1] ?? '').toLowerCase()))];
+}
+
+function valuesOf({ rawHeaders }: Seen, name: string): readonly string[] {
+  return rawHeaders.filter((_value, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
+}
+
+function nameOf(response: RawResponse): string {
+  return isOwnAnswer(response) ? `${String(response.status)} ${typeOf(response)}` : String(response.status);
+}
+
+/** The last part of the problem's type. */
+function typeOf({ text }: RawResponse): string {
+  return /"type":"urn:sallyport:([a-z-]+)"/.exec(text)?.[1] ?? '';
 }
 
 function isOwnAnswer(response: RawResponse): boolean {
   return response.field('proxy-status')?.startsWith('sallyport;') === true;
 }
 
-if (isMirrored) process.once('exit', () => process.stdout.write(`# shadow-mirror ${JSON.stringify(counts)}\n`));
+if (isMirrored) process.once('exit', () => process.stdout.write(`# shadow-mirror ${JSON.stringify({ ...counts, held: [...held], left: [...left] })}\n`));

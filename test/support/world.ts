@@ -1,5 +1,6 @@
 /** A whole deployment on loopback: a JWKS server, a receiver and `sallyport serve` as a real process between them. */
-import { writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { startJwksServer, type JwksServer } from './jwks-server.js';
@@ -8,10 +9,11 @@ import { request, requestBytes, sendRaw, type RawResponse, type RequestInput, ty
 import { startReceiver, type Receiver } from './receiver.js';
 import type { Scope } from './scope.js';
 import { createSecrets } from './secrets.js';
-import { isMirrored, startMirror, type ShadowMirror } from './shadow-mirror.js';
+import { startMirror, type ShadowMirror } from './shadow-mirror.js';
 import { startServe, type LogLine, type ServeProcess } from './serve-process.js';
 import { tempDir } from './temp-dir.js';
 import { mintToken, type Claims } from './tokens.js';
+import { isMirrored, withTwins } from './twins.js';
 import { until } from './until.js';
 
 /** A piece of config as YAML would hold it. */
@@ -70,7 +72,14 @@ export interface World {
   readonly logOf: (requestId: string) => Promise<LogLine>;
   /** Writes a new config over the old one; `serve` notices by itself. */
   readonly rewrite: (overrides: ConfigTree) => void;
+  /** Writes text at the end of the config file, or in its place. */
+  readonly scribble: (text: string, where: 'at its end' | 'in its place') => void;
+  /** Waits until the file, as it is now, is in force. */
+  readonly loaded: () => Promise<void>;
+  readonly signal: (signal: NodeJS.Signals) => void;
   readonly stop: ServeProcess['stop'];
+  /** The proxy in shadow mode beside it, in runs that have one. */
+  readonly shadow: ShadowMirror | null;
 }
 
 export interface WorldOptions {
@@ -92,12 +101,17 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   const jwks = options.jwks ?? (await startJwksServer(t, { keys: [key] }));
   const receiver = options.receiver ?? (await startReceiver(t));
   const configFile = join(tempDir(t), 'sallyport.yaml');
-  const places: ConfigTree = { upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } } };
+  const places: ConfigTree = {
+    upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } },
+    // The mirror reads of each refusal in the log why it was one.
+    ...(isMirrored ? { log: { refusals_per_second: null } } : {}),
+  };
   const mirrorFile = `${configFile}.shadow.yaml`;
-  let mirrorReceiver: Receiver | null = null;
+  const files = isMirrored ? [configFile, mirrorFile] : [configFile];
   const rewrite = (overrides: ConfigTree): void => {
-    writeFileSync(configFile, baseConfig(merge(places, overrides)));
-    if (mirrorReceiver !== null) writeFileSync(mirrorFile, baseConfig(mirrored(merge(places, overrides), mirrorReceiver)));
+    const config = merge(places, overrides);
+    writeFileSync(configFile, baseConfig(config));
+    if (isMirrored) writeFileSync(mirrorFile, baseConfig(mirrored(config)));
   };
   rewrite(options.config ?? {});
   const serve = startServe(t, configFile, {
@@ -111,14 +125,7 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   }
   const logOf: World['logOf'] = async (requestId) =>
     until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId));
-  const write = (behind: Receiver): void => {
-    mirrorReceiver = behind;
-    rewrite(options.config ?? {});
-  };
-  const hasMirror = isMirrored && options.receiver === undefined && (options.ready ?? true);
-  const mirror: ShadowMirror | null = hasMirror
-    ? await startMirror(t, { configFile: mirrorFile, env: options.env ?? {}, write, logOf, ask: async (input) => request(port, input) })
-    : null;
+  const mirror = isMirrored ? await startMirror(t, { configFile: mirrorFile, env: options.env ?? {}, ready: options.ready ?? true, logOf, port }) : null;
   const secrets = createSecrets();
   const token = (claims?: Claims, header?: Claims): string => {
     const minted = mintToken({ key, claims, header });
@@ -143,7 +150,10 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     authorization: (claims) => ({ Authorization: `Bearer ${token(claims)}` }),
     request: async (input, sendOptions) => {
       secrets.addFieldsOf(requestBytes(port, input));
-      const answer = await request(port, input, sendOptions);
+      const answer = await request(port, input, sendOptions).catch(async (error: unknown) => {
+        await mirror?.compare(input, sendOptions, null);
+        throw error;
+      });
       await mirror?.compare(input, sendOptions, answer);
       return answer;
     },
@@ -158,14 +168,35 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     logs: serve.logs,
     logOf,
     rewrite,
-    stop: serve.stop,
+    scribble: (text, where) => {
+      for (const file of files) {
+        if (where === 'at its end') appendFileSync(file, text);
+        else writeFileSync(file, text);
+      }
+    },
+    loaded: async () => {
+      const pages = [async () => admin('/status'), ...(mirror === null ? [] : [mirror.status])];
+      for (const [index, page] of pages.entries()) {
+        const sha256 = createHash('sha256').update(readFileSync(files[index] ?? configFile)).digest('hex');
+        await until('the config is in force', async () => (await page()).text.includes(sha256));
+      }
+    },
+    signal: (signal) => {
+      serve.signal(signal);
+      mirror?.signal(signal);
+    },
+    stop: async () => {
+      mirror?.signal('SIGTERM');
+      return serve.stop();
+    },
+    shadow: mirror,
   };
 }
 
 /** The config of the proxy in shadow mode beside the one that is tested. */
-function mirrored(config: ConfigTree, receiver: Receiver): ConfigTree {
+function mirrored(config: ConfigTree): ConfigTree {
   const { mode: _mode, ...rest } = config;
-  return merge(rest, { mode: 'shadow', upstream: { url: receiver.url } });
+  return merge(withTwins(rest), { mode: 'shadow' });
 }
 
 /** The value of a series in the Prometheus text format, 0 where it does not occur. */

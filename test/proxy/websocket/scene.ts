@@ -5,6 +5,7 @@ import { WebSocket, WebSocketServer, type ClientOptions, type ServerOptions } fr
 import { listen } from '../../support/listening.js';
 import { connectRaw, type RawConnection, type RawResponse } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
+import { addReceivers, addTwin, isMirrored, type Seen } from '../../support/twins.js';
 import type { Claims } from '../../support/tokens.js';
 import type { ConfigTree } from '../../support/world.js';
 import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
@@ -28,6 +29,8 @@ export interface WebSocketReceiver {
   readonly messages: () => number;
   /** Connections open now. */
   readonly open: () => number;
+  /** What the second proxy has in its place, in runs with a shadow mirror. */
+  readonly twin: WebSocketReceiver | null;
 }
 
 export interface WebSocketScene extends Harness {
@@ -55,6 +58,22 @@ export interface Client {
 
 /** Echoes every message, and answers plain requests with 404. */
 export async function startWebSocketReceiver(t: Scope, options: ServerOptions = {}): Promise<WebSocketReceiver> {
+  const own = await startOne(t, options);
+  if (!isMirrored) return own;
+  const twin = await startOne(t, options);
+  addTwin(own.url, twin.url);
+  addReceivers({ own: findIn(own), twin: findIn(twin), isAlike: true });
+  return { ...own, twin };
+}
+
+function findIn({ upgrades }: WebSocketReceiver): (requestId: string) => Seen | null {
+  return (requestId) => {
+    const found = upgrades.findLast(({ headers }) => headers['x-request-id'] === requestId);
+    return found === undefined ? null : { target: found.url ?? '', rawHeaders: found.rawHeaders };
+  };
+}
+
+async function startOne(t: Scope, options: ServerOptions): Promise<WebSocketReceiver> {
   const upgrades: IncomingMessage[] = [];
   const sockets: WebSocket[] = [];
   const connections = new Set<Socket>();
@@ -77,7 +96,7 @@ export async function startWebSocketReceiver(t: Scope, options: ServerOptions = 
     });
   });
   const { port } = await listen(t, server);
-  return { url: `http://127.0.0.1:${port}`, port, upgrades, sockets, messages: () => messages, open: () => connections.size };
+  return { url: `http://127.0.0.1:${port}`, port, upgrades, sockets, messages: () => messages, open: () => connections.size, twin: null };
 }
 
 export interface SceneOptions extends HarnessOptions {

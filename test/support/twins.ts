@@ -1,0 +1,70 @@
+/**
+ * In the runs with a shadow mirror each server of a test has a twin, which serves the second proxy: so nothing that the first proxy does
+ * is counted twice, and a fault that one proxy meets the other meets too.
+ */
+import type { ConfigTree } from './world.js';
+
+/** Whether the tests run with a second proxy in shadow mode. */
+export const isMirrored = process.env['SALLYPORT_SHADOW_MIRROR'] === '1';
+
+/** What a receiver got of one request. */
+export interface Seen {
+  readonly target: string;
+  /** Name, value, name, value … as they came. */
+  readonly rawHeaders: readonly string[];
+}
+
+type Find = (requestId: string) => Seen | null;
+
+interface Pair {
+  readonly own: Find;
+  readonly twin: Find;
+  /** Whether the twin has every fault that its original has. */
+  readonly isAlike: boolean;
+}
+
+const addresses = new Map<string, string>();
+const pairs: Pair[] = [];
+
+/** Where the second proxy finds what the first one has there. */
+export function addTwin(address: string, twinAddress: string): void {
+  addresses.set(address, twinAddress);
+}
+
+export function addReceivers(pair: Pair): void {
+  pairs.push(pair);
+}
+
+/** What the receivers of the first proxy, or their twins, got of this request. */
+export function seenBy(side: 'own' | 'twin', requestId: string): (Seen & Pick<Pair, 'isAlike'>) | null {
+  for (const pair of pairs) {
+    const seen = pair[side](requestId);
+    if (seen !== null) return { ...seen, isAlike: pair.isAlike };
+  }
+  return null;
+}
+
+/** Whether all receivers of this process have twins with their faults. */
+export function areAllAlike(): boolean {
+  return pairs.every(({ isAlike }) => isAlike);
+}
+
+/** The twin's port of a server that was at this port, `0` where it had none. */
+export function twinPortOf(port: number | undefined): number {
+  for (const [address, twin] of addresses) {
+    if (port !== undefined && port !== 0 && address.includes(`:${String(port)}`)) return Number(new URL(twin).port);
+  }
+  return 0;
+}
+
+/** The config with the addresses of twins in the place of their originals. */
+export function withTwins(config: ConfigTree): ConfigTree {
+  return replaced(config) as ConfigTree;
+}
+
+function replaced(value: unknown): unknown {
+  if (typeof value === 'string') return addresses.get(value) ?? value;
+  if (Array.isArray(value)) return value.map(replaced);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replaced(member)]));
+}
