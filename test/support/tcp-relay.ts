@@ -19,6 +19,10 @@ export interface TcpRelay {
   readonly cut: () => void;
   /** Cuts once, when a client has sent this text: before the server got it, or when the server has answered it. */
   readonly cutAt: (text: string, moment: 'before' | 'after') => void;
+  /** From now on answers are late by so many milliseconds; 0 ends it. */
+  readonly lag: (ms: number) => void;
+  /** From now on answers come as this makes them; `null` ends it. */
+  readonly alter: (change: ((answer: Buffer) => Buffer) | null) => void;
   /** Where new connections lead to. */
   readonly leadTo: (port: number) => void;
 }
@@ -33,6 +37,8 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
   let stalled = false;
   let answersHeld = false;
   let accepted = 0;
+  let lagMs = 0;
+  let change: ((answer: Buffer) => Buffer) | null = null;
   let trap: { readonly text: string; readonly moment: 'before' | 'after'; sprung: boolean } | null = null;
   const pairs = new Set<Pair>();
 
@@ -47,7 +53,7 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
     });
     pair.server.on('data', (bytes) => {
       if (trap?.sprung === true) spring();
-      else client.write(bytes);
+      else answer(client, change === null ? bytes : change(bytes));
     });
     for (const socket of [pair.client, pair.server]) {
       socket.on('error', () => undefined);
@@ -62,6 +68,11 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
     cut();
     listener.close();
   });
+
+  function answer(client: Socket, bytes: Buffer): void {
+    if (lagMs === 0) client.write(bytes);
+    else setTimeout(() => client.write(bytes), lagMs);
+  }
 
   function spring(): void {
     trap = null;
@@ -109,6 +120,12 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
     cut,
     cutAt: (text, moment) => {
       trap = { text, moment, sprung: false };
+    },
+    lag: (ms) => {
+      lagMs = ms;
+    },
+    alter: (next) => {
+      change = next;
     },
     leadTo: (port) => {
       target = port;

@@ -1,0 +1,12 @@
+import t from 'tap';
+import { keysWeather } from './weather-keys.js';
+import { startScene } from './weather-scene.js';
+import { weather } from './weather.js';
+
+const scene = await startScene(t);
+
+for (const row of keysWeather) {
+  t.test(`R-25, R-27: the source of the keys ${row.name}`, async (t) => {
+    await weather(t, scene, row);
+  });
+}

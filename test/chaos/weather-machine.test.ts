@@ -1,0 +1,84 @@
+import { openSync, closeSync } from 'node:fs';
+import t from 'tap';
+import { connectRaw, requestBytes, type RawConnection } from '../support/raw-client.js';
+import { until } from '../support/until.js';
+import { startWorld } from '../support/world.js';
+import { clockWeather, limitDescriptors, machineWeather, startLogging } from './weather-machine.js';
+import { startScene } from './weather-scene.js';
+import { weather } from './weather.js';
+
+const scene = await startScene(t);
+
+for (const row of clockWeather) {
+  t.test(`the clock ${row.name}`, async (t) => {
+    await weather(t, scene, row);
+  });
+}
+
+t.test(machineWeather.fullDisk.name, async (t) => {
+  const full = openSync('/dev/full', 'w');
+  const proxy = await startLogging(t, full);
+  closeSync(full);
+  for (let count = 0; count < 100; count += 1) t.equal(await proxy.ask(), 200);
+  t.match(await proxy.metrics(), /sallyport_requests_total\{route="list-orders",outcome="forwarded"\} 100/);
+  t.ok(proxy.isRunning());
+  // That lines come again once there is room: adapters/log-stream.test.ts.
+});
+
+t.test(machineWeather.closedLog.name, async (t) => {
+  const proxy = await startLogging(t, 'pipe');
+  proxy.child.stdout?.destroy();
+  for (let count = 0; count < 100; count += 1) t.equal(await proxy.ask(), 200);
+  t.match(await proxy.metrics(), /sallyport_requests_total\{route="list-orders",outcome="forwarded"\} 100/);
+  t.ok(proxy.isRunning());
+  const exited = new Promise((resolve) => proxy.child.once('exit', resolve));
+  proxy.child.kill('SIGTERM');
+  t.equal(await exited, 0, 'and it ends as ever');
+});
+
+t.test(machineWeather.hungLog.name, async (t) => {
+  const proxy = await startLogging(t, 'pipe');
+  // Nobody reads: what a pipe holds is full after 64 KiB.
+  for (let count = 0; count < 400; count += 1) t.equal(await proxy.ask(), 200);
+  let text = '';
+  proxy.child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await until('every line, once it is read', () => text.split('"route":"list-orders"').length - 1 === 400);
+  // That no more than 8 MiB wait, and what is dropped is counted: adapters/log-stream.test.ts.
+  t.ok(proxy.isRunning());
+});
+
+t.test(machineWeather.noDescriptors.name, async (t) => {
+  const world = await startWorld(t);
+  const ask = async (connection: RawConnection): Promise<number | null> => {
+    connection.write(requestBytes(world.port, { path: '/orders', headers: world.authorization() }));
+    return (await connection.readResponse())?.status ?? null;
+  };
+  const before = await Promise.all(Array.from({ length: 5 }, async () => connectRaw(world.port)));
+  for (const connection of before) t.teardown(connection.end);
+  for (const connection of before) t.equal(await ask(connection), 200);
+  limitDescriptors(world.process.pid, 0);
+  const others: RawConnection[] = [];
+  t.teardown(() => {
+    for (const connection of others) connection.end();
+  });
+  await until('a new connection is closed without an answer', async () => {
+    const connection = await connectRaw(world.port).catch(() => null);
+    if (connection === null) return true;
+    others.push(connection);
+    return (await Promise.race([ask(connection), connection.closed.then(() => null)])) === null;
+  });
+  const said = await Promise.all(before.map(ask));
+  t.same(said.filter((status) => status !== 200 && status !== 503), [], 'open connections are served, or told that the receiver was not reached');
+  t.ok(world.process.isRunning());
+  limitDescriptors(world.process.pid, 1_000);
+  await until('new connections are served', async () => {
+    const connection = await connectRaw(world.port).catch(() => null);
+    if (connection === null) return false;
+    others.push(connection);
+    return await ask(connection) === 200;
+  });
+  await until('ready', async () => (await world.admin('/readyz')).status === 200);
+  t.ok(world.process.isRunning());
+});

@@ -1,0 +1,119 @@
+/** Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/weather.md` is made of these rows. */
+import type { Test } from 'tap';
+import type { Reason } from '../../src/decision/denial.js';
+import { connectRaw, request, requestBytes, type RawResponse, type RequestInput } from '../support/raw-client.js';
+import type { LogLine } from '../support/serve-process.js';
+import { until } from '../support/until.js';
+import type { World } from '../support/world.js';
+import { saidBy } from './shared-redis.js';
+
+/** What is asked in each weather: a read, a write that is reserved, a token whose key is not known, a public page, an old connection. */
+export type Ask = 'read' | 'write' | 'unknown key' | 'public';
+
+/** Answers as the page has them: a status, and the last part of a problem's `type` where it is one of ours. */
+export type Said = '200' | '401' | '502 upstream-failed' | '503 keys-unavailable' | '503 store-unavailable' | '503 upstream-unreachable'
+  | '504 upstream-timeout' | '200, visibly cut off' | 'closed without an answer';
+
+export interface Weather<Scene> {
+  readonly name: string;
+  /** For each ask: the first is what it comes to say, and nothing but these is ever said in this weather. */
+  readonly asks: Readonly<Partial<Record<Ask, readonly [Said, ...Said[]]>>>;
+  /** Denials that are counted, and that the lines of the requests name. */
+  readonly reasons?: readonly Reason[];
+  /** `error=` in `Proxy-Status`. */
+  readonly error?: string;
+  /** Other series that grow. */
+  readonly grow?: readonly string[];
+  /** Series that come to this. */
+  readonly become?: Readonly<Record<string, number>>;
+  /** A line of the process. */
+  readonly log?: string;
+  /** What `/readyz` says, where it is not `ready`. */
+  readonly ready?: 'degraded' | 'unavailable';
+  /** What else is to be known, for the page. */
+  readonly remark?: string;
+  readonly begin: (scene: Scene) => unknown;
+  readonly end: (scene: Scene) => unknown;
+}
+
+/** Says what these rows are. */
+export function weathers<Scene>(rows: readonly Weather<Scene>[]): readonly Weather<Scene>[] {
+  return rows;
+}
+
+/** The same request twice is one write: each has a key of its own. */
+export function inputOf(world: World, ask: Ask): RequestInput {
+  const headers = world.authorization(undefined);
+  if (ask === 'public') return { path: '/healthz' };
+  if (ask === 'write') return { method: 'POST', path: '/orders', headers: { ...headers, 'Idempotency-Key': `k-${Math.random()}` }, body: 'order' };
+  if (ask === 'unknown key') return { path: '/orders', headers: { Authorization: `Bearer ${world.token(undefined, { kid: 'd-unknown' })}` } };
+  return { path: '/orders', headers };
+}
+
+/** Lets the weather come, sees what it is to bring, and that it passes without a restart. */
+export async function weather<Scene extends { readonly world: World }>(t: Test, scene: Scene, row: Weather<Scene>): Promise<void> {
+  const { world } = scene;
+  const asks = Object.entries(row.asks) as [Ask, readonly [Said, ...Said[]]][];
+  const ask = async (what: Ask): Promise<RawResponse | null> => request(world.port, inputOf(world, what), { limitMs: 20_000 }).catch(() => null);
+  const isWell = async (): Promise<boolean> => {
+    const statuses = await Promise.all(asks.map(async ([what]) => [what, (await ask(what))?.status] as const));
+    return statuses.every(([what, status]) => status === (what === 'unknown key' ? 401 : 200)) && await readiness(world) === 'ready';
+  };
+  await until(`${row.name}: all is well before`, isWell);
+  const reasons = (row.reasons ?? []).map((reason) => `sallyport_denials_total{reason="${reason}"}`);
+  const growing = [...reasons, ...row.grow ?? []];
+  const before = await Promise.all(growing.map(world.metric));
+  const linesBefore = world.logs().length;
+
+  await row.begin(scene);
+  const said = new Map<Ask, Set<string>>(asks.map(([what]) => [what, new Set()]));
+  for (const [what, [shown]] of asks) {
+    await until(`${row.name}: a ${what} comes to say ${shown}`, async () => {
+      const answer = await ask(what);
+      const word = wordsOf(answer);
+      said.get(what)?.add(word);
+      if (word === shown && row.error !== undefined) t.match(answer?.field('proxy-status'), `error=${row.error}`, `${row.name}: Proxy-Status`);
+      return word === shown;
+    });
+  }
+  for (const [index, series] of growing.entries()) await until(`${row.name}: ${series} grows`, async () => await world.metric(series) > (before[index] ?? 0));
+  for (const [series, value] of Object.entries(row.become ?? {})) {
+    await until(`${row.name}: ${series} is ${value}`, async () => await world.metric(series) === value);
+  }
+  const { log, ready } = row;
+  const lines = (): readonly LogLine[] => world.logs().slice(linesBefore);
+  if (log !== undefined) await until(`${row.name}: the log says "${log}"`, () => lines().some(({ msg }) => msg === log));
+  for (const reason of row.reasons ?? []) await until(`${row.name}: lines say ${reason}`, () => lines().some((line) => line['reason'] === reason));
+  if (ready !== undefined) await until(`${row.name}: /readyz is ${ready}`, async () => await readiness(world) === ready);
+
+  await row.end(scene);
+  await until(`${row.name}: all is well again`, isWell, 60_000);
+  for (const [what, allowed] of asks) {
+    // A weather begins in the midst of things: what was well a moment before may still be.
+    const most: readonly string[] = [...allowed, what === 'unknown key' ? '401' : '200'];
+    t.same([...said.get(what) ?? []].filter((word) => !most.includes(word)), [], `${row.name}: a ${what} says nothing else`);
+  }
+  t.ok(world.process.isRunning(), `${row.name}: no restart`);
+}
+
+/** A connection that was open before the weather came. */
+export async function openBefore(world: World): Promise<() => Promise<string>> {
+  const connection = await connectRaw(world.port);
+  return async () => {
+    connection.write(requestBytes(world.port, inputOf(world, 'read')));
+    const answer = await connection.readResponse();
+    connection.end();
+    return wordsOf(answer);
+  };
+}
+
+function wordsOf(answer: RawResponse | null): string {
+  if (answer === null) return 'closed without an answer';
+  if (!answer.complete) return `${answer.status}, visibly cut off`;
+  const said = saidBy(answer);
+  return said === 'about:blank' || said === String(answer.status) ? String(answer.status) : `${answer.status} ${said}`;
+}
+
+async function readiness(world: World): Promise<string> {
+  return (JSON.parse((await world.admin('/readyz')).text) as { status: string }).status;
+}
