@@ -40,7 +40,7 @@ interface Holder {
 }
 
 /** An entry without its strings: objects, two map entries and the digest. Measured on Node 20, rounded up. */
-const entryBytes = 700;
+export const entryBytes = 700;
 
 /** Where there is no room left, a subject that holds more than this share makes room by itself. */
 const fairShare = 1 / 4;

@@ -9,6 +9,10 @@
  *
  * Measures what a reserved write costs beside the same write unreserved; needs `redis-server`.
  *
+ *   npm run bench -- --capacity
+ *
+ * Measures the memory of a proxy that is full, and what a write takes of Redis, for docs/capacity.md; needs `redis-server`.
+ *
  *   npm run bench -- --import
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
@@ -18,6 +22,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
+import { measureCapacity } from './capacity.js';
 import { versionOf } from './child.js';
 import { importTable, measureImport } from './import.js';
 import { measure, median } from './measure.js';
@@ -32,6 +37,7 @@ const { values } = parseArgs({
     connections: { type: 'string' },
     write: { type: 'boolean', default: false },
     reserved: { type: 'boolean', default: false },
+    capacity: { type: 'boolean', default: false },
     import: { type: 'boolean', default: false },
   },
 });
@@ -49,6 +55,7 @@ const onRun = (text: string): void => {
 
 try {
   if (values.reserved) console.log(reservedTable(await measureReserved(scope, { seconds, rounds, connections, onRun })));
+  else if (values.capacity) console.log(await measureCapacity(scope));
   else if (values.import) console.log(importTable(await measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun })));
   else await measureReads();
 } finally {

@@ -1,14 +1,16 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { parse, stringify } from 'yaml';
+import { isMap, parse, parseDocument, stringify, type Scalar } from 'yaml';
 import { inspectConfig } from '../../src/config/inspect.js';
 import { accept } from '../../src/decision/result.js';
-import { chartDir, helm, manifestsOf, one, render, valuesFile, type Manifest } from '../support/helm.js';
+import { chartDir, helm, manifestsOf, one, render, valuesFile, type Manifest, type Values } from '../support/helm.js';
 import { schemaFaults, unknownFields } from '../support/kubernetes.js';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { config, matrix, refused, tls } from './values.js';
+
+t.setTimeout(120_000);
 
 interface Container {
   readonly name: string;
@@ -126,9 +128,31 @@ t.test('there is time to end, and ports are open for callers and probes only', a
     const policy = manifests.find(({ kind }) => kind === 'NetworkPolicy');
     if (policy === undefined) continue;
     const { ingress } = policy['spec'] as { readonly ingress: readonly Opening[] };
-    t.same(ingress.flatMap(({ ports }) => ports.map(({ port }) => port)), [8443, 9902], name);
+    t.same([...new Set(ingress.flatMap(({ ports }) => ports.map(({ port }) => port)))], [8443, 9902], name);
     t.ok(ingress.every(({ from }) => from.length > 0), `${name}: an empty list of peers would be everybody`);
   }
+});
+
+t.test('helm test gets through, whoever else may read metrics', async (t) => {
+  const manifests = rendered.find(({ name }) => name === 'everything on')?.manifests ?? [];
+  const { ingress } = one(manifests, 'NetworkPolicy')['spec'] as { readonly ingress: readonly Opening[] };
+  const peers = ingress.filter(({ ports }) => ports.some(({ port }) => port === 9902)).flatMap(({ from }) => from);
+  t.equal(peers.length, 2, 'monitors, and the test');
+  const { labels } = one(manifests, 'Pod', 'test-ready').metadata;
+  t.same(peers[1], { podSelector: { matchLabels: labels } });
+});
+
+t.test('autoscaling looks at each container by itself, against what it asks for', async (t) => {
+  const autoscaling = { enabled: true };
+  const watched = (container: Values): readonly unknown[] => {
+    const manifests = render(t, { config, tls, autoscaling, receiver: { container: { name: 'orders', image: 'orders:1', ...container } } });
+    return (one(manifests, 'HorizontalPodAutoscaler')['spec'] as { readonly metrics: readonly unknown[] }).metrics;
+  };
+  const metric = (container: string): object => ({
+    type: 'ContainerResource', containerResource: { name: 'cpu', container, target: { type: 'Utilization', averageUtilization: 70 } },
+  });
+  t.same(watched({}), [metric('sallyport')], 'a service without a request has no percents');
+  t.same(watched({ resources: { requests: { cpu: '1' } } }), [metric('sallyport'), metric('orders')]);
 });
 
 t.test('policy is reloaded from the ConfigMap: only what is read at start restarts pods', async (t) => {
@@ -175,9 +199,22 @@ t.test('every value is explained and has a schema', async (t) => {
       if (known.properties === undefined || typeof value !== 'object' || value === null) return [];
       return missing(value as Record<string, unknown>, known, `${path}${key}.`);
     });
-  t.same(missing(parse(text) as Record<string, unknown>, schema, ''), []);
+  t.same(missing(parse(text) as Record<string, unknown>, schema, ''), [], 'without a schema');
+  t.same(unexplained(parseDocument(text).contents, '', false), []);
+  t.same(unexplained(parseDocument('# -- Said.\na: 1\nb:\n  # -- Said.\n  c: 1\n  d: 1\n').contents, '', false), ['b.d']);
 });
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+/** Values without a comment that begins with `--`, on themselves or on the map that they are in. */
+function unexplained(map: unknown, path: string, above: boolean): readonly string[] {
+  if (!isMap<Scalar<string>>(map)) return [];
+  return map.items.flatMap(({ key, value }, index) => {
+    const comment = `${key.commentBefore ?? ''}${index === 0 ? map.commentBefore ?? '' : ''}`;
+    const isSaid = above || comment.includes(' --');
+    if (isMap(value) && value.items.length > 0) return unexplained(value, `${path}${key.value}.`, isSaid);
+    return isSaid ? [] : [`${path}${key.value}`];
+  });
 }

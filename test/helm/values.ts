@@ -69,6 +69,7 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   { name: 'no route', values: { config: { ...config, routes: [] }, tls }, says: /config\.routes: at least one route/ },
   { name: 'no service', values: { config: { ...config, upstream: {} }, tls }, says: /config\.upstream\.url/ },
   { name: 'a sidecar of nobody', values: { config, tls, sidecar: { enabled: true } }, says: /sidecar\.podLabels/ },
+  { name: 'percents of nothing', values: { config, tls, autoscaling: { enabled: true }, resources: { requests: null } }, says: /resources\.requests\.cpu/ },
   { name: 'a misspelt value', values: { config, tls, replicas: 3 }, says: /replicas/ },
   { name: 'a misspelt value further in', values: { config, tls, networkPolicy: { caller: [] } }, says: /caller/ },
   { name: 'a port that is none', values: { config, tls, ports: { proxy: 0 } }, says: /ports\/proxy|ports\.proxy/ },

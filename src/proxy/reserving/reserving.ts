@@ -7,7 +7,7 @@ import { createSettlements } from './settlements.js';
 import { createBufferBudget } from './whole-body.js';
 
 /** Bodies of reserved requests that are held at once, together. */
-const maxBufferedBytes = 256 * 1024 * 1024;
+export const maxBufferedBytes = 256 * 1024 * 1024;
 
 /** All reserved requests of a server. */
 export interface Reserving {

@@ -71,7 +71,10 @@ export function readWhole(stream: Readable, share: BufferShare, { onWhole, onOve
     chunks.push(chunk);
   });
   stream.on('end', () => {
-    onWhole(Buffer.concat(chunks));
+    const body = Buffer.concat(chunks);
+    // The stream lives as long as the request: with its chunks the body would be held twice.
+    chunks.length = 0;
+    onWhole(body);
   });
   return share.give;
 }

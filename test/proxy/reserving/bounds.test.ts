@@ -1,4 +1,6 @@
 import { PassThrough } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
@@ -232,4 +234,29 @@ t.test('what became of a settlement is counted and told', async (t) => {
   store.behave('complete', async () => ({ ok: true, value: 'unsupported' }));
   await settlements.settle(settling());
   t.match(lines[2], /^warn .*unsupported/);
+});
+
+t.test('R-42: a body that was read whole is held once: its chunks are let go while its request goes on', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const stream = new PassThrough();
+  const chunks: WeakRef<Buffer>[] = [];
+  let size = 0;
+  const give = readWhole(stream, createBufferBudget(8 * 1024 ** 2).open('caller'), {
+    onWhole: (body) => (size = body.length), onOverload: () => t.fail('too much'),
+  });
+  for (let i = 0; i < 4; i += 1) {
+    const chunk = Buffer.alloc(64 * 1024);
+    chunks.push(new WeakRef(chunk));
+    stream.write(chunk);
+    await new Promise(setImmediate);
+  }
+  stream.end();
+  await until('the whole body', () => size === 4 * 64 * 1024);
+  await until('nobody holds the chunks', () => {
+    collect();
+    // The stream itself may still hold its last one.
+    return chunks.filter((chunk) => chunk.deref() !== undefined).length <= 1;
+  });
+  give();
 });
