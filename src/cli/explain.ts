@@ -52,6 +52,7 @@ export function createExplainCommand(io: Io): Command {
     .addOption(new Option('--at <time>', 'decide as at this time (RFC 3339) instead of now').argParser(timeArgument))
     .addOption(jsonOption())
     .addHelpText('after', '\nWithout a token, claims or subject the request has no credential. Tokens never come from arguments.\n'
+      + 'What `sallyport revoke` withdrew is not asked: see `sallyport revoke --list`.\n'
       + 'Exit code: 0 let through, 1 denied or a bad config, 2 usage, or a file that cannot be read, 3 the issuer’s keys are out of reach.')
     .action((options: Options) => explain(options, io));
 }

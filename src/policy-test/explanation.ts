@@ -109,7 +109,7 @@ function revocationWords({ denial, principal }: Ruling): readonly string[] {
     case 'issue_time_revoked':
       return ['revoked.issued_before is later than its iat, or it has none'];
     default:
-      return ['no rule of `revoked` in the config names it'];
+      return ['no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked'];
   }
 }
 
