@@ -4,7 +4,7 @@ import type { Clock } from '../ports.js';
 
 /** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
 export class Course {
-  readonly startedMs: number;
+  startedMs = NaN;
   /** Why it ended early, or `null`. */
   reason: Reason | null = null;
   /** Why it would have ended, where shadow mode let it go on. */
@@ -21,7 +21,11 @@ export class Course {
 
   constructor(clock: Clock) {
     this.clock = clock;
-    this.startedMs = clock.monotonic();
+  }
+
+  /** Its turn has come: it may have waited long behind others. */
+  begin(): void {
+    this.startedMs = this.clock.monotonic();
   }
 
   asked(): void {

@@ -28,7 +28,7 @@ export class Exchange implements Turn, Caller {
   private readonly head: RequestHead;
   private readonly answer: CallerAnswer;
   private inForce: InForce;
-  private course: Course;
+  private readonly course: Course;
   private phase: Phase = 'waiting';
   private findings: Findings;
   private admission: Admission | null = null;
@@ -66,7 +66,7 @@ export class Exchange implements Turn, Caller {
     this.phase = 'judging';
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
-    this.course = new Course(this.deps.clock);
+    this.course.begin();
     this.arrival.res.on('close', this.onClose).on('error', this.fail);
     this.attempt(() => {
       if (this.brokenBy === null) this.judge();
@@ -133,25 +133,29 @@ export class Exchange implements Turn, Caller {
       if (this.phase !== 'onward') return;
       this.course.isReplayed = isReplayed;
       this.phase = 'answered';
-      this.answer.give(status, this.handBack(fields), body);
+      this.answer.give(status, handBack(fields, this.findings.principal, this.inForce, this.deps.clock), body);
       this.answer.end();
     });
   }
 
   begin(status: number, fields: string[]): void {
-    this.attempt(() => {
-      if (this.phase !== 'onward') return;
-      const isWhole = this.answer.begin(status, this.handBack(fields));
+    if (this.phase !== 'onward') return;
+    try {
+      const isWhole = this.answer.begin(status, handBack(fields, this.findings.principal, this.inForce, this.deps.clock));
       this.phase = isWhole ? 'answered' : 'answering';
-    });
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   write(chunk: Buffer): boolean {
-    let flows = true;
-    this.attempt(() => {
-      if (this.phase === 'answering') flows = this.answer.write(chunk);
-    });
-    return flows;
+    if (this.phase !== 'answering') return true;
+    try {
+      return this.answer.write(chunk);
+    } catch (error) {
+      this.fail(error);
+      return true;
+    }
   }
 
   end(): void {
@@ -163,11 +167,11 @@ export class Exchange implements Turn, Caller {
   }
 
   asked(): void {
-    this.attempt(() => this.course.asked());
+    this.course.asked();
   }
 
   answered(): void {
-    this.attempt(() => this.course.answered());
+    this.course.answered();
   }
 
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */
@@ -176,10 +180,6 @@ export class Exchange implements Turn, Caller {
       if (this.phase === 'judging' || this.phase === 'admitted') this.refuse(denial('shutting_down'));
       else if (!this.answer.isDelivered()) this.course.reason ??= 'shutting_down';
     });
-  }
-
-  private handBack(fields: string[]): string[] {
-    return handBack(fields, this.findings.principal, this.inForce, this.deps.clock.now());
   }
 
   private judge(): void {

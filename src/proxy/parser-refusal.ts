@@ -37,6 +37,7 @@ export function createParserRefusal(
   connection: CallerConnection, reason: Denial, recorder: Recorder, { method, target }: Asked = { method: '', target: '' },
 ): Turn {
   const course = new Course(recorder.clock);
+  course.begin();
   course.reason = reason.reason;
   const findings = { requestId: newRequestId(), route: null, principal: null, stripped: 0 };
   return {

@@ -1,9 +1,10 @@
 import type { Principal } from '../decision/principal.js';
 import { withRenewedSession } from '../decision/session-fields.js';
+import type { Clock } from '../ports.js';
 import type { InForce } from './in-force.js';
 
 /** Hands a new access token back with an answer. After whatever is kept of the answer was kept: it is this caller's alone. */
-export function handBack(fields: string[], principal: Principal | null, { sessions }: InForce, nowMs: number): string[] {
+export function handBack(fields: string[], principal: Principal | null, { sessions }: InForce, clock: Clock): string[] {
   const renewed = principal?.session?.renewed ?? null;
-  return renewed === null || sessions === null ? fields : withRenewedSession(fields, renewed, sessions.settings.cookie, nowMs);
+  return renewed === null || sessions === null ? fields : withRenewedSession(fields, renewed, sessions.settings.cookie, clock.now());
 }

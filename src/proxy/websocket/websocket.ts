@@ -118,7 +118,7 @@ export class WebSocket implements AnswerSink, Onward {
       return;
     }
     const fields = ['Upgrade', webSocketProtocol, 'Connection', 'Upgrade', ...callerFields(101, rawHeaders, inForce.fieldRules, admission.requestId)];
-    const switched = answer.switchProtocols(handBack(fields, admission.principal, inForce, this.host.clock.now()));
+    const switched = answer.switchProtocols(handBack(fields, admission.principal, inForce, this.host.clock));
     if (switched === null) {
       receiver.on('error', () => undefined).destroy();
       return;
