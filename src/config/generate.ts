@@ -1,14 +1,18 @@
 /**
- * Writes what is generated from the config's schema, `config.schema.json` and `docs/configuration.md`, below the working
- * folder. With `--check` it writes nothing, and fails where one of them is not what it would write.
+ * Writes what is generated from the config's schema, `config.schema.json`, `docs/configuration.md` and, where the chart is, what its values
+ * have of the config, below the working folder. With `--check` it writes nothing, and fails where one of them is not what it would write.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chartValuesSchema } from './chart-schema.js';
 import { shippedSchema } from './json-schema.js';
 import { configReference } from './reference.js';
 
+const chartPath = 'helm/sallyport/values.schema.json';
+const chart = contentOf(chartPath);
 const generated = [
   { path: 'config.schema.json', text: `${JSON.stringify(shippedSchema(), null, 2)}\n` },
   { path: 'docs/configuration.md', text: configReference() },
+  ...(chart === null ? [] : [{ path: chartPath, text: chartValuesSchema(chart) }]),
 ];
 
 const stale = generated.filter(({ path, text }) => contentOf(path) !== text);

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { chartValuesSchema } from '../../src/config/chart-schema.js';
 import { annotatedSchema, shippedSchema, type JsonSchema } from '../../src/config/json-schema.js';
 import { configReference } from '../../src/config/reference.js';
 import { projectDir } from '../support/project-dir.js';
@@ -16,6 +17,15 @@ function projectFile(path: string): string {
 t.test('config.schema.json and docs/configuration.md are what the schema says', t => {
   t.equal(projectFile('config.schema.json'), `${JSON.stringify(shippedSchema(), null, 2)}\n`);
   t.equal(projectFile('docs/configuration.md'), configReference());
+  t.end();
+});
+
+t.test('the chart\'s schema of values knows every key of the config, and nothing of it is required there', t => {
+  const text = projectFile('helm/sallyport/values.schema.json');
+  t.equal(text, chartValuesSchema(text));
+  const { properties: { config } } = JSON.parse(text) as { readonly properties: { readonly config: JsonSchema } };
+  t.same([...new Set(keysOf(config))].sort(), [...new Set(keysOf(shippedSchema()))].sort());
+  t.notMatch(JSON.stringify(config), /"(?:required|pattern)":/);
   t.end();
 });
 

@@ -70,6 +70,11 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   { name: 'no service', values: { config: { ...config, upstream: {} }, tls }, says: /config\.upstream\.url/ },
   { name: 'a sidecar of nobody', values: { config, tls, sidecar: { enabled: true } }, says: /sidecar\.podLabels/ },
   { name: 'percents of nothing', values: { config, tls, autoscaling: { enabled: true }, resources: { requests: null } }, says: /resources\.requests\.cpu/ },
+  { name: 'a misspelt key of the config', values: { config: { ...config, limts: {} }, tls }, says: /limts/ },
+  {
+    name: 'a misspelt key of a route', says: /routes\/0'.*permision/,
+    values: { config: { ...config, routes: [{ name: 'a', methods: ['GET'], path: '/', permision: [] }] }, tls },
+  },
   { name: 'a misspelt value', values: { config, tls, replicas: 3 }, says: /replicas/ },
   { name: 'a misspelt value further in', values: { config, tls, networkPolicy: { caller: [] } }, says: /caller/ },
   { name: 'a port that is none', values: { config, tls, ports: { proxy: 0 } }, says: /ports\/proxy|ports\.proxy/ },
