@@ -41,6 +41,8 @@ export interface CallInLine {
   readonly access: Access;
   readonly request: ConnectionRequest;
   readonly start: (connection: UpstreamConnection) => void;
+  /** It will not start. */
+  readonly refuse: (reason: Denial) => void;
 }
 
 /** Why a call of ours ended early. Made once: its stack would say nothing. */
@@ -74,7 +76,7 @@ export class Call implements RequestEvents, CallInLine {
   wait(limitMs: number): void {
     this.waiting = setTimeout(() => {
       this.host.leaveLine(this);
-      this.fail(denial('overloaded'));
+      this.refuse(denial('overloaded'));
     }, limitMs);
   }
 
@@ -82,6 +84,11 @@ export class Call implements RequestEvents, CallInLine {
     this.stopWaiting();
     this.connection = connection;
     connection.send(this.request, this);
+  }
+
+  /** Tells the sink, where it was not told an end before. */
+  refuse(reason: Denial): void {
+    if (this.end()) this.sink.onFailure(reason);
   }
 
   resume(): void {
@@ -93,7 +100,7 @@ export class Call implements RequestEvents, CallInLine {
   cancel(): void {
     if (!this.end()) return;
     if (this.connection === null) this.host.leaveLine(this);
-    else if (this.hasBegun) this.connection.abort(brokenOff);
+    else this.connection.abort(brokenOff);
   }
 
   mayBeSent(): boolean {
@@ -102,7 +109,7 @@ export class Call implements RequestEvents, CallInLine {
 
   onConnect(): void {
     const refused = this.isOver ? null : this.request.lateRefusal?.() ?? null;
-    if (refused !== null) this.fail(refused);
+    if (refused !== null) this.refuse(refused);
     if (this.isOver) this.connection?.abort(brokenOff);
     else this.hasBegun = true;
   }
@@ -159,12 +166,8 @@ export class Call implements RequestEvents, CallInLine {
 
   /** Ends it for a reason of ours, before or after its head. */
   private breakOff(reason: Denial): void {
-    this.fail(reason);
+    this.refuse(reason);
     this.connection?.abort(brokenOff);
-  }
-
-  private fail(reason: Denial): void {
-    if (this.end()) this.sink.onFailure(reason);
   }
 
   /** Whether this is the first end. */

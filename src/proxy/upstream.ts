@@ -1,4 +1,5 @@
 import type { UpstreamSettings } from '../config/compiled.js';
+import { denial } from '../decision/denial.js';
 import { publicShareOf, type Access } from './slots.js';
 import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
 import { createConnector } from './upstream/connector.js';
@@ -50,6 +51,8 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const idle: HttpConnection[] = [];
   const line = new Set<CallInLine>();
   let isRetired = false;
+  /** Whether those in line have their turn next: nobody gets ahead of them. */
+  let startsSoon = false;
 
   /** Requests on public routes that have a connection: they must not shut out callers with a credential. */
   let publicCount = 0;
@@ -94,14 +97,21 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     if (connection !== null && access === 'public') publicCount += 1;
     return connection;
   };
-  const startNext = (): void => {
+  const startAll = (): void => {
+    startsSoon = false;
     for (const call of line) {
+      if (idle.length === 0 && all.size >= settings.maxConnections) return;
       const connection = take(call.access, call.request);
       if (connection === null) continue;
       line.delete(call);
       call.start(connection);
-      return;
     }
+  };
+  /** Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request. */
+  const startNext = (): void => {
+    if (startsSoon || line.size === 0) return;
+    startsSoon = true;
+    setImmediate(startAll);
   };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
@@ -111,7 +121,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       if (sound && connection instanceof HttpConnection) idle.push(connection);
       else discard(connection);
       startNext();
-      if (isRetired) discardIdle();
+      if (isRetired && line.size === 0) discardIdle();
     },
     leaveLine: (call) => line.delete(call),
   };
@@ -119,7 +129,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     host: new URL(connector.origin).host,
     send: (request, answer) => {
       const call = new Call(request, answer, host);
-      const connection = take(request.access, request);
+      const connection = startsSoon ? null : take(request.access, request);
       if (connection === null) {
         line.add(call);
         call.wait(settings.connectTimeoutMs);
@@ -132,6 +142,8 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     },
     close: () => {
       isRetired = true;
+      for (const call of line) call.refuse(denial('shutting_down'));
+      line.clear();
       idle.length = 0;
       for (const connection of [...all]) discard(connection);
       return Promise.resolve();

@@ -26,9 +26,10 @@ const statusEnd = statusAt + 3;
 
 const firstFinal = 200;
 const switchingProtocols = 101;
+const noContent = 204;
 
 /** Statuses whose answers have no body (RFC 9112 §6.3). */
-const bodyless: ReadonlySet<number> = new Set([204, 304]);
+const bodyless: ReadonlySet<number> = new Set([noContent, 304]);
 
 const decimal = /^[0-9]+$/;
 const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
@@ -79,11 +80,13 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
   const body = bodyOf(framing, isOld);
   if (body === null) return null;
   const options = optionsOf(framing.connection);
+  // A 204 may not speak of a body (RFC 9110 §8.6). One that does may have it come after.
+  const endIsKnown = hasNoBody ? status !== noContent || body === 0 || body === 'until-end' : body !== 'until-end';
   return {
     status,
     fields,
     body: hasNoBody ? 0 : body,
-    persists: (hasNoBody || body !== 'until-end') && (isOld ? options.includes('keep-alive') : !options.includes('close')),
+    persists: endIsKnown && !options.includes('close') && (!isOld || options.includes('keep-alive')),
     keepAliveS: framing.keepAlive === null ? null : keepAliveOf(framing.keepAlive),
   };
 }

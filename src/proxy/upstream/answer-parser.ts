@@ -40,6 +40,8 @@ export class AnswerParser {
   private answersHead = false;
   /** Of the head, a size line or the trailers, what came so far. */
   private text = '';
+  /** The last of it, where it is a head: its end may be cut. */
+  private seam = '';
   /** Bytes of the body, or of the chunk, that are yet to come. */
   private left = 0;
   private trailerBytes = 0;
@@ -54,6 +56,7 @@ export class AnswerParser {
     this.state = 'head';
     this.answersHead = answersHead;
     this.text = '';
+    this.seam = '';
     this.interim = 0;
     this.trailerBytes = 0;
   }
@@ -98,7 +101,7 @@ export class AnswerParser {
           isSound = false;
       }
     }
-    if (body !== null) this.events.onData(filled === body.length ? body : body.subarray(0, filled));
+    if (body !== null) this.events.onData(trimmed(body, filled));
     return isSound;
   }
 
@@ -116,14 +119,21 @@ export class AnswerParser {
   /** Where the next part begins; -1 where the head is none. */
   private takeHead(bytes: Buffer, at: number): number {
     const before = this.text.length;
-    // The head's end may be cut in two.
-    const found = before === 0 ? bytes.indexOf(headEnd, at, 'latin1') : -1;
-    if (found >= 0) return this.beginBody(bytes.toString('latin1', at, found + lineEnd.length)) ? found + headEnd.length : -1;
-    this.text += bytes.toString('latin1', at, bytes.length);
-    const end = this.text.indexOf(headEnd, Math.max(0, before - headEnd.length + 1));
-    if (end < 0) return this.text.length > maxHeadBytes ? -1 : bytes.length;
+    const whole = before === 0 ? bytes.indexOf(headEnd, at, 'latin1') : -1;
+    if (whole >= 0) return this.beginBody(bytes.toString('latin1', at, whole + lineEnd.length)) ? whole + headEnd.length : -1;
+    const piece = bytes.toString('latin1', at, bytes.length);
+    // To search all that came before again would take time in the square of it, where it comes byte by byte.
+    const searched = this.seam + piece;
+    const found = searched.indexOf(headEnd);
+    this.text += piece;
+    if (found < 0) {
+      this.seam = searched.slice(1 - headEnd.length);
+      return this.text.length < maxHeadBytes + lineEnd.length ? bytes.length : -1;
+    }
+    const end = before - this.seam.length + found;
     const head = this.text.slice(0, end + lineEnd.length);
     this.text = '';
+    this.seam = '';
     return this.beginBody(head) ? at + end + headEnd.length - before : -1;
   }
 
@@ -172,4 +182,10 @@ export class AnswerParser {
     this.state = this.left === 0 ? 'trailers' : 'chunk';
     return Number.isSafeInteger(this.left);
   }
+}
+
+/** What was filled of it. Small parts of large reads would keep all of these for as long as a slow caller takes. */
+function trimmed(body: Buffer, filled: number): Buffer {
+  if (filled === body.length) return body;
+  return filled * 2 < body.length ? Buffer.from(body.subarray(0, filled)) : body.subarray(0, filled);
 }

@@ -22,6 +22,7 @@ export class BodyWriter {
   private readonly body: Readable;
   private readonly options: BodyWriterOptions;
   private hasBegun = false;
+  private isStopped = false;
   private bytes = 0;
 
   constructor(socket: Socket, body: Readable, options: BodyWriterOptions) {
@@ -32,13 +33,14 @@ export class BodyWriter {
 
   start(): void {
     this.socket.on('drain', this.onDrain);
-    this.body.on('end', this.onEnd).on('error', this.onBroken).on('close', this.onBroken).on('data', this.onData);
-    // One that ended badly before says nothing more.
-    if (this.body.destroyed) queueMicrotask(this.onBroken);
+    this.body.on('end', this.onEnd).on('error', this.onBroken).on('close', this.onBroken).on('data', this.onData).resume();
+    // One that ended before says nothing more.
+    if (this.body.destroyed || this.body.readableEnded) queueMicrotask(this.onBroken);
   }
 
   /** Takes no more of it. */
   stop(): void {
+    this.isStopped = true;
     this.socket.off('drain', this.onDrain);
     this.body.off('end', this.onEnd).off('error', this.onBroken).off('close', this.onBroken).off('data', this.onData);
     this.body.on('error', () => undefined).pause();
@@ -49,6 +51,8 @@ export class BodyWriter {
   };
 
   private readonly onData = (chunk: Buffer): void => {
+    // As a chunk it would be the last one.
+    if (chunk.length === 0) return;
     this.bytes += chunk.length;
     const { length } = this.options;
     if (length !== null && this.bytes > length) {
@@ -78,6 +82,7 @@ export class BodyWriter {
   };
 
   private readonly onBroken = (): void => {
+    if (this.isStopped) return;
     this.stop();
     this.options.onBroken();
   };

@@ -1,10 +1,14 @@
 import { connect as connectPlain, isIP, type Socket, type OnReadOpts } from 'node:net';
+import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { UpstreamSettings } from '../../config/compiled.js';
 
-/** Opens a connection, and calls once: when it may be written to, or with why there is none. */
-export type Connect = (callback: (outcome: Socket | Error) => void, onRead?: OnReadOpts) => void;
+/**
+ * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is destroyed
+ * before, it calls no more.
+ */
+export type Connect = (callback: (outcome: Socket | Error) => void, onRead?: OnReadOpts) => Socket;
 
 /** Where connections go. */
 export interface Connector {
@@ -16,6 +20,9 @@ export interface Connector {
 /** How long a connection is idle before the system asks whether the receiver is still there. */
 const keepAliveDelayMs = 60_000;
 
+/** How long a session may stand in for the certificate: one that expired or was replaced has to be seen. */
+const maxSessionMs = 10 * 60_000;
+
 /** Opens connections to the upstream. Over TLS its certificate is always verified, against `ca` where one is given. */
 export function createConnector(settings: UpstreamSettings, ca: string | null): Connector {
   const { origin, socketPath } = placeOf(settings.url);
@@ -26,11 +33,18 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
   const tls: ConnectionOptions = tlsOptions(settings.serverName ?? host, ca);
   /** Lets the connections to come skip half of the handshake. */
   let session: Buffer | null = null;
+  /** When the certificate was last seen. */
+  let verifiedMs = 0;
   const open = (onRead: OnReadOpts | undefined): Socket => {
     const options = { ...place, ...(onRead === undefined ? {} : { onread: onRead }) };
     if (!isTls) return connectPlain(options);
-    return connectTls({ ...options, ...tls, ...(session === null ? {} : { session }) }).on('session', (next) => {
+    const offered = session !== null && performance.now() - verifiedMs < maxSessionMs ? { session } : {};
+    const socket = connectTls({ ...options, ...tls, ...offered });
+    // Node tells of a session only where the certificate was accepted.
+    return socket.on('session', (next) => {
       session = next;
+    }).once('secureConnect', () => {
+      if (!socket.isSessionReused()) verifiedMs = performance.now();
     });
   };
   return {
@@ -41,14 +55,18 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
         socket.destroy(new ConnectTimeout());
       }, settings.connectTimeoutMs);
       const onError = (error: Error): void => {
-        clearTimeout(timer);
+        session = null;
         callback(error);
       };
-      socket.once('error', onError).once(isTls ? 'secureConnect' : 'connect', () => {
+      const onClose = (): void => {
         clearTimeout(timer);
-        socket.off('error', onError);
+      };
+      socket.once('error', onError).once('close', onClose).once(isTls ? 'secureConnect' : 'connect', () => {
+        clearTimeout(timer);
+        socket.off('error', onError).off('close', onClose);
         callback(socket);
       });
+      return socket;
     },
   };
 }

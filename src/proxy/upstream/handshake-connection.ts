@@ -27,12 +27,10 @@ export class HandshakeConnection implements UpstreamConnection, Dispatcher.Dispa
 
   constructor({ origin, connect }: Connector) {
     this.client = new Client(origin, {
-      connect: undiciConnector((callback) => {
-        connect((outcome) => {
-          if (!(outcome instanceof Error)) this.watch(outcome);
-          callback(outcome);
-        });
-      }),
+      connect: undiciConnector(callback => connect((outcome) => {
+        if (!(outcome instanceof Error)) this.watch(outcome);
+        callback(outcome);
+      })),
       pipelining: 1,
       maxHeaderSize: maxHeadBytes,
       // Whoever asked keeps time: undici's timers are coarse.

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
 import type { Connect } from './connector.js';
 import type { AnswerHead } from './answer-head.js';
 import { AnswerParser, type AnswerEvents } from './answer-parser.js';
@@ -32,6 +31,8 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private readonly parser = new AnswerParser(this);
   private readonly deadline = new Deadline(() => this.onDue());
   private socket: Socket | null = null;
+  /** The same while it is being opened. */
+  private opening: Socket | null = null;
   /** Who hears of the request under way; `null` where there is none. */
   private events: RequestEvents | null = null;
   private upload: BodyWriter | null = null;
@@ -58,7 +59,8 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
       return;
     }
     const buffer = Buffer.allocUnsafeSlow(readBytes);
-    this.connect((outcome) => {
+    this.opening = this.connect((outcome) => {
+      this.opening = null;
       if (outcome instanceof Error) {
         this.fail(outcome);
         return;
@@ -69,7 +71,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   setLimit(limitMs: number): void {
-    this.deadline.set(limitMs);
+    if (!this.isOver) this.deadline.set(limitMs);
   }
 
   liftLimit(): void {
@@ -86,7 +88,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   close(): void {
-    this.end();
+    this.fail(new BrokenAnswer('the connection was given up'));
   }
 
   onHead(head: AnswerHead): void {
@@ -99,17 +101,13 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   private write(socket: Socket, request: ConnectionRequest, events: RequestEvents): void {
-    if (this.isOver) {
-      socket.destroy();
-      return;
-    }
     this.isSent = false;
     this.isPaused = false;
     this.head = null;
     this.parser.expect(request.method === 'HEAD');
     const { body } = request;
-    const length = body === null || Buffer.isBuffer(body) ? null : statedLength(request.fields);
-    const head = requestText(request, framingOf(body, length));
+    const length = lengthOf(request);
+    const head = requestText(request, length);
     if (head === null) {
       this.fail(new MalformedRequest());
       return;
@@ -149,7 +147,6 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     socket.on('close', () => {
       this.fail(new BrokenAnswer('the connection is closed'));
     });
-    if (this.isOver) socket.destroy();
   }
 
   /** `false` reads no more until `resume`. */
@@ -160,20 +157,23 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
       this.complete(isSound);
       return true;
     }
-    if (!isSound) this.breakOff(new BrokenAnswer('the receiver sent what is no answer'));
+    if (!isSound) this.abort(new BrokenAnswer('the receiver sent what is no answer'));
     return !this.isPaused;
   }
 
   private complete(isSound = true): void {
-    const { events, head } = this;
+    const { events, head, socket } = this;
     const keepMs = head === null || !head.persists ? 0 : keptMs(head.keepAliveS);
     // An answer that came before the end of the request leaves a connection on which nobody knows what comes next.
-    const isReusable = isSound && this.isSent && keepMs > 0;
+    const isReusable = isSound && this.isSent && socket?.writableLength === 0 && keepMs > 0;
     this.upload?.stop();
     this.upload = null;
     this.events = null;
-    if (isReusable) this.deadline.set(keepMs);
-    else this.end();
+    if (isReusable) {
+      this.deadline.set(keepMs);
+      // TLS hands on what it has unwrapped even when told to stop. The next answer would not be read.
+      if (this.isPaused) socket.resume();
+    } else this.end();
     events?.onComplete(isReusable);
   }
 
@@ -207,13 +207,14 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     this.deadline.end();
     this.upload?.stop();
     this.upload = null;
-    this.socket?.destroy();
+    (this.socket ?? this.opening)?.destroy();
   }
 }
 
-function framingOf(body: Readable | Buffer | null, length: number | null): 'chunked' | 'stated' | 'none' {
-  if (body === null) return 'none';
-  return length === null && !Buffer.isBuffer(body) ? 'chunked' : 'stated';
+/** Bytes of the body; `null` where nobody knows before it ends. */
+function lengthOf({ body, fields }: ConnectionRequest): number | null {
+  if (body === null) return 0;
+  return Buffer.isBuffer(body) ? body.length : statedLength(fields);
 }
 
 function writeWhole(socket: Socket, head: string, body: Buffer | null): void {

@@ -7,22 +7,28 @@ export interface RequestHeadParts {
   readonly fields: readonly string[];
 }
 
+const contentLength = 'content-length';
+
+/** Fields that are written here alone. */
+const transferEncoding = 'transfer-encoding';
+const connection = 'connection';
+
+const decimal = /^[0-9]{1,16}$/;
+
 /** Methods whose requests say that they have no body where they have none (RFC 9110 §8.6). */
 const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /**
- * The one form that a head of ours has. What goes in was judged field by field; this holds the whole once more, so that no
- * mistake there could end a line early and begin another field or request.
+ * The one form that a head of ours has. What goes in was judged field by field; this holds the whole once more, and its
+ * lines are counted, so that no mistake there could end a line early and begin another field or request.
  */
 const wellFormed = /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
-
-const contentLength = 'content-length';
 
 /** The length that the fields give the body; `null` where they give none. */
 export function statedLength(fields: readonly string[]): number | null {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
-    if (name.length === contentLength.length && name.toLowerCase() === contentLength) return Number(fields[i + 1]);
+    if (isNamed(name, contentLength)) return lengthOf(fields[i + 1] ?? '');
   }
   return null;
 }
@@ -30,15 +36,41 @@ export function statedLength(fields: readonly string[]): number | null {
 /**
  * Writes the head of a request, one character for each byte (RFC 9112 §3, §5).
  *
- * @param framing whether the body comes in chunks, has the length that the fields state, or there is none.
- * @returns `null` where the parts do not make one head and nothing else: a bug.
+ * @param length bytes of its body; `null` sends it in chunks.
+ * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
-export function requestText({ method, target, fields }: RequestHeadParts, framing: 'chunked' | 'stated' | 'none'): string | null {
+export function requestText({ method, target, fields }: RequestHeadParts, length: number | null): string | null {
   let text = `${method} ${target} HTTP/1.1\r\n`;
-  for (let i = 0; i < fields.length; i += 2) text += `${fields[i] ?? ''}: ${fields[i + 1] ?? ''}\r\n`;
+  let isStated = false;
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const value = fields[i + 1] ?? '';
+    if (isNamed(name, contentLength)) {
+      if (isStated || lengthOf(value) !== length) return null;
+      isStated = true;
+    } else if (isNamed(name, transferEncoding) || isNamed(name, connection)) return null;
+    text += `${name}: ${value}\r\n`;
+  }
   text += 'Connection: keep-alive\r\n';
-  if (framing === 'chunked') text += 'Transfer-Encoding: chunked\r\n';
-  else if (framing === 'none' && expectsBody.has(method) && statedLength(fields) === null) text += 'Content-Length: 0\r\n';
+  const isFramed = isStated || (length === 0 && !expectsBody.has(method));
+  if (!isFramed) text += length === null ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${String(length)}\r\n`;
   text += '\r\n';
-  return wellFormed.test(text) ? text : null;
+  // The first line, Connection and the empty one are no field of the request.
+  const lines = fields.length / 2 + (isFramed ? 3 : 4);
+  return wellFormed.test(text) && hasLines(text, lines) ? text : null;
+}
+
+function hasLines(text: string, count: number): boolean {
+  let found = 0;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) found++;
+  return found === count;
+}
+
+function isNamed(name: string, lowerCase: string): boolean {
+  return name.length === lowerCase.length && name.toLowerCase() === lowerCase;
+}
+
+/** `NaN` where it is none. */
+function lengthOf(value: string): number {
+  return decimal.test(value) ? Number(value) : NaN;
 }

@@ -1,0 +1,74 @@
+/** An upstream without the rest of the proxy: requests go straight in, and what their sink heard comes out. */
+import type { UpstreamSettings } from '../../../src/config/compiled.js';
+import type { Denial } from '../../../src/decision/denial.js';
+import type { UpstreamRequest } from '../../../src/proxy/upstream-call.js';
+import { createUpstream, type Upstream, type UpstreamCall } from '../../../src/proxy/upstream.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+
+/** What one sink heard, in order and so far. */
+export interface Heard {
+  readonly call: UpstreamCall;
+  readonly status: () => number | null;
+  readonly body: () => Buffer;
+  /** How often it ended. */
+  readonly ends: () => number;
+  /** `null` where it ended well or not yet. */
+  readonly failure: () => Denial | null;
+}
+
+export interface Scene {
+  readonly upstream: Upstream;
+  /** Sends a GET unless told otherwise. `takes` answers `onBody`; nothing means that there is room. */
+  readonly send: (request?: Partial<UpstreamRequest>, takes?: (bytes: Buffer, resume: () => void) => boolean) => Heard;
+  /** The same, when it ended: `200 hello`, or the reason of the failure. */
+  readonly ask: (request?: Partial<UpstreamRequest>) => Promise<string>;
+}
+
+export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): UpstreamSettings {
+  return {
+    url, caFile: null, serverName: null, host: 'upstream', connectTimeoutMs: 20_000, responseTimeoutMs: 30_000, idleTimeoutMs: 30_000,
+    maxConnections: 8, ...more,
+  };
+}
+
+export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSettings> = {}, ca: string | null = null): Scene {
+  const settings = settingsOf(url, more);
+  const upstream = createUpstream(settings, ca);
+  t.teardown(upstream.close);
+  const send: Scene['send'] = (request = {}, takes = () => true) => {
+    let status: number | null = null;
+    let ends = 0;
+    let failure: Denial | null = null;
+    const pieces: Buffer[] = [];
+    const whole: UpstreamRequest = {
+      access: 'protected', method: 'GET', target: '/', fields: ['Host', 'a'], body: null, responseTimeoutMs: settings.responseTimeoutMs, ...request,
+    };
+    const call = upstream.send(whole, {
+      onHead: (code) => {
+        status = code;
+      },
+      onBody: (bytes) => {
+        pieces.push(bytes);
+        return takes(bytes, () => call.resume());
+      },
+      onEnd: () => {
+        ends += 1;
+      },
+      onFailure: (reason) => {
+        ends += 1;
+        failure = reason;
+      },
+    });
+    return { call, status: () => status, body: () => Buffer.concat(pieces), ends: () => ends, failure: () => failure };
+  };
+  return {
+    upstream,
+    send,
+    ask: async (request) => {
+      const heard = send(request);
+      await until('it ended', () => heard.ends() > 0);
+      return heard.failure()?.reason ?? `${String(heard.status())} ${heard.body().toString('latin1')}`;
+    },
+  };
+}
