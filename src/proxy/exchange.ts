@@ -167,11 +167,11 @@ export class Exchange implements Turn, Caller {
   }
 
   asked(): void {
-    this.course.asked();
+    this.attempt(() => this.course.asked());
   }
 
   answered(): void {
-    this.course.answered();
+    this.attempt(() => this.course.answered());
   }
 
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */
