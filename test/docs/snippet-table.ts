@@ -24,7 +24,6 @@ function page(name: string, rows: Readonly<Record<string, Treatment>>): readonly
   return Object.entries(rows).map(([begins, shown]) => ({ page: name, begins, shown }));
 }
 
-const shell = 'the shell’s own';
 const walk = 'test/docs/walk.test.ts';
 const deployment = 'test/docs/deployment.test.ts';
 const docker = 'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
@@ -64,7 +63,8 @@ export const snippetTable: readonly SnippetRow[] = [
     'kubectl apply': { test: walk },
     'probes:': { config: 'keys' },
     'config:': { test: deployment },
-    'printf': { commands: { printf: shell, docker } },
+    'openssl rand': { test: 'test/docs/compose.test.ts' },
+    'TOKEN=': { test: 'test/docs/compose.test.ts' },
   }),
   ...page('docs/idempotency.md', {
     'store:': { config: 'keys' },

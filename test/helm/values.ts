@@ -14,6 +14,7 @@ const container: Values = { name: 'orders', image: 'orders:1.4.0', env: [{ name:
 /** Each is a chart that somebody may want. */
 export const matrix: readonly { readonly name: string; readonly values: Values }[] = [
   { name: 'alone', values: { config, tls } },
+  { name: 'a drain that only Sallyport can read', values: { config: { ...config, shutdown: { grace: '${env:GRACE}' } }, tls } },
   { name: 'behind a mesh', values: { config, tls: { terminatedBy: 'istio' } } },
   { name: 'TLS of the config', values: { config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } } } },
   { name: 'beside the service', values: { config, tls, receiver: { container, probes: { startup: '/healthz', live: '/healthz', ready: '/ready' } } } },
@@ -74,6 +75,18 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   {
     name: 'a misspelt key of a route', says: /routes\/0'.*permision/,
     values: { config: { ...config, routes: [{ name: 'a', methods: ['GET'], path: '/', permision: [] }] }, tls },
+  },
+  {
+    name: 'no time to drain', says: /terminationGracePeriodSeconds: 60 is not more than the 65 s/,
+    values: { config: { ...config, shutdown: { grace: '1m' } }, tls },
+  },
+  {
+    name: 'no time to drain after the service', says: /60 is not more than the 60\.5 s/,
+    values: { config: { ...config, shutdown: { delay: '500ms', grace: '50s' } }, tls, receiver: { container } },
+  },
+  {
+    name: 'nothing for a monitor to find', says: /set service\.enabled/,
+    values: { config, tls, service: { enabled: false }, metrics: { serviceMonitor: { enabled: true } } },
   },
   { name: 'a misspelt value', values: { config, tls, replicas: 3 }, says: /replicas/ },
   { name: 'a misspelt value further in', values: { config, tls, networkPolicy: { caller: [] } }, says: /caller/ },

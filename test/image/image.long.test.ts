@@ -1,7 +1,7 @@
 /** The Dockerfile's own steps, run in an empty root with the Node.js 24 of the npm registry, and what they make, run as the image would be. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
@@ -71,6 +71,9 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
     : argv.map((one) => (one.startsWith('/') ? join(image, one) : one)));
   const env = { NODE_COMPILE_CACHE: '/app/cache', PATH: process.env['PATH'] ?? '' };
   const [program = '', ...args] = at([...entry, ...command]);
+  const files = (): readonly string[] => readdirSync(image, { recursive: true, encoding: 'utf8' })
+    .map((file) => `${file} ${String(statSync(join(image, file)).mtimeMs)}`);
+  const before = files();
   const serve = spawn(program, args, { env, stdio: 'ignore' });
   const ended = once(serve, 'close') as Promise<[number | null]>;
   t.teardown(() => serve.kill('SIGKILL'));
@@ -85,4 +88,5 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   if (isRoot) t.match(readFileSync(`/proc/${String(serve.pid)}/status`, 'utf8'), /^Uid:\s+65532\s/m, 'not root');
   serve.kill('SIGTERM');
   t.equal((await ended)[0], 0, 'SIGTERM reaches the process, and it ends in order');
+  t.same(files(), before, 'nothing is written: the root may be read-only');
 });

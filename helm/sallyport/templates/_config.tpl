@@ -20,7 +20,21 @@
   "admin" (dict "host" "127.0.0.1" "port" (int .Values.ports.admin))
   "probes" (dict "host" "0.0.0.0" "port" (int .Values.ports.probes) "app" .Values.receiver.probes)
   "shutdown" $shutdown }}
-{{- mustMergeOverwrite $base (deepCopy .Values.config) | toYaml }}
+{{- $config := mustMergeOverwrite $base (deepCopy .Values.config) }}
+{{- $needed := addf (include "sallyport.seconds" $config.shutdown.delay) (include "sallyport.seconds" $config.shutdown.grace) }}
+{{- if include "sallyport.isSidecar" . }}{{ $needed = addf $needed .Values.receiver.preStopSleepSeconds }}{{ end }}
+{{- if le (float64 .Values.terminationGracePeriodSeconds) $needed }}
+{{- $says := "terminationGracePeriodSeconds: %v is not more than the %v s of shutdown.delay, shutdown.grace and receiver.preStopSleepSeconds" }}
+{{- fail (printf $says .Values.terminationGracePeriodSeconds $needed) }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* A duration of the config in seconds; 0 where it is a placeholder, which only Sallyport can read. */}}
+{{- define "sallyport.seconds" -}}
+{{- $unit := regexFind "[a-z]+$" . }}
+{{- $worth := dict "ms" 0.001 "s" 1 "m" 60 "h" 3600 "d" 86400 }}
+{{- if regexMatch "^[0-9]+(ms|s|m|h|d)$" . }}{{ mulf (trimSuffix $unit . | float64) (get $worth $unit) }}{{ else }}0{{ end }}
 {{- end }}
 
 {{/* What `helm test` asks with: the other pod's probe listener, in the place of an own one. */}}
