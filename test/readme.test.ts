@@ -80,7 +80,8 @@ t.test('the dependencies listed are those there are', async (t) => {
 });
 
 t.test('links lead somewhere', async (t) => {
-  const pages = ['README.md', 'CHANGELOG.md', ...readdirSync(join(projectDir, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
+  const docs = readdirSync(join(projectDir, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
+  const pages = ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...docs];
   for (const page of pages) {
     for (const [, link = ''] of read(page).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (link.startsWith('https:')) continue;

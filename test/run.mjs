@@ -12,6 +12,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { audit } from './check/audit.mjs';
 import { checkCoverage } from './check/coverage.mjs';
 import { copyToDist, forgetLostOutput } from './check/dist.mjs';
 import { installPrograms } from './check/programs.mjs';
@@ -50,6 +51,8 @@ await hold(timeStep('dist', copyToDist));
 if (everything) {
   await hold(runStep('generated files are up to date', node, ['dist/config/generate.js', '--check']));
   await hold(runStep('config.example.yaml', node, ['dist/main.js', 'check', 'config.example.yaml']));
+  await hold(runStep('docs/licences.md', node, ['test/check/licences.mjs', '--check']));
+  await hold(timeStep('npm audit', audit));
   await hold(runStep('contract table', node, ['test/conformance/table.mjs', '--check']));
 }
 const linted = everything && options.lint ? hold(runStep('lint', 'node_modules/.bin/eslint', ['.'])) : Promise.resolve(true);

@@ -79,6 +79,7 @@ export const snippetTable: readonly SnippetRow[] = [
   }),
   ...page('docs/image.md', {
     'docker build': { commands: { docker } },
+    'NODE_OPTIONS=': { test: 'test/image/permission.test.ts' },
     'npm run build': { commands: {} },
   }),
   ...page('docs/import.md', {

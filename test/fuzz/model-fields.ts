@@ -33,7 +33,9 @@ const hopByHop = [
 const ours = [
   'x-auth-subject', 'x-auth-issuer', 'x-auth-permissions', 'x-auth-token-id', 'x-auth-kind', 'x-auth-assertion',
   'idempotency-record', 'idempotency-fence', 'idempotency-outcome', 'idempotent-replayed', 'proxy-status',
-  'x-http-method-override', 'x-http-method', 'x-method-override', 'forwarded', 'x-real-ip', 'proxy',
+  'x-http-method-override', 'x-http-method', 'x-method-override', 'x-http-path-override', 'x-http-host-override', 'x-http-destinationurl', 'x-override-url',
+  'x-script-name', 'x-host', 'x-scheme', 'x-url-scheme', 'x-request-uri', 'front-end-https', 'forwarded', 'x-real-ip', 'true-client-ip', 'x-client-ip',
+  'cf-connecting-ip', 'x-cluster-client-ip', 'client-cert', 'client-cert-chain', 'proxy', 'x-sendfile-type', 'x-accel-mapping',
 ];
 /** Families of them, by how their names begin without punctuation: `X-Forwarded-*`, `X-Envoy-*` and kin. */
 const ourFamilies = ['xforwarded', 'xoriginal', 'xrewrite', 'xenvoy', 'xskipper', 'xmiddleware'];

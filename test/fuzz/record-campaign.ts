@@ -82,7 +82,7 @@ function differenceOf(fields: readonly (readonly [string, string])[], status: nu
     if (always.includes(name.toLowerCase())) continue;
     const isStored = stored.some((text, index) => index % 2 === 0 && text === name && stored[index + 1]?.trim() === value.trim());
     if (!isStored) return `shows ${name}: ${value}`;
-    if (/^(set-cookie|transfer-encoding|proxy-status|www-authenticate|upgrade|trailer)/i.test(name)) return `shows ${name}, which is never kept`;
+    if (/^(set-cookie|transfer-encoding|proxy-status|www-authenticate|upgrade|trailer)$/i.test(name)) return `shows ${name}, which is never kept`;
   }
   return null;
 }

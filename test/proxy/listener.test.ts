@@ -4,7 +4,7 @@ import { connectRaw, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { compiled, startProxy } from './harness.js';
 
-t.test('R-41: every limit of the listener is set, whatever Node\'s defaults are', (t) => {
+t.test('F11, R-41: every limit of the listener is set, whatever Node\'s defaults are', (t) => {
   const cases = [
     { listen: {}, headersTimeout: 10_000, connectionsCheckingInterval: 1000, maxConnections: 3072 },
     { listen: { header_timeout: '200ms', max_in_flight: 10 }, headersTimeout: 200, connectionsCheckingInterval: 100, maxConnections: 2048 },

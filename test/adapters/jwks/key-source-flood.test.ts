@@ -45,7 +45,7 @@ t.test('R-24: 10,000 unknown key ids cause one fetch for each cooldown', async (
   }
 });
 
-t.test('R-24: the cooldown counts from failed attempts too', async (t) => {
+t.test('F16, R-24: the cooldown counts from failed attempts too', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { time, lookUp } = await startScene(t, server.url);
   server.behave((_req, res) => res.writeHead(500).end());

@@ -1,0 +1,53 @@
+/** The permission model that docs/image.md tells to use leaves `serve` all that it needs, and little else. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { projectDir } from '../support/project-dir.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { startWorld } from '../support/world.js';
+
+const page = readFileSync(join(projectDir, 'docs/image.md'), 'utf8');
+const [, shown = ''] = /^NODE_OPTIONS="(.*)"$/m.exec(page) ?? [];
+
+/** The options shown, with the folders of this machine in the place of the image's. Before Node 24 the model had another name. */
+function optionsFor(app: readonly string[], config: string): string {
+  const words = shown.split(' ').flatMap((word) => {
+    if (word.endsWith('=/app')) return app.map(path => `--allow-fs-read=${path}`);
+    return [word.replace(/=\/etc\/sallyport$/, `=${config}`)];
+  });
+  const options = words.join(' ');
+  return Number(process.versions.node.split('.')[0]) < 24 ? options.replace('--permission', '--experimental-permission') : options;
+}
+
+const app = ['dist', 'node_modules', 'package.json'].map(name => join(projectDir, name));
+
+t.test('serve decides, reloads and counts under the permission model', async (t) => {
+  const dir = tempDir(t);
+  t.match(shown, /^--permission /);
+  // The world's config is in a folder of its own, whose name is known once it is there.
+  const world = await startWorld(t, { env: { NODE_OPTIONS: optionsFor(app, dirname(dir)) } });
+  t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
+  t.equal((await world.request({ path: '/orders' })).status, 401);
+  world.rewrite({ routes: [{ name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['nobody'], permissions: [] }] });
+  await until('the reload', async () => (await world.request({ path: '/orders', headers: world.authorization() })).status === 403);
+  t.ok(await world.metric('process_resident_memory_bytes') > 0);
+});
+
+t.test('what it has no need of is refused', (t) => {
+  const dir = tempDir(t);
+  const env = { ...process.env, NODE_OPTIONS: optionsFor(app, dir) };
+  const program = `
+    const tries = [
+      () => require('node:fs').writeFileSync('${dir}/x', 'y'), () => require('node:fs').readFileSync('/etc/passwd'),
+      () => { const { error } = require('node:child_process').spawnSync('id'); if (error) throw error; },
+      () => new (require('node:worker_threads').Worker)('1', { eval: true }),
+    ];
+    for (const one of tries) try { one(); console.log('done'); } catch (error) { console.log(error.code); }`;
+  const tried = spawnSync(process.execPath, ['-e', program], { env, encoding: 'utf8' });
+  t.same(tried.stdout.trim().split('\n'), Array.from({ length: 4 }, () => 'ERR_ACCESS_DENIED'), tried.stderr);
+  const checked = spawnSync(process.execPath, [join(projectDir, 'dist/main.js'), 'check', '/etc/hostname'], { env, encoding: 'utf8' });
+  t.equal(checked.status, 2, checked.stdout + checked.stderr);
+  t.end();
+});
