@@ -8,6 +8,8 @@ import { captureIo } from '../cli/captured-io.js';
 import { rsaKey, withKeyId } from '../support/keys.js';
 import { connectRaw } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
+import { startSessionCore } from '../support/session-core.js';
+import { mintSession, sessionClaims } from '../support/sessions.js';
 import { mintToken, serviceClaims, type Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { startWorld, type ConfigTree, type World } from '../support/world.js';
@@ -26,6 +28,8 @@ interface Generated {
   readonly body: string | null;
   /** `null` is none. */
   readonly claims: Claims | 'invalid' | null;
+  /** Of a session in the place of a token; `null` is none. */
+  readonly session: Claims | null;
 }
 
 export interface Disagreement {
@@ -52,6 +56,16 @@ const config: ConfigTree = {
       single_use: true },
     { name: 'files', methods: ['*'], path: '/files/**', subjects: ['checkout'], permissions: [], idempotency: 'none', encoded_slashes: 'allow', body: 'allow' },
     { name: 'tried', methods: ['GET', 'PUT'], path: '/tried/{id}', subjects: ['checkout'], permissions: ['orders:write'], mode: 'shadow' },
+    { name: 'user', methods: ['GET', 'POST'], path: '/user', accept: ['session'], idempotency: 'none', session: { claims: { 'st-role.v': 'support' } } },
+    {
+      name: 'both', methods: ['GET'], path: '/both', accept: ['service', 'session'], subjects: ['checkout'], permissions: ['orders:read'],
+      session: { claims: { 'st-role.v': 'admin' } }, limits: { max_in_flight: 1_000, requests_per_second: 100_000 },
+    },
+    { name: 'live', methods: ['GET'], path: '/live', websocket: true, subjects: ['checkout'], permissions: ['orders:read'] },
+    {
+      name: 'page', methods: ['GET'], path: '/page', websocket: true, accept: ['session'], session: { claims: { 'st-role.v': 'support' } },
+      origins: ['https://app.example.com'],
+    },
     { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
   ],
 };
@@ -61,6 +75,7 @@ const paths = [
     '/tried/1/2',
   '/healthz', '/none', '/', '/files/a%2Fb', '/orders/a%2Fb', '/files/a;b', '//orders', '/orders/../x', '/orders/%2e', '/orders/%41', '/orders/a%20b',
     '/orders/%zz',
+  '/user', '/user', '/both', '/both', '/live', '/live', '/page', '/page',
   '/healthz%2F', `/files/${'a'.repeat(300)}`,
 ];
 const nowS = Math.floor(Date.now() / 1_000);
@@ -69,6 +84,25 @@ const wrongClaims: readonly Claims[] = [
     iat: nowS - 7_000 },
   { exp: nowS + 90_000 }, { nbf: nowS + 7_000 }, { permissions: 'orders:read' }, { sessionHandle: 'h' }, { jti: 7 }, { sub: '' }, { sub: 'a b' },
     { exp: 'soon' }, { jti: 'stolen' },
+];
+
+const wrongSessions: readonly Claims[] = [
+  { exp: nowS - 3_600, iat: nowS - 7_000 }, { iss: 'https://evil.example.com/auth' }, { sub: '' }, { exp: 'soon' }, { sessionHandle: undefined },
+  { refreshTokenHash1: undefined }, { iat: undefined }, { source: 'microservice' },
+];
+const sessions = fc.record({
+  sub: fc.constantFrom('user-1', 'user-1', 'user-1', 'mallory', 'user 2'),
+  roles: fc.subarray(['support', 'admin']),
+  wrong: fc.oneof({ arbitrary: fc.constant({}), weight: 8 }, { arbitrary: fc.constantFrom(...wrongSessions), weight: 1 }),
+});
+
+const upgrade: readonly (readonly [string, string])[] = [
+  ['Connection', 'Upgrade'], ['Upgrade', 'websocket'], ['Sec-WebSocket-Version', '13'], ['Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+];
+/** Whole handshakes, with pages that may and may not, and such as lack something. */
+const upgrades: readonly (readonly (readonly [string, string])[])[] = [
+  upgrade, [...upgrade, ['Origin', 'https://app.example.com']], [...upgrade, ['Origin', 'https://evil.example.com']],
+  upgrade.slice(0, 3), [...upgrade.slice(0, 2), ['Sec-WebSocket-Version', '8'], ...upgrade.slice(3)], [...upgrade.slice(0, 3), ['Sec-WebSocket-Key', 'short']],
 ];
 
 const claims = fc.record({
@@ -88,26 +122,42 @@ const generated = fc.record({
   extra: fc.oneof({ arbitrary: fc.constant([]), weight: 3 }, { arbitrary: fc.subarray([...fields], { maxLength: 2 }), weight: 1 }),
   hasKey: fc.boolean(),
   body: fc.oneof({ arbitrary: fc.constant(null), weight: 3 }, { arbitrary: fc.constantFrom('', 'ten bytes!', 'eleven byte'), weight: 1 }),
-  credential: fc.oneof({ arbitrary: claims, weight: 8 }, { arbitrary: fc.constantFrom('none' as const, 'invalid' as const), weight: 1 }),
+  handshake: fc.oneof({ arbitrary: fc.constant([]), weight: 6 }, { arbitrary: fc.constantFrom(...upgrades), weight: 1 }),
+  credential: fc.oneof(
+    { arbitrary: claims, weight: 8 }, { arbitrary: sessions, weight: 3 }, { arbitrary: fc.constantFrom('none' as const, 'invalid' as const), weight: 1 },
+  ),
 });
 
 /** Requests of one seed: the same each time but for the clock. */
 export function generateRequests(count: number, seed: number): readonly Generated[] {
-  return fc.sample(generated, { numRuns: count, seed }).map(({ method, path, extra, hasKey, body, credential }, index) => ({
+  return fc.sample(generated, { numRuns: count, seed }).map(({ method, path, extra, handshake, hasKey, body, credential }, index) => ({
     method,
     path,
     // A key and a token id of its own: what the store remembers is no part of the policy.
-    headers: [...(hasKey ? [['Idempotency-Key', `k-${index}`] as const] : []), ...extra],
+    headers: [...(hasKey ? [['Idempotency-Key', `k-${index}`] as const] : []), ...extra, ...handshake],
     body,
-    claims: typeof credential === 'string' ? (credential === 'none' ? null : credential) : {
-      ...serviceClaims({ nowMs: nowS * 1_000 }), exp: nowS + 3_600, sub: credential.sub, permissions: credential.permissions,
-      ...(credential.hasId ? { jti: `j-${index}` } : {}), ...credential.wrong,
-    },
+    session: typeof credential !== 'string' && 'roles' in credential ? {
+      ...sessionClaims({}, nowS * 1_000), sub: credential.sub, rsub: credential.sub, 'st-role': { v: credential.roles, t: nowS * 1_000 }, ...credential.wrong,
+    } : null,
+    claims: claimsOf(credential, index),
   }));
 }
 
+type Drawn<T> = T extends fc.Arbitrary<infer Value> ? Value : never;
+
+function claimsOf(credential: Drawn<typeof claims> | Drawn<typeof sessions> | 'none' | 'invalid', index: number): Generated['claims'] {
+  if (typeof credential === 'string') return credential === 'none' ? null : credential;
+  if ('roles' in credential) return null;
+  return {
+    ...serviceClaims({ nowMs: nowS * 1_000 }), exp: nowS + 3_600, sub: credential.sub, permissions: credential.permissions,
+    ...(credential.hasId ? { jti: `j-${index}` } : {}), ...credential.wrong,
+  };
+}
+
 export async function startAgreementWorld(t: Scope): Promise<World> {
-  return startWorld(t, { config });
+  const key = rsaKey();
+  const core = await startSessionCore(t, { keys: [key] });
+  return startWorld(t, { key, config: { ...config, sessions: { core_url: core.url, api_domain: 'https://api.example.com' } } });
 }
 
 /** Asks all three; `explainEvery` says how many requests there are for each that the `explain` command is asked, which reads the config each time. */
@@ -127,9 +177,10 @@ export async function findDisagreements(world: World, requests: readonly Generat
   return found;
 }
 
-async function askServe(world: World, { method, path, headers, body, claims }: Generated): Promise<Verdict> {
+async function askServe(world: World, { method, path, headers, body, claims, session }: Generated): Promise<Verdict> {
   const forger = withKeyId(rsaKey('d-forger'), world.key.keyId);
-  const token = claims === null ? null : mintToken(claims === 'invalid' ? { key: forger } : { key: world.key, claims });
+  const service = claims === null ? null : mintToken(claims === 'invalid' ? { key: forger } : { key: world.key, claims });
+  const token = session === null ? service : mintSession({ key: world.key, claims: session });
   const lines = [
     ...(headers.some(([name]) => name === 'Host') ? [] : ['Host: a.example']),
     ...headers.map(([name, value]) => `${name}: ${value}`),
@@ -150,10 +201,11 @@ async function askTest({ configFile }: World, requests: readonly Generated[]): P
   const files: string[] = [];
   for (let start = 0; start < requests.length; start += casesPerFile) {
     const file = join(dirname(configFile), `generated-${start}.yaml`);
-    const cases = requests.slice(start, start + casesPerFile).map(({ method, path, headers, body, claims }, offset) => ({
+    const cases = requests.slice(start, start + casesPerFile).map(({ method, path, headers, body, claims, session }, offset) => ({
       name: `request ${start + offset}`,
       request: { method, path, headers: Object.fromEntries(headers.map(([name]) => [name, headers.filter(([other]) => other === name).map(([, value]) =>
         value)])), body },
+      ...(session === null ? {} : { session: withNulls(session) }),
       ...(claims === null ? {} : claims === 'invalid' ? { credential: 'invalid' } : { claims: withNulls(claims) }),
       expect: { status: 599 },
     }));
@@ -169,13 +221,14 @@ async function askTest({ configFile }: World, requests: readonly Generated[]): P
 
 const casesPerFile = 500;
 
-async function askExplain({ configFile, key }: World, { method, path, headers, body, claims }: Generated): Promise<Verdict | null> {
+async function askExplain({ configFile, key }: World, { method, path, headers, body, claims, session }: Generated): Promise<Verdict | null> {
   // A second Authorization is no argument of explain's.
   if (headers.some(([name]) => name === 'Authorization')) return null;
   const words = headers.flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
   const length = body === null ? [] : ['--header', `Content-Length: ${body.length}`];
-  const credential = claims === null ? [] : ['--token-stdin'];
-  const stdin = claims === null || claims === 'invalid' ? '' : mintToken({ key, claims });
+  const credential = claims === null && session === null ? [] : ['--token-stdin'];
+  const token = claims === null || claims === 'invalid' ? '' : mintToken({ key, claims });
+  const stdin = session === null ? token : mintSession({ key, claims: session });
   const io = captureIo({ stdin });
   await run(['explain', '--config', configFile, '--method', method, '--path', path, '--json', ...words, ...length, ...credential], io);
   const { status, reason, route } = JSON.parse(io.out()) as Verdict;
