@@ -38,10 +38,6 @@ export async function outputOf(command: string, args: readonly string[]): Promis
   return output;
 }
 
-export async function loadOutput(args: readonly string[]): Promise<string> {
-  return outputOf(process.execPath, [servers, 'load', ...args]);
-}
-
 /** First line of what a program says of its version, or `null` where it is not installed. */
 export function versionOf(command: string, argument: string): string | null {
   const { error, stdout, stderr } = spawnSync(command, [argument], { encoding: 'utf8' });

@@ -8,7 +8,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { freePort, stopAtEnd, type Child } from './child.js';
 
-const plain = ['global', '  nbthread 1', '  maxconn 1000', 'defaults', '  mode http', '  timeout client 60s', '  timeout server 60s', '  timeout connect 5s'];
+const plain = ['global', '  nbthread 1', '  maxconn 4000', 'defaults', '  mode http', '  timeout client 60s', '  timeout server 60s', '  timeout connect 5s'];
 
 /** The rules of one issuer and one route as HAProxy spells them, and the caller's identity for the receiver. */
 function tokenRules(keyFile: string): string[] {
@@ -26,7 +26,6 @@ function tokenRules(keyFile: string): string[] {
     '  http-request set-var(txn.exp) var(txn.token),jwt_payload_query(\'$.exp\',\'int\')',
     '  http-request set-var(txn.left) date,neg,add(txn.exp)',
     `${deny} { var(txn.left) -m int gt 0 }`,
-    // 2.6 reads no array as a whole; ours has this permission first.
     // HAProxy 2.6 reads no array as a whole; the token measured with has this permission first.
     '  http-request set-var(txn.permissions) var(txn.token),jwt_payload_query(\'$.permissions[0]\')',
     `${deny} { var(txn.permissions) -m str orders:read }`,

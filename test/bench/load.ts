@@ -1,21 +1,37 @@
-import { loadOutput, outputOf } from './child.js';
-import type { LoadResult } from './servers.js';
+import { join } from 'node:path';
+import { outputOf } from './child.js';
+import type { PlanFiles } from './request-plan.js';
+
+/** What one run of load gave. */
+export interface LoadResult {
+  /** Answers. */
+  readonly requests: number;
+  /** Answers that were no success. */
+  readonly refused: number;
+  /** Connections that failed. */
+  readonly broken: number;
+  readonly seconds: number;
+  readonly medianMs: number;
+  readonly slowMs: number;
+}
 
 export interface LoadSettings {
   readonly port: number;
-  readonly token: string;
+  readonly plan: PlanFiles;
   readonly seconds: number;
   readonly connections: number;
   /** Whether `wrk` is there; else a loader of our own takes its place, which is itself the bottleneck. */
   readonly wrk: boolean;
 }
 
-/** Sends `GET /orders` over kept connections for a while. */
-export async function runLoad({ port, token, seconds, connections, wrk }: LoadSettings): Promise<LoadResult> {
-  const url = `http://127.0.0.1:${String(port)}/orders`;
-  const authorization = `Bearer ${token}`;
-  if (!wrk) return JSON.parse(await loadOutput([url, String(seconds), String(connections), authorization])) as LoadResult;
-  const args = ['-t1', `-c${String(connections)}`, `-d${String(seconds)}s`, '--latency', '-H', `Authorization: ${authorization}`, url];
+/** Sends what the plan says over kept connections for a while. */
+export async function runLoad({ port, plan, seconds, connections, wrk }: LoadSettings): Promise<LoadResult> {
+  const url = `http://127.0.0.1:${String(port)}`;
+  if (!wrk) {
+    const args = [join(import.meta.dirname, 'plain-load.js'), plan.json, url, String(seconds), String(connections)];
+    return JSON.parse(await outputOf(process.execPath, args)) as LoadResult;
+  }
+  const args = ['-t1', `-c${String(connections)}`, `-d${String(seconds)}s`, '--latency', '-s', plan.script, url];
   return readWrk(await outputOf('wrk', args), seconds);
 }
 
@@ -26,7 +42,8 @@ export function readWrk(output: string, seconds: number): LoadResult {
   const broken = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(output)?.slice(1) ?? [];
   return {
     requests: Number(total?.[1] ?? 0),
-    failed: [wrong, ...broken].map(Number).reduce((sum, count) => sum + count, 0),
+    refused: Number(wrong),
+    broken: broken.map(Number).reduce((sum, count) => sum + count, 0),
     seconds: total === null ? seconds : Number(total[2]) * unitSeconds(total[3]),
     medianMs: quantileMs(output, '50%'),
     slowMs: quantileMs(output, '99%'),

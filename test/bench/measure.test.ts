@@ -18,7 +18,7 @@ t.test('reads what wrk prints', (t) => {
     '  12345 requests in 2.00s, 2.84MB read', '  Socket errors: connect 0, read 1, write 0, timeout 2', '  Non-2xx or 3xx responses: 4',
     'Requests/sec:   6172.50',
   ].join('\n');
-  t.same(readWrk(output, 9), { requests: 12345, failed: 7, seconds: 2, medianMs: 1.5, slowMs: 0.9 });
+  t.same(readWrk(output, 9), { requests: 12345, refused: 4, broken: 3, seconds: 2, medianMs: 1.5, slowMs: 0.9 });
   t.end();
 });
 

@@ -1,7 +1,9 @@
 import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
 import { startContenders } from './contenders.js';
 import { cpuMicroseconds, residentMib } from './cpu.js';
 import { runLoad } from './load.js';
+import { planOf, writePlan } from './request-plan.js';
 
 export interface MeasureSettings {
   readonly seconds: number;
@@ -30,15 +32,17 @@ export interface Measured {
 /** Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. */
 export async function measure(t: Scope, settings: MeasureSettings): Promise<readonly Measured[]> {
   const { contenders, token } = await startContenders(t, settings.only ?? null);
+  const plan = writePlan(tempDir(t), planOf(token));
   const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[] }));
   // The first round warms up compilers and connections and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
     const seconds = round === 0 ? Math.min(settings.seconds, 2) : settings.seconds;
     for (const { contender, results } of runs) {
       const before = cpuMicroseconds(contender.pid);
-      const load = await runLoad({ ...settings, seconds, port: contender.port, token });
+      const load = await runLoad({ ...settings, seconds, port: contender.port, plan });
       const cpuUs = (cpuMicroseconds(contender.pid) - before) / Math.max(load.requests, 1);
-      if (load.failed > 0) throw new Error(`${contender.name}: ${String(load.failed)} of ${String(load.requests)} requests failed`);
+      const failed = load.refused + load.broken;
+      if (failed > 0) throw new Error(`${contender.name}: ${String(failed)} of ${String(load.requests)} requests failed`);
       if (round === 0) continue;
       results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs, memoryMib: residentMib(contender.pid) });
       settings.onRun?.(`round ${String(round)}, ${contender.name}: ${cpuUs.toFixed(1)} µs`);

@@ -1,22 +1,17 @@
 /** What a reserved write costs beside the same write unreserved, in CPU of the proxy, in time, and in round trips to Redis. */
-import { spawn } from 'node:child_process';
-import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import { projectDir } from '../support/project-dir.js';
-import { request } from '../support/raw-client.js';
 import { startRedis, startReplica } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
-import { until } from '../support/until.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { freePort, outputOf, startServer, stopAtEnd, type Child } from './child.js';
+import type { ConfigTree } from '../support/world.js';
+import { outputOf, startServer, type Child } from './child.js';
 import { cpuMicroseconds } from './cpu.js';
 import { median } from './measure.js';
-import type { LoadResult } from './servers.js';
+import { startSallyport } from './sallyport.js';
+import type { LoadResult } from './load.js';
 
 export interface ReservedSettings {
   readonly seconds: number;
@@ -89,7 +84,7 @@ async function runOnce(contender: Contender, token: string, { seconds, connectio
     join(import.meta.dirname, 'write-load.js'), url, String(seconds), String(connections), `Bearer ${token}`,
   ])) as LoadResult;
   const cpuUs = (cpuMicroseconds(contender.pid) - cpuBefore) / Math.max(1, load.requests);
-  if (load.failed > 0) throw new Error(`${contender.name}: ${load.failed} of ${load.requests} writes failed`);
+  if (load.refused + load.broken > 0) throw new Error(`${contender.name}: ${load.refused + load.broken} of ${load.requests} writes failed`);
   const calls = await countCalls(contender.redis);
   return {
     cpuUs, writesPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs,
@@ -105,7 +100,11 @@ async function startContenders(t: Scope, token: string): Promise<readonly Conten
   await startReplica(t, primary.port);
   const start = async (name: string, redis: Redis | null, store: ConfigTree | null): Promise<Contender> => {
     const config = { upstream: { url: `http://127.0.0.1:${receiver}` }, issuers: { core: { jwks_url: jwks } }, ...(store === null ? {} : { store }) };
-    return { name, redis, ...(await startSallyport(t, config, store === null ? 'none' : 'required', token)) };
+    const idempotency = store === null ? 'none' : 'required';
+    const route = { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency };
+    const headers = { Authorization: `Bearer ${token}`, 'Idempotency-Key': 'ready' };
+    const ready = { method: 'POST', path: '/orders', headers, body: '' };
+    return { name, redis, ...(await startSallyport(t, { ...config, shutdown: { delay: '0s', grace: '20s' }, routes: [route] }, ready)) };
   };
   const place = (port: number): ConfigTree => ({ url: `redis://127.0.0.1:${port}`, reserve_timeout: '5s', settle_timeout: '5s' });
   return [
@@ -114,22 +113,6 @@ async function startContenders(t: Scope, token: string): Promise<readonly Conten
     await start('reserved, Redis', alone.client, { redis: place(alone.port) }),
     await start('reserved, Redis, replicas: 1', primary.client, { redis: { ...place(primary.port), replicas: 1 } }),
   ];
-}
-
-async function startSallyport(t: Scope, config: ConfigTree, idempotency: string, token: string): Promise<Child> {
-  const dir = tempDir(t);
-  const configFile = join(dir, 'sallyport.yaml');
-  const port = await freePort();
-  const route = { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency };
-  writeFileSync(configFile, baseConfig({ ...config, listen: { port }, log: { level: 'info' }, shutdown: { delay: '0s', grace: '20s' }, routes: [route] }));
-  const log = openSync(join(dir, 'log'), 'a');
-  const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
-  closeSync(log);
-  stopAtEnd(t, child);
-  const headers = { Authorization: `Bearer ${token}`, 'Idempotency-Key': 'ready' };
-  const isReady = async (): Promise<boolean> => (await request(port, { method: 'POST', path: '/orders', headers, body: '' }).catch(() => null))?.status === 200;
-  await until('the proxy is ready', isReady);
-  return { pid: child.pid ?? 0, port };
 }
 
 /** Calls that Redis has counted. */

@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectDir } from '../support/project-dir.js';
+import { request, type RequestInput } from '../support/raw-client.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
+import { baseConfig, merge, type ConfigTree } from '../support/world.js';
+import { freePort, stopAtEnd, type Child } from './child.js';
+
+/** `serve`, writing its log to a file as a container's would be; it is up when it answers this request with 200. */
+export async function startSallyport(t: Scope, config: ConfigTree, ready: RequestInput): Promise<Child> {
+  const dir = tempDir(t);
+  const configFile = join(dir, 'sallyport.yaml');
+  // At level warn nobody is told which port the system gave.
+  const port = await freePort();
+  writeFileSync(configFile, baseConfig(merge({ listen: { port }, log: { level: 'info' } }, config)));
+  const log = openSync(join(dir, 'log'), 'a');
+  const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
+  closeSync(log);
+  stopAtEnd(t, child);
+  await until('the proxy is ready', async () => (await request(port, ready).catch(() => null))?.status === 200);
+  return { pid: child.pid ?? 0, port };
+}
