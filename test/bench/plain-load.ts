@@ -3,7 +3,7 @@
  *
  *   node plain-load.js PLAN URL SECONDS CONNECTIONS
  *
- * Prints its result as JSON.
+ * With 0 seconds it uses each path and token once. Prints its result as JSON.
  */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -43,8 +43,10 @@ async function ask(): Promise<void> {
 }
 
 const startedMs = performance.now();
+const once = Math.max(paths.length, tokens.length);
+const isOver = (): boolean => (Number(seconds) === 0 ? sent >= once : performance.now() - startedMs >= Number(seconds) * 1000);
 const worker = async (): Promise<void> => {
-  while (performance.now() - startedMs < Number(seconds) * 1000) await ask();
+  while (!isOver()) await ask();
 };
 await Promise.all(Array.from({ length: Number(connections) }, worker));
 const tookS = (performance.now() - startedMs) / 1000;

@@ -1,4 +1,5 @@
 import { cpus, release } from 'node:os';
+import type { MeasuredWorkload } from './measure-workloads.js';
 import type { Measured } from './measure.js';
 
 /** What the figures depend on. */
@@ -25,7 +26,23 @@ export function tableOf(measured: readonly Measured[]): string {
   const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs, memoryMib }) => [
     name, work, cpuUs.toFixed(1), (cpuUs / base).toFixed(2), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2), memoryMib.toFixed(0),
   ]);
-  return [head, head.map((_cell, index) => (index < 2 ? '---' : '---:')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return markdown(head, rows, 2);
+}
+
+/** The workloads as a Markdown table, one row for each that took part. */
+export function workloadTable(measured: readonly MeasuredWorkload[]): string {
+  const head = ['workload', 'proxy', 'CPU, µs', 'times', 'for a MiB, µs', 'requests/s', '99 %, ms', 'memory, MiB'];
+  const rows = measured.flatMap(({ title, entrants }) => entrants.map(({ name, cpuUs, ratio, cpuUsPerMib, requestsPerS, slowMs, memoryMib }, index) => [
+    index === 0 ? title : '', name, cpuUs.toFixed(1), ratio?.toFixed(2) ?? '', cpuUsPerMib?.toFixed(0) ?? '', requestsPerS.toFixed(0), slowMs.toFixed(2),
+    memoryMib.toFixed(0),
+  ]));
+  return markdown(head, rows, 2);
+}
+
+/** The first columns hold words, the others numbers. */
+function markdown(head: readonly string[], rows: readonly (readonly string[])[], words: number): string {
+  const line = head.map((_cell, index) => (index < words ? '---' : '---:'));
+  return [head, line, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
 /** The page `docs/performance.md`. */

@@ -46,9 +46,10 @@ function scriptOf({ method, paths, tokens, bodyBytes }: RequestPlan, files: { re
   ];
   if (count > 1) {
     lines.push(
-      'local requests, last = {}, 0',
-      'function init(args)',
-      '  wrk.init(args)',
+      // Runs begin anywhere, so that short ones use all of the list between them.
+      'math.randomseed(os.time())',
+      `local requests, last = {}, math.random(${String(count)})`,
+      'function init()',
       `  for i = 0, ${String(count - 1)} do`,
       '    if #tokens > 0 then wrk.headers[\'Authorization\'] = \'Bearer \' .. tokens[i % #tokens + 1] end',
       '    requests[i + 1] = wrk.format(nil, paths[i % #paths + 1])',
