@@ -1,6 +1,7 @@
 import { isFieldName, lookAlikeKey } from './field-name.js';
 import {
-  defaultIdentityNames, hopByHopFields, judgedFields, overrideFields, overridePrefixes, reservationFields, type JudgedField,
+  consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, overrideFields, overridePrefixes, reservationFields,
+  type JudgedField,
 } from './known-fields.js';
 
 /** What becomes of a caller's field by its name. */
@@ -58,9 +59,11 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
 
 /**
  * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport nor
- * the connection gives another meaning.
+ * the connection gives another meaning. The caller's field of that name is dropped: of one that is read here nothing would be left.
  */
 export function mayNameIdentity(name: string): boolean {
+  const lowerCase = name.toLowerCase();
+  if (consultedFields.has(lowerCase) || consultedPrefixes.some(prefix => lowerCase.startsWith(prefix))) return false;
   return requestKind(name, new Set(), 'refuse') === 'passed';
 }
 

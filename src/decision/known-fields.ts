@@ -16,6 +16,12 @@ export const hopByHopFields: ReadonlySet<string> = new Set([
   'te', 'trailer',
 ]);
 
+/** Fields that go on as they came and are read here as well: sessions, the origin of a page, handshakes of WebSockets. */
+export const consultedFields: ReadonlySet<string> = new Set(['cookie', 'set-cookie', 'origin', 'anti-csrf', 'front-token', 'rid']);
+
+/** Families of the same, in lower case. */
+export const consultedPrefixes: readonly string[] = ['sec-websocket-', 'st-'];
+
 /** Names of the identity headers where the config gives none: never the caller's, whatever the config renames. */
 export const defaultIdentityNames: readonly string[] = [
   'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion',

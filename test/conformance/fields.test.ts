@@ -40,13 +40,28 @@ t.test('contract 3: the receiver learns the identity from fields that only Sally
   t.same(received().field('x-auth-permissions'), ['z orders:read a'], 'in the order of the token');
 });
 
+const spellings = (name: string): string[] => [
+  name, name.toLowerCase(), name.toUpperCase(), name.replaceAll('-', '_'), name.replaceAll('-', '.'), name.replaceAll('-', ''), name.replaceAll('-', '--'),
+  name.replace('-', '_'),
+  `${name}-`, `_${name}`, name.replaceAll('-', '!'), name.replaceAll('-', "'"),
+];
+
+t.test('R-10: who is refused is refused with an identity of its own making too', async (t) => {
+  const fields = [...Object.keys(identity), 'X-Auth-Token-Id'].flatMap(spellings).map((name) => [name, 'evil-value'] as const);
+  const callers = [
+    { name: 'nobody', credential: [], refusal: refusals.unauthorized },
+    { name: 'an expired token', credential: Object.entries(world.authorization({ exp: 1, iat: undefined })), refusal: refusals.unauthorized },
+    { name: 'another subject', credential: Object.entries(world.authorization({ sub: 'stranger' })), refusal: refusals.forbidden },
+  ];
+  for (const { name, credential, refusal } of callers) {
+    const before = world.receiver.requests.length;
+    checkRefusal(t, await world.request({ path: '/orders', headers: [...credential, ...fields] }), refusal, name);
+    t.equal(world.receiver.requests.length, before, name);
+  }
+});
+
 t.test('R-10: look-alikes of fields that we set or judge are dropped and counted', async (t) => {
   const reserved = [...Object.keys(identity), 'X-Auth-Token-Id', 'X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host'];
-  const spellings = (name: string): string[] => [
-    name, name.toLowerCase(), name.toUpperCase(), name.replaceAll('-', '_'), name.replaceAll('-', '.'), name.replaceAll('-', ''), name.replaceAll('-', '--'),
-    name.replace('-', '_'),
-    `${name}-`, `_${name}`, name.replaceAll('-', '!'), name.replaceAll('-', "'"),
-  ];
   for (const name of reserved) {
     for (const spelling of new Set(spellings(name))) {
       const before = await world.metric('sallyport_stripped_fields_total');

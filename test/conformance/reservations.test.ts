@@ -20,6 +20,7 @@ const world = await startWorld(t, {
       { name: 'optional', path: '/optional', ...approved, idempotency: 'optional' },
       { name: 'unreserved', path: '/none', ...approved, idempotency: 'none' },
       { name: 'single', path: '/single', ...approved, idempotency: 'none', single_use: true },
+      { name: 'both', path: '/both', ...approved, idempotency: 'optional', single_use: true },
       {
         name: 'settings', path: '/settings/{id}', ...approved,
         idempotency: {
@@ -80,6 +81,21 @@ t.test('contract 2: required, optional and none', async (t) => {
     await write({ path, key });
     t.equal((await write({ path, key })).field('Idempotent-Replayed'), replayed, path);
   }
+});
+
+t.test('contract 3.7: who is refused reserves nothing', async (t) => {
+  for (const path of ['/required', '/both']) {
+    const key = randomUUID();
+    const request = { method: 'POST', path, body: '{"item":1}', headers: { 'Idempotency-Key': key } };
+    checkRefusal(t, await world.request(request), refusals.unauthorized, `${path}, nobody`);
+    checkRefusal(t, await write({ path, key, claims: { sub: 'stranger', jti: randomUUID() } }), refusals.forbidden, `${path}, a stranger`);
+    const claims = { jti: randomUUID() };
+    const first = await write({ path, key, claims });
+    t.equal(first.status, 200, path);
+    t.equal(first.field('Idempotent-Replayed'), null, `${path}: the key was free`);
+    if (path === '/both') checkRefusal(t, await write({ path, claims }), refusals.unauthorized, 'the token again, with another key');
+  }
+  t.equal(world.receiver.requests.length, 2);
 });
 
 t.test('contract 4: a malformed key is 400', async (t) => {
