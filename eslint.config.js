@@ -35,7 +35,7 @@ const plain = {
 };
 
 export default defineConfig(
-  { ignores: ['dist/', 'bundle/', '.build/', '.tap/', 'coverage/', 'node_modules/'] },
+  { ignores: ['dist/', 'bundle/', '.build/', '.mutation*/', '.tap/', 'coverage/', 'node_modules/'] },
   { files: ['**/*.{js,mjs}'], languageOptions: { globals: {} }, rules: plain },
   { files: ['eslint.config.js'], rules: { 'no-restricted-syntax': 'off' } },
   {
@@ -69,5 +69,5 @@ export default defineConfig(
     },
   },
   // These speak to a person: the check and the measurements print what they find.
-  { files: ['test/run.mjs', 'test/check/*.mjs', 'test/bench/*.ts', 'test/conformance/*.mjs', 'docs/examples/**/*.mjs'], rules: { 'no-console': 'off' } },
+  { files: ['test/run.mjs', 'test/check/**/*.mjs', 'test/bench/*.ts', 'test/conformance/*.mjs', 'docs/examples/**/*.mjs'], rules: { 'no-console': 'off' } },
 );

@@ -24,7 +24,9 @@ export interface Asked {
 export interface SoakModel {
   /** Breaks something while `work` runs, and until what it does has been mended. */
   readonly during: (trouble: Trouble, work: () => Promise<void>) => Promise<void>;
-  /** Whether this was, at any moment since, in trouble. */
+  /** Begins and ends a trouble that was seen and not made. */
+  readonly notice: (trouble: Trouble, isOn: boolean) => void;
+  /** Whether this was, at any moment since, in trouble, or had just come out of it. */
   readonly troubledSince: (trouble: Trouble, sinceMs: number) => boolean;
   /** Holds an answer to one of these, or to what the troubles since excuse. Says whether it was one of `right`. */
   readonly judge: (asked: Asked, right: readonly string[], sinceMs?: number) => boolean;
@@ -36,6 +38,9 @@ export interface SoakModel {
 }
 
 const keptWrongs = 50;
+
+/** So long after its end a trouble may still be felt: proxies look at Redis now and then. */
+const aftermathMs = 5_000;
 
 /** Refusals of credentials say no more than their status. */
 function wordOf(answer: RawResponse): string {
@@ -56,15 +61,26 @@ export function createSoakModel(): SoakModel {
     count('wrong');
     if (wrongs.length < keptWrongs) wrongs.push(text);
   };
-  const troubledSince = (trouble: Trouble, sinceMs: number): boolean => (open.get(trouble) ?? 0) > 0 || (endedMs.get(trouble) ?? 0) >= sinceMs;
+  const troubledSince = (trouble: Trouble, sinceMs: number): boolean =>
+    (open.get(trouble) ?? 0) > 0 || (endedMs.get(trouble) ?? -Infinity) >= sinceMs - aftermathMs;
+  const change = (trouble: Trouble, by: 1 | -1): void => {
+    open.set(trouble, (open.get(trouble) ?? 0) + by);
+    if (by === -1) endedMs.set(trouble, performance.now());
+  };
+  const noticed = new Set<Trouble>();
   return {
+    notice: (trouble, isOn) => {
+      if (noticed.has(trouble) === isOn) return;
+      change(trouble, isOn ? 1 : -1);
+      if (isOn) noticed.add(trouble);
+      else noticed.delete(trouble);
+    },
     during: async (trouble, work) => {
-      open.set(trouble, (open.get(trouble) ?? 0) + 1);
+      change(trouble, 1);
       try {
         await work();
       } finally {
-        open.set(trouble, (open.get(trouble) ?? 0) - 1);
-        endedMs.set(trouble, performance.now());
+        change(trouble, -1);
       }
       count(`trouble of ${trouble}`);
     },
@@ -74,7 +90,7 @@ export function createSoakModel(): SoakModel {
       count(`${what}: ${said}`);
       if (right.includes(said)) return true;
       const isExcused = Object.entries(excused).some(([trouble, words]) => words.has(said) && troubledSince(trouble as Trouble, sinceMs));
-      if (!isExcused) wrong(`${what}: ${said} where only ${right.join(' or ')} is right; ${answer.text.slice(0, 200)}`);
+      if (!isExcused) wrong(`${new Date().toISOString()} ${what}: ${said} where only ${right.join(' or ')} is right; ${answer.text.slice(0, 200)}`);
       return false;
     },
     wrong,

@@ -44,6 +44,8 @@ export interface SoakWorld {
   /** Seconds since the epoch: single-use tokens from before may be refused, for a fail-over may have lost their markers. */
   readonly floorS: () => number;
   readonly footprints: () => Promise<Footprint[]>;
+  /** Asks Redis how it is: a Sentinel on a busy machine fails over unasked. */
+  readonly lookAtRedis: () => Promise<void>;
   readonly reload: (policy: SoakPolicy) => Promise<void>;
   /** Writes a config that is none; the one in force has to stay. */
   readonly breakConfig: () => Promise<void>;
@@ -57,6 +59,15 @@ export interface SoakWorld {
 
 /** So far ahead may the clock of an issuer be. */
 const skewS = 5;
+
+/** So long may Redis take to say how it is. */
+const lookMs = 400;
+
+/** Whether there is a primary, and a replica that is connected to it. */
+async function isPair({ primary, replica }: { readonly primary: RedisServer; readonly replica: RedisServer }): Promise<boolean> {
+  const [first, second] = await Promise.all([primary.client.role(), replica.client.role()]);
+  return first[0] === 'master' && Array.isArray(first[2]) && first[2].length === 1 && second[0] === 'slave' && second[3] === 'connected';
+}
 
 /** Fields that name nobody: what a caller sends of them must not reach the receiver. */
 const forged = 'admin';
@@ -145,6 +156,11 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
       heap: await metric('nodejs_heap_size_used_bytes'),
       descriptors: readdirSync(`/proc/${pid}/fd`).length,
     }))),
+    lookAtRedis: async () => {
+      const isWell = await Promise.race([isPair(redis), new Promise<boolean>((resolve) => setTimeout(resolve, lookMs, false))]);
+      if (!isWell) floorS = Math.ceil(Date.now() / 1000) + skewS;
+      model.notice('redis', !isWell);
+    },
     reload: async (next) => {
       policy = null;
       policies += 1;

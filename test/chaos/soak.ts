@@ -1,5 +1,6 @@
 /** Everything at once, for a while: a model decides after each answer whether it was right. */
 import type { Test } from 'tap';
+import type { LogLine } from '../support/serve-process.js';
 import { createSoakModel } from './soak-model.js';
 import { soakCallers } from './soak-callers.js';
 import { startSoakWorld, type Footprint, type SoakWorld } from './soak-world.js';
@@ -35,6 +36,8 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 2 * pause));
     }
   };
+  const storeLines = (index: number): readonly LogLine[] =>
+    world.proxies[index]?.process.logs().filter(({ msg }) => String(msg).startsWith('the store')) ?? [];
   const samples: { readonly atS: number; readonly processes: readonly Footprint[] }[] = [];
   const troubles = troublesOf(world, failOvers);
   let next = 0;
@@ -43,6 +46,7 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
     goOn(async () => {
       await troubles[next++ % troubles.length]?.();
     }, pauseMs),
+    goOn(world.lookAtRedis, 100),
     goOn(async () => {
       samples.push({ atS: (performance.now() - startedMs) / 1000, processes: await world.footprints() });
     }, Math.min(5_000, seconds * 25)),
@@ -63,6 +67,7 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
   for (const [index, proxy] of world.proxies.entries()) {
     const declared = ['sallyport_duplicate_dispatches_total', 'sallyport_lost_reservations_total', 'sallyport_unknown_outcomes_total'];
     for (const name of declared) t.comment(`proxy ${index}: ${name} ${await proxy.metric(name)}`);
+    t.comment(storeLines(index).map((line) => JSON.stringify(line)).join('\n'));
     t.equal(await proxy.metric('sallyport_duplicate_dispatches_total'), 0, 'no loss was declared');
     t.equal(await proxy.metric('sallyport_denials_total{reason="internal"}'), 0, 'and nothing was a bug');
     t.ok(proxy.process.isRunning());

@@ -187,7 +187,7 @@ t.test('what the principal gets', (t) => {
     value: { subject: 'reporting', permissions: ['b', 'a', 'b'], tokenId: 't-1', expiresAtS: nowS + 60, issuedAtS: nowS },
   });
   const bare = verifyClaims(payloadOf(JSON.stringify(serviceClaims({ claims: untimed, nowMs }))), issuerRules(), nowMs);
-  t.same(bare.ok && [bare.value.tokenId, bare.value.issuedAtS], [null, null]);
+  t.strictSame(bare.ok && [bare.value.tokenId, bare.value.issuedAtS], [null, null]);
   t.end();
 });
 

@@ -53,3 +53,18 @@ t.test('REPLAY 2: what differs between honest retries can never be part of it', 
   for (const name of ['authorization', 'date', 'traceparent', 'tracestate', 'x-request-id', 'idempotency-key']) t.ok(volatileFields.has(name), name);
   t.end();
 });
+
+t.test('a fingerprint outlives an upgrade: the same request has the one that is stored', (t) => {
+  const request: FingerprintInput = {
+    ...base, query: null, contentType: 'application/json', body: Buffer.from('{}'), fields: [{ name: 'If-Match', value: null }, { name: 'Prefer', value: 'x' }],
+  };
+  t.equal(fingerprintOf(request), '6GJqFLklejmVNzMQPURQwjwEA4mjPBk-nrP-sVEqz4U');
+  t.end();
+});
+
+t.test('what differs between honest retries may not be part of it', (t) => {
+  t.same([...volatileFields].sort(), [
+    'authorization', 'baggage', 'date', 'forwarded', 'idempotency-key', 'traceparent', 'tracestate', 'via', 'x-request-id',
+  ]);
+  t.end();
+});

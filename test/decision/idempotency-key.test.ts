@@ -33,6 +33,7 @@ const rows: readonly { readonly name: string; readonly value: string; readonly e
   { name: 'a list of tokens', value: 'a,b', expected: null },
   { name: 'a space', value: 'a b', expected: null },
   { name: 'a tab within quotes', value: '"a\tb"', expected: null },
+  { name: 'the last control within quotes', value: '"a\u001fb"', expected: null },
   { name: 'a delete character within quotes', value: '"a\u007fb"', expected: null },
   { name: 'what is not ASCII', value: 'ä', expected: null },
   { name: 'the same within quotes', value: '"ä"', expected: null },

@@ -52,6 +52,7 @@ t.test('the id of a record names its place in the store and nothing else', (t) =
   const id = recordIdOf(scope) ?? '';
   t.same(parseRecordId(id), { principal: scope.principal, operation: scope.operation });
   t.equal(recordIdOf(scopeOf({ ...base, key: null })), null);
-  for (const bad of ['', '.', id.slice(1), `${id}x`, id.replace('.', ':'), `${id}\n`, `{${id}}`]) t.equal(parseRecordId(bad), null, JSON.stringify(bad));
+  const bads = ['', '.', id.slice(1), `x${id}`, `${id}x`, id.replace('.', ':'), `${id}\n`, `{${id}}`];
+  for (const bad of bads) t.equal(parseRecordId(bad), null, JSON.stringify(bad));
   t.end();
 });

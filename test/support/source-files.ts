@@ -31,7 +31,7 @@ const notOurs = new Set(['node_modules', '.git', '.build', '.tap', 'dist', 'bund
 export function projectFiles(folder = ''): string[] {
   return readdirSync(join(projectDir, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return notOurs.has(entry.name) ? [] : projectFiles(path);
+    if (entry.isDirectory()) return notOurs.has(entry.name) || entry.name.startsWith('.mutation') ? [] : projectFiles(path);
     return [path];
   });
 }
