@@ -5,7 +5,7 @@ import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
 import { measureMemory } from './capacity.js';
 
-t.setTimeout(280_000);
+t.setTimeout(580_000);
 
 t.test('a proxy that is full in each way stays near the page’s figure and below the chart’s limit', async (t) => {
   const page = readFileSync(join(projectDir, 'docs/capacity.md'), 'utf8');

@@ -25,9 +25,9 @@ function word(name: string): string {
   return final.find((instruction) => instruction.name === name)?.words ?? '';
 }
 
-t.setTimeout(280_000);
+t.setTimeout(580_000);
 
-t.test('the build stage runs, and leaves node, its libraries and the bundle', { timeout: 250_000 }, async (t) => {
+t.test('the build stage runs, and leaves node, its libraries and the bundle', { timeout: 500_000 }, async (t) => {
   const found = spawnSync('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], { encoding: 'utf8', cwd: root });
   const env = { ...process.env, PATH: `${dirname(found.stdout.trim())}:${process.env['PATH'] ?? ''}` };
   let dir = root;
