@@ -1,0 +1,55 @@
+/** Names of fields that become one variable in CGI, WSGI, PHP and kin: what the receiver's program reads there is ours, or nothing. */
+import t from 'tap';
+import { startProxy } from '../proxy/harness.js';
+import { request } from '../support/raw-client.js';
+import { readCorpus } from '../vectors/corpus.js';
+
+const routes = [{ name: 'any', methods: ['GET'], path: '/**', subjects: ['checkout'], permissions: [] }];
+
+/** How programs name the variable of a field. */
+const variables: Readonly<Record<string, (name: string) => string>> = {
+  'CGI and WSGI': name => name.toUpperCase().replaceAll('-', '_'),
+  PHP: name => name.toUpperCase().replace(/[^A-Z0-9]/g, '_'),
+  'one that keeps letters and digits only': name => name.toUpperCase().replace(/[^A-Z0-9]/g, ''),
+};
+
+const reserved = [
+  'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion', 'X-Forwarded-For', 'X-Forwarded-Host',
+  'X-Forwarded-Proto', 'Idempotency-Record', 'Idempotency-Fence', 'Proxy', 'X-Real-IP', 'Forwarded', 'Via',
+];
+
+function aliases(name: string): readonly string[] {
+  const joined = ['_', '.', '--', '-_', '', '~', '|', '\'', '+', '!', '*'].map(mark => name.replaceAll('-', mark));
+  return [...new Set([name, ...joined, `${name}-`, `${name}_`, `-${name}`, `_${name}`].flatMap(one => [one, one.toLowerCase(), one.toUpperCase()]))];
+}
+
+t.test('R-10: no spelling of a name that is ours reaches the variable that a program reads', async (t) => {
+  const proxy = await startProxy(t, { config: { routes, listen: { underscore_fields: 'allow' } } });
+  const good = Object.entries(proxy.authorization());
+  let tried = 0;
+  for (const name of reserved) {
+    for (const alias of aliases(name)) {
+      const answer = await request(proxy.port, { path: '/a', headers: [...good, [alias, 'evil']] });
+      t.equal(answer.status, 200, alias);
+      tried += 1;
+    }
+  }
+  const wrong = proxy.receiver.requests.flatMap(({ rawHeaders }) => rawHeaders.flatMap((value, index) => {
+    const sent = rawHeaders[index - 1] ?? '';
+    return index % 2 === 1 && value === 'evil' && Object.values(variables).some(read => reserved.some(name => read(sent) === read(name))) ? [sent] : [];
+  }));
+  t.same(wrong, []);
+  t.equal(proxy.receiver.requests.length, tried);
+});
+
+t.test('the public corpora that are at hand', (t) => {
+  const files = [
+    'wycheproof-jws.json', 'wycheproof-jwk.json', 'wycheproof-jwcrypto.json', 'rfc7520-4.1.json', 'whatwg-urltestdata.json', 'traversal-140.txt',
+    'traversal-887.txt',
+    'sf-string.json', 'sf-string-generated.json',
+  ];
+  const absent = files.filter(file => readCorpus(file) === null);
+  const said = `${String(absent.length)} of ${String(files.length)} are absent, their tests run on our own vectors: ${absent.join(', ')}`;
+  t.comment(absent.length === 0 ? 'all are read' : said);
+  t.end();
+});
