@@ -20,7 +20,12 @@ export interface Heard {
 export interface Scene {
   readonly upstream: Upstream;
   /** Sends a GET unless told otherwise. `takes` answers `onBody`; nothing means that there is room. */
-  readonly send: (request?: Partial<UpstreamRequest>, takes?: (bytes: Buffer, resume: () => void) => boolean) => Heard;
+  readonly send: (
+    request?: Partial<UpstreamRequest>,
+    takes?: (bytes: Buffer, resume: () => void) => boolean,
+    onHead?: (status: number, fields: readonly string[]) => void,
+    onEnd?: () => void,
+  ) => Heard;
   /** The same, when it ended: `200 hello`, or the reason of the failure. */
   readonly ask: (request?: Partial<UpstreamRequest>) => Promise<string>;
 }
@@ -36,7 +41,7 @@ export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSetti
   const settings = settingsOf(url, more);
   const upstream = createUpstream(settings, ca);
   t.teardown(upstream.close);
-  const send: Scene['send'] = (request = {}, takes = () => true) => {
+  const send: Scene['send'] = (request = {}, takes = () => true, onHead = () => undefined, onEnd = () => undefined) => {
     let status: number | null = null;
     let ends = 0;
     let failure: Denial | null = null;
@@ -45,8 +50,9 @@ export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSetti
       access: 'protected', method: 'GET', target: '/', fields: ['Host', 'a'], body: null, responseTimeoutMs: settings.responseTimeoutMs, ...request,
     };
     const call = upstream.send(whole, {
-      onHead: (code) => {
+      onHead: (code, fields) => {
         status = code;
+        onHead(code, fields);
       },
       onBody: (bytes) => {
         pieces.push(bytes);
@@ -54,10 +60,12 @@ export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSetti
       },
       onEnd: () => {
         ends += 1;
+        onEnd();
       },
       onFailure: (reason) => {
         ends += 1;
         failure = reason;
+        onEnd();
       },
     });
     return { call, status: () => status, body: () => Buffer.concat(pieces), ends: () => ends, failure: () => failure };

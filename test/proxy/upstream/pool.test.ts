@@ -1,0 +1,113 @@
+import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import t from 'tap';
+import { certificates } from '../../support/certificates.js';
+import { listen } from '../../support/listening.js';
+import { until } from '../../support/until.js';
+import { okResponse, startRawUpstream } from '../raw-upstream.js';
+import { startUpstream, type Heard } from './scene.js';
+
+const handshake = { upgrade: 'websocket', fields: ['Host', 'a', 'Sec-WebSocket-Version', '13'] };
+const refusal = 'HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\nno';
+
+t.test('a handshake makes room where all connections are idle, and waits where all are busy', async (t) => {
+  const held: Socket[] = [];
+  let most = 0;
+  const receiver = await startRawUpstream(t, (socket, received) => {
+    most = Math.max(most, receiver.open());
+    if (/upgrade: websocket/i.test(received)) socket.write(refusal);
+    else held.push(socket);
+  });
+  const { upstream, send, ask } = startUpstream(t, receiver.url, { maxConnections: 2 });
+  const answer = async (): Promise<void> => {
+    (await until('one is held', () => held.shift())).write(okResponse('ok'));
+  };
+  const first = [send(), send()];
+  const waiting = send(handshake);
+  t.same(upstream.counts(), { active: 2, waiting: 1 });
+  await answer();
+  await until('it had its turn', () => waiting.ends() === 1);
+  t.equal(waiting.status(), 400);
+  await answer();
+  await until('they ended', () => first.every(heard => heard.ends() === 1));
+  t.same(upstream.counts(), { active: 0, waiting: 0 });
+
+  const both = [send(), send()];
+  await answer();
+  await answer();
+  await until('they ended', () => both.every(heard => heard.ends() === 1));
+  const before = receiver.connections();
+  t.equal(await ask(handshake), '400 no', 'one of the idle connections made room');
+  t.equal(receiver.connections(), before + 1);
+  await until('and one is left', () => receiver.open() === 1);
+  t.ok(most <= 3, 'one that closes is still seen for a moment');
+  t.same(upstream.counts(), { active: 0, waiting: 0 });
+});
+
+t.test('however they end, no more connections than may be, in order of their coming, and each ends once', async (t) => {
+  const ways = [
+    okResponse('ok'), okResponse('ok', 'Connection: close\r\n'), `${okResponse('ok')}x`, 'garbage\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel', '',
+  ];
+  const started: number[] = [];
+  let most = 0;
+  const { port } = await listen(t, createServer((socket) => {
+    socket.on('error', () => undefined).on('data', (head) => {
+      const number = Number(/^GET \/(\d+)/.exec(head.toString('latin1'))?.[1]);
+      started.push(number);
+      const way = ways[number % ways.length] ?? '';
+      socket.write(way);
+      if (way === '' || way.endsWith('hel')) socket.resetAndDestroy();
+    });
+  }));
+  const { upstream, send } = startUpstream(t, `http://127.0.0.1:${String(port)}`, { maxConnections: 1 });
+  const all: Heard[] = [];
+  for (let i = 0; i < 120; i++) {
+    const heard = send({ target: `/${String(i)}` });
+    if (i % 10 === 7) heard.call.cancel();
+    all.push(heard);
+    most = Math.max(most, upstream.counts().active);
+  }
+  await until('all ended', () => {
+    most = Math.max(most, upstream.counts().active);
+    return upstream.counts().active + upstream.counts().waiting === 0;
+  });
+  t.equal(most, 1);
+  t.same(all.map(heard => heard.ends()), all.map((_, i) => (i % 10 === 7 ? 0 : 1)));
+  t.same(started, all.map((_, i) => i).filter(i => i % 10 !== 7));
+});
+
+const files = certificates(t);
+const kinds = [
+  { scheme: 'http', create: (onSocket: (socket: Socket) => void): Server => createServer(onSocket) },
+  { scheme: 'https', create: (onSocket: (socket: Socket) => void): Server => createTlsServer({ cert: files.server.cert, key: files.server.key }, onSocket) },
+];
+for (const { scheme, create } of kinds) {
+  t.test(`R-34, ${scheme}: what comes behind an answer is not taken by who is next in line`, async (t) => {
+    const { port } = await listen(t, create((socket) => {
+      socket.on('error', () => undefined).on('data', (head) => {
+        const number = /^GET \/(\d+)/.exec(head.toString('latin1'))?.[1] ?? '';
+        socket.cork();
+        socket.write(okResponse(number));
+        socket.write(okResponse('poison'));
+        socket.uncork();
+      });
+    }));
+    const { upstream, send } = startUpstream(t, `${scheme}://127.0.0.1:${String(port)}`, { maxConnections: 1 }, files.ca.cert);
+    const all = Array.from({ length: 40 }, (_, i) => send({ target: `/${String(i)}` }));
+    await until('all ended', () => all.every(heard => heard.ends() === 1));
+    t.same(all.map(heard => heard.body().toString()).filter((body, i) => body !== String(i)), []);
+    t.same(upstream.counts(), { active: 0, waiting: 0 });
+  });
+}
+
+t.test('an upstream that was replaced serves its line and keeps nothing', async (t) => {
+  const receiver = await startRawUpstream(t, socket => socket.write(okResponse('ok')));
+  const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 2 });
+  const all = Array.from({ length: 10 }, () => send());
+  upstream.retire();
+  await until('all ended', () => all.every(heard => heard.ends() === 1));
+  t.same(all.map(heard => heard.failure()), all.map(() => null));
+  await until('its connections are closed', () => receiver.open() === 0);
+  t.same(upstream.counts(), { active: 0, waiting: 0 });
+});
