@@ -210,8 +210,13 @@ export function seriesValue(exposition: string, series: string): number {
  * else replaces what is there, `undefined` takes a key away.
  */
 export function baseConfig(overrides: ConfigTree = {}): string {
-  return stringify(merge(defaults, overrides), { aliasDuplicateObjects: false });
+  return stringify(merge({ ...defaults, ...everywhere }, overrides), { aliasDuplicateObjects: false });
 }
+
+/** Whether proxies of tests verify each token anew, unless their config says otherwise. */
+export const tokenCacheSwitch = 'SALLYPORT_TEST_TOKEN_CACHE';
+
+const everywhere: ConfigTree = process.env[tokenCacheSwitch] === 'off' ? { token_cache: null } : {};
 
 /** `under` with `over` laid on it. */
 export function merge(under: ConfigTree, over: ConfigTree): ConfigTree {
