@@ -7,7 +7,7 @@ export type Trouble = 'receiver' | 'redis' | 'keys';
 
 /** Answers that a trouble excuses, and nothing else. */
 const excused: Readonly<Record<Trouble, ReadonlySet<string>>> = {
-  receiver: new Set(['upstream-failed', 'upstream-timeout', 'upstream-unreachable']),
+  receiver: new Set(['upstream-failed', 'upstream-timeout', 'upstream-unreachable', 'idempotency-in-progress', 'idempotency-outcome-unknown']),
   redis: new Set(['store-unavailable', 'idempotency-in-progress', 'idempotency-outcome-unknown']),
   keys: new Set(['keys-unavailable']),
 };

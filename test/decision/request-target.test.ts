@@ -107,3 +107,13 @@ function decodeOnce(segment: string): string {
 function isOrdinary(text: string): boolean {
   return !/\p{Surrogate}|^\.{1,2}$|[/\\;?#\u0000-\u001f\u007f-\u009f]|%[0-9a-f]{2}/iu.test(text);
 }
+
+t.test('contract 3.1: hex digits and the borders of UTF-8', (t) => {
+  const refused = [
+    '%2:', '%:2', '%2G', '%2`', '%@1', '%g1', '%C1%80', '%c2%7f', '%c2%c0', '%c2', '%c2x', '%80', '%e0%9f%bf', '%ed%a0%80', '%f0%8f%bf%bf', '%f4%90%80%80',
+    '%f8%88%80%80%80', '%7e', '%7f',
+  ];
+  for (const text of refused) t.equal(readTarget(`/a/${text}`, limit).ok, false, text);
+  for (const text of ['%c2%bf', '%df%bf', '%e0%a0%80', '%ef%bf%bf', '%f0%90%80%80', '%f4%8f%bf%bf']) t.equal(readTarget(`/a/${text}`, limit).ok, true, text);
+  t.end();
+});

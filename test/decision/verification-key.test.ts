@@ -81,7 +81,7 @@ t.test('contract 3.5, R-21: keys that may not, and why', (t) => {
     { name: 'key_ops empty', changes: { key_ops: [] }, expected: /^key_ops/ },
     { name: 'key_ops no array', changes: { key_ops: 'verify' }, expected: /^key_ops/ },
     { name: 'the private exponent', changes: { d: 'AQAB' }, expected: /private key/ },
-    { name: 'a prime', changes: { p: 'AQAB' }, expected: /private key/ },
+    ...['p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((member) => ({ name: `the private ${member}`, changes: { [member]: 'AQAB' }, expected: /private key/ })),
     { name: 'no n', changes: { n: undefined }, expected: /^n / },
     { name: 'n empty', changes: { n: '' }, expected: /^n / },
     { name: 'n a number', changes: { n: 65537 }, expected: /^n / },
