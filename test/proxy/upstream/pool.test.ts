@@ -87,16 +87,15 @@ for (const { scheme, create } of kinds) {
     const { port } = await listen(t, create((socket) => {
       socket.on('error', () => undefined).on('data', (head) => {
         const number = /^GET \/(\d+)/.exec(head.toString('latin1'))?.[1] ?? '';
-        socket.cork();
-        socket.write(okResponse(number));
-        socket.write(okResponse('poison'));
-        socket.uncork();
+        // The answer fills one read, so that the rest comes with the next one of the same turn.
+        const length = 64 * 1024 - okResponse('x'.repeat(10_000)).length + 10_000;
+        socket.write(okResponse(`${number};`.padEnd(length, 'x')) + okResponse('poison'));
       });
     }));
     const { upstream, send } = startUpstream(t, `${scheme}://127.0.0.1:${String(port)}`, { maxConnections: 1 }, files.ca.cert);
     const all = Array.from({ length: 40 }, (_, i) => send({ target: `/${String(i)}` }));
     await until('all ended', () => all.every(heard => heard.ends() === 1));
-    t.same(all.map(heard => heard.body().toString()).filter((body, i) => body !== String(i)), []);
+    t.same(all.map(heard => heard.body().toString().split(';')[0]).filter((body, i) => body !== String(i)), []);
     t.same(upstream.counts(), { active: 0, waiting: 0 });
   });
 }
