@@ -1,4 +1,5 @@
 import { cpus, release } from 'node:os';
+import type { MeasuredLatency } from './latency.js';
 import type { MeasuredWorkload } from './measure-workloads.js';
 import type { Measured } from './measure.js';
 
@@ -9,22 +10,33 @@ export interface Conditions {
   readonly rounds: number;
   readonly connections: number;
   readonly load: string;
-  readonly haproxy: string | null;
+  /** Programs beside Node.js, as they name themselves; `null` where one is not installed. */
+  readonly programs: Readonly<Record<string, string | null>>;
   /** What else the machine was doing: its load average before the first run. */
   readonly otherLoad: number;
   /** From the start of the process to `/readyz` saying 200; median. */
   readonly startToReadyMs: number;
 }
 
-/** The contender that the others are compared with. */
-const reference = '@fastify/http-proxy';
+/** All that `--all` measures. */
+export interface Results {
+  readonly measured: readonly Measured[];
+  readonly workloads: readonly MeasuredWorkload[];
+  readonly latencies: readonly MeasuredLatency[];
+}
+
+/** The contenders that the others are compared with, where they are here. */
+const references = ['@fastify/http-proxy', 'HAProxy, jwt_verify', 'Apache, mod_auth_openidc'] as const;
 
 /** The result as a Markdown table. */
 export function tableOf(measured: readonly Measured[]): string {
-  const base = measured.find(({ name }) => name === reference)?.cpuUs ?? Number.NaN;
-  const head = ['proxy', 'for each request', 'CPU, µs', `× ${reference}`, 'requests/s', 'median, ms', '99 %, ms', 'memory, MiB'];
+  const bases = measured.filter(({ name }) => references.some((reference) => reference === name));
+  const head = [
+    'proxy', 'for each request', 'CPU, µs', ...bases.map(({ name }) => `× ${name}`), 'requests/s', 'median, ms', '99 %, ms', 'memory, MiB',
+  ];
   const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs, memoryMib }) => [
-    name, work, cpuUs.toFixed(1), (cpuUs / base).toFixed(2), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2), memoryMib.toFixed(0),
+    name, work, cpuUs.toFixed(1), ...bases.map((base) => (cpuUs / base.cpuUs).toFixed(2)), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2),
+    memoryMib.toFixed(0),
   ]);
   return markdown(head, rows, 2);
 }
@@ -39,6 +51,11 @@ export function workloadTable(measured: readonly MeasuredWorkload[]): string {
   return markdown(head, rows, 2);
 }
 
+export function latencyTable(latencies: readonly MeasuredLatency[]): string {
+  const rows = latencies.map(({ rate, name, p50Ms, p99Ms, p999Ms }) => [name, String(rate), p50Ms.toFixed(2), p99Ms.toFixed(2), p999Ms.toFixed(2)]);
+  return markdown(['proxy', 'requests/s', '50 %, ms', '99 %, ms', '99.9 %, ms'], rows, 1);
+}
+
 /** The first columns hold words, the others numbers. */
 function markdown(head: readonly string[], rows: readonly (readonly string[])[], words: number): string {
   const line = head.map((_cell, index) => (index < words ? '---' : '---:'));
@@ -46,9 +63,12 @@ function markdown(head: readonly string[], rows: readonly (readonly string[])[],
 }
 
 /** The page `docs/performance.md`. */
-export function pageOf(measured: readonly Measured[], conditions: Conditions): string {
-  const { command, seconds, rounds, connections, load, haproxy, otherLoad, startToReadyMs } = conditions;
+export function pageOf({ measured, workloads, latencies }: Results, conditions: Conditions): string {
+  const { command, seconds, rounds, connections, load, programs, otherLoad, startToReadyMs } = conditions;
+  const part = partSeconds(seconds);
   const processor = cpus()[0]?.model ?? 'unknown processor';
+  const there = Object.values(programs).filter((version) => version !== null);
+  const missing = Object.entries(programs).filter(([, version]) => version === null).map(([name]) => name);
   return `# Performance
 
 What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
@@ -59,11 +79,36 @@ ${tableOf(measured)}
 
 Every request carries the same service token of one issuer. Sallyport remembers the tokens that it verified (\`token_cache\`), so this is
 the cost of a token that comes again; HAProxy verifies every time. It checks the same claims with one key from a file; it runs one thread, as Node.js does.
+Apache runs one process with threads.${missing.length === 0 ? '' : ` Not installed here, and so not measured: ${missing.join(', ')}.`}
+
+![CPU for a request by contender and by workload, as bars](performance.svg)
 
 From the start of \`sallyport serve\` to \`/readyz\` answering 200, with the keys on loopback: ${startToReadyMs.toFixed(0)} ms.
 
-- Command: \`${command}\` (${String(seconds)} s for each contender and round, medians of ${String(rounds)} rounds in turn, ${String(connections)} connections)
+## Workloads
+
+CPU for a request under other loads; *times* is beside the row that says 1.00. A flood's requests are all refused with 401. Of a body of 1 MiB the time
+for a MiB is the same figure. Routes are asked for in turn, and so are tokens; a new token is verified, and so is each where \`token_cache\` is null.
+
+${workloadTable(workloads)}
+
+## Latency at fixed rates
+
+Each request is sent at its time, whether or not those before it were answered, and its latency counts from that time (no coordinated omission). The first row
+is what load and machine need by themselves.
+
+${latencyTable(latencies)}
+
+## Conditions
+
+- Command: \`${command}\`: ${String(seconds)} s for each contender and round, ${String(part.workload)} s for workloads, ${String(part.rate)} s for latency, medians of
+  ${String(rounds)} rounds in turn, ${String(connections)} connections
 - Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}, load average before the first run ${otherLoad.toFixed(1)}
-- Node.js ${process.version}, ${haproxy ?? 'no HAProxy'}, load by ${load}
+- ${[`Node.js ${process.version}`, ...there].join(', ')}, load by ${load}
 `;
+}
+
+/** Seconds of one run of a workload and of a rate, of which there are many; `wrk` takes whole ones. */
+export function partSeconds(seconds: number): { readonly workload: number; readonly rate: number } {
+  return { workload: Math.ceil(seconds / 2), rate: Math.ceil(seconds / 3) };
 }
