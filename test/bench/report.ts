@@ -101,7 +101,8 @@ ${latencyTable(latencies)}
 
 ## Conditions
 
-- Command: \`${command}\`: ${String(seconds)} s for each contender and round, ${String(part.workload)} s for workloads, ${String(part.rate)} s for latency, medians of
+- Command: \`${command}\`
+- ${String(seconds)} s for each contender and round, ${String(part.workload)} s for workloads, ${String(part.rate)} s for latency, medians of
   ${String(rounds)} rounds in turn, ${String(connections)} connections
 - Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}, load average before the first run ${otherLoad.toFixed(1)}
 - ${[`Node.js ${process.version}`, ...there].join(', ')}, load by ${load}
