@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { CompiledConfig } from '../../src/config/compiled.js';
 import { inspectConfig, type Inspection } from '../../src/config/inspect.js';
+import { formatProblem } from '../../src/config/problems.js';
 import type { Scope } from '../support/scope.js';
 import { damagedText, policyText, someAsk, somePolicy } from './configs.js';
 import { drawFrom, once, pick } from './draw.js';
@@ -75,7 +76,7 @@ function faultOf(text: string): string | null {
   }
   const { config, problems } = inspection;
   const errors = problems.filter(({ severity }) => severity === 'error');
-  if (problems.some(({ message }) => /[\r\n\0]/.test(message))) return 'a problem of more than one line';
+  if (problems.some(problem => /[\r\n\0]/.test(formatProblem(problem)))) return 'a problem of more than one line';
   if (config === null) return errors.length === 0 ? 'refused without a word' : 'refused';
   if (errors.length > 0) return 'accepted in spite of errors';
   return differsFrom(config, parse(text) as WrittenConfig);
