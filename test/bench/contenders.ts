@@ -19,8 +19,15 @@ export interface Field {
   readonly token: string;
 }
 
-/** Starts all that can be had here, each before the same receiver; only those named, where names are given. */
-export async function startContenders(t: Scope, only: readonly string[] | null): Promise<Field> {
+export interface ContenderSettings {
+  /** Names of contenders; all of them unless given. */
+  readonly only?: readonly string[];
+  /** Told of each contender that does not start, and goes without. */
+  readonly onRun?: (text: string) => void;
+}
+
+/** Starts all that can be had here, each before the same receiver. */
+export async function startContenders(t: Scope, { only, onRun }: ContenderSettings): Promise<Field> {
   const key = rsaKey();
   const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
   const receiver = (await startServer(t, 'receiver')).port;
@@ -46,7 +53,12 @@ export async function startContenders(t: Scope, only: readonly string[] | null):
   ];
   const contenders: Contender[] = [];
   for (const { name, work, start } of known) {
-    if (only === null || only.includes(name)) contenders.push({ name, work, ...(await start()) });
+    if (only?.includes(name) === false) continue;
+    try {
+      contenders.push({ name, work, ...(await start()) });
+    } catch (error) {
+      onRun?.(`${name} is left out: ${error instanceof Error ? error.message : String(error)}`);
+    }
   }
   return { contenders, token };
 }

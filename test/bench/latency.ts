@@ -34,7 +34,7 @@ export const latencyContenders = ['node:http', 'Sallyport', 'HAProxy, jwt_verify
 
 /** Asks each contender in turn at each rate, round by round. One that does not answer all of them is told of and left out. */
 export async function measureLatency(t: Scope, settings: LatencySettings): Promise<readonly MeasuredLatency[]> {
-  const { contenders, token } = await startContenders(t, settings.only);
+  const { contenders, token } = await startContenders(t, settings);
   const runs = settings.rates.flatMap((rate) => contenders.map((contender) => ({ rate, contender, latenciesMs: [] as number[], failed: 0 })));
   // The first round warms up and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {

@@ -29,26 +29,32 @@ export interface Measured {
   readonly memoryMib: number;
 }
 
-/** Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. */
+/**
+ * Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. One
+ * that does not start, or does not answer all requests, is told of and left out.
+ */
 export async function measure(t: Scope, settings: MeasureSettings): Promise<readonly Measured[]> {
-  const { contenders, token } = await startContenders(t, settings.only ?? null);
+  const { contenders, token } = await startContenders(t, settings);
   const plan = writePlan(tempDir(t), planOf(token));
-  const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[] }));
+  const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[], failed: 0 }));
   // The first round warms up compilers and connections and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
     const seconds = round === 0 ? Math.min(settings.seconds, 2) : settings.seconds;
-    for (const { contender, results } of runs) {
+    for (const run of runs) {
+      const { contender, results } = run;
       const before = cpuMicroseconds(contender.pid);
       const load = await runLoad({ ...settings, seconds, port: contender.port, plan });
       const cpuUs = (cpuMicroseconds(contender.pid) - before) / Math.max(load.requests, 1);
-      const failed = load.refused + load.broken;
-      if (failed > 0) throw new Error(`${contender.name}: ${String(failed)} of ${String(load.requests)} requests failed`);
+      run.failed += load.requests === 0 ? 1 : load.refused + load.broken;
       if (round === 0) continue;
       results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs, memoryMib: residentMib(contender.pid) });
       settings.onRun?.(`round ${String(round)}, ${contender.name}: ${cpuUs.toFixed(1)} µs`);
     }
   }
-  return runs.map(({ contender, results }) => ({
+  for (const { contender, failed } of runs) {
+    if (failed > 0) settings.onRun?.(`${contender.name} is left out: ${String(failed)} requests failed`);
+  }
+  return runs.filter(({ failed }) => failed === 0).map(({ contender, results }) => ({
     name: contender.name,
     work: contender.work,
     cpuUs: median(results.map((result) => result.cpuUs)),
