@@ -2,6 +2,7 @@ import { startFailure, type StartFailure } from '../app/start-failure.js';
 import type { CompiledConfig } from '../config/compiled.js';
 import { parseCompactJws, readPayload } from '../decision/compact-jws.js';
 import { accept, refuse, type Result } from '../decision/result.js';
+import type { JsonObject } from '../decision/strict-json.js';
 import { tokenDigest } from '../decision/revocation.js';
 import { checkRevocationValue, type RevocationKind } from '../decision/revocation-record.js';
 import { readToken } from './explain-input.js';
@@ -58,7 +59,10 @@ export async function targetOf(given: TargetOptions, circumstances: Circumstance
   if (given.tokenStdin === true) return tokenTarget(circumstances, io);
   if (given.issuedBefore !== undefined) {
     const notes = given.issuedBefore > nowMs ? ['the time lies ahead: until then every token is refused, new ones as well'] : [];
-    return accept({ kind: 'issued_before', value: new Date(given.issuedBefore).toISOString(), notes: [...notes, ...endsEarly(circumstances)] });
+    const value = new Date(given.issuedBefore).toISOString();
+    const checked = checkRevocationValue('issued_before', value);
+    if (!checked.ok) return refuse(startFailure('unreadable', `--issued-before: allowed: ${checked.error}`));
+    return accept({ kind: 'issued_before', value, notes: [...notes, ...endsEarly(circumstances)] });
   }
   const kind = given.keyId !== undefined ? 'key_id' : given.subject !== undefined ? 'subject' : 'token_id';
   const value = given.keyId ?? given.subject ?? given.tokenId ?? '';
@@ -74,10 +78,12 @@ export async function targetOf(given: TargetOptions, circumstances: Circumstance
 async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {
   const token = await readToken(io);
   if (!token.ok) return token;
-  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token.value)) {
-    return refuse(startFailure('unreadable', 'standard input: no token; allowed: three parts in base64url with dots between'));
+  const claims = claimsOf(token.value);
+  if (claims === null) {
+    const allowed = 'a whole token: header, payload and signature in base64url with dots between';
+    return refuse(startFailure('unreadable', `standard input: nothing that a proxy would take for a token; allowed: ${allowed}`));
   }
-  const expiresAtS = claimedExpiryS(token.value);
+  const expiresAtS = claimedExpiryS(claims);
   const { nowMs, holdsMs } = circumstances;
   const longestSkewS = 60;
   const notes = expiresAtS === null ? endsEarly(circumstances)
@@ -85,11 +91,19 @@ async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result
   return accept({ kind: 'token', value: tokenDigest(token.value), notes });
 }
 
-/** When the token says that it ends. Nothing has verified that: it is good for a note only. */
-function claimedExpiryS(token: string): number | null {
-  const parsed = parseCompactJws(token, () => accept(''));
+/**
+ * What the token says, or `null` where no proxy would look at it: revoking a part of a token would stop nothing. The signature
+ * may have been taken out, as some logs do: the digest is of what was signed.
+ */
+function claimsOf(token: string): JsonObject | null {
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null;
+  const parsed = parseCompactJws(`${token.slice(0, token.lastIndexOf('.'))}.AA`, () => accept(''));
   const payload = parsed.ok ? readPayload(parsed.value) : parsed;
-  const exp = payload.ok ? payload.value['exp'] : null;
+  return payload.ok ? payload.value : null;
+}
+
+/** When the token says that it ends. Nothing has verified that: it is good for a note only. */
+function claimedExpiryS({ exp }: JsonObject): number | null {
   return typeof exp === 'number' && exp > 0 && exp < 1e11 ? exp : null;
 }
 

@@ -112,7 +112,8 @@ export function createRevocationWatch({ source, clock, timers, log, onRevoked }:
     if (stored === null) return;
     wholeAtMs = lookedAtMs;
     version = stored.version;
-    const taken = takeStored(list, stored, lookedAtMs);
+    // By when it came: counted from the question, what took long to be answered would end early.
+    const taken = takeStored(list, stored, clock.monotonic());
     list = taken.list;
     tell(stored, taken, isFirst);
     if (taken.added.length + taken.undone.length > 0) rules = revocationRules(list);

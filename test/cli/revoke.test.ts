@@ -76,7 +76,20 @@ t.test('R-17: a token is taken from standard input alone, and is nowhere afterwa
     t.match(pasted.err(), /^\S+: tokens are not taken from arguments; allowed: on standard input, with --token-stdin$/m);
     for (const part of token.split('.')) t.notOk(pasted.err().includes(part));
   }
-  for (const stdin of ['', 'no token', 'a.b', 'a.b.c.d', 'a.b.c!']) t.equal((await revoke(t, ['--token-stdin', ...why], { stdin })).code(), 2, stdin);
+  const [header = '', payload = '', signature = ''] = token.split('.');
+  const torn = [`${header.slice(4)}.${payload}.${signature}`, `${header}.${payload.slice(0, 40)}.${signature}`];
+  for (const stdin of ['', 'no token', 'a.b', 'a.b.c', 'a.b.c.d', 'a.b.c!', ...torn]) {
+    const io = await revoke(t, ['--token-stdin', ...why], { stdin });
+    t.equal(io.code(), 2, `no proxy would ever take it, so it revokes nothing: ${stdin}`);
+    t.match(io.err(), /^standard input: .*; allowed: /);
+  }
+  t.equal((await revoke(t, ['--token-stdin', ...why], { stdin: `${header}.${payload}.removed` })).code(), 0, 'its signature is not needed');
+  for (const reason of [`found ${token} in a log`, `found ${header}.${payload.slice(0, 40)}. in a log`]) {
+    const told = await revoke(t, ['--subject', 'checkout', '--for', '3h', '--reason', reason]);
+    t.equal(told.code(), 2);
+    t.match(told.err(), /^--reason: allowed: .* without a token$/m);
+    t.notOk(told.err().includes(header));
+  }
 });
 
 t.test('contract 1: for people, with the command that takes it back; undone it is let through', async (t) => {
@@ -110,7 +123,7 @@ t.test('what an operator should think of is said', async (t) => {
     { args: ['--subject', 'checkout', '--for', '5m'], says: '' },
     { args: ['--token-stdin', '--for', '1s'], stdin: token, says: /ends before the token does: it expires at 20/ },
     { args: ['--token-stdin', '--for', '3h'], stdin: token, says: '' },
-    { args: ['--token-stdin', '--for', '5m'], stdin: 'a.b.c', says: /may end before/ },
+    { args: ['--token-stdin', '--for', '5m'], stdin: mintToken({ key: rsaKey(), claims: { exp: 'never' } }), says: /may end before/ },
   ];
   for (const { args, stdin = '', says } of rows) {
     const io = await revoke(t, [...args, '--reason', 'x'], { stdin });
@@ -135,6 +148,7 @@ const usage: readonly { readonly name: string; readonly args: readonly string[];
   { name: 'a subject with a space', args: ['--subject', 'a b', ...why], message: /--subject: allowed: 1 to 1024 visible/ },
   { name: 'no token id', args: ['--token-id', 'j'.repeat(257), ...why], message: /--token-id: allowed: 1 to 256 visible/ },
   { name: 'no time', args: ['--issued-before', 'yesterday', ...why], message: /Allowed: a time such as/ },
+  { name: 'a time after the year 9999 in UTC', args: ['--issued-before', '9999-12-31T23:59:59-01:00', ...why], message: /--issued-before: allowed: a time/ },
   { name: 'another issuer', args: ['--key-id', 'a', ...why, '--issuer', 'partner'], message: /no such issuer in the config; allowed: core/ },
   { name: 'an undo of no id', args: ['--undo', 'abc'], message: /--undo: allowed: an id of 22 characters/ },
   { name: 'an undo for a time', args: ['--undo', 'A'.repeat(22), '--for', '1h'], message: /of no use with --list and --undo/ },

@@ -110,6 +110,21 @@ t.test('news are looked after at once, one look at a time, however many there ar
   t.equal(s.asked.length, before + 3, 'news that came while the store was asked call for one more look');
 });
 
+t.test('none ends before its own end, however long the store took to answer', async (t) => {
+  const s = scene(list([]));
+  await s.pass(10);
+  s.hold.isOn = true;
+  s.news();
+  await s.pass(1_000);
+  s.answer = list([], { version: 'later', revocations: [revocation('a', 10_000)] });
+  s.hold.isOn = false;
+  s.hold.release();
+  await s.pass(9_900);
+  t.same(s.subjects(), ['subject-a']);
+  await s.pass(1_000);
+  t.same(s.subjects(), []);
+});
+
 t.test('the whole list is read from time to time, whatever its version', async (t) => {
   const s = scene(list(['a']));
   await s.pass(31_000);

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
+import { circuitThreshold } from '../../../src/adapters/redis/circuit.js';
 import { maxRevocationMs, maxRevocationRecords, revocationBody, type NewRevocation } from '../../../src/decision/revocation-record.js';
 import type { RevocationStore } from '../../../src/ports-revocations.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
+import { startRelay } from '../../support/tcp-relay.js';
 import { until } from '../../support/until.js';
+import { freshScope, reserveOf } from '../store-world.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';
 
 const key = 'sallyport:{revoked}:list';
@@ -193,6 +196,18 @@ t.test('a right that is missing leaves no list without an end', async (t) => {
     await redis.client.acl('SETUSER', 'sallyport', right);
   }
   await revoke(store);
+});
+
+t.test('a store that is too slow for reservations is read all the same', async (t) => {
+  const redis = await startRedis(t);
+  const relay = await startRelay(t, redis.port);
+  const { store, up } = openStore(t, redisSettings(relay.port, { reserveTimeoutMs: 50 }));
+  await up();
+  relay.lag(200);
+  const reserved = await Promise.all(Array.from({ length: 2 * circuitThreshold }, async () => store.reserve(freshScope(), reserveOf('a'))));
+  t.ok(reserved.every(({ ok }) => !ok));
+  t.match(await store.reserve(freshScope(), reserveOf('b')), { ok: false, error: { reason: /one call every/ } });
+  t.match(await store.revocations.load(null), { ok: true });
 });
 
 t.test('a store that is away or gives other answers', async (t) => {
