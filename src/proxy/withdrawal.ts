@@ -1,5 +1,4 @@
 import { acceptsKeyId } from '../decision/key-ids.js';
-import { readBearer } from '../decision/bearer.js';
 import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../decision/compact-jws.js';
 import { denial, type Denial } from '../decision/denial.js';
 import type { KeyIdRules, Revocations } from '../decision/policy.js';
@@ -25,12 +24,13 @@ type Found = Denial | null;
  * is expired as well must not pass in shadow mode where it would not pass alone (contract section 3.6). A revoked key id counts
  * as the header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
  * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
+ * Tokens are looked for however they are spelt: the request goes on as it came, to a service that may be less strict.
  */
 export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>, inForce: InForce): Found | Promise<Found> {
   const { sessions } = inForce;
   const revoked = inForce.revocations();
-  const bearer = readBearer(authorization);
-  const tokens = [...(bearer.ok ? [bearer.value] : []), ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
+  const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
+  const tokens = [...new Set(credentials.flatMap(tokensIn))];
   if (tokens.some(token => namesRevokedKey(token, revoked))) return denial('key_revoked');
   if (tokens.some(token => revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))))) {
     return denial('token_revoked');
@@ -40,7 +40,18 @@ export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'a
     ...inForce.issuers.map(({ keys, rules: { keyIds } }) => ({ keys, keyIds })),
     ...(sessions === null ? [] : [{ keys: sessions.keys, keyIds: sessionKeyIds }]),
   ];
-  return findAmong(tokens, sources, revoked);
+  return findAmong(tokens, sources, inForce);
+}
+
+/** Everything in a credential that has the form of a token, whatever stands around it. */
+function tokensIn(credential: string): readonly string[] {
+  return credential.split(/[^\w.+/-]+/).filter(part => part.split('.').length === 3);
+}
+
+/** The same with the signature spelt as it should be: lax readers take either alphabet, and any bits in what is left over. */
+function respelt(token: string): string {
+  const end = token.lastIndexOf('.') + 1;
+  return `${token.slice(0, end)}${Buffer.from(token.slice(end), 'base64').toString('base64url')}`;
 }
 
 function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolean {
@@ -48,13 +59,13 @@ function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolea
   return typeof keyId === 'string' && revoked.some(({ keyIds }) => keyIds.has(keyId));
 }
 
-async function findAmong(tokens: readonly string[], sources: readonly Keys[], revoked: readonly Revocations[]): Promise<Found> {
+async function findAmong(tokens: readonly string[], sources: readonly Keys[], { revocations }: Pick<InForce, 'revocations'>): Promise<Found> {
   for (const token of tokens) {
-    const signed = parseCompactJws(token, ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
+    const signed = parseCompactJws(respelt(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
     if (!signed.ok) continue;
     const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
     for (const { keys } of asked) {
-      const found = await holds(signed.value, keys) ? revokedClaims(signed.value, revoked) : null;
+      const found = await holds(signed.value, keys) ? revokedClaims(signed.value, revocations()) : null;
       if (found !== null) return found;
     }
   }

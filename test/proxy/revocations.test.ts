@@ -63,6 +63,37 @@ t.test('contract 3.6: what is revoked holds in shadow mode, also where the token
   t.equal(await ask(mintToken({ key: proxy.key })), 401);
 });
 
+t.test('contract 3.6: what is revoked holds in shadow mode, however the token is spelt', async (t) => {
+  let listed: readonly Revocations[] = [];
+  const proxy = await startProxy(t, { config: { mode: 'shadow', routes }, listed: () => listed });
+  const [one, other] = ['one', 'other'].map((jti) => mintToken({ key: proxy.key, claims: { jti } }));
+  const ask = async (value: string): Promise<number> => (await request(proxy.port, { path: '/orders', headers: { Authorization: value } })).status;
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  /** The same bytes for whoever does not look at the bits that are left over. */
+  const loose = (token: string): string => `${token.slice(0, -1)}${alphabet[alphabet.indexOf(token.slice(-1)) + 1] ?? ''}`;
+  /** The signature in the other alphabet. */
+  const standard = (token: string): string => {
+    const end = token.lastIndexOf('.') + 1;
+    return `${token.slice(0, end)}${token.slice(end).replaceAll('-', '+').replaceAll('_', '/')}`;
+  };
+  const spellings: readonly ((token: string) => string)[] = [
+    (token) => `Bearer  ${token}`, (token) => `Bearer\t${token}`, (token) => `JWT ${token}`, (token) => token, (token) => `Bearer "${token}"`,
+    (token) => `Bearer ${token}=`, (token) => `Bearer ${standard(token)}`, (token) => `Bearer ${loose(token)}`,
+    (token) => `Bearer a.b.c, Bearer ${token}`, (token) => `Bearer ${token}, Basic eDp5`,
+  ];
+  const rules: readonly Partial<Revocations>[] = [{ tokenIds: new Set(['one']) }, { tokenDigests: new Set([tokenDigest(one ?? '')]) }];
+  for (const spelling of spellings) {
+    listed = [];
+    t.equal(await ask(spelling(one ?? '')), 200, `${spelling('TOKEN')}: shadow mode lets it pass`);
+    for (const rule of rules) {
+      listed = [revocations(rule)];
+      t.same([await ask(spelling(one ?? '')), await ask(spelling(other ?? ''))], [401, 200], spelling('TOKEN'));
+    }
+    listed = [revocations({ keyIds: new Set([proxy.key.keyId]) })];
+    t.equal(await ask(spelling(one ?? '')), 401, `${spelling('TOKEN')}: by its key`);
+  }
+});
+
 t.test('contract 3.8: open WebSockets are judged when more is revoked, and closed with 4401', async (t) => {
   let listed: readonly Revocations[] = [];
   const proxy = await startWebSocketScene(t, { listed: () => listed });
