@@ -70,7 +70,11 @@ export function listInWords(stored: StoredRevocations): string {
 
 function inForce({ nowMs, revocations, undone }: StoredRevocations): Pick<StoredRevocations, 'revocations' | 'undone'> {
   const counts = ({ endsAtMs }: { readonly endsAtMs: number }): boolean => endsAtMs > nowMs;
-  return { revocations: revocations.filter(counts), undone: undone.filter(counts) };
+  // The store keeps no order.
+  return {
+    revocations: revocations.filter(counts).sort((a, b) => a.createdAtMs - b.createdAtMs),
+    undone: undone.filter(counts).sort((a, b) => a.undoneAtMs - b.undoneAtMs),
+  };
 }
 
 function what({ kind, value, issuer }: Revocation): string {

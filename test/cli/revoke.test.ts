@@ -188,6 +188,19 @@ t.test('contract 1: a store that nobody else sees, that is not there, or that is
   }
 });
 
+t.test('a long list is printed in the order of its making', async (t) => {
+  const now = Date.now();
+  const numbers = Array.from({ length: 600 }, (_, index) => (index * 7) % 600);
+  const fields = numbers.map((number) => {
+    const value = JSON.stringify({ kind: 'subject', value: `caller-${String(number)}`, issuer: null, reason: 'x', author: 'y' });
+    return [`e:${String(number).padStart(22, 'A')}`, `1 ${String(now - 1_000 + number)} ${String(now + 600_000)} ${value}`] as const;
+  });
+  await redis.client.hset(key, Object.fromEntries(fields));
+  const expected = numbers.map((_, index) => `caller-${String(index)}`);
+  t.same((await list(t)).revocations.map(({ value }) => value), expected);
+  t.same([...(await revoke(t, ['--list'])).out().matchAll(/subject (caller-\d+);/g)].map(([, value]) => value), expected);
+});
+
 t.test('what cannot be read is listed, whatever it is', async (t) => {
   await redis.client.hset(key, { 'e:\u001b[31mred': 'x', ['u:A']: 'y' });
   const io = await revoke(t, ['--list']);
