@@ -33,7 +33,7 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
   },
   {
     name: 'contract 3.6: nothing is revoked',
-    break: inForce => withConfig(inForce, { revoked: { ...inForce.config.revoked, subjects: new Set(), tokenIds: new Set() } }),
+    break: inForce => ({ ...inForce, revocations: () => inForce.revocations().map(rules => ({ ...rules, subjects: new Set(), tokenIds: new Set() })) }),
   },
   {
     name: 'contract 3: the receiver is not told the kind',
