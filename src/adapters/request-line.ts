@@ -24,7 +24,7 @@ function quoted(text: string | null): string {
 }
 
 /** What follows the whole milliseconds, for each number of microseconds. */
-const decimals = Array.from({ length: 1000 }, (_, us) => (us / 1000).toFixed(3).slice(1).replace(/\.?0+$/, ''));
+const decimals = Array.from({ length: 1000 }, (_, us) => String(us / 1000).slice(1));
 
 /** A number of whole microseconds, in milliseconds. Writing a fraction as a number takes five times as long as looking it up. */
 function milliseconds(value: number | null): string {

@@ -121,7 +121,7 @@ t.test('R-71: a placeholder’s text is never read as YAML', t => {
     'c.yaml:5:51: error: routes[0].subjects[0] is what ${env:X} stands for; allowed: 1 to 256 visible ASCII characters',
   ]);
   t.same(problemsOf(configText({ log: '{ "${env:K}": debug }' }), { env: { K: 'level' } }), [
-    'c.yaml:5:8: error: unknown key "${env:K}" in log; allowed: level',
+    'c.yaml:5:8: error: unknown key "${env:K}" in log; allowed: level, refusals_per_second',
   ], 'nor as a key');
   t.end();
 });
