@@ -22,6 +22,7 @@ const exceptions: readonly Exception[] = [
   { file: 'src/adapters/logger.ts', begins: '/\\/\\/[^/\\s@]+@/', reason: 'a match begins at `//` and ends before the next `/`' },
   { file: 'src/adapters/redis/redirection.ts', begins: '/^\\S+ \\d+ ', reason: 'a line of Redis, whose parts are parted by spaces' },
   { file: 'src/adapters/redis/store-errors.ts', begins: '/,? with args', reason: 'words of ioredis; from the first match on all is taken' },
+  { file: 'src/cli/revoke.ts', begins: '/ey[\\w-]', reason: operators },
   { file: 'src/config/compile-sessions.ts', begins: '/\\/+$/', reason: operators },
   { file: 'src/config/curl-header.ts', begins: '/^[\\t ]+|', reason: operators },
   { file: 'src/config/schema-redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },
