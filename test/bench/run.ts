@@ -25,7 +25,7 @@
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
  */
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -107,6 +107,7 @@ async function measureAll(): Promise<void> {
     seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own',
     programs: { HAProxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null, 'Apache with mod_auth_openidc': apacheVersion() },
   });
+  mkdirSync(values.out, { recursive: true });
   writeFileSync(join(values.out, 'performance.md'), page);
   writeFileSync(join(values.out, 'performance.svg'), plotOf(measured, workloads));
   console.log(page);
