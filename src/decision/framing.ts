@@ -7,7 +7,7 @@ export interface Framing {
   readonly chunked: boolean;
 }
 
-/** RFC 9110 §8.6: a sign, a list or a blank would be read in several ways. */
+/** No sign, list or blank. */
 const decimal = /^[0-9]+$/;
 
 const chunkedCoding = /^chunked$/i;
@@ -25,6 +25,12 @@ export function readFraming(
     return isSound ? accept({ contentLength: null, chunked: true }) : refuse(denial('framing'));
   }
   if (contentLength === undefined) return accept({ contentLength: null, chunked: false });
-  const bytes = decimal.test(contentLength) ? Number(contentLength) : NaN;
-  return Number.isSafeInteger(bytes) ? accept({ contentLength: bytes, chunked: false }) : refuse(denial('framing'));
+  const bytes = contentLengthOf(contentLength);
+  return bytes === null ? refuse(denial('framing')) : accept({ contentLength: bytes, chunked: false });
+}
+
+/** Bytes that a Content-Length says, or `null` where two readers may read it in two ways, or not count so far (RFC 9110 §8.6). */
+export function contentLengthOf(value: string): number | null {
+  const bytes = decimal.test(value) ? Number(value) : NaN;
+  return Number.isSafeInteger(bytes) ? bytes : null;
 }

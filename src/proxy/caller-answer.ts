@@ -3,13 +3,11 @@ import type { Denial } from '../decision/denial.js';
 import { problemOf } from '../decision/problem.js';
 import type { CallerConnection } from './caller-connection.js';
 import type { Arrival } from './exchange-deps.js';
+import { bodyless } from './upstream/answer-head.js';
 import type { Switchable, SwitchedSocket, Upgrade } from './websocket/upgrade.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
 const refusalFlushMs = 10_000;
-
-/** Statuses whose answers have no body (RFC 9110 §6.4.1). */
-const bodyless: ReadonlySet<number> = new Set([204, 304]);
 
 /** Longer bodies cost more to copy than a write. */
 const maxHeldBytes = 16 * 1024;

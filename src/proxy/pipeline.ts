@@ -11,7 +11,7 @@ import { readFields, type RequestFields } from '../decision/request-fields.js';
 import { headerBytes, type RequestHead } from '../decision/request-head.js';
 import { readTarget, type RequestTarget } from '../decision/request-target.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import { isRevoked, tokenDigest } from '../decision/revocation.js';
+import { isRevoked, revocationReasons, tokenDigest } from '../decision/revocation.js';
 import { matchRoute, placeOf } from '../decision/route-table.js';
 import { withoutSessionFields } from '../decision/session-fields.js';
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
@@ -75,9 +75,6 @@ export type Observe = <T>(step: Step, result: T) => T;
 const unobserved: Observe = (_step, result) => result;
 
 type Verdict = Result<Principal, Denial>;
-
-/** These hold in shadow mode too: what was withdrawn is known to be in wrong hands. */
-const revocations: ReadonlySet<Reason> = new Set<Reason>(['key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked']);
 
 /** A request as far as it could be read. */
 interface Reading {
@@ -225,7 +222,8 @@ function endUnlessPassed(reading: Reading, reason: Denial): Judgement | Promise<
 
 /** Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all the same. */
 function endUnlessShadow(reading: Reading, principal: Principal | null, reason: Denial): Judgement {
-  if (!passesInShadow(reason) || revocations.has(reason.reason)) return end(reading, principal, reason);
+  // What was withdrawn is known to be in wrong hands: shadow mode lets it pass no more than any other.
+  if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return end(reading, principal, reason);
   const { route: matched, target, head: { method }, inForce: { config: { unmatched } } } = reading;
   if (matched === null && unmatched !== null && usesOptOut(target)) return end(reading, principal, denial('target_malformed'));
   const found = matched?.mode === 'shadow' ? unjudged(matched) : null;

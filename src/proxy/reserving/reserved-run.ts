@@ -1,6 +1,7 @@
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
 import type { Reserved } from '../../decision/reservation.js';
 import { callerFields } from '../../decision/response-fields.js';
+import { revocationReasons } from '../../decision/revocation.js';
 import type { UpstreamOutcome } from '../../decision/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/stored-response.js';
 import type { Timers } from '../../ports.js';
@@ -274,8 +275,7 @@ function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {
 
 /** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
 const notSent: ReadonlySet<Reason> = new Set([
-  'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired',
-  'key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked',
+  'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired', ...revocationReasons,
 ]);
 
 function certainlyNotSent({ reason }: Denial): boolean {

@@ -1,4 +1,5 @@
-import { listElements } from '../../decision/field-value.js';
+import { listElements, trimBlanks } from '../../decision/field-value.js';
+import { contentLengthOf } from '../../decision/framing.js';
 
 /** The head of a receiver's answer, and what it says of the connection. */
 export interface AnswerHead {
@@ -28,16 +29,12 @@ const firstFinal = 200;
 const switchingProtocols = 101;
 const noContent = 204;
 
-/** Statuses whose answers have no body (RFC 9112 §6.3). */
-const bodyless: ReadonlySet<number> = new Set([noContent, 304]);
+/** Final statuses whose answers have no body (RFC 9112 §6.3). */
+export const bodyless: ReadonlySet<number> = new Set([noContent, 304]);
 
-const decimal = /^[0-9]+$/;
 const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
 
 const keepAliveOnly: readonly string[] = ['keep-alive'];
-
-const tabCode = 0x09;
-const spaceCode = 0x20;
 
 /** What the fields say of the message, as they are found. */
 interface Framing {
@@ -70,7 +67,7 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
     const colon = text.indexOf(':', at);
     const end = text.indexOf('\r\n', colon);
     const name = text.slice(at, colon);
-    const value = withoutBlanks(text, colon + 1, end);
+    const value = trimBlanks(text.slice(colon + 1, end));
     fields.push(name, value);
     note(framing, name, value);
     at = end + 2;
@@ -119,9 +116,7 @@ function bodyOf({ contentLength, transferEncoding, isAmbiguous }: Framing, isOld
   if (transferEncoding !== null) {
     return contentLength === null && !isOld && transferEncoding.toLowerCase() === 'chunked' ? 'chunked' : null;
   }
-  if (contentLength === null) return 'until-end';
-  const bytes = decimal.test(contentLength) ? Number(contentLength) : NaN;
-  return Number.isSafeInteger(bytes) ? bytes : null;
+  return contentLength === null ? 'until-end' : contentLengthOf(contentLength);
 }
 
 function optionsOf(connection: string | null): readonly string[] {
@@ -133,16 +128,4 @@ function optionsOf(connection: string | null): readonly string[] {
 function keepAliveOf(value: string): number | null {
   const seconds = keepAliveTimeout.exec(value)?.[1];
   return seconds === undefined ? null : Number(seconds);
-}
-
-function withoutBlanks(text: string, from: number, to: number): string {
-  let start = from;
-  let end = to;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === spaceCode || code === tabCode;
 }
