@@ -8,6 +8,7 @@ const programs = [
   { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: hasRedis },
   { name: 'chromium', support: 'support/browser', package: 'chromium-headless-shell', isInstalled: hasBrowser },
   { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
+  { name: 'python3', support: 'support/python', package: 'python3', isInstalled: hasPython },
   { name: 'prometheus', support: 'support/prometheus', package: 'prometheus', isInstalled: hasPrometheus },
   { name: 'helm', support: 'support/helm', isInstalled: has('helm'), fetch: fetchPrograms },
   { name: 'kubectl', support: 'support/kubectl', isInstalled: has('kubectl'), fetch: fetchPrograms },
@@ -34,6 +35,11 @@ async function install({ name, package: debianPackage, fetch, isInstalled }) {
 
 async function hasRedis() {
   return (await run('redis-server', ['--version'])).code === 0;
+}
+
+/** With its library: Debian's `python3-minimal` comes without. */
+async function hasPython() {
+  return (await run('python3', ['-c', 'import wsgiref.simple_server, http.server'])).code === 0;
 }
 
 async function hasPrometheus() {

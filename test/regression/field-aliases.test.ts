@@ -1,16 +1,21 @@
 /** Names of fields that become one variable in CGI, WSGI, PHP and kin: what the receiver's program reads there is ours, or nothing. */
 import t from 'tap';
 import { startProxy } from '../proxy/harness.js';
+import { startPython } from '../support/python.js';
 import { request } from '../support/raw-client.js';
+import { tempDir } from '../support/temp-dir.js';
 import { readCorpus } from '../vectors/corpus.js';
 
 const routes = [{ name: 'any', methods: ['GET'], path: '/**', subjects: ['checkout'], permissions: [] }];
+
+/** A name as the laxest reader has it. */
+const bare = (name: string): string => name.toUpperCase().replace(/[^A-Z0-9]/g, '');
 
 /** How programs name the variable of a field. */
 const variables: Readonly<Record<string, (name: string) => string>> = {
   'CGI and WSGI': name => name.toUpperCase().replaceAll('-', '_'),
   PHP: name => name.toUpperCase().replace(/[^A-Z0-9]/g, '_'),
-  'one that keeps letters and digits only': name => name.toUpperCase().replace(/[^A-Z0-9]/g, ''),
+  'one that keeps letters and digits only': bare,
 };
 
 const reserved = [
@@ -40,6 +45,24 @@ t.test('R-10: no spelling of a name that is ours reaches the variable that a pro
   }));
   t.same(wrong, []);
   t.equal(proxy.receiver.requests.length, tried);
+});
+
+t.test('R-10: a real WSGI program reads the verified identity, whatever spelling of our names was sent beside it', async (t) => {
+  const { wsgi } = await startPython(t, tempDir(t));
+  const config = { routes, listen: { underscore_fields: 'allow' } };
+  const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(wsgi)}`, config });
+  const good = Object.entries(proxy.authorization());
+  const isOurs = (variable: string): boolean => reserved.some(name => bare(name) === bare(variable.slice('HTTP_'.length)));
+  const wrong: string[] = [];
+  let tried = 0;
+  for (const alias of reserved.flatMap(aliases)) {
+    const answer = await request(proxy.port, { path: '/a', headers: [...good, [alias, 'evil']] });
+    const { fields } = JSON.parse(answer.text) as { readonly fields: Readonly<Record<string, string>> };
+    const isEvil = Object.entries(fields).some(([variable, value]) => isOurs(variable) && value.includes('evil'));
+    if (isEvil || fields['HTTP_X_AUTH_SUBJECT'] !== 'checkout') wrong.push(alias);
+    tried += 1;
+  }
+  t.same(wrong, [], `of ${String(tried)}`);
 });
 
 t.test('the public corpora that are at hand', (t) => {

@@ -24,10 +24,23 @@ function folded(text: string): string {
   return text.replace(/\xc0\xae|\xef\xbc\x8e/g, '.').replace(/\xc0\xaf|\xef\xbc\x8f|\xe2\x88\x95/g, '/').normalize('NFKC');
 }
 
+/** What `parseurl` and, where there is a `#`, Node's `url.parse` make of it. */
+function expressPath(target: string): string {
+  const path = pathOf(target);
+  return path.includes('#') ? path.split('#', 1)[0]?.replaceAll('\\', '/') ?? '' : path;
+}
+
 export const pathReaders: Readonly<Record<string, PathReader>> = {
-  'Express: case and a last slash do not count, segments are decoded': target => pathOf(target).split('/').map(decoded).join('/').replace(/\/$/,
-  '').toLowerCase(),
-  'WSGI: PATH_INFO is decoded once': target => normalised(decoded(pathOf(target))),
+  'Express, its routes: split, then each segment decoded': (target) => {
+    try {
+      return expressPath(target).split('/').map(decodeURIComponent).join('/');
+    } catch {
+      return null;
+    }
+  },
+  'Express, its files: decoded, slashes merged, dots taken away': target => normalised(decoded(expressPath(target))),
+  'WSGI: PATH_INFO is decoded once': target => decoded(pathOf(target).replace(/^\/+/, '/')),
+  'a WSGI program that takes dots and empty segments away': target => normalised(decoded(pathOf(target))),
   'CGI and PHP: decoded, a NUL ends it, backslashes are slashes': target => normalised(decoded(pathOf(target)).split('\0', 1)[0]?.replaceAll('\\', '/') ?? ''),
   'Tomcat: parameters are dropped from each segment, then decoded': target =>
     normalised(decoded(pathOf(target).split('/').map(segment => segment.replace(/;.*/, '')).join('/'))),

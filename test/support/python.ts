@@ -1,0 +1,59 @@
+/** Receivers of Python's own library: what a WSGI program, and a server of files, make of a request. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Scope } from './scope.js';
+
+export interface PythonReceivers {
+  /** `wsgiref`: answers with `path` (`PATH_INFO`), `query` and the `HTTP_…` variables that the program was given, as JSON. */
+  readonly wsgi: number;
+  /** `http.server`: serves the files of the folder. `X-File` of each answer is the file that it took the target for, escaped. */
+  readonly files: number;
+}
+
+const program = `
+import json, os, sys, threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import quote
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+class QuietRequest(WSGIRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+def application(environ, start_response):
+    fields = {name: value for name, value in environ.items() if name.startswith('HTTP_')}
+    body = json.dumps({'path': environ['PATH_INFO'], 'query': environ['QUERY_STRING'], 'fields': fields}).encode()
+    start_response('200 OK', [('Content-Type', 'application/json'), ('Content-Length', str(len(body)))])
+    return [body]
+
+class Files(SimpleHTTPRequestHandler):
+    def log_message(self, *arguments):
+        pass
+    def end_headers(self):
+        file = os.path.relpath(self.translate_path(self.path), self.directory)
+        self.send_header('X-File', quote(file, errors='surrogateescape'))
+        super().end_headers()
+
+wsgi = make_server('127.0.0.1', 0, application, handler_class=QuietRequest)
+files = ThreadingHTTPServer(('127.0.0.1', 0), lambda *arguments: Files(*arguments, directory=sys.argv[1]))
+threading.Thread(target=files.serve_forever, daemon=True).start()
+print(json.dumps({'wsgi': wsgi.server_port, 'files': files.server_port}), flush=True)
+wsgi.serve_forever()
+`;
+
+/** Starts both; they end with the test. @param root the folder of the files. */
+export async function startPython(t: Scope, root: string): Promise<PythonReceivers> {
+  const child = spawn('python3', ['-c', program, root], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const ended = once(child, 'close');
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const lines = createInterface(child.stdout);
+  const tooSoon = ended.then(() => {
+    throw new Error('python3 ended before it listened');
+  });
+  const [line = ''] = await Promise.race([once(lines, 'line'), tooSoon]) as string[];
+  return JSON.parse(line) as PythonReceivers;
+}
