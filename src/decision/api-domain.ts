@@ -1,6 +1,5 @@
+import { isIPv4 } from 'node:net';
 import { accept, refuse, type Result } from './result.js';
-
-const ipv4 = /^(25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})(\.(25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})){3}$/;
 
 /**
  * Normalises an API domain as the backend SDK does, so that `iss` is the one that its tokens have: lower case, scheme and
@@ -12,10 +11,10 @@ export function normalizeApiDomain(text: string): Result<string, string> {
   const hasScheme = /^https?:\/\//.test(domain);
   if (!hasScheme && (domain.includes('://') || !(domain.includes('.') || domain.startsWith('localhost')))) return refuse(allowed);
   const whole = hasScheme ? domain : `https://${domain.replace(/^\./, '')}`;
-  if (!URL.canParse(whole) || !/^https?:\/\/[\x21-\x7e]+$/.test(whole) || /[\\@?#]/.test(whole)) return refuse(allowed);
+  if (!URL.canParse(whole) || /[^\x21-\x7e]|[\\@?#]/.test(whole)) return refuse(allowed);
   const { protocol, hostname, host } = new URL(whole);
   if (hasScheme) return accept(`${protocol}//${host}`);
-  return accept(`${hostname.startsWith('localhost') || ipv4.test(hostname) ? 'http' : 'https'}://${host}`);
+  return accept(`${hostname.startsWith('localhost') || isIPv4(hostname) ? 'http' : 'https'}://${host}`);
 }
 
 const allowed = 'the API domain, such as https://api.example.com, without user, query and fragment';

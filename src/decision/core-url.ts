@@ -14,11 +14,11 @@ const plainPath = /^(?:\/[A-Za-z0-9._~-]+)*\/?$/;
  * before that stays, and there is no slash at its end. Refused, in words, with anything that curl would send besides.
  */
 export function readCoreUrl(text: string): Result<string, string> {
-  if (!/^https?:\/\//.test(text)) return refuse('is no URL that begins with http:// or https://');
+  if (!/^https?:\/\/[^/]/.test(text)) return refuse('is no URL that begins with http:// or https://');
   if (!URL.canParse(text) || /[\s\\]/.test(text)) return refuse('is no URL');
   const url = new URL(text);
   if (/^https?:\/\/[^/?#]*@/.test(text)) return refuse('holds a user or a password; the Core takes its key in the api-key header');
-  if (url.search !== '' || url.hash !== '' || /[?#]/.test(text)) return refuse('has a query or a fragment');
+  if (/[?#]/.test(text)) return refuse('has a query or a fragment');
   const path = text.replace(/^https?:\/\/[^/]*/, '');
   if (!plainPath.test(path) || path.split('/').some((segment) => segment === '.' || segment === '..')) {
     return refuse('has a path with other characters than A-Z a-z 0-9 . _ ~ - or with dot segments');

@@ -3,6 +3,7 @@ import {
   consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, overrideFields, overridePrefixes, reservationFields,
   type JudgedField,
 } from './known-fields.js';
+import { remembered, type MemoryLimits } from './remembered.js';
 
 /** What becomes of a caller's field by its name. */
 export type RequestFieldKind =
@@ -41,8 +42,7 @@ export interface FieldRuleSettings {
 const reservedKeys = keysOf(judgedFields.keys(), hopByHopFields, reservationFields, overrideFields);
 
 /** Names are the callers' to choose, so what is remembered of them has an end: about 50 KiB. */
-const maxRememberedNames = 512;
-const maxRememberedLength = 64;
+const memory: MemoryLimits = { maxNames: 512, maxLength: 64 };
 
 /** Works out the rules once for each config. */
 export function createFieldRules(settings: FieldRuleSettings): FieldRules {
@@ -52,8 +52,8 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
   ]);
   return {
     http10: settings.http10,
-    requestKind: remember(name => requestKind(name, identityKeys, settings.underscoreFields)),
-    responseKind: remember(name => responseKind(name, droppedFromAnswers)),
+    requestKind: remembered(name => requestKind(name, identityKeys, settings.underscoreFields), memory),
+    responseKind: remembered(name => responseKind(name, droppedFromAnswers), memory),
   };
 }
 
@@ -90,19 +90,4 @@ function responseKind(name: string, droppedKeys: ReadonlySet<string>): ResponseF
 
 function keysOf(...lists: readonly Iterable<string>[]): ReadonlySet<string> {
   return new Set(lists.flatMap(list => Array.from(list, lookAlikeKey)));
-}
-
-/** Keeps what was worked out for a name: almost every request brings the same few. */
-function remember<T>(workOut: (name: string) => T): (name: string) => T {
-  const known = new Map<string, T>();
-  return (name) => {
-    const kept = known.get(name);
-    if (kept !== undefined) return kept;
-    const kind = workOut(name);
-    if (name.length <= maxRememberedLength) {
-      if (known.size >= maxRememberedNames) known.clear();
-      known.set(name, kind);
-    }
-    return kind;
-  };
 }

@@ -31,8 +31,9 @@ export function listElements(value: string): readonly string[] {
 export function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;
-  while (start < end && isBlank(text.charCodeAt(start))) start++;
-  while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
+  // There is no character, and so no blank, beyond either end.
+  while (isBlank(text.charCodeAt(start))) start++;
+  while (isBlank(text.charCodeAt(end - 1))) end--;
   return text.slice(start, end);
 }
 

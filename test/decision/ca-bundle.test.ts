@@ -13,6 +13,7 @@ t.test('reads authorities, refusing whatever would make Node trust others than a
     { name: 'text', pem: 'MIIB', expected: 'holds no PEM certificate' },
     { name: 'a private key', pem: ca.key, expected: 'holds no PEM certificate' },
     { name: 'no certificate within', pem: broken, expected: 'holds a broken PEM certificate' },
+    { name: 'nothing at all within', pem: '-----BEGIN CERTIFICATE----------END CERTIFICATE-----', expected: 'holds a broken PEM certificate' },
     { name: 'one of two broken', pem: `${ca.cert}${broken}`, expected: 'holds a broken PEM certificate' },
     { name: 'no end', pem: ca.cert.replace(/-----END.*/, ''), expected: 'holds a broken PEM certificate' },
     { name: 'no end, then a good one', pem: `${ca.cert.replace(/-----END.*/, '')}${otherCa.cert}`, expected: 'holds a broken PEM certificate' },

@@ -11,6 +11,7 @@ const accepted = [
   { name: 'empty elements', input: ' , ,\t,', closes: false, keepsAlive: false, upgrades: false, removes: [] },
   { name: 'close', input: 'close', closes: true, keepsAlive: false, upgrades: false, removes: [] },
   { name: 'close in another case', input: 'Close', closes: true, keepsAlive: false, upgrades: false, removes: [] },
+  { name: 'keep-alive as most send it', input: 'keep-alive', closes: false, keepsAlive: true, upgrades: false, removes: [] },
   { name: 'keep-alive', input: 'Keep-Alive', closes: false, keepsAlive: true, upgrades: false, removes: [] },
   { name: 'both', input: 'keep-alive,close', closes: true, keepsAlive: true, upgrades: false, removes: [] },
   { name: 'an offer of HTTP/2', input: 'Upgrade, HTTP2-Settings', closes: false, keepsAlive: false, upgrades: true, removes: [] },
@@ -26,6 +27,14 @@ const accepted = [
 t.test('contract 3.3: what Connection asks for', (t) => {
   for (const { name, input, removes, ...options } of accepted) {
     t.same(readConnection(input, requestKind), { ok: true, value: { ...options, removes: new Set(removes) } }, name);
+  }
+  t.end();
+});
+
+t.test('contract 3.3: a field with an underscore may be named, whatever becomes of it', (t) => {
+  for (const underscoreFields of ['drop', 'allow', 'refuse'] as const) {
+    const rules = createFieldRules({ identityNames: [], underscoreFields, http10: 'refuse' });
+    t.match(readConnection('my_field', rules.requestKind), { ok: true, value: { removes: new Set(['my_field']) } }, underscoreFields);
   }
   t.end();
 });

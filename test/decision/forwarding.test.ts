@@ -89,6 +89,16 @@ const hops = [
     expected: { for: address, proto: 'http', host: 'orders.example.com:8443', via: '1.1 sallyport' },
   },
   {
+    name: 'junk behind what is sound',
+    input: ['X-Forwarded-For', '1.1.1.1\u00e9', 'X-Forwarded-Proto', 'https, gopher', 'X-Forwarded-Host', 'a.example, a@b', 'Via', '2 edge\u00e9'],
+    more: { trusted: true }, expected: { for: address, proto: 'http', host: 'orders.example.com:8443', via: '1.1 sallyport' },
+  },
+  {
+    name: 'and before it',
+    input: ['X-Forwarded-For', '\u00e91.1.1.1', 'X-Forwarded-Proto', 'gopher, https', 'X-Forwarded-Host', 'a@b, a.example', 'Via', '\u00e92 edge'],
+    more: { trusted: true }, expected: { for: address, proto: 'http', host: 'orders.example.com:8443', via: '1.1 sallyport' },
+  },
+  {
     name: 'empty fields too',
     input: ['X-Forwarded-For', '', 'X-Forwarded-Proto', '', 'X-Forwarded-Host', '', 'Via', ''], more: { trusted: true, encrypted: true },
     expected: { for: address, proto: 'https', host: 'orders.example.com:8443', via: '1.1 sallyport' },

@@ -26,7 +26,7 @@ const methods = new Map([
 ]);
 
 /**
- * Every mutant of a TypeScript file: what is changed, at which place, and the file's new text. Types are left alone, and so are
+ * Every mutant of a TypeScript file: what is changed, at which place, and the file's new text, as it is and compiled. Types are left alone, and so are
  * texts: most of them are read by people.
  */
 export function mutantsOf(path, text) {
@@ -47,7 +47,17 @@ export function mutantsOf(path, text) {
   };
   visit(source);
   const unchanged = compile(text);
-  return mutants.filter((mutant) => compile(mutant.text) !== unchanged);
+  return mutants
+    .map((mutant) => ({ ...mutant, compiled: compile(mutant.text) }))
+    .filter(({ compiled }) => compiled !== unchanged)
+    .map((mutant) => ({ ...mutant, offset: firstDifference(unchanged, mutant.compiled) }));
+}
+
+/** Where in the compiled file something else stands. */
+function firstDifference(text, other) {
+  let at = 0;
+  while (text[at] === other[at]) at += 1;
+  return at;
 }
 
 /** As JavaScript, which is what runs. */

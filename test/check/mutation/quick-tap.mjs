@@ -1,6 +1,6 @@
 /**
  * Stands in for tap where a test file is run once for each mutant: the same comparisons, a fifth of the time to load, and the first
- * failure ends the process. A file that needs more of tap than this fails without any mutant, and is then run with tap itself.
+ * failure ends the process. A file that needs more of tap than this fails without any mutant, and the run says so.
  */
 import { inspect } from 'node:util';
 import { match, same, strict } from 'tcompare';
@@ -52,6 +52,10 @@ function createTest() {
     notMatch: (a, b, ...more) => hold(!match(a, b).match, a, b, ...more),
     doesNotThrow: (body) => hold(!throws(body)),
     throws: (body) => hold(throws(body)),
+    rejects: async (promise, expected = {}) => {
+      const error = await promise.then(() => fail(new Error('did not reject').stack), (reason) => reason);
+      return hold(match(error, expected).match, error, expected);
+    },
     type: (a, type) => hold(typeof type === 'string' ? typeof a === type : a instanceof type, a, type),
     fail: (...more) => hold(false, ...more),
     pass: () => true,

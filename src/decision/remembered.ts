@@ -1,0 +1,21 @@
+/** How much is remembered: names are the callers' to choose. */
+export interface MemoryLimits {
+  readonly maxNames: number;
+  /** Characters of a name; longer ones are worked out each time. */
+  readonly maxLength: number;
+}
+
+/** Keeps what was worked out for a name: almost every request brings the same few. Forgets all of them where they would be too many. */
+export function remembered<T>(workOut: (name: string) => T, { maxNames, maxLength }: MemoryLimits): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    const kept = known.get(name);
+    if (kept !== undefined) return kept;
+    const worth = workOut(name);
+    if (name.length <= maxLength) {
+      if (known.size >= maxNames) known.clear();
+      known.set(name, worth);
+    }
+    return worth;
+  };
+}
