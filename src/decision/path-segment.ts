@@ -25,7 +25,7 @@ const escapable: ReadonlySet<number> = new Set(Buffer.from(' "%<>[]^`{|}!$&\'()*
 const firstPrintableBeyondAscii = 0xa0;
 
 /** The smallest code point that needs this many bytes in UTF-8: a longer form of a smaller one is overlong. */
-const smallestOfLength: readonly number[] = [0, 0, 0x80, 0x800, 0x10000];
+const smallestOfLength: Readonly<Record<number, number>> = { 2: 0x80, 3: 0x800, 4: 0x10000 };
 
 const largestCodePoint = 0x10ffff;
 
@@ -44,7 +44,8 @@ export function readPathSegment(raw: string): PathSegment | null {
   let copied = 0;
   let encodedSlash = false;
   for (let at = raw.indexOf('%'); at !== -1; at = raw.indexOf('%', at)) {
-    const codePoint = escapedCharacter(raw, at);
+    const length = utf8Length(byteOf(raw, at + 1));
+    const codePoint = escapedCharacter(raw, at, length);
     if (codePoint === slashCode) {
       encodedSlash = true;
       at += escapeLength;
@@ -52,7 +53,7 @@ export function readPathSegment(raw: string): PathSegment | null {
     }
     if (!mayBeEscaped(codePoint) || (codePoint === percentCode && byteOf(raw, at + escapeLength) !== notCharacter)) return null;
     text += raw.slice(copied, at) + String.fromCodePoint(codePoint);
-    at += escapedLength(codePoint);
+    at += length * escapeLength;
     copied = at;
   }
   text += raw.slice(copied);
@@ -66,21 +67,13 @@ function isDots(text: string): boolean {
 }
 
 function mayBeEscaped(codePoint: number): boolean {
-  return codePoint < 0x80 ? escapable.has(codePoint) : codePoint >= firstPrintableBeyondAscii;
+  return escapable.has(codePoint) || codePoint >= firstPrintableBeyondAscii;
 }
 
-/** Characters that the escape of a code point takes. */
-function escapedLength(codePoint: number): number {
-  if (codePoint < 0x80) return escapeLength;
-  if (codePoint < 0x800) return 2 * escapeLength;
-  return (codePoint < 0x10000 ? 3 : 4) * escapeLength;
-}
-
-/** Decodes the UTF-8 character (RFC 3629) whose escape begins at `at`, or returns `notCharacter`. */
-function escapedCharacter(text: string, at: number): number {
-  const lead = text.charCodeAt(at) === percentCode ? byteOf(text, at + 1) : notCharacter;
-  if (lead < 0x80) return lead;
-  const length = utf8Length(lead);
+/** Decodes the UTF-8 character (RFC 3629) of so many bytes whose escape begins at `at`, or returns `notCharacter`. */
+function escapedCharacter(text: string, at: number, length: number): number {
+  const lead = byteOf(text, at + 1);
+  if (length === 1) return lead;
   let codePoint = lead & (0x7f >> length);
   for (let i = 1; i < length; i++) {
     const position = at + i * escapeLength;
@@ -89,12 +82,13 @@ function escapedCharacter(text: string, at: number): number {
     codePoint = (codePoint << 6) | (byte & 0x3f);
   }
   const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
-  const isOverlong = codePoint < (smallestOfLength[length] ?? 0);
-  return length === 0 || isOverlong || isSurrogate || codePoint > largestCodePoint ? notCharacter : codePoint;
+  const isOverlong = codePoint < (smallestOfLength[length] ?? Infinity);
+  return isOverlong || isSurrogate || codePoint > largestCodePoint ? notCharacter : codePoint;
 }
 
-/** Bytes of a UTF-8 character by its first one, or 0 for a byte that begins none. */
+/** Bytes of a UTF-8 character by its first one, 1 for what is no byte, or 0 for a byte that begins none. */
 function utf8Length(lead: number): number {
+  if (lead < 0x80) return 1;
   if (lead < 0xc0) return 0;
   if (lead < 0xe0) return 2;
   if (lead < 0xf0) return 3;

@@ -20,8 +20,8 @@ t.test('an API domain is normalised as the real SDK does it', async (t) => {
   const same = [
     'https://api.example.com', 'HTTPS://API.Example.COM', 'https://api.example.com/', 'https://api.example.com/auth/', 'https://api.example.com:443/x',
     'http://api.example.com:80', 'http://api.example.com:8080/a', ' https://api.example.com ', 'api.example.com', 'api.example.com:8443/auth', '.example.com',
-    'localhost', 'localhost:3000', 'localhost.example', 'api.localhost.example', 'my.localhost', '127.0.0.1.example', '1.2.3.4.example', 'x.1.2.3.4.y', 'a1.b2', '127.1',
-    '0x7f.0.0.1', 'https://a.example/http://b.example', 'http://localhost:3000', '127.0.0.1', '127.0.0.1:3567', 'http://127.0.0.1:3567/recipe', '10.0.0.1', '256.0.0.1.example',
+    'localhost', 'localhost:3000', 'localhost.example', 'api.localhost.example', 'my.localhost', '127.0.0.1.example', '1.2.3.4.example',
+    'x.1.2.3.4.y', 'a1.b2', '127.1', '0x7f.0.0.1', 'https://a.example/http://b.example', 'http://localhost:3000', '127.0.0.1', '127.0.0.1:3567', 'http://127.0.0.1:3567/recipe', '10.0.0.1', '256.0.0.1.example',
     'https://[::1]:3567', 'https://bücher.example'.normalize('NFC').replace('ü', 'u'),
   ];
   for (const text of same) t.same(normalizeApiDomain(text), { ok: true, value: bySdk(text) }, text);

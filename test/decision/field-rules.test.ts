@@ -122,7 +122,8 @@ t.test('the answer for a name stays the same however many names callers make up'
 });
 
 t.test('contract 2: which names an identity header may have', (t) => {
-  for (const name of ['X-Auth-Subject', 'X-Caller', 'Remote-User', 'X-Auth-Kind', 'Cookies', 'X-St-Role', 'Stage', 'Sec-WebSocket', 'My-Rid']) t.equal(mayNameIdentity(name), true, name);
+  const free = ['X-Auth-Subject', 'X-Caller', 'Remote-User', 'X-Auth-Kind', 'Cookies', 'X-St-Role', 'Stage', 'Sec-WebSocket', 'My-Rid'];
+  for (const name of free) t.equal(mayNameIdentity(name), true, name);
   const taken = [
     '', 'a b', 'X_Auth_Subject', 'Authorization', 'Author-ization', 'Host', 'TE', 'X-Forwarded-User', 'Idempotency-Key', 'Content-Length', 'Proxy-Status',
   ];
