@@ -1,5 +1,5 @@
 import t from 'tap';
-import { cdiVersionProblem, mintBody, readMintClaims } from '../../src/decision/mint-request.js';
+import { cdiVersionProblem, maxValidityS, mintBody, readMintClaims, tokenIdBytes } from '../../src/decision/mint-request.js';
 
 const claims = { aud: 'orders', sub: 'checkout', source: 'microservice', token_type: 'service', permissions: ['orders:read'] };
 
@@ -38,6 +38,11 @@ t.test('specification 4.2: nothing in the call is left to a default', async (t) 
   const rest = { useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: 'https://api.example.com', validity: 300 };
   t.strictSame(mintBody(request), { payload: claims, ...rest });
   t.strictSame(mintBody({ ...request, tokenId: 'id' }), { payload: { ...claims, jti: 'id' }, ...rest });
+});
+
+t.test('a token lives for two hours at most, and the id of a single-use one is beyond guessing', async (t) => {
+  t.equal(maxValidityS, 2 * 60 * 60);
+  t.equal(tokenIdBytes * 8, 144);
 });
 
 t.test('a version that would silently sign with the static key is refused', async (t) => {

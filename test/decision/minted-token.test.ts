@@ -28,6 +28,7 @@ t.test('a token that is what was asked for', async (t) => {
     value: { token, keyId: 'd-1', claims, issuer: 'https://api.example.com', tokenId: null, issuedAtS: nowS, expiresAtS: nowS + 300 },
   });
   t.match(checkMinted(minted({ jti: 'id' }), { ...request, tokenId: 'id' }, times), { ok: true, value: { tokenId: 'id' } });
+  t.equal(problem(minted({ permissions: [] }), { ...request, claims: { ...claims, permissions: [] } }), 'accepted', 'without permissions');
   t.equal(problem(minted({ exp: nowS + 299 })), 'accepted', 'rounded to seconds');
   t.equal(problem(minted({}, { typ: undefined })), 'accepted', 'without typ');
 });
@@ -36,6 +37,7 @@ t.test('a token that is something else is thrown away, and the reason says what 
   const cases = [
     { name: 'static key', token: mintToken({ key: withKeyId(key, 's-6a1f'), nowMs }), says: /not dynamic/ },
     { name: 'static key of an old Core', token: mintToken({ key: withKeyId(key, '0f8fad5b-d9cb-469f-a165-70867728950e'), nowMs }), says: /not dynamic/ },
+    { name: 'static key that is named like a dynamic one further on', token: mintToken({ key: withKeyId(key, 's-d-1'), nowMs }), says: /not dynamic/ },
     { name: 'no kid', token: minted({}, { kid: undefined }), says: /names no key/ },
     { name: 'another algorithm', token: minted({}, { alg: 'HS256' }), says: /another algorithm than RS256/ },
     { name: 'none', token: minted({}, { alg: 'none' }), says: /another algorithm/ },
@@ -53,6 +55,7 @@ t.test('a token that is something else is thrown away, and the reason says what 
     { name: 'more permissions', token: minted({ permissions: ['orders:read', 'orders:write', 'admin'] }), says: /permissions are not/ },
     { name: 'fewer permissions', token: minted({ permissions: ['orders:read'] }), says: /permissions are not/ },
     { name: 'other order', token: minted({ permissions: ['orders:write', 'orders:read'] }), says: /permissions are not/ },
+    { name: 'one other permission', token: minted({ permissions: ['orders:read', 'admin'] }), says: /permissions are not/ },
     { name: 'permissions as text', token: minted({ permissions: 'orders:read' }), says: /permissions are not/ },
     { name: 'a jti', token: minted({ jti: 'x' }), says: /jti, which was not asked for/ },
     { name: 'more claims', token: minted({ sessionHandle: 'x' }), says: /claims that were not asked for/ },

@@ -12,6 +12,7 @@ t.test('an error is told by its code, never by its message', async (t) => {
     { error: withCode('E_OTHER'), says: 'the request failed (E_OTHER)' },
     { error: new AggregateError([withCode('EHOSTUNREACH'), withCode('ECONNREFUSED')]), says: 'the host cannot be reached (EHOSTUNREACH)' },
     { error: new TypeError('x', { cause: withCode('ECONNRESET') }), says: 'the connection broke (ECONNRESET)' },
+    { error: new DOMException('what was received', 'TimeoutError'), says: 'the request failed (TimeoutError)' },
     { error: new TypeError('what was received'), says: 'the request failed (TypeError)' },
     { error: 'what was received', says: 'the request failed (unknown error)' },
     { error: undefined, says: 'the request failed (unknown error)' },

@@ -47,7 +47,10 @@ const refused: { name: string; inputs: readonly string[]; whole?: true }[] = [
   { name: 'a byte that begins no character', inputs: ['%80', '%bf', '%bf%bf', '%80%80%80', '%f8%90%80%80', '%f8%88%80%80%80', '%fe', '%ff', '%ff%bf'] },
   { name: 'a character that is not complete', inputs: ['%c3', '%c3x', '%c3x80', '%e2%82', '%e2%82xac', '%e2%82%2', '%f0%9f%98', '%c3%a'] },
   { name: 'a byte that continues no character', inputs: ['%c3%7f', '%c3%c0', '%c3%20', '%e2%82%7f', '%e2%c0%ac', '%f0%9f%98%c0'] },
-  { name: 'a longer form than is needed', inputs: ['%c0%80', '%c0%a0', '%c0%af', '%c1%bf', '%e0%80%af', '%e0%82%a0', '%e0%9f%bf', '%f0%80%80%a0', '%f0%8f%bf%bf'] },
+  {
+    name: 'a longer form than is needed',
+    inputs: ['%c0%80', '%c0%a0', '%c0%af', '%c1%bf', '%e0%80%af', '%e0%82%a0', '%e0%9f%bf', '%f0%80%80%a0', '%f0%8f%bf%bf'],
+  },
   { name: 'surrogates', inputs: ['%ed%a0%80', '%ed%bf%bf', '%ed%a0%bd%ed%b8%80'] },
   { name: 'beyond the last code point', inputs: ['%f4%90%80%80', '%f5%80%80%80', '%f7%bf%bf%bf'] },
 ];
