@@ -23,7 +23,7 @@ export function withoutOwnMember(value: string): string | null {
 
 /** A member is named by a token or a string (RFC 9209 §2); our name needs no escapes in either. */
 function isOwn(member: string): boolean {
-  const [name = ''] = member.split(';', 1);
+  const [name = ''] = member.split(';');
   return trimBlanks(name).replaceAll('"', '').toLowerCase() === ownMember;
 }
 

@@ -41,7 +41,7 @@ export function limitDenial(exceeded: 'rate' | 'in_flight', limits: Limits, wait
   const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000));
   const reason: Reason = exceeded === 'rate' ? 'rate_limited' : 'too_many_in_flight';
   const policies = [
-    ...(limits.rate === null ? [] : [`${policyName('rate')};q=${limits.rate.burst};w=${Math.max(1, Math.ceil(limits.rate.burst / limits.rate.perSecond))}`]),
+    ...(limits.rate === null ? [] : [`${policyName('rate')};q=${limits.rate.burst};w=${Math.ceil(limits.rate.burst / limits.rate.perSecond)}`]),
     ...(limits.maxInFlight === null ? [] : [`${policyName('in_flight')};q=${limits.maxInFlight};qu="concurrent-requests"`]),
   ];
   return { ...denial(reason), retryAfterS, rateLimit: { policy: policies.join(', '), state: `${policyName(exceeded)};r=0;t=${retryAfterS}` } };

@@ -112,7 +112,7 @@ interface ReadRecord {
 
 function readRecord(id: string, text: string, members: readonly string[]): ReadRecord | null {
   const [, from, end, json] = recordForm.exec(text) ?? [];
-  if (!isRevocationId(id) || from === undefined || end === undefined || json === undefined) return null;
+  if (!isRevocationId(id) || json === undefined) return null;
   const body = parseStrictJson(Buffer.from(json, 'utf8'), { maxDepth: 1 });
   if (!body.ok) return null;
   const names = Object.keys(body.value);

@@ -60,6 +60,19 @@ t.test('RFC 9209: a failure known more exactly is named', (t) => {
   t.end();
 });
 
+t.test('RFC 9209: so is what went wrong in here', (t) => {
+  t.ok(problemOf({ reason: 'internal', error: 'dns_error' }, 'r-1').fields.includes('sallyport; error=dns_error'));
+  t.end();
+});
+
+t.test('RFC 6455 §4.4, RFC 9110 §15.5.22: 426 names the version and what to upgrade to, and no other answer does', (t) => {
+  for (const reason of reasons) {
+    const expected = reason === 'websocket_version' ? ['13', 'websocket'] : [undefined, undefined];
+    t.same([fieldsOf(reason).get('Sec-WebSocket-Version'), fieldsOf(reason).get('Upgrade')], expected, reason);
+  }
+  t.end();
+});
+
 t.test('contract 4: a denial may name its reservation and how long to wait', (t) => {
   const { status, fields, body } = problemOf({ reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' }, 'id');
   t.equal(status, 409);

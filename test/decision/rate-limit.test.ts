@@ -60,12 +60,14 @@ t.test('callers and routes are counted apart, and named by hashes', (t) => {
 t.test('draft-ietf-httpapi-ratelimit-headers: what a 429 says of the limits', (t) => {
   const both: Limits = { rate: { perSecond: 2, burst: 5, shared: false }, maxInFlight: 7, route: null };
   const fieldsOf = (...values: Parameters<typeof limitDenial>): Record<string, string> => {
-    const { status, fields } = problemOf(limitDenial(...values), 'r');
+    const { status, fields, body } = problemOf(limitDenial(...values), 'r');
     t.equal(status, 429);
+    t.match(body, values[0] === 'rate' ? 'urn:sallyport:rate-limited' : 'urn:sallyport:too-many-in-flight');
     return Object.fromEntries(fields.flatMap((name, index) => (index % 2 === 0 ? [[name, fields[index + 1] ?? '']] : [])));
   };
   const policy = '"requests";q=5;w=3, "in-flight";q=7;qu="concurrent-requests"';
   t.match(fieldsOf('rate', both, 1_001), { 'Retry-After': '2', 'RateLimit-Policy': policy, RateLimit: '"requests";r=0;t=2' });
+  t.match(fieldsOf('rate', both, 1_000), { 'Retry-After': '1' });
   t.match(fieldsOf('rate', { ...both, maxInFlight: null }, 0.1), {
     'Retry-After': '1', 'RateLimit-Policy': '"requests";q=5;w=3', RateLimit: '"requests";r=0;t=1',
   });

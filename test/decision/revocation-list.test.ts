@@ -71,6 +71,7 @@ t.test('what was undone stays so, though the store falls back to when it was not
   const { list } = takeStored(holding('a'), stored([], { undone: [undo('a')] }), 10);
   const again = takeStored(list, stored([revocation('a')]), 20);
   t.same(idsOf(again.list), []);
+  t.same([1_009, 1_010].map((nowMs) => withoutEnded(list, nowMs).undone.size), [1, 0]);
   t.same(takeStored(withoutEnded(list, 2_000), stored([revocation('a')]), 2_000).added.length, 1, 'to the end of the undo');
   t.end();
 });
@@ -92,11 +93,11 @@ t.test('nothing is held for longer than the longest time, nor more than there is
 t.test('rules by issuer, and of each kind', (t) => {
   const list = takeStored(emptyRevocationList, stored([
     revocation('1', { kind: 'key_id', value: 'd-1' }), revocation('2', { kind: 'subject', value: 'a' }), revocation('3', { kind: 'token_id', value: 'j' }),
-    revocation('4', { kind: 'token', value: 'x' }), revocation('5', { kind: 'issued_before', value: '1970-01-01T00:00:07.001Z' }),
+    revocation('4', { kind: 'token', value: 'x' }), revocation('5', { kind: 'issued_before', value: '2026-01-31T12:00:00.001Z' }),
     revocation('6', { kind: 'issued_before', value: '1970-01-01T00:00:05Z' }), revocation('7', { value: 'b', issuer: 'https://core' }),
   ]), 0).list;
   t.same(revocationRules(list), [
-    rules({ keyIds: new Set(['d-1']), subjects: new Set(['a']), tokenIds: new Set(['j']), tokenDigests: new Set(['x']), issuedBeforeS: 8 }),
+    rules({ keyIds: new Set(['d-1']), subjects: new Set(['a']), tokenIds: new Set(['j']), tokenDigests: new Set(['x']), issuedBeforeS: 1_769_860_801 }),
     rules({ issuer: 'https://core', subjects: new Set(['b']) }),
   ]);
   t.same(revocationRules(emptyRevocationList), []);
