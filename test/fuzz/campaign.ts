@@ -2,7 +2,7 @@
 import { drawFrom, once, pick, type Draw } from './draw.js';
 import { someHead } from './heads.js';
 import { tryHead, type Stage } from './in-process.js';
-import { makeTokens } from './keyring.js';
+import { makeTokens, type Tokens } from './keyring.js';
 import type { Head } from './model.js';
 import { changedHead } from './mutations.js';
 
@@ -29,7 +29,8 @@ const signedTokens = 200;
 const maxKept = 5000;
 
 /** Runs one. Case `n` of a seed depends on those before it only by which of them are kept as seeds of others. */
-export function runCampaign(stages: readonly Stage[], { seed, cases, resignOdds, maxFaults = 20 }: CampaignOptions): CampaignReport {
+export async function runCampaign(stages: readonly Stage[], options: CampaignOptions): Promise<CampaignReport> {
+  const { seed, cases, resignOdds, maxFaults = 20 } = options;
   const tokens = makeTokens(seed, signedTokens);
   const kept: Head[] = [];
   const ways = new Set<string>();
@@ -40,7 +41,7 @@ export function runCampaign(stages: readonly Stage[], { seed, cases, resignOdds,
     const draw = drawFrom(seed, number);
     const head = nextHead(draw, kept, tokens, resignOdds);
     const stage = pick(draw, stages);
-    const outcome = tryHead(head, stage);
+    const outcome = await tryHead(head, stage);
     if (outcome.forwarded) forwarded += 1;
     if (outcome.fault !== null) {
       faults.push(`seed ${String(seed)}, case ${String(number)}, ${stage.scene.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`);
@@ -54,7 +55,7 @@ export function runCampaign(stages: readonly Stage[], { seed, cases, resignOdds,
 }
 
 /** One third by grammar, so that what is kept never decides alone what is tried. */
-function nextHead(draw: Draw, kept: readonly Head[], tokens: readonly string[], resignOdds: number): Head {
+function nextHead(draw: Draw, kept: readonly Head[], tokens: Tokens, resignOdds: number): Head {
   if (kept.length === 0 || once(draw, 3)) return someHead(draw, tokens);
   return changedHead(draw, pick(draw, kept), pick(draw, kept), resignOdds);
 }

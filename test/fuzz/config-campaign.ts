@@ -24,7 +24,7 @@ const asksPerTable = 12;
 const maxFaults = 10;
 
 /** Tables of routes at random, and requests to those that are accepted. */
-export function runTables(t: Scope, seed: number, cases: number): ConfigReport {
+export async function runTables(t: Scope, seed: number, cases: number): Promise<ConfigReport> {
   const tokens = makeTokens(seed, 40);
   const faults: string[] = [];
   let [tried, accepted, refused] = [0, 0, 0];
@@ -43,7 +43,7 @@ export function runTables(t: Scope, seed: number, cases: number): ConfigReport {
     const stage = createStage(policy, config, upstream);
     for (let ask = 0; ask < asksPerTable; ask++) {
       const head = someAsk(draw, tokens);
-      const { fault } = tryHead(head, stage);
+      const { fault } = await tryHead(head, stage);
       tried += 1;
       if (fault !== null) faults.push(`seed ${String(seed)}, table ${String(number)}: ${fault}\n${JSON.stringify(head)}\n${JSON.stringify(policy.routes)}`);
     }

@@ -5,16 +5,14 @@ import { runSeed } from './draw.js';
 t.setTimeout(3_600_000);
 t.comment(`SALLYPORT_SEED=${String(runSeed)}`);
 
-t.test('R-09, R-71: 15,000 tables of routes and requests to them', (t) => {
-  const report = runTables(t, runSeed, 15_000);
+t.test('R-09, R-71: 15,000 tables of routes and requests to them', async (t) => {
+  const report = await runTables(t, runSeed, 15_000);
   t.same(report.faults, []);
   t.comment(`${String(report.accepted)} accepted, ${String(report.refused)} refused`);
-  t.end();
 });
 
-t.test('R-71: 5,000 damaged configs', (t) => {
+t.test('R-71: 5,000 damaged configs', async (t) => {
   const report = runDamaged(runSeed, 5000);
   t.same(report.faults, []);
   t.comment(`${String(report.accepted)} accepted, ${String(report.refused)} refused`);
-  t.end();
 });

@@ -1,7 +1,9 @@
 /** Configs: route tables made at random, and the example with bytes changed. */
 import { baseConfig } from '../support/world.js';
 import { once, pick, several, type Draw } from './draw.js';
-import { someToken } from './heads.js';
+import { handshakeFields, sessionFields, someToken } from './heads.js';
+import type { Tokens } from './keyring.js';
+import type { Field } from './model-fields.js';
 import type { Policy, PolicyRoute } from './model-policy.js';
 import type { Head } from './model.js';
 import { configOf, policies } from './policies.js';
@@ -15,16 +17,21 @@ const permissions = ['orders:read', 'orders:write', 'orders:import'];
 /** A policy with routes of a few segments, so that they overlap. */
 export function somePolicy(draw: Draw): Policy {
   const base = pick(draw, policies);
-  return { ...base, routes: Array.from({ length: 1 + draw.below(6) }, (_, index) => someRoute(draw, `r${String(index)}`)) };
+  return { ...base, routes: Array.from({ length: 1 + draw.below(6) }, (_, index) => someRoute(draw, `r${String(index)}`, base.sessions !== null)) };
 }
 
 /** A request to one of the paths that such routes have, or nearly have. */
-export function someAsk(draw: Draw, tokens: readonly string[]): Head {
+export function someAsk(draw: Draw, tokens: Tokens): Head {
   const target = `/${several(draw, 1 + draw.below(4), one => pick(one, asked)).join('/')}`;
   return {
     method: pick(draw, methods), target, version: '1.1',
-    fields: [['Host', 'sallyport.example'], ...(once(draw, 8) ? [] : [['Authorization', `Bearer ${someToken(draw, tokens)}`] as const])],
+    fields: [['Host', 'sallyport.example'], ...someCredential(draw, tokens), ...(once(draw, 5) ? handshakeFields(draw) : [])],
   };
+}
+
+function someCredential(draw: Draw, tokens: Tokens): readonly Field[] {
+  if (once(draw, 4)) return sessionFields(draw, tokens);
+  return once(draw, 8) ? [] : [['Authorization', `Bearer ${someToken(draw, tokens)}`]];
 }
 
 /** The YAML of a policy, whole. */
@@ -65,7 +72,7 @@ const values = [
   '.inf', 'true', 'public', 'allow', 'none', '7d', '1PiB', 'shadow', '/**', 'http://evil',
 ];
 
-function someRoute(draw: Draw, name: string): PolicyRoute {
+function someRoute(draw: Draw, name: string, takesSessions: boolean): PolicyRoute {
   const path = `/${several(draw, 1 + draw.below(3), one => pick(one, segments)).join('/')}${pick(draw, ['', '', '', '/**', '/'])}`;
   const common = { name, path, methods: once(draw, 6) ? ['*'] : several(draw, 1 + draw.below(2), one => pick(one, methods)), idempotency: 'none' as const };
   if (once(draw, 6)) return { ...common, access: 'public' };
@@ -74,6 +81,8 @@ function someRoute(draw: Draw, name: string): PolicyRoute {
   return {
     ...common,
     ...(once(draw, 3) ? { any_of: several(draw, 2, pair) } : pair(draw)),
+    ...(takesSessions && once(draw, 4) ? { accept: ['service', 'session'] as const, session: { claims: once(draw, 2) ? {} : { tId: 'public' } } } : {}),
+    ...(once(draw, 4) ? { websocket: true as const, methods: ['GET'] } : {}),
     ...(once(draw, 5) ? { encoded_slashes: 'allow' as const } : {}),
     ...(once(draw, 5) ? { path_parameters: 'allow' as const } : {}),
     ...(once(draw, 5) ? { issuers: [pick(draw, ['core', 'partner'])] } : {}),

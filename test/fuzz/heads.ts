@@ -1,13 +1,15 @@
 /** Request heads by grammar: mostly sound ones, with one or a few things that are not. */
 import { once, pick, several, type Draw } from './draw.js';
-import { makeToken, unsignedToken } from './keyring.js';
+import { makeSession, makeToken, unsignedToken, type Tokens } from './keyring.js';
 import type { Field } from './model-fields.js';
 import type { Head } from './model.js';
 
 const paths = [
   '/orders', '/orders/7', '/orders/export', '/orders/7/cancel', '/orders/7/items/1', '/files/a/b.txt', '/files/admin/x', '/names/ada', '/matrix/1',
   '/points/1/2',
-  '/both/a/b', '/search', '/caf%C3%A9/a%20b', '/partner/9', '/healthz', '/open/home', '/', '/nowhere', '/orders/', '/files/', '/files', '/Orders', '/healthz/',
+  '/both/a/b', '/search',
+  '/users/1', '/either/1', '/profile', '/live', '/live/orders', '/live/app/here', '/open-live',
+  '/caf%C3%A9/a%20b', '/partner/9', '/healthz', '/open/home', '/', '/nowhere', '/orders/', '/files/', '/files', '/Orders', '/healthz/',
 ];
 
 /** What makes two readers of a path differ, or one of them decode, fold or climb. */
@@ -41,7 +43,14 @@ const fieldValues: readonly (readonly [name: string, values: readonly string[]])
   ['traceparent', [`00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, `00-${'0'.repeat(32)}-${'b'.repeat(16)}-01`, `ff-${'a'.repeat(32)}-${'b'.repeat(16)}-01`,
     `00-${'A'.repeat(32)}-${'b'.repeat(16)}-01`, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01-x`, `01-${'a'.repeat(32)}-${'b'.repeat(16)}-01-x`, 'x']],
   ['tracestate', ['a=1', '']],
-  ['Cookie', ['sAccessToken=x', 'a=b']],
+  ['Cookie', ['sAccessToken=x', 'a=b', 'a=b; sRefreshToken=r; c=d', 'a=b;c', ' ; =x', 'a=b, sFrontToken=x', 'SACCESSTOKEN=x; %73AccessToken=y',
+    '"sAntiCsrf"=x']],
+  ['rid', ['session', '', 'anti-csrf']], ['anti-csrf', ['csrf-1', '', 'csrf-2']], ['st-auth-mode', ['header']], ['front-token', ['x']],
+  ['st-access-token', ['x']],
+  ['Origin', ['https://app.example.com', 'https://APP.example.com', 'https://sallyport.example', 'http://sallyport.example:80', 'https://evil.example', 'null',
+    'https://app.example.com.evil.example', 'https://sallyport.example:444', '']],
+  ['Sec-WebSocket-Version', ['13', '8', '13, 8', '']], ['Sec-WebSocket-Key', ['dGhlIHNhbXBsZSBub25jZQ==', 'dGhlIHNhbXBsZSBub25jZR==', 'x', '']],
+  ['Sec-WebSocket-Protocol', ['chat', 'chat, superchat']], ['Sec-WebSocket-Extensions', ['permessage-deflate']],
   ['X-Forwarded-For', ['10.0.0.1']], ['X-Forwarded-Proto', ['https']], ['X-Forwarded-Host', ['evil']], ['Forwarded', ['for=evil']], ['Via', ['1.1 other']],
   ['X-Real-IP', ['10.0.0.1']], ['X-Original-URL', ['/admin']], ['X-Rewrite-URL', ['/admin']], ['X-HTTP-Method-Override', ['DELETE']], ['X-HTTP-Method',
   ['PUT']],
@@ -102,17 +111,55 @@ export function someTarget(draw: Draw): string {
 }
 
 /** The first of them is sound and lets its caller do most things. */
-export function someToken(draw: Draw, tokens: readonly string[]): string {
-  if (!once(draw, 2)) return tokens[0] ?? '';
-  return once(draw, 30) ? makeToken(draw) : pick(draw, tokens);
+export function someToken(draw: Draw, { service, session }: Tokens): string {
+  if (!once(draw, 2)) return service[0] ?? '';
+  return once(draw, 30) ? makeToken(draw) : pick(draw, once(draw, 12) ? session : service);
 }
 
+/** The same of sessions. */
+function someSession(draw: Draw, { service, session }: Tokens): string {
+  if (!once(draw, 2)) return session[0] ?? '';
+  return once(draw, 30) ? makeSession(draw) : pick(draw, once(draw, 12) ? service : session);
+}
+
+/** What a frontend sends with a session, in a cookie or not, and what a page of somebody else would send. */
+export function sessionFields(draw: Draw, tokens: Tokens): Field[] {
+  const token = someSession(draw, tokens);
+  const cookie = pick(draw, [`sAccessToken=${token}`, `a=b; sAccessToken=${token}; sIdRefreshToken=x`, `sAccessToken=${token};`]);
+  const fields: Field[] = once(draw, 3) ? [authorizationOf(draw, token)] : [['Cookie', cookie]];
+  if (!once(draw, 3)) fields.push(['rid', 'session']);
+  if (once(draw, 3)) fields.push(['anti-csrf', pick(draw, ['csrf-1', 'csrf-1', 'csrf-2'])]);
+  if (once(draw, 12)) fields.push(once(draw, 2) ? authorizationOf(draw, someToken(draw, tokens)) : ['Cookie', `sAccessToken=${someSession(draw, tokens)}`]);
+  return fields;
+}
+
+/** An opening handshake, mostly whole. */
+export function handshakeFields(draw: Draw): Field[] {
+  const fields: Field[] = [
+    ['Connection', pick(draw, ['Upgrade', 'Upgrade', 'keep-alive, upgrade', 'keep-alive'])],
+    ['Upgrade', pick(draw, ['websocket', 'websocket', 'WebSocket', 'websocket, h2c'])],
+    ['Sec-WebSocket-Version', '13'], ['Sec-WebSocket-Key', 'dGhlIHNhbXBsZSBub25jZQ=='],
+  ];
+  if (once(draw, 12)) fields.splice(draw.below(fields.length), 1);
+  if (once(draw, 2)) fields.push(['Origin', pick(draw, ['https://app.example.com', 'https://sallyport.example', 'https://evil.example'])]);
+  return fields;
+}
+
+const userPaths = ['/users/1', '/either/1', '/profile', '/orders', '/nowhere', '/healthz'];
+const livePaths = ['/live', '/live/orders', '/live/app/here', '/open-live', '/orders', '/nowhere'];
+
 /** A whole head; `tokens` are such as were signed before. */
-export function someHead(draw: Draw, tokens: readonly string[]): Head {
+export function someHead(draw: Draw, tokens: Tokens): Head {
   const fields: Field[] = [['Host', 'sallyport.example']];
-  if (!once(draw, 12)) fields.push(authorizationOf(draw, someToken(draw, tokens)));
+  const [isUser, isOpener] = [once(draw, 4), once(draw, 6)];
+  if (isUser) fields.push(...sessionFields(draw, tokens));
+  else if (!once(draw, 12)) fields.push(authorizationOf(draw, someToken(draw, tokens)));
+  if (isOpener) fields.push(...handshakeFields(draw));
   for (let count = pick(draw, [0, 0, 1, 1, 2, 4]); count > 0; count--) fields.splice(draw.below(fields.length + 1), 0, someField(draw));
   if (once(draw, 60)) fields.splice(0, 1);
-  return { method: once(draw, 6) ? pick(draw, methods) : pick(draw, ['GET', 'GET', 'GET', 'POST', 'HEAD', 'DELETE', 'PUT']), target: someTarget(draw),
+  const usual = isOpener ? ['GET'] : ['GET', 'GET', 'GET', 'POST', 'HEAD', 'DELETE', 'PUT'];
+  const meant = isOpener ? livePaths : userPaths;
+  return { method: once(draw, 6) ? pick(draw, methods) : pick(draw, usual),
+    target: (isUser || isOpener) && !once(draw, 4) ? pick(draw, meant) : someTarget(draw),
     version: once(draw, 30) ? pick(draw, ['1.0', '0.9', '2.0']) : '1.1', fields };
 }

@@ -1,9 +1,13 @@
 /** The real decision, asked in this process: what `serve` does with a head once Node has parsed it. */
 import type { CompiledConfig } from '../../src/config/compiled.js';
 import { answers } from '../../src/decision/denial.js';
+import { accept, refuse } from '../../src/decision/result.js';
+import { defaultMaxDepth, parseStrictJson } from '../../src/decision/strict-json.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
+import type { SessionVerifier } from '../../src/ports.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import { admit, type Judgement, type Step } from '../../src/proxy/pipeline.js';
+import type { SessionsInForce } from '../../src/proxy/session-credential.js';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream.js';
 import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
 import { compiled } from '../proxy/harness.js';
@@ -57,18 +61,42 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     issuers: config.issuers.map(({ rules }) => ({
       rules, keys: { find: keyId => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' }, state: () => { throw new Error('not asked here'); } },
     })),
-    sessions: null,
+    sessions: sessionsInForce(config),
     upstream,
     revocations: () => [config.revoked],
     verified: createVerifiedTokens(256 * 1024),
   };
-  return { scene: { policy, keys: publicNumbers, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress }, inForce };
+  return { scene: { policy, keys: publicNumbers, sessionKeys, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress }, inForce };
 }
 
+/** Whatever the keys of the Core sign; the same numbers for the model. */
+export const sessionKeys = publicNumbers.get('core') ?? new Map<string, never>();
+
+/** Sessions as the config has them, with the SDK's part played here. */
+export function sessionsInForce({ sessions: settings }: CompiledConfig): SessionsInForce | null {
+  const find = keyrings['core'];
+  if (settings === null || find === undefined) return null;
+  return { settings, keys: { find, state: () => { throw new Error('not asked here'); } }, verifier };
+}
+
+/** Says of a session what its handle says; that one is gone in the Core is known only where the Core is asked. */
+const verifier: SessionVerifier = {
+  verify: (token, asksCore) => {
+    const payload = parseStrictJson(Buffer.from(token.split('.')[1] ?? '', 'base64url'), { maxDepth: defaultMaxDepth });
+    if (!payload.ok) throw new Error('a token that was verified can be read');
+    const { sub: userId, sessionHandle: handle } = payload.value;
+    if (typeof userId !== 'string') throw new Error('a token that was verified has a subject');
+    if (handle === 'away') return Promise.resolve(refuse('unavailable'));
+    if (handle === 'stale') return Promise.resolve(refuse('refresh'));
+    if (handle === 'gone' && asksCore) return Promise.resolve(refuse('refused'));
+    return Promise.resolve(accept({ userId, claims: payload.value, renewed: null }));
+  },
+};
+
 /** Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver gets. */
-export function tryHead(head: Head, { scene, inForce }: Stage): Outcome {
+export async function tryHead(head: Head, { scene, inForce }: Stage): Promise<Outcome> {
   const steps: Step[] = [];
-  const judged = admit(
+  const judged = await admit(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
     { remoteAddress: callerAddress, encrypted: false, trusted: false }, inForce, nowMs,
     (step, result) => {
@@ -76,7 +104,6 @@ export function tryHead(head: Head, { scene, inForce }: Stage): Outcome {
       return result;
     },
   );
-  if (judged instanceof Promise) throw new Error('every key is at hand');
   const expected = judge(head, scene);
   return { fault: faultOf(head, judged, expected), forwarded: judged.ok, way: wayOf(judged, steps, head) };
 }

@@ -29,6 +29,11 @@ const coreClaims = {
   permissions: ['orders:read', 'orders:write'], iat: nowS, exp: nowS + 300,
 };
 
+const userClaims = {
+  sub: 'user-1', rsub: 'user-1', tId: 'public', iss: 'https://api.example.com/auth', iat: nowS, exp: nowS + 3600,
+  sessionHandle: 'h-1', refreshTokenHash1: 'ab', parentRefreshTokenHash1: null, antiCsrfToken: null, 'st-role': { v: ['support'], t: nowMs },
+};
+
 const partnerClaims = { ...coreClaims, iss: 'https://partner.example.com', aud: 'orders-b2b', sub: 'partner', source: 'gateway', token_type: 'machine' };
 
 /** What a claim may be instead, right and wrong. */
@@ -51,6 +56,26 @@ const claimValues: Readonly<Record<string, readonly unknown[]>> = {
   __proto__: [{ sub: 'root' }], constructor: ['x'], scope: ['orders:write'],
 };
 
+/** What a claim of a session may be instead. The handle says what the Core thinks of it. */
+const userClaimValues: Readonly<Record<string, readonly unknown[]>> = {
+  sub: ['user-2', 'withdrawn', 'checkout', '', 'a b', 5, null, 'x'.repeat(1025)],
+  iss: ['https://api.example.com', 'https://api.example.com/auth/', 'https://evil.example/auth', null],
+  iat: [nowS - 1000, nowS - 1001, nowS + 60, nowS + 61, null, String(nowS), nowS + 0.5], exp: [nowS, nowS + 1, nowS - 1, null, 1e300, String(nowS + 60)],
+  sessionHandle: ['gone', 'stale', 'away', '', 5, null], refreshTokenHash1: ['', null, 7], parentRefreshTokenHash1: ['cd', '', 5],
+  antiCsrfToken: ['csrf-1', '', 7], stt: [0, 1, null, '0'], source: ['microservice', null], token_type: ['service'],
+  tId: ['other', ['public'], null], 'st-role': [{ v: 'support' }, { v: ['admin'] }, { v: ['admin', 'support'] }, { v: { support: true } }, {}, null, 'support'],
+  __proto__: [{ v: 'support' }], 'st-role.v': ['support'],
+};
+
+const userHeader = { alg: 'RS256', kid: 'd-1', typ: 'JWT', version: '5' };
+const versions = ['3', '4', '2', '6', 5, '', null, ['5']];
+
+/** Tokens that were signed before, a sound one first. */
+export interface Tokens {
+  readonly service: readonly string[];
+  readonly session: readonly string[];
+}
+
 /** Members of the header. */
 const headerValues: Readonly<Record<string, readonly unknown[]>> = {
   alg: ['RS256', 'none', 'HS256', 'RS384', 'PS256', 'rs256', ['RS256'], null],
@@ -69,17 +94,35 @@ export function makeToken(draw: Draw): string {
   return signToken(spelled(draw, header), spelled(draw, payload), key.privateKey);
 }
 
+/** A session's access token made from scratch. */
+export function makeSession(draw: Draw): string {
+  const payload = changed(draw, userClaims, userClaimValues, [0, 0, 1, 1, 1, 2, 3]);
+  const keyId = pick(draw, ['d-1', 'd-1', 'd-1', 'd-2', 'd-gone', 's-1', 'd-bad']);
+  const header = changed(draw, { ...userHeader, kid: keyId }, { ...headerValues, version: versions }, [0, 0, 0, 0, 0, 1, 2]);
+  const key = once(draw, 12) ? attacker : rsaKey(keyId);
+  return signToken(spelled(draw, header), spelled(draw, payload), key.privateKey);
+}
+
 /** Tokens for many cases: a sound one first, then one for each thing that may be wrong with it, then so many at random. */
-export function makeTokens(seed: number, count: number): readonly string[] {
+export function makeTokens(seed: number, count: number): Tokens {
   const sign = (head: object, payload: object): string => signToken(JSON.stringify(head), JSON.stringify(payload), rsaKey('d-1').privateKey);
   const header = { alg: 'RS256', kid: 'd-1', typ: 'JWT' };
   const each = (values: typeof claimValues): object[] => Object.entries(values).flatMap(([name, list]) => list.map(value => ({ [name]: value })));
-  return [
+  const service = [
     makeToken(drawOf([])),
     ...each(claimValues).map(change => sign(header, { ...coreClaims, ...change })),
     ...each(headerValues).map(change => sign({ ...header, ...change }, coreClaims)),
     ...several(drawFrom(seed, -1), count, makeToken),
   ];
+  const session = [
+    makeSession(drawOf([])),
+    ...each(userClaimValues).map(change => sign(userHeader, { ...userClaims, ...change })),
+    ...each({ ...headerValues, version: versions }).map(change => sign({ ...userHeader, ...change }, userClaims)),
+    sign(userHeader, { ...userClaims, sessionHandle: 'gone', parentRefreshTokenHash1: 'cd' }),
+    sign({ ...userHeader, version: '5' }, coreClaims), sign(header, userClaims), sign(userHeader, { ...coreClaims, ...userClaims }),
+    ...several(drawFrom(seed, -2), Math.ceil(count / 4), makeSession),
+  ];
+  return { service, session };
 }
 
 /** Takes what somebody signed, changes a byte of what it says, and signs it anew: what only an issuer gone wrong does. */

@@ -13,7 +13,9 @@ export type ReadFields =
     readonly authorization: string | null;
     readonly contentLength: number | null;
     readonly chunked: boolean;
-    readonly upgrade: boolean;
+    /** Protocols that are asked for, but `h2c`. */
+    readonly protocols: readonly string[];
+    readonly connectionUpgrades: boolean;
     readonly requestId: string | null;
     readonly traceparent: string | null;
     readonly tracestate: string | null;
@@ -105,7 +107,8 @@ export function readFieldsSlowly(version: string, fields: readonly Field[], poli
     authorization: only('authorization'),
     contentLength: length === null ? null : Number(length),
     chunked: coding !== null,
-    upgrade: elements(joined('upgrade') ?? '').some(protocol => protocol !== 'h2c'),
+    protocols: elements(joined('upgrade') ?? '').filter(protocol => protocol !== 'h2c'),
+    connectionUpgrades: options.includes('upgrade'),
     requestId: requestId !== null && /^[A-Za-z0-9._-]{1,128}$/.test(requestId) ? requestId : null,
     traceparent,
     tracestate: traceparent === null ? null : joined('tracestate'),

@@ -17,6 +17,11 @@ export interface PolicyRoute {
   /** Bytes. */
   readonly max_body?: string;
   readonly idempotency?: 'none';
+  /** Services alone where it is not said. */
+  readonly accept?: readonly ('service' | 'session')[];
+  readonly session?: { readonly claims: Readonly<Record<string, string>>; readonly forward_tokens?: boolean };
+  readonly websocket?: true;
+  readonly origins?: readonly string[];
 }
 
 /** An issuer in the words of the config. */
@@ -34,6 +39,8 @@ export interface PolicyIssuer {
 export interface Policy {
   readonly issuers: Readonly<Record<string, PolicyIssuer>>;
   readonly routes: readonly PolicyRoute[];
+  /** Who makes sessions; `null` where nobody does. */
+  readonly sessions: { readonly api_domain: string; readonly api_base_path: string } | null;
   readonly underscores: 'drop' | 'allow' | 'refuse';
   readonly http10: 'refuse' | 'allow';
   readonly identity: { readonly subject: string; readonly issuer: string; readonly permissions: string; readonly token_id: string; readonly kind: string };

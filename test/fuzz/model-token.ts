@@ -47,7 +47,7 @@ export function readCaller(
 }
 
 /** Contract 3.6. */
-export function isWithdrawn({ revoked }: Policy, caller: Caller): boolean {
+export function isWithdrawn({ revoked }: Policy, caller: Pick<Caller, 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>): boolean {
   const tooOld = revoked.issuedBeforeS !== null && (caller.issuedAtS === null || caller.issuedAtS < revoked.issuedBeforeS);
   return tooOld || revoked.key_ids.includes(caller.keyId) || revoked.subjects.includes(caller.subject)
     || (caller.tokenId !== null && revoked.token_ids.includes(caller.tokenId));
@@ -76,7 +76,7 @@ function acceptsKey({ key_ids: { accept, reject = [] } }: PolicyIssuer, keyId: s
 }
 
 /** Each byte string has one spelling: bits that stand for nothing are 0. */
-function decodePart(part: string): Buffer | null {
+export function decodePart(part: string): Buffer | null {
   if (part === '' || part.length % 4 === 1) return null;
   let bits = '';
   for (const letter of part) {
@@ -92,7 +92,7 @@ function decodePart(part: string): Buffer | null {
 /** RFC 8017 §9.2: what the signature to the power of e has to be, byte for byte. */
 const digestPrefix = '3031300d060960864801650304020105000420';
 
-function isSigned(input: string, signature: Buffer, { n, e }: PublicNumbers): boolean {
+export function isSigned(input: string, signature: Buffer, { n, e }: PublicNumbers): boolean {
   const length = Math.ceil(n.toString(16).length / 2);
   const number = BigInt(`0x${signature.toString('hex')}`);
   if (signature.length !== length || length < 256 || number >= n) return false;
@@ -118,7 +118,7 @@ function isInteger(value: Json | undefined): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value);
 }
 
-function isVisible(text: string, maxLength: number): boolean {
+export function isVisible(text: string, maxLength: number): boolean {
   return text !== '' && text.length <= maxLength && Array.from(text).every(character => character > ' ' && character <= '~');
 }
 

@@ -4,8 +4,10 @@
  */
 import { readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';
 import { bytesOf, findRoute, type Policy, type PolicyRoute } from './model-policy.js';
+import { credentialOf, meetsClaims, readUser, withoutSession, type User } from './model-session.js';
 import { readTargetSlowly } from './model-target.js';
 import { isWithdrawn, readCaller, type Caller, type PublicNumbers } from './model-token.js';
+import { mayOpen, refusedHandshake } from './model-websocket.js';
 
 /** A request as far as its head. */
 export interface Head {
@@ -26,6 +28,8 @@ export type Expected =
     readonly fields: readonly (readonly [name: string, value: string | null])[];
     readonly identity: readonly Field[];
     readonly maxBodyBytes: number;
+    /** Whether it opens a WebSocket connection. */
+    readonly opens: boolean;
   };
 
 /** What the model knows besides the request. */
@@ -33,6 +37,8 @@ export interface Scene {
   readonly policy: Policy;
   /** By issuer and key id. */
   readonly keys: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>>;
+  /** By key id: of whom sessions are made by. */
+  readonly sessionKeys: ReadonlyMap<string, PublicNumbers>;
   readonly nowMs: number;
   /** The Host that the receiver gets. */
   readonly upstreamHost: string;
@@ -53,32 +59,47 @@ export function judge(head: Head, scene: Scene): Expected {
   if (target.status !== null) return refused(target.status);
   const fields = readFieldsSlowly(head.version, head.fields, policy);
   if (fields.status !== null) return refused(fields.status);
-  // No route of the policies that are tried takes WebSocket connections.
-  if (fields.upgrade) return refused(400);
+  const hasBody = fields.chunked || (fields.contentLength ?? 0) > 0;
+  if (fields.protocols.length > 0) {
+    const status = refusedHandshake({ ...fields, method: head.method, version: head.version, hasBody });
+    if (!policy.routes.some(route => route.websocket === true)) return refused(400);
+    if (status !== null) return refused(status);
+  }
   if (target.hasEncodedSlash && !policy.routes.some(route => route.encoded_slashes === 'allow')) return refused(400);
   if (target.hasParameters && !policy.routes.some(route => route.path_parameters === 'allow')) return refused(400);
-  const bodyWithGet = (fields.chunked || (fields.contentLength ?? 0) > 0) && ['GET', 'HEAD'].includes(head.method);
+  const bodyWithGet = hasBody && ['GET', 'HEAD'].includes(head.method);
   if (bodyWithGet && !policy.routes.some(route => route.body === 'allow')) return refused(400);
 
   const found = findRoute(policy, head.method, target.segments);
   const fits = found !== null && !(target.hasEncodedSlash && found.encoded_slashes !== 'allow') && !(target.hasParameters && found.path_parameters !== 'allow');
   if (found?.access === 'public') return fits ? conclude(found, null, fields, bodyWithGet, scene, head) : refused(400);
 
-  const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(fields.authorization ?? '')?.[1];
-  const caller = bearer === undefined ? null : readCaller(bearer, policy, scene.keys, scene.nowMs);
+  // A path that the route does not take in this spelling is no path of it: either kind of credential may be shown to learn that.
+  const shown = credentialOf(fits ? found : null, policy, fields.passed, fields.authorization);
+  if (shown === null) return refused(401);
+  const user = shown.kind === 'session' ? readUser(shown, head.method, fields.passed, policy, scene.sessionKeys, scene.nowMs) : null;
+  if (typeof user === 'number') return refused(user);
+  const caller = user ?? readCaller(shown.token, policy, scene.keys, scene.nowMs);
   if (caller === null || isWithdrawn(policy, caller)) return refused(401);
   if (found === null || !fits) return refused(target.hasEncodedSlash || target.hasParameters ? 400 : 403);
+  if ('claims' in caller) return meetsClaims(found, caller) ? conclude(found, caller, fields, bodyWithGet, scene, head) : refused(403);
   if (found.issuers !== undefined && !found.issuers.includes(caller.issuerName)) return refused(401);
   if (!isApproved(found, caller)) return refused(403);
   return conclude(found, caller, fields, bodyWithGet, scene, head);
 }
 
 function conclude(
-  route: PolicyRoute, caller: Caller | null, fields: Extract<ReadFields, { status: null }>, bodyWithGet: boolean, scene: Scene, head: Head,
+  route: PolicyRoute, caller: Caller | User | null, fields: Extract<ReadFields, { status: null }>, bodyWithGet: boolean, scene: Scene, head: Head,
 ): Expected {
+  const opens = fields.protocols.length > 0;
+  const isSession = caller !== null && 'claims' in caller;
+  const isOpener = !opens || mayOpen(route, fields.passed, { isSession, inCookie: fields.authorization === null, host: fields.host });
+  if (opens && route.websocket !== true) return isOpener ? refused(400) : refused(400, 403);
+  if (!isOpener) return refused(403);
   if (bodyWithGet && route.body !== 'allow') return refused(400);
   const maxBodyBytes = bytesOf(route.max_body);
   if ((fields.contentLength ?? 0) > maxBodyBytes) return refused(413);
+  const passed = route.accept?.includes('session') === true && route.session?.forward_tokens !== true ? withoutSession(fields.passed) : fields.passed;
   const identity = caller === null ? [] : identityOf(scene.policy, caller);
   const authorization: Field[] = route.forward_authorization === true && fields.authorization !== null ? [['Authorization', fields.authorization]] : [];
   return {
@@ -86,9 +107,10 @@ function conclude(
     route: route.name,
     identity,
     maxBodyBytes,
+    opens,
     fields: [
       ['Host', scene.upstreamHost],
-      ...fields.passed,
+      ...passed,
       ...authorization,
       ...(fields.contentLength === null ? [] : [['Content-Length', String(fields.contentLength)] as const]),
       ['X-Forwarded-For', scene.callerAddress], ['X-Forwarded-Proto', 'http'], ['X-Forwarded-Host', fields.host], ['Via', `${head.version} sallyport`],
@@ -104,13 +126,14 @@ function isApproved(route: PolicyRoute, caller: Caller): boolean {
   return pairs.some(pair => pair.subjects.includes(caller.subject) && pair.permissions.every(permission => caller.permissions.includes(permission)));
 }
 
-function identityOf({ identity }: Policy, caller: Caller): Field[] {
+function identityOf({ identity }: Policy, caller: Caller | User): Field[] {
+  const isUser = 'claims' in caller;
   return [
     [identity.subject, caller.subject],
     [identity.issuer, caller.issuer],
-    [identity.permissions, caller.permissions.join(' ')],
+    [identity.permissions, isUser ? '' : caller.permissions.join(' ')],
     ...(caller.tokenId === null ? [] : [[identity.token_id, caller.tokenId] as const]),
-    [identity.kind, 'service'],
+    [identity.kind, isUser ? 'session' : 'service'],
   ];
 }
 

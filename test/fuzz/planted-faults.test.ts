@@ -1,7 +1,9 @@
 /** The search finds what it is for: guards that are taken out of the real decision, one at a time. */
 import t from 'tap';
 import { createRouteTable } from '../../src/decision/route-table.js';
+import type { Route } from '../../src/decision/policy.js';
 import type { InForce } from '../../src/proxy/in-force.js';
+import type { SessionsInForce } from '../../src/proxy/session-credential.js';
 import { runCampaign } from './campaign.js';
 import { createStages } from './in-process.js';
 
@@ -12,6 +14,12 @@ const withRules = (inForce: InForce, change: Partial<InForce['issuers'][number][
 });
 
 const withConfig = (inForce: InForce, change: Partial<InForce['config']>): InForce => ({ ...inForce, config: { ...inForce.config, ...change } });
+
+const withRoutes = (inForce: InForce, change: (route: Route) => Partial<Route>): InForce =>
+  withConfig(inForce, { table: createRouteTable(inForce.config.table.routes.map(route => ({ ...route, ...change(route) }))) });
+
+const withSessions = (inForce: InForce, change: (sessions: SessionsInForce) => Partial<SessionsInForce>): InForce =>
+  (inForce.sessions === null ? inForce : { ...inForce, sessions: { ...inForce.sessions, ...change(inForce.sessions) } });
 
 const faults: readonly { readonly name: string; readonly break: Break }[] = [
   {
@@ -29,7 +37,7 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
   { name: 'contract 3.5: key_ids rejects nothing', break: inForce => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }) },
   {
     name: 'R-01: every route takes encoded slashes',
-    break: inForce => withConfig(inForce, { table: createRouteTable(inForce.config.table.routes.map(route => ({ ...route, encodedSlashes: true }))) }),
+    break: inForce => withRoutes(inForce, () => ({ encodedSlashes: true })),
   },
   {
     name: 'contract 3.6: nothing is revoked',
@@ -39,14 +47,27 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
     name: 'contract 3: the receiver is not told the kind',
     break: inForce => withConfig(inForce, { identity: { ...inForce.config.identity, kind: null } }),
   },
+  {
+    name: 'contract 2: no claim of a session is asked for',
+    break: inForce => withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, claims: [] } })),
+  },
+  {
+    name: 'docs/sessions.md: what belongs to a session goes on',
+    break: inForce => withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, forwardsTokens: true } })),
+  },
+  {
+    name: 'docs/sessions.md: a session that only the Core knows to be gone counts',
+    break: inForce => withSessions(inForce, ({ verifier }) => ({ verifier: { verify: async token => verifier.verify(token, false) } })),
+  },
+  { name: 'docs/websockets.md: any page opens a connection', break: inForce => withRoutes(inForce, () => ({ origins: null })) },
+  { name: 'docs/websockets.md: every route takes WebSockets', break: inForce => withRoutes(inForce, () => ({ allowsWebSocket: true })) },
   { name: 'contract 3.1: a target may be longer', break: inForce => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }) },
 ];
 
 for (const fault of faults) {
-  t.test(`it is found that ${fault.name}`, (t) => {
+  t.test(`it is found that ${fault.name}`, async (t) => {
     const stages = createStages(t).map(({ scene, inForce }) => ({ scene, inForce: fault.break(inForce) }));
-    const report = runCampaign(stages, { seed: 1, cases: 40_000, resignOdds: 200, maxFaults: 1 });
+    const report = await runCampaign(stages, { seed: 1, cases: 40_000, resignOdds: 200, maxFaults: 1 });
     t.equal(report.faults.length, 1, `after ${String(report.cases)} cases`);
-    t.end();
   });
 }

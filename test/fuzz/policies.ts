@@ -4,7 +4,7 @@ import type { Policy, PolicyRoute } from './model-policy.js';
 
 const checkout = { subjects: ['checkout'], permissions: ['orders:read'] };
 
-/** Every option of a route that needs neither store nor Core. */
+/** Every option of a route that needs no store. */
 const routes: readonly PolicyRoute[] = [
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
   {
@@ -28,6 +28,22 @@ const routes: readonly PolicyRoute[] = [
   { name: 'of-partners', methods: ['GET', 'PUT'], path: '/partner/{id}', subjects: ['checkout', 'partner'], permissions: [], issuers: ['partner'] },
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
   { name: 'open', methods: ['GET', 'POST'], path: '/open/{page}', access: 'public', forward_authorization: true, idempotency: 'none', max_body: '64B' },
+  {
+    name: 'users', methods: ['GET', 'POST', 'HEAD'], path: '/users/{id}', accept: ['session'], idempotency: 'none',
+    session: { claims: { 'st-role.v': 'support' } },
+  },
+  {
+    ...checkout, name: 'either', methods: ['GET', 'POST', 'DELETE'], path: '/either/{id}', accept: ['service', 'session'],
+    session: { claims: { 'st-role.v': 'support', tId: 'public' } }, forward_authorization: true, idempotency: 'none',
+  },
+  { name: 'profile', methods: ['GET', 'PUT'], path: '/profile', accept: ['session'], session: { claims: {}, forward_tokens: true } },
+  { ...checkout, name: 'live', methods: ['GET'], path: '/live/{topic}', websocket: true },
+  { ...checkout, name: 'live-either', methods: ['GET'], path: '/live', accept: ['service', 'session'], session: { claims: {} }, websocket: true },
+  {
+    ...checkout, name: 'live-app', methods: ['GET'], path: '/live/app/here', accept: ['service', 'session'], session: { claims: { tId: 'public' } },
+    websocket: true, origins: ['https://app.example.com'],
+  },
+  { name: 'live-open', methods: ['GET'], path: '/open-live', access: 'public', websocket: true, origins: ['https://app.example.com'] },
 ];
 
 const issuers: Policy['issuers'] = {
@@ -47,19 +63,26 @@ const identity: Policy['identity'] = {
 
 const revoked: Policy['revoked'] = { key_ids: ['d-gone'], subjects: ['withdrawn'], token_ids: ['stolen'], issuedBeforeS: null };
 
+const sessions: Policy['sessions'] = { api_domain: 'https://api.example.com', api_base_path: '/auth' };
+
 /** The moment at which tokens are judged: in the future, so that `issued_before` may lie in the past of it. */
 export const nowMs = 1_800_000_000_000;
 
 /** The policies: the defaults, and the settings that let more or less through. */
 export const policies: readonly Policy[] = [
-  { issuers, routes, identity, revoked, underscores: 'drop', http10: 'refuse' },
+  { issuers, routes, sessions, identity, revoked, underscores: 'drop', http10: 'refuse' },
   {
-    issuers, routes, revoked: { ...revoked, issuedBeforeS: nowMs / 1000 - 1000 }, underscores: 'allow', http10: 'allow',
+    issuers, routes, sessions, revoked: { ...revoked, issuedBeforeS: nowMs / 1000 - 1000 }, underscores: 'allow', http10: 'allow',
     identity: { subject: 'Remote-User', issuer: 'Remote-Realm', permissions: 'Remote-Groups', token_id: 'Remote-Token', kind: 'Remote-Kind' },
   },
-  { issuers, routes: routes.filter(route => route.encoded_slashes === undefined && route.path_parameters === undefined && route.body === undefined),
+  { issuers, routes: routes.filter(isPlain), sessions: null,
     identity, revoked, underscores: 'refuse', http10: 'refuse' },
 ];
+
+/** Without anything that a route has to ask for. */
+function isPlain({ encoded_slashes: slashes, path_parameters: parameters, body, accept, websocket }: PolicyRoute): boolean {
+  return [slashes, parameters, body, accept, websocket].every(option => option === undefined);
+}
 
 /** A policy as `baseConfig` takes it. */
 export function configOf(policy: Policy): ConfigTree {
@@ -69,6 +92,7 @@ export function configOf(policy: Policy): ConfigTree {
     receiver: { case_sensitive: true, strict_slash: true },
     issuers: Object.fromEntries(Object.entries(policy.issuers).map(([name, issuer]) =>
       [name, { ...issuer, jwks_url: `http://127.0.0.1:3567/${name}/jwks.json` }])),
+    sessions: policy.sessions === null ? null : { ...policy.sessions, core_url: 'http://127.0.0.1:3567' },
     identity: { headers: policy.identity },
     revoked: { ...lists, issued_before: issuedBeforeS === null ? null : new Date(issuedBeforeS * 1000).toISOString() },
     routes: policy.routes,

@@ -3,7 +3,7 @@ import type { Scope } from '../support/scope.js';
 import { drawFrom } from './draw.js';
 import { someHead } from './heads.js';
 import { tryHead, type Stage } from './in-process.js';
-import { makeTokens } from './keyring.js';
+import { makeTokens, type Tokens } from './keyring.js';
 import type { Head } from './model.js';
 import { policies } from './policies.js';
 import { startStreamStage, tryStream } from './stream-stage.js';
@@ -22,7 +22,7 @@ const maxFaults = 20;
 export async function runStreams(t: Scope, stages: readonly Stage[], seed: number, cases: number): Promise<StreamReport> {
   const tokens = makeTokens(seed, 100);
   // Heads that get through make the most of what a stream can hide.
-  const kept = passing(stages, seed, tokens);
+  const kept = await passing(stages, seed, tokens);
   const faults: string[] = [];
   let number = 0;
   let reached = 0;
@@ -40,11 +40,13 @@ export async function runStreams(t: Scope, stages: readonly Stage[], seed: numbe
   return { cases: number, reached, faults };
 }
 
-function passing(stages: readonly Stage[], seed: number, tokens: readonly string[]): Head[] {
+async function passing(stages: readonly Stage[], seed: number, tokens: Tokens): Promise<Head[]> {
   const kept: Head[] = [];
   for (let number = 0; kept.length < 100; number++) {
     const head = someHead(drawFrom(seed, number), tokens);
-    if (stages.every(stage => tryHead(head, stage).forwarded)) kept.push(head);
+    const outcomes = await Promise.all(stages.map(async stage => tryHead(head, stage)));
+    // Two of the policies take sessions and WebSockets.
+    if (outcomes.filter(({ forwarded }) => forwarded).length >= 2) kept.push(head);
   }
   return kept;
 }

@@ -1,6 +1,7 @@
 /** What a caller may send over one connection: requests in bytes, whole and torn, one inside the other. */
 import { once, pick, several, type Draw } from './draw.js';
 import { someHead } from './heads.js';
+import type { Tokens } from './keyring.js';
 import type { Field } from './model-fields.js';
 import type { Head } from './model.js';
 import { changedHead } from './mutations.js';
@@ -28,7 +29,7 @@ const pieces = [
 ];
 
 /** Bytes of one to three requests, half of them changed somewhere. */
-export function someStream(draw: Draw, tokens: readonly string[], kept: readonly Head[]): string {
+export function someStream(draw: Draw, tokens: Tokens, kept: readonly Head[]): string {
   let bytes = several(draw, pick(draw, [1, 1, 1, 2, 3]), one => requestBytes(one, nextHead(one, tokens, kept))).join('');
   for (let count = pick(draw, [0, 0, 0, 1, 1, 2]); count > 0; count--) {
     const at = placeIn(draw, bytes);
@@ -38,7 +39,7 @@ export function someStream(draw: Draw, tokens: readonly string[], kept: readonly
   return once(draw, 25) ? bytes.slice(0, draw.below(bytes.length + 1)) : bytes;
 }
 
-function nextHead(draw: Draw, tokens: readonly string[], kept: readonly Head[]): Head {
+function nextHead(draw: Draw, tokens: Tokens, kept: readonly Head[]): Head {
   if (kept.length > 0 && !once(draw, 2)) return pick(draw, kept);
   const head = someHead(draw, tokens);
   return kept.length === 0 || once(draw, 2) ? head : changedHead(draw, pick(draw, kept), head, 1000);
