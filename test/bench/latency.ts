@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Scope } from '../support/scope.js';
 import { outputOf } from './child.js';
 import { startContenders } from './contenders.js';
+import { quantile } from './statistics.js';
 
 /** What `rate-load.ts` prints. */
 export interface RateResult {
@@ -57,10 +58,4 @@ export async function measureLatency(t: Scope, settings: LatencySettings): Promi
   return runs.filter(({ failed }) => failed === 0).map(({ rate, contender: { name }, latenciesMs }) => ({
     rate, name, p50Ms: quantile(latenciesMs, 0.5), p99Ms: quantile(latenciesMs, 0.99), p999Ms: quantile(latenciesMs, 0.999),
   }));
-}
-
-/** The value that this share of the values does not exceed; 0 of none. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
 }

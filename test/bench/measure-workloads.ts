@@ -4,9 +4,9 @@ import type { Child } from './child.js';
 import { cpuMicroseconds, residentMib } from './cpu.js';
 import { openIdle } from './idle-connections.js';
 import { runLoad } from './load.js';
-import { median } from './measure.js';
 import { writePlan, type PlanFiles } from './request-plan.js';
 import { scoped } from './scoped.js';
+import { median } from './statistics.js';
 import { prepareWorkloads, type Entrant, type Workload, type WorkloadName } from './workloads.js';
 
 export interface WorkloadSettings {

@@ -1,8 +1,9 @@
 /** The measurements themselves still work: a fraction of a second on two contenders. */
 import t from 'tap';
 import { readWrk } from './load.js';
-import { measure, median } from './measure.js';
+import { measure } from './measure.js';
 import { tableOf } from './report.js';
+import { median } from './statistics.js';
 
 t.test('measures the contenders in turn and makes a table of it', async (t) => {
   const measured = await measure(t, { seconds: 0.2, rounds: 1, connections: 4, wrk: false, only: ['node:http', 'Sallyport'] });

@@ -4,6 +4,7 @@ import { startContenders } from './contenders.js';
 import { cpuMicroseconds, residentMib } from './cpu.js';
 import { runLoad } from './load.js';
 import { planOf, writePlan } from './request-plan.js';
+import { median } from './statistics.js';
 
 export interface MeasureSettings {
   readonly seconds: number;
@@ -63,11 +64,4 @@ export async function measure(t: Scope, settings: MeasureSettings): Promise<read
     slowMs: median(results.map((result) => result.slowMs)),
     memoryMib: median(results.map((result) => result.memoryMib)),
   }));
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? 0)) / 2;
 }

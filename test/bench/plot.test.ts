@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
-import { latencyContenders, measureLatency, quantile } from './latency.js';
+import { latencyContenders, measureLatency } from './latency.js';
 import type { MeasuredWorkload } from './measure-workloads.js';
 import { plotOf } from './plot.js';
 import { latencyTable, pageOf, tableOf } from './report.js';
+import { quantile } from './statistics.js';
 
 const figures = { requestsPerS: 9_000, medianMs: 1, slowMs: 2, memoryMib: 99 };
 const measured = [

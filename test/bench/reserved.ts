@@ -9,8 +9,8 @@ import { mintToken } from '../support/tokens.js';
 import type { ConfigTree } from '../support/world.js';
 import { outputOf, startServer, type Child } from './child.js';
 import { cpuMicroseconds } from './cpu.js';
-import { median } from './measure.js';
 import { startSallyport } from './sallyport.js';
+import { median } from './statistics.js';
 import type { LoadResult } from './load.js';
 
 export interface ReservedSettings {

@@ -36,12 +36,13 @@ import { versionOf } from './child.js';
 import { importTable, measureImport } from './import.js';
 import { latencyContenders, measureLatency, type MeasuredLatency } from './latency.js';
 import { measureWorkloads, type MeasuredWorkload } from './measure-workloads.js';
-import { measure, median, type Measured } from './measure.js';
+import { measure, type Measured } from './measure.js';
 import { plotOf } from './plot.js';
 import { latencyTable, pageOf, partSeconds, tableOf, workloadTable } from './report.js';
 import { measureReserved, reservedTable } from './reserved.js';
 import { scoped } from './scoped.js';
 import { startToReady } from './startup.js';
+import { median } from './statistics.js';
 import { workloadNames, type WorkloadName } from './workloads.js';
 
 const { values, positionals } = parseArgs({
