@@ -173,6 +173,17 @@ export interface SharedRateCounter {
   readonly take: (key: LimitKey, rate: Rate) => Promise<Result<number, StoreFailure>>;
 }
 
+/** How often service tokens were looked for among those verified, since the start. */
+export interface TokenLookups {
+  hits: number;
+  misses: number;
+}
+
+export interface TokenCacheState extends Readonly<TokenLookups> {
+  /** Memory that the tokens remembered now take, about. */
+  readonly bytes: number;
+}
+
 /** How limits are counted, for `/status` and metrics. */
 export interface LimitsState {
   /** Whether some limit is one for all proxies, and whether it is counted so now. */

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { reasons, type Reason } from '../decision/denial.js';
-import type { KeySourceState, LimitsState, Metrics } from '../ports.js';
+import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../ports.js';
 import type { RevocationsState } from '../ports-revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
 import { histogramText } from './histogram.js';
@@ -25,6 +25,8 @@ export interface MetricReadings {
   readonly limits: () => LimitsState | null;
   /** `null` where no store tells of any. */
   readonly revocations: () => RevocationsState | null;
+  /** `null` where no token is remembered. */
+  readonly tokenCache: () => TokenCacheState | null;
 }
 
 export interface ProcessMetrics extends Metrics {
@@ -66,7 +68,9 @@ export function createMetrics(): ProcessMetrics {
   const reloads: Counts = { ok: 0, failed: 0 };
   let stripped = 0;
   let configSha256: string | null = null;
-  let readings: MetricReadings = { keys: () => [], inFlight: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null };
+  let readings: MetricReadings = {
+    keys: () => [], inFlight: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null, tokenCache: () => null,
+  };
   const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
 
   collectDefaultMetrics({ register: registry });
@@ -131,6 +135,25 @@ export function createMetrics(): ProcessMetrics {
     },
   });
   showRevocations(registry, () => readings.revocations());
+  new Counter({
+    name: 'sallyport_token_cache_lookups_total', help: 'Service tokens that were looked for among those verified; a miss costs a signature.',
+    labelNames: ['result'], registers,
+    collect() {
+      this.reset();
+      const state = readings.tokenCache();
+      if (state === null) return;
+      this.inc({ result: 'hit' }, state.hits);
+      this.inc({ result: 'miss' }, state.misses);
+    },
+  });
+  new Gauge({
+    name: 'sallyport_token_cache_bytes', help: 'Memory that verified tokens take; absent where none is remembered.', registers,
+    collect() {
+      const state = readings.tokenCache();
+      if (state === null) this.remove();
+      else this.set(state.bytes);
+    },
+  });
   new Counter({
     name: 'sallyport_jwks_refreshes_total', help: 'Attempts to get the keys of an issuer.', labelNames: ['issuer', 'result'], registers,
     collect() {

@@ -3,7 +3,7 @@ import { localFiles } from '../adapters/files.js';
 import { createKeySource, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
 import type { ProcessMetrics } from '../adapters/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
-import type { KeySourceState, Log } from '../ports.js';
+import type { KeySourceState, Log, TokenCacheState, TokenLookups } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import type { ProbedReceiver } from '../proxy/admin/app-probe.js';
 import { sessionIssuerName, type SessionsInForce } from '../proxy/session-credential.js';
@@ -29,6 +29,8 @@ export interface AssemblyDeps {
 export interface Assembly {
   readonly inForce: () => InForce;
   readonly keyStates: () => readonly KeySourceState[];
+  /** `null` where no token is remembered. */
+  readonly tokenCache: () => TokenCacheState | null;
   /** The receiving service that is in force, as its probes reach it. */
   readonly receiver: () => ProbedReceiver;
   /**
@@ -66,9 +68,10 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   /** Parts that are not in force: not yet, or no more, but may still serve requests that began before. */
   const aside = new Set<{ readonly close: () => Promise<void> }>();
   const memory = createKeyMemory(systemClock);
+  const lookups: TokenLookups = { hits: 0, misses: 0 };
   let closed = false;
   label(config, config.issuers);
-  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), deps);
+  let running = run(config, config.issuers.map(newIssuer), newUpstream(config.upstream, upstreamCa), lookups, deps);
   for (const { source } of running.issuers) void source.start();
 
   function newIssuer(settings: IssuerSettings): RunningIssuer {
@@ -100,7 +103,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     const upstream = isSameUpstream(before.upstream, next.upstream, nextCa)
       ? { ...before.upstream, settings: next.upstream }
       : newUpstream(next.upstream, nextCa);
-    running = run(next, issuers, upstream, deps);
+    running = run(next, issuers, upstream, lookups, deps);
     for (const { source } of created) aside.delete(source);
     label(next, next.issuers);
     retire(before, running);
@@ -147,6 +150,10 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
   return {
     inForce: () => running.inForce,
     keyStates: () => running.issuers.map(({ source }) => source.state()),
+    tokenCache: () => {
+      const { verified } = running.inForce;
+      return verified === null ? null : { ...lookups, bytes: verified.bytes() };
+    },
     receiver: () => running.upstream,
     replace,
     close: async () => {
@@ -158,7 +165,7 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 }
 
 function run(
-  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, { sessions, assertions, listed }: AssemblyDeps,
+  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, lookups: TokenLookups, { sessions, assertions, listed }: AssemblyDeps,
 ): Running {
   const { assertion } = config;
   return {
@@ -170,7 +177,7 @@ function run(
       listed,
       assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),
       upstream: upstream.upstream,
-      verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
+      verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes, lookups),
     }),
   };
 }

@@ -92,7 +92,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   });
   processMetrics.setReadings({
     keys: keyStates, inFlight: () => proxy.counts().inFlight, webSockets: () => proxy.openWebSockets(), limits: limits.state,
-    revocations: revocations.state,
+    revocations: revocations.state, tokenCache: assembly.tokenCache,
   });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };

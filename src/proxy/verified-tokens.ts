@@ -1,5 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto';
 import type { Principal } from '../decision/principal.js';
+import type { TokenLookups } from '../ports.js';
 import type { IssuerInForce } from './issuer-in-force.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
@@ -53,26 +54,19 @@ const maxSpared = 8;
  * stays in memory and no comparison tells how far a guess was right. An entry counts as long as a fresh verification would
  * say the same: its key is still the issuer's, the clock is between the verification and the end of `exp` and skew. Claims
  * that held once hold until then, for every other limit in time only gets wider. Policy and revocation are judged for each
- * request. One belongs to one version of the config: a reload begins with an empty one.
+ * request. One belongs to one version of the config: a reload begins with an empty one, and counts on in `lookups`.
  */
-export function createVerifiedTokens(maxBytes: number): VerifiedTokens {
+export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = { hits: 0, misses: 0 }): VerifiedTokens {
   const entries = new Map<string, Entry>();
   const holders = new Map<string, Holder>();
   let bytes = 0;
 
   return {
     find: (token, nowMs) => {
-      const digest = digestOf(token);
-      const entry = entries.get(digest);
-      if (entry === undefined) return null;
-      if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
-        remove(digest, entry);
-        return null;
-      }
-      // A clock that was set back may be before `nbf` again.
-      if (nowMs < entry.atMs) return null;
-      entry.isUsed = true;
-      return entry.principal;
+      const found = find(token, nowMs);
+      if (found === null) lookups.misses += 1;
+      else lookups.hits += 1;
+      return found;
     },
     keep: (token, verified) => {
       const { principal, issuer } = verified;
@@ -94,6 +88,20 @@ export function createVerifiedTokens(maxBytes: number): VerifiedTokens {
     bytes: () => bytes,
     size: () => entries.size,
   };
+
+  function find(token: string, nowMs: number): Principal | null {
+    const digest = digestOf(token);
+    const entry = entries.get(digest);
+    if (entry === undefined) return null;
+    if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
+      remove(digest, entry);
+      return null;
+    }
+    // A clock that was set back may be before `nbf` again.
+    if (nowMs < entry.atMs) return null;
+    entry.isUsed = true;
+    return entry.principal;
+  }
 
   function holderOf(name: string): Holder {
     return holders.get(name) ?? { name, digests: new Set(), bytes: 0 };

@@ -64,11 +64,14 @@ t.test('counts', async (t) => {
   metrics.jwksRefresh('core', 'failed');
   metrics.configReload('failed');
   metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7, webSockets: () => 3,
-    revocations: () => null });
+    revocations: () => null, tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }) });
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');
   const expected: Record<string, number | undefined> = {
     sallyport_websockets_open: 3,
+    'sallyport_token_cache_lookups_total{result="hit"}': 5,
+    'sallyport_token_cache_lookups_total{result="miss"}': 2,
+    sallyport_token_cache_bytes: 1_400,
     'sallyport_websocket_closes_total{reason="expired"}': 2,
     'sallyport_websocket_closes_total{reason="shutdown"}': 0,
     'sallyport_requests_total{route="list-orders",outcome="forwarded"}': 2,
