@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
 
 /** An RSA key pair with its public half as a JWKS would list it. */
 export interface RsaKey {
@@ -21,6 +21,13 @@ export function rsaKey(keyId = 'd-1', bits = 2048): RsaKey {
   const key: RsaKey = { keyId, privateKey, publicKey, jwk: publicJwk(keyId, publicKey) };
   made.set(name, key);
   return key;
+}
+
+/** A key pair that was kept: its private half in PEM. */
+export function readRsaKey(pem: string, keyId = 'd-1'): RsaKey {
+  const privateKey = createPrivateKey(pem);
+  const publicKey = createPublicKey(privateKey);
+  return { keyId, privateKey, publicKey, jwk: publicJwk(keyId, publicKey) };
 }
 
 /** The same key pair under another `kid`. */
