@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 
 let ticksPerSecond = 0;
 
@@ -17,4 +17,9 @@ export function cpuMicroseconds(pid: number): number {
 export function residentMib(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1];
   return Number(kib ?? 0) / 1024;
+}
+
+/** Files, sockets and pipes that a process has open. */
+export function openDescriptors(pid: number): number {
+  return readdirSync(`/proc/${String(pid)}/fd`).length;
 }

@@ -35,6 +35,23 @@ export async function runLoad({ port, plan, seconds, connections, wrk }: LoadSet
   return readWrk(await outputOf('wrk', args), seconds);
 }
 
+export interface WriteSettings {
+  readonly port: number;
+  readonly seconds: number;
+  readonly connections: number;
+  /** Writes a second; as many as there is time for unless given. */
+  readonly perSecond?: number;
+  /** They take turns. */
+  readonly tokens: readonly string[];
+}
+
+/** Sends writes to `/orders`, each with a key of its own. */
+export async function runWrites({ port, seconds, connections, perSecond = 0, tokens }: WriteSettings): Promise<LoadResult> {
+  const numbers = [seconds, connections, perSecond].map(String);
+  const args = [join(import.meta.dirname, 'write-load.js'), `http://127.0.0.1:${String(port)}/orders`, ...numbers, ...tokens.map((token) => `Bearer ${token}`)];
+  return JSON.parse(await outputOf(process.execPath, args)) as LoadResult;
+}
+
 /** Reads what `wrk --latency` prints. */
 export function readWrk(output: string, seconds: number): LoadResult {
   const total = /(\d+) requests in ([\d.]+)(ms|s|m)/.exec(output);

@@ -5,19 +5,23 @@ import { cpuMicroseconds, residentMib } from './cpu.js';
 import { openIdle } from './idle-connections.js';
 import { runLoad } from './load.js';
 import { writePlan, type PlanFiles } from './request-plan.js';
+import { readMetrics, type Proxy } from './sallyport.js';
 import { scoped } from './scoped.js';
 import { median } from './statistics.js';
 import { prepareWorkloads, type Entrant, type Workload, type WorkloadName } from './workloads.js';
 
-export interface WorkloadSettings {
-  readonly names: readonly WorkloadName[];
+export interface LoadRounds {
   readonly seconds: number;
   readonly rounds: number;
   readonly connections: number;
   readonly wrk: boolean;
+  readonly onRun?: (text: string) => void;
+}
+
+export interface WorkloadSettings extends LoadRounds {
+  readonly names: readonly WorkloadName[];
   /** How many tokens are minted where many are needed. */
   readonly tokens?: number;
-  readonly onRun?: (text: string) => void;
 }
 
 interface Run {
@@ -26,6 +30,8 @@ interface Run {
   readonly requestsPerS: number;
   readonly slowMs: number;
   readonly memoryMib: number;
+  /** Share of the tokens that the proxy remembered; `null` where it says nothing of that. */
+  readonly hitShare: number | null;
 }
 
 /** Medians over the rounds. */
@@ -38,7 +44,7 @@ export interface MeasuredEntrant extends Run {
 }
 
 export interface MeasuredWorkload {
-  readonly name: WorkloadName;
+  readonly name: string;
   readonly title: string;
   readonly against: string;
   readonly entrants: readonly MeasuredEntrant[];
@@ -46,7 +52,7 @@ export interface MeasuredWorkload {
 
 interface Running {
   readonly entrant: Entrant;
-  readonly child: Child;
+  readonly child: Child | Proxy;
   readonly plan: PlanFiles;
   readonly runs: Run[];
 }
@@ -64,11 +70,15 @@ export async function measureWorkloads(t: Scope, settings: WorkloadSettings): Pr
   return measured;
 }
 
-async function measureWorkload(t: Scope, workload: Workload, settings: WorkloadSettings): Promise<MeasuredWorkload> {
+/** Starts the entrants of a workload and puts it on each in turn, round by round. */
+export async function measureWorkload(t: Scope, workload: Workload, settings: LoadRounds): Promise<MeasuredWorkload> {
   const running: Running[] = [];
   for (const entrant of workload.entrants) {
     const one: Running = { entrant, child: await entrant.start(t), plan: writePlan(tempDir(t), entrant.plan), runs: [] };
-    if (entrant.primed) await runOnce(one, workload, { ...settings, seconds: 0, wrk: false });
+    if (entrant.primed !== undefined) {
+      const plan = writePlan(tempDir(t), entrant.primed);
+      await runOnce({ ...one, plan }, workload, { ...settings, seconds: 0, wrk: false });
+    }
     running.push(one);
   }
   // The first round warms up and does not count.
@@ -93,18 +103,20 @@ async function measureWorkload(t: Scope, workload: Workload, settings: WorkloadS
   };
 }
 
-async function runOnce({ entrant, child, plan }: Running, workload: Workload, settings: WorkloadSettings): Promise<Run> {
+async function runOnce({ entrant, child, plan }: Running, workload: Workload, settings: LoadRounds): Promise<Run> {
   const close = await openIdle(child.port, entrant.idle ?? 0, entrant.plan.tokens[0] ?? '');
+  const lookups = await readLookups(child);
   const before = cpuMicroseconds(child.pid);
   const load = await runLoad({ ...settings, port: child.port, plan });
   const cpuUs = (cpuMicroseconds(child.pid) - before) / Math.max(load.requests, 1);
   const memoryMib = residentMib(child.pid);
   close();
+  const hitShare = hitShareOf(lookups, await readLookups(child));
   const wrong = workload.answer === 'success' ? load.refused : load.requests - load.refused;
   if (wrong + load.broken > 0 || load.requests === 0) {
     throw new Error(`${entrant.name}: of ${String(load.requests)} answers ${String(wrong)} were wrong; ${String(load.broken)} connections failed`);
   }
-  return { cpuUs, requestsPerS: load.requests / load.seconds, slowMs: load.slowMs, memoryMib };
+  return { cpuUs, requestsPerS: load.requests / load.seconds, slowMs: load.slowMs, memoryMib, hitShare };
 }
 
 function medianOf(runs: readonly Run[]): Run {
@@ -112,5 +124,24 @@ function medianOf(runs: readonly Run[]): Run {
   return {
     cpuUs: middle(({ cpuUs }) => cpuUs), requestsPerS: middle(({ requestsPerS }) => requestsPerS),
     slowMs: middle(({ slowMs }) => slowMs), memoryMib: middle(({ memoryMib }) => memoryMib),
+    hitShare: runs.some(({ hitShare }) => hitShare === null) ? null : middle(({ hitShare }) => hitShare ?? 0),
   };
+}
+
+interface Lookups {
+  readonly hits: number;
+  readonly misses: number;
+}
+
+async function readLookups(child: Child | Proxy): Promise<Lookups | null> {
+  if (!('adminPort' in child)) return null;
+  const metric = await readMetrics(child);
+  const count = (result: string): number => metric(`sallyport_token_cache_lookups_total{result="${result}"}`);
+  return { hits: count('hit'), misses: count('miss') };
+}
+
+function hitShareOf(before: Lookups | null, after: Lookups | null): number | null {
+  if (before === null || after === null) return null;
+  const [hits, misses] = [after.hits - before.hits, after.misses - before.misses];
+  return hits + misses === 0 ? null : hits / (hits + misses);
 }

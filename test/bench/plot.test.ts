@@ -8,7 +8,7 @@ import { plotOf } from './plot.js';
 import { latencyTable, pageOf, tableOf } from './report.js';
 import { quantile } from './statistics.js';
 
-const figures = { requestsPerS: 9_000, medianMs: 1, slowMs: 2, memoryMib: 99 };
+const figures = { requestsPerS: 9_000, medianMs: 1, slowMs: 2, memoryMib: 99, hitShare: null };
 const measured = [
   { name: 'node:http', work: 'answers by itself', cpuUs: 12.34, ...figures }, { name: 'Sallyport', work: 'all', cpuUs: 45.6, ...figures },
   { name: 'HAProxy, jwt_verify', work: 'all', cpuUs: 50, ...figures },
@@ -66,10 +66,14 @@ t.test('docs/performance.svg says the CPU of docs/performance.md', (t) => {
 
 t.test('the page names what was measured, and what is not installed', (t) => {
   const latencies = [{ rate: 1_000, name: 'Sallyport', p50Ms: 0.5, p99Ms: 1.25, p999Ms: 3 }];
-  const page = pageOf({ measured, workloads, latencies }, {
+  const starts = [{ name: 'Sallyport, from npm', readyMs: 300, restMib: 99.6 }];
+  const floods = [{ name: 'nothing else', perSecond: 0, cpuShare: 0.125, p50Ms: 1, p99Ms: 2, p999Ms: 3 }];
+  const page = pageOf({ measured, workloads, latencies, starts, floods, writes: null }, {
     command: 'npm run bench', seconds: 3, rounds: 3, connections: 32, load: 'wrk', programs: { HAProxy: 'HAProxy 2.6', Apache: null }, otherLoad: 0.1,
-    startToReadyMs: 300,
   });
+  t.match(page, '| Sallyport, from npm | 300 | 100 |');
+  t.match(page, '`redis-server` is not installed here');
+  t.match(page, '| nothing else | 0 | 0.13 | 1.00 | 2.00 | 3.00 |');
   t.match(page, 'Not installed here, and so not measured: Apache.');
   t.match(page, '| Sallyport | 1000 | 0.50 | 1.25 | 3.00 |');
   t.match(tableOf(measured), '| Sallyport | all | 45.6 | 0.91 |', 'beside HAProxy');

@@ -40,9 +40,14 @@ await new Promise<void>((resolve) => {
       sent += 1;
       asked.push(ask(plannedMs));
     }
-    // Timers have milliseconds only, which is more than what is measured: it looks again at once.
-    if (sent < count) setImmediate(send);
-    else resolve();
+    if (sent >= count) {
+      resolve();
+      return;
+    }
+    // Timers have milliseconds only, which is more than what is measured: the last of them is not slept through.
+    const earlyMs = startedMs + (sent * 1000) / Number(rate) - performance.now();
+    if (earlyMs > 3) setTimeout(send, earlyMs - 2);
+    else setImmediate(send);
   };
   send();
 });

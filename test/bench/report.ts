@@ -1,7 +1,11 @@
 import { cpus, release } from 'node:os';
+import { floodTable, timedRate, type MeasuredFlood } from './flood.js';
 import type { MeasuredLatency } from './latency.js';
+import { markdown } from './markdown.js';
 import type { MeasuredWorkload } from './measure-workloads.js';
 import type { Measured } from './measure.js';
+import { reservedTable, type MeasuredWrite } from './reserved.js';
+import { restS, startTable, type MeasuredStart } from './startup.js';
 
 /** What the figures depend on. */
 export interface Conditions {
@@ -14,8 +18,6 @@ export interface Conditions {
   readonly programs: Readonly<Record<string, string | null>>;
   /** What else the machine was doing: its load average before the first run. */
   readonly otherLoad: number;
-  /** From the start of the process to `/readyz` saying 200; median. */
-  readonly startToReadyMs: number;
 }
 
 /** All that `--all` measures. */
@@ -23,6 +25,10 @@ export interface Results {
   readonly measured: readonly Measured[];
   readonly workloads: readonly MeasuredWorkload[];
   readonly latencies: readonly MeasuredLatency[];
+  readonly starts: readonly MeasuredStart[];
+  /** `null` where there is no `redis-server`. */
+  readonly writes: readonly MeasuredWrite[] | null;
+  readonly floods: readonly MeasuredFlood[];
 }
 
 /** The contenders that the others are compared with, where they are here. */
@@ -56,17 +62,10 @@ export function latencyTable(latencies: readonly MeasuredLatency[]): string {
   return markdown(['proxy', 'requests/s', '50 %, ms', '99 %, ms', '99.9 %, ms'], rows, 1);
 }
 
-/** The first columns hold words, the others numbers. */
-function markdown(head: readonly string[], rows: readonly (readonly string[])[], words: number): string {
-  const line = head.map((_cell, index) => (index < words ? '---' : '---:'));
-  return [head, line, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-}
-
 /** The page `docs/performance.md`. */
-export function pageOf({ measured, workloads, latencies }: Results, conditions: Conditions): string {
-  const { command, seconds, rounds, connections, load, programs, otherLoad, startToReadyMs } = conditions;
+export function pageOf({ measured, workloads, latencies, starts, writes, floods }: Results, conditions: Conditions): string {
+  const { command, seconds, rounds, connections, load, programs, otherLoad } = conditions;
   const part = partSeconds(seconds);
-  const processor = cpus()[0]?.model ?? 'unknown processor';
   const there = Object.values(programs).filter((version) => version !== null);
   const missing = Object.entries(programs).filter(([, version]) => version === null).map(([name]) => name);
   return `# Performance
@@ -83,7 +82,11 @@ Apache runs one process with threads.${missing.length === 0 ? '' : ` Not install
 
 ![CPU for a request by contender and by workload, as bars](performance.svg)
 
-From the start of \`sallyport serve\` to \`/readyz\` answering 200, with the keys on loopback: ${startToReadyMs.toFixed(0)} ms.
+## Start and rest
+
+From the start of the process until it answers, with the keys on loopback, and its memory ${String(restS)} s later, when nobody asked anything of it.
+
+${startTable(starts)}
 
 ## Workloads
 
@@ -99,17 +102,35 @@ is what load and machine need by themselves.
 
 ${latencyTable(latencies)}
 
+## Reserved writes
+
+A write of 160 bytes with its \`Idempotency-Key\`, each a new one, beside the same write unreserved. [What is in it](idempotency.md#what-it-costs).
+
+${writes === null ? '\`redis-server\` is not installed here, and so they were not measured.' : reservedTable(writes)}
+
+## Floods of new tokens
+
+Latency of ${String(timedRate)} requests a second with one token that is remembered, beside others. A new token is verified at once, on the
+thread that serves all: a request waits for one signature at a time, and no more of them are before it than there are connections that bring them.
+
+${floodTable(floods)}
+
 ## Conditions
 
 - Command: \`${command}\`
-- ${String(seconds)} s for each contender and round, ${String(part.workload)} s for workloads, ${String(part.rate)} s for latency, medians of
-  ${String(rounds)} rounds in turn, ${String(connections)} connections
-- Machine: ${String(cpus().length)} × ${processor}, Linux ${release()}, load average before the first run ${otherLoad.toFixed(1)}
+- ${String(seconds)} s for each contender and round, ${String(part.workload)} s for workloads, ${String(part.rate)} s for latency, ${String(part.flood)} s
+  for floods, medians of ${String(rounds)} rounds in turn, ${String(connections)} connections
+- Machine: ${machine()}, load average before the first run ${otherLoad.toFixed(1)}
 - ${[`Node.js ${process.version}`, ...there].join(', ')}, load by ${load}
 `;
 }
 
+/** What figures depend on, in a few words. */
+export function machine(): string {
+  return `${String(cpus().length)} × ${cpus()[0]?.model ?? 'unknown processor'}, Linux ${release()}`;
+}
+
 /** Seconds of one run of a workload and of a rate, of which there are many; `wrk` takes whole ones. */
-export function partSeconds(seconds: number): { readonly workload: number; readonly rate: number } {
-  return { workload: Math.ceil(seconds / 2), rate: Math.ceil(seconds / 3) };
+export function partSeconds(seconds: number): { readonly workload: number; readonly rate: number; readonly flood: number } {
+  return { workload: Math.ceil(seconds / 2), rate: Math.ceil(seconds / 3), flood: Math.ceil(seconds) };
 }

@@ -1,5 +1,4 @@
 /** What a reserved write costs beside the same write unreserved, in CPU of the proxy, in time, and in round trips to Redis. */
-import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -7,11 +6,12 @@ import { startRedis, startReplica } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
 import type { ConfigTree } from '../support/world.js';
-import { outputOf, startServer, type Child } from './child.js';
+import { startServer, type Child } from './child.js';
 import { cpuMicroseconds } from './cpu.js';
+import { runWrites } from './load.js';
+import { markdown } from './markdown.js';
 import { startSallyport } from './sallyport.js';
 import { median } from './statistics.js';
-import type { LoadResult } from './load.js';
 
 export interface ReservedSettings {
   readonly seconds: number;
@@ -68,21 +68,18 @@ export async function measureReserved(t: Scope, settings: ReservedSettings): Pro
 /** The result as a Markdown table. */
 export function reservedTable(measured: readonly MeasuredWrite[]): string {
   const [plain] = measured;
-  const head = ['write', 'CPU, µs', 'more, µs', 'writes/s', 'median, ms', '99 %, ms', 'scripts', 'WAIT'];
+  const head = ['write', 'CPU of a write, µs', 'more, µs', 'writes/s', 'median, ms', '99 %, ms', 'scripts', 'WAIT'];
   const rows = measured.map(({ name, cpuUs, writesPerS, medianMs, slowMs, scripts, waits }) => [
     name, cpuUs.toFixed(0), (cpuUs - (plain?.cpuUs ?? 0)).toFixed(0), writesPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2),
     scripts.toFixed(2), waits.toFixed(2),
   ]);
-  return [head, head.map((_cell, index) => (index === 0 ? '---' : '---:')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  return markdown(head, rows, 1);
 }
 
 async function runOnce(contender: Contender, token: string, { seconds, connections }: ReservedSettings): Promise<ReservedRun> {
   const counted = await countCalls(contender.redis);
   const cpuBefore = cpuMicroseconds(contender.pid);
-  const url = `http://127.0.0.1:${contender.port}/orders`;
-  const load = JSON.parse(await outputOf(process.execPath, [
-    join(import.meta.dirname, 'write-load.js'), url, String(seconds), String(connections), `Bearer ${token}`,
-  ])) as LoadResult;
+  const load = await runWrites({ port: contender.port, seconds, connections, tokens: [token] });
   const cpuUs = (cpuMicroseconds(contender.pid) - cpuBefore) / Math.max(1, load.requests);
   if (load.refused + load.broken > 0) throw new Error(`${contender.name}: ${load.refused + load.broken} of ${load.requests} writes failed`);
   const calls = await countCalls(contender.redis);

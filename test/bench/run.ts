@@ -5,17 +5,31 @@
  *
  * Prints what one authorized GET costs, and what it costs with others.
  *
- *   npm run bench -- --workloads [NAME …] | --latency
+ *   npm run bench -- --workloads [NAME …] | --latency | --start | --flood
  *
- * Measures other loads than one token again and again, all of them or those named; or latency at fixed rates.
+ * Measures other loads than one token again and again, all of them or those named; latency at fixed rates; start and memory at rest; latency beside
+ * a flood of new tokens.
+ *
+ *   npm run bench -- --reserved [--seconds 5] [--rounds 3] [--connections 8]
+ *
+ * Measures what a reserved write costs beside the same write unreserved; needs `redis-server`.
  *
  *   npm run bench -- --all [--seconds 3] [--rounds 3] [--out docs]
  *
  * Measures all of that, and writes `performance.md` and `performance.svg`.
  *
- *   npm run bench -- --reserved [--seconds 5] [--rounds 3] [--connections 8]
+ *   npm run bench -- --growth [--seconds 3] [--rounds 3] [--out docs]
  *
- * Measures what a reserved write costs beside the same write unreserved; needs `redis-server`.
+ * Measures requests against numbers of tokens, up to a million, and of routes, for docs/scaling.md. Signing a million tokens takes minutes; they are
+ * kept in the system's folder for temporary files, and used again for most of a day.
+ *
+ *   npm run bench -- --soak 10m [--out docs]
+ *
+ * Puts four fifths of what it can do on a proxy for that long and looks at memory and open files, for docs/scaling.md and `soak.svg`.
+ *
+ *   npm run bench -- --primaries [--seconds 5] [--rounds 3] [--connections 16] [--out docs]
+ *
+ * Measures what reserved writes take of one primary of Redis and of three, for docs/scaling.md; needs `redis-server` and `redis-cli`.
  *
  *   npm run bench -- --capacity
  *
@@ -26,83 +40,111 @@
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { loadavg } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import { apacheVersion } from './apache.js';
 import { measureCapacity } from './capacity.js';
 import { versionOf } from './child.js';
+import { writePart } from './docs-part.js';
+import { floodTable, measureFlood, type MeasuredFlood } from './flood.js';
+import { growthCounts, growthTable, measureGrowth } from './growth.js';
 import { importTable, measureImport } from './import.js';
 import { latencyContenders, measureLatency, type MeasuredLatency } from './latency.js';
 import { measureWorkloads, type MeasuredWorkload } from './measure-workloads.js';
 import { measure, type Measured } from './measure.js';
 import { plotOf } from './plot.js';
-import { latencyTable, pageOf, partSeconds, tableOf, workloadTable } from './report.js';
-import { measureReserved, reservedTable } from './reserved.js';
+import { measurePrimaries, primariesTable } from './primaries.js';
+import { latencyTable, machine, pageOf, partSeconds, tableOf, workloadTable } from './report.js';
+import { measureReserved, reservedTable, type MeasuredWrite } from './reserved.js';
 import { scoped } from './scoped.js';
-import { startToReady } from './startup.js';
-import { median } from './statistics.js';
+import { soakPlotOf } from './soak-plot.js';
+import { faultsOf, measureSoak, secondsOf, soakTable } from './soak.js';
+import { measureStarts, restS, startTable, type MeasuredStart } from './startup.js';
 import { workloadNames, type WorkloadName } from './workloads.js';
 
+const flag = { type: 'boolean', default: false } as const;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     seconds: { type: 'string' },
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string' },
-    all: { type: 'boolean', default: false },
-    latency: { type: 'boolean', default: false },
     out: { type: 'string', default: join(projectDir, 'docs') },
-    workloads: { type: 'boolean', default: false },
-    reserved: { type: 'boolean', default: false },
-    capacity: { type: 'boolean', default: false },
-    import: { type: 'boolean', default: false },
+    soak: { type: 'string' },
+    all: flag, capacity: flag, flood: flag, growth: flag, import: flag, latency: flag, primaries: flag, reserved: flag, start: flag, workloads: flag,
   },
 });
-const defaults = values.reserved ? { seconds: 5, connections: 8 } : { seconds: values.all ? 3 : 10, connections: 32 };
-const [seconds, rounds] = [Number(values.seconds ?? defaults.seconds), Number(values.rounds)];
-const connections = Number(values.connections ?? defaults.connections);
+const rounds = Number(values.rounds);
 const wrk = versionOf('wrk', '-v');
+const hasRedis = versionOf('redis-server', '--version') !== null;
 const [otherLoad = 0] = loadavg();
 const onRun = (text: string): void => {
   console.error(text);
 };
-const settings = { seconds, rounds, connections, wrk: wrk !== null, onRun };
+/** Where tokens are kept from one run to the next. */
+const dir = join(tmpdir(), 'sallyport-bench-tokens');
+const settingsOf = (seconds: number, connections = 32): Settings => ({
+  seconds: Number(values.seconds ?? seconds), connections: Number(values.connections ?? connections), rounds, wrk: wrk !== null, onRun, dir,
+});
 
-if (values.reserved) console.log(reservedTable(await scoped(async (scope) => measureReserved(scope, settings))));
+interface Settings {
+  readonly seconds: number;
+  readonly rounds: number;
+  readonly connections: number;
+  readonly wrk: boolean;
+  readonly onRun: (text: string) => void;
+  readonly dir: string;
+}
+
+if (values.soak !== undefined) await soak(secondsOf(values.soak));
+else if (values.growth) await growth(settingsOf(3));
+else if (values.primaries) await primaries(settingsOf(5, 16));
+else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
 else if (values.import) console.log(importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))));
-else if (values.workloads) console.log(workloadTable(await workloadsOf(seconds)));
-else if (values.latency) console.log(latencyTable(await latenciesOf(seconds)));
-else if (values.all) await measureAll();
-else console.log(tableOf(await readsOf()), `\n\nstart to ready: ${(await startOf()).toFixed(0)} ms`);
+else if (values.workloads) console.log(workloadTable(await workloadsOf(settingsOf(10))));
+else if (values.latency) console.log(latencyTable(await latenciesOf(settingsOf(10))));
+else if (values.start) console.log(startTable(await startsOf()));
+else if (values.flood) console.log(floodTable(await floodsOf(settingsOf(10))));
+else if (values.all) await measureAll(settingsOf(3));
+else console.log(tableOf(await readsOf(settingsOf(10))));
 
-async function readsOf(): Promise<readonly Measured[]> {
+async function readsOf(settings: Settings): Promise<readonly Measured[]> {
   return scoped(async (scope) => measure(scope, settings));
 }
 
-async function workloadsOf(runSeconds: number): Promise<readonly MeasuredWorkload[]> {
-  return scoped(async (scope) => measureWorkloads(scope, { ...settings, names: namedWorkloads(), seconds: runSeconds }));
+async function workloadsOf(settings: Settings): Promise<readonly MeasuredWorkload[]> {
+  return scoped(async (scope) => measureWorkloads(scope, { ...settings, names: namedWorkloads() }));
 }
 
-async function latenciesOf(runSeconds: number): Promise<readonly MeasuredLatency[]> {
-  return scoped(async (scope) => measureLatency(scope, { ...settings, rates: [1_000, 3_000], only: latencyContenders, seconds: runSeconds }));
+async function latenciesOf(settings: Settings): Promise<readonly MeasuredLatency[]> {
+  return scoped(async (scope) => measureLatency(scope, { ...settings, rates: [1_000, 3_000], only: latencyContenders }));
 }
 
-async function startOf(): Promise<number> {
-  const starts: number[] = [];
-  for (let i = 0; i < 5; i += 1) starts.push(await startToReady());
-  return median(starts);
+async function startsOf(): Promise<readonly MeasuredStart[]> {
+  return scoped(async (scope) => measureStarts(scope, { starts: 5, restS }));
 }
 
-async function measureAll(): Promise<void> {
-  const measured = await readsOf();
-  const startToReadyMs = await startOf();
-  const workloads = await workloadsOf(partSeconds(seconds).workload);
-  const latencies = await latenciesOf(partSeconds(seconds).rate);
-  const page = pageOf({ measured, workloads, latencies }, {
-    startToReadyMs,
+async function writesOf(settings: Settings): Promise<readonly MeasuredWrite[]> {
+  return scoped(async (scope) => measureReserved(scope, settings));
+}
+
+async function floodsOf(settings: Settings): Promise<readonly MeasuredFlood[]> {
+  return scoped(async (scope) => measureFlood(scope, settings));
+}
+
+async function measureAll(settings: Settings): Promise<void> {
+  const { seconds, connections } = settings;
+  const part = partSeconds(seconds);
+  const measured = await readsOf(settings);
+  const starts = await startsOf();
+  const workloads = await workloadsOf({ ...settings, seconds: part.workload });
+  const writes = hasRedis ? await writesOf({ ...settings, seconds: part.workload, connections: 8 }) : null;
+  const latencies = await latenciesOf({ ...settings, seconds: part.rate });
+  const floods = await floodsOf({ ...settings, seconds: part.flood });
+  const page = pageOf({ measured, starts, workloads, writes, latencies, floods }, {
     otherLoad,
     command: `npm run bench -- --all --seconds ${String(seconds)} --rounds ${String(rounds)}`,
     seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own',
@@ -112,6 +154,31 @@ async function measureAll(): Promise<void> {
   writeFileSync(join(values.out, 'performance.md'), page);
   writeFileSync(join(values.out, 'performance.svg'), plotOf(measured, workloads));
   console.log(page);
+}
+
+async function growth(settings: Settings): Promise<void> {
+  const measured = await scoped(async (scope) => measureGrowth(scope, { ...settings, ...growthCounts }));
+  write('growth', growthTable(measured), `--growth --seconds ${String(settings.seconds)} --rounds ${String(rounds)}`);
+}
+
+async function primaries(settings: Settings): Promise<void> {
+  const measured = await scoped(async (scope) => measurePrimaries(scope, settings));
+  write('primaries', primariesTable(measured), `--primaries --seconds ${String(settings.seconds)} --rounds ${String(rounds)}`);
+}
+
+async function soak(seconds: number): Promise<void> {
+  const settings = { ...settingsOf(seconds, 64), seconds, tokens: 20_000, capacityS: 10, everyS: 5, restS: 120 };
+  const measured = await scoped(async (scope) => measureSoak(scope, settings));
+  write('soak', soakTable(measured), `--soak ${values.soak ?? ''}`);
+  writeFileSync(join(values.out, 'soak.svg'), soakPlotOf(measured.samples));
+  if (faultsOf(measured).length > 0) process.exitCode = 1;
+}
+
+/** Puts a table in its place on docs/scaling.md. */
+function write(name: string, table: string, options: string): void {
+  const text = `${table}\n\n\`npm run bench -- ${options}\`, ${machine()}, Node.js ${process.version}, load average before it ${otherLoad.toFixed(1)}.`;
+  writePart(values.out, 'scaling.md', name, text);
+  console.log(text);
 }
 
 function namedWorkloads(): readonly WorkloadName[] {

@@ -6,20 +6,31 @@ import { request, type RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../support/world.js';
+import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/world.js';
 import { freePort, stopAtEnd, type Child } from './child.js';
 
-/** `serve`, writing its log to a file as a container's would be; it is up when it answers this request with 200. */
-export async function startSallyport(t: Scope, config: ConfigTree, ready: RequestInput): Promise<Child> {
+/** The proxy, and where its metrics are. */
+export interface Proxy extends Child {
+  readonly adminPort: number;
+}
+
+/** `serve`, writing its log to a file as a container's would be, of its own unless given; it is up when it answers this request with 200. */
+export async function startSallyport(t: Scope, config: ConfigTree, ready: RequestInput, logFile?: string): Promise<Proxy> {
   const dir = tempDir(t);
   const configFile = join(dir, 'sallyport.yaml');
   // At level warn nobody is told which port the system gave.
-  const port = await freePort();
-  writeFileSync(configFile, baseConfig(merge({ listen: { port }, log: { level: 'info' } }, config)));
-  const log = openSync(join(dir, 'log'), 'a');
+  const [port, adminPort] = [await freePort(), await freePort()];
+  writeFileSync(configFile, baseConfig(merge({ listen: { port }, admin: { port: adminPort }, log: { level: 'info' } }, config)));
+  const log = openSync(logFile ?? join(dir, 'log'), 'a');
   const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
   closeSync(log);
   stopAtEnd(t, child);
   await until('the proxy is ready', async () => (await request(port, ready).catch(() => null))?.status === 200);
-  return { pid: child.pid ?? 0, port };
+  return { pid: child.pid ?? 0, port, adminPort };
+}
+
+/** What its metrics say now, by series: `sallyport_denials_total{reason="framing"}`. */
+export async function readMetrics({ adminPort }: Proxy): Promise<(series: string) => number> {
+  const { text } = await request(adminPort, { path: '/metrics' });
+  return (series) => seriesValue(text, series);
 }

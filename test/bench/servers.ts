@@ -8,8 +8,6 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import httpProxy from '@fastify/http-proxy';
-import Fastify from 'fastify';
 
 /** Of what is asked for by size. */
 const filler = Buffer.alloc(1024 ** 2, 'x');
@@ -42,8 +40,9 @@ function answer({ url = '' }: IncomingMessage, res: ServerResponse): void {
   res.end(body);
 }
 
-/** `@fastify/http-proxy` as it comes. */
+/** `@fastify/http-proxy` as it comes; the others do without its memory. */
 async function proxy(upstream: string): Promise<void> {
+  const [{ default: httpProxy }, { default: Fastify }] = await Promise.all([import('@fastify/http-proxy'), import('fastify')]);
   const app = Fastify({ keepAliveTimeout: 600_000 });
   await app.register(httpProxy, { upstream });
   await app.listen({ host: '127.0.0.1', port: 0 });

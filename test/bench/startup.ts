@@ -1,12 +1,73 @@
+/** How soon a process is ready, and what it holds when nobody asks anything of it. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { projectDir } from '../support/project-dir.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
+import { startServer } from './child.js';
+import { residentMib } from './cpu.js';
+import { markdown } from './markdown.js';
 import { scoped } from './scoped.js';
+import { median } from './statistics.js';
 
-/** Milliseconds from the start of `sallyport serve` until `/readyz` says 200, with the keys on loopback. */
-export async function startToReady(): Promise<number> {
-  return scoped(async (scope) => {
-    // Making the key, the servers and the config costs a few milliseconds before the process is started.
-    const startedMs = performance.now();
-    await startWorld(scope);
-    return performance.now() - startedMs;
-  });
+/** Medians. */
+export interface MeasuredStart {
+  readonly name: string;
+  /** From the start of the process until it answers: `/readyz` says 200, with the keys on loopback. */
+  readonly readyMs: number;
+  /** MiB, so long after that. */
+  readonly restMib: number;
+}
+
+/** Seconds of rest. */
+export const restS = 5;
+
+export interface StartSettings {
+  readonly starts: number;
+  readonly restS: number;
+}
+
+/** Starts each program some times, one start after the other, and lets them all rest. */
+export async function measureStarts(t: Scope, { starts, restS: seconds }: StartSettings): Promise<readonly MeasuredStart[]> {
+  const bundled = await bundle(t);
+  const programs: readonly { readonly name: string; readonly start: (scope: Scope) => Promise<number> }[] = [
+    { name: 'node:http', start: async (scope) => (await startServer(scope, 'bare')).pid },
+    { name: 'Sallyport, from npm', start: async (scope) => (await startWorld(scope)).process.pid },
+    { name: 'Sallyport, bundled as in the image', start: async (scope) => (await startWorld(scope, bundled)).process.pid },
+  ];
+  const measured: MeasuredStart[] = [];
+  for (const { name, start } of programs) {
+    measured.push(await scoped(async (scope) => {
+      const times: number[] = [];
+      const pids: number[] = [];
+      for (let i = 0; i < starts; i += 1) {
+        // The servers around it and its config cost a few milliseconds before the process is started.
+        const startedMs = performance.now();
+        pids.push(await start(scope));
+        times.push(performance.now() - startedMs);
+      }
+      await setTimeout(seconds * 1000);
+      return { name, readyMs: median(times), restMib: median(pids.map(residentMib)) };
+    }));
+  }
+  return measured;
+}
+
+export function startTable(measured: readonly MeasuredStart[]): string {
+  const rows = measured.map(({ name, readyMs, restMib }) => [name, readyMs.toFixed(0), restMib.toFixed(0)]);
+  return markdown(['program', 'start to ready, ms', 'memory at rest, MiB'], rows, 1);
+}
+
+/** The program as the image has it, with its options and its cache of compiled code. */
+async function bundle(t: Scope): Promise<{ readonly main: string; readonly env: Readonly<Record<string, string>> }> {
+  const dir = join(tempDir(t), 'app');
+  const run = promisify(execFile);
+  await run(process.execPath, [join(projectDir, '.release/bundle.mjs'), dir], { cwd: projectDir });
+  const main = join(dir, 'main.js');
+  const env = { NODE_COMPILE_CACHE: join(dir, 'cache') };
+  await run(process.execPath, [main, 'serve', '--help'], { env: { ...process.env, ...env } });
+  return { main, env };
 }

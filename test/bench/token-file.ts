@@ -1,5 +1,7 @@
 /** Tokens by the million: signed once, in the system's folder for temporary files, and used again while they last. */
-import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { readRsaKey, rsaKey, type RsaKey } from '../support/keys.js';
 import { batchSize, mintBatch } from './token-supply.js';

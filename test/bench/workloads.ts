@@ -6,23 +6,23 @@ import type { ConfigTree } from '../support/world.js';
 import { startServer, versionOf, type Child } from './child.js';
 import { startHaproxy } from './haproxy.js';
 import { planOf, type RequestPlan } from './request-plan.js';
-import { startSallyport } from './sallyport.js';
+import { startSallyport, type Proxy } from './sallyport.js';
 import { mintTokens, tokensOfUnknownKeys, withWrongSignatures } from './token-supply.js';
 
 /** A proxy under a load, or what it is compared with. */
 export interface Entrant {
   readonly name: string;
   readonly plan: RequestPlan;
-  readonly start: (t: Scope) => Promise<Child>;
+  readonly start: (t: Scope) => Promise<Child | Proxy>;
   /** Connections that are open and say nothing meanwhile. */
   readonly idle?: number;
-  /** Whether it has to have seen each token before it is measured. */
-  readonly primed?: true;
+  /** Sent before it is measured, each token once. */
+  readonly primed?: RequestPlan;
 }
 
 export interface Workload {
   /** What the command calls it by. */
-  readonly name: WorkloadName;
+  readonly name: string;
   readonly title: string;
   /** Whether every request is to be refused, or to be answered with success. */
   readonly answer: 'success' | 'refusal';
@@ -86,7 +86,7 @@ export async function prepareWorkloads(t: Scope, names: readonly WorkloadName[],
       sallyport(hot), sallyport(hot, { token_cache: null }, 'Sallyport, token_cache: null'), ...haproxy(hot),
     ], haproxyName),
     'tokens': () => reads('tokens', `${countText(tokens)} tokens in turn`, [
-      { ...sallyport(withTokens(many)), primed: true }, ...haproxy(withTokens(many)),
+      { ...sallyport(withTokens(many)), primed: withTokens(many) }, ...haproxy(withTokens(many)),
     ], haproxyName),
     // A cache that holds a few dozen has forgotten each token when it comes again.
     'new': () => reads('new', 'every token new', [sallyport(withTokens(many), { token_cache: '64KiB' }), ...haproxy(withTokens(many))], haproxyName),
@@ -121,18 +121,18 @@ function routesName(count: number): string {
   return `Sallyport, ${countText(count)} routes`;
 }
 
-function countText(count: number): string {
+export function countText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
 /** `list-orders` and others, all of them asked for but that one. */
-function manyRoutes(count: number): readonly ConfigTree[] {
+export function manyRoutes(count: number): readonly ConfigTree[] {
   const others = Array.from({ length: count - 1 }, (_, index) => ({
     name: `route-${String(index)}`, methods: ['GET'], path: `/service-${String(index)}/orders/{id}`, ...reader,
   }));
   return [listOrders, ...others];
 }
 
-function routePaths(count: number): readonly string[] {
+export function routePaths(count: number): readonly string[] {
   return Array.from({ length: count - 1 }, (_, index) => `/service-${String(index)}/orders/${String(index)}`);
 }
