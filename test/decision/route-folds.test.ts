@@ -53,6 +53,12 @@ const cases = [
     name: 'a dead end of a parameter that the receiver leaves', routes: ['GET /ab/** admin', 'GET /ab/{p}/q admin', 'GET /{r}/b/** user'],
     expected: ['/ab/** < /{r}/b/**: GET /AB/b/', '/ab/{p}/q < /{r}/b/**: GET /AB/b/Q'],
   },
+  {
+    name: 'what is below, in two cases', routes: ['GET /Ab/** admin', 'GET /ab/** user'],
+    expected: ['/Ab/** < /ab/**: GET /ab/', '/ab/** < /Ab/**: GET /Ab/'],
+  },
+  { name: 'what is below meets parameters', routes: ['GET /ab/** admin', 'GET /{r}/{q} user'], expected: ['/ab/** < /{r}/{q}: GET /AB/x'] },
+  { name: 'and parameters deeper down', routes: ['GET /ab/** admin', 'GET /{r}/{q}/{s} user'], expected: ['/ab/** < /{r}/{q}/{s}: GET /AB/x/x'] },
   { name: 'more restrictive below', routes: ['GET /admin admin,user', 'GET /** admin'], expected: [] },
   { name: 'public within protected', routes: ['GET /healthz public', 'GET /** user'], expected: [] },
   { name: 'a laxer literal beside a parameter', routes: ['GET /o/{id} admin', 'GET /o/search admin,user'], expected: [] },

@@ -1,0 +1,64 @@
+import t from 'tap';
+import { createFoldedTable, foldedPath, foldedPlaces, pathsThatMeet, type Folding } from '../../src/decision/route-folded-table.js';
+import { routeOf, routePath, segmentsOf } from './route-samples.js';
+
+const both: Folding = { case: true, slash: true };
+const neither: Folding = { case: false, slash: false };
+
+t.test('a trailing slash is left out where the router ignores it, but for that of /', (t) => {
+  const rows = [
+    { path: '/a', expected: '/a' }, { path: '/a/', expected: '/a' }, { path: '/a/{x}/', expected: '/a/{x}' }, { path: '/a/**', expected: '/a/**' },
+    { path: '/', expected: '/' }, { path: '/{x}', expected: '/{x}' }, { path: '/**', expected: '/**' },
+  ];
+  for (const { path, expected } of rows) {
+    t.same(foldedPath(routePath(path), both), routePath(expected).segments, path);
+    t.same(foldedPath(routePath(path), neither), routePath(path).segments, `${path}, at a strict router`);
+  }
+  t.end();
+});
+
+t.test('which paths a router that folds takes a request for', (t) => {
+  const table = createFoldedTable(
+    ['GET /', 'GET /A', 'GET /a/', 'GET /{x}/b', 'GET /a/**', 'PUT /**'].map(text => routeOf(text)), both,
+  );
+  const rows: { request: string; method?: string; expected: readonly string[] }[] = [
+    { request: '/', expected: ['/'] },
+    { request: '/', method: 'PUT', expected: ['/**'] },
+    { request: '/a', expected: ['/A', '/a/'] },
+    { request: '/A/', expected: ['/A', '/a/'] },
+    { request: '/b', expected: [] },
+    { request: '/b', method: 'PUT', expected: ['/**'] },
+    { request: '/c/B/', expected: ['/{x}/b'] },
+    { request: '/a/b', expected: ['/a/**'] },
+    { request: '/A/b/c', expected: ['/a/**'] },
+    { request: '/c/d', expected: [] },
+    { request: '/a', method: 'DELETE', expected: [] },
+  ];
+  for (const { request, method = 'GET', expected } of rows) {
+    t.same(foldedPlaces(table, method, segmentsOf(request)).map(({ path }) => path.text), expected, `${method} ${request}`);
+  }
+  t.end();
+});
+
+t.test('which paths meet one and are no more specific to a router that folds', (t) => {
+  const paths = ['/', '/A', '/a/', '/a/**', '/A/**', '/{x}', '/{x}/b', '/{x}/**', '/**', '/{x}/{y}/c', '/a/b'];
+  const meeting = (path: string, folding: Folding): readonly string[] => {
+    const table = createFoldedTable(paths.map(text => routeOf(`GET ${text}`)), folding);
+    const place = table.placed.find(one => one.path.text === path);
+    if (place === undefined) throw new Error(path);
+    return [...new Set([...pathsThatMeet(table, place)].map(one => one.path.text))].sort();
+  };
+  const rows: { path: string; lax: readonly string[]; strict: readonly string[] }[] = [
+    { path: '/', lax: ['/', '/**'], strict: ['/', '/**'] },
+    { path: '/A', lax: ['/**', '/A', '/A/**', '/a/', '/a/**', '/{x}', '/{x}/**'], strict: ['/**', '/A', '/{x}'] },
+    { path: '/a/**', lax: ['/**', '/A/**', '/a/**', '/{x}', '/{x}/**', '/{x}/b', '/{x}/{y}/c'], strict: ['/**', '/a/**', '/{x}/**', '/{x}/b', '/{x}/{y}/c'] },
+    { path: '/{x}', lax: ['/**', '/{x}', '/{x}/**'], strict: ['/**', '/{x}'] },
+    { path: '/**', lax: ['/**'], strict: ['/**'] },
+    { path: '/a/b', lax: ['/**', '/A/**', '/a/**', '/a/b', '/{x}/**', '/{x}/b'], strict: ['/**', '/a/**', '/a/b', '/{x}/**', '/{x}/b'] },
+  ];
+  for (const { path, lax, strict } of rows) {
+    t.same(meeting(path, both), [...lax].sort(), path);
+    t.same(meeting(path, neither), [...strict].sort(), `${path}, at a strict router`);
+  }
+  t.end();
+});
