@@ -20,12 +20,29 @@ t.test('memory is bounded: full buckets are forgotten, and beyond the limit thos
   const { take, size } = createRateCounter(clock, 100);
   for (let i = 0; i < 10_000; i += 1) {
     take(key(`caller-${String(i)}`), rate);
-    t.ok(size() <= 101, String(size()));
+    t.ok(size() <= 100, String(size()));
   }
+  t.equal(size(), 100);
   const { take: takeAgain, size: left } = createRateCounter(clock, 1_000);
   for (let i = 0; i < 500; i += 1) takeAgain(key(`caller-${String(i)}`), rate);
+  advance(999);
+  takeAgain(key('busy'), rate);
+  t.equal(left(), 501, 'none is full');
+  advance(1);
+  for (const expected of [499, 497]) {
+    takeAgain(key('busy'), rate);
+    t.equal(left(), expected, 'the oldest two are');
+  }
   advance(10_000);
   for (let i = 0; i < 500; i += 1) takeAgain(key('busy'), rate);
   t.equal(left(), 1, 'only the one that still asks');
+  t.end();
+});
+
+t.test('who asked least recently is forgotten first', (t) => {
+  const { clock } = manualTime();
+  const { take } = createRateCounter(clock, 2);
+  const one = { ...rate, burst: 1 };
+  t.same(['a', 'b', 'a', 'c', 'a', 'b'].map((name) => take(key(name), one)), [0, 0, 1_000, 0, 1_000, 0]);
   t.end();
 });

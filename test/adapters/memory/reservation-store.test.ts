@@ -1,5 +1,6 @@
 import t from 'tap';
-import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
+import { withdrawalMs } from '../../../src/decision/reservation.js';
+import { createMemoryStore, memoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
 import { until } from '../../support/until.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';
 import { storeContract } from '../store-contract.js';
@@ -65,4 +66,85 @@ t.test('what has expired leaves by itself, and nothing else does', async (t) => 
   t.match(await store.reserve(freshScope(), reserveOf('d')), { ok: false, error: { kind: 'full' } });
   t.match(store.state(), { kind: 'memory', up: true, problem: null, connectedReplicas: null, failovers: 0 });
   t.equal(store.issuedBeforeFloorS(), null);
+});
+
+type Store = ReturnType<typeof createMemoryStore>;
+
+/** What takes room in a store, each for as long as it is asked to or as it does. */
+const kinds: readonly { readonly name: string; readonly keep: (store: Store, lifeMs: number) => Promise<unknown>; readonly livesMs: number }[] = [
+  {
+    name: 'a record', livesMs: 20,
+    keep: (store, lifeMs) => acquire(store, { ...freshScope(), token: null }, reserveOf('a', { leaseMs: lifeMs / 2, retentionMs: lifeMs / 2 })),
+  },
+  {
+    name: 'a marker', livesMs: 20,
+    keep: (store, lifeMs) => acquire(store, { ...freshScope(), operation: null }, { attempt: 'a', key: null, markerTtlMs: lifeMs }),
+  },
+  { name: 'a withdrawal', livesMs: withdrawalMs, keep: (store) => store.release({ ...freshScope(), token: null }, { attempt: 'a' }) },
+];
+
+const longMs = 10 * withdrawalMs;
+const asksForRoom = async (store: Store): Promise<boolean> =>
+  (await store.reserve({ ...freshScope(), token: null }, reserveOf('new', { leaseMs: longMs, retentionMs: longMs }))).ok;
+
+t.test('R-42: a full store has room again at the very moment that something expires, whatever it is', async (t) => {
+  for (const { name, keep, livesMs } of kinds) {
+    let now = 1_800_000_000_000;
+    const store = createMemoryStore({ ...clock, now: () => now }, { maxEntries: 1, maxBytes: 1_000 }, 1_000_000);
+    await keep(store, livesMs);
+    now += livesMs - 1;
+    t.equal(await asksForRoom(store), false, `${name}, before`);
+    now += 1;
+    t.equal(await asksForRoom(store), true, name);
+    await store.close();
+  }
+});
+
+t.test('R-42: and again when the next one does', async (t) => {
+  for (const { name, keep, livesMs } of kinds) {
+    let now = 1_800_000_000_000;
+    const store = createMemoryStore({ ...clock, now: () => now }, { maxEntries: 2, maxBytes: 1_000 }, 1_000_000);
+    const record = kinds[0];
+    if (record === undefined) throw new Error('no kinds');
+    await record.keep(store, 10);
+    await keep(store, livesMs);
+    now += 10;
+    t.equal(await asksForRoom(store), true, `${name}, beside what expired`);
+    t.equal(await asksForRoom(store), false, `${name}, with another in its place`);
+    now += livesMs - 10;
+    t.equal(await asksForRoom(store), true, name);
+    t.equal(await asksForRoom(store), false, `${name}, with one more`);
+    await store.close();
+  }
+});
+
+t.test('what a response takes is its body and its fields', async (t) => {
+  for (const { body, fields, isFull } of [
+    { body: 999, fields: [], isFull: false }, { body: 1_000, fields: [], isFull: true },
+    { body: 991, fields: ['Server', 'ab'], isFull: false }, { body: 992, fields: ['Server', 'ab'], isFull: true },
+  ]) {
+    const store = createMemoryStore(clock, { maxEntries: 100, maxBytes: 1_000 }, 1_000_000);
+    const scope = { ...freshScope(), token: null };
+    const fence = await acquire(store, scope, reserveOf('a'));
+    const response = { status: 200, fields, body: Buffer.alloc(body) };
+    await store.complete(scope, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 });
+    t.equal(await asksForRoom(store), !isFull, `${String(body)} bytes and ${fields.join()}`);
+    await store.close();
+  }
+  t.same(memoryStoreLimits, { maxEntries: 100_000, maxBytes: 67_108_864 });
+});
+
+t.test('a store keeps no process alive, and looks at nothing once it is closed', async (t) => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  let [looks, others] = [0, 0];
+  const store = createMemoryStore({ ...clock, now: () => (looks += 1) }, memoryStoreLimits, 1);
+  const other = createMemoryStore({ ...clock, now: () => (others += 1) }, memoryStoreLimits, 1);
+  t.teardown(() => other.close());
+  t.equal(timers(), before);
+  await until('it looks', () => looks > 2);
+  await store.close();
+  const seen = looks;
+  await until('another one looks on', () => others > 20);
+  t.equal(looks, seen);
 });

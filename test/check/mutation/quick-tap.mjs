@@ -5,6 +5,7 @@
 import { inspect } from 'node:util';
 import { match, same, strict } from 'tcompare';
 
+const idleMs = 100;
 let begun = 0;
 let ended = 0;
 
@@ -16,6 +17,11 @@ function fail(what) {
 function hold(right, ...values) {
   if (!right) fail(new Error(values.map((value) => inspect(value)).join(' ')).stack);
   return right;
+}
+
+/** What a file opened for all of its tests keeps the process alive: it is closed when no test has been left over for a while. */
+function whenIdle() {
+  if (ended === begun) setTimeout(() => ended === begun && endRoot(), idleMs).unref();
 }
 
 function createTest() {
@@ -39,6 +45,7 @@ function createTest() {
           fail(error?.stack ?? error);
         }
         ended += 1;
+        whenIdle();
       });
       return queue;
     },
@@ -83,7 +90,13 @@ function throws(body) {
 
 const root = createTest();
 const { t } = root;
-process.once('beforeExit', () => void root.done());
+let isDone = false;
+const endRoot = () => {
+  if (isDone) return;
+  isDone = true;
+  void root.done();
+};
+process.once('beforeExit', endRoot);
 process.once('exit', () => {
   if (begun === 0 || ended < begun) process.exitCode = 1;
 });

@@ -35,7 +35,7 @@ const resultsFile = join(folder, 'results.json');
 const acceptedFile = 'test/check/mutation/accepted.json';
 /** A mutant that runs for ever has been noticed too. */
 const limitMs = 30_000;
-/** Time for the test files asked of one mutant, the nearest first: one that survives has run them all. The nearest is asked whatever it takes. */
+/** Time for the test files asked of one mutant, the nearest and then the fastest first: one that survives has run them all. */
 const budgetMs = 20_000;
 
 const everything = ['src/decision', 'src/proxy/reserving', 'src/adapters/memory', 'src/adapters/redis'];
@@ -109,7 +109,7 @@ async function tryFile(file) {
   return knownResults(file);
 }
 
-/** The test files that pass without a mutant, with the time that each takes and the places that it runs through. */
+/** The test files that pass without a mutant, with the time that each takes and the places that it runs through: the nearest, then the fastest. */
 async function trialsOf(tests, target) {
   const trials = [];
   for (const test of tests) {
@@ -117,7 +117,8 @@ async function trialsOf(tests, target) {
     if (run === null) process.stderr.write(`${test} fails without a mutant: it is left out\n`);
     else trials.push({ test, ...run });
   }
-  return trials;
+  const [nearest] = trials;
+  return trials.sort((a, b) => (b === nearest) - (a === nearest) || a.tookMs - b.tookMs);
 }
 
 async function isNoticed(trials, mutant) {
