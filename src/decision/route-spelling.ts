@@ -35,7 +35,8 @@ function* spell(vocabulary: Vocabulary, guard: readonly Segment[], reached: read
   const bothEndInRest = guard.at(-1)?.kind === 'rest' && reached.at(-1)?.kind === 'rest';
   const length = Math.max(fixedLength(guard), fixedLength(reached));
   for (let at = 0; at < length; at += 1) choices.push(choicesAt(vocabulary, guard[at], reached[at]));
-  const tails = bothEndInRest ? Math.max(vocabulary.longest + 1 - length, 1) : 0;
+  // Both are among the routes, so that the longest path is longer than what precedes their `**`.
+  const tails = bothEndInRest ? vocabulary.longest + 1 - length : 0;
   for (const head of combinations(choices)) {
     for (let tail = 0; tail <= tails; tail += 1) {
       const segments = [...head, ...Array<string>(tail).fill(vocabulary.fresh)];

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { Approval, ReservationRules } from '../../src/decision/policy.js';
-import { isLessRestrictive } from '../../src/decision/route-restriction.js';
+import { isLessRestrictive, keepsKeysApart } from '../../src/decision/route-restriction.js';
 import type { SessionPolicy } from '../../src/decision/session-policy.js';
 import { approval, route } from './samples.js';
 
@@ -49,7 +49,50 @@ const cases = [
   { name: 'services alone against sessions alone', one: {}, other: { ...sessionsAlone, session: role }, expected: true },
   { name: 'sessions without a key that the other insists on', one: { session: role }, other: { session: role, reservation: keyed }, expected: true },
   { name: 'an issuer that is gone, and sessions', one: { issuers: new Set(['gone']), session: any }, other: { approvals: [], session: role }, expected: true },
+  { name: 'shadow against enforced', one: { mode: 'shadow' }, other: {}, expected: true },
+  { name: 'enforced against shadow', one: {}, other: { mode: 'shadow' }, expected: false },
+  { name: 'shadow against shadow', one: { mode: 'shadow' }, other: { mode: 'shadow' }, expected: false },
+  {
+    name: 'approvals that no token can have', one: { acceptsService: false, approvals: [approval(ab, [])], session: role },
+    other: { approvals: [], session: role }, expected: false,
+  },
+  {
+    name: 'approvals that tokens can have, against such', one: { approvals: [approval(a, [])], session: role },
+    other: { acceptsService: false, approvals: [approval(a, [])], session: role }, expected: true,
+  },
+  { name: 'nobody approved against sessions alone', one: { approvals: [] }, other: { ...sessionsAlone, session: role }, expected: false },
+  { name: 'nobody approved, of every issuer', one: { approvals: [] }, other: { approvals: [], issuers: new Set(['core']) }, expected: false },
+  { name: 'nobody approved, without a key', one: { approvals: [] }, other: { reservation: keyed }, expected: false },
+  { name: 'without the key that the other insists on', one: {}, other: { reservation: keyed }, expected: true },
+  { name: 'with it', one: { reservation: keyed }, other: { reservation: keyed }, expected: false },
+  { name: 'with a key that may be left out', one: { reservation: { ...keyed, key: 'optional' } }, other: { reservation: keyed }, expected: true },
+  { name: 'against one that may be left out', one: {}, other: { reservation: { ...keyed, key: 'optional' } }, expected: false },
+  { name: 'with a key, against none', one: { reservation: keyed }, other: {}, expected: false },
+  { name: 'used tokens, against single use', one: {}, other: { reservation: { ...keyed, key: null, singleUse: true } }, expected: true },
+  { name: 'used tokens with a key, against single use', one: { reservation: keyed }, other: { reservation: { ...keyed, singleUse: true } }, expected: true },
+  {
+    name: 'single use without a key, against both', one: { reservation: { ...keyed, key: null, singleUse: true } },
+    other: { reservation: { ...keyed, singleUse: true } }, expected: true,
+  },
+  {
+    name: 'single use, against the same', one: { reservation: { ...keyed, key: null, singleUse: true } },
+    other: { reservation: { ...keyed, key: null, singleUse: true } }, expected: false,
+  },
 ] as const;
+
+t.test('contract 3.1: a key is another one at a route with an operation of its own', t => {
+  const other = { ...keyed, operation: 'other' };
+  const rows = [
+    { name: 'two operations', one: keyed, other, expected: true },
+    { name: 'one operation', one: keyed, other: keyed, expected: false },
+    { name: 'no reservation at one', one: null, other, expected: false },
+    { name: 'nor at the other', one: keyed, other: null, expected: false },
+    { name: 'no keys at one', one: { ...keyed, key: null }, other, expected: false },
+    { name: 'nor at the other, but used tokens', one: keyed, other: { ...other, key: null }, expected: false },
+  ] as const;
+  for (const { name, one, other, expected } of rows) t.equal(keepsKeysApart(route({ reservation: one }), route({ reservation: other })), expected, name);
+  t.end();
+});
 
 t.test('contract 3.1: a route is less restrictive when somebody gets through it whom the other refuses', t => {
   for (const { name, one, other, expected } of cases) {
