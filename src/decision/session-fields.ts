@@ -119,8 +119,8 @@ interface Cookie {
 
 function cookiesOf(field: string): readonly Cookie[] {
   return field.split(';').map(trimBlanks).filter((text) => text !== '').map((text) => {
-    const at = text.indexOf('=');
-    return { text, value: at < 0 ? text : trimBlanks(text.slice(at + 1)), names: text.split(',').map(nameOf) };
+    // Without `=`, all of it is the value.
+    return { text, value: trimBlanks(text.slice(text.indexOf('=') + 1)), names: text.split(',').map(nameOf) };
   });
 }
 

@@ -2,11 +2,13 @@ import t from 'tap';
 import { isRocaModulus } from '../../src/decision/roca.js';
 import { rsaKey } from '../support/keys.js';
 
-/** Twice the product of the primes 3 to 167. */
-const primorial = [
-  2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139,
+const primes = [
+  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139,
   149, 151, 157, 163, 167,
-].reduce((product, prime) => product * BigInt(prime), 1n);
+].map(BigInt);
+
+/** Twice the product of the primes. */
+const primorial = primes.reduce((product, prime) => product * prime, 2n);
 
 function power(exponent: number): bigint {
   let value = 1n;
@@ -26,5 +28,15 @@ t.test('R-21: moduli of a broken generator are known by their remainders', (t) =
   t.equal(isRocaModulus(p * q + 2n), false, 'its neighbour');
   const { jwk } = rsaKey();
   t.equal(isRocaModulus(BigInt(`0x${Buffer.from(jwk.n ?? '', 'base64url').toString('hex')}`)), false, 'a sound modulus');
+  t.end();
+});
+
+t.test('R-21: each of the primes counts', (t) => {
+  const modulus = flawed(77, 2n ** 1_640n + 5n);
+  for (const prime of primes) {
+    let other = modulus;
+    while (other % prime !== 0n) other += primorial / prime;
+    t.equal(isRocaModulus(other), false, String(prime));
+  }
   t.end();
 });

@@ -15,6 +15,7 @@ t.test('what a frontend sends is read as it stands', (t) => {
     { name: 'no value', passed: ['cookie', 'sAccessToken'], expected: { accessTokens: [] } },
     { name: 'rid', passed: ['RID', 'anti-csrf'], expected: { hasRid: true } },
     { name: 'an empty rid', passed: ['rid', ''], expected: { hasRid: false } },
+    { name: 'a value that is spelt rid', passed: ['X-A', 'rid', 'X-B', 'c'], expected: { hasRid: false } },
     { name: 'anti-csrf', passed: ['Anti-CSRF', 'x'], expected: { antiCsrf: 'x' } },
     { name: 'two of them', passed: ['anti-csrf', 'x', 'anti-csrf', 'y'], expected: { antiCsrf: 'x, y' } },
   ];
@@ -45,6 +46,11 @@ t.test('the receiver gets none of it, and everything else as it came', (t) => {
       passed: ['st_access_token', 'x', 'st.refresh.token', 'y', 'Anti_CSRF', 'a', 'front.token', 'b', 'stx', 'z'],
     },
   ];
+  const names = [
+    'sAccessToken', 'sRefreshToken', 'sIdRefreshToken', 'sFrontToken', 'sAntiCsrf', 'sIRTFrontend', 'st-access-token', 'st-refresh-token',
+    'st-last-access-token-update',
+  ];
+  for (const name of names) t.same(withoutSessionFields(['Cookie', `a=1; ${name}=x`]), ['Cookie', 'a=1'], name);
   for (const { name, passed, expected } of cases) t.same(withoutSessionFields(passed), expected, name);
   t.end();
 });
@@ -57,6 +63,7 @@ t.test('a renewed access token goes back the way the old one came', (t) => {
     'X-Request-Id', 'r', 'Set-Cookie', 'a=1', 'front-token', 'front', 'Access-Control-Expose-Headers', 'front-token',
     'st-access-token', 'new', 'Access-Control-Expose-Headers', 'st-access-token',
   ]);
+  t.same(withRenewedSession(['Server', 'x'], { ...renewed, to: 'field' }, cookie, 0).slice(0, 4), ['Server', 'x', 'front-token', 'front']);
   const cases = [
     { cookie, expected: 'sAccessToken=new; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax' },
     {

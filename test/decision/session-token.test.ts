@@ -89,6 +89,8 @@ t.test('the claims of a session', (t) => {
   t.match(verifySessionClaims(whole, sessionIssuer, nowMs), {
     ok: true, value: { subject: 'user-1', issuedAtS: nowS, expiresAtS: nowS + 3600, antiCsrfToken: 'c', isUnconfirmed: true },
   });
+  const ahead = sessionClaims({ iat: nowS + 60 }, nowMs) as JsonObject;
+  t.equal(verifySessionClaims(ahead, sessionIssuer, nowMs - 1).ok, false, 'a millisecond more than a minute');
   t.match(verifySessionClaims(sessionClaims({}, nowMs) as JsonObject, sessionIssuer, nowMs), { value: { antiCsrfToken: null, isUnconfirmed: false } });
   t.end();
 });

@@ -43,7 +43,8 @@ t.test('without a route: what the receiver may take for an enforced route does n
   const literal = (text: string) => ({ kind: 'literal', text } as const);
   const at = (name: string, segments: ReturnType<typeof literal>[], over = {}) => route({ name, paths: [{ text: `/${name}`, segments }], ...over });
   const routes = [
-    at('admin', [literal('admin')]), at('tried', [literal('tried')], { mode: 'shadow' }), at('open', [literal('open')], { access: 'public' }),
+    at('admin', [literal('admin')]), at('probe', [literal('probe')], { methods: new Set(['HEAD']) }),
+    at('tried', [literal('tried')], { mode: 'shadow' }), at('open', [literal('open')], { access: 'public' }),
   ];
   const standIn = route({ name: 'none' });
   const passes = (lax: boolean, method: string, ...segments: string[]): boolean => {
@@ -56,6 +57,8 @@ t.test('without a route: what the receiver may take for an enforced route does n
     { method: 'GET', segments: ['admin', ''], lax: false, strict: true },
     { method: 'HEAD', segments: ['admin'], lax: false, strict: false },
     { method: 'HEAD', segments: ['ADMIN'], lax: false, strict: true },
+    { method: 'HEAD', segments: ['probe'], lax: false, strict: false },
+    { method: 'GET', segments: ['probe'], lax: true, strict: true },
     { method: 'POST', segments: ['admin'], lax: true, strict: true },
     { method: 'GET', segments: ['Tried'], lax: true, strict: true },
     { method: 'GET', segments: ['Open'], lax: true, strict: true },

@@ -50,9 +50,11 @@ t.test('R-20: UTF-8 and nothing else', (t) => {
 t.test('R-20, R-36: nesting is capped before anything recurses', (t) => {
   t.ok(parse(nested(defaultMaxDepth)).ok, 'at the cap');
   t.same(parse(nested(defaultMaxDepth + 1)), { ok: false, error: 'too_deep' }, 'one above it');
+  t.equal(defaultMaxDepth, 16);
   t.ok(parse('{}', 1).ok, 'the object itself counts as one');
   t.same(parse('{"a":{}}', 1), { ok: false, error: 'too_deep' });
   t.ok(parse(`{"a":[${'[],'.repeat(1000)}{}]}`, 3).ok, 'neighbours do not add up');
+  t.same(parse('{"a":[],"b":[[]]}', 2), { ok: false, error: 'too_deep' }, 'what is closed makes no room for more');
   t.ok(parse(`{"a":"${'['.repeat(1000)}"}`, 1).ok, 'brackets in strings do not count');
   t.same(parse('['.repeat(1_000_000)), { ok: false, error: 'too_deep' }, 'a million brackets');
   t.same(parse('{"a":'.repeat(100_000)), { ok: false, error: 'too_deep' }, 'a hundred thousand objects');

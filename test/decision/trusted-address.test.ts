@@ -34,6 +34,7 @@ const members = [
   { blocks: ['fe80::/10'], address: 'fec0::1', expected: false },
   { blocks: ['10.0.0.0/8', '::1'], address: '::1', expected: true },
   { blocks: ['10.0.0.0/8', '::1'], address: '10.0.0.1', expected: true },
+  { blocks: ['10.0.0.0/8'], address: '1::ffff:10.1.2.3', expected: false },
   { blocks: [], address: '10.0.0.1', expected: false },
   { blocks: ['nonsense'], address: '10.0.0.1', expected: false },
   { blocks: ['nonsense', '10.0.0.1'], address: '10.0.0.1', expected: true },
@@ -52,6 +53,8 @@ t.test('addresses are written without mapping and zone', (t) => {
   t.equal(plainAddress('127.0.0.1'), '127.0.0.1');
   t.equal(plainAddress('fe80::1%eth0'), 'fe80::1');
   t.equal(plainAddress('::ffff:7f00:1'), '::ffff:7f00:1');
+  t.equal(plainAddress('1::ffff:127.0.0.1'), '1::ffff:127.0.0.1', 'another address that ends alike');
+  t.equal(plainAddress('::ffff:127.0.0.1:80'), '::ffff:127.0.0.1:80');
   t.equal(plainAddress(''), '');
   t.end();
 });
