@@ -26,24 +26,33 @@ export interface RevocationNews {
 
 /** What an operator does to the revocations in the store. */
 export interface RevocationStore extends RevocationSource {
-  /** Refuses with `full` where there is no room. */
-  readonly revoke: (revocation: NewRevocation, holdsMs: number) => Promise<Result<WrittenRevocation, StoreFailure>>;
-  readonly undo: (id: string, by: Pick<RevocationUndo, 'reason' | 'author'>) => Promise<Result<UndoneRevocation, StoreFailure>>;
+  /**
+   * Refuses with `full` where there is no room.
+   *
+   * @param replicas that are waited for, within the deadline; 0, unless given, asks none. What fewer confirmed is written all the same.
+   */
+  readonly revoke: (revocation: NewRevocation, holdsMs: number, replicas?: number) => Promise<Result<WrittenRevocation, StoreFailure>>;
+  readonly undo: (id: string, by: Pick<RevocationUndo, 'reason' | 'author'>, replicas?: number) => Promise<Result<UndoneRevocation, StoreFailure>>;
   /** Whether the store would pass news on; it does so once. */
   readonly announce: () => Promise<Result<boolean, StoreFailure>>;
 }
 
-export interface WrittenRevocation {
-  readonly createdAtMs: number;
-  readonly endsAtMs: number;
+/** What became of a write, besides what it wrote. */
+export interface RevocationWrite {
   /** Whether the store passed the news on. Else proxies learn of it when they ask next. */
   readonly isAnnounced: boolean;
+  /** Replicas that have it; `null` where none were asked. A fail-over to another one forgets it. */
+  readonly confirmedReplicas: number | null;
 }
 
-export interface UndoneRevocation {
+export interface WrittenRevocation extends RevocationWrite {
+  readonly createdAtMs: number;
+  readonly endsAtMs: number;
+}
+
+export interface UndoneRevocation extends RevocationWrite {
   /** `unknown`: the store holds no such revocation; that it is undone is written down all the same. `already`: that stands there. */
   readonly found: 'undone' | 'unknown' | 'already';
-  readonly isAnnounced: boolean;
 }
 
 /** How revocations through the store stand, for `/status`, `/readyz` and metrics. */

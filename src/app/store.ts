@@ -34,7 +34,7 @@ export interface OpenStore {
   readonly rates: SharedRateCounter | null;
   /** Revocations for every proxy that shares the store; `null` where nobody else sees it. */
   readonly revocations: RevocationStore | null;
-  /** Replicas that have to confirm a reservation. */
+  /** Replicas that have to confirm a reservation, or what an operator revokes. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;
   /** What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known in time. */

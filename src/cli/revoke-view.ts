@@ -1,7 +1,7 @@
 import { escapeControls } from '../config/problems.js';
 import type { StoredRevocations } from '../decision/revocation-list.js';
 import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '../decision/revocation-record.js';
-import type { UndoneRevocation } from '../ports-revocations.js';
+import type { RevocationWrite, UndoneRevocation } from '../ports-revocations.js';
 
 const kinds: Readonly<Record<RevocationKind, string>> = {
   key_id: 'key', subject: 'subject', token_id: 'token id', token: 'token with digest', issued_before: 'issued before',
@@ -31,12 +31,26 @@ export function revocationAsData({ id, kind, value, issuer, reason, author, crea
   return { id, kind, value, issuer, reason, author, created_at: timestamp(createdAtMs), ends_at: timestamp(endsAtMs) };
 }
 
+export interface RevocationWriteData {
+  readonly announced: boolean;
+  /** That were asked for. */
+  readonly replicas: number;
+  /** `null` where none were. */
+  readonly confirmed_replicas: number | null;
+}
+
+/** What became of a write, for programs. */
+export function writeAsData({ isAnnounced, confirmedReplicas }: RevocationWrite, replicas: number): RevocationWriteData {
+  return { announced: isAnnounced, replicas, confirmed_replicas: confirmedReplicas };
+}
+
 /** A revocation that was just made, for people. */
-export function revocationInWords(revocation: Revocation, configFile: string): string {
+export function revocationInWords(revocation: Revocation, configFile: string, { replicas, confirmed_replicas: confirmed }: RevocationWriteData): string {
   const lines: readonly (readonly [string, string])[] = [
     ['revoked', what(revocation)],
     ['until', timestamp(revocation.endsAtMs)],
     ['id', revocation.id],
+    ...(confirmed === null ? [] : [['replicas', `${String(confirmed)} confirmed, of ${String(replicas)}`] as const]),
     ['undo', `sallyport revoke --config ${configFile} --undo ${revocation.id}`],
   ];
   return lines.map(([name, value]) => `${name.padEnd(9)}${escapeControls(value)}\n`).join('');

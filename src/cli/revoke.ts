@@ -5,12 +5,12 @@ import { startFailure, type StartFailure } from '../app/start-failure.js';
 import type { CompiledConfig } from '../config/compiled.js';
 import { accept, type Result } from '../decision/result.js';
 import { maxReasonLength, type NewRevocation } from '../decision/revocation-record.js';
-import type { RevocationStore } from '../ports-revocations.js';
+import type { RevocationStore, RevocationWrite } from '../ports-revocations.js';
 import { durationArgument, timeArgument } from './arguments.js';
 import type { Io } from './io.js';
 import { configOption, fail, jsonOption, sourceOf } from './options.js';
 import { chosenKind, issuerOf, targetOf, type TargetOptions } from './revoke-target.js';
-import { listAsData, listInWords, revocationAsData, revocationInWords, undoneWords } from './revoke-view.js';
+import { listAsData, listInWords, revocationAsData, revocationInWords, undoneWords, writeAsData } from './revoke-view.js';
 import { failStore, openSharedStore } from './shared-store.js';
 import { userName } from './user-name.js';
 
@@ -48,7 +48,8 @@ export function createRevokeCommand(io: Io): Command {
     .addHelpText('after', '\nOne of --key-id, --subject, --token-id, --token-stdin, --issued-before, --list and --undo;\n'
       + 'the first five need --for and --reason.\n'
       + 'A proxy that has read a revocation holds it to its end, whatever becomes of the store; only --undo ends it earlier.\n'
-      + 'Exit code: 0 done, 1 there is no such revocation or no more room, 2 usage, or a store that no other process sees, 3 the store is out of reach.')
+      + 'Exit code: 0 done, 1 there is no such revocation or no more room, 2 usage, or a store that no other process sees,\n'
+      + '3 the store is out of reach, or fewer replicas than `store.redis.replicas` confirmed what was written.')
     .action((options: Options) => revoke(options, io));
 }
 
@@ -78,12 +79,12 @@ async function revoke(options: Options, io: Io): Promise<void> {
     fail(opened.error, io);
     return;
   }
-  const { store, revocations } = opened.value;
+  const { store, revocations, replicas } = opened.value;
   try {
     if (revocations === null) fail(startFailure('unreadable', `${options.config} ${noSharedStore}`), io);
-    else if (made.value !== null) await write(revocations, made.value, options, io);
+    else if (made.value !== null) await write(revocations, { ...made.value, replicas }, options, io);
     else if (options.undo === undefined) await list(revocations, options, io);
-    else await undo(revocations, options.undo, options, io);
+    else await undo(revocations, { id: options.undo, replicas }, options, io);
   } finally {
     await store.close();
   }
@@ -135,17 +136,31 @@ function newId(): string {
   }
 }
 
-async function write(store: RevocationStore, { revocation, holdsMs, notes }: Made, options: Options, io: Io): Promise<void> {
-  const written = await store.revoke(revocation, holdsMs);
+interface Replicated {
+  /** How many have to confirm. */
+  readonly replicas: number;
+}
+
+async function write(store: RevocationStore, made: Made & Replicated, options: Options, io: Io): Promise<void> {
+  const { revocation, holdsMs, notes, replicas } = made;
+  const written = await store.revoke(revocation, holdsMs, replicas);
   if (!written.ok) {
     failStore(written.error, again, io);
     return;
   }
-  const { isAnnounced, ...times } = written.value;
-  const whole = { ...revocation, ...times };
-  io.stdout(options.json === true ? `${JSON.stringify({ ...revocationAsData(whole), announced: isAnnounced })}\n` : revocationInWords(whole, options.config));
-  for (const note of [...notes, ...notAnnounced(isAnnounced)]) io.stderr(`${note}\n`);
-  io.exit(0);
+  const { createdAtMs, endsAtMs, ...became } = written.value;
+  const whole = { ...revocation, createdAtMs, endsAtMs };
+  const told = writeAsData(became, replicas);
+  io.stdout(options.json === true ? `${JSON.stringify({ ...revocationAsData(whole), ...told })}\n` : revocationInWords(whole, options.config, told));
+  for (const note of [...notes, ...notAnnounced(became.isAnnounced)]) io.stderr(`${note}\n`);
+  conclude(became, replicas, 'proxies refuse it now, and a fail-over may lose it: revoke again when there are replicas', 0, io);
+}
+
+/** What a fail-over may take back is not done, though it is written. */
+function conclude({ confirmedReplicas }: RevocationWrite, replicas: number, otherwise: string, code: 0 | 1, io: Io): void {
+  const confirmed = confirmedReplicas ?? 0;
+  if (confirmed >= replicas) io.exit(code);
+  else fail(startFailure('unavailable', `only ${String(confirmed)} of ${String(replicas)} replicas confirmed it in time: ${otherwise}`), io);
 }
 
 function notAnnounced(isAnnounced: boolean): readonly string[] {
@@ -162,16 +177,16 @@ async function list(store: RevocationStore, { json }: Options, io: Io): Promise<
   io.exit(0);
 }
 
-async function undo(store: RevocationStore, id: string, { reason, json }: Options, io: Io): Promise<void> {
+async function undo(store: RevocationStore, { id, replicas }: Replicated & { readonly id: string }, { reason, json }: Options, io: Io): Promise<void> {
   const author = userName();
-  const undone = await store.undo(id, { reason: reason ?? null, author });
+  const undone = await store.undo(id, { reason: reason ?? null, author }, replicas);
   if (!undone.ok) {
     failStore(undone.error, again, io);
     return;
   }
-  const { found, isAnnounced } = undone.value;
-  if (json === true) io.stdout(`${JSON.stringify({ id, result: found, author, reason: reason ?? null, announced: isAnnounced })}\n`);
+  const { found, ...became } = undone.value;
+  if (json === true) io.stdout(`${JSON.stringify({ id, result: found, author, reason: reason ?? null, ...writeAsData(became, replicas) })}\n`);
   io.stderr(`${undoneWords[found]}\n`);
-  for (const note of notAnnounced(isAnnounced)) io.stderr(`${note}\n`);
-  io.exit(found === 'unknown' ? 1 : 0);
+  for (const note of notAnnounced(became.isAnnounced)) io.stderr(`${note}\n`);
+  conclude(became, replicas, 'a fail-over may bring the revocation back: undo it again when there are replicas', found === 'unknown' ? 1 : 0, io);
 }

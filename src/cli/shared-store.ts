@@ -18,7 +18,8 @@ const lookEveryMs = 20;
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /**
- * Opens the store of a config for an operator. It may be unfit: what operators do makes nothing worse.
+ * Opens the store of a config for an operator. It may be unfit, and lack replicas: what operators do makes nothing worse. How many
+ * replicas the config asks for is told all the same.
  *
  * @param otherwise what a store in the memory of the proxy means for the command, in words that follow the config's name.
  */
@@ -31,7 +32,7 @@ export async function openSharedStore(settings: StoreSettings | null, configFile
   const opened = openStore(lenient, files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0 });
   const deadline = performance.now() + reachWithinMs;
   while (!opened.store.state().up && performance.now() < deadline) await delay(lookEveryMs);
-  if (opened.store.state().up) return accept(opened);
+  if (opened.store.state().up) return accept({ ...opened, replicas: settings.replicas });
   await opened.store.close();
   return refuse(startFailure('unavailable', `the store is out of reach: ${opened.store.state().problem ?? 'no answer'}`));
 }

@@ -9,6 +9,9 @@ import { startPrometheus } from '../support/prometheus.js';
 import { startRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 
+/** An alert fires only after what it tells of has lasted, and there are several waits for that. */
+t.setTimeout(600_000);
+
 interface Dashboard {
   readonly panels: readonly { readonly title: string; readonly targets: readonly { readonly expr: string }[] }[];
 }

@@ -5,10 +5,11 @@ import {
   maxRevocationBytes, maxRevocationRecords, readRevocation, readUndo, revocationBody, undoBody, type Revocation, type RevocationUndo,
 } from '../../decision/revocation-record.js';
 import type { StoreFailure } from '../../ports.js';
-import type { RevocationStore, UndoneRevocation } from '../../ports-revocations.js';
+import type { RevocationStore, UndoneRevocation, WrittenRevocation } from '../../ports-revocations.js';
 import { listenForNews } from './news.js';
 import { numberOf, textOf } from './replies.js';
 import { revocationScripts } from './revocation-scripts.js';
+import type { ScriptCall, ScriptReply } from './script-call.js';
 import type { Script } from './scripts.js';
 import type { Servers } from './servers.js';
 import type { RedisSettings } from './settings.js';
@@ -32,38 +33,38 @@ export function createRevocationStore(servers: Pick<Servers, 'run' | 'addressOf'
   return {
     load: async (known) => {
       const values = [known ?? noVersion, String(2 * maxRevocationRecords), String(maxRevocationBytes)];
-      const read = await run(revocationScripts.revocations, values, loadTimeoutMs, readList);
+      const read = await run(revocationScripts.revocations, values, { deadlineMs: loadTimeoutMs, replicas: 0 }, readList);
       if (!read.ok) return read;
       if (read.value !== 'too_many') return accept(read.value);
       return refuse(failure('refused', `the store holds more than ${String(2 * maxRevocationRecords)} records of revocations`));
     },
     follow: (onNews) => listenForNews(settings, channel, () => servers.addressOf(tag), onNews),
-    revoke: async (revocation, holdsMs) => {
+    revoke: async (revocation, holdsMs, replicas = 0) => {
       const body = revocationBody(revocation);
       if (Buffer.byteLength(body) > maxRevocationBytes - 64) return refuse(failure('refused', 'the revocation is too long to be kept'));
-      const written = await run(revocationScripts.revoke, [revocation.id, body, String(holdsMs), most, channel], settleTimeoutMs, (parts) =>
-        (textOf(parts[0]) === 'full' ? null
-          : { createdAtMs: numberOf(parts[1]), endsAtMs: numberOf(parts[2]), isAnnounced: textOf(parts[3]) === '1' }));
-      return orFull(written);
+      const values = [revocation.id, body, String(holdsMs), most, channel];
+      return orFull(await run(revocationScripts.revoke, values, { deadlineMs: settleTimeoutMs, replicas }, readWritten));
     },
-    undo: async (id, by) => {
+    undo: async (id, by, replicas = 0) => {
       const values = [id, undoBody(by), randomBytes(16).toString('base64url'), most, channel];
-      return orFull(await run(revocationScripts.undo, values, settleTimeoutMs, readUndone));
+      return orFull(await run(revocationScripts.undo, values, { deadlineMs: settleTimeoutMs, replicas }, readUndone));
     },
-    announce: async () => run(revocationScripts.announce, [channel], settleTimeoutMs, (_parts, reply) => textOf(reply) === '1'),
+    announce: async () => run(revocationScripts.announce, [channel], { deadlineMs: settleTimeoutMs, replicas: 0 },
+      (_parts, { reply }) => textOf(reply) === '1'),
   };
 
   async function run<T>(
-    script: Script, values: readonly string[], deadlineMs: number, reader: (parts: readonly unknown[], reply: unknown) => T,
+    script: Script, values: readonly string[], limits: Pick<ScriptCall, 'deadlineMs' | 'replicas'>,
+    reader: (parts: readonly unknown[], answer: ScriptReply) => T,
   ): Promise<Result<T, StoreFailure>> {
-    const ran = await servers.run(tag, { script, keys: [key], values, replicas: 0, deadlineMs });
+    const ran = await servers.run(tag, { script, keys: [key], values, ...limits });
     if (!ran.ok) {
       const { kind, reason, mayHaveRun } = ran.error;
       return refuse({ kind, reason, mayHaveRun });
     }
     const { reply } = ran.value;
     try {
-      return accept(reader(Array.isArray(reply) ? reply : [], reply));
+      return accept(reader(Array.isArray(reply) ? reply : [], ran.value));
     } catch {
       // Another program under our prefix.
       return refuse({ ...failure('refused', `the store answered ${script.name} with something unexpected`), mayHaveRun: true });
@@ -81,11 +82,16 @@ function orFull<T>(written: Result<T | null, StoreFailure>): Result<T, StoreFail
   return refuse(failure('full', `the store holds ${String(maxRevocationRecords)} revocations already`));
 }
 
-function readUndone(parts: readonly unknown[]): UndoneRevocation | null {
+function readWritten(parts: readonly unknown[], { confirmedReplicas }: ScriptReply): WrittenRevocation | null {
+  if (textOf(parts[0]) === 'full') return null;
+  return { createdAtMs: numberOf(parts[1]), endsAtMs: numberOf(parts[2]), isAnnounced: textOf(parts[3]) === '1', confirmedReplicas };
+}
+
+function readUndone(parts: readonly unknown[], { confirmedReplicas }: ScriptReply): UndoneRevocation | null {
   const found = textOf(parts[0]);
   if (found === 'full') return null;
   if (found !== 'undone' && found !== 'unknown' && found !== 'already') throw new Error('unexpected');
-  return { found, isAnnounced: textOf(parts[1]) === '1' };
+  return { found, isAnnounced: textOf(parts[1]) === '1', confirmedReplicas };
 }
 
 /** Reads what is well, and names what is not: one bad record takes nothing from the others. */

@@ -28,11 +28,14 @@ export interface ScriptReply {
  */
 export async function runScript(connection: Redis, call: ScriptCall, majorVersion: number): Promise<ScriptReply> {
   const text = scriptText(call.script, majorVersion);
+  const startedMs = performance.now();
   try {
     return await send(connection, 'evalsha', shaOf(text), call);
   } catch (error) {
-    // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along.
-    if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, call);
+    // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica is there, the WAIT
+    // that came with it took most of the time.
+    const leftMs = call.deadlineMs - (performance.now() - startedMs);
+    if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, { ...call, deadlineMs: Math.max(1, leftMs) });
     throw error;
   }
 }
