@@ -1,4 +1,5 @@
 /** What one primary of Redis takes in reserved writes, and what three of a Cluster take. */
+import { setTimeout } from 'node:timers/promises';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { startCluster } from '../support/redis-cluster.js';
@@ -24,7 +25,7 @@ export interface MeasuredPrimaries {
   readonly count: number;
   /** What went through the proxy, which is what gives way first here. */
   readonly writesPerS: number;
-  /** Microseconds of CPU for a write, of all primaries and of the one that was busiest. */
+  /** Microseconds of CPU for a write, of all primaries and of the one that was busiest, without what they take at rest. */
   readonly cpuUs: number;
   readonly busiestUs: number;
   /** Writes a second at which the busiest has 70 % of a core to do. */
@@ -37,10 +38,20 @@ interface Contender {
   readonly primaries: readonly RedisServer[];
 }
 
+type Result = Omit<MeasuredPrimaries, 'count' | 'capacity'>;
+
+interface Run {
+  readonly contender: Contender;
+  /** Of each primary, microseconds of CPU in a second in which nobody writes. */
+  readonly restUsPerS: readonly number[];
+  readonly results: Result[];
+}
+
 /** Each writes as often as the others; a primary gets those whose keys lie in its slots. */
 const callers = Array.from({ length: 300 }, (_, index) => `caller-${String(index)}`);
 /** Share of a core that a primary is to have to do, as docs/capacity.md plans. */
 const plannedShare = 0.7;
+const restS = 1;
 
 /** Puts the same writes on a proxy before one primary and on one before three, in turn, round by round. */
 export async function measurePrimaries(t: Scope, settings: PrimariesSettings): Promise<readonly MeasuredPrimaries[]> {
@@ -64,11 +75,13 @@ export async function measurePrimaries(t: Scope, settings: PrimariesSettings): P
   const contenders = [
     await start([one], { url: `redis://127.0.0.1:${String(one.port)}` }), await start(cluster.nodes, { cluster: { nodes } }),
   ];
-  const runs = contenders.map((contender) => ({ contender, results: [] as Omit<MeasuredPrimaries, 'count' | 'capacity'>[] }));
+  const runs: Run[] = [];
+  for (const contender of contenders) runs.push({ contender, restUsPerS: await atRest(contender.primaries), results: [] });
   // The first round warms up and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
-    for (const { contender, results } of runs) {
-      const result = await runOnce(contender, tokens, { ...settings, seconds: round === 0 ? Math.min(settings.seconds, 2) : settings.seconds });
+    for (const run of runs) {
+      const { contender, results } = run;
+      const result = await runOnce(run, tokens, { ...settings, seconds: round === 0 ? Math.min(settings.seconds, 2) : settings.seconds });
       if (round === 0) continue;
       results.push(result);
       const figures = `${result.cpuUs.toFixed(1)} µs, busiest ${result.busiestUs.toFixed(1)} µs`;
@@ -93,14 +106,21 @@ export function primariesTable(measured: readonly MeasuredPrimaries[]): string {
   return markdown(head, rows, 0);
 }
 
-async function runOnce({ proxy, primaries }: Contender, tokens: readonly string[], { seconds, connections }: PrimariesSettings):
-Promise<Omit<MeasuredPrimaries, 'count' | 'capacity'>> {
+async function runOnce({ contender: { proxy, primaries }, restUsPerS }: Run, tokens: readonly string[], { seconds, connections }: PrimariesSettings):
+Promise<Result> {
   const before = await Promise.all(primaries.map(redisCpuUs));
   const load = await runWrites({ port: proxy.port, seconds, connections, tokens });
   const after = await Promise.all(primaries.map(redisCpuUs));
   if (load.refused + load.broken > 0 || load.requests === 0) throw new Error(`${String(load.refused + load.broken)} of ${String(load.requests)} writes failed`);
-  const used = after.map((value, index) => (value - (before[index] ?? 0)) / load.requests);
+  const used = after.map((value, index) => Math.max(0, value - (before[index] ?? 0) - (restUsPerS[index] ?? 0) * load.seconds) / load.requests);
   return { writesPerS: load.requests / load.seconds, cpuUs: used.reduce((sum, one) => sum + one, 0), busiestUs: Math.max(...used) };
+}
+
+async function atRest(primaries: readonly RedisServer[]): Promise<readonly number[]> {
+  const before = await Promise.all(primaries.map(redisCpuUs));
+  await setTimeout(restS * 1000);
+  const after = await Promise.all(primaries.map(redisCpuUs));
+  return after.map((value, index) => (value - (before[index] ?? 0)) / restS);
 }
 
 /** Of all its threads, the one that syncs its file too. */

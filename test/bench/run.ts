@@ -27,7 +27,7 @@
  *
  * Puts four fifths of what it can do on a proxy for that long and looks at memory and open files, for docs/scaling.md and `soak.svg`.
  *
- *   npm run bench -- --primaries [--seconds 5] [--rounds 3] [--connections 16] [--out docs]
+ *   npm run bench -- --primaries [--seconds 5] [--rounds 3] [--connections 64] [--out docs]
  *
  * Measures what reserved writes take of one primary of Redis and of three, for docs/scaling.md; needs `redis-server` and `redis-cli`.
  *
@@ -100,7 +100,7 @@ interface Settings {
 
 if (values.soak !== undefined) await soak(secondsOf(values.soak));
 else if (values.growth) await growth(settingsOf(3));
-else if (values.primaries) await primaries(settingsOf(5, 16));
+else if (values.primaries) await primaries(settingsOf(5, 64));
 else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
 else if (values.import) console.log(importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))));
