@@ -132,7 +132,7 @@ export interface RedisStoreSettings {
   readonly tls: { readonly caFile: string | null; readonly serverName: string | null } | null;
   /** First part of every key. */
   readonly prefix: string;
-  /** Replicas that have to confirm a reservation. */
+  /** Replicas that have to confirm a reservation, or a revocation. */
   readonly replicas: number;
   readonly reserveTimeoutMs: number;
   readonly settleTimeoutMs: number;

@@ -29,7 +29,7 @@ const redisSchema = map({
   tls: tlsSchema.nullable().prefault(null).describe('TLS towards Redis. With `url`, `rediss://` asks for it; otherwise `{}` does.'),
   prefix: text(/^[A-Za-z0-9._-]+$/, '1 to 64 letters, digits and `._-`', 64).prefault('sallyport')
     .describe('First part of every key. Proxies that share reservations share it.'),
-  replicas: integer(0, 10).prefault(0).describe('Replicas that have to confirm a reservation before the write is sent on.'),
+  replicas: integer(0, 10).prefault(0).describe('Replicas that have to confirm a reservation before the write is sent on, and what `sallyport revoke` writes.'),
   reserve_timeout: duration('10ms', '10s').prefault('250ms').describe('Longest wait for a reservation, replicas included; then 503.'),
   settle_timeout: duration('10ms', '60s').prefault('1s')
     .describe('Longest wait for a result to be kept before the caller is answered; then it is tried again. At most half of `shutdown.grace`.'),
