@@ -86,6 +86,7 @@ t.test('contract 3.5, R-21: keys that may not, and why', (t) => {
     { name: 'n empty', changes: { n: '' }, expected: /^n / },
     { name: 'n a number', changes: { n: 65537 }, expected: /^n / },
     { name: 'n no base64url', changes: { n: `${n.slice(0, -4)}+/+/` }, expected: /^n / },
+    { name: 'padding within', changes: { e: 'AQ==AB' }, expected: /^e / },
     { name: 'n padded thrice', changes: { n: `${n}===` }, expected: /^n / },
     { name: 'n of absurd length', changes: { n: 'A'.repeat(4097) }, expected: /^n / },
     { name: 'n as long as is read', changes: { n: 'A'.repeat(4096) }, expected: /modulus has 1 bits/ },

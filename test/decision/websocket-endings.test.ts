@@ -4,6 +4,7 @@ import { endingOf, endings, webSocketEndings } from '../../src/decision/websocke
 
 const judgements = [
   { reason: 'token_expired', as: 'expired', code: 4401 },
+  { reason: 'session_expired', as: 'expired', code: 4401 },
   { reason: 'subject_revoked', as: 'revoked', code: 4401 },
   { reason: 'key_revoked', as: 'revoked', code: 4401 },
   { reason: 'key_unknown', as: 'revoked', code: 4401 },
@@ -25,5 +26,14 @@ t.test('RFC 6455 §5.5, §7.4: every ending may stand in a Close frame', t => {
     t.match(ending.text, /^[\x20-\x7e]{0,123}$/);
     t.ok([1000, 1001, 1002, 1011].includes(ending.code) || (ending.code >= 4000 && ending.code < 5000), String(ending.code));
   }
+  t.end();
+});
+
+t.test('RFC 6455 §7.4.1: the code of each ending', t => {
+  const codes = Object.fromEntries(Object.entries(endings).map(([name, { code }]) => [name, code]));
+  t.same(codes, {
+    caller: 1000, receiver: 1000, callerLost: 1001, receiverLost: 1011, malformedByCaller: 1002, malformedByReceiver: 1002, idle: 4408, expired: 4401,
+    sessionExpired: 4401, shutdown: 1001,
+  });
   t.end();
 });

@@ -52,6 +52,7 @@ const requests: readonly (Changed & { readonly name: string; readonly expected: 
   { name: 'two keys', fields: { 'Sec-WebSocket-Key': [key, key] }, expected: 'websocket_handshake' },
   { name: 'a short key', fields: { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25j' }, expected: 'websocket_handshake' },
   { name: 'a long key', fields: { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZTEyMw==' }, expected: 'websocket_handshake' },
+  { name: 'a key with more behind it', fields: { 'Sec-WebSocket-Key': `${key}x` }, expected: 'websocket_handshake' },
   { name: 'a key in base64url', fields: { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub2_jZQ==' }, expected: 'websocket_handshake' },
   { name: 'a key with bits to spare', fields: { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZR==' }, expected: 'websocket_handshake' },
   { name: 'a key without padding', fields: { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ' }, expected: 'websocket_handshake' },

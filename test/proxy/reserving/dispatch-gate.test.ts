@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept } from '../../../src/decision/result.js';
+import type { Revocations } from '../../../src/decision/revocation.js';
 import type { ReserveAnswer } from '../../../src/ports.js';
+import { revocations } from '../../decision/samples.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { gate, type Fault } from './faulty-store.js';
@@ -83,6 +85,20 @@ t.test('REPLAY 3: a token that expires while the store is asked is 401, and the 
   });
   t.equal(answer.status, 401);
   t.same(scene.counted.denials, ['token_expired']);
+  t.same(scene.results, ['acquired', 'released']);
+  t.same(scene.receiver.requests, []);
+  t.ok(await isFree(scene, 'k'));
+});
+
+t.test('REPLAY 3: a token that is revoked while the store is asked is 401, and the key is free', async (t) => {
+  let listed: readonly Revocations[] = [];
+  const scene = await startScene(t, { listed: () => listed });
+  const answer = await meanwhile(scene, { key: 'k' }, () => {
+    listed = [revocations({ subjects: new Set(['checkout']) })];
+  });
+  listed = [];
+  t.equal(answer.status, 401);
+  t.same(scene.counted.denials, ['subject_revoked']);
   t.same(scene.results, ['acquired', 'released']);
   t.same(scene.receiver.requests, []);
   t.ok(await isFree(scene, 'k'));
