@@ -80,6 +80,16 @@ t.test('contract 3.1: folded spellings that reach a less restrictive route', t =
   t.end();
 });
 
+t.test('contract 3.1: a route that takes used tokens is less restrictive than one that does not', t => {
+  const reservation = {
+    key: null, singleUse: true, operation: 'o', retentionMs: 1, fields: [], storeHeaders: new Set<string>(), releaseOn: new Set<number>(),
+    receiver: 'plain', maxBodyBytes: 1, maxStoredResponseBytes: 1,
+  } as const;
+  const table = createRouteTable([routeOf('POST /a', ['user'], { reservation }), routeOf('POST /{x}', ['user'])]);
+  t.same(findFolds(table, lax, issuers).folds.map(({ harm, spelling }) => [harm, ...spelling]), [['less_restrictive', 'A']]);
+  t.end();
+});
+
 t.test('contract 3.1: only what the receiver does not declare strict is folded', t => {
   const routes = ['GET /7/a admin', 'GET /7/** user'];
   t.same(foldsOf(routes, { caseSensitive: true, strictSlash: false }), ['/7/a < /7/**: GET /7/a/']);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept } from '../../../src/decision/result.js';
-import type { Revocations } from '../../../src/decision/revocation.js';
+import type { Revocations } from '../../../src/decision/policy.js';
 import type { ReserveAnswer } from '../../../src/ports.js';
 import { revocations } from '../../decision/samples.js';
 import type { RawResponse } from '../../support/raw-client.js';
