@@ -169,7 +169,8 @@ async function primaries(settings: Settings): Promise<void> {
 async function soak(seconds: number): Promise<void> {
   const settings = { ...settingsOf(seconds, 64), seconds, tokens: 20_000, capacityS: 10, everyS: 5, restS: 120 };
   const measured = await scoped(async (scope) => measureSoak(scope, settings));
-  write('soak', soakTable(measured), `--soak ${values.soak ?? ''}`);
+  const plot = '![Memory of the process and of its heap over the time, as lines](soak.svg)';
+  write('soak', `${soakTable(measured)}\n\n${plot}`, `--soak ${values.soak ?? ''}`);
   writeFileSync(join(values.out, 'soak.svg'), soakPlotOf(measured.samples));
   if (faultsOf(measured).length > 0) process.exitCode = 1;
 }

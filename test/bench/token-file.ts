@@ -42,7 +42,7 @@ export async function mintTokenFile({ dir, count, nowS, onProgress }: TokenFileS
   const tokenBytes = first.length;
   // A run that was ended in the middle of a line wrote less than a token.
   let made = existsSync(path) ? Math.floor(statSync(path).size / (tokenBytes + 1)) : 0;
-  if (made > 0) truncateSync(path, made * (tokenBytes + 1));
+  if (made > 0 && made < count) truncateSync(path, made * (tokenBytes + 1));
   while (made < count) {
     const batch = await mintBatch(key, made, Math.min(batchSize, count - made), expiresAtS);
     appendFileSync(path, batch.map((token) => `${token}\n`).join(''));
