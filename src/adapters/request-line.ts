@@ -4,18 +4,61 @@ import type { RequestRecord } from '../ports.js';
 /** Texts that stand in JSON as they are. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
+/** What a line says of where a request went. */
+type Place = Pick<RequestRecord, 'route' | 'method'>;
+
+/** What a line says of how it ended, and for whom. */
+type Verdict = Pick<RequestRecord, 'decision' | 'reason' | 'kind' | 'issuer' | 'subject' | 'key_id'>;
+
+/** Callers and routes whose part of a line is kept: what others have is made each time. */
+const maxKept = 256;
+
 /**
- * The members of a request's log line, each after a comma. Every field is named here, so that nothing else that an object
- * carries is written. `clean` takes out of the path what looks like a secret.
+ * Makes the members of requests' log lines, each after a comma. Every field is named here, so that nothing else that an
+ * object carries is written. `clean` takes out of the path what looks like a secret. The parts that most lines of a route
+ * or of a caller share are kept: each piece of a line costs as much as twenty of its characters.
  */
-export function requestMembers(record: RequestRecord, clean: (text: string) => string): string {
-  const { permissions, missing_permissions: missing } = record;
-  return `,"request_id":${quoted(record.request_id)},"route":${quoted(record.route)},"method":${quoted(record.method)}`
-    + `,"path":${quoted(clean(record.path))},"decision":"${record.decision}","reason":${quoted(record.reason)}`
-    + `,"kind":${quoted(record.kind)},"issuer":${quoted(record.issuer)},"subject":${quoted(record.subject)}`
-    + `,"key_id":${quoted(record.key_id)},"status":${record.status},"duration_ms":${milliseconds(record.duration_ms)}`
-    + `,"upstream_ms":${milliseconds(record.upstream_ms)},"record":${quoted(record.record)}`
-    + (permissions === undefined ? '' : `,"permissions":${listed(permissions)},"missing_permissions":${listed(missing ?? null)}`);
+export function createRequestMembers(clean: (text: string) => string): (record: RequestRecord) => string {
+  const places = new Map<string, Place & Kept>();
+  const verdicts = new Map<string | null, Verdict & Kept>();
+
+  function placeOf({ route, method }: RequestRecord): string {
+    const last = places.get(route);
+    if (last !== undefined && last.method === method) return last.text;
+    const text = ['"route":', quoted(route), ',"method":', quoted(method)].join('');
+    keep(places, route, { route, method, text });
+    return text;
+  }
+
+  function verdictOf({ decision, reason, kind, issuer, subject, key_id }: RequestRecord): string {
+    const last = verdicts.get(subject);
+    if (last !== undefined && last.decision === decision && last.reason === reason && last.kind === kind && last.issuer === issuer
+      && last.key_id === key_id) return last.text;
+    const text = [
+      '"decision":', quoted(decision), ',"reason":', quoted(reason), ',"kind":', quoted(kind), ',"issuer":', quoted(issuer),
+      ',"subject":', quoted(subject), ',"key_id":', quoted(key_id),
+    ].join('');
+    keep(verdicts, subject, { decision, reason, kind, issuer, subject, key_id, text });
+    return text;
+  }
+
+  return (record) => {
+    const { permissions, missing_permissions: missing } = record;
+    return `,"request_id":${quoted(record.request_id)},${placeOf(record)},"path":${quoted(clean(record.path))},${verdictOf(record)}`
+      + `,"status":${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}`
+      + `,"record":${quoted(record.record)}`
+      + (permissions === undefined ? '' : `,"permissions":${listed(permissions)},"missing_permissions":${listed(missing ?? null)}`);
+  };
+}
+
+/** A part of a line, made in one piece. */
+interface Kept {
+  readonly text: string;
+}
+
+function keep<K, V>(kept: Map<K, V>, key: K, value: V): void {
+  if (kept.size >= maxKept) kept.clear();
+  kept.set(key, value);
 }
 
 function quoted(text: string | null): string {
