@@ -14,7 +14,7 @@ const maxWaiting = 8 * 1024 * 1024;
 const maxWaitingRefusals = maxWaiting / 2;
 
 /** Lines are written together, since the system call costs more than making one. */
-const batchLength = 16 * 1024;
+const batchLength = 64 * 1024;
 const maxDelayMs = 100;
 
 /** A pipe that is full and does not block is tried again after this. */

@@ -1,12 +1,12 @@
-/** What RFC 9110 §5.5 leaves out of a field value: controls but the tab, and what is no byte. */
-const notInValue = /[^\t\x20-\x7e\x80-\xff]/;
+/** RFC 9110 §5.5: no controls but the tab, and nothing that is no byte. */
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const tabCode = 0x09;
 const spaceCode = 0x20;
 
 /** Tells whether a text, one character for each byte, may be the value of a field. */
 export function isFieldValue(text: string): boolean {
-  return !notInValue.test(text);
+  return fieldValue.test(text);
 }
 
 /** Combines the lines of a field as a recipient may (RFC 9110 §5.3). */

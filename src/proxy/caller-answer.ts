@@ -51,7 +51,7 @@ export class CallerAnswer implements Switchable {
     this.pace = pace;
     // Read now: the frame is shown another request.
     this.isHead = req.method === 'HEAD';
-    this.comesWithBody = req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) !== 0;
+    this.comesWithBody = req.comesWithBody();
     this.offersUpgrade = req.headers.upgrade !== undefined;
   }
 

@@ -23,7 +23,10 @@ export interface ExchangeDeps extends Recorder {
 
 /** A request as Node hands it over. */
 export interface Arrival {
-  readonly req: IncomingMessage;
+  readonly req: IncomingMessage & {
+    /** Whether more than the head is sent. To be asked first before the frame is shown another request. */
+    readonly comesWithBody: () => boolean;
+  };
   readonly res: ServerResponse;
   readonly connection: CallerConnection;
   /** Where it asks for another protocol, and Node has left its connection to us. */
