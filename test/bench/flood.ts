@@ -63,8 +63,9 @@ export async function measureFlood(t: Scope, settings: FloodSettings): Promise<r
 
   const reads = { method: 'GET', paths: ['/orders'], tokens: [], bodyBytes: 0 } as const;
   const fresh = (run: number): RequestPlan => ({ ...reads, tokenFile: tokens, tokensFrom: (run * tokensOfRun) % tokenCount });
-  // Warms up, and says what a new token costs.
-  const cpuUs = await costOf(t, proxy, fresh(0), settings);
+  // The first warms up, the second says what a new token costs.
+  await floodWith(t, proxy, fresh(0), settings);
+  const cpuUs = await costOf(t, proxy, fresh(1), settings);
   const half = Math.round(500_000 / cpuUs);
   const floods: readonly Flood[] = [
     { name: 'nothing else', plan: null },
