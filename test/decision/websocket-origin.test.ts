@@ -27,6 +27,10 @@ const cases = [
   { name: 'its scheme does not count, for TLS may end in front', who: session, origins: ['http://app.example'], refused: false },
   { name: 'the port of the scheme written', who: session, host: 'app.example:443', origins: ['https://app.example'], refused: false },
   { name: 'in another case', who: session, host: 'APP.example', origins: ['https://app.example'], refused: false },
+  {
+    name: 'among other fields', who: session, origins: ['https://app.example'], more: ['Accept', '*/*', 'X-A', 'origin', 'X-B', 'https://evil.example'],
+    refused: false,
+  },
   { name: 'a session on a foreign page', who: session, origins: ['https://evil.example'], refused: true },
   { name: 'on a page of another port', who: session, origins: ['https://app.example:8443'], refused: true },
   { name: 'on a page of a subdomain', who: session, origins: ['https://x.app.example'], refused: true },
