@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Revocations } from '../../src/decision/policy.js';
 import type { Principal } from '../../src/decision/principal.js';
-import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../src/decision/revocation.js';
+import { isRevoked, revocationReasons, revokesClaims, signedClaims, tokenDigest } from '../../src/decision/revocation.js';
 import { nowS, principal, revocations } from './samples.js';
 
 interface Case {
@@ -67,5 +67,10 @@ t.test('a digest names a token by what was signed, and is made only where one is
   t.equal(isRevoked(principal(), [revocations()], () => {
     throw new Error('asked');
   }), null);
+  t.end();
+});
+
+t.test('contract 3.6: what was withdrawn is known by its reason, for shadow mode lets none of it pass', (t) => {
+  t.same([...revocationReasons], ['key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked']);
   t.end();
 });
