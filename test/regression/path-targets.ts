@@ -29,14 +29,26 @@ export interface Asked {
   readonly answer: RawResponse | null;
 }
 
-/** Sends them one after the other, over as few connections as there may be. */
+/** Lines of callers side by side: what one waits for keeps nobody busy. */
+const lanes = 4;
+
+/** Sends them all, over as few connections as there may be. */
 export async function askAll(port: number, targets: readonly string[]): Promise<readonly Asked[]> {
+  const shares = Array.from({ length: lanes }, (_, lane) => targets.filter((_target, index) => index % lanes === lane));
+  return (await Promise.all(shares.map(async share => askInTurn(port, share)))).flat();
+}
+
+async function askInTurn(port: number, targets: readonly string[]): Promise<readonly Asked[]> {
   const asked: Asked[] = [];
   let caller = await connectRaw(port);
   for (const target of targets) {
-    if (caller.isClosed()) caller = await connectRaw(port);
-    caller.write(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`, 'latin1'));
-    const answer = await caller.readResponse();
+    const ask = async (): Promise<RawResponse | null> => {
+      if (caller.isClosed()) caller = await connectRaw(port);
+      caller.write(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`, 'latin1'));
+      return caller.readResponse();
+    };
+    // A server of HTTP/1.0 closes after each answer, without a word and perhaps a moment later.
+    const answer = await ask() ?? await ask();
     asked.push({ target, answer });
     if (answer === null || answer.field('connection') === 'close') {
       caller.end();

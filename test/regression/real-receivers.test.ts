@@ -19,7 +19,8 @@ function judgedSegments(target: string): readonly string[] {
 const withoutLastSlash = (segments: readonly string[]): readonly string[] => (segments.length > 1 && segments.at(-1) === '' ? segments.slice(0, -1) : segments);
 
 t.test('R-01, R-02, R-04: real receivers find their routes and files by the segments that the policy matched', async (t) => {
-  const targets = hostileTargets();
+  // What one of them was sent tells what is let through: the others are asked for that alone.
+  let targets = hostileTargets();
   for (const { name, port, segmentsOf, foldsLastSlash } of await startRealReceivers(t)) {
     const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(port)}`, config: { routes: publicAndAdmin } });
     const asked = await askAll(proxy.port, targets);
@@ -28,6 +29,7 @@ t.test('R-01, R-02, R-04: real receivers find their routes and files by the segm
     const passed = asked.flatMap(({ target, answer }) => (answer !== null && answer.field('proxy-status') === null ? [{ target, answer }] : []));
     t.comment(`${name}: ${String(targets.length)} targets, ${String(passed.length)} passed`);
     t.ok(passed.length > 50);
+    targets = passed.map(({ target }) => target);
     const wrong = passed.flatMap(({ target, answer }) => {
       const [judged, parsed] = [judgedSegments(target), segmentsOf(answer)];
       const wanted = foldsLastSlash ? withoutLastSlash(judged) : judged;
@@ -41,7 +43,7 @@ t.test('contract 3.1: Express keeps an encoded slash and parameters in the segme
   const [receiver] = await startRealReceivers(t);
   if (receiver === undefined) throw new Error('there is no Express');
   const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(receiver.port)}`, config: { routes: lenient } });
-  const asked = await askAll(proxy.port, hostileTargets());
+  const asked = await askAll(proxy.port, hostileTargets().filter(target => /%2f|;/i.test(target)));
   const passed = asked.flatMap(({ target, answer }) => (answer !== null && answer.field('proxy-status') === null ? [{ target, answer }] : []));
   const special = passed.filter(({ target }) => /%2f|;/i.test(target.split('?')[0] ?? ''));
   t.ok(special.length > 10, `${String(special.length)} of ${String(passed.length)} have one`);
@@ -63,12 +65,12 @@ function emulationOf(name: string, answer: RawResponse): PathReader | undefined 
 t.test('the readers that stand in for Express and WSGI read as these do, whatever they are sent', async (t) => {
   const targets = hostileTargets().filter(target => target.startsWith('/'));
   for (const { name, port, segmentsOf } of await startRealReceivers(t)) {
+    if (name === 'files of http.server') continue;
     const compared = (await askAll(port, targets)).flatMap(({ target, answer }) => {
       const real = answer === null ? null : segmentsOf(answer)?.join('/') ?? null;
       const read = answer === null ? undefined : emulationOf(name, answer);
       return real === null || read === undefined ? [] : [{ target, real: `/${real}`, read: read(target) }];
     });
-    if (name === 'files of http.server') continue;
     t.ok(compared.length > 100, `${name}: ${String(compared.length)} compared`);
     t.same(compared.filter(({ real, read }) => real !== read), [], name);
   }
