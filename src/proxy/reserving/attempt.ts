@@ -106,9 +106,7 @@ export class Attempt {
 
   /** Writes down how it ended. Settles when the store answered or failed to; never rejects for the latter. */
   async settle(outcome: UpstreamOutcome): Promise<void> {
-    const { rules, recordId } = this.write.preparation;
-    // Only a token was reserved, and it stays used.
-    if (recordId === null) return;
+    const { rules } = this.write.preparation;
     const { id: attempt, fence, fingerprint, takenOver } = this;
     const settlement = settle(outcome, { releaseOn: rules.releaseOn, trustsOutcome: rules.receiver !== 'plain', takenOver });
     switch (settlement.kind) {
@@ -165,7 +163,7 @@ export class Attempt {
 
   private async settleWith(write: SettleCommand): Promise<void> {
     const { scope, rules, recordId } = this.write.preparation;
-    // A token that may be used up stays so.
+    // Only a token was reserved: it stays used, or what may be used up does.
     if (recordId === null) return;
     // A result is worth keeping as long as somebody may ask for it, a release or a mark until the lease ends by itself.
     const untilMs = write.kind === 'complete'

@@ -9,6 +9,7 @@ function failed(times: number, nowMs: number): CircuitState {
 
 t.test('the circuit opens with the fifth failure in a row, not with the fourth', (t) => {
   t.equal(circuitThreshold, 5);
+  t.equal(circuitPauseMs, 500);
   t.equal(isOpen(failed(4, 0)), false);
   t.equal(enter(failed(4, 0), 0).allowed, true);
   t.equal(isOpen(failed(5, 0)), true);

@@ -15,6 +15,7 @@ const cases: readonly { name: string; facts?: Partial<ServerFacts>; needs?: Part
   { name: 'a much newer version', facts: { version: '10.0.0' }, expected: [] },
   { name: 'no version', facts: { version: null }, expected: [[true, /does not say its version/, /allow INFO/]] },
   { name: 'no version that can be read', facts: { version: 'seven' }, expected: [[true, /does not say its version/, /allow INFO/]] },
+  { name: 'a version with something before it', facts: { version: 'v7.0.15' }, expected: [[true, /does not say its version/, /allow INFO/]] },
   { name: 'a replica', facts: { role: 'slave' }, expected: [[false, /a slave, not a primary/, /point store\.redis at the primary/]] },
   { name: 'a replica without persistence: nobody\'s problem', facts: { role: 'slave', appendOnly: false }, expected: [[false, /not a primary/, /primary/]] },
   { name: 'no role', facts: { role: null }, expected: [[false, /unknown role/, /primary/]] },
@@ -28,6 +29,7 @@ const cases: readonly { name: string; facts?: Partial<ServerFacts>; needs?: Part
   { name: 'it evicts, unverified', facts: { evictionPolicy: 'allkeys-lru' }, needs: { durability: 'unverified' }, expected: [[true, /allkeys-lru/, /noeviction/]] },
   { name: 'it evicts, and that is written down', facts: { evictionPolicy: 'volatile-lru' }, needs: { durability: 'none' }, expected: [] },
   { name: 'no append-only file', facts: { appendOnly: false }, expected: [[true, /no append-only file and no replica/, /set appendonly yes/]] },
+  { name: 'no append-only file, replicas untold', facts: { appendOnly: false, connectedReplicas: null }, expected: [[true, /no append-only/, /appendonly/]] },
   { name: 'no append-only file, but a replica', facts: { appendOnly: false, connectedReplicas: 1 }, expected: [] },
   { name: 'no append-only file, and that is written down', facts: { appendOnly: false }, needs: { durability: 'none' }, expected: [] },
   { name: 'no append-only file, unverified', facts: { appendOnly: false }, needs: { durability: 'unverified' }, expected: [[true, /no append-only/, /appendonly/]] },
@@ -35,6 +37,7 @@ const cases: readonly { name: string; facts?: Partial<ServerFacts>; needs?: Part
   { name: 'policy untold, unverified', facts: { evictionPolicy: null }, needs: { durability: 'unverified' }, expected: [] },
   { name: 'append-only file untold', facts: { appendOnly: null }, expected: [[true, /does not tell aof_enabled/, /durability: unverified/]] },
   { name: 'append-only file untold, unverified', facts: { appendOnly: null }, needs: { durability: 'unverified' }, expected: [] },
+  { name: 'append-only file and replicas untold', facts: { appendOnly: null, connectedReplicas: null }, expected: [[true, /does not tell aof/, /durab/]] },
   { name: 'append-only file untold, but a replica', facts: { appendOnly: null, connectedReplicas: 1 }, expected: [] },
   {
     name: 'several at once',
@@ -69,7 +72,8 @@ t.test('INFO is read as servers write it', (t) => {
     loading: false, clustered: false,
   });
   t.match(parseInfo('connected_slaves:2\r\naof_enabled:0\r\nloading:1'), { connectedReplicas: 2, appendOnly: false, loading: true });
-  t.match(parseInfo('connected_slaves:many'), { connectedReplicas: null });
+  for (const text of ['many', '2x', 'x2', '']) t.match(parseInfo(`connected_slaves:${text}`), { connectedReplicas: null }, text);
+  t.match(parseInfo('slave0_lag:state=online\r\nold_slave0:state=online\r\nconnected_slaves:0'), { connectedReplicas: 0 }, 'no replicas are listed');
   t.end();
 });
 
@@ -82,6 +86,7 @@ t.test('settlements go to any primary that has its data', (t) => {
 
 t.test('another run or another history is another server', (t) => {
   t.equal(identityOf(fit), identityOf({ ...fit, connectedReplicas: 9 }));
+  t.equal(identityOf({ ...fit, runId: null, replicationId: null }), '/', 'what it does not say is empty');
   t.not(identityOf(fit), identityOf({ ...fit, runId: 'other' }));
   t.not(identityOf(fit), identityOf({ ...fit, replicationId: 'other' }));
   t.equal(wordsOf([{ lasting: true, problem: 'a', fix: 'b' }, { lasting: false, problem: 'c', fix: 'd' }]), 'a; b; c; d');

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { readPassword } from '../../../src/adapters/redis/password-file.js';
@@ -12,6 +12,7 @@ t.test('a password is the file without its last line end', (t) => {
     { text: 'secret\n', expected: 'secret' },
     { text: 'secret\r\n', expected: 'secret' },
     { text: 'secret\n\n', expected: 'secret\n' },
+    { text: 'sec\nret', expected: 'sec\nret' },
     { text: ' sécret ', expected: ' sécret ' },
     { text: '', expected: '' },
     { text: 'x'.repeat(4_096), expected: 'x'.repeat(4_096) },
@@ -31,5 +32,20 @@ t.test('what is no regular file gives no password, and holds up nothing', (t) =>
   execFileSync('mkfifo', [join(dir, 'fifo')]);
   chmodSync(join(dir, 'fifo'), 0o600);
   t.equal(readPassword(join(dir, 'fifo')), null);
+  t.end();
+});
+
+t.test('a password that is read for each connection leaves no file open', (t) => {
+  const path = join(tempDir(t), 'password');
+  writeFileSync(path, 'secret');
+  // The lowest number that is free is taken.
+  const freeDescriptor = (): number => {
+    const file = openSync(path, 'r');
+    closeSync(file);
+    return file;
+  };
+  const before = freeDescriptor();
+  for (let i = 0; i < 10; i += 1) readPassword(path);
+  t.ok(freeDescriptor() < before + 10);
   t.end();
 });

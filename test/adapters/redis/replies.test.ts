@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from '../../../src/adapters/redis/replies.js';
+import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown, UnexpectedReply } from '../../../src/adapters/redis/replies.js';
 
 const bytes = (...parts: readonly (string | null | Buffer)[]): readonly unknown[] => parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
 
@@ -10,6 +10,7 @@ t.test('what the reserve script answers', (t) => {
   t.same(readReserved(bytes('tombstone', '0')), { kind: 'tombstone', status: 0 });
   t.same(readReserved(bytes('replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))),
     { kind: 'replayed', response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) } });
+  for (const status of ['200', '599']) t.match(readReserved(bytes('replayed', status, '[]', '')), { kind: 'replayed', response: { status: Number(status) } });
   for (const kind of ['unknown', 'mismatch', 'token_replayed', 'unsupported']) t.same(readReserved(bytes(kind)), { kind });
   t.end();
 });
@@ -35,6 +36,7 @@ t.test('what no script of ours answers is refused', (t) => {
     { name: 'no body', reply: bytes('replayed', '200', '[]', null) },
   ];
   for (const { name, reply } of replies) t.throws(() => readReserved(reply), name);
+  t.equal(new UnexpectedReply('reserve').name, 'UnexpectedReply');
   t.end();
 });
 
@@ -61,6 +63,9 @@ t.test('a shown record', (t) => {
   });
   const pending = bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, '5000');
   t.match(readShown(pending), { record: { state: 'pending', takenOver: false, response: null } });
+  for (const state of ['pending', 'completed', 'tombstone', 'unknown']) {
+    t.equal(readShown(bytes(...parts.slice(0, 2), state, ...parts.slice(3)))?.record.state, state);
+  }
   t.throws(() => readShown(bytes(...parts.slice(0, 2), 'done', ...parts.slice(3))), 'an unknown state');
   for (const reply of [null, [], bytes('now')]) t.throws(() => readShown(reply));
   t.end();

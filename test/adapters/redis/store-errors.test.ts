@@ -32,6 +32,8 @@ const failures: readonly { name: string; cause: unknown; expected: object }[] = 
 
 t.test('how a command ended, and whether it may have run', (t) => {
   for (const { name, cause, expected } of failures) t.match(failureOf(cause), expected, name);
+  t.equal(new DeadlinePassed().name, 'DeadlinePassed');
+  t.equal(new WaitFailed(reply('NOPERM no')).name, 'WaitFailed', 'not the name of what the server answered');
   t.end();
 });
 
@@ -46,16 +48,18 @@ t.test('reasons are short, and say nothing of what was sent', (t) => {
 
 t.test('what is about the server, and what about one record', (t) => {
   for (const message of [
-    'OOM x', 'READONLY x', 'MISCONF x', 'NOREPLICAS x', 'NOPERM x', 'LOADING x', 'BUSY x', 'CLUSTERDOWN x', 'MASTERDOWN x',
+    'OOM x', 'READONLY x', 'MISCONF x', 'NOREPLICAS x', 'NOPERM x', 'NOAUTH x', 'LOADING x', 'BUSY x', 'CLUSTERDOWN x', 'MASTERDOWN x',
     'ERR The user executing the script can\'t run this command', 'ERR ACL failure in script: no',
   ]) t.equal(isServerRefusal(reply(message)), true, message);
   for (const message of ['WRONGTYPE x', 'ERR x', 'MOVED 1 a:1', 'ASK 1 a:1', 'TRYAGAIN x', 'no code']) t.equal(isServerRefusal(reply(message)), false, message);
-  for (const [message, expected] of [['WRONGTYPE x', true], ['ERR x', true], ['OOM x', false], ['MOVED 1 a:1', false], ['TRYAGAIN x', false]] as const) {
+  for (const [message, expected] of [['WRONGTYPE x', true], ['ERR x', true], ['OOM x', false], ['MOVED 1 a:1', false], ['ASK 1 a:1', false], ['TRYAGAIN x', false]] as const) {
     t.equal(isRecordRefusal(reply(message)), expected, message);
   }
   t.equal(isRecordRefusal(error('ERR x')), false);
   t.equal(isServerRefusal(error('OOM x')), false, 'not the server\'s words');
+  t.equal(isServerRefusal(reply('ERR x: ERR ACL failure in script: no')), false, 'a word of it quoted');
   t.equal(replyCode(reply('no code')), 'ERR');
+  t.equal(replyCode(reply('no CODE')), 'ERR', 'the code stands first');
   t.equal(replyCode(null), null);
   t.end();
 });

@@ -4,6 +4,7 @@
  *   npm run test:mutation                                    src/decision and what reserves
  *   npm run test:mutation -- src/decision/claims.ts          these files
  *   npm run test:mutation -- --fresh                         forgets earlier results
+ *   npm run test:mutation -- --nearest FILE…                 asks the nearest test file only, which is quick
  *   npm run test:mutation -- --folder .mutation-2 FILE…      beside another run
  *   npm run test:mutation -- --list FILE…                    what is known from earlier runs, without another
  *
@@ -24,7 +25,8 @@ import { runForCoverage, runTest } from './trial.mjs';
 process.chdir(new URL('../../..', import.meta.url).pathname);
 const { values: options, positionals } = parseArgs({
   options: {
-    fresh: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, folder: { type: 'string', default: '.mutation' },
+    fresh: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, nearest: { type: 'boolean', default: false },
+    folder: { type: 'string', default: '.mutation' },
   },
   allowPositionals: true,
 });
@@ -44,6 +46,8 @@ const files = (positionals.length > 0 ? positionals : everything)
 const accepted = JSON.parse(readFileSync(acceptedFile, 'utf8'));
 const results = !options.fresh && existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
 const imports = importsOf(filesBelow('.build').filter((file) => file.endsWith('.js')));
+/** Each test file is run once without a mutant, for whatever it is asked about. */
+const unchangedRuns = new Map();
 let isRefused;
 
 if (!options.list) prepareFolder();
@@ -72,10 +76,16 @@ function prepareFolder() {
     rmSync(join(folder, part), { recursive: true, force: true });
     cpSync(join('.build', part), join(folder, part), { recursive: true });
   }
+  // As mutants are compiled: what a test runs through is asked once, for all of them.
+  for (const file of files) writeFileSync(targetOf(file), compile(readFileSync(file, 'utf8')));
   // Found before the real one: a test file is run many times.
   mkdirSync(join(folder, 'node_modules/tap'), { recursive: true });
   cpSync('test/check/mutation/quick-tap.mjs', join(folder, 'node_modules/tap/index.mjs'));
   writeFileSync(join(folder, 'node_modules/tap/package.json'), '{"name":"tap","type":"module","exports":"./index.mjs"}');
+}
+
+function targetOf(file) {
+  return join(folder, file.replace(/\.ts$/, '.js'));
 }
 
 function knownResults(file) {
@@ -85,18 +95,17 @@ function knownResults(file) {
 async function tryFile(file) {
   const text = readFileSync(file, 'utf8');
   const [mutants, unchanged] = [mutantsOf(file, text), compile(text)];
-  const near = testsOf(file, imports);
+  const near = testsOf(file, imports).slice(0, options.nearest ? 1 : undefined);
   const digest = digestOfTests(near, imports);
-  const target = join(folder, file.replace(/\.ts$/, '.js'));
+  const target = targetOf(file);
   let tests;
   let [done, survived] = [0, 0];
   for (const mutant of mutants) {
     const id = idOf(mutant);
     if (results[id] === undefined || (results[id].startsWith('survived') && results[id] !== `survived ${digest}`)) {
-      writeFileSync(target, unchanged);
-      tests ??= await trialsOf(near, target);
+      tests ??= await trialsOf(near);
       writeFileSync(target, mutant.compiled);
-      if (await isNoticed(tests, mutant)) results[id] = 'killed';
+      if (await isNoticed(tests, target, mutant)) results[id] = 'killed';
       else results[id] = reasonOf(mutant) === undefined && isMistyped(mutant) ? 'refused' : `survived ${digest}`;
       writeFileSync(target, unchanged);
       writeFileSync(resultsFile, JSON.stringify(results));
@@ -110,10 +119,11 @@ async function tryFile(file) {
 }
 
 /** The test files that pass without a mutant, with the time that each takes and the places that it runs through: the nearest, then the fastest. */
-async function trialsOf(tests, target) {
+async function trialsOf(tests) {
   const trials = [];
   for (const test of tests) {
-    const run = await runForCoverage(join(folder, test), target, limitMs);
+    if (!unchangedRuns.has(test)) unchangedRuns.set(test, await runForCoverage(join(folder, test), join(folder, 'src'), limitMs));
+    const run = unchangedRuns.get(test);
     if (run === null) process.stderr.write(`${test} fails without a mutant: it is left out\n`);
     else trials.push({ test, ...run });
   }
@@ -121,10 +131,10 @@ async function trialsOf(tests, target) {
   return trials.sort((a, b) => (b === nearest) - (a === nearest) || a.tookMs - b.tookMs);
 }
 
-async function isNoticed(trials, mutant) {
+async function isNoticed(trials, target, mutant) {
   let spentMs = 0;
   for (const { test, tookMs, runs } of trials) {
-    if (!runs(mutant.offset)) continue;
+    if (!runs(target, mutant.offset)) continue;
     if (spentMs > 0 && spentMs + tookMs > budgetMs) continue;
     spentMs += tookMs;
     if (!(await runTest(join(folder, test), Math.min(limitMs, 5_000 + 8 * tookMs))).passed) return true;

@@ -34,14 +34,14 @@ function endGroup(pid) {
   }
 }
 
-/** Runs a test file as it is. Returns which places of a compiled file it runs through, or `null` where it fails. */
-export async function runForCoverage(test, target, limitMs) {
+/** Runs a test file as it is. Returns which places of the compiled files below `folder` it runs through, or `null` where it fails. */
+export async function runForCoverage(test, folder, limitMs) {
   const coverageDir = mkdtempSync(join(tmpdir(), 'mutation-'));
   try {
     const { passed, tookMs } = await runTest(test, limitMs, coverageDir);
     if (!passed) return null;
-    const scripts = readdirSync(coverageDir).flatMap((name) => scriptsIn(join(coverageDir, name))).filter(({ url }) => url.endsWith(`/${target}`));
-    return { tookMs, runs: (offset) => scripts.some((script) => isRun(script, offset)) };
+    const scripts = readdirSync(coverageDir).flatMap((name) => scriptsIn(join(coverageDir, name))).filter(({ url }) => url.includes(`/${folder}/`));
+    return { tookMs, runs: (target, offset) => scripts.some((script) => script.url.endsWith(`/${target}`) && isRun(script, offset)) };
   } finally {
     rmSync(coverageDir, { recursive: true, force: true, maxRetries: 5 });
   }

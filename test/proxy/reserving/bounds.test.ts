@@ -2,18 +2,12 @@ import { PassThrough } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
 import { announcedLength, outcomeField } from '../../../src/proxy/reserving/collected-answer.js';
 import { createPending } from '../../../src/proxy/reserving/pending.js';
-import { createSettlements, type Settlements, type SettlementLimits } from '../../../src/proxy/reserving/settlements.js';
-import type { Settling } from '../../../src/proxy/reserving/settling.js';
 import { createBufferBudget, readWhole } from '../../../src/proxy/reserving/whole-body.js';
 import { createSlots, shareSlot } from '../../../src/proxy/slots.js';
 import { until } from '../../support/until.js';
-import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { collectingLog } from '../../adapters/store-world.js';
-import { createFaultyStore, down, type FaultyStore } from './faulty-store.js';
 
 t.test('REPLAY 5: a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
   const pending = createPending();
@@ -40,7 +34,11 @@ t.test('pending places are given back whole', (t) => {
   for (let round = 0; round < 3; round += 1) {
     const leaves = ['x', 'y'].map((operation) => pending.enter({ principal: 'a', operation, token: null }));
     t.equal(pending.size(), 2);
-    for (const leave of leaves) leave?.();
+    leaves[1]?.();
+    const other = pending.enter({ principal: 'a', operation: 'z', token: null });
+    t.type(other, 'function');
+    t.equal(pending.enter({ principal: 'a', operation: 'w', token: null }), null, 'x is still counted');
+    for (const leave of [...leaves, other]) leave?.();
     t.equal(pending.size(), 0);
   }
   t.end();
@@ -118,122 +116,14 @@ t.test('what a receiver says of the outcome, and of its length', (t) => {
     [['Idempotency-Outcome', 'not-applied'], 'not-applied'],
     [['Idempotency-Outcome', 'not-applied', 'Idempotency-Outcome', 'committed'], 'committed'],
     [['X', 'committed'], null],
+    [['X', 'Idempotency-Outcome', 'committed', 'X'], null],
+    [['Idempotency-Outcome'], null],
+    [['Idempotency-Outcome', 'odd', 'Idempotency-Outcome', 'not-applied'], 'odd'],
   ];
   for (const [headers, expected] of outcomes) t.equal(outcomeField(headers), expected);
   t.equal(announcedLength(['Content-Length', '12']), 12);
   t.equal(announcedLength([]), 0);
   t.end();
-});
-
-interface Bench {
-  readonly time: ManualTime;
-  readonly store: FaultyStore;
-  readonly settlements: Settlements;
-  readonly results: string[];
-  readonly lines: readonly string[];
-  readonly settling: (change?: Partial<Settling>) => Settling;
-  /** Moves on until that many calls were made. */
-  readonly untilCalls: (calls: number) => Promise<void>;
-}
-
-function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limits?: SettlementLimits): Bench {
-  const time = manualTime();
-  const memory = createMemoryStore(time.clock);
-  t.teardown(memory.close);
-  const store = createFaultyStore(memory);
-  const log = collectingLog();
-  const results: string[] = [];
-  const settlements = createSettlements({
-    store: store.store, clock: time.clock, timers: time.timers, log,
-    metrics: {
-      reservation: (result) => results.push(result), storeCall: () => undefined, unknownOutcome: () => undefined, replicaShortfall: () => undefined,
-    },
-  }, limits);
-  let operations = 0;
-  return {
-    time, store, settlements, results, lines: log.lines,
-    settling: (change) => {
-      operations += 1;
-      const response = { status: 200, fields: [], body: Buffer.alloc(100) };
-      return {
-        scope: { principal: 'p', operation: `o${operations}`, token: null }, recordId: `p.o${operations}`, deduplicates: false,
-        write: { kind: 'complete', command: { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 } },
-        untilMs: time.clock.monotonic() + 60_000,
-        ...change,
-      };
-    },
-    untilCalls: async (calls) => {
-      await until(`${calls} calls`, () => {
-        if (store.calls.length < calls) time.advance(100);
-        return store.calls.length >= calls;
-      });
-    },
-  };
-}
-
-t.test('REPLAY 3: a settlement that fails is tried again, at longer and longer pauses, until its time is over', async (t) => {
-  const { time, store, settlements, lines, settling, results } = bench(t);
-  store.behaveAll(down);
-  const startedMs = time.clock.monotonic();
-  await settlements.settle(settling());
-  const pauses: number[] = [];
-  while (settlements.open() > 0) {
-    pauses.push(time.due()[0] ?? -1);
-    const calls = store.calls.length;
-    time.advance(time.due()[0] ?? 0);
-    await until('the next try', () => store.calls.length > calls);
-    await until('its end', () => settlements.open() === 0 || time.due().length > 0);
-  }
-  t.same(pauses.slice(0, 7), [100, 200, 400, 800, 1_600, 2_000, 2_000]);
-  t.ok(time.clock.monotonic() - startedMs < 60_000);
-  t.ok(time.clock.monotonic() - startedMs >= 56_000);
-  t.match(lines, [/^error a reservation could not be settled.*p\.o1.*sallyport record/]);
-  t.same(results, []);
-});
-
-t.test('settlements that wait are bounded in number and in bytes: the oldest is given up, with a word', async (t) => {
-  for (const limits of [{ maxWaiting: 3, maxBytes: 1_000_000 }, { maxWaiting: 100, maxBytes: 399 }]) {
-    const { store, settlements, lines, settling, results, untilCalls } = bench(t, limits);
-    store.behaveAll(down);
-    for (let i = 0; i < 5; i += 1) await settlements.settle(settling());
-    t.equal(settlements.open(), 3);
-    t.match(lines, [/p\.o1/, /p\.o2/]);
-    store.behaveAll(null);
-    await untilCalls(8);
-    await until('the rest', () => results.length === 3);
-    t.equal(settlements.open(), 0);
-  }
-});
-
-t.test('at the end what waits is tried once more, and what is being written is waited for', async (t) => {
-  const { store, settlements, lines, settling, results } = bench(t);
-  store.behaveAll(down);
-  await settlements.settle(settling());
-  await settlements.settle(settling({ write: { kind: 'release', command: { attempt: 'a' } } }));
-  store.behave('release', null);
-  await settlements.close();
-  t.same(results, ['released']);
-  t.match(lines, [/^error .*p\.o1/]);
-  t.equal(settlements.open(), 0);
-
-  store.behaveAll(null);
-  const last = settlements.settle(settling());
-  await settlements.close();
-  t.equal(results.length, 2, 'it was written when the end came');
-  await last;
-});
-
-t.test('what became of a settlement is counted and told', async (t) => {
-  const { store, settlements, lines, settling, results } = bench(t);
-  const owned = { attempt: 'a', fence: 1 };
-  await settlements.settle(settling({ write: { kind: 'mark', command: owned } }));
-  t.match(lines, [/^warn a reservation was not settled.*"answer":"kept"/], 'there is no record to mark');
-  await settlements.settle(settling());
-  t.same(results, ['repaired']);
-  t.match(lines[1], /^error the store had lost a reservation/);
-  store.behave('complete', async () => ({ ok: true, value: 'unsupported' }));
-  await settlements.settle(settling());
-  t.match(lines[2], /^warn .*unsupported/);
 });
 
 t.test('R-42: a body that was read whole is held once: its chunks are let go while its request goes on', async (t) => {

@@ -1,0 +1,90 @@
+import t from 'tap';
+import type { Principal } from '../../../src/decision/principal.js';
+import { recordIdOf, scopeOf } from '../../../src/decision/reservation-scope.js';
+import type { InForce } from '../../../src/proxy/in-force.js';
+import type { Admission } from '../../../src/proxy/pipeline.js';
+import { isBefore, maxReservedBodyBytes, prepare, type Preparation } from '../../../src/proxy/reserving/preparation.js';
+
+const rules = { key: 'required' as 'required' | 'optional' | null, singleUse: false, operation: 'POST /orders' };
+const service = { kind: 'service', issuerName: 'second', issuer: 'https://idp', subject: 's', tokenId: 't', issuedAtS: 1_000 } as const;
+const session = { ...service, kind: 'session', issuerName: 'sessions' } as const;
+const first = { rules: { name: 'first', audience: 'receiver', clockSkewS: 30 } };
+const second = { rules: { name: 'second', audience: 'other', clockSkewS: 5 } };
+
+interface Case {
+  readonly name: string;
+  /** `null` where the route reserves nothing. */
+  readonly rules?: Partial<typeof rules> | null;
+  readonly principal?: Partial<Principal> | null;
+  readonly key?: string | null;
+  readonly issuers?: readonly object[];
+  readonly floorS?: number;
+  /** The reason of a refusal, the audience that counts for what is reserved, or `null` where nothing is. */
+  readonly expected: { readonly refused: string } | { readonly audience: string; readonly key: string | null; readonly tokenId: string | null } | null;
+}
+
+const both = { singleUse: true };
+const tokenOnly = { key: null, singleUse: true };
+const cases: readonly Case[] = [
+  { name: 'a route that reserves nothing', rules: null, principal: null, expected: null },
+  { name: 'nobody', principal: null, expected: { refused: 'internal' } },
+  { name: 'nobody, with no issuer', principal: null, issuers: [], expected: { refused: 'internal' } },
+  { name: 'a caller of no issuer', principal: { issuerName: 'third' }, expected: { refused: 'internal' } },
+  { name: 'a key', key: 'k', expected: { audience: 'other', key: 'k', tokenId: null } },
+  { name: 'a key in quotes is the same', key: '"k"', expected: { audience: 'other', key: 'k', tokenId: null } },
+  { name: 'a key, and a token that has no id', key: 'k', principal: { tokenId: null }, expected: { audience: 'other', key: 'k', tokenId: null } },
+  { name: 'no key', key: null, expected: { refused: 'idempotency_key_missing' } },
+  { name: 'no key where it is optional', key: null, rules: { key: 'optional' }, expected: null },
+  { name: 'an optional key', key: 'k', rules: { key: 'optional' }, expected: { audience: 'other', key: 'k', tokenId: null } },
+  { name: 'an optional key that is none', key: 'a b', rules: { key: 'optional' }, expected: { refused: 'idempotency_key_malformed' } },
+  { name: 'a token', rules: tokenOnly, key: null, expected: { audience: 'other', key: null, tokenId: 't' } },
+  { name: 'a token, with a key that nobody asked for', rules: tokenOnly, key: 'k', expected: { audience: 'other', key: null, tokenId: 't' } },
+  { name: 'both', rules: both, key: 'k', expected: { audience: 'other', key: 'k', tokenId: 't' } },
+  { name: 'an optional key that is not there, and a token', rules: { key: 'optional', ...both }, key: null, expected: { audience: 'other', key: null, tokenId: 't' } },
+  { name: 'the credential comes before the key', rules: both, key: null, principal: { tokenId: null }, expected: { refused: 'token_id_missing' } },
+  { name: 'issued before the fail-over', rules: both, key: null, floorS: 996, expected: { refused: 'issue_time_revoked' } },
+  { name: 'issued after the fail-over, by the skew', rules: both, key: 'k', floorS: 995, expected: { audience: 'other', key: 'k', tokenId: 't' } },
+  { name: 'a key minds no fail-over', key: 'k', floorS: 2_000, expected: { audience: 'other', key: 'k', tokenId: null } },
+  { name: 'a session has the name of the receiver', principal: session, key: 'k', expected: { audience: 'receiver', key: 'k', tokenId: null } },
+  { name: 'a session where no issuer is', principal: session, key: 'k', issuers: [], expected: { audience: '', key: 'k', tokenId: null } },
+  { name: 'a session has no skew', principal: session, rules: both, key: 'k', floorS: 1_000, expected: { audience: 'receiver', key: 'k', tokenId: 't' } },
+  { name: 'a session before the fail-over', principal: session, rules: both, key: 'k', floorS: 1_001, expected: { refused: 'issue_time_revoked' } },
+];
+
+t.test('what a request reserves, and why it may not', (t) => {
+  for (const { name, rules: changed, principal: other, key: sent = 'k', issuers = [first, second], floorS = null, expected } of cases) {
+    const principal = other === null ? null : { ...service, ...other };
+    const admission = { route: { reservation: changed === null ? null : { ...rules, ...changed } }, principal, fields: { idempotencyKey: sent } };
+    const prepared = prepare(admission as unknown as Admission, { issuers } as unknown as Pick<InForce, 'issuers'>, floorS);
+    if (expected === null) {
+      t.same(prepared, { ok: true, value: null }, name);
+    } else if ('refused' in expected) {
+      t.match(prepared, { ok: false, error: { reason: expected.refused } }, name);
+    } else {
+      const { audience, key, tokenId } = expected;
+      const scope = scopeOf({ principal: principal ?? service, audience, operation: rules.operation, key, tokenId });
+      t.match(prepared, { ok: true, value: { scope, issuer: { audience }, principal } }, name);
+      const value = prepared.ok ? prepared.value : null;
+      t.equal(value?.recordId, recordIdOf(scope));
+      t.equal(value?.sentKey, key === null ? null : sent, 'as it was sent');
+    }
+  }
+  t.end();
+});
+
+t.test('REPLAY 7: a token is older than a fail-over where nobody can say that it is not', (t) => {
+  for (const [issuedAtS, floorS, expected] of [
+    [null, null, false], [null, 0, true], [0, null, false], [104, 100, true], [105, 100, false], [106, 100, false],
+  ] as const) {
+    t.equal(isBefore({ ...service, issuedAtS } as unknown as Principal, { audience: 'a', clockSkewS: 5 }, floorS), expected, `${String(issuedAtS)} ${String(floorS)}`);
+  }
+  t.end();
+});
+
+t.test('R-40: a reserved body is bounded by the route and by what may be held', (t) => {
+  for (const [route, reserved] of [[1, 2], [2, 1], [1, 1]] as const) {
+    const admission = { route: { maxBodyBytes: route } };
+    t.equal(maxReservedBodyBytes(admission as unknown as Admission, { rules: { maxBodyBytes: reserved } } as unknown as Preparation), 1);
+  }
+  t.end();
+});

@@ -1,0 +1,284 @@
+import t from 'tap';
+import type { Reason } from '../../../src/decision/denial.js';
+import type { Reserved } from '../../../src/decision/reservation.js';
+import { responseMs, runBench, tick, upstreamMs, type RunBench, type RunOptions } from './run-bench.js';
+
+/** A run that was sent; what was said until then is forgotten. */
+async function dispatched(options?: RunOptions): Promise<RunBench> {
+  const bench = runBench(options);
+  await bench.begin();
+  bench.events.length = 0;
+  return bench;
+}
+
+/** One whose answer is passed on as it comes. */
+async function streaming(options?: RunOptions): Promise<RunBench> {
+  const bench = await dispatched(options);
+  bench.sink().onHead(200, ['Content-Length', '11']);
+  await tick();
+  bench.events.length = 0;
+  return bench;
+}
+
+t.test('REPLAY 4: what reserving comes to: nothing is sent unless the record was acquired', async (t) => {
+  const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('kept') };
+  const shown = 'give 201 X-Request-Id r ETag "1" Cache-Control no-store Idempotency-Key "k" Idempotent-Replayed true kept true';
+  const cases: readonly { readonly name: string; readonly reserved: Reserved | null; readonly options?: RunOptions; readonly said: string }[] = [
+    { name: 'no answer', reserved: null, said: 'refuse {"reason":"store_unavailable"}' },
+    { name: 'another request', reserved: { kind: 'mismatch' }, said: 'refuse unsent idempotency_key_reused body' },
+    { name: 'in doubt', reserved: { kind: 'unknown' }, said: 'refuse unsent idempotency_outcome_unknown body' },
+    { name: 'kept', reserved: { kind: 'replayed', response }, said: shown },
+    { name: 'kept, without a key', reserved: { kind: 'replayed', response }, options: { sentKey: null }, said: shown.replace('"k"', '') },
+    { name: 'damaged', reserved: { kind: 'replayed', response: { ...response, status: 199 } }, said: 'refuse {"reason":"store_unavailable"}' },
+  ];
+  for (const { name, reserved, options, said } of cases) {
+    for (const isGone of [false, true]) {
+      const bench = runBench({ ...options, reserved });
+      bench.isGone = isGone;
+      await bench.begin();
+      t.same(bench.events, isGone ? ['over'] : [said, 'over'], name);
+      t.same([bench.sent, bench.settled, bench.time.due()], [[], [], []]);
+      bench.run.breakOff();
+      bench.run.callerGone();
+      t.equal(bench.events.at(-1), 'over', 'and nothing comes after');
+      t.equal(bench.events.filter((event) => event === 'over').length, 1);
+    }
+  }
+});
+
+t.test('REPLAY 3: what the gate refuses is released before the caller hears of it', async (t) => {
+  const cases: readonly { readonly name: string; readonly options?: RunOptions; readonly change?: (bench: RunBench) => void; readonly said: readonly string[] }[] = [
+    { name: 'its caller left', change: (bench) => (bench.isGone = true), said: [] },
+    { name: 'too few replicas', options: { replicas: 1 }, said: ['refuse unsent store_unavailable body'] },
+    { name: 'the process ends', change: ({ run }) => run.breakOff(), said: ['refuse unsent shutting_down body'] },
+  ];
+  for (const { name, options, change, said } of cases) {
+    const bench = runBench({ ...options, holdsSettling: true });
+    change?.(bench);
+    await bench.begin();
+    t.same(bench.events, ['settle release'], name);
+    await bench.settle();
+    t.same(bench.events, ['settle release', ...said, 'over'], name);
+    t.same(bench.sent, []);
+  }
+});
+
+t.test('what is sent: the fields that go on, the length of the whole body however it came, the record and its fence', async (t) => {
+  const record = ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7'];
+  const cases: readonly { readonly name: string; readonly options: RunOptions; readonly fields: readonly string[]; readonly body: string | null }[] = [
+    { name: 'with a length', options: { contentLength: '4' }, fields: record, body: 'body' },
+    { name: 'in chunks', options: { chunked: true }, fields: ['Content-Length', '4', ...record], body: 'body' },
+    { name: 'in no chunks', options: { chunked: true, body: '' }, fields: ['Content-Length', '0', ...record], body: null },
+    { name: 'no body', options: { body: '' }, fields: record, body: null },
+    { name: 'a length of 0', options: { body: '', contentLength: '0' }, fields: record, body: null },
+    { name: 'neither length nor chunks', options: { body: 'x' }, fields: ['Content-Length', '1', ...record], body: 'x' },
+    { name: 'no record', options: { contentLength: '4', recordId: null }, fields: [], body: 'body' },
+  ];
+  for (const { name, options, fields, body } of cases) {
+    const bench = runBench(options);
+    await bench.begin();
+    t.same(bench.events, ['asked'], name);
+    const [request] = bench.sent;
+    t.match(request, { access: 'protected', method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
+    t.same(request?.fields, ['Host', 'h', ...fields], name);
+    t.equal(request?.body?.toString() ?? null, body, name);
+    t.equal(request?.lateRefusal?.(), null);
+    t.same(bench.time.due(), [upstreamMs], 'the receiver has as long as both connects and the answer may take');
+    bench.time.advance(10_000);
+    t.match(request?.lateRefusal?.(), { reason: 'store_unavailable' }, 'the gate is asked once more');
+  }
+});
+
+t.test('store before replying: a whole answer is kept, then given', async (t) => {
+  for (const isGone of [false, true]) {
+    const bench = await dispatched({ holdsSettling: true });
+    const sink = bench.sink();
+    sink.onHead(201, ['ETag', '"1"', 'X-Other', 'o']);
+    t.equal(sink.onBody(Buffer.from('12345')), true);
+    t.equal(sink.onBody(Buffer.from('67890')), true, 'up to the limit');
+    sink.onEnd();
+    t.same(bench.time.due(), [], 'the receiver is done');
+    await tick();
+    t.same(bench.events, ['answered', 'settle completed 201']);
+    t.match(bench.settled[0]?.write.command, { response: { fields: ['ETag', '"1"'], body: Buffer.from('1234567890') } });
+    bench.isGone = isGone;
+    bench.run.breakOff();
+    await bench.settle();
+    t.same(bench.events.slice(2), isGone ? ['over'] : ['give 201 X-Request-Id r ETag "1" X-Other o 1234567890 false', 'over']);
+    t.equal(sink.onBody(Buffer.from('more')), true, 'what comes after counts for nothing');
+    sink.onEnd();
+    sink.onFailure({ reason: 'upstream_failed' });
+    await tick();
+    t.same(bench.events.filter((event) => !/^(answered|settle|give|over)/.test(event)), []);
+    t.equal(bench.events.filter((event) => event === 'over').length, 1);
+  }
+});
+
+t.test('REPLAY 5: fields that are too long to be kept: the status is kept, and the answer given', async (t) => {
+  const bench = await dispatched();
+  const long = 'x'.repeat(9_000);
+  bench.sink().onHead(201, ['Link', long]);
+  bench.sink().onEnd();
+  await tick();
+  t.same(bench.events, ['answered', 'settle tombstone 201', `give 201 X-Request-Id r Link ${long}  false`, 'over']);
+});
+
+t.test('REPLAY 5: an answer that announces more than is kept turns into a stream, one to HEAD has no body', async (t) => {
+  const cases: readonly { readonly name: string; readonly options?: RunOptions; readonly length: string | null; readonly turns: boolean }[] = [
+    { name: 'no length', length: null, turns: false },
+    { name: 'the limit', length: '10', turns: false },
+    { name: 'more', length: '11', turns: true },
+    { name: 'more, to HEAD', options: { method: 'HEAD' }, length: '11', turns: false },
+    { name: 'no record', options: { recordId: null }, length: '1', turns: true },
+  ];
+  for (const { name, options, length, turns } of cases) {
+    const bench = await dispatched(options);
+    bench.sink().onHead(200, length === null ? [] : ['Content-Length', length]);
+    await tick();
+    t.equal(bench.events.some((event) => event.startsWith('begin 200')), turns, name);
+    t.equal(bench.events.includes('settle tombstone 200'), turns && options?.recordId !== null);
+    t.equal(bench.events.includes('resume'), turns);
+  }
+});
+
+t.test('REPLAY 5: an answer that grows beyond what is kept: the status is written down, then all of it goes on', async (t) => {
+  for (const flows of [true, false]) {
+    const bench = await dispatched({ holdsSettling: true });
+    const sink = bench.sink();
+    sink.onHead(200, []);
+    t.equal(sink.onBody(Buffer.from('1234567890')), true);
+    t.equal(sink.onBody(Buffer.from('a')), false, 'over the limit');
+    t.equal(sink.onBody(Buffer.from('b')), false, 'the receiver waits');
+    t.same(bench.events, ['settle tombstone 200']);
+    bench.flows = flows;
+    await bench.settle();
+    const begun = ['settle tombstone 200', 'begin 200 X-Request-Id r', 'write 1234567890', 'write a', 'write b'];
+    t.same(bench.events, flows ? [...begun, 'resume'] : begun, 'where the caller keeps up it goes on');
+    t.equal(sink.onBody(Buffer.from('c')), flows);
+    bench.events.length = 0;
+    bench.run.resume();
+    t.same(bench.events, ['resume']);
+    sink.onEnd();
+    t.same(bench.events, ['resume', 'answered', 'end', 'over']);
+    t.same(bench.time.due(), []);
+    await tick();
+    t.equal(bench.settled.length, 1);
+  }
+});
+
+t.test('what the receiver does while the status is written down comes after what it said before', async (t) => {
+  const begun = ['begin 200 X-Request-Id r Content-Length 11', 'write a'];
+  for (const [ending, said] of [['end', 'end'], ['failure', 'refuse {"reason":"upstream_failed"}']] as const) {
+    const bench = await dispatched({ holdsSettling: true });
+    const sink = bench.sink();
+    sink.onHead(200, ['Content-Length', '11']);
+    sink.onBody(Buffer.from('a'));
+    if (ending === 'end') sink.onEnd();
+    else sink.onFailure({ reason: 'upstream_failed' });
+    t.same(bench.events, ['settle tombstone 200', 'answered']);
+    await bench.settle();
+    t.same(bench.events.slice(2), [...begun, said, 'over']);
+  }
+});
+
+t.test('a stream that breaks off breaks off for its caller', async (t) => {
+  for (const isGone of [false, true]) {
+    const bench = await streaming({ recordId: null });
+    bench.isGone = isGone;
+    bench.sink().onFailure({ reason: 'upstream_failed' });
+    t.same(bench.events, isGone ? ['answered', 'over'] : ['answered', 'refuse {"reason":"upstream_failed"}', 'over']);
+    t.same(bench.settled, []);
+  }
+});
+
+t.test('R-51: nobody wants the rest of an answer whose status is kept; one that was not kept goes on', async (t) => {
+  const kept = await streaming();
+  kept.run.callerGone();
+  t.same(kept.events, ['cancel', 'over']);
+  t.same(kept.time.due(), []);
+  const tokenOnly = await streaming({ recordId: null });
+  tokenOnly.run.callerGone();
+  t.same(tokenOnly.events, []);
+  const collecting = await dispatched();
+  collecting.run.callerGone();
+  t.same(collecting.events, []);
+
+  for (const recordId of ['p.o', null]) {
+    const turning = await dispatched({ recordId, holdsSettling: true });
+    turning.sink().onHead(200, ['Content-Length', '11']);
+    turning.run.callerGone();
+    turning.isGone = true;
+    await turning.settle();
+    t.same(turning.events, recordId === null ? ['begin 200 X-Request-Id r Content-Length 11', 'resume'] : ['settle tombstone 200', 'cancel', 'over']);
+  }
+});
+
+t.test('REPLAY 4: the receiver’s time is up, or the process’s: released where nothing was sent, else in doubt', async (t) => {
+  const late = 'refuse {"reason":"upstream_timeout","record":"p.o"}';
+  for (const isProcess of [false, true]) {
+    const end = ({ time, run }: RunBench): void => {
+      if (isProcess) run.breakOff();
+      else time.advance(upstreamMs);
+    };
+    const unsent = await dispatched({ mayBeSent: false });
+    end(unsent);
+    await tick();
+    const why = isProcess ? 'refuse {"reason":"shutting_down"}' : 'refuse {"reason":"upstream_unreachable","error":"connection_timeout"}';
+    t.same(unsent.events, ['cancel', 'answered', 'settle release', why, 'over']);
+
+    const doubtful = await dispatched({ mayBeSent: true });
+    end(doubtful);
+    await tick();
+    t.same(doubtful.events, ['cancel', 'answered', 'settle mark', late, 'over']);
+    t.same(doubtful.time.due(), []);
+
+    const begun = await dispatched();
+    begun.sink().onHead(201, []);
+    end(begun);
+    await tick();
+    t.same(begun.events, ['cancel', 'answered', 'settle tombstone 201', late, 'over']);
+
+    const tokenOnly = await dispatched({ recordId: null });
+    end(tokenOnly);
+    await tick();
+    t.same(tokenOnly.events, ['cancel', 'answered', 'refuse {"reason":"upstream_timeout"}', 'over'], 'there is no record to name');
+  }
+  const passing = await streaming();
+  passing.run.breakOff();
+  t.same(passing.events, [], 'a stream is ended by its connection');
+});
+
+t.test('REPLAY 4: only what certainly was not sent frees the key', async (t) => {
+  const unsent: readonly Reason[] = [
+    'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired', 'key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked',
+  ];
+  for (const reason of [...unsent, 'upstream_failed', 'upstream_timeout', 'caller_gone', 'internal'] as const) {
+    const bench = await dispatched();
+    bench.sink().onFailure({ reason });
+    await tick();
+    const isUnsent = unsent.includes(reason);
+    t.same(bench.events, [
+      'answered', isUnsent ? 'settle release' : 'settle mark', `refuse {"reason":"${reason}"${isUnsent ? '' : ',"record":"p.o"'}}`, 'over',
+    ]);
+    const begun = await dispatched();
+    begun.sink().onHead(200, []);
+    begun.sink().onFailure({ reason });
+    await tick();
+    t.same(begun.events, ['answered', 'settle tombstone 200', `refuse {"reason":"${reason}","record":"p.o"}`, 'over'], 'a status came');
+  }
+});
+
+t.test('a bug ends the request: the receiver is let go, the caller is told, nothing is left', async (t) => {
+  const bench = runBench({ caller: { begin: () => { throw new Error('a bug'); } } });
+  await bench.begin();
+  bench.events.length = 0;
+  bench.sink().onHead(200, ['Content-Length', '11']);
+  await tick();
+  t.same(bench.events, ['settle tombstone 200', 'cancel', 'fail Error: a bug', 'over']);
+  t.same(bench.time.due(), []);
+  t.equal(bench.sink().onBody(Buffer.from('late')), true, 'what comes after counts for nothing');
+  const early = runBench({ caller: { asked: () => { throw new Error('a bug'); } } });
+  await early.begin();
+  t.same(early.events, ['fail Error: a bug', 'over']);
+  t.same(early.time.due(), []);
+});

@@ -1,0 +1,145 @@
+/** One reserved run between a receiver, a caller and a store that say what a test lets them say. */
+import { createFieldRules } from '../../../src/decision/field-rules.js';
+import type { Reserved } from '../../../src/decision/reservation.js';
+import { accept, refuse, type Result } from '../../../src/decision/result.js';
+import type { ReserveAnswer, StoreFailure } from '../../../src/ports.js';
+import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/reserving/attempt.js';
+import { ReservedRun } from '../../../src/proxy/reserving/reserved-run.js';
+import type { Settling } from '../../../src/proxy/reserving/settling.js';
+import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream-call.js';
+import type { Caller } from '../../../src/proxy/caller.js';
+import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
+
+export interface RunOptions {
+  readonly method?: string;
+  readonly body?: string;
+  readonly contentLength?: string | null;
+  readonly chunked?: boolean;
+  readonly forwarded?: readonly string[];
+  readonly recordId?: string | null;
+  /** What the store says of the reserve; `null` where it does not answer. */
+  readonly reserved?: Reserved | null;
+  readonly mayBeSent?: boolean;
+  readonly maxStored?: number;
+  readonly replicas?: number;
+  readonly sentKey?: string | null;
+  readonly caller?: Partial<Caller>;
+  /** Settling waits until `settle` of the bench is called. */
+  readonly holdsSettling?: boolean;
+}
+
+export interface RunBench {
+  readonly run: ReservedRun;
+  readonly time: ManualTime;
+  /** What was said to the caller, to the receiver and to the store, in order. */
+  readonly events: string[];
+  readonly sent: UpstreamRequest[];
+  readonly settled: Settling[];
+  readonly settle: () => Promise<void>;
+  readonly sink: () => AnswerSink;
+  /** Begins, and waits until the store has answered. */
+  readonly begin: () => Promise<void>;
+  isGone: boolean;
+  /** Whether the caller keeps up. */
+  flows: boolean;
+}
+
+export const connectMs = 100;
+export const responseMs = 1_000;
+/** Two connects and the answer. */
+export const upstreamMs = 1_200;
+
+/** Lets everything happen that waits for nothing. */
+export async function tick(): Promise<void> {
+  await new Promise<void>((resolve) => void setImmediate(resolve));
+}
+
+export function runBench(options: RunOptions = {}): RunBench {
+  const time = manualTime();
+  const events: string[] = [];
+  const sent: UpstreamRequest[] = [];
+  const settled: Settling[] = [];
+  const sinks: AnswerSink[] = [];
+  let release: () => void = () => undefined;
+  const say = (what: string) => () => void events.push(what);
+  const answer = (): Result<ReserveAnswer, StoreFailure> => {
+    const reserved: Reserved | null = options.reserved === undefined ? { kind: 'acquired', fence: 7, takenOver: false } : options.reserved;
+    return reserved === null ? refuse({ kind: 'unreachable', reason: 'gone', mayHaveRun: false }) : accept({ reserved, confirmedReplicas: null });
+  };
+  const nothing = (): void => undefined;
+  const deps = {
+    store: { reserve: async () => answer(), issuedBeforeFloorS: () => null },
+    settlements: {
+      settle: async (settling: Settling) => {
+        settled.push(settling);
+        const { write } = settling;
+        events.push(`settle ${write.kind === 'complete' ? `${write.command.state} ${write.command.response.status}` : write.kind}`);
+        if (options.holdsSettling === true) await new Promise<void>((resolve) => (release = resolve));
+      },
+    },
+    metrics: { reservation: nothing, storeCall: nothing, replicaShortfall: nothing, unknownOutcome: nothing },
+    clock: time.clock, timers: time.timers, replicas: options.replicas ?? 0, settleTimeoutMs: 500,
+  };
+  const body = Buffer.from(options.body ?? 'body');
+  const write = {
+    admission: {
+      target: { raw: '/orders?a=1', path: '/orders', query: 'a=1' }, route: { responseTimeoutMs: responseMs, access: 'protected' }, requestId: 'r', principal: null,
+      fields: { passed: [], contentLength: options.contentLength ?? null, chunked: options.chunked ?? false }, forwarded: options.forwarded ?? ['Host', 'h'],
+      revoked: () => null,
+    },
+    preparation: {
+      rules: {
+        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: options.maxStored ?? 10,
+        storeHeaders: new Set(), releaseOn: new Set([429]),
+      },
+      principal: { expiresAtS: time.clock.now() / 1000 + 600, issuedAtS: null }, issuer: { clockSkewS: 0 }, scope: { principal: 'p', operation: 'o', token: null },
+      recordId: options.recordId === undefined ? 'p.o' : options.recordId, sentKey: options.sentKey === undefined ? '"k"' : options.sentKey,
+    },
+    method: options.method ?? 'POST', body,
+    inForce: {
+      config: { upstream: { connectTimeoutMs: connectMs } }, assertion: null,
+      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'strip', http10: 'refuse' }),
+      upstream: {
+        send: (request: UpstreamRequest, sink: AnswerSink) => {
+          sent.push(request);
+          sinks.push(sink);
+          return { cancel: say('cancel'), resume: say('resume'), mayBeSent: () => options.mayBeSent ?? true };
+        },
+      },
+    },
+  };
+  const caller: Caller = {
+    isGone: () => self.isGone,
+    refuse: (reason) => void events.push(`refuse ${JSON.stringify(reason)}`),
+    refuseUnsent: ({ reason }, unsent) => void events.push(`refuse unsent ${reason} ${unsent.toString()}`),
+    give: ({ status, fields, body: given, isReplayed }) => void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
+    begin: (status, fields) => void events.push(`begin ${status} ${fields.join(' ')}`),
+    write: (chunk) => {
+      events.push(`write ${chunk.toString()}`);
+      return self.flows;
+    },
+    end: say('end'), asked: say('asked'), answered: say('answered'),
+    fail: (error) => void events.push(`fail ${String(error)}`),
+    ...options.caller,
+  };
+  const self: RunBench = {
+    run: new ReservedRun(deps as unknown as AttemptDeps, write as unknown as ReservedWrite, caller, say('over')),
+    time, events, sent, settled,
+    settle: async () => {
+      release();
+      await tick();
+    },
+    sink: () => {
+      const [sink] = sinks;
+      if (sink === undefined) throw new Error('nothing was sent');
+      return sink;
+    },
+    begin: async () => {
+      self.run.start();
+      await tick();
+    },
+    isGone: false,
+    flows: true,
+  };
+  return self;
+}
