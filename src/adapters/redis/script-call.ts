@@ -35,7 +35,7 @@ export async function runScript(connection: Redis, call: ScriptCall, majorVersio
     // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica is there, the WAIT
     // that came with it took most of the time.
     const leftMs = call.deadlineMs - (performance.now() - startedMs);
-    if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, { ...call, deadlineMs: Math.max(1, leftMs) });
+    if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, { ...call, deadlineMs: leftMs });
     throw error;
   }
 }

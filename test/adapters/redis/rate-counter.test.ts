@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import { createSharedRateCounter } from '../../../src/adapters/redis/rate-counter.js';
+import { scripts } from '../../../src/adapters/redis/scripts.js';
+import type { Ran } from '../../../src/adapters/redis/primary.js';
+import type { ScriptCall } from '../../../src/adapters/redis/script-call.js';
 import type { LimitKey } from '../../../src/decision/rate-limit.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
@@ -10,6 +14,29 @@ await redis.client.connect().catch(() => undefined);
 await redis.client.acl('SETUSER', 'sallyport', 'on', 'nopass', ...leastRights);
 const hash = (): string => randomBytes(32).toString('base64url');
 const freshKey = (): LimitKey => ({ principal: hash(), scope: hash() });
+
+t.test('what is asked of Redis, and how its answer is read', async (t) => {
+  const calls: (readonly [string, ScriptCall])[] = [];
+  const failure = { kind: 'timeout', reason: 'late', mayHaveRun: true } as const;
+  const unexpected = { kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true };
+  const answered = (reply: unknown): Ran => ({ ok: true, value: { reply, confirmedReplicas: null } });
+  const answers: readonly (readonly [Ran, object])[] = [
+    [answered(Buffer.from('1500')), { ok: true, value: 1.5 }],
+    [answered(Buffer.from('0')), { ok: true, value: 0 }],
+    [answered('soon'), { ok: false, error: unexpected }],
+    [{ ok: false, error: { ...failure, cause: new Error('secret') } }, { ok: false, error: failure }],
+  ];
+  for (const [ran, expected] of answers) {
+    const counter = createSharedRateCounter({
+      run: async (tag, call) => {
+        calls.push([tag, call]);
+        return ran;
+      },
+    }, redisSettings(1, { prefix: 'x', reserveTimeoutMs: 77 }));
+    t.same(await counter.take({ principal: 'p', scope: 's' }, { perSecond: 3, burst: 5, shared: true }), expected);
+  }
+  t.same(calls[0], ['p', { script: scripts.limit, keys: ['x:{p}:l:s'], values: ['333333.333', '5'], replicas: 0, deadlineMs: 77 }]);
+});
 
 t.test('a burst, then what fills, by the clock of Redis, with the rights that docs/storage.md lists', async (t) => {
   const { store, up } = openStore(t, redisSettings(redis.port, { username: 'sallyport' }));

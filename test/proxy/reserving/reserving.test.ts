@@ -49,14 +49,16 @@ function ordered({ time, sent, sinks }: Bench, body: Readable | null = null, pri
     },
     preparation: {
       rules: {
-        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: 10, storeHeaders: new Set(), releaseOn: new Set(),
+        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: 10,
+        storeHeaders: new Set(), releaseOn: new Set(),
       },
-      principal: { expiresAtS: time.clock.now() / 1000 + 600 }, issuer: { clockSkewS: 0 }, scope: { ...freshScope(), principal, token: null }, recordId: 'p.o', sentKey: 'k',
+      principal: { expiresAtS: time.clock.now() / 1000 + 600 }, issuer: { clockSkewS: 0 },
+      scope: { ...freshScope(), principal, token: null }, recordId: 'p.o', sentKey: 'k',
     },
     method: 'POST', body,
     inForce: {
       config: { upstream: { connectTimeoutMs: 100 } }, assertion: null,
-      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'strip', http10: 'refuse' }),
+      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
         send: (request: UpstreamRequest, sink: AnswerSink) => {
           sent.push(request);

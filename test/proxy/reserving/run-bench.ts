@@ -83,22 +83,23 @@ export function runBench(options: RunOptions = {}): RunBench {
   const body = Buffer.from(options.body ?? 'body');
   const write = {
     admission: {
-      target: { raw: '/orders?a=1', path: '/orders', query: 'a=1' }, route: { responseTimeoutMs: responseMs, access: 'protected' }, requestId: 'r', principal: null,
-      fields: { passed: [], contentLength: options.contentLength ?? null, chunked: options.chunked ?? false }, forwarded: options.forwarded ?? ['Host', 'h'],
-      revoked: () => null,
+      target: { raw: '/orders?a=1', path: '/orders', query: 'a=1' }, route: { responseTimeoutMs: responseMs, access: 'protected' },
+      requestId: 'r', principal: null, forwarded: options.forwarded ?? ['Host', 'h'], revoked: () => null,
+      fields: { passed: [], contentLength: options.contentLength ?? null, chunked: options.chunked ?? false },
     },
     preparation: {
       rules: {
         singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: options.maxStored ?? 10,
         storeHeaders: new Set(), releaseOn: new Set([429]),
       },
-      principal: { expiresAtS: time.clock.now() / 1000 + 600, issuedAtS: null }, issuer: { clockSkewS: 0 }, scope: { principal: 'p', operation: 'o', token: null },
+      principal: { expiresAtS: time.clock.now() / 1000 + 600, issuedAtS: null }, issuer: { clockSkewS: 0 },
+      scope: { principal: 'p', operation: 'o', token: null },
       recordId: options.recordId === undefined ? 'p.o' : options.recordId, sentKey: options.sentKey === undefined ? '"k"' : options.sentKey,
     },
     method: options.method ?? 'POST', body,
     inForce: {
       config: { upstream: { connectTimeoutMs: connectMs } }, assertion: null,
-      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'strip', http10: 'refuse' }),
+      fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
         send: (request: UpstreamRequest, sink: AnswerSink) => {
           sent.push(request);

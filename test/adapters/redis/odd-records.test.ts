@@ -1,0 +1,17 @@
+import t from 'tap';
+import { createOddRecords } from '../../../src/adapters/redis/odd-records.js';
+import { manualTime } from '../manual-time.js';
+import { collectingLog } from '../store-world.js';
+
+t.test('what is not ours is told at once, and then every ten seconds at most', (t) => {
+  const { clock, advance } = manualTime();
+  const log = collectingLog();
+  const odd = createOddRecords({ clock, log });
+  for (const [ms, key, lines] of [[0, 'a', 1], [0, 'b', 1], [9_999, 'c', 1], [1, 'd', 2], [9_999, 'e', 2], [1, 'f', 3]] as const) {
+    advance(ms);
+    odd.tell(key, 'why');
+    t.equal(log.lines.length, lines, key);
+  }
+  t.match(log.lines, [/^error .*not ours to touch.*"key":"a","reason":"why"/, /"key":"d"/, /"key":"f"/]);
+  t.end();
+});
