@@ -6,6 +6,10 @@ import { scripts, scriptText } from '../../../src/adapters/redis/scripts.js';
 import { WaitFailed } from '../../../src/adapters/redis/store-errors.js';
 
 type Sent = readonly unknown[];
+interface ErrorWords {
+  readonly message: string;
+  readonly name?: string;
+}
 /** What one command ends with, as a pipeline says it. */
 type Reply = readonly [Error | null, unknown];
 
@@ -85,7 +89,7 @@ t.test('a server that lost its scripts is sent the text, once, and has the rest 
 t.test('what a script ends with is what its caller hears; that only the wait failed is said apart', async (t) => {
   const lost = { message: 'the connection was lost' };
   const oom = replyError('OOM no');
-  const cases: readonly { name: string; replies: readonly Reply[] | null; change?: Partial<ScriptCall>; expected: Error | { message: string; name?: string } }[] = [
+  const cases: readonly { name: string; replies: readonly Reply[] | null; change?: Partial<ScriptCall>; expected: ErrorWords }[] = [
     { name: 'an error', replies: [[oom, null]], change: { replicas: 0 }, expected: oom },
     { name: 'an error before a wait', replies: [[oom, null], [null, 0]], expected: oom },
     { name: 'an error while asking', replies: [[null, 'OK'], [oom, null]], change: { asking: true, replicas: 0 }, expected: oom },

@@ -52,7 +52,8 @@ t.test('what is about the server, and what about one record', (t) => {
     'ERR The user executing the script can\'t run this command', 'ERR ACL failure in script: no',
   ]) t.equal(isServerRefusal(reply(message)), true, message);
   for (const message of ['WRONGTYPE x', 'ERR x', 'MOVED 1 a:1', 'ASK 1 a:1', 'TRYAGAIN x', 'no code']) t.equal(isServerRefusal(reply(message)), false, message);
-  for (const [message, expected] of [['WRONGTYPE x', true], ['ERR x', true], ['OOM x', false], ['MOVED 1 a:1', false], ['ASK 1 a:1', false], ['TRYAGAIN x', false]] as const) {
+  const ofRecords = [['WRONGTYPE x', true], ['ERR x', true], ['OOM x', false], ['MOVED 1 a:1', false], ['ASK 1 a:1', false], ['TRYAGAIN x', false]] as const;
+  for (const [message, expected] of ofRecords) {
     t.equal(isRecordRefusal(reply(message)), expected, message);
   }
   t.equal(isRecordRefusal(error('ERR x')), false);
