@@ -173,7 +173,7 @@ export interface SharedRateCounter {
   readonly take: (key: LimitKey, rate: Rate) => Promise<Result<number, StoreFailure>>;
 }
 
-/** How often service tokens were looked for among those verified, since the start. */
+/** Accepted service tokens since the start: those that were remembered, and those that had to be verified. */
 export interface TokenLookups {
   hits: number;
   misses: number;

@@ -136,7 +136,7 @@ export function createMetrics(): ProcessMetrics {
   });
   showRevocations(registry, () => readings.revocations());
   new Counter({
-    name: 'sallyport_token_cache_lookups_total', help: 'Service tokens that were looked for among those verified; a miss costs a signature.',
+    name: 'sallyport_token_cache_lookups_total', help: 'Accepted service tokens: those remembered, and those that had to be verified.',
     labelNames: ['result'], registers,
     collect() {
       this.reset();

@@ -153,13 +153,13 @@ async function write(store: RevocationStore, made: Made & Replicated, options: O
   const told = writeAsData(became, replicas);
   io.stdout(options.json === true ? `${JSON.stringify({ ...revocationAsData(whole), ...told })}\n` : revocationInWords(whole, options.config, told));
   for (const note of [...notes, ...notAnnounced(became.isAnnounced)]) io.stderr(`${note}\n`);
-  conclude(became, replicas, 'proxies refuse it now, and a fail-over may lose it: revoke again when there are replicas', 0, io);
+  conclude(became, replicas, 'proxies refuse it now, and a fail-over may lose it: revoke again when there are replicas', io);
 }
 
 /** What a fail-over may take back is not done, though it is written. */
-function conclude({ confirmedReplicas }: RevocationWrite, replicas: number, otherwise: string, code: 0 | 1, io: Io): void {
+function conclude({ confirmedReplicas }: RevocationWrite, replicas: number, otherwise: string, io: Io): void {
   const confirmed = confirmedReplicas ?? 0;
-  if (confirmed >= replicas) io.exit(code);
+  if (confirmed >= replicas) io.exit(0);
   else fail(startFailure('unavailable', `only ${String(confirmed)} of ${String(replicas)} replicas confirmed it in time: ${otherwise}`), io);
 }
 
@@ -188,5 +188,7 @@ async function undo(store: RevocationStore, { id, replicas }: Replicated & { rea
   if (json === true) io.stdout(`${JSON.stringify({ id, result: found, author, reason: reason ?? null, ...writeAsData(became, replicas) })}\n`);
   io.stderr(`${undoneWords[found]}\n`);
   for (const note of notAnnounced(became.isAnnounced)) io.stderr(`${note}\n`);
-  conclude(became, replicas, 'a fail-over may bring the revocation back: undo it again when there are replicas', found === 'unknown' ? 1 : 0, io);
+  // To undo it again would find what was written down now, and say nothing of the id that was meant.
+  if (found === 'unknown') io.exit(1);
+  else conclude(became, replicas, 'a fail-over may bring the revocation back: undo it again when there are replicas', io);
 }

@@ -64,11 +64,12 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
   return {
     find: (token, nowMs) => {
       const found = find(token, nowMs);
-      if (found === null) lookups.misses += 1;
-      else lookups.hits += 1;
+      if (found !== null) lookups.hits += 1;
       return found;
     },
     keep: (token, verified) => {
+      // Counted here: what is refused would not have been found in any cache.
+      lookups.misses += 1;
       const { principal, issuer } = verified;
       const size = entryBytes + token.length;
       if (size > maxBytes) return;

@@ -67,6 +67,22 @@ t.test('no replica at all, and fewer than are asked for; without the setting nob
   t.match(short.out(), /^replicas 1 confirmed, of 2$/m);
 });
 
+t.test('a server that never ran the script has the entry before it waits, and not when it has waited', async (t) => {
+  const redis = await startRedis(t);
+  const made = await revoke(t, redis, 1, ['--subject', 'checkout', ...why, '--json']);
+  t.equal(made.code(), 3);
+  await redis.client.script('FLUSH');
+  t.equal((await revoke(t, redis, 1, ['--undo', idOf(made)])).code(), 3);
+  t.notMatch(await redis.client.info('errorstats'), /NOSCRIPT/, 'nobody waited for a script that was not there');
+});
+
+t.test('an undo of what is not there is told from one that few replicas have', async (t) => {
+  const redis = await startRedis(t);
+  const undone = await revoke(t, redis, 1, ['--undo', 'A'.repeat(22)]);
+  t.equal(undone.code(), 1);
+  t.match(undone.err(), /holds no such revocation/);
+});
+
 t.test('a user that may not wait learns that nobody knows', async (t) => {
   const redis = await startRedis(t);
   await startReplica(t, redis.port);

@@ -57,7 +57,7 @@ export function createRevocationStore(servers: Pick<Servers, 'run' | 'addressOf'
     script: Script, values: readonly string[], limits: Pick<ScriptCall, 'deadlineMs' | 'replicas'>,
     reader: (parts: readonly unknown[], answer: ScriptReply) => T,
   ): Promise<Result<T, StoreFailure>> {
-    const ran = await servers.run(tag, { script, keys: [key], values, ...limits });
+    const ran = await servers.run(tag, { script, keys: [key], values, withText: limits.replicas > 0, ...limits });
     if (!ran.ok) {
       const { kind, reason, mayHaveRun } = ran.error;
       return refuse({ kind, reason, mayHaveRun });

@@ -12,6 +12,8 @@ export interface ScriptCall {
   readonly replicas: number;
   /** Milliseconds from now. */
   readonly deadlineMs: number;
+  /** Whether the text goes along at once: no server keeps what hardly anybody runs, and would `WAIT` for nothing before it says so. */
+  readonly withText?: boolean;
   /** Whether the server was named by another one that is handing the keys over to it (Cluster, `ASK`). */
   readonly asking?: boolean;
 }
@@ -28,6 +30,7 @@ export interface ScriptReply {
  */
 export async function runScript(connection: Redis, call: ScriptCall, majorVersion: number): Promise<ScriptReply> {
   const text = scriptText(call.script, majorVersion);
+  if (call.withText === true) return send(connection, 'eval', text, call);
   const startedMs = performance.now();
   try {
     return await send(connection, 'evalsha', shaOf(text), call);
