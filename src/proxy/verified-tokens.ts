@@ -37,8 +37,12 @@ interface Entry extends VerifiedToken {
 interface Holder {
   readonly name: string;
   readonly digests: Set<string>;
+  readonly oldest: Cursor;
   bytes: number;
 }
+
+/** The next key, from the oldest on; `undefined` where there is none. What it passes by has to be removed, or put behind all others. */
+type Cursor = () => string | undefined;
 
 /** An entry without its strings: objects, two map entries and the digest. Measured on Node 20, rounded up. */
 export const entryBytes = 700;
@@ -59,6 +63,7 @@ const maxSpared = 8;
 export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = { hits: 0, misses: 0 }): VerifiedTokens {
   const entries = new Map<string, Entry>();
   const holders = new Map<string, Holder>();
+  const oldest = createCursor(() => entries.keys());
   let bytes = 0;
 
   return {
@@ -77,7 +82,7 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
       const known = entries.get(digest);
       if (known !== undefined) remove(digest, known);
       const holder = holderOf(`${issuer.rules.name} ${principal.subject}`);
-      while (bytes + size > maxBytes) evict(holder.bytes > maxBytes * fairShare ? holder.digests : entries.keys());
+      while (bytes + size > maxBytes) evict(holder.bytes > maxBytes * fairShare ? holder.oldest : oldest);
       const endsAtMs = principal.expiresAtS * 1000 + issuer.rules.clockSkewS * 1000;
       entries.set(digest, { ...verified, endsAtMs, bytes: size, holder, isUsed: false });
       // Evicting may have taken its last entry, and it with it.
@@ -105,13 +110,16 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
   }
 
   function holderOf(name: string): Holder {
-    return holders.get(name) ?? { name, digests: new Set(), bytes: 0 };
+    const known = holders.get(name);
+    if (known !== undefined) return known;
+    const digests = new Set<string>();
+    return { name, digests, oldest: createCursor(() => digests.values()), bytes: 0 };
   }
 
   /** Drops the oldest that was not used lately. */
-  function evict(oldestFirst: Iterable<string>): void {
+  function evict(next: Cursor): void {
     let spared = 0;
-    for (const digest of oldestFirst) {
+    for (let digest = next(); digest !== undefined; digest = next()) {
       const entry = entries.get(digest);
       if (entry === undefined) continue;
       if (entry.isUsed && spared < maxSpared) {
@@ -151,6 +159,22 @@ function isStillKey({ issuer, principal, key }: VerifiedToken): boolean {
     return false;
   }
   return found.kind === 'found' && found.key.key === key;
+}
+
+/**
+ * Goes on where it stopped. Begun anew for each eviction, it would step over the places of all that left since the table was last
+ * made: 25 µs for each token that comes new to a full cache of 32 MiB, and more in a larger one.
+ */
+function createCursor(keys: () => Iterator<string>): Cursor {
+  let left: Iterator<string> | null = null;
+  return () => {
+    let next = left?.next();
+    if (next === undefined || next.done === true) {
+      left = keys();
+      next = left.next();
+    }
+    return next.done === true ? undefined : next.value;
+  };
 }
 
 function digestOf(token: string): string {

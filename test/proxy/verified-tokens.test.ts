@@ -2,10 +2,11 @@ import type { KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
 import type { IssuerRules } from '../../src/decision/policy.js';
+import type { Principal } from '../../src/decision/principal.js';
 import type { KeyLookup } from '../../src/ports.js';
 import { verifyCredential } from '../../src/proxy/credential.js';
 import type { IssuerInForce } from '../../src/proxy/issuer-in-force.js';
-import { createVerifiedTokens, type VerifiedTokens } from '../../src/proxy/verified-tokens.js';
+import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../src/proxy/verified-tokens.js';
 import { rsaKey } from '../support/keys.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 
@@ -35,6 +36,11 @@ function issuerOf(first: KeyObject | null, change: Partial<IssuerRules> = {}): I
     asked: () => asked,
   };
 }
+
+const principal: Principal = {
+  kind: 'service', issuerName: 'core', issuer: rules.issuer, keyId: 'd-1', subject: 'checkout', permissions: [], tokenId: null, issuedAtS: nowS,
+  expiresAtS: nowS + 300,
+};
 
 function token(claims: Claims = {}, signer = key): string {
   return mintToken({ key: signer, claims, nowMs });
@@ -150,6 +156,49 @@ t.test('a cache that is full of used tokens still takes a new one', (t) => {
   const small = createVerifiedTokens(1_000);
   said(token(), [issuer], nowMs, small);
   t.equal(small.size(), 0, 'what is larger than all of it is not kept');
+  t.end();
+});
+
+t.test('what it evicts is what a list would that is read from its beginning each time', (t) => {
+  const [maxBytes, size, maxSpared] = [20_000, entryBytes + 300, 8];
+  const issuer = issuerOf(key.publicKey);
+  const step = fc.record({
+    is: fc.constantFrom('keep', 'keep', 'keep', 'find', 'expire'), subject: fc.integer({ min: 0, max: 3 }), nth: fc.integer({ min: 0, max: 40 }),
+  });
+  fc.assert(fc.property(fc.array(step, { minLength: 40, maxLength: 300 }), (steps) => {
+    const verified = createVerifiedTokens(maxBytes);
+    let list: { readonly encoded: string; readonly subject: number; isUsed: boolean }[] = [];
+    const evict = (subject: number): void => {
+      const own = list.filter((entry) => entry.subject === subject);
+      const isGreedy = own.length * size > maxBytes / 4;
+      for (let spared = 0; ; spared += 1) {
+        const oldest = list.find((entry) => !isGreedy || entry.subject === subject);
+        if (oldest === undefined) return;
+        list = list.filter((entry) => entry !== oldest);
+        if (!oldest.isUsed || spared === maxSpared) return;
+        list.push({ ...oldest, isUsed: false });
+      }
+    };
+    for (const { is, subject, nth } of steps) {
+      const encoded = `${subject} ${nth} `.padEnd(300, 'x');
+      const known = list.find((entry) => entry.encoded === encoded);
+      if (is === 'keep') {
+        list = list.filter((entry) => entry !== known);
+        while ((list.length + 1) * size > maxBytes) evict(subject);
+        list.push({ encoded, subject, isUsed: false });
+        verified.keep(encoded, { principal: { ...principal, subject: `s${subject}` }, issuer, key: key.publicKey, atMs: nowMs });
+      } else if (is === 'find') {
+        if (known !== undefined) known.isUsed = true;
+        const isFound = verified.find(encoded, nowMs) !== null;
+        if (isFound !== (known !== undefined)) throw new Error(`${encoded.trimEnd()}: found: ${String(isFound)}`);
+      } else {
+        list = list.filter((entry) => entry !== known);
+        verified.find(encoded, nowMs + 10 ** 9);
+      }
+      if (verified.size() !== list.length || verified.bytes() !== list.length * size) throw new Error(`${verified.size()} for ${list.length}`);
+    }
+  }), { numRuns: 500 });
+  t.pass('500 runs');
   t.end();
 });
 
