@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
+import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
+import type { ReservationStore } from '../../../src/ports.js';
 import { startRedis } from '../../support/redis-server.js';
 import { storeContract } from '../store-contract.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';
@@ -148,5 +150,44 @@ t.test('the Redis store', async (t) => {
     const scope = freshScope();
     await server.client.set(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, 'foreign');
     t.match(await store.reserve(scope, reserveOf('a')), { ok: false, error: { kind: 'refused' } });
+  });
+
+  t.test('of what is not ours the log says the key and why; of what is ours, or of nothing, it says nothing', async (t) => {
+    type Ask = (store: ReservationStore, scope: ReservationScope) => Promise<unknown>;
+    const reserve: Ask = async (store, scope) => store.reserve(scope, reserveOf('b'));
+    const release: Ask = async (store, scope) => store.release(scope, { attempt: 'b' });
+    const show: Ask = async (store, scope) => store.show(scope);
+    const newer = { v: '2', s: 'pending' };
+    const broken = { v: '1', s: 'completed', fp: 'f', o: 'a', f: '7', c: '1', l: '1', st: '200', h: '["a"', b: '' };
+    const unsupported = 'a record of another version, or a damaged one';
+    const unexpected = 'the store answered with something unexpected';
+    const cases: readonly { name: string; ask: Ask; held: Record<string, string> | string | null; answer: object; told: string | null }[] = [
+      { name: 'nothing there, reserved', ask: reserve, held: null, answer: { value: { reserved: { kind: 'acquired' } } }, told: null },
+      { name: 'nothing there, released', ask: release, held: null, answer: { value: 'released' }, told: null },
+      { name: 'nothing there, shown', ask: show, held: null, answer: { value: null }, told: null },
+      { name: 'another version, reserved', ask: reserve, held: newer, answer: { value: { reserved: { kind: 'unsupported' } } }, told: unsupported },
+      { name: 'another version, released', ask: release, held: newer, answer: { value: 'unsupported' }, told: unsupported },
+      {
+        name: 'a damaged result, replayed', ask: reserve, held: broken, told: unexpected,
+        answer: { error: { kind: 'refused', reason: unexpected, mayHaveRun: true } },
+      },
+      {
+        name: 'another type, released', ask: release, held: 'foreign', told: 'WRONGTYPE',
+        answer: { error: { kind: 'refused', reason: /WRONGTYPE/, mayHaveRun: false } },
+      },
+    ];
+    for (const { name, ask, held, answer, told } of cases) {
+      // Each of its own: a store tells once in a while only.
+      const { store, log, up } = openStore(t, redisSettings(server.port));
+      await up();
+      const scope = { ...freshScope(), token: null };
+      const key = `sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`;
+      if (typeof held === 'string') await server.client.set(key, held);
+      else if (held !== null) await server.client.hset(key, held);
+      t.match(await ask(store, scope), answer, name);
+      const lines = log.lines.filter((line) => line.includes('not ours to touch'));
+      t.equal(lines.length, told === null ? 0 : 1, name);
+      if (told !== null) t.ok(lines[0]?.includes(`"key":"${key}"`) === true && lines[0].includes(told), `${name}: ${String(lines[0])}`);
+    }
   });
 });

@@ -93,6 +93,13 @@ t.test('R-40: a caller with several bodies has a quarter of the budget, with one
   first.give();
   t.ok(second.take(25));
   t.equal(budget.taken(), 50);
+  t.ok(budget.open('c').take(1), 'the smallest body counts');
+  const third = budget.open('c');
+  t.notOk(third.take(25));
+  t.ok(third.take(10));
+  t.notOk(third.take(15), 'a body counts with all that came of it');
+  t.ok(third.take(14));
+  t.equal(budget.taken(), 75);
   t.end();
 });
 
