@@ -68,9 +68,18 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
 
   return {
     find: (token, nowMs) => {
-      const found = find(token, nowMs);
-      if (found !== null) lookups.hits += 1;
-      return found;
+      const digest = digestOf(token);
+      const entry = entries.get(digest);
+      if (entry === undefined) return null;
+      if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
+        remove(digest, entry);
+        return null;
+      }
+      // A clock that was set back may be before `nbf` again.
+      if (nowMs < entry.atMs) return null;
+      entry.isUsed = true;
+      lookups.hits += 1;
+      return entry.principal;
     },
     keep: (token, verified) => {
       // Counted here: what is refused would not have been found in any cache.
@@ -94,20 +103,6 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
     bytes: () => bytes,
     size: () => entries.size,
   };
-
-  function find(token: string, nowMs: number): Principal | null {
-    const digest = digestOf(token);
-    const entry = entries.get(digest);
-    if (entry === undefined) return null;
-    if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
-      remove(digest, entry);
-      return null;
-    }
-    // A clock that was set back may be before `nbf` again.
-    if (nowMs < entry.atMs) return null;
-    entry.isUsed = true;
-    return entry.principal;
-  }
 
   function holderOf(name: string): Holder {
     const known = holders.get(name);
