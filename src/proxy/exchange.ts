@@ -64,14 +64,11 @@ export class Exchange implements Turn, Caller {
       return;
     }
     this.phase = 'judging';
-    // It may have waited long behind others, and what was granted then may be revoked by now.
-    this.inForce = this.deps.inForce();
     this.course.begin();
-    this.arrival.res.on('close', this.onClose).on('error', this.fail);
-    this.attempt(() => {
-      if (this.brokenBy === null) this.judge();
-      else this.refuse(this.brokenBy);
-    });
+    this.arrival.res.on('close', () => this.attempt(() => this.conclude())).on('error', this.fail);
+    // All that one turn of the event loop read is judged at its end, while that code is in the processor's caches.
+    if (this.brokenBy === null) setImmediate(() => this.attempt(() => this.judge()));
+    else this.breakBody(this.brokenBy);
   }
 
   isReceived(): boolean {
@@ -183,6 +180,10 @@ export class Exchange implements Turn, Caller {
   }
 
   private judge(): void {
+    // The caller may have left since it was read, or broken its body off.
+    if (this.phase !== 'judging') return;
+    // It may have waited long behind others, and what was granted then may be revoked by now.
+    this.inForce = this.deps.inForce();
     const judgement = admit(this.head, this.arrival.connection.peer, this.inForce, this.deps.clock.now());
     this.once(judgement, settled => this.settle(settled));
   }
@@ -259,8 +260,6 @@ export class Exchange implements Turn, Caller {
     this.course.reason ??= 'caller_gone';
     this.answer.abort();
   };
-
-  private readonly onClose = (): void => this.attempt(() => this.conclude());
 
   private conclude(): void {
     if (this.phase === 'over') return;

@@ -21,6 +21,9 @@ const readBytes = 64 * 1024;
 /** Longer bodies cost more to copy behind their head than a second piece to write. */
 const maxJoinedBytes = 16 * 1024;
 
+/** What costs more to copy than it gains to be read with others. */
+const maxSetAsideBytes = 8 * 1024;
+
 /**
  * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing that
  * was not asked for is taken from it.
@@ -37,6 +40,8 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private events: RequestEvents | null = null;
   private upload: BodyWriter | null = null;
   private head: AnswerHead | null = null;
+  /** What was read in this turn of the event loop, where it waits for the turn's end. */
+  private setAside: Buffer | null = null;
   private isSent = false;
   /** Whether the sink takes no more for now. */
   private isPaused = false;
@@ -49,7 +54,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
 
   /** Whether a request can go out on it without waiting. */
   isIdle(): boolean {
-    return this.socket !== null && this.events === null && !this.isOver && !this.deadline.isDue();
+    return this.socket !== null && this.events === null && this.setAside === null && !this.isOver && !this.deadline.isDue();
   }
 
   send(request: ConnectionRequest, events: RequestEvents): void {
@@ -138,19 +143,45 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private watch(socket: Socket): void {
     this.socket = socket;
     socket.on('error', (error) => {
+      this.readSetAside();
       this.fail(error);
     });
     socket.on('end', () => {
+      this.readSetAside();
       if (this.events !== null && this.parser.end()) this.complete();
       else this.fail(new BrokenAnswer('the receiver closed the connection'));
     });
     socket.on('close', () => {
+      this.readSetAside();
       this.fail(new BrokenAnswer('the connection is closed'));
     });
   }
 
-  /** `false` reads no more until `resume`. */
+  /**
+   * Sets the beginning of an answer aside for the end of the turn of the event loop, where all that it brought are read one after
+   * the other: half of the gain of judging requests so (`Exchange.start`). `false` reads no more until `resume`.
+   *
+   * @param bytes good until this returns: the next read fills the same place.
+   */
   private onRead(bytes: Buffer): boolean {
+    if (this.events !== null && this.setAside === null && this.head === null && bytes.length <= maxSetAsideBytes) {
+      this.setAside = Buffer.from(bytes);
+      setImmediate(() => this.readSetAside());
+      return true;
+    }
+    this.readSetAside();
+    return this.read(bytes);
+  }
+
+  /** Reads what was set aside, before anything that came after it. */
+  private readSetAside(): void {
+    const bytes = this.setAside;
+    this.setAside = null;
+    if (bytes !== null && !this.read(bytes)) this.socket?.pause();
+  }
+
+  /** `false` where the sink takes no more for now. */
+  private read(bytes: Buffer): boolean {
     if (this.isOver) return true;
     const isSound = this.events !== null && this.parser.read(bytes);
     if (this.events !== null && this.parser.isDone() && this.head !== null) {
@@ -178,6 +209,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   private onDue(): void {
+    this.readSetAside();
     if (this.events === null) this.fail(null);
     else this.events.onTimeout();
   }
