@@ -71,11 +71,11 @@ export class CallerAnswer implements Switchable {
     return this.isSwitched || this.res.writableFinished;
   }
 
-  /** Answers with a problem document. The connection ends with it when the caller may still be sending. */
-  refuse(reason: Denial, requestId: string): void {
+  /** Answers with a problem document. The connection ends with it when the caller may still be sending, or nobody asked for the body. */
+  refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
     if (this.req.socket.destroyed || this.isSwitched) return;
     const { status, fields, body } = problemOf(reason, requestId);
-    this.writeHead(status, [...fields, 'Content-Length', String(Buffer.byteLength(body))], closing.has(status));
+    this.writeHead(status, [...fields, 'Content-Length', String(Buffer.byteLength(body))], closing.has(status) || (this.comesWithBody && !isBodyRead));
     this.res.end(body);
     this.connection.expectFlush(refusalFlushMs, () => {
       this.abort();

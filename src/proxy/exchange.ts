@@ -106,7 +106,7 @@ export class Exchange implements Turn, Caller {
     this.onward?.leave();
     this.upload?.destroy();
     if (hasBegun || reason.reason === 'caller_gone') this.answer.abort();
-    else this.answer.refuse(reason, this.identify());
+    else this.answer.refuse(reason, this.identify(), this.upload !== null);
     // The answer is handed over: who does not read it holds no place.
     this.places?.all();
   }
