@@ -1,4 +1,3 @@
-import { readBearer } from './bearer.js';
 import { peekHeader } from './compact-jws.js';
 import { denial, type Denial } from './denial.js';
 import type { RequestFields } from './request-fields.js';
@@ -23,23 +22,17 @@ export interface AcceptedKinds {
  * `Authorization`, whatever it holds, beside such a cookie is `credential_ambiguous`. Where they do not, no cookie is looked at.
  */
 export function readCredential(
-  { authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>, accepts: AcceptedKinds,
+  { authorization, bearer, passed }: Pick<RequestFields, 'authorization' | 'bearer' | 'passed'>, accepts: AcceptedKinds,
 ): Result<Credential, Denial> {
-  if (!accepts.session) return readServiceToken(authorization);
+  if (!accepts.session) return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;
   const fields = readSessionFields(passed);
   const [cookie, second] = fields.accessTokens;
   if (cookie !== undefined && authorization !== null) return refuse(denial('credential_ambiguous'));
   // Two of them came from two domains, and nothing says which is meant.
   if (second !== undefined) return refuse(denial('credential_ambiguous'));
   if (cookie !== undefined) return accept({ kind: 'session', token: cookie, from: 'cookie', fields });
-  const bearer = readBearer(authorization);
   if (!bearer.ok) return bearer;
   const token = bearer.value;
   if (isSessionHeader(peekHeader(token))) return accept({ kind: 'session', token, from: 'field', fields });
   return accepts.service ? accept({ kind: 'service', token }) : refuse(denial('credential_kind_refused'));
-}
-
-function readServiceToken(authorization: string | null): Result<Credential, Denial> {
-  const bearer = readBearer(authorization);
-  return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;
 }

@@ -1,3 +1,4 @@
+import { readBearer } from './bearer.js';
 import { readConnection, withoutFields } from './connection-options.js';
 import { readCorrelation, type Correlation } from './correlation.js';
 import { denial, type Denial } from './denial.js';
@@ -21,6 +22,8 @@ export interface RequestFields extends Framing, Correlation {
   /** Fields that are dropped too, unless the caller's address is one whose `X-Forwarded-*` count. */
   readonly strippedUnlessTrusted: number;
   readonly authorization: string | null;
+  /** The token in it, or why there is none. */
+  readonly bearer: Result<string, Denial>;
   /** A sound `uri-host [":" port]`. */
   readonly host: string;
   /** Whether a body comes: a length above 0, or chunks. */
@@ -65,13 +68,16 @@ export function readFields(head: RequestHead, rules: FieldRules): Result<Request
   if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
   const judged = new Map<JudgedField, string>();
   const passed: string[] = [];
+  let bearer = readBearer(null);
   let stripped = 0;
   let strippedUnlessTrusted = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
-    if (!isFieldValue(value)) return refuse(denial('field_malformed'));
     const kind = rules.requestKind(name);
+    // A token, most of what a head has, is not read twice: its characters are all such of a value.
+    if (kind === 'authorization') bearer = readBearer(value);
+    if (!(kind === 'authorization' && bearer.ok) && !isFieldValue(value)) return refuse(denial('field_malformed'));
     switch (kind) {
       case 'passed':
         passed.push(name, value);
@@ -95,13 +101,13 @@ export function readFields(head: RequestHead, rules: FieldRules): Result<Request
       }
     }
   }
-  return conclude(httpVersion, judged, rules, { passed, stripped, strippedUnlessTrusted });
+  return conclude(httpVersion, judged, rules, { passed, bearer, stripped, strippedUnlessTrusted });
 }
 
 /** Judges what takes the whole section. */
 function conclude(
   httpVersion: string, judged: ReadonlyMap<JudgedField, string>, rules: FieldRules,
-  read: Pick<RequestFields, 'passed' | 'stripped' | 'strippedUnlessTrusted'>,
+  read: Pick<RequestFields, 'passed' | 'bearer' | 'stripped' | 'strippedUnlessTrusted'>,
 ): Result<RequestFields, Denial> {
   const host = judged.get('host');
   if (host === undefined || !isHost(host)) return refuse(denial('host_malformed'));
@@ -120,6 +126,7 @@ function conclude(
     stripped: read.stripped + correlation.replaced,
     strippedUnlessTrusted: read.strippedUnlessTrusted,
     authorization: judged.get('authorization') ?? null,
+    bearer: read.bearer,
     host,
     contentLength,
     chunked,

@@ -9,8 +9,6 @@ const zeroParentId = '0'.repeat(16);
 /** Random bytes that a new `traceparent` takes: 16 for the trace, 8 for the parent. */
 export const traceparentBytes = 24;
 
-const traceIdBytes = 16;
-
 /**
  * Sampled and random. Without `sampled`, a receiver that follows its parent, as is the default of OpenTelemetry, would
  * record no trace of a request that came without one.
@@ -24,11 +22,12 @@ export function isTraceparent(text: string): boolean {
   return traceId !== zeroTraceId && parentId !== zeroParentId && (rest === undefined || version !== '00');
 }
 
-/** Makes a `traceparent` of `traceparentBytes` random bytes. */
-export function createTraceparent(random: Uint8Array): string {
-  const ids = Buffer.from(random);
-  // Zero ids are invalid; a fault of the random source must not make a receiver throw the field away.
-  ids[traceIdBytes - 1] ||= 1;
-  ids[traceparentBytes - 1] ||= 1;
-  return `00-${ids.toString('hex', 0, traceIdBytes)}-${ids.toString('hex', traceIdBytes, traceparentBytes)}-${newTraceFlags}`;
+/** Makes a `traceparent` of `traceparentBytes` random bytes, in hexadecimal digits. */
+export function createTraceparent(random: string): string {
+  return `00-${notZero(random.slice(0, zeroTraceId.length))}-${notZero(random.slice(zeroTraceId.length))}-${newTraceFlags}`;
+}
+
+/** Zero ids are invalid; a fault of the random source must not make a receiver throw the field away. */
+function notZero(id: string): string {
+  return id === zeroTraceId || id === zeroParentId ? `${id.slice(1)}1` : id;
 }

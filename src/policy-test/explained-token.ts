@@ -1,4 +1,3 @@
-import { readBearer } from '../decision/bearer.js';
 import type { Reason } from '../decision/denial.js';
 import { acceptsKeyId } from '../decision/key-ids.js';
 import type { IssuerRules } from '../decision/policy.js';
@@ -48,7 +47,7 @@ interface ReadToken {
 /** What the token says, whether or not any of it holds. */
 function tokenOf({ head, inForce, ruling: { route } }: Explained): ReadToken | null {
   const fields = readFields(head, inForce.fieldRules);
-  const bearer = fields.ok ? readBearer(fields.value.authorization) : null;
+  const bearer = fields.ok ? fields.value.bearer : null;
   if (bearer?.ok !== true) return null;
   const asSession = inForce.sessions === null || (route !== null && route.session === null) ? null : parseSessionToken(bearer.value);
   const isSession = asSession?.ok === true;

@@ -91,7 +91,7 @@ export class CallerAnswer implements Switchable {
       this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
       return true;
     }
-    queueMicrotask(this.flush);
+    process.nextTick(this.flush);
     return false;
   }
 

@@ -19,6 +19,9 @@ import { recordRequest } from './request-record.js';
 import { maxReservedBodyBytes, prepare, type Preparation } from './reserving/preparation.js';
 import { handBack } from './session-renewal.js';
 import { shareSlot } from './slots.js';
+import { createTurnEnd } from './turn-end.js';
+
+const atTurnEnd = createTurnEnd();
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
 export class Exchange implements Turn, Caller {
@@ -66,8 +69,7 @@ export class Exchange implements Turn, Caller {
     this.phase = 'judging';
     this.course.begin();
     this.arrival.res.on('close', () => this.attempt(() => this.conclude())).on('error', this.fail);
-    // All that one turn of the event loop read is judged at its end, while that code is in the processor's caches.
-    if (this.brokenBy === null) setImmediate(() => this.attempt(() => this.judge()));
+    if (this.brokenBy === null) atTurnEnd(() => this.attempt(() => this.judge()));
     else this.breakBody(this.brokenBy);
   }
 
@@ -180,7 +182,6 @@ export class Exchange implements Turn, Caller {
   }
 
   private judge(): void {
-    // The caller may have left since it was read, or broken its body off.
     if (this.phase !== 'judging') return;
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();

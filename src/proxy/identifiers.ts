@@ -1,9 +1,10 @@
-import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createTraceparent, traceparentBytes } from '../decision/trace-context.js';
 
 /** Random bytes are had in bulk: asking for a few at a time costs more than a whole request's other work on identifiers. */
-const pool = new Uint8Array(traceparentBytes * 256);
-let used = pool.length;
+const pooled = 256;
+let pool = '';
+let used = 0;
 
 /** Names a request that came without an id. */
 export function newRequestId(): string {
@@ -13,12 +14,12 @@ export function newRequestId(): string {
 /** Starts a trace for a request that came without one. */
 export function newTraceparent(): string {
   if (used === pool.length) {
-    randomFillSync(pool);
+    pool = randomBytes(traceparentBytes * pooled).toString('hex');
     used = 0;
   }
-  const random = pool.subarray(used, used + traceparentBytes);
-  used += traceparentBytes;
-  return createTraceparent(random);
+  const start = used;
+  used += 2 * traceparentBytes;
+  return createTraceparent(pool.slice(start, used));
 }
 
 /** Bytes that name one attempt to run a write: 128 bits, so that no two are ever the same. */

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { readBearer } from '../../src/decision/bearer.js';
 import { readCredential } from '../../src/decision/credential.js';
 import { rsaKey } from '../support/keys.js';
 import { mintSession } from '../support/sessions.js';
@@ -48,7 +49,7 @@ t.test('contract 3.4: the kind of credential is settled by form, and both at onc
   const routes = [{ service: true, session: false }, { service: false, session: true }, { service: true, session: true }];
   for (const { name, authorization = null, passed = [], expected } of cases) {
     const found = routes.map((accepts) => {
-      const read = readCredential({ authorization, passed }, accepts);
+      const read = readCredential({ authorization, bearer: readBearer(authorization), passed }, accepts);
       if (!read.ok) return read.error.reason;
       return read.value.kind === 'session' ? `session ${read.value.from}` : 'service';
     });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
+import { readBearer } from '../../src/decision/bearer.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { answerOf } from '../../src/decision/denial.js';
 import { createFieldRules, type FieldRuleSettings } from '../../src/decision/field-rules.js';
@@ -16,7 +17,8 @@ function read(
 }
 
 const plain: RequestFields = {
-  passed: [], stripped: 0, strippedUnlessTrusted: 0, authorization: null, host: 'orders.example.com', contentLength: null, chunked: false, hasBody: false,
+  passed: [], stripped: 0, strippedUnlessTrusted: 0, authorization: null, bearer: readBearer(null), host: 'orders.example.com', contentLength: null,
+  chunked: false, hasBody: false,
   expectsContinue: false, upgrade: null, upgrades: false, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null,
   forwardedProto: null, forwardedHost: null, via: null, closes: false,
 };
@@ -128,7 +130,8 @@ const accepted: readonly Accepted[] = [
 
 t.test('header sections that are taken', (t) => {
   for (const { name, input, expected, settings, httpVersion } of accepted) {
-    t.same(read([...host, ...input], settings, httpVersion), { ok: true, value: { ...plain, ...expected } }, name);
+    const bearer = readBearer(expected.authorization ?? null);
+    t.same(read([...host, ...input], settings, httpVersion), { ok: true, value: { ...plain, bearer, ...expected } }, name);
   }
   t.end();
 });

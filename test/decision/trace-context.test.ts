@@ -42,11 +42,10 @@ t.test('contract 3.8: a traceparent is passed on as W3C Trace Context has it', (
 });
 
 t.test('contract 3.8: a traceparent is made of random bytes', (t) => {
-  const bytes = Uint8Array.from({ length: traceparentBytes }, (_, i) => i + 1);
-  t.equal(createTraceparent(bytes), '00-0102030405060708090a0b0c0d0e0f10-1112131415161718-03');
-  t.equal(createTraceparent(new Uint8Array(traceparentBytes)), '00-00000000000000000000000000000001-0000000000000001-03', 'ids are never zero');
-  t.equal(bytes[0], 1, 'the bytes given are left alone');
+  const bytes = Buffer.from(Array.from({ length: traceparentBytes }, (_, i) => i + 1));
+  t.equal(createTraceparent(bytes.toString('hex')), '00-0102030405060708090a0b0c0d0e0f10-1112131415161718-03');
+  t.equal(createTraceparent('0'.repeat(2 * traceparentBytes)), '00-00000000000000000000000000000001-0000000000000001-03', 'ids are never zero');
   const random = fc.uint8Array({ minLength: traceparentBytes, maxLength: traceparentBytes });
-  t.doesNotThrow(() => fc.assert(fc.property(random, given => isTraceparent(createTraceparent(given)))));
+  t.doesNotThrow(() => fc.assert(fc.property(random, given => isTraceparent(createTraceparent(Buffer.from(given).toString('hex'))))));
   t.end();
 });

@@ -5,6 +5,7 @@ import { AnswerParser, type AnswerEvents } from './answer-parser.js';
 import { BodyWriter } from './body-writer.js';
 import { Deadline } from './deadline.js';
 import { requestText, statedLength } from './request-text.js';
+import { createTurnEnd } from '../turn-end.js';
 import { BrokenAnswer, MalformedRequest } from './connection-errors.js';
 import type { ConnectionHost, ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
 
@@ -23,6 +24,8 @@ const maxJoinedBytes = 16 * 1024;
 
 /** What costs more to copy than it gains to be read with others. */
 const maxSetAsideBytes = 8 * 1024;
+
+const atTurnEnd = createTurnEnd();
 
 /**
  * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing that
@@ -54,7 +57,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
 
   /** Whether a request can go out on it without waiting. */
   isIdle(): boolean {
-    return this.socket !== null && this.events === null && this.setAside === null && !this.isOver && !this.deadline.isDue();
+    return this.socket !== null && this.events === null && !this.isOver && !this.deadline.isDue();
   }
 
   send(request: ConnectionRequest, events: RequestEvents): void {
@@ -158,15 +161,14 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   /**
-   * Sets the beginning of an answer aside for the end of the turn of the event loop, where all that it brought are read one after
-   * the other: half of the gain of judging requests so (`Exchange.start`). `false` reads no more until `resume`.
+   * Sets the beginning of an answer aside for the end of the turn. `false` reads no more until `resume`.
    *
    * @param bytes good until this returns: the next read fills the same place.
    */
   private onRead(bytes: Buffer): boolean {
     if (this.events !== null && this.setAside === null && this.head === null && bytes.length <= maxSetAsideBytes) {
       this.setAside = Buffer.from(bytes);
-      setImmediate(() => this.readSetAside());
+      atTurnEnd(() => this.readSetAside());
       return true;
     }
     this.readSetAside();

@@ -1,5 +1,10 @@
+import type { Socket } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createServer } from 'node:tls';
 import t from 'tap';
+import { certificates } from '../../support/certificates.js';
+import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
 import { okResponse, startRawUpstream } from '../raw-upstream.js';
 import { startUpstream } from './scene.js';
@@ -37,6 +42,53 @@ t.test('R-34: a connection carries another request only after a whole answer tha
     if (!isReused) await until('none is kept', () => receiver.open() === 0);
     t.same(upstream.counts(), { active: 0, waiting: 0 });
   }
+});
+
+t.test('an answer that comes in many pieces at once is read in their order, and its end behind them', async (t) => {
+  const files = certificates(t);
+  // Each write is a record of its own, which is unwrapped and handed on by itself, whatever came with it.
+  const pieces = ['HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-', 'Length: 9\r\n\r\nab', 'cd', 'efghi'];
+  const behaviours: readonly ((socket: Socket) => void)[] = [
+    () => undefined,
+    socket => socket.end(),
+    socket => socket.write('more'),
+    socket => socket.destroySoon(),
+  ];
+  for (const [i, behave] of behaviours.entries()) {
+    const server = createServer({ key: files.server.key, cert: files.server.cert }, (socket) => {
+      socket.on('error', () => undefined).on('data', () => {
+        socket.cork();
+        for (const piece of pieces) socket.write(piece);
+        behave(socket);
+        socket.uncork();
+      });
+    });
+    const { port } = await listen(t, server);
+    const { ask, upstream } = startUpstream(t, `https://127.0.0.1:${String(port)}`, {}, files.ca.cert);
+    for (let asked = 0; asked < 3; asked++) t.equal(await ask(), '200 abcdefghi', String(i));
+    t.same(upstream.counts(), { active: 0, waiting: 0 });
+  }
+});
+
+t.test('a sink that stops in what was set aside hears the rest when it goes on', async (t) => {
+  const body = 'x'.repeat(5_000);
+  const receiver = await startRawUpstream(t, (socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${String(2 * body.length)}\r\n\r\n${body}`);
+    setTimeout(() => socket.write(body), 5);
+  });
+  const { send } = startUpstream(t, receiver.url);
+  const resumes: (() => void)[] = [];
+  const heard = send({}, (_bytes, resume) => {
+    resumes.push(resume);
+    return false;
+  });
+  await until('the first piece is heard', () => resumes.length === 1);
+  await delay(50);
+  t.equal(heard.body().length, body.length, 'nothing more is read while it stops');
+  t.equal(heard.ends(), 0);
+  resumes[0]?.();
+  await until('it ends', () => heard.ends() === 1);
+  t.equal(heard.body().length, 2 * body.length);
 });
 
 t.test('an idle connection on which anything happens is dropped', async (t) => {
