@@ -128,6 +128,9 @@ async function startRelay(t: Scope, source: string): Promise<{ readonly url: str
       const { keys } = JSON.parse(text) as { readonly keys: readonly { readonly kid: string }[] };
       res.on('finish', () => fetched.push({ atMs: performance.now(), keyIds: new Set(keys.map(({ kid }) => kid)) }));
       res.writeHead(200, { 'content-type': 'application/json', 'cache-control': response.headers.get('cache-control') ?? '' }).end(text);
+    }).catch(() => {
+      // The Core ends before the proxy does.
+      res.destroy();
     });
   });
   const { port } = await listen(t, server);
