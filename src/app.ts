@@ -21,6 +21,8 @@ export interface AppOptions extends PartsOptions {
   readonly notices?: readonly string[];
   /** Milliseconds between two looks at the listener's certificates; half a second unless given. */
   readonly watchIntervalMs?: number;
+  /** Called once, when all is built and nobody is listened to yet. */
+  readonly onBuilt?: () => void;
 }
 
 /** A proxy that accepts requests. */
@@ -61,6 +63,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   log.info('starting', { version, node: process.versions.node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
   logWarnings(config, log);
+  options.onBuilt?.();
   const opened = await open(parts, config);
   if (!opened.ok) {
     await close(parts);

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { releaseMemory } from '../adapters/memory-release.js';
 import { startApp, type App } from '../app.js';
 import type { Io } from './io.js';
 import { endOfLifeNotice } from './node-release.js';
@@ -23,7 +24,7 @@ export function createServeCommand(io: Io): Command {
 async function serve(options: Options, io: Io): Promise<void> {
   const signals = createSignalQueue(io);
   const notice = endOfLifeNotice(process.versions.node, Date.now());
-  const started = await startApp({ source: sourceOf(options.config, io), env: io.env, notices: notice === null ? [] : [notice] });
+  const started = await startApp({ source: sourceOf(options.config, io), env: io.env, notices: notice === null ? [] : [notice], onBuilt: releaseMemory });
   if (!started.ok) {
     signals.close();
     fail(started.error, io);
