@@ -42,6 +42,16 @@ t.test('lines arrive in order: a few after a moment, many at once', async (t) =>
   t.equal(readFileSync(path, 'utf8'), `one\n${lines.join('')}`);
 });
 
+t.test('a line that is longer than what is written at once keeps its place', async (t) => {
+  const path = join(tempDir(t), 'log');
+  const stream = createLogStream(open(t, path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND));
+  const lengths = [1, 21_844, 21_845, 21_846, 30_000, 65_535, 65_536, 70_000, 3];
+  const lines = ['x', '\u00e9', '\u20ac', '\u{1f511}'].flatMap((character, at) => lengths.map(length => `${String(at)} ${character.repeat(length)}\n`));
+  for (const line of lines) stream.write(line);
+  await until('the last line', () => readFileSync(path, 'utf8').endsWith(lines.at(-1) ?? ''));
+  t.ok(readFileSync(path, 'utf8') === lines.join(''));
+});
+
 t.test('a flush writes what is waiting before it returns', (t) => {
   const path = join(tempDir(t), 'log');
   const stream = createLogStream(open(t, path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND));
@@ -83,6 +93,24 @@ t.test('of a reader who stopped, lines are dropped at 8 MiB and counted', async 
   const notice = text.split('\n').find((part) => part.startsWith('{')) ?? '';
   t.match(JSON.parse(notice), { level: 'warn', msg: 'log lines were dropped', lines: Number });
   t.ok(text.split(line).length - 1 <= 9 * 1024, 'no more than could wait');
+});
+
+t.test('a reader who stays behind is told what was dropped all the same', async (t) => {
+  const { descriptor, drain } = pipe(t);
+  const stream = createLogStream(descriptor);
+  const line = `${'x'.repeat(1023)}\n`;
+  for (let i = 0; i < 10 * 1024; i += 1) stream.write(line);
+  let drained = 0;
+  let isTold = false;
+  await until('the notice', () => {
+    const text = drain();
+    drained += text.length;
+    isTold ||= text.includes('log lines were dropped');
+    // As much comes as leaves.
+    for (let i = 0; i < text.length / line.length; i += 1) stream.write(line);
+    return isTold || drained > 20 * 1024 * 1024;
+  });
+  t.ok(isTold, `in ${String(drained)} bytes`);
 });
 
 t.test('R-42: of a reader who stopped, refusals are dropped first: they leave room to what was let through', async (t) => {
