@@ -2,6 +2,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
+import { placeLoad, placeMeasured } from './affinity.js';
 import { apacheVersion, startApache } from './apache.js';
 import { startServer, versionOf, type Child } from './child.js';
 import { startHaproxy } from './haproxy.js';
@@ -30,7 +31,8 @@ export interface ContenderSettings {
 export async function startContenders(t: Scope, { only, onRun }: ContenderSettings): Promise<Field> {
   const key = rsaKey();
   const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
-  const receiver = (await startServer(t, 'receiver')).port;
+  const { pid, port: receiver } = await startServer(t, 'receiver');
+  placeLoad(pid);
   const jwks = (await startJwksServer(t, { keys: [key] })).url;
   const headers = { Authorization: `Bearer ${token}` };
   const sallyport = async (level: 'info' | 'warn'): Promise<Child> => {
@@ -55,7 +57,9 @@ export async function startContenders(t: Scope, { only, onRun }: ContenderSettin
   for (const { name, work, start } of known) {
     if (only?.includes(name) === false) continue;
     try {
-      contenders.push({ name, work, ...(await start()) });
+      const child = await start();
+      placeMeasured(child.pid);
+      contenders.push({ name, work, ...child });
     } catch (error) {
       onRun?.(`${name} is left out: ${error instanceof Error ? error.message : String(error)}`);
     }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { asLoad } from './affinity.js';
 import { outputOf } from './child.js';
 import type { PlanFiles } from './request-plan.js';
 
@@ -29,10 +30,10 @@ export async function runLoad({ port, plan, seconds, connections, wrk }: LoadSet
   const url = `http://127.0.0.1:${String(port)}`;
   if (!wrk) {
     const args = [join(import.meta.dirname, 'plain-load.js'), plan.json, url, String(seconds), String(connections)];
-    return JSON.parse(await outputOf(process.execPath, args)) as LoadResult;
+    return JSON.parse(await outputOf(...asLoad(process.execPath, args))) as LoadResult;
   }
   const args = ['-t1', `-c${String(connections)}`, `-d${String(seconds)}s`, '--latency', '-s', plan.script, url];
-  return readWrk(await outputOf('wrk', args), seconds);
+  return readWrk(await outputOf(...asLoad('wrk', args)), seconds);
 }
 
 export interface WriteSettings {

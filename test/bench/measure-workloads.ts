@@ -1,5 +1,6 @@
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
+import { placeMeasured } from './affinity.js';
 import type { Child } from './child.js';
 import { cpuMicroseconds, residentMib } from './cpu.js';
 import { openIdle } from './idle-connections.js';
@@ -79,6 +80,7 @@ export async function measureWorkload(t: Scope, workload: Workload, settings: Lo
       const plan = writePlan(tempDir(t), entrant.primed);
       await runOnce({ ...one, plan }, workload, { ...settings, seconds: 0, wrk: false });
     }
+    placeMeasured(one.child.pid);
     running.push(one);
   }
   // The first round warms up and does not count.

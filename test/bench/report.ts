@@ -1,4 +1,5 @@
 import { cpus, release } from 'node:os';
+import { keepsApart } from './affinity.js';
 import { floodTable, timedRate, type MeasuredFlood } from './flood.js';
 import type { MeasuredLatency } from './latency.js';
 import { markdown } from './markdown.js';
@@ -71,8 +72,11 @@ export function pageOf({ measured, workloads, latencies, starts, writes, floods 
   return `# Performance
 
 What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
-answered. Throughput and latency say more of the machine than of the proxy, since load, proxy and receiver share it; compare
-rows, not machines.
+answered. ${keepsApart
+    ? `Each has the first CPU to itself, and load and receiver have the others: on a virtual machine no two CPUs are alike, and where a process is
+left for a while is chance`
+    : 'Load, proxy and receiver share all CPUs, since there is one only, or no \`taskset\`'}. Throughput and latency say more of the machine than of the proxy;
+compare rows, not machines.
 
 ${tableOf(measured)}
 

@@ -3,6 +3,7 @@ import { rsaKey } from '../support/keys.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
 import type { ConfigTree } from '../support/world.js';
+import { placeLoad } from './affinity.js';
 import { startServer, versionOf, type Child } from './child.js';
 import { startHaproxy } from './haproxy.js';
 import { planOf, type RequestPlan } from './request-plan.js';
@@ -50,7 +51,8 @@ export type WorkloadName = (typeof workloadNames)[number];
 export async function prepareWorkloads(t: Scope, names: readonly WorkloadName[], tokens = tokenCount): Promise<readonly Workload[]> {
   const key = rsaKey();
   const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
-  const receiver = (await startServer(t, 'receiver')).port;
+  const { pid, port: receiver } = await startServer(t, 'receiver');
+  placeLoad(pid);
   const jwksUrl = (await startJwksServer(t, { keys: [key] })).url;
   const needsMany = names.some((name) => ['tokens', 'new', 'bad-signature'].includes(name));
   const many = needsMany ? await mintTokens(key, tokens) : [];
