@@ -52,7 +52,10 @@ export class Exchange implements Turn, Caller {
     this.answer = new CallerAnswer(arrival, {
       isShuttingDown: deps.isShuttingDown,
       patienceMs: () => this.inForce.config.upstream.idleTimeoutMs,
-      onStalled: this.onStalled,
+      onStalled: () => {
+        this.course.reason ??= 'caller_gone';
+        this.answer.abort();
+      },
       onFlowing: () => this.onward?.resume(),
     });
     this.course = new Course(deps.clock);
@@ -69,8 +72,9 @@ export class Exchange implements Turn, Caller {
     this.phase = 'judging';
     this.course.begin();
     this.arrival.res.on('close', () => this.attempt(() => this.conclude())).on('error', this.fail);
-    if (this.brokenBy === null) atTurnEnd(() => this.attempt(() => this.judge()));
-    else this.breakBody(this.brokenBy);
+    const { brokenBy } = this;
+    if (brokenBy === null) atTurnEnd(() => this.attempt(() => this.judge()));
+    else this.attempt(() => this.refuse(brokenBy));
   }
 
   isReceived(): boolean {
@@ -78,7 +82,8 @@ export class Exchange implements Turn, Caller {
   }
 
   breakBody(reason: Denial): void {
-    if (this.phase === 'waiting') this.brokenBy = reason;
+    // What breaks while it is judged is refused after that: whose request it was, and on which route, is recorded.
+    if (this.phase === 'waiting' || this.phase === 'judging') this.brokenBy = reason;
     else this.attempt(() => this.refuse(reason));
   }
 
@@ -207,7 +212,8 @@ export class Exchange implements Turn, Caller {
       this.admission = admission;
       this.course.shadow = admission.shadow;
       this.phase = 'admitted';
-      this.enter(this.arrival.req, this.arrival.res);
+      if (this.brokenBy === null) this.enter(this.arrival.req, this.arrival.res);
+      else this.refuse(this.brokenBy);
     }
   }
 
@@ -230,9 +236,7 @@ export class Exchange implements Turn, Caller {
 
   private openBody(fields: RequestFields, maxBytes: number): RequestBody | null {
     this.upload = openBody(this.arrival, fields, {
-      maxBytes,
-      callerTimeoutMs: this.deps.bodyIdleTimeoutMs,
-      receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      maxBytes, callerTimeoutMs: this.deps.bodyIdleTimeoutMs, receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
       onBroken: reason => this.attempt(() => this.refuse(reason)),
     });
     return this.upload;
@@ -256,11 +260,6 @@ export class Exchange implements Turn, Caller {
       admission, preparation, body, method: this.head.method, inForce: this.inForce, caller: this, onOver: theirs,
     });
   }
-
-  private readonly onStalled = (): void => {
-    this.course.reason ??= 'caller_gone';
-    this.answer.abort();
-  };
 
   private conclude(): void {
     if (this.phase === 'over') return;

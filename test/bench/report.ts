@@ -73,8 +73,8 @@ export function pageOf({ measured, workloads, latencies, starts, writes, floods 
 
 What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
 answered. ${keepsApart
-    ? `Each has the first CPU to itself, and load and receiver have the others: on a virtual machine no two CPUs are alike, and where a process is
-left for a while is chance`
+    ? `Here and for the workloads, each proxy runs on the first CPU, and load and receiver on the others: on a virtual machine no two CPUs are alike, and
+where a process is left for a while is chance`
     : 'Load, proxy and receiver share all CPUs, since there is one only, or no \`taskset\`'}. Throughput and latency say more of the machine than of the proxy;
 compare rows, not machines.
 

@@ -113,6 +113,21 @@ t.test('a broken head behind good requests is answered in its turn', async (t) =
   t.same(proxy.records.map(({ reason }) => reason), [null, null, 'method_malformed']);
 });
 
+t.test('a body that breaks in the packet of its head is refused when it is known whose it is, and nothing of it is sent on', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const broken = (credential: string): string =>
+    `POST /orders/2 HTTP/1.1\r\nHost: a\r\nX-Request-Id: given\r\n${credential}Transfer-Encoding: chunked\r\n\r\nzz\r\n`;
+  const known = await sendRaw(proxy.port, broken(proxy.bearer()), { untilClosed: true });
+  const unknown = await sendRaw(proxy.port, broken(''), { untilClosed: true });
+  t.same([known, unknown].map(responses => responses.map(({ status, field }) => [status, field('x-request-id')])), [[[400, 'given']], [[401, 'given']]]);
+  await until('both are recorded', () => proxy.records.length === 2);
+  t.match(proxy.records, [
+    { request_id: 'given', route: 'post', subject: 'checkout', reason: 'framing', status: 400 },
+    { request_id: 'given', reason: 'credential_missing', status: 401 },
+  ]);
+  t.equal(proxy.receiver.requests.length, 0);
+});
+
 t.test('a broken body behind a good request is refused in its turn and never reaches the receiver as a whole', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const held: ServerResponse[] = [];
