@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises';
+import { link, readFile, stat, unlink, writeFile } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
 
 /** Gives a file back that this process had to itself. */
 export type Release = () => Promise<void>;
 
 /** Tries before giving up on a lock that others keep taking over at the same moments. */
-const maxTries = 5;
+const maxTries = 50;
 
-/** Locks that this process holds: its own id is no proof that it is alive in another life, after a restart in a container. */
+/** Between two tries while another process has its turn; milliseconds. */
+const pauseMs = 20;
+const maxTurnMs = 10_000;
+
+/** Locks that this process holds or is taking: its own id is no proof that it is alive in another life, after a restart in a container. */
 const held = new Set<string>();
 
 /**
@@ -16,24 +21,26 @@ const held = new Set<string>();
  */
 export async function lockFile(path: string): Promise<Release | null> {
   const lock = `${path}.lock`;
+  if (held.has(lock)) return null;
+  held.add(lock);
+  let isTaken = false;
   const own = `${lock}.${randomUUID()}`;
   const holder = await describe(process.pid);
   await writeFile(own, holder, { flag: 'wx', mode: 0o600 });
   try {
-    for (let tries = 0; tries < maxTries; tries += 1) {
-      if (await takes(own, lock)) {
-        held.add(lock);
-        return async () => {
-          held.delete(lock);
-          await unlink(lock);
-        };
-      }
-      if (held.has(lock) || !await removeIfDead(lock, holder)) return null;
+    for (let tries = 0; tries < maxTries && !isTaken; tries += 1) {
+      isTaken = await takes(own, lock);
+      if (!isTaken && !await removeIfDead(lock, own, holder)) break;
     }
-    return null;
   } finally {
+    if (!isTaken) held.delete(lock);
     await unlink(own);
   }
+  if (!isTaken) return null;
+  return async () => {
+    held.delete(lock);
+    await unlink(lock);
+  };
 }
 
 /** A link is made or refused in one step, whoever else tries. */
@@ -47,24 +54,36 @@ async function takes(own: string, lock: string): Promise<boolean> {
   }
 }
 
-/** Moves a dead process's lock out of the way; `false` where it lives. */
-async function removeIfDead(lock: string, own: string): Promise<boolean> {
-  const found = await contentOf(lock);
-  if (found === null) return true;
-  if (await lives(found, own)) return false;
-  const aside = `${lock}.${randomUUID()}`;
-  try {
-    await rename(lock, aside);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return true;
-    throw error;
+/**
+ * Removes a dead process's lock; `false` where it lives. One process at a time looks and removes: between the two of another the lock
+ * may be taken anew, and a lock that lives must never be away, not even for a moment.
+ */
+async function removeIfDead(lock: string, own: string, holder: string): Promise<boolean> {
+  const turn = `${lock}.turn`;
+  if (!await takes(own, turn)) {
+    await removeIfOld(turn);
+    await setTimeout(pauseMs);
+    return true;
   }
-  // Between the look and the move another process may have taken it: then it gets it back.
-  const moved = await contentOf(aside);
-  const isTheirs = moved !== found;
-  if (isTheirs) await takes(aside, lock);
-  await unlink(aside);
-  return !isTheirs;
+  try {
+    const found = await contentOf(lock);
+    if (found === null) return true;
+    if (await lives(found, holder)) return false;
+    await unlink(lock);
+    return true;
+  } finally {
+    await unlink(turn);
+  }
+}
+
+/** Whoever took the turn was killed in it: it takes a few milliseconds. */
+async function removeIfOld(turn: string): Promise<void> {
+  try {
+    const { ctimeMs } = await stat(turn);
+    if (Date.now() - ctimeMs > maxTurnMs) await unlink(turn);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
 }
 
 /** A lock with this process's own description is from a life before, with the same id. */
