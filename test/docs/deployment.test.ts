@@ -55,7 +55,8 @@ t.test('a newcomer\'s walk: each object that the page promises is there, and doe
   const { spec } = (one(walked, 'Deployment')['spec'] as { template: { spec: Readonly<Record<string, readonly Values[]>> } }).template;
   t.match(spec['initContainers']?.[0], { name: 'sallyport', restartPolicy: 'Always' });
   t.match(spec['containers']?.[0], { name: 'orders', env: [{ name: 'HOST', value: '127.0.0.1' }, { name: 'PORT' }] });
-  t.match(one(walked, 'Service')['spec'], { ports: [{ port: 443, targetPort: 8443 }, { port: 9902 }] });
+  t.match(one(walked, 'Service', 'orders-sallyport')['spec'], { ports: [{ port: 443, targetPort: 8443 }] });
+  t.match(one(walked, 'Service', 'metrics')['spec'], { ports: [{ port: 9902, targetPort: 9902 }] });
   const { 'sallyport.yaml': config = '' } = one(walked, 'ConfigMap', 'orders-sallyport')['data'] as Readonly<Record<string, string>>;
   t.same(errorsOf(config), []);
   t.match(parse(config), { admin: { port: 9901 }, listen: { port: 8443 }, probes: { port: 9902, app: { live: '/healthz', ready: '/ready' } } });
@@ -84,11 +85,19 @@ t.test('plain manifests are the first example, rendered', async (t) => {
 });
 
 t.test('values for an ingress', async (t) => {
-  const ingress = deployment.find((block) => 'networkPolicy' in block) ?? {};
+  const ingress = deployment.find((block) => 'networkPolicy' in block && 'config' in block) ?? {};
   const base = first['config'] as Values;
   const manifests = render(t, { ...first, ...ingress, config: { ...base, ...(ingress['config'] as Values) } });
   t.match(JSON.stringify(one(manifests, 'NetworkPolicy')), 'ingress-nginx');
   t.match((one(manifests, 'ConfigMap', 'sallyport')['data'] as Values)['sallyport.yaml'], '10.42.0.0/16');
+});
+
+t.test('values for callers from outside of the cluster', async (t) => {
+  const outside = deployment.find((block) => 'service' in block) ?? {};
+  const manifests = render(t, { ...first, ...outside });
+  const ranges = (outside['networkPolicy'] as { readonly callerCidrs: readonly string[] }).callerCidrs;
+  for (const cidr of ranges) t.match(JSON.stringify(one(manifests, 'NetworkPolicy')), JSON.stringify({ ipBlock: { cidr } }));
+  t.match(one(manifests, 'Service', 'sallyport')['spec'], { type: 'LoadBalancer', externalTrafficPolicy: 'Local', loadBalancerSourceRanges: ranges });
 });
 
 interface Compose {

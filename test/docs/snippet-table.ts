@@ -63,6 +63,7 @@ export const snippetTable: readonly SnippetRow[] = [
     'kubectl apply': { test: walk },
     'probes:': { config: 'keys' },
     'config:': { test: deployment },
+    'service:': { test: deployment },
     'openssl rand': { test: 'test/docs/compose.test.ts' },
     'TOKEN=': { test: 'test/docs/compose.test.ts' },
   }),

@@ -97,7 +97,7 @@ t.test('beside a service: install, test, look, change the policy, each by the li
   const api = await startKubernetesApi(t, async (pod) => {
     const { containers: [container], volumes } = pod['spec'] as PodSpec;
     const file = dataOf(one(api.objects(), 'ConfigMap', volumes[0]?.configMap?.name), 'sallyport.yaml');
-    writeFileSync(join(cwd, 'test.yaml'), file.replace('host: orders-sallyport, port: 9902', `host: 127.0.0.1, port: ${String(ports.probes)}`));
+    writeFileSync(join(cwd, 'test.yaml'), file.replace('host: orders-sallyport-metrics, port: 9902', `host: 127.0.0.1, port: ${String(ports.probes)}`));
     const args = container?.args.map((word) => word.replace('/etc/sallyport/sallyport.yaml', join(cwd, 'test.yaml'))) ?? [];
     const [code] = await once(spawn(process.execPath, [join(projectDir, 'dist/main.js'), ...args], { stdio: 'ignore' }), 'exit') as [number | null];
     return code === 0 ? 'Succeeded' : 'Failed';
@@ -193,5 +193,5 @@ t.test('without Helm: kubectl takes the manifests', async (t) => {
   await shell(api, cwd, blockThatBegins(page, 'kubectl create namespace').text);
   const { code, output } = await shell(api, cwd, blockThatBegins(page, 'kubectl apply').text);
   t.equal(code, 0, output);
-  t.same(output.match(/created$/gm)?.length, 6);
+  t.same(output.match(/created$/gm)?.length, 7);
 });

@@ -4,50 +4,14 @@ import t from 'tap';
 import { isMap, parse, parseDocument, stringify, type Scalar } from 'yaml';
 import { inspectConfig } from '../../src/config/inspect.js';
 import { accept } from '../../src/decision/result.js';
-import { chartDir, helm, manifestsOf, one, render, valuesFile, type Manifest, type Values } from '../support/helm.js';
+import { chartDir, helm, manifestsOf, one, render, valuesFile, type Values } from '../support/helm.js';
 import { schemaFaults, unknownFields } from '../support/kubernetes.js';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { fileOf, openingsOf, templateOf, type PodSpec } from './objects.js';
 import { config, matrix, refused, tls } from './values.js';
 
 t.setTimeout(120_000);
-
-interface Container {
-  readonly name: string;
-  readonly restartPolicy?: string;
-  readonly securityContext?: Readonly<Record<string, unknown>>;
-  readonly lifecycle?: unknown;
-  readonly livenessProbe?: unknown;
-  readonly readinessProbe?: unknown;
-  readonly startupProbe?: unknown;
-}
-
-interface PodSpec {
-  readonly containers: readonly Container[];
-  readonly initContainers?: readonly Container[];
-  readonly volumes?: readonly Readonly<Record<string, unknown>>[];
-  readonly securityContext?: Readonly<Record<string, unknown>>;
-  readonly terminationGracePeriodSeconds?: number;
-  readonly automountServiceAccountToken?: boolean;
-}
-
-interface Opening {
-  readonly ports: readonly { readonly port: number }[];
-  readonly from: readonly unknown[];
-}
-
-interface Template {
-  readonly metadata: { readonly annotations: Readonly<Record<string, string>> };
-  readonly spec: PodSpec;
-}
-
-function templateOf(manifest: Manifest): Template {
-  return (manifest['spec'] as { readonly template: Template }).template;
-}
-
-function fileOf(manifest: Manifest): string {
-  return (manifest['data'] as Readonly<Record<string, string>>)['sallyport.yaml'] ?? '';
-}
 
 const rendered = matrix.map(({ name, values }) => ({ name, manifests: render(t, values) }));
 
@@ -127,7 +91,7 @@ t.test('there is time to end, and ports are open for callers and probes only', a
     if (deployment !== undefined) t.ok((templateOf(deployment).spec.terminationGracePeriodSeconds ?? 0) > 5 + 25 + 10, name);
     const policy = manifests.find(({ kind }) => kind === 'NetworkPolicy');
     if (policy === undefined) continue;
-    const { ingress } = policy['spec'] as { readonly ingress: readonly Opening[] };
+    const ingress = openingsOf(policy);
     t.same([...new Set(ingress.flatMap(({ ports }) => ports.map(({ port }) => port)))], [8443, 9902], name);
     t.ok(ingress.every(({ from }) => from.length > 0), `${name}: an empty list of peers would be everybody`);
   }
@@ -135,8 +99,7 @@ t.test('there is time to end, and ports are open for callers and probes only', a
 
 t.test('helm test gets through, whoever else may read metrics', async (t) => {
   const manifests = rendered.find(({ name }) => name === 'everything on')?.manifests ?? [];
-  const { ingress } = one(manifests, 'NetworkPolicy')['spec'] as { readonly ingress: readonly Opening[] };
-  const peers = ingress.filter(({ ports }) => ports.some(({ port }) => port === 9902)).flatMap(({ from }) => from);
+  const peers = openingsOf(one(manifests, 'NetworkPolicy')).filter(({ ports }) => ports.some(({ port }) => port === 9902)).flatMap(({ from }) => from);
   t.equal(peers.length, 2, 'monitors, and the test');
   const { labels } = one(manifests, 'Pod', 'test-ready').metadata;
   t.same(peers[1], { podSelector: { matchLabels: labels } });

@@ -44,13 +44,19 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
       tolerations: [{ key: 'dedicated', operator: 'Exists' }], priorityClassName: 'high',
       affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: 'zone' } }] } },
       topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' }],
-      serviceAccount: { create: true, name: 'gate', annotations: { a: 'b' } }, service: { type: 'LoadBalancer', port: 8443, annotations: { a: 'b' } },
+      serviceAccount: { create: true, name: 'gate', annotations: { a: 'b' } },
+      service: {
+        type: 'LoadBalancer', port: 8443, nodePort: 30443, externalTrafficPolicy: 'Local', loadBalancerClass: 'example.com/internal',
+        loadBalancerSourceRanges: ['203.0.113.0/24'], annotations: { a: 'b' }, labels: { tier: 'edge' },
+      },
       autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 }, podDisruptionBudget: { maxUnavailable: '25%' },
       networkPolicy: {
-        callers: [{ podSelector: { matchLabels: { app: 'checkout' } } }], monitors: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
+        callers: [{ podSelector: { matchLabels: { app: 'checkout' } } }], callerCidrs: ['203.0.113.0/24'],
+        monitors: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
         egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [{ port: 443 }] }],
       },
       metrics: {
+        service: { annotations: { 'prometheus.io/scrape': 'true' }, labels: { scrape: 'here' } },
         serviceMonitor: { enabled: true, interval: '15s', labels: { release: 'prometheus' } },
         prometheusRule: { enabled: true, labels: { release: 'prometheus' } }, dashboard: { enabled: true },
       },
@@ -85,8 +91,8 @@ export const refused: readonly { readonly name: string; readonly values: Values;
     values: { config: { ...config, shutdown: { delay: '500ms', grace: '50s' } }, tls, receiver: { container } },
   },
   {
-    name: 'nothing for a monitor to find', says: /set service\.enabled/,
-    values: { config, tls, service: { enabled: false }, metrics: { serviceMonitor: { enabled: true } } },
+    name: 'nothing for a monitor to find', says: /set metrics\.service\.enabled/,
+    values: { config, tls, metrics: { service: { enabled: false }, serviceMonitor: { enabled: true } } },
   },
   { name: 'a misspelt value', values: { config, tls, replicas: 3 }, says: /replicas/ },
   { name: 'a misspelt value further in', values: { config, tls, networkPolicy: { caller: [] } }, says: /caller/ },

@@ -42,6 +42,13 @@ export function render(t: Scope, values: Values, chart = chartDir): readonly Man
   return manifestsOf(stdout);
 }
 
+/** What `helm install` tells the operator at its end. */
+export function notes(t: Scope, values: Values): string {
+  const { code, stdout, stderr } = helm(t, 'install', 'shop', chartDir, '--dry-run=client', '--namespace', 'shop', '--values', valuesFile(t, values));
+  if (code !== 0) throw new Error(stderr);
+  return stdout.slice(stdout.indexOf('\nNOTES:\n'));
+}
+
 export function valuesFile(t: Scope, values: Values): string {
   const file = join(tempDir(t), 'values.yaml');
   writeFileSync(file, stringify(values));

@@ -40,7 +40,7 @@
 {{/* What `helm test` asks with: the other pod's probe listener, in the place of an own one. */}}
 {{- define "sallyport.testConfig" -}}
 listen: { host: 127.0.0.1, port: {{ .Values.ports.proxy }} }
-admin: { host: {{ include "sallyport.fullname" . }}, port: {{ .Values.ports.probes }} }
+admin: { host: {{ include "sallyport.fullname" . }}-metrics, port: {{ .Values.ports.probes }} }
 upstream: { url: "http://127.0.0.1:3000" }
 routes:
   - { name: home, methods: [GET], path: /, access: public }
