@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 #
-# docker build --build-arg NODE_DIGEST=sha256:… --build-arg REVISION="$(git rev-parse HEAD)" --tag sallyport:0.1.0 .
+# docker build --build-arg NODE_DIGEST=sha256:… --build-arg REVISION="$(git rev-parse HEAD)" --tag sallyport:0.2.0-dev .
 #
 # One base image, pinned by digest and never by tag alone. There is no default, so that nobody builds on one that nobody looked at.
 # To renew it, for the security fixes of Node.js: docker buildx imagetools inspect node:24-bookworm-slim --format '{{.Manifest.Digest}}'
@@ -12,8 +12,10 @@ COPY package.json package-lock.json .npmrc tsconfig.json ./
 RUN npm ci --ignore-scripts
 COPY src ./src
 COPY .release/bundle.mjs ./.release/bundle.mjs
+COPY .release/revision.mjs ./.release/revision.mjs
+ARG REVISION=unknown
 # The bundle holds production code only; sbom.cdx.json in it names every package that went in.
-RUN npm run build && npm run bundle
+RUN npm run build -- "${REVISION}" && npm run bundle
 # Compiled code of start and health check is kept beside it, so that a container need not compile it again.
 RUN mv bundle /app \
  && NODE_COMPILE_CACHE=/app/cache node /app/main.js health --help > /dev/null \
@@ -25,7 +27,7 @@ RUN mkdir -p /image/usr/local/bin /image/etc/sallyport \
 
 FROM scratch
 ARG NODE_DIGEST
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0-dev
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="sallyport" \
       org.opencontainers.image.description="Auth sidecar: verifies service tokens, authorizes each operation and stops replays in front of one service" \

@@ -1,5 +1,6 @@
 /**
- * Makes a release: one version for package, image and chart, the changelog's section, a commit and a tag. Pushes nothing and needs no secret.
+ * Makes a release: one version for package, image and chart, the changelog's section, a commit and a tag; then a commit that begins the next
+ * `-dev` version, so that no later tree calls itself a release. Pushes nothing and needs no secret.
  *
  *   node .release/release.mjs VERSION [--check] [--date YYYY-MM-DD]
  */
@@ -11,16 +12,22 @@ const { values: options, positionals } = parseArgs({
   options: { check: { type: 'boolean', default: false }, date: { type: 'string', default: new Date().toISOString().slice(0, 10) } }, allowPositionals: true,
 });
 const [next = ''] = positionals;
+const changelogFile = 'CHANGELOG.md';
 const current = JSON.parse(readFileSync('package.json', 'utf8')).version;
+const changelog = readFileSync(changelogFile, 'utf8');
+const [, last = '0.0.0'] = /^## (\d+\.\d+\.\d+)$/m.exec(changelog) ?? [];
+const unreleased = unreleasedHeading(current);
 
 /** What stands in the way, in words. */
 function obstacles() {
-  const found = [];
   if (!/^\d+\.\d+\.\d+$/.test(next)) return ['say which version: node .release/release.mjs 1.2.3'];
-  if (!followers(current).includes(next)) found.push(`${next} does not follow ${current}: ${followers(current).join(', ')} would`);
+  const found = [];
+  if (!current.endsWith('-dev')) found.push(`package.json has the version ${current}, which does not end in -dev`);
+  if (!followers(last).includes(next)) found.push(`${next} does not follow ${last}: ${followers(last).join(', ')} would`);
   if (git('status', '--porcelain', '--untracked-files=no') !== '') found.push('there are changes that are not committed');
   if (git('tag', '--list', `v${next}`) !== '') found.push(`the tag v${next} exists`);
-  if (!/^## Unreleased\n+[^#\s]/m.test(readFileSync('CHANGELOG.md', 'utf8'))) found.push('CHANGELOG.md says nothing under Unreleased');
+  const [, section = ''] = changelog.split(unreleased);
+  if (/^\s*(?:## |$)/.test(section)) found.push(`${changelogFile} says nothing under "${unreleased.trim()}"`);
   return found;
 }
 
@@ -29,22 +36,16 @@ function followers(version) {
   return [`${major}.${minor}.${patch + 1}`, `${major}.${minor + 1}.0`, `${major + 1}.0.0`];
 }
 
-/** Every place that has the version, and how it is written there. */
-const places = [
-  { file: 'package.json', from: `"version": "${current}"`, to: `"version": "${next}"` },
-  { file: 'package-lock.json', from: `"version": "${current}"`, to: `"version": "${next}"`, times: 2 },
-  { file: 'helm/sallyport/Chart.yaml', from: `version: ${current}\nappVersion: ${current}`, to: `version: ${next}\nappVersion: ${next}` },
-  { file: 'Dockerfile', from: `ARG VERSION=${current}`, to: `ARG VERSION=${next}` },
-  { file: 'CHANGELOG.md', from: '## Unreleased\n', to: `## Unreleased\n\n## ${next}\n\n${options.date}\n` },
-];
+function unreleasedHeading(version) {
+  return `## ${version} (unreleased)\n`;
+}
 
-function rewrite({ file, from, to, times = 1 }) {
-  let text = readFileSync(file, 'utf8');
-  for (let i = 0; i < times; i++) {
-    if (!text.includes(from)) throw new Error(`${file} has no ${JSON.stringify(from)}`);
-    text = text.replace(from, () => to);
-  }
-  writeFileSync(file, text);
+/** Writes a version to every place that has the current one, and commits that. */
+function commit(message, version, heading) {
+  for (const [file, text] of before) writeFileSync(file, text.replaceAll(current, version));
+  writeFileSync(changelogFile, changelog.replace(unreleased, () => heading));
+  git('add', changelogFile, ...before.keys());
+  git('commit', '--quiet', '--message', message);
 }
 
 function git(...args) {
@@ -54,15 +55,19 @@ function git(...args) {
 }
 
 const found = obstacles();
+// Whatever has the version: package, lock file, chart, Dockerfile, docs. No other package's version ends in our `-dev`.
+const before = found.length > 0 ? new Map() : new Map(git('grep', '--files-with-matches', '--fixed-strings', '-e', current).split('\n')
+  .filter((file) => file !== changelogFile).map((file) => [file, readFileSync(file, 'utf8')]));
 if (found.length > 0) {
   process.stderr.write(found.map((one) => `${one}\n`).join(''));
   process.exitCode = 1;
 } else if (options.check) {
-  process.stdout.write(`${current} → ${next}: ${places.map(({ file }) => file).join(', ')}; tag v${next}\n`);
+  process.stdout.write(`${current} → ${next}: ${[...before.keys(), changelogFile].join(', ')}; tag v${next}\n`);
 } else {
-  for (const place of places) rewrite(place);
-  git('add', ...places.map(({ file }) => file));
-  git('commit', '--quiet', '--message', `Release ${next}`);
+  const [, minor] = followers(next);
+  const released = `## ${next}\n\n${options.date}\n`;
+  commit(`Release ${next}`, next, released);
   git('tag', '--annotate', `v${next}`, '--message', `Sallyport ${next}`);
-  process.stdout.write(`committed and tagged v${next}; docs/releasing.md says what comes next\n`);
+  commit(`Begin ${minor}-dev`, `${minor}-dev`, `${unreleasedHeading(`${minor}-dev`)}\n${released}`);
+  process.stdout.write(`committed and tagged v${next}, and began ${minor}-dev; docs/releasing.md says what comes next\n`);
 }

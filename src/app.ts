@@ -14,7 +14,7 @@ import { accept, refuse, type Result } from './decision/result.js';
 import type { FileWatch } from './ports.js';
 import type { Readiness } from './proxy/admin/readiness.js';
 import type { Status } from './proxy/admin/status.js';
-import { version } from './version.js';
+import { node, revision, version } from './version.js';
 
 export interface AppOptions extends PartsOptions {
   /** Warnings for the log's first lines. */
@@ -60,7 +60,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
     tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), storeCa: storeFiles.value.ca, sessionSdk: sessionSdk.value,
   }, options);
   const { log } = parts.logger;
-  log.info('starting', { version, node: process.versions.node, config: options.source.name, sha256: config.sha256 });
+  log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
   logWarnings(config, log);
   options.onBuilt?.();

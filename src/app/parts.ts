@@ -11,7 +11,7 @@ import type { PageServer } from '../proxy/admin/server.js';
 import { statusOf, type Status } from '../proxy/admin/status.js';
 import type { TlsMaterial } from '../proxy/listener.js';
 import { createProxyServer, type ProxyServer } from '../proxy/server.js';
-import { version } from '../version.js';
+import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
 import { assemble, type Assembly } from './assembly.js';
 import type { ConfigSource, Environment } from './config-source.js';
@@ -101,7 +101,8 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
   const status = (): Status => statusOf({
     version,
-    node: process.versions.node,
+    revision,
+    node,
     pid: process.pid,
     startedAtMs,
     ...progress,

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { parseRecordId } from '../decision/reservation-scope.js';
-import { version } from '../version.js';
+import { versionLine } from '../version.js';
 import type { Io } from './io.js';
 
 interface Entry {
@@ -60,7 +60,7 @@ function askedFor(argv: readonly string[]): string | undefined {
 async function createProgram(asked: string | undefined, io: Io): Promise<Command> {
   const program = settle(new Command('sallyport'), io)
     .description('Auth sidecar in front of one receiving service.')
-    .version(version, '--version', 'print the version')
+    .version(versionLine, '--version', 'print the version, the commit and the release of Node.js')
     .showHelpAfterError('(sallyport --help lists the commands)');
   for (const [name, entry] of Object.entries(entries)) {
     if (name === asked) program.addCommand(settle((await entry.load())(io), io).summary(entry.summary));

@@ -1,5 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { revisionOf, stampRevision } from '../../.release/revision.mjs';
 import { compiledPath, filesBelow } from './test-files.mjs';
 
 /**
@@ -19,6 +20,7 @@ export async function copyToDist() {
     const declaration = compiled.replace(/\.js$/, '.d.ts');
     if (existsSync(join('.build', declaration))) writeFileSync(target.replace(/\.js$/, '.d.ts'), readFileSync(join('.build', declaration)));
   }
+  stampRevision('dist', revisionOf(process.cwd()));
   chmodSync('dist/main.js', 0o755);
   return { held: true };
 }

@@ -11,7 +11,7 @@ t.test('contract 1: the command line', async (t) => {
     { name: 'nothing', argv: [], code: 2, err: /Usage: sallyport/ },
     { name: '--help', argv: ['--help'], code: 0, out: /serve[^]*check[^]*doctor[^]*health/ },
     { name: 'help', argv: ['help'], code: 0, out: /Usage: sallyport/ },
-    { name: '--version', argv: ['--version'], code: 0, out: /^\d+\.\d+\.\d+\n$/ },
+    { name: '--version', argv: ['--version'], code: 0, out: /^sallyport \d+\.\d+\.\d+(-dev)? \(.*, Node v\d+\..*\)\n$/ },
     { name: 'an unknown command', argv: ['server'], code: 2, err: /unknown command 'server'[^]*serve/ },
     { name: 'an unknown option', argv: ['--verbose'], code: 2, err: /unknown option '--verbose'/ },
     { name: 'an unknown option of a command', argv: ['check', 'x', '--verbose'], code: 2, err: /unknown option/ },

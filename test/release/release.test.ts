@@ -1,13 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { blockThatBegins } from '../docs/fenced-blocks.js';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Scope } from '../support/scope.js';
 
-const files = ['package.json', 'package-lock.json', 'helm/sallyport/Chart.yaml', 'Dockerfile', 'CHANGELOG.md', '.release/release.mjs'];
+const files = [
+  'package.json', 'package-lock.json', 'src/version.ts', 'helm/sallyport/Chart.yaml', 'helm/manifests/orders.yaml', 'test/helm/parent/Chart.yaml',
+  'Dockerfile', 'docs/deployment.md', '.release/release.mjs',
+];
+
+const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };
+
+/** What the trees of these tests call themselves, whatever this one does. */
+const dev = '0.2.0-dev';
 
 interface Tree {
   readonly dir: string;
@@ -17,8 +25,11 @@ interface Tree {
 
 function tree(t: Scope): Tree {
   const dir = tempDir(t);
-  for (const file of files) cpSync(join(projectDir, file), join(dir, file));
-  writeFileSync(join(dir, 'CHANGELOG.md'), '# Changelog\n\n## Unreleased\n\n- **Something** new.\n\n## 0.0.1\n\nThe first.\n');
+  for (const file of files) {
+    mkdirSync(dirname(join(dir, file)), { recursive: true });
+    writeFileSync(join(dir, file), readFileSync(join(projectDir, file), 'utf8').replaceAll(version, dev));
+  }
+  writeFileSync(join(dir, 'CHANGELOG.md'), `# Changelog\n\n## ${dev} (unreleased)\n\n- **Something** new.\n\n## 0.1.0\n\nThe first.\n`);
   const run: Tree['run'] = (command, ...args) => {
     const { status, stdout, stderr } = spawnSync(command, args, { cwd: dir, encoding: 'utf8' });
     return { code: status, said: `${stdout}${stderr}` };
@@ -35,35 +46,48 @@ function tree(t: Scope): Tree {
 const shown = blockThatBegins('docs/releasing.md', 'node .release/release.mjs').text.trimEnd().split('\n')
   .map((line) => line.replace(/\s+#.*$/, '').replace(/\d+\.\d+\.\d+/, 'NEXT').split(' ').slice(2));
 
-const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };
-const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
-const next = `${String(major)}.${String(minor + 1)}.0`;
-
-t.test('a release ties package, image and chart to one version, and tags it', async (t) => {
+t.test('a release ties package, image and chart to one version, tags it, and goes on as -dev', async (t) => {
   const { dir, run, release } = tree(t);
   t.same(shown, [['NEXT', '--check'], ['NEXT']], 'as the page has it');
-  t.match(release(next, '--check'), { code: 0, said: /→ .*package\.json/ });
+  t.match(release('0.2.0', '--check'), { code: 0, said: /→ .*package\.json/ });
   t.equal(run('git', 'status', '--porcelain').said, '', '--check changes nothing');
-  t.match(release(next, '--date', '2026-01-31'), { code: 0 });
-  const read = (file: string): string => readFileSync(join(dir, file), 'utf8');
-  const lock = JSON.parse(read('package-lock.json')) as { version: string; packages: { '': { version: string } } };
-  t.same([lock.version, lock.packages[''].version], [next, next]);
-  t.match(JSON.parse(read('package.json')), { version: next });
-  t.match(read('helm/sallyport/Chart.yaml'), `version: ${next}\nappVersion: ${next}`);
-  t.match(read('Dockerfile'), `ARG VERSION=${next}\n`);
-  t.match(read('CHANGELOG.md'), `## Unreleased\n\n## ${next}\n\n2026-01-31\n\n- **Something** new.`);
-  t.equal(run('git', 'tag', '--list').said.trim(), `v${next}`);
+  t.match(release('0.2.0', '--date', '2026-01-31'), { code: 0 });
+  const read = (at: string, file: string): string => run('git', 'show', `${at}:${file}`).said;
+  for (const [at, now] of [['v0.2.0', '0.2.0'], ['HEAD', '0.3.0-dev']] as const) {
+    const lock = JSON.parse(read(at, 'package-lock.json')) as { version: string; packages: { '': { version: string } } };
+    t.same([lock.version, lock.packages[''].version], [now, now]);
+    t.match(JSON.parse(read(at, 'package.json')), { version: now });
+    t.match(read(at, 'src/version.ts'), `export const version = '${now}';`, '--version and the metric');
+    t.match(read(at, 'helm/sallyport/Chart.yaml'), `version: ${now}\nappVersion: ${now}`);
+    t.match(read(at, 'Dockerfile'), `ARG VERSION=${now}\n`);
+    t.match(read(at, 'helm/manifests/orders.yaml'), `image: sallyport:${now}\n`);
+    t.equal(run('git', 'grep', '--fixed-strings', '-e', dev, at).said, '', `nothing of ${at} calls itself ${dev}`);
+  }
+  const section = '## 0.2.0\n\n2026-01-31\n\n- **Something** new.\n\n## 0.1.0\n';
+  t.match(read('v0.2.0', 'CHANGELOG.md'), `# Changelog\n\n${section}`);
+  t.match(read('HEAD', 'CHANGELOG.md'), `# Changelog\n\n## 0.3.0-dev (unreleased)\n\n${section}`);
+  t.equal(run('git', 'tag', '--list').said.trim(), 'v0.2.0');
   t.equal(run('git', 'status', '--porcelain').said, '', 'everything is committed');
-  t.match(release(`${String(major)}.${String(minor + 1)}.1`), { code: 1, said: /nothing under Unreleased/ });
+  t.match(release('0.2.1'), { code: 1, said: 'CHANGELOG.md says nothing under "## 0.3.0-dev (unreleased)"' });
+  writeFileSync(join(dir, 'CHANGELOG.md'), read('HEAD', 'CHANGELOG.md').replace('(unreleased)\n', '(unreleased)\n\n- A repair.\n'));
+  run('git', 'commit', '--all', '--quiet', '--message', 'a repair');
+  t.match(release('0.2.1', '--check'), { code: 0, said: /^0\.3\.0-dev → 0\.2\.1: / });
 });
 
 t.test('what stands in the way is named, and nothing is changed', async (t) => {
   const { dir, run, release } = tree(t);
   t.match(release(), { code: 1, said: /say which version/ });
   t.match(release('1.2'), { code: 1, said: /say which version/ });
-  t.match(release(`${String(major)}.${String(minor)}.${String(patch + 2)}`), { code: 1, said: /does not follow/ });
-  run('git', 'tag', `v${next}`);
-  t.match(release(next), { code: 1, said: new RegExp(`the tag v${next} exists`) });
-  writeFileSync(join(dir, 'Dockerfile'), 'FROM scratch\n');
-  t.match(release(next), { code: 1, said: /not committed/ });
+  t.match(release('0.1.2'), { code: 1, said: /0\.1\.2 does not follow 0\.1\.0: 0\.1\.1, 0\.2\.0, 1\.0\.0 would/ });
+  run('git', 'tag', 'v0.2.0');
+  t.match(release('0.2.0'), { code: 1, said: /the tag v0\.2\.0 exists/ });
+  const manifest = readFileSync(join(dir, 'package.json'), 'utf8');
+  writeFileSync(join(dir, 'package.json'), manifest.replace(dev, '0.2.0'));
+  t.match(release('0.2.0'), { code: 1, said: /the version 0\.2\.0, which does not end in -dev[^]*not committed/ });
+});
+
+t.test('the changelog tells what is released from what is not', async (t) => {
+  const [, newest = ''] = /^## (.*\n\n.*)$/m.exec(readFileSync(join(projectDir, 'CHANGELOG.md'), 'utf8')) ?? [];
+  if (version.endsWith('-dev')) t.ok(newest.startsWith(`${version} (unreleased)\n`), newest);
+  else t.match(newest, new RegExp(`^${version.replaceAll('.', '\\.')}\n\n\\d{4}-\\d\\d-\\d\\d$`));
 });

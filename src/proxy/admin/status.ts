@@ -9,6 +9,7 @@ import { readinessOf, type Phase, type Readiness } from './readiness.js';
 /** What `/status` answers; `docs/status.schema.json` describes it. Never a secret: URLs come without user and query. */
 export interface Status {
   readonly version: string;
+  readonly revision: string;
   readonly node: string;
   readonly pid: number;
   readonly started_at: string;
@@ -88,6 +89,7 @@ export interface Counts {
 /** What the process knows of itself at one moment. */
 export interface Snapshot {
   readonly version: string;
+  readonly revision: string;
   readonly node: string;
   readonly pid: number;
   readonly startedAtMs: number;
@@ -113,6 +115,7 @@ export function statusOf(snapshot: Snapshot): Status {
   const { config, lastError } = snapshot;
   return {
     version: snapshot.version,
+    revision: snapshot.revision,
     node: snapshot.node,
     pid: snapshot.pid,
     started_at: timestamp(snapshot.startedAtMs),

@@ -51,7 +51,7 @@ const config: CompiledConfig = {
 };
 
 const snapshot: Snapshot = {
-  version: '1.2.3', node: '24.0.0', pid: 7, startedAtMs: 0, phase: 'serving',
+  version: '1.2.3', revision: 'unknown', node: '24.0.0', pid: 7, startedAtMs: 0, phase: 'serving',
   listeners: { proxy: { host: '127.0.0.1', port: 8443 }, admin: { host: '127.0.0.1', port: 9901 }, probes: null },
   configName: 'sallyport.yaml', config, loadedAtMs: 1_000,
   lastError: { atMs: 2_000, problems: ['sallyport.yaml:1:1: error: …'] },
