@@ -37,7 +37,10 @@ export interface OpenStore {
   /** Replicas that have to confirm a reservation, or what an operator revokes. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;
-  /** What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known in time. */
+  /**
+   * What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known in time.
+   * Until then nothing of the store is logged.
+   */
   readonly lastingProblem: () => Promise<string | null>;
 }
 
@@ -60,7 +63,8 @@ export function openStore(settings: StoreSettings, ca: string | null, { log, max
     const store = createMemoryStore(systemClock);
     return { store, rates: null, revocations: null, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
-  const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log, maxTokenLifetimeMs, onFailover: () => undefined });
+  const held = holdLog(log);
+  const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log: held.log, maxTokenLifetimeMs, onFailover: () => undefined });
   return {
     store,
     rates: store.rates,
@@ -70,7 +74,27 @@ export function openStore(settings: StoreSettings, ca: string | null, { log, max
     lastingProblem: async () => {
       const deadline = performance.now() + verdictWithinMs;
       while (store.verdict() === null && performance.now() < deadline) await delay(lookEveryMs);
-      return store.verdict()?.problem ?? null;
+      const problem = store.verdict()?.problem ?? null;
+      if (problem === null) held.pass();
+      return problem;
+    },
+  };
+}
+
+/** A log that waits for the start to be decided: what ends it is said once, by the start, and not in other words before. */
+function holdLog(log: Log): { readonly log: Log; readonly pass: () => void } {
+  let held: (() => void)[] | null = [];
+  const level = (name: keyof Log): Log['info'] => (message, fields) => {
+    const write = (): void => log[name](message, fields);
+    if (held === null) write();
+    else held.push(write);
+  };
+  return {
+    log: { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') },
+    pass: () => {
+      const waiting = held ?? [];
+      held = null;
+      for (const write of waiting) write();
     },
   };
 }

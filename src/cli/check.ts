@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { readConfig } from '../app/config-source.js';
-import { formatProblem } from '../config/problems.js';
+import { escapeControls, formatProblem, type Note, type Problem } from '../config/problems.js';
 import type { Io } from './io.js';
 import { jsonOption, sourceOf } from './options.js';
 
@@ -9,6 +9,9 @@ interface Options {
   readonly json?: true;
 }
 
+/** More are counted: what matters is said in the last line. */
+const maxNotes = 20;
+
 /** `sallyport check FILE`: every problem of a config at once, on standard output. */
 export function createCheckCommand(io: Io): Command {
   return new Command('check')
@@ -16,7 +19,8 @@ export function createCheckCommand(io: Io): Command {
     .argument('<file>', 'the config')
     .option('--strict', 'count warnings as errors')
     .addOption(jsonOption())
-    .addHelpText('after', '\nExit code: 0 no error, 1 an error (with --strict: or a warning), 2 the file cannot be read.')
+    .addHelpText('after', '\nNotes and the last line, which counts, go to standard error.\n'
+      + 'Exit code: 0 no error, 1 an error (with --strict: or a warning), 2 the file cannot be read.')
     .action((file: string, options: Options) => check(file, options, io));
 }
 
@@ -27,13 +31,31 @@ async function check(file: string, options: Options, io: Io): Promise<void> {
     io.exit(2);
     return;
   }
-  const { config, problems } = read.value;
+  const { config, problems, notes } = read.value;
   const accepted = config !== null && !(options.strict === true && problems.length > 0);
   if (options.json === true) {
-    io.stdout(`${JSON.stringify({ file, ok: accepted, sha256: config?.sha256 ?? null, problems })}\n`);
+    io.stdout(`${JSON.stringify({ file, ok: accepted, sha256: config?.sha256 ?? null, problems, notes })}\n`);
   } else {
     for (const problem of problems) io.stdout(`${formatProblem(problem)}\n`);
-    if (accepted) io.stderr(`${file}: ok\n`);
+    for (const line of noteLines(file, notes)) io.stderr(`${escapeControls(line)}\n`);
+    io.stderr(`${escapeControls(`${file}: ${conclusion(problems, accepted)}`)}\n`);
   }
   io.exit(accepted ? 0 : 1);
+}
+
+function noteLines(file: string, notes: readonly Note[]): readonly string[] {
+  const shown = notes.slice(0, maxNotes).map(({ line, column, message }) => `${file}:${String(line)}:${String(column)}: note: ${message}`);
+  return notes.length <= maxNotes ? shown : [...shown, `${file}: ${String(notes.length - maxNotes)} more notes; --json lists them`];
+}
+
+function conclusion(problems: readonly Problem[], accepted: boolean): string {
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const warnings = problems.length - errors;
+  const counts = [...counted(errors, 'error'), ...counted(warnings, 'warning')].join(', ');
+  if (accepted) return counts === '' ? 'ok' : `ok, ${counts}`;
+  return errors === 0 ? `${counts}, which --strict does not accept` : counts;
+}
+
+function counted(count: number, what: string): readonly string[] {
+  return count === 0 ? [] : [`${String(count)} ${what}${count === 1 ? '' : 's'}`];
 }

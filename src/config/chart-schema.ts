@@ -1,8 +1,10 @@
 import { shippedSchema, type JsonSchema } from './json-schema.js';
 
+const keptKeywords = ['$ref', 'type', 'enum', 'const', 'minLength'];
+
 /**
  * The chart's schema of values with the config's in the place of `config`, so that `helm install` refuses a misspelt key. Names and types
- * only: what is required, and patterns that the regular expressions of Go do not have, are left to `sallyport check`.
+ * only, and that a text is not empty: what is required, and patterns that the regular expressions of Go do not have, are left to `sallyport check`.
  */
 export function chartValuesSchema(text: string): string {
   const chart = JSON.parse(text) as { readonly properties: object };
@@ -17,7 +19,7 @@ function shapesOf(schemas: Readonly<Record<string, JsonSchema>>): Readonly<Recor
 
 function shapeOf(schema: JsonSchema): JsonSchema {
   const { properties, additionalProperties, items, anyOf } = schema;
-  const kept = Object.fromEntries(['$ref', 'type', 'enum', 'const'].filter((keyword) => keyword in schema).map((keyword) => [keyword, schema[keyword]]));
+  const kept = Object.fromEntries(keptKeywords.filter((keyword) => keyword in schema).map((keyword) => [keyword, schema[keyword]]));
   return {
     ...kept,
     ...(properties === undefined ? {} : { properties: shapesOf(properties) }),

@@ -4,7 +4,7 @@ import { compileRoutes } from './compile-routes.js';
 import type { CompiledConfig } from './compiled.js';
 import { parseSections } from './parse.js';
 import type { PlaceholderSources } from './placeholders.js';
-import { formatProblem, type Problem } from './problems.js';
+import { formatProblem, type Note, type Problem } from './problems.js';
 import { createReport, type Report } from './report.js';
 import { checkIdentity } from './rules-identity.js';
 import { checkIssuers } from './rules-issuers.js';
@@ -35,6 +35,8 @@ export interface Inspection {
   readonly config: CompiledConfig | null;
   /** Every error and warning, in the order of the file. */
   readonly problems: readonly Problem[];
+  /** What is right and worth a look, in the order of the file. */
+  readonly notes: readonly Note[];
 }
 
 /**
@@ -45,9 +47,8 @@ export function inspectConfig(text: string, input: InspectionInput): Inspection 
   let root: SourceNode | null = null;
   const report = createReport(input.file, () => root);
   root = readYaml(text, input, report);
-  if (root === null) return { config: null, problems: report.problems() };
-  const config = read(root, createHash('sha256').update(text).digest('hex'), report);
-  return { config, problems: report.problems() };
+  const config = root === null ? null : read(root, createHash('sha256').update(text).digest('hex'), report);
+  return { config, problems: report.problems(), notes: report.notes() };
 }
 
 function read(root: SourceNode, sha256: string, report: Report): CompiledConfig | null {

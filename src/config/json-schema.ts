@@ -34,6 +34,7 @@ export function shippedSchema(): JsonSchema {
     definitions: {
       placeholder: {
         type: 'string',
+        minLength: '${env:A}'.length,
         pattern: '\\$\\{(env|file):[^}]+\\}',
         description: 'A text with ${env:NAME} or ${file:/path} in it, which stand for an environment variable and the content of a file.',
       },

@@ -15,6 +15,9 @@ export interface Problem {
   readonly allowed: string;
 }
 
+/** Something that is right as it is written, and that whoever reviews the config wants to see. */
+export type Note = Pick<Problem, 'line' | 'column' | 'message'>;
+
 /** Writes a problem as one line: `FILE:LINE:COLUMN: error|warning: what; allowed: …`. */
 export function formatProblem(problem: Problem): string {
   const { file, line, column, severity, message, allowed } = problem;

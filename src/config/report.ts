@@ -1,4 +1,4 @@
-import type { Problem } from './problems.js';
+import type { Note, Problem } from './problems.js';
 import { locate, pathText, type Path, type Position, type SourceNode } from './source-tree.js';
 
 /** Collects the problems of one config. */
@@ -7,6 +7,8 @@ export interface Report {
   readonly error: (path: Path, message: string, allowed: string) => void;
   /** Says what is doubtful. */
   readonly warning: (path: Path, message: string, allowed: string) => void;
+  /** Says what is right as it is written, and worth a look. */
+  readonly note: (path: Path, message: string) => void;
   /** Says what is wrong at a key rather than at its value. */
   readonly keyError: (path: Path, message: string, allowed: string) => void;
   readonly errorAt: (position: Position, message: string, allowed: string) => void;
@@ -17,6 +19,7 @@ export interface Report {
   /** The line of a value, for problems that concern two places. */
   readonly lineOf: (path: Path) => number;
   readonly problems: () => readonly Problem[];
+  readonly notes: () => readonly Note[];
 }
 
 /** Longer values are cut: a problem is read at a glance. */
@@ -31,6 +34,7 @@ const secrets: ReadonlySet<string> = new Set(['sessions.api_key']);
 /** Starts a report on a file; `root` may be set later, once it has been read. */
 export function createReport(file: string, root: () => SourceNode | null): Report {
   const problems: Problem[] = [];
+  const notes: Note[] = [];
   let omitted = 0;
   const add = (severity: Problem['severity'], { line, column }: Position, message: string, allowed: string): void => {
     if (problems.length < maxProblems) problems.push({ severity, file, line, column, message, allowed });
@@ -39,6 +43,7 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
   return {
     error: (path, message, allowed) => add('error', locate(root(), path).position, message, allowed),
     warning: (path, message, allowed) => add('warning', locate(root(), path).position, message, allowed),
+    note: (path, message) => notes.push({ ...locate(root(), path).position, message }),
     keyError: (path, message, allowed) => add('error', locate(root(), path).keyPosition, message, allowed),
     errorAt: (position, message, allowed) => add('error', position, message, allowed),
     show: path => {
@@ -51,12 +56,17 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
     },
     lineOf: path => locate(root(), path).position.line,
     problems: () => {
-      const sorted = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
+      const sorted = problems.toSorted(byPlace);
       const last = sorted.at(-1);
       if (omitted === 0 || last === undefined) return sorted;
       return [...sorted, { ...last, severity: 'error', message: `${omitted} more problems are not listed`, allowed: 'a config without those that are' }];
     },
+    notes: () => notes.toSorted(byPlace),
   };
+}
+
+function byPlace(a: Position, b: Position): number {
+  return a.line - b.line || a.column - b.column;
 }
 
 /** The name of a value in a problem: its path, or the file for the whole. */

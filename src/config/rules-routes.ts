@@ -93,8 +93,7 @@ function checkApprovals(check: RouteCheck): void {
       report.keyError([...path, key], `${name}.${key} stands beside ${name}.access`, 'one of them');
     }
     if (parts.written([...path, 'access']) === 'public') {
-      report.warning([...path, 'access'], `route ${report.show([...path, 'name'])} is public: everybody is let through`,
-        'subjects and permissions, unless it has to be');
+      report.note([...path, 'access'], `route ${report.show([...path, 'name'])} is public: no credential is asked for`);
     }
     return;
   }
@@ -104,7 +103,7 @@ function checkApprovals(check: RouteCheck): void {
       report.keyError([...path, key], `${name}.${key} stands beside ${name}.any_of`, 'one of them');
     }
     const pairs = parts.written([...path, 'any_of']);
-    if (Array.isArray(pairs)) pairs.forEach((_, index) => warnWithoutPermissions(check, ['any_of', index, 'permissions']));
+    if (Array.isArray(pairs)) pairs.forEach((_, index) => noteWithoutPermissions(check, ['any_of', index, 'permissions']));
     return;
   }
   const missing = ['subjects', 'permissions'].filter(key => !has(key));
@@ -113,15 +112,14 @@ function checkApprovals(check: RouteCheck): void {
   } else {
     for (const key of missing) report.error(path, `${name}.${key} is missing`, key === 'permissions' ? 'a list; [] where none is needed' : 'a list');
   }
-  warnWithoutPermissions(check, ['permissions']);
+  noteWithoutPermissions(check, ['permissions']);
 }
 
-function warnWithoutPermissions({ path, parts, report }: RouteCheck, steps: Path): void {
+function noteWithoutPermissions({ path, parts, report }: RouteCheck, steps: Path): void {
   const at = [...path, ...steps];
   const permissions = parts.written(at);
   if (!Array.isArray(permissions) || permissions.length > 0) return;
-  report.warning(at, `route ${report.show([...path, 'name'])} asks for no permission: being an approved caller is enough`,
-    'permissions, unless none is needed');
+  report.note(at, `route ${report.show([...path, 'name'])} asks for no permission: being an approved caller is enough`);
 }
 
 function checkRouteIssuers({ path, parts, report }: RouteCheck): void {

@@ -44,7 +44,9 @@ export function word<const Words extends readonly [string, ...string[]]>(...word
 
 /** A text that a pattern describes; `allowed` says the pattern in words. */
 export function text(pattern: RegExp, allowed: string, maxLength: number): z.ZodString {
-  return z.string(allowed).regex(pattern, allowed).max(maxLength, allowed).refine(value => !/\p{Cs}/u.test(value), allowed).meta({ allowed });
+  // Says to editors and to Helm, which read no pattern of ours, that an empty text will not do.
+  const base = pattern.test('') ? z.string(allowed) : z.string(allowed).min(1, { error: allowed, abort: true });
+  return base.regex(pattern, allowed).max(maxLength, allowed).refine(value => !/\p{Cs}/u.test(value), allowed).meta({ allowed });
 }
 
 /** A text of one line: what a claim is compared with, or a name for people. */

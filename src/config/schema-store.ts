@@ -38,7 +38,9 @@ const redisSchema = map({
 });
 
 export const storeSchema = map({
-  redis: redisSchema.nullable().prefault(null).describe('Redis 6.2 or newer, or Valkey: shared by all proxies in front of a service.'),
+  redis: redisSchema.nullable().prefault(null)
+    .describe('Redis 6.2 or newer, or Valkey: shared by all proxies in front of a service. It '
+    + 'needs `maxmemory-policy noeviction`, and `appendonly yes` or a replica; see [storage.md](storage.md#what-the-server-has-to-be).'),
   memory: map({}).nullable().prefault(null).describe('Instead of `redis`: this process alone, forgotten at its end. For development.'),
 });
 

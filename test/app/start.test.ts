@@ -118,9 +118,9 @@ t.test('contract 1: what keeps it from starting', async (t) => {
 });
 
 t.test('what is doubtful about the config is in the log', async (t) => {
-  const world = await startAppWorld(t, { config: { routes: [{ name: 'health', methods: ['GET'], path: '/healthz', access: 'public' }] } });
+  const world = await startAppWorld(t, { config: { issuers: { core: { max_lifetime: '12h' } } } });
   const warnings = world.logs().filter(({ level, msg }) => level === 'warn' && msg === 'the config has a warning').map(({ warning }) => warning);
   t.equal(warnings.length, 1);
-  t.match(warnings[0], /route "health" is public/);
+  t.match(warnings[0], /issuers\.core\.max_lifetime is long/);
   t.same(world.app.status().config.warnings, warnings);
 });

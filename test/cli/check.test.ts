@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
+import { projectDir } from '../support/project-dir.js';
 import { baseConfig } from '../support/world.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -18,7 +19,10 @@ async function check(t: Scope, text: string, ...options: readonly string[]): Pro
 
 /** Nothing in it is doubtful. */
 const plain = baseConfig({ routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }] });
-const warned = baseConfig({ routes: [{ name: 'health', methods: ['GET'], path: '/healthz', access: 'public' }] });
+const warned = baseConfig({
+  routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }],
+  issuers: { core: { max_lifetime: '12h' } },
+});
 
 t.test('contract 1: a good config is accepted', async (t) => {
   const io = await check(t, plain);
@@ -28,21 +32,55 @@ t.test('contract 1: a good config is accepted', async (t) => {
 });
 
 t.test('contract 1: every problem at once, on standard output, with its place', async (t) => {
-  const io = await check(t, baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' } }));
+  const io = await check(t, baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' }, admin: { host: '0.0.0.0' } }));
   t.equal(io.code(), 1);
   const lines = io.out().trimEnd().split('\n');
-  t.ok(lines.length >= 3, 'three mistakes');
+  t.equal(lines.length, 4, 'four mistakes');
   for (const line of lines) t.match(line, /^sallyport\.yaml:\d+:\d+: (error|warning): ./);
-  t.equal(io.err(), '');
+  t.equal(io.err().trimEnd().split('\n').at(-1), 'sallyport.yaml: 3 errors, 1 warning');
+});
+
+t.test('what lets more through because the config says so is a note, which --strict accepts', async (t) => {
+  const routes = [
+    { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
+    { name: 'ping', methods: ['GET'], path: '/ping', subjects: ['checkout'], permissions: [] },
+    { name: 'me', methods: ['GET'], path: '/me', accept: ['session'], session: { claims: {} } },
+  ];
+  const text = baseConfig({ routes, sessions: { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' } });
+  const io = await check(t, text, '--strict');
+  t.equal(io.code(), 0);
+  t.equal(io.out(), '', 'no problem');
+  t.match(io.err().trimEnd().split('\n'), [
+    /^sallyport\.yaml:\d+:\d+: note: route "health" is public: no credential is asked for$/,
+    /^sallyport\.yaml:\d+:\d+: note: route "ping" asks for no permission: being an approved caller is enough$/,
+    /^sallyport\.yaml:\d+:\d+: note: route "me" asks for no claim: every user with a session is let through$/,
+    /^sallyport\.yaml: ok$/,
+  ]);
+  t.match(JSON.parse((await check(t, text, '--json')).out()), { ok: true, problems: [], notes: [{ line: Number, column: Number, message: /is public/ }, {}, {}] });
+});
+
+t.test('config.example.yaml passes --strict', async (t) => {
+  const io = captureIo({ cwd: projectDir });
+  await run(['check', '--strict', 'config.example.yaml'], io);
+  t.equal(io.code(), 0, io.out());
+});
+
+t.test('many notes are cut, and said to be', async (t) => {
+  const routes = Array.from({ length: 50 }, (_, index) => ({ name: `r${String(index)}`, methods: ['GET'], path: `/r${String(index)}`, access: 'public' }));
+  const lines = (await check(t, baseConfig({ routes }))).err().trimEnd().split('\n');
+  t.equal(lines.length, 22);
+  t.match(lines.slice(-2), [/^sallyport\.yaml: 30 more notes; --json lists them$/, /^sallyport\.yaml: ok$/]);
 });
 
 t.test('contract 1: warnings are accepted, with --strict they are not', async (t) => {
   const io = await check(t, warned);
   t.equal(io.code(), 0);
   t.match(io.out(), /^sallyport\.yaml:\d+:\d+: warning: /);
+  t.equal(io.err(), 'sallyport.yaml: ok, 1 warning\n');
   const strict = await check(t, warned, '--strict');
   t.equal(strict.code(), 1);
   t.equal(strict.out(), io.out());
+  t.equal(strict.err(), 'sallyport.yaml: 1 warning, which --strict does not accept\n');
   const good = await check(t, plain, '--strict');
   t.equal(good.code(), 0);
 });

@@ -14,6 +14,7 @@ t.test('contract 1: settings of Redis that can forget end the start with 1 and t
   const serve = startServe(t, file);
   t.same(await serve.exited, { code: 1, signal: null });
   t.match(serve.output(), /^store\.redis: .*maxmemory-policy is volatile-ttl: .*set maxmemory-policy noeviction$/m);
+  t.equal(serve.output().match(/maxmemory-policy is volatile-ttl/g)?.length, 1, 'said once');
 });
 
 t.test('contract 2: a new password is used at the next connect', async (t) => {

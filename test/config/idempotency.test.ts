@@ -152,11 +152,11 @@ const together: readonly Together[] = [
   },
   {
     name: 'a public route', route: 'methods: [POST], access: public, idempotency: required',
-    expected: [/warning: route "a" is public/, /error: routes\[0\]\.idempotency stands beside routes\[0\]\.access: whose reservation it is would not be known; allowed: a protected route$/],
+    expected: [/error: routes\[0\]\.idempotency stands beside routes\[0\]\.access: whose reservation it is would not be known; allowed: a protected route$/],
   },
   {
     name: 'a public route and a single-use token', route: 'methods: [GET], access: public, single_use: true',
-    expected: [/warning: route "a" is public/, /error: routes\[0\]\.single_use stands beside routes\[0\]\.access/],
+    expected: [/error: routes\[0\]\.single_use stands beside routes\[0\]\.access/],
   },
   {
     name: 'settings without a key', route: `methods: [POST], ${who}, idempotency: { mode: none, retention: 1h, max_body: 1KiB }`,

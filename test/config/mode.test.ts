@@ -32,7 +32,7 @@ t.test('check warns of what is in shadow mode', (t) => {
   t.same(problemsOf(withRoutes([route('a', `${who}, mode: shadow`)])), [
     'c.yaml:5:79: warning: route "a" is in shadow mode: it lets everybody through; allowed: enforce, once the log shows nothing that should pass',
   ]);
-  t.match(problemsOf(withRoutes([route('a', 'access: public, mode: shadow')])), [/warning/, /error: route "a" is public: there is nothing that shadow mode/]);
+  t.match(problemsOf(withRoutes([route('a', 'access: public, mode: shadow')])), [/error: route "a" is public: there is nothing that shadow mode/]);
   t.match(problemsOf(configText({ mode: 'audit' })), [/error: mode is "audit"; allowed: enforce, shadow$/]);
   t.end();
 });

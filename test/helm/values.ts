@@ -83,6 +83,10 @@ export const refused: readonly { readonly name: string; readonly values: Values;
     values: { config: { ...config, routes: [{ name: 'a', methods: ['GET'], path: '/', permision: [] }] }, tls },
   },
   {
+    name: 'a route without a name', says: /routes\/0\/name|routes\.0\.name/,
+    values: { config: { ...config, routes: [{ name: '', methods: ['GET'], path: '/', subjects: ['a'], permissions: [] }] }, tls },
+  },
+  {
     name: 'no time to drain', says: /terminationGracePeriodSeconds: 60 is not more than the 65 s/,
     values: { config: { ...config, shutdown: { grace: '1m' } }, tls },
   },
