@@ -8,6 +8,7 @@ import { formatProblem, type Note, type Problem } from './problems.js';
 import { createReport, type Report } from './report.js';
 import { checkIdentity } from './rules-identity.js';
 import { checkIssuers } from './rules-issuers.js';
+import { checkLikelyMistakes } from './rules-likely-mistakes.js';
 import { checkListeners } from './rules-listen.js';
 import { checkLimits } from './rules-limits.js';
 import { checkMode } from './rules-mode.js';
@@ -64,6 +65,7 @@ function read(root: SourceNode, sha256: string, report: Report): CompiledConfig 
   checkMode(parts, report);
   checkReservations(parts, report);
   checkSessions(parts, report);
+  checkLikelyMistakes(root, parts, report);
   const table = checkTable(compileRoutes(parts), parts, report);
   const problems = report.problems();
   if (problems.some(({ severity }) => severity === 'error')) return null;

@@ -67,5 +67,7 @@ function resolve(found: string, reference: string, { env, readFile }: Placeholde
 }
 
 function notAPlaceholder(found: string): PlaceholderFault {
-  return { message: `${JSON.stringify(found)} is no placeholder`, allowed: allowedForms };
+  const variable = /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(found)?.[1];
+  const hint = variable === undefined ? '' : `, did you mean \${env:${variable}}?`;
+  return { message: `${JSON.stringify(found)} is no placeholder${hint}`, allowed: allowedForms };
 }

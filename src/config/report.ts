@@ -16,6 +16,8 @@ export interface Report {
   readonly show: (path: Path) => string;
   /** Whether a value may be shown: no placeholder stands in it. */
   readonly mayShow: (path: Path) => boolean;
+  /** Whether something was said to be wrong at a value. */
+  readonly hasError: (path: Path) => boolean;
   /** The line of a value, for problems that concern two places. */
   readonly lineOf: (path: Path) => number;
   readonly problems: () => readonly Problem[];
@@ -35,8 +37,10 @@ const secrets: ReadonlySet<string> = new Set(['sessions.api_key']);
 export function createReport(file: string, root: () => SourceNode | null): Report {
   const problems: Problem[] = [];
   const notes: Note[] = [];
+  const wrong = new Set<string>();
   let omitted = 0;
   const add = (severity: Problem['severity'], { line, column }: Position, message: string, allowed: string): void => {
+    if (severity === 'error') wrong.add(`${line}:${column}`);
     if (problems.length < maxProblems) problems.push({ severity, file, line, column, message, allowed });
     else omitted += 1;
   };
@@ -53,6 +57,10 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
     mayShow: path => {
       const { node } = locate(root(), path);
       return node?.kind !== 'scalar' || node.written === null;
+    },
+    hasError: path => {
+      const { line, column } = locate(root(), path).position;
+      return wrong.has(`${line}:${column}`);
     },
     lineOf: path => locate(root(), path).position.line,
     problems: () => {

@@ -37,10 +37,10 @@ function checkCallersListener({ listen, isWritten, written }: ConfigParts, repor
 
 /** One port for two listeners would fail at start, or serve `/metrics` to callers. */
 function checkPorts({ listen, admin, probes, upstream }: ConfigParts, report: Report): void {
-  const listeners: readonly { readonly path: Path; readonly at: HostPortFile | null }[] = [
-    { path: ['listen', 'port'], at: listen?.value ?? null },
-    { path: ['admin', 'port'], at: admin?.value ?? null },
-    { path: ['probes', 'port'], at: probes?.value ?? null },
+  const listeners: readonly { readonly path: Path; readonly at: HostPortFile | null; readonly job: string }[] = [
+    { path: ['listen', 'port'], at: listen?.value ?? null, job: 'itself listens' },
+    { path: ['admin', 'port'], at: admin?.value ?? null, job: 'listens for operators' },
+    { path: ['probes', 'port'], at: probes?.value ?? null, job: 'listens for probes' },
   ];
   listeners.forEach(({ path, at }, index) => {
     const other = listeners.slice(0, index).find(before => at !== null && before.at !== null && collide(at, before.at));
@@ -49,9 +49,8 @@ function checkPorts({ listen, admin, probes, upstream }: ConfigParts, report: Re
     }
   });
   const target = upstream === null ? null : addressOf(upstream.value.url);
-  if (target !== null && listen !== null && collide(target, listen.value) && isThisMachine(target.host)) {
-    report.error(['upstream', 'url'], 'upstream.url is where Sallyport itself listens', 'the receiving service');
-  }
+  const own = target === null || !isThisMachine(target.host) ? undefined : listeners.find(({ at }) => at !== null && collide(target, at));
+  if (own !== undefined) report.error(['upstream', 'url'], `upstream.url is where Sallyport ${own.job}`, 'the receiving service');
 }
 
 function collide(a: HostPortFile, b: HostPortFile): boolean {

@@ -34,9 +34,9 @@ export function reportIssue(issue: Issue, context: IssueContext): void {
     for (const key of issue.keys) reportUnknownKey([...path, key], key, keysAt(context.schema, within), report);
     return;
   }
-  const fault: unknown = issue.code === 'custom' ? issue.params?.['fault'] : undefined;
-  // A fault may quote the value, which is not to be shown where it came from a placeholder.
-  if (typeof fault === 'string' && report.mayShow(path)) report.error(path, `${nameOf(path)} ${fault}`, issue.message);
+  const { fault, hint }: Readonly<Record<string, unknown>> = issue.code === 'custom' ? issue.params ?? {} : {};
+  // Both may quote the value, which is not to be shown where it came from a placeholder.
+  if (typeof fault === 'string' && report.mayShow(path)) report.error(path, `${nameOf(path)} ${fault}`, typeof hint === 'string' ? hint : issue.message);
   else report.error(path, `${nameOf(path)} is ${report.show(path)}`, issue.message);
 }
 

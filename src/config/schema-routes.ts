@@ -21,7 +21,7 @@ const method = z.string(methodAllowed).refine(value => value === '*' || readMeth
 /** Longer than any path of a config, and short enough for a problem. */
 const pathText = z.string('a path').max(2_048, 'at most 2048 characters').superRefine((text, context) => {
   const path = readRoutePath(text);
-  if (!path.ok) context.addIssue({ code: 'custom', message: path.error.allowed, params: { fault: path.error.message } });
+  if (!path.ok) context.addIssue({ code: 'custom', message: path.error.allowed, params: { fault: path.error.message, hint: path.error.hint } });
 });
 
 /** A value is compared as it is: what a claim holds is text, a number or a truth value. */

@@ -90,7 +90,7 @@ const pairs: readonly { readonly name: string; readonly other: Entries; readonly
   { name: 'from another place', other: { jwks_url: '"https://other.example.com/k"' }, warned: true },
   { name: 'one source in common', other: { source: '[batch, microservice]' }, warned: true },
   { name: 'one token type in common', other: { token_type: '[service, machine]' }, warned: true },
-  { name: 'another issuer', other: { issuer: '"https://api.example.com/"' }, warned: false },
+  { name: 'another issuer', other: { issuer: '"https://api.example.com/eu"' }, warned: false },
   { name: 'another audience', other: { audience: 'invoices' }, warned: false },
   { name: 'another source', other: { source: 'batch' }, warned: false },
   { name: 'another token type', other: { token_type: 'machine' }, warned: false },

@@ -33,7 +33,7 @@ const refused = [
   { name: 'a file that is not there', input: '${file:/x}', expected: [['${file:/x} cannot be read: no such file', 'a file that can be read']] },
   { name: 'a path that begins nowhere', input: '${file:x}', expected: [['${file:x} does not name a file by its whole path', '${file:/path}']] },
   { name: 'another kind', input: '${vault:x}', expected: [['"${vault:x}" is no placeholder', forms]] },
-  { name: 'as in a shell', input: '${NAME}', expected: [['"${NAME}" is no placeholder', forms]] },
+  { name: 'as in a shell', input: '${NAME}', expected: [['"${NAME}" is no placeholder, did you mean ${env:NAME}?', forms]] },
   { name: 'one that stays open', input: 'a ${env:NAME', expected: [['"${env:NAME" is no placeholder', forms]] },
   { name: 'too long', input: '${env:LONGER}', expected: [['${env:LONGER} stands for too long a text', 'at most 64 KiB']] },
   {
