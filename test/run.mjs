@@ -11,13 +11,15 @@
  * failure. Exit code 1 when anything failed.
  */
 import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { audit } from './check/audit.mjs';
-import { checkCoverage } from './check/coverage.mjs';
+import { gatherCoverage } from './check/coverage.mjs';
 import { copyToDist, forgetLostOutput } from './check/dist.mjs';
 import { installPrograms } from './check/programs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
-import { runTap } from './check/tap.mjs';
+import { runTests } from './check/suite.mjs';
 import { compiledPath, findTests } from './check/test-files.mjs';
 
 const { values: options, positionals: named } = parseArgs({
@@ -26,7 +28,9 @@ const { values: options, positionals: named } = parseArgs({
   allowNegative: true,
 });
 
-process.chdir(new URL('..', import.meta.url).pathname);
+process.chdir(join(import.meta.dirname, '..'));
+/** Many tests wait more than they compute; more than a few at a time get in each other's way. */
+const jobs = Math.max(2, Math.min(4, availableParallelism()));
 const started = performance.now();
 const files = findTests(named, options.long);
 const everything = named.length === 0;
@@ -56,9 +60,10 @@ if (everything) {
   await hold(runStep('contract table', node, ['test/conformance/table.mjs', '--check']));
 }
 const linted = everything && options.lint ? hold(runStep('lint', 'node_modules/.bin/eslint', ['.'])) : Promise.resolve(true);
-const tests = await runTap(files.map(compiledPath), { coverage: everything });
+const coverage = everything ? gatherCoverage() : null;
+const tests = await runTests(files.map(compiledPath), { jobs, coverage });
 await linted;
-if (everything) await hold(timeStep('coverage', checkCoverage));
+if (coverage !== null) await hold(timeStep('coverage', coverage.check));
 
 console.log(`${seconds(started)} s in all, Node ${process.version}`);
 const failed = tests.failed + failedSteps;

@@ -22,7 +22,7 @@ import { compile, mutantsOf } from './mutants.mjs';
 import { digestOfTests, importsOf, testsOf } from './test-choice.mjs';
 import { runForCoverage, runTest } from './trial.mjs';
 
-process.chdir(new URL('../../..', import.meta.url).pathname);
+process.chdir(join(import.meta.dirname, '../../..'));
 const { values: options, positionals } = parseArgs({
   options: {
     fresh: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, nearest: { type: 'boolean', default: false },
