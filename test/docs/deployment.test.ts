@@ -1,5 +1,5 @@
 /** What docs/deployment.md and docs/compose.yaml tell to write works as it stands. */
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
@@ -61,20 +61,6 @@ t.test('a newcomer\'s walk: each object that the page promises is there, and doe
   t.same(errorsOf(config), []);
   t.match(parse(config), { admin: { port: 9901 }, listen: { port: 8443 }, probes: { port: 9902, app: { live: '/healthz', ready: '/ready' } } });
   t.ok(walked.some(({ kind, metadata }) => kind === 'Pod' && metadata.name.includes('test')), 'helm test has something to run');
-});
-
-t.test('the values for somebody else\'s pod work with a parent chart', async (t) => {
-  const parent = join(tempDir(t), 'orders');
-  cpSync(join(projectDir, 'test/helm/parent'), parent, { recursive: true });
-  mkdirSync(join(parent, 'charts'));
-  symlinkSync(chartDir, join(parent, 'charts/sallyport'));
-  const values = deployment.find((block) => 'sallyport' in block) ?? {};
-  writeFileSync(join(parent, 'values.yaml'), stringify(values));
-  const { code, stdout, stderr } = helm(t, 'template', 'shop', parent);
-  t.equal(code, 0, stderr);
-  t.same(await schemaFaults(manifestsOf(stdout)), []);
-  const include = /include "sallyport\.podSpec" \(list .*?\| nindent 6 \}\}/.exec(read('docs/deployment.md'))?.[0] ?? 'none';
-  t.match(read('test/helm/parent/templates/deployment.yaml'), include, 'the include of the page is the one that is tested');
 });
 
 t.test('plain manifests are the first example, rendered', async (t) => {

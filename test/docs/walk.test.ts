@@ -5,7 +5,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { chartDir, one, type Manifest } from '../support/helm.js';
@@ -22,7 +22,7 @@ import { startServe } from '../support/serve-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
-import { blockThatBegins } from './fenced-blocks.js';
+import { blockThatBegins, fencedBlocks } from './fenced-blocks.js';
 
 const page = 'docs/deployment.md';
 
@@ -167,24 +167,28 @@ t.test('beside a service: install, test, look, change the policy, each by the li
   t.same(annotations(api.objects()), annotations(made), 'nor has the cluster a reason for one');
 });
 
-t.test('in a pod that is somebody else\'s: the chart of the page, with its dependency', async (t) => {
+t.test('in a pod that is somebody else\'s: the chart of the page, file by file, with its dependency', async (t) => {
   const cwd = newcomersFolder();
   const api = await startKubernetesApi(t, async () => 'Succeeded');
   await shell(api, cwd, 'kubectl create namespace shop');
   cpSync(chartDir, join(cwd, 'sallyport'), { recursive: true });
-  cpSync(join(projectDir, 'test/helm/parent'), join(cwd, 'orders'), { recursive: true });
-  const chart = stringify({ apiVersion: 'v2', name: 'orders', version: '1.0.0' });
-  writeFileSync(join(cwd, 'orders/Chart.yaml'), `${chart}${blockThatBegins(page, '# Chart.yaml').text}`);
-  writeFileSync(join(cwd, 'orders/values.yaml'), blockThatBegins(page, '# values.yaml').text);
-  const template = blockThatBegins(page, '    spec: {{- include').text;
-  const [include = '', ...pod] = template.split('\n');
-  const parent = readFileSync(join(projectDir, 'test/helm/parent/templates/deployment.yaml'), 'utf8');
-  writeFileSync(join(cwd, 'orders/templates/deployment.yaml'), `${parent.slice(0, parent.indexOf('    spec: {{- include'))}${include}\n${pod.join('\n')}`);
+  const files = fencedBlocks(page).flatMap(({ text }) => {
+    const [, path] = /^# (orders\/\S+)\n/.exec(text) ?? [];
+    return path === undefined ? [] : [{ path, text }];
+  });
+  t.same(files.map(({ path }) => path), ['orders/Chart.yaml', 'orders/values.yaml', 'orders/templates/deployment.yaml']);
+  for (const { path, text } of files) {
+    mkdirSync(dirname(join(cwd, path)), { recursive: true });
+    writeFileSync(join(cwd, path), text);
+  }
   const { code, output } = await shell(api, cwd, blockThatBegins(page, 'helm dependency').text);
   t.equal(code, 0, output);
-  const { initContainers: [sidecar] = [], containers } = podOf(api.objects());
-  t.match(sidecar, { name: 'sallyport', restartPolicy: 'Always' });
-  t.match(containers, [{ name: 'orders', image: 'orders:1.4.0' }]);
+  t.same(await schemaFaults(api.objects().filter(({ kind }) => kind !== 'Namespace')), []);
+  const { initContainers = [], containers } = podOf(api.objects());
+  t.match(initContainers, [{ name: 'sallyport', restartPolicy: 'Always' }, { name: 'migrate' }]);
+  t.match(containers, [{ name: 'orders', image: 'orders:1.4.0', lifecycle: { preStop: { sleep: { seconds: 10 } } } }]);
+  const selectors = api.objects().filter(({ kind }) => kind === 'Service').map(({ spec }) => (spec as { readonly selector: object }).selector);
+  t.same(selectors, [{ app: 'orders' }, { app: 'orders' }], 'callers and metrics find the pods');
 });
 
 t.test('without Helm: kubectl takes the manifests', async (t) => {

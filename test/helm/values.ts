@@ -11,6 +11,17 @@ export const tls: Values = { secretName: 'orders-tls' };
 
 const container: Values = { name: 'orders', image: 'orders:1.4.0', env: [{ name: 'HOST', value: '127.0.0.1' }] };
 
+/** Everything that operators add to the pod and to Sallyport's container. */
+export const extras = {
+  extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/private-ca/ca.crt' }, { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+  extraEnvFrom: [{ configMapRef: { name: 'settings' } }],
+  extraVolumes: [{ name: 'scratch', emptyDir: {} }],
+  extraVolumeMounts: [{ name: 'scratch', mountPath: '/scratch' }],
+  configMapFiles: [{ configMapName: 'private-ca', mountPath: '/etc/private-ca' }],
+  extraInitContainers: [{ name: 'fetch-ca', image: 'tools:1', volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] }],
+  extraContainers: [{ name: 'log-shipper', image: 'logs:1' }],
+};
+
 /** Each is a chart that somebody may want. */
 export const matrix: readonly { readonly name: string; readonly values: Values }[] = [
   { name: 'alone', values: { config, tls } },
@@ -62,6 +73,8 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
       },
     },
   },
+  { name: 'more of everything, alone', values: { config, tls, ...extras } },
+  { name: 'more of everything, beside the service', values: { config, tls, ...extras, receiver: { container } } },
   {
     name: 'as little as can be',
     values: {

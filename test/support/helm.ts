@@ -1,6 +1,6 @@
 /** Real `helm`: renders charts as an operator's does. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 import { projectDir } from './project-dir.js';
@@ -35,6 +35,15 @@ export function helm(t: Scope, ...args: readonly string[]): HelmRun {
   return { code: status, stdout, stderr };
 }
 
+/** The chart of somebody else, with ours as its dependency. */
+export function parentChart(t: Scope): string {
+  const parent = join(tempDir(t), 'orders');
+  cpSync(join(projectDir, 'test/helm/parent'), parent, { recursive: true });
+  mkdirSync(join(parent, 'charts'));
+  symlinkSync(chartDir, join(parent, 'charts/sallyport'));
+  return parent;
+}
+
 /** `helm template`; throws what it says where it fails. */
 export function render(t: Scope, values: Values, chart = chartDir): readonly Manifest[] {
   const { code, stdout, stderr } = helm(t, 'template', 'shop', chart, '--namespace', 'shop', '--values', valuesFile(t, values));
@@ -51,7 +60,8 @@ export function notes(t: Scope, values: Values): string {
 
 export function valuesFile(t: Scope, values: Values): string {
   const file = join(tempDir(t), 'values.yaml');
-  writeFileSync(file, stringify(values));
+  // As Helm reads it: `y` and `yes` are truth values there, and have to stand in quotes as texts.
+  writeFileSync(file, stringify(values, { version: '1.1' }));
   return file;
 }
 

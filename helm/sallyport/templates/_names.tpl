@@ -12,16 +12,45 @@
 {{- toYaml .Values.sidecar.podLabels }}
 {{- else -}}
 app.kubernetes.io/name: sallyport
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 {{- end }}
 
 {{- define "sallyport.labels" -}}
 app.kubernetes.io/name: sallyport
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{/*
+Name, labels and annotations of an object. Takes a map: `context`, and where there are any `name` (or `end`, of the usual name), `own` labels and
+annotations of the chart, and `labels` and `annotations` of the values.
+*/}}
+{{- define "sallyport.metadata" -}}
+{{- $values := .context.Values }}
+{{- $own := .own | default dict -}}
+name: {{ .name | default (printf "%s%s" (include "sallyport.fullname" .context) (.end | default "")) }}
+labels:
+  {{- $labels := $own.labels | default dict | merge (include "sallyport.labels" .context | fromYaml) }}
+  {{- include "sallyport.extended" (list "label" $labels $values.commonLabels .labels) | nindent 2 }}
+{{- with include "sallyport.extended" (list "annotation" ($own.annotations | default dict) $values.commonAnnotations .annotations) }}
+annotations: {{- . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/*
+A map of the chart with what the values add to it, as YAML. Takes a list: what a key of it is, the chart's own map, what all objects get, and what this
+one gets, which wins. Nobody adds a key that the chart sets itself: selectors and reloads go by them.
+*/}}
+{{- define "sallyport.extended" -}}
+{{- $own := index . 1 }}
+{{- $added := merge (dict) (index . 3 | default dict) (index . 2) }}
+{{- range $key, $_ := $added }}
+{{- if hasKey $own $key }}{{ fail (printf "%s %q is the chart's own: take another name" (index $ 0) $key) }}{{ end }}
+{{- end }}
+{{- with merge (dict) $own $added }}{{ toYaml . }}{{ end }}
 {{- end }}
 
 {{- define "sallyport.serviceAccountName" -}}

@@ -1,45 +1,34 @@
 {{/* Sallyport as a container: a list of one, without `restartPolicy`. */}}
 {{- define "sallyport.container" -}}
+{{- include "sallyport.checkMounts" . }}
 - name: sallyport
   image: {{ include "sallyport.image" . | quote }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
   args: [serve, --config, /etc/sallyport/sallyport.yaml]
-  {{- with .Values.secretEnv }}
-  env:
-    {{- range . }}
-    - name: {{ .name }}
-      valueFrom: { secretKeyRef: { name: {{ .secretName }}, key: {{ .key }} } }
-    {{- end }}
+  {{- with include "sallyport.env" . | fromYamlArray }}
+  env: {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.extraEnvFrom }}
+  envFrom: {{- toYaml . | nindent 4 }}
   {{- end }}
   ports:
     - { name: proxy, containerPort: {{ .Values.ports.proxy }} }
     - { name: probes, containerPort: {{ .Values.ports.probes }} }
-  # Asks nothing outside: an issuer that is down must not hold up a roll-out.
   startupProbe:
     httpGet: { path: /livez, port: {{ .Values.ports.probes }} }
-    periodSeconds: 1
-    failureThreshold: 30
+    {{- toYaml .Values.startupProbe | nindent 4 }}
   readinessProbe:
     httpGet: { path: /readyz, port: {{ .Values.ports.probes }} }
-    periodSeconds: 2
-    failureThreshold: 2
-    timeoutSeconds: 2
+    {{- toYaml .Values.readinessProbe | nindent 4 }}
   livenessProbe:
     httpGet: { path: /livez, port: {{ .Values.ports.probes }} }
-    periodSeconds: 10
-    failureThreshold: 3
-    timeoutSeconds: 2
+    {{- toYaml .Values.livenessProbe | nindent 4 }}
   {{- with .Values.resources }}
   resources: {{- toYaml . | nindent 4 }}
   {{- end }}
-  securityContext:
-    runAsNonRoot: true
-    runAsUser: 65532
-    runAsGroup: 65532
-    readOnlyRootFilesystem: true
-    allowPrivilegeEscalation: false
-    capabilities: { drop: [ALL] }
-    seccompProfile: { type: RuntimeDefault }
+  {{- with .Values.securityContext }}
+  securityContext: {{- toYaml . | nindent 4 }}
+  {{- end }}
   volumeMounts:
     # A folder and not one file of it: kubelet replaces a link in it when the ConfigMap changes, and Sallyport follows.
     - { name: sallyport-config, mountPath: /etc/sallyport, readOnly: true }
@@ -49,6 +38,43 @@
     {{- range $index, $file := .Values.secretFiles }}
     - { name: sallyport-secret-{{ $index }}, mountPath: {{ $file.mountPath | quote }}, readOnly: true }
     {{- end }}
+    {{- range $index, $file := .Values.configMapFiles }}
+    - { name: sallyport-files-{{ $index }}, mountPath: {{ $file.mountPath | quote }}, readOnly: true }
+    {{- end }}
+    {{- with .Values.extraVolumeMounts }}{{ toYaml . | nindent 4 }}{{ end }}
+{{- end }}
+
+{{/* Kubernetes takes the last of two variables with one name without a word. */}}
+{{- define "sallyport.env" -}}
+{{- $seen := dict }}
+{{- range concat .Values.secretEnv .Values.extraEnv }}
+{{- if hasKey $seen .name }}{{ fail (printf "secretEnv and extraEnv: %q is there twice" .name) }}{{ end }}
+{{- $_ := set $seen .name true }}
+{{- end }}
+{{- range .Values.secretEnv }}
+- name: {{ .name }}
+  valueFrom: { secretKeyRef: { name: {{ .secretName }}, key: {{ .key }} } }
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Fails where something would be mounted over the program or its config, or twice at one place. */}}
+{{- define "sallyport.checkMounts" -}}
+{{- $own := list "/app" "/usr/local/bin" "/etc/sallyport" }}
+{{- if .Values.tls.secretName }}{{ $own = append $own "/tls" }}{{ end }}
+{{- $seen := dict }}
+{{- range concat .Values.secretFiles .Values.configMapFiles .Values.extraVolumeMounts }}
+{{- $path := clean .mountPath }}
+{{- range $own }}
+{{- if or (hasPrefix (printf "%s/" (trimSuffix "/" $path)) (printf "%s/" .)) (hasPrefix (printf "%s/" .) (printf "%s/" $path)) }}
+{{- fail (printf "mountPath %q: %s is Sallyport's own; mount at a path apart from it" $path .) }}
+{{- end }}
+{{- end }}
+{{- if hasKey $seen $path }}{{ fail (printf "mountPath %q: something is mounted there already" $path) }}{{ end }}
+{{- $_ := set $seen $path true }}
+{{- end }}
 {{- end }}
 
 {{/* The same as a native sidecar: an item of `initContainers` that starts before the service and ends after it. */}}
@@ -68,12 +94,16 @@
 - name: sallyport-secret-{{ $index }}
   secret: { secretName: {{ $file.secretName }}, defaultMode: 0440 }
 {{- end }}
+{{- range $index, $file := .Values.configMapFiles }}
+- name: sallyport-files-{{ $index }}
+  configMap: { name: {{ $file.configMapName }} }
+{{- end }}
 {{- end }}
 
 {{/*
 A pod spec with Sallyport in it. Takes a list: Sallyport's context (`.` in this chart, `.Subcharts.sallyport` in yours) and the pod spec as
-YAML text. Sallyport becomes the first init container, its volumes are added, and every container that says nothing of it sleeps before it
-ends, so that Sallyport still has somebody to forward to until load balancers know.
+YAML text. Sallyport becomes the first init container but for `extraInitContainers`, its volumes are added, and every container that says nothing
+of it sleeps before it ends, so that Sallyport still has somebody to forward to until load balancers know.
 */}}
 {{- define "sallyport.podSpec" -}}
 {{- $context := index . 0 }}
@@ -81,22 +111,41 @@ ends, so that Sallyport still has somebody to forward to until load balancers kn
 {{- if hasKey $spec "Error" }}{{ fail (printf "sallyport.podSpec: the pod spec is no YAML: %s" $spec.Error) }}{{ end }}
 {{- $sleep := int $context.Values.receiver.preStopSleepSeconds }}
 {{- $containers := list }}
-{{- range $spec.containers }}
+{{- range concat ($spec.containers | default list) $context.Values.extraContainers }}
 {{- $container := . }}
 {{- if and (gt $sleep 0) (not (dig "lifecycle" "preStop" "" .)) }}
 {{- $container = mustMergeOverwrite (deepCopy .) (dict "lifecycle" (dict "preStop" (dict "sleep" (dict "seconds" $sleep)))) }}
 {{- end }}
 {{- $containers = append $containers $container }}
 {{- end }}
+{{- $before := $context.Values.extraInitContainers }}
+{{- $after := $spec.initContainers | default list }}
+{{- $volumes := concat ($spec.volumes | default list) $context.Values.extraVolumes }}
+{{- include "sallyport.checkNames" (dict "containers" (concat $before $after $containers) "volumes" $volumes) }}
 {{- $_ := set $spec "containers" $containers }}
-{{- $_ := set $spec "initContainers" (concat (include "sallyport.sidecar" $context | fromYamlArray) ($spec.initContainers | default list)) }}
-{{- $_ := set $spec "volumes" (concat ($spec.volumes | default list) (include "sallyport.volumes" $context | fromYamlArray)) }}
+{{- $_ := set $spec "initContainers" (concat $before (include "sallyport.sidecar" $context | fromYamlArray) $after) }}
+{{- $_ := set $spec "volumes" (concat $volumes (include "sallyport.volumes" $context | fromYamlArray)) }}
 {{- if not (hasKey $spec "terminationGracePeriodSeconds") }}
 {{- $_ := set $spec "terminationGracePeriodSeconds" (int $context.Values.terminationGracePeriodSeconds) }}
 {{- end }}
-{{- if not (dig "securityContext" "fsGroup" "" $spec) }}
-{{- /* Secrets are readable by their group only. */}}
-{{- $_ := set $spec "securityContext" (mustMergeOverwrite (dict "fsGroup" 65532) ($spec.securityContext | default dict)) }}
+{{- with mustMergeOverwrite (deepCopy $context.Values.podSecurityContext) ($spec.securityContext | default dict) }}
+{{- $_ := set $spec "securityContext" . }}
 {{- end }}
 {{- toYaml $spec }}
+{{- end }}
+
+{{/* Fails where a container or a volume of the pod has a name of ours, or one that another has. */}}
+{{- define "sallyport.checkNames" -}}
+{{- $seen := dict "sallyport" true }}
+{{- range .containers }}
+{{- if eq .name "sallyport" }}{{ fail "container \"sallyport\": the name is Sallyport's own; take another" }}{{ end }}
+{{- if hasKey $seen .name }}{{ fail (printf "container %q is there twice: the names of containers and init containers are told apart in a pod" .name) }}{{ end }}
+{{- $_ := set $seen .name true }}
+{{- end }}
+{{- $seen = dict }}
+{{- range .volumes }}
+{{- if hasPrefix "sallyport-" .name }}{{ fail (printf "volume %q: names that begin with sallyport- are Sallyport's own; take another" .name) }}{{ end }}
+{{- if hasKey $seen .name }}{{ fail (printf "volume %q is there twice" .name) }}{{ end }}
+{{- $_ := set $seen .name true }}
+{{- end }}
 {{- end }}
