@@ -14,7 +14,7 @@ export type Treatment =
 
 export interface SnippetRow {
   readonly page: string;
-  /** How its first line begins. */
+  /** How it begins: with as much of its first lines as tells it from the others of the page. */
   readonly begins: string;
   readonly shown: Treatment;
 }
@@ -26,6 +26,7 @@ function page(name: string, rows: Readonly<Record<string, Treatment>>): readonly
 
 const walk = 'test/docs/walk.test.ts';
 const deployment = 'test/docs/deployment.test.ts';
+const legacy = 'test/docs/legacy-applications.test.ts';
 const docker = 'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
 
 export const snippetTable: readonly SnippetRow[] = [
@@ -89,6 +90,23 @@ export const snippetTable: readonly SnippetRow[] = [
     'firebase auth:export': { commands: { firebase: 'of Firebase; what it writes is read by test/cli/import.test.ts' } },
     'url =': { sample: 'a file for curl -K, with a key left out; test/config/curl-config.test.ts reads such files' },
     'sallyport import users.jsonl.import': { commands: {} },
+  }),
+  ...page('docs/legacy-applications.md', {
+    'upstream': { test: legacy },
+    'identity': { test: legacy },
+    'routes:\n  - { name: old-login,': { test: legacy },
+    'listen: { host: 127.0.0.1, port: 8080, trust_forwarded': { test: legacy },
+    'routes:\n  - { name: list-orders,': { test: legacy },
+    'routes:\n  - { name: preflight,': { test: legacy },
+    'routes:\n  - { name: create-order,': { test: legacy },
+    'routes:\n  - { name: search-orders,': { test: legacy },
+    'routes:\n  - { name: read-file,': { test: legacy },
+    'routes:\n  - { name: list-customers,': { test: legacy },
+    'listen: { host: 127.0.0.1, port: 8080, underscore_fields': { test: legacy },
+    'listen: { host: 127.0.0.1, port: 8080, max_header_bytes': { test: legacy },
+    'routes:\n  - { name: upload,': { test: legacy },
+    'routes:\n  - { name: report,': { test: legacy },
+    'routes:\n  - { name: live-orders,': { test: legacy },
   }),
   ...page('docs/limits.md', {
     'limits:': { config: 'keys' },

@@ -5,7 +5,10 @@ import { createInterface } from 'node:readline';
 import type { Scope } from './scope.js';
 
 export interface PythonReceivers {
-  /** `wsgiref`: answers with `path` (`PATH_INFO`), `query` and the `HTTP_…` variables that the program was given, as JSON. */
+  /**
+   * `wsgiref`: answers with `path` (`PATH_INFO`), `query` and the `HTTP_…` variables that the program was given, as JSON; a POST with 201 and the
+   * `Location` of what it made, below the address that the program takes itself to have.
+   */
   readonly wsgi: number;
   /** `http.server`: serves the files of the folder. `X-File` of each answer is the file that it took the target for, escaped. */
   readonly files: number;
@@ -15,6 +18,7 @@ const program = `
 import json, os, sys, threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import quote
+from wsgiref.util import request_uri
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 class QuietRequest(WSGIRequestHandler):
@@ -24,7 +28,10 @@ class QuietRequest(WSGIRequestHandler):
 def application(environ, start_response):
     fields = {name: value for name, value in environ.items() if name.startswith('HTTP_')}
     body = json.dumps({'path': environ['PATH_INFO'], 'query': environ['QUERY_STRING'], 'fields': fields}).encode()
-    start_response('200 OK', [('Content-Type', 'application/json'), ('Content-Length', str(len(body)))])
+    status, made = '200 OK', []
+    if environ['REQUEST_METHOD'] == 'POST':
+        status, made = '201 Created', [('Location', request_uri(environ) + '/1')]
+    start_response(status, [('Content-Type', 'application/json'), ('Content-Length', str(len(body)))] + made)
     return [body]
 
 class Files(SimpleHTTPRequestHandler):
