@@ -68,7 +68,9 @@ t.test('the configs shown pass check --strict', async (t) => {
 
 t.test('the two lines, and the scripts named, exist', async (t) => {
   t.ok(readme.includes('npm ci && npx sallyport dev'));
-  t.ok(readme.includes('npm ci && npm test'));
+  const [, line = ''] = /^(npm ci && npm test .*?) +#/m.exec(readme) ?? [];
+  t.equal(line, 'npm ci && npm test -- --install');
+  t.ok(read('.ci/run').endsWith(`\n${line}\n`), 'the one who checks runs it too');
   for (const [, script = ''] of readme.matchAll(/\bnpm run ([a-z]+)/g)) t.ok(manifest.scripts[script], script);
 });
 

@@ -1,14 +1,9 @@
 /**
- * The whole check: `npm test`, `npm run check`.
- *
- *   npm test                                     everything
- *   npm test -- test/proxy/framing.test.ts …     these files or folders only, without the other steps
- *   npm run check -- --long                      the `*.long.test.ts` files too
- *   npm run check -- --no-lint                   without the linter
+ * The whole check: `npm test`, `npm run check`. `npm test -- --help` says what it takes.
  *
  * One line for each step with its seconds; what failed follows its line in full, so that a log is enough to find the
  * cause. The last line counts the assertions, `N passed, N failed`; a step that fails without assertions counts as one
- * failure. Exit code 1 when anything failed.
+ * failure. Exit code 1 when anything failed. Test files that need a program which is not here are not run, and named.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -17,13 +12,17 @@ import { parseArgs } from 'node:util';
 import { audit } from './check/audit.mjs';
 import { gatherCoverage } from './check/coverage.mjs';
 import { copyToDist, forgetLostOutput } from './check/dist.mjs';
-import { installPrograms } from './check/programs.mjs';
+import { printHelp } from './check/help.mjs';
+import { findPrograms, summaryOf } from './check/needs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
 import { runTests } from './check/suite.mjs';
 import { compiledPath, findTests } from './check/test-files.mjs';
 
 const { values: options, positionals: named } = parseArgs({
-  options: { long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true } },
+  options: {
+    help: { type: 'boolean', short: 'h', default: false }, install: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true },
+  },
   allowPositionals: true,
   allowNegative: true,
 });
@@ -36,39 +35,55 @@ const files = findTests(named, options.long);
 const everything = named.length === 0;
 let failedSteps = 0;
 
-/** Counts a step that did not hold. */
-async function hold(step) {
-  const held = await step;
-  if (!held) failedSteps += 1;
-  return held;
+if (options.help) await printHelp(findTests([], true));
+else await check();
+
+async function check() {
+  console.log(`${files.length} test files, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes some 15 minutes on two cores' : ''}`);
+  for (const name of named.filter((path) => !existsSync(path))) {
+    console.log(`FAILED there is no ${name}`);
+    failedSteps += 1;
+  }
+  const { missing, failures } = await findPrograms(files, { install: options.install });
+  failedSteps += failures;
+  const notRun = new Set(missing.flatMap((need) => need.files));
+  await build();
+  if (everything) await holdGenerated();
+  const linted = everything && options.lint ? hold(runStep('lint', node, ['node_modules/eslint/bin/eslint.js', '.'])) : Promise.resolve(true);
+  // Where tests are left out, so is what they cover.
+  const coverage = everything && notRun.size === 0 ? gatherCoverage() : null;
+  const tests = await runTests(files.filter((file) => !notRun.has(file)).map(compiledPath), { jobs, coverage });
+  await linted;
+  if (coverage !== null) await hold(timeStep('coverage', coverage.check));
+
+  for (const line of summaryOf(missing, files.length)) console.log(line);
+  console.log(`${((performance.now() - started) / 1000).toFixed(1)} s in all, Node ${process.version}`);
+  const failed = tests.failed + failedSteps;
+  console.log(`${tests.passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
 }
 
-for (const name of named.filter((path) => !existsSync(path))) {
-  console.log(`FAILED there is no ${name}`);
-  failedSteps += 1;
+async function build() {
+  if (!tapIsBuilt()) await hold(runStep('tap without the loaders that are not needed', node, ['node_modules/tap/dist/esm/run.mjs', 'build']));
+  forgetLostOutput();
+  await hold(runStep('types', node, ['node_modules/typescript/bin/tsc', '-p', 'test/tsconfig.json', '--pretty', 'false']));
+  await hold(timeStep('dist', copyToDist));
 }
-for (const [name, install] of installPrograms(files)) await hold(timeStep(name, install));
-if (!tapIsBuilt()) await hold(runStep('tap without the loaders that are not needed', 'node_modules/.bin/tap', ['build']));
-forgetLostOutput();
-await hold(runStep('types', 'node_modules/.bin/tsc', ['-p', 'test/tsconfig.json', '--pretty', 'false']));
-await hold(timeStep('dist', copyToDist));
-if (everything) {
+
+async function holdGenerated() {
   await hold(runStep('generated files are up to date', node, ['dist/config/generate.js', '--check']));
   await hold(runStep('config.example.yaml', node, ['dist/main.js', 'check', 'config.example.yaml']));
   await hold(runStep('docs/licences.md', node, ['test/check/licences.mjs', '--check']));
   await hold(timeStep('npm audit', audit));
   await hold(runStep('contract table', node, ['test/conformance/table.mjs', '--check']));
 }
-const linted = everything && options.lint ? hold(runStep('lint', 'node_modules/.bin/eslint', ['.'])) : Promise.resolve(true);
-const coverage = everything ? gatherCoverage() : null;
-const tests = await runTests(files.map(compiledPath), { jobs, coverage });
-await linted;
-if (coverage !== null) await hold(timeStep('coverage', coverage.check));
 
-console.log(`${seconds(started)} s in all, Node ${process.version}`);
-const failed = tests.failed + failedSteps;
-console.log(`${tests.passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+/** Counts a step that did not hold. */
+async function hold(step) {
+  const held = await step;
+  if (!held) failedSteps += 1;
+  return held;
+}
 
 /** tap comes from the registry with all its loaders; .taprc takes some out, which is done once per install. */
 function tapIsBuilt() {
@@ -77,8 +92,4 @@ function tapIsBuilt() {
   const loaded = readFileSync(built, 'utf8');
   const unwanted = [...readFileSync('.taprc', 'utf8').matchAll(/'!(@tapjs\/[a-z]+)'/g)].map(([, name]) => name);
   return unwanted.every((name) => !loaded.includes(name));
-}
-
-function seconds(since) {
-  return ((performance.now() - since) / 1000).toFixed(1);
 }

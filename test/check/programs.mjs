@@ -1,49 +1,44 @@
-/** Programs that tests start, found on this machine or installed where that takes no password. A test is never skipped for the want of one. */
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { fetchPrograms, has } from './kubernetes.mjs';
+/** Programs that tests start, and how to get them: one line for each. */
+import { existsSync, readdirSync } from 'node:fs';
+import { runs } from './fetched.mjs';
 import { run } from './step.mjs';
 
-/** `support` is the file under `test/support` that starts it: whoever imports that needs the program. It comes from a Debian package, or `fetch` gets it. */
-const programs = [
-  { name: 'redis-server', support: 'support/redis-server', package: 'redis-server', isInstalled: hasRedis },
-  { name: 'chromium', support: 'support/browser', package: 'chromium-headless-shell', isInstalled: hasBrowser },
-  { name: 'postgres', support: 'support/postgres-server', package: 'postgresql', isInstalled: hasPostgres },
-  { name: 'python3', support: 'support/python', package: 'python3', isInstalled: hasPython },
-  { name: 'prometheus', support: 'support/prometheus', package: 'prometheus', isInstalled: hasPrometheus },
-  { name: 'helm', support: 'support/helm', isInstalled: has('helm'), fetch: fetchPrograms },
-  { name: 'kubectl', support: 'support/kubectl', isInstalled: has('kubectl'), fetch: fetchPrograms },
+/** What the tests expect of `sh` and what belongs to it. */
+const tools = 'for tool in cat cp env grep head mkfifo mv rm sed sort; do command -v "$tool" || exit 1; done';
+
+/**
+ * A test file needs the program when it imports `test/support/<support>.ts` (the program's name unless given), itself or through others.
+ * `check` is a command that fails where the program is not there, or a function that tells. It comes with Debian packages (`debian`), is
+ * `fetched` into the clone, or is nothing that can be installed, and `hint` says why it is needed.
+ */
+export const programs = [
+  { name: 'chromium', support: 'browser', debian: ['chromium-headless-shell'], check: hasBrowser },
+  { name: 'curl', debian: ['curl'], check: ['curl', '--version'] },
+  { name: 'git', debian: ['git'], check: ['git', '--version'] },
+  { name: 'helm', fetched: true, check: runs('helm') },
+  { name: 'javac', debian: ['default-jdk-headless'], check: ['javac', '-version'] },
+  { name: 'jq', debian: ['jq'], check: ['jq', '--version'] },
+  { name: 'kubectl', fetched: true, check: runs('kubectl') },
+  { name: 'Linux', support: 'linux', check: () => process.platform === 'linux', hint: 'they read /proc, or write to /dev/full' },
+  { name: 'openssl', debian: ['openssl'], check: ['openssl', 'version'] },
+  { name: 'postgres', support: 'postgres-server', debian: ['postgresql'], check: hasPostgres },
+  { name: 'prlimit', debian: ['util-linux'], check: ['prlimit', '--version'] },
+  { name: 'prometheus', debian: ['prometheus'], check: ['prometheus', '--version'] },
+  // With its library: Debian's `python3-minimal` comes without.
+  { name: 'python3', support: 'python', debian: ['python3'], check: ['python3', '-c', 'import wsgiref.simple_server, http.server'] },
+  { name: 'python3-cryptography', debian: ['python3-cryptography'], check: ['python3', '-c', 'import cryptography'] },
+  { name: 'redis-cli', debian: ['redis-tools'], check: ['redis-cli', '--version'] },
+  { name: 'redis-server', debian: ['redis-server'], check: ['redis-server', '--version'] },
+  { name: 'sh', debian: ['dash', 'coreutils', 'sed', 'grep'], check: ['sh', '-c', tools] },
 ];
 
-/** For each program that one of these test files starts: its name, and what finds or installs it. */
-export function installPrograms(files) {
-  const texts = files.map((file) => readFileSync(file, 'utf8'));
-  return programs.filter(({ support }) => texts.some((text) => text.includes(support))).map((program) => [program.name, () => install(program)]);
+/** Whether the program is there, and runs. */
+export async function isThere({ check }) {
+  return typeof check === 'function' ? check() : (await run(...asCommand(check))).code === 0;
 }
 
-async function install({ name, package: debianPackage, fetch, isInstalled }) {
-  if (await isInstalled()) return { held: true };
-  if (fetch !== undefined) {
-    const output = await fetch();
-    return { held: await isInstalled(), output: `${output}${name} was not found and could not be fetched: put it on the PATH and start again` };
-  }
-  const missing = `${name} was not found and not installed: run \`apt-get install ${debianPackage}\` (or your system's like) and start again`;
-  if (process.getuid?.() !== 0) return { held: false, output: missing };
-  const update = await run('apt-get', ['update', '-qq']);
-  const installed = await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', debianPackage]);
-  return { held: await isInstalled(), output: `${update.output}${installed.output}${missing}` };
-}
-
-async function hasRedis() {
-  return (await run('redis-server', ['--version'])).code === 0;
-}
-
-/** With its library: Debian's `python3-minimal` comes without. */
-async function hasPython() {
-  return (await run('python3', ['-c', 'import wsgiref.simple_server, http.server'])).code === 0;
-}
-
-async function hasPrometheus() {
-  return (await run('prometheus', ['--version'])).code === 0;
+function asCommand([command, ...args]) {
+  return [command, args];
 }
 
 async function hasBrowser() {

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { smallProject } from './small-project.js';
@@ -7,53 +8,23 @@ t.setTimeout(120_000);
 /** Says what tap says, and starts in a tenth of the time. */
 const passing = 'console.log("1..1\\nok 1 - quick\\n# { total: 1, pass: 1 }");\n';
 
-t.test('neither the length of the path nor the number of test files matters', (t) => {
-  // macOS takes paths of 1,024 characters, Linux four times as long ones.
-  const [depth, count] = process.platform === 'linux' ? [32, 42] : [7, 180];
-  const folder = join('with a space', 'mit ä', ...Array.from({ length: depth }, () => 'long'.repeat(25)));
-  const quick = Object.fromEntries(Array.from({ length: count }, (_, index) => [`test/quick-${String(index)}.test.ts`, passing]));
-  const { dir, run, runner } = smallProject(t, folder, {
-    ...quick, 'test/held.test.ts': 'import t from "tap";\nt.equal(process.cwd(), import.meta.dirname.slice(0, -"/.build/test".length));\n',
-  });
-  t.ok(count * dir.length > 128 * 1024, 'a list of the files would not fit into a variable on Linux');
-  t.match(run([runner, 'test']), { code: 0, said: new RegExp(`\\n${String(count + 1)} passed, 0 failed\\n$`) });
-  t.end();
-});
+// macOS takes paths of 1,024 characters, Linux four times as long ones.
+const [depth, count] = process.platform === 'linux' ? [32, 42] : [7, 180];
+const folder = join('with a space', 'mit ä', ...Array.from({ length: depth }, () => 'long'.repeat(25)));
 
-t.test('a file that ends in any other way than by its last assertion fails, and what it said is shown', (t) => {
-  const files = {
-    'test/fails.test.ts': 'import t from "tap";\nt.equal(1, 1, "what held");\nt.equal(1, 2, "what did not hold");\n',
-    'test/skips.test.ts': 'import t from "tap";\nt.test("left out", { skip: true }, () => undefined);\n',
-    'test/says-nothing.test.ts': 'export {};\n',
-    'test/ends-itself.test.ts': 'import t from "tap";\nt.test("not at its end", async () => process.exit(0));\n',
-    'test/is-killed.test.ts': 'import t from "tap";\nt.pass();\nprocess.kill(process.pid, "SIGKILL");\n',
-    'test/breaks-after.test.ts': `${passing}process.exitCode = 3;\n`,
-    'test/leaves-one.test.ts': `import { spawn } from 'node:child_process';
+const quick = Object.fromEntries(Array.from({ length: count }, (_, index) => [`test/quick/${String(index)}.test.ts`, passing]));
+const ending = {
+  'test/fails.test.ts': 'import t from "tap";\nt.equal(1, 1, "what held");\nt.equal(1, 2, "what did not hold");\n',
+  'test/skips.test.ts': 'import t from "tap";\nt.test("left out", { skip: true }, () => undefined);\n',
+  'test/says-nothing.test.ts': 'export {};\n',
+  'test/ends-itself.test.ts': 'import t from "tap";\nt.test("not at its end", async () => process.exit(0));\n',
+  'test/is-killed.test.ts': 'import t from "tap";\nt.pass();\nprocess.kill(process.pid, "SIGKILL");\n',
+  'test/breaks-after.test.ts': `${passing}process.exitCode = 3;\n`,
+  'test/leaves-one.test.ts': `import { spawn } from 'node:child_process';
 ${passing}spawn(process.execPath, ['-e', 'setTimeout(() => undefined, 20_000)'], { stdio: 'inherit', detached: true }).unref();\n`,
-  };
-  const { run, runner } = smallProject(t, 'project', files);
-  const { code, said } = run([runner, ...Object.keys(files)]);
-  t.equal(code, 1);
-  t.match(said, 'not ok 2 - what did not hold');
-  t.notMatch(said, 'ok 1 - what held');
-  t.match(said, /^FAILED .*test\/is-killed\.test\.ts\n[^]*?^ended by SIGKILL$/m);
-  t.match(said, /^FAILED .*test\/breaks-after\.test\.ts\n[^]*?^ended with exit code 3$/m);
-  const verdicts = Object.keys(files).map((file) => new RegExp(`^(ok|FAILED) .* ${file}$`, 'm').exec(said)?.[1]);
-  t.same(verdicts, ['FAILED', 'FAILED', 'FAILED', 'FAILED', 'FAILED', 'FAILED', 'ok']);
-  t.match(said.trimEnd().split('\n').at(-1), /^\d+ passed, 6 failed$/);
-  t.end();
-});
-
-t.test('a file that is not there, or does not compile, fails the run', (t) => {
-  const { run, runner } = smallProject(t, 'project', { 'test/wrong.test.ts': 'const number: number = "text";\nexport { number };\n' });
-  t.match(run([runner, 'test/none.test.ts']), { code: 1, said: /^FAILED there is no test\/none\.test\.ts$/m });
-  t.match(run([runner, 'test/wrong.test.ts']), { code: 1, said: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,7\): error TS2322/m });
-  t.end();
-});
-
-t.test('coverage counts what every process ran, and names the lines that none did', (t) => {
-  const { dir, run, runner } = smallProject(t, 'project ä', {
-    'src/decision/rule.ts': `export function rule(n: number): string {
+};
+const measured = {
+  'src/decision/rule.ts': `export function rule(n: number): string {
   if (n > 2) return 'large';
   if (n > 1) {
     return 'two';
@@ -62,23 +33,55 @@ t.test('coverage counts what every process ran, and names the lines that none di
   return 'small';
 }
 `,
-    'src/decision/asked.ts': 'import { rule } from "./rule.js";\nconsole.error(rule(Number(process.argv[2])));\n',
-    'test/rule.test.ts': `import { spawnSync } from 'node:child_process';
+  'src/decision/asked.ts': 'import { rule } from "./rule.js";\nconsole.error(rule(Number(process.argv[2])));\n',
+  'test/rule.test.ts': `import { spawnSync } from 'node:child_process';
 import { rule } from '../src/decision/rule.js';
 rule(0);
 spawnSync(process.execPath, ['dist/decision/asked.js', '3'], { env: {} });
 ${passing}`,
-    'measure.mjs': `import { runTests } from './test/check/suite.mjs';
+  'measure.mjs': `import { runTests } from './test/check/suite.mjs';
 import { gatherCoverage } from './test/check/coverage.mjs';
 process.chdir(import.meta.dirname);
 const coverage = gatherCoverage();
 await runTests(['.build/test/rule.test.js'], { jobs: 1, coverage });
 console.log(JSON.stringify(await coverage.check()));
 `,
-  });
+};
+const { dir, run, runner } = smallProject(t, folder, {
+  ...quick, ...ending, ...measured,
+  'test/quick/folder.test.ts': 'import t from "tap";\nt.equal(process.cwd(), import.meta.dirname.slice(0, -"/.build/test/quick".length));\n',
+});
+
+t.test('neither the length of the path nor the number of test files matters', (t) => {
+  t.ok(count * dir.length > 128 * 1024, 'a list of the files would not fit into a variable on Linux');
+  t.match(run([runner, 'test/quick']), { code: 0, said: new RegExp(`\\n${String(count + 1)} passed, 0 failed\\n$`) });
+  t.end();
+});
+
+t.test('a file that ends in any other way than by its last assertion fails, and what it said is shown', (t) => {
+  const { code, said } = run([runner, ...Object.keys(ending)]);
+  t.equal(code, 1);
+  t.match(said, 'not ok 2 - what did not hold');
+  t.notMatch(said, 'ok 1 - what held');
+  t.match(said, /^FAILED .*test\/is-killed\.test\.ts\n[^]*?^ended by SIGKILL$/m);
+  t.match(said, /^FAILED .*test\/breaks-after\.test\.ts\n[^]*?^ended with exit code 3$/m);
+  const verdicts = Object.keys(ending).map((file) => new RegExp(`^(ok|FAILED) .* ${file}$`, 'm').exec(said)?.[1]);
+  t.same(verdicts, ['FAILED', 'FAILED', 'FAILED', 'FAILED', 'FAILED', 'FAILED', 'ok']);
+  t.match(said.trimEnd().split('\n').at(-1), /^\d+ passed, 6 failed$/);
+  t.end();
+});
+
+t.test('coverage counts what every process ran, and names the lines that none did', (t) => {
   t.match(run([runner, 'test/rule.test.ts']), { code: 0 });
   const { said } = run([join(dir, 'measure.mjs')]);
   t.match(said, /src\/decision\/ +90\.0 % of 10 lines, 100 % required/);
   t.match(said, 'src/decision/rule.ts: 87.5 % of 8, without 4');
+  t.end();
+});
+
+t.test('a file that is not there, or does not compile, fails the run', (t) => {
+  writeFileSync(join(dir, 'test/wrong.test.ts'), 'export const number: number = "text";\n');
+  t.match(run([runner, 'test/none.test.ts']), { code: 1, said: /^FAILED there is no test\/none\.test\.ts$/m });
+  t.match(run([runner, 'test/wrong.test.ts']), { code: 1, said: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,14\): error TS2322/m });
   t.end();
 });

@@ -9,7 +9,7 @@ import type { Scope } from '../support/scope.js';
 export interface SmallProject {
   readonly dir: string;
   /** Runs Node.js from elsewhere, with the project's files named by whole paths. */
-  readonly run: (args: readonly string[]) => { readonly code: number | null; readonly said: string };
+  readonly run: (args: readonly string[], env?: Readonly<Record<string, string>>) => { readonly code: number | null; readonly said: string };
   readonly runner: string;
 }
 
@@ -28,8 +28,8 @@ export function smallProject(t: Scope, folder: string, files: Readonly<Record<st
   }
   return {
     dir,
-    run: (args) => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: base, encoding: 'utf8' });
+    run: (args, env = {}) => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: base, encoding: 'utf8', env: { ...process.env, ...env } });
       return { code: status, said: `${stdout}${stderr}` };
     },
     runner: join(dir, 'test/run.mjs'),

