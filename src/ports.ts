@@ -1,4 +1,5 @@
 /** What the inside needs from outside: types only. */
+import type { ConnectionEnding } from './decision/idle-connections.js';
 import type { KeyObject } from 'node:crypto';
 import type { Reason } from './decision/denial.js';
 import type { Rate } from './decision/policy.js';
@@ -160,6 +161,8 @@ export interface Metrics {
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
   readonly webSocketClosed: (ending: WebSocketEnding) => void;
+  /** A caller's connection was ended, since there were too many or too much waited on it. */
+  readonly connectionEnded: (ending: ConnectionEnding) => void;
 }
 
 /** Counts requests of callers in this process. */

@@ -3,6 +3,7 @@ import { reasons, type Reason } from '../decision/denial.js';
 import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../ports.js';
 import type { RevocationsState } from '../ports-revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
+import { showConnections } from './connection-metrics.js';
 import { histogramText } from './histogram.js';
 import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
 import { showRevocations } from './revocation-metrics.js';
@@ -20,6 +21,7 @@ export interface MetricLabels {
 export interface MetricReadings {
   readonly keys: () => readonly KeySourceState[];
   readonly inFlight: () => number;
+  readonly connections: () => number;
   readonly webSockets: () => number;
   /** `null` where there are no limits. */
   readonly limits: () => LimitsState | null;
@@ -69,7 +71,7 @@ export function createMetrics(): ProcessMetrics {
   let stripped = 0;
   let configSha256: string | null = null;
   let readings: MetricReadings = {
-    keys: () => [], inFlight: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null, tokenCache: () => null,
+    keys: () => [], inFlight: () => 0, connections: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null, tokenCache: () => null,
   };
   const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
 
@@ -134,6 +136,7 @@ export function createMetrics(): ProcessMetrics {
       else this.set(state.isShared ? 1 : 0);
     },
   });
+  const connectionEnded = showConnections(registry, () => readings.connections());
   showRevocations(registry, () => readings.revocations());
   new Counter({
     name: 'sallyport_token_cache_lookups_total', help: 'Accepted service tokens: those remembered, and those that had to be verified.',
@@ -212,6 +215,7 @@ export function createMetrics(): ProcessMetrics {
     webSocketClosed: (ending) => {
       webSocketCloses[ending] += 1;
     },
+    connectionEnded,
     setLabels: (labels) => {
       const known = routes;
       routes = new Map([[noRoute, unrouted], ...labels.routes.map((name) => [name, known.get(name) ?? newSeries()] as const)]);

@@ -91,7 +91,8 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     limits: limits.callers, reservations: reservations?.parts ?? null,
   });
   processMetrics.setReadings({
-    keys: keyStates, inFlight: () => proxy.counts().inFlight, webSockets: () => proxy.openWebSockets(), limits: limits.state,
+    keys: keyStates, inFlight: () => proxy.counts().inFlight,
+    connections: () => proxy.counts().connections, webSockets: () => proxy.openWebSockets(), limits: limits.state,
     revocations: revocations.state, tokenCache: assembly.tokenCache,
   });
 

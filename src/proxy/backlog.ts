@@ -1,27 +1,39 @@
-/**
- * Counts the requests of all connections that were read and are not served yet. One read may bring thousands of small
- * ones, a kilobyte or two each in memory: together they must not take it all.
- */
+/** What `Backlog` allows all connections together. */
+export interface BacklogLimits {
+  /** Requests that were read and are not served yet. */
+  readonly requests: number;
+  /** Bytes that were read behind them and are not parsed yet. */
+  readonly bytes: number;
+}
+
+/** Counts what of all connections waits behind requests that are being served, so that it cannot take all memory together. */
 export class Backlog {
-  private readonly max: number;
-  private readonly onFull: () => void;
-  private count = 0;
+  private readonly limits: BacklogLimits;
+  private requests = 0;
+  private bytes = 0;
 
-  /** `onFull` is told of each that is too much. */
-  constructor(max: number, onFull: () => void) {
-    this.max = max;
-    this.onFull = onFull;
+  constructor(limits: BacklogLimits) {
+    this.limits = limits;
   }
 
-  /** Counts one more; `false` where that is too much. */
+  /** Counts one more request; `false` where that is too much. */
   join(): boolean {
-    this.count += 1;
-    if (this.count <= this.max) return true;
-    this.onFull();
-    return false;
+    this.requests += 1;
+    return this.requests <= this.limits.requests;
   }
 
-  leave(count: number): void {
-    this.count -= count;
+  leave(requests: number): void {
+    this.requests -= requests;
+  }
+
+  /** Counts more bytes; `false`, and nothing is counted, where they are too much. */
+  hold(bytes: number): boolean {
+    if (this.bytes + bytes > this.limits.bytes) return false;
+    this.bytes += bytes;
+    return true;
+  }
+
+  letGo(bytes: number): void {
+    this.bytes -= bytes;
   }
 }

@@ -4,6 +4,7 @@ import { problemOf } from '../decision/problem.js';
 import type { CallerConnection } from './caller-connection.js';
 import type { Arrival } from './exchange-deps.js';
 import { bodyless } from './upstream/answer-head.js';
+import { GatheredWrites } from './gathered-writes.js';
 import type { Switchable, SwitchedSocket, Upgrade } from './websocket/upgrade.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
@@ -41,6 +42,7 @@ export class CallerAnswer implements Switchable {
   private held: Buffer | null = null;
   private isFlushed = false;
   private listensForDrain = false;
+  private readonly writes: GatheredWrites;
   private fields: readonly string[] = [];
 
   constructor({ req, res, connection, upgrade }: Arrival, pace: Pace) {
@@ -53,6 +55,11 @@ export class CallerAnswer implements Switchable {
     this.isHead = req.method === 'HEAD';
     this.comesWithBody = req.comesWithBody();
     this.offersUpgrade = req.headers.upgrade !== undefined;
+    const { socket } = req;
+    this.writes = new GatheredWrites({
+      isBlocked: () => socket.writableLength > 0,
+      write: (bytes, onTaken) => res.destroyed || res.writableEnded || res.write(bytes, onTaken),
+    });
   }
 
   /** Whether the whole request was received. Node says so of one without a body only after it was handed over. */
@@ -119,7 +126,7 @@ export class CallerAnswer implements Switchable {
   write(chunk: Buffer): boolean {
     if (this.isFlushed || this.held !== null || chunk.length > maxHeldBytes) {
       this.flush();
-      const flows = this.res.write(chunk);
+      const flows = this.writes.write(chunk);
       if (!flows) this.waitForCaller();
       return flows;
     }
@@ -136,8 +143,16 @@ export class CallerAnswer implements Switchable {
       this.res.write(held.toString('latin1'), 'latin1');
       this.req.socket.uncork();
     }
+    this.writes.flush();
     this.res.end();
     this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
+  }
+
+  /** The caller took what was written. */
+  drained(): void {
+    if (!this.listensForDrain) return;
+    this.connection.flushed();
+    this.pace.onFlowing();
   }
 
   /** Breaks it off, so that nobody takes what was sent for the whole. */
@@ -151,10 +166,7 @@ export class CallerAnswer implements Switchable {
     this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
     if (this.listensForDrain) return;
     this.listensForDrain = true;
-    this.res.on('drain', () => {
-      this.connection.flushed();
-      this.pace.onFlowing();
-    });
+    this.res.on('drain', () => this.drained());
   }
 
   private writeHead(status: number, fields: string[], isLast = false): void {

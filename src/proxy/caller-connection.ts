@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { denial, type Denial } from '../decision/denial.js';
+import type { Rest } from '../decision/idle-connections.js';
+import type { Clock } from '../ports.js';
 import type { Backlog } from './backlog.js';
 import { Intake } from './intake.js';
 import type { Peer } from './pipeline.js';
@@ -14,10 +16,18 @@ export interface Turn {
   readonly breakBody: (reason: Denial) => void;
   /** Time is up: it may say so to the caller, whose connection is about to end. */
   readonly cutOff: () => void;
+  /** The caller took what was written, where Node does not say so itself. */
+  readonly drained: () => void;
 }
 
 /** After that many a caller connects anew, so that new instances get their share. It sends what is left again (RFC 9112 §9.3.2). */
 const maxRequests = 10_000;
+
+/**
+ * So many requests of one connection may wait. One read may bring 2,500 tiny ones, and to make objects of them takes 30 ms; of those with a
+ * token it brings fewer than this. Beyond it the same holds as beyond `maxRequests`.
+ */
+const maxWaiting = 100;
 
 /** Of the bytes that one read brings, some may be of the body. */
 const oneReadBytes = 64 * 1024;
@@ -30,6 +40,9 @@ export interface CallerConnectionOptions {
   readonly maxHeadBytes: number;
   /** Shared by all connections. */
   readonly backlog: Backlog;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** It was ended, or reads no more, since too much waits behind the request that is being served. */
+  readonly onTooMuch: () => void;
 }
 
 /** A caller's connection: one request at a time, in order, each judged on its own. */
@@ -38,6 +51,8 @@ export class CallerConnection {
   private readonly socket: Socket;
   private readonly maxHeadBytes: number;
   private readonly backlog: Backlog;
+  private readonly clock: Pick<Clock, 'monotonic'>;
+  private readonly onTooMuch: () => void;
   private readonly intake: Intake;
   private readonly waiting: Turn[] = [];
   /** Requests of this connection that the backlog counts. */
@@ -51,18 +66,30 @@ export class CallerConnection {
   private closesWhenIdle = false;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
   private restedAt: number;
+  /** When the last request was answered, or the connection came; monotonic milliseconds. */
+  private restsSinceMs: number;
+  private hasGoodCredential = false;
   private flushTimer: NodeJS.Timeout | null = null;
   private headTimer: NodeJS.Timeout | null = null;
   /** Gives a head that is overdue because it was not read its time again. */
   private resumeHead: (() => void) | null = null;
 
-  constructor(socket: Socket, { peer, maxHeadBytes, backlog }: CallerConnectionOptions) {
+  constructor(socket: Socket, { peer, maxHeadBytes, backlog, clock, onTooMuch }: CallerConnectionOptions) {
     this.socket = socket;
     this.peer = peer;
     this.maxHeadBytes = maxHeadBytes;
     this.backlog = backlog;
-    this.intake = new Intake(socket);
+    this.clock = clock;
+    this.onTooMuch = onTooMuch;
+    this.intake = new Intake(socket, {
+      backlog,
+      onOverflow: () => {
+        this.takeNoMore();
+        this.onTooMuch();
+      },
+    });
     this.restedAt = socket.bytesRead;
+    this.restsSinceMs = clock.monotonic();
     const destroySoon = socket.destroySoon.bind(socket);
     // Node calls this after the last answer of a connection. It closes at once then, and the caller, still sending, is
     // reset and may lose the answer with what it had not read yet (RFC 9112 §9.6).
@@ -90,7 +117,6 @@ export class CallerConnection {
   accepts(): boolean {
     if (!this.isFull && !this.isClosing) return true;
     this.intake.discard();
-    this.fallBehind();
     return false;
   }
 
@@ -98,15 +124,27 @@ export class CallerConnection {
   take(turn: Turn): void {
     this.stopHeadTimer();
     this.requests += 1;
-    this.isFull = this.requests >= maxRequests;
+    if (this.requests >= maxRequests) this.takeNoMore();
     if (this.current === null) {
       if (this.hasLargeHead()) turn.breakBody(denial('header_too_large'));
       this.begin(turn);
       return;
     }
     this.waiting.push(turn);
+    if (this.waiting.length >= maxWaiting) this.takeNoMore();
     this.intake.hold();
     this.fallBehind();
+  }
+
+  /** A request of it was let through for somebody. */
+  markTrusted(): void {
+    this.hasGoodCredential = true;
+  }
+
+  /** How little would be lost with it; `null` while a request is being served. */
+  rest(): Rest | null {
+    if (this.current !== null || this.isClosing) return null;
+    return { address: this.peer.remoteAddress, isTrusted: this.hasGoodCredential, sinceMs: this.restsSinceMs };
   }
 
   /** Whether more came for one head than it may have. Node counts neither white space around values nor empty lines before it. */
@@ -120,8 +158,7 @@ export class CallerConnection {
     const last = this.waiting.at(-1) ?? this.current;
     if (last === null || last.isReceived()) this.take(refusal);
     else last.breakBody(reason);
-    this.isFull = true;
-    this.intake.discard();
+    this.takeNoMore();
   }
 
   /** A head was not complete in time. Where it is us who do not read on, it gets that time again when we do. */
@@ -139,10 +176,12 @@ export class CallerConnection {
     this.current = null;
     this.stopFlushTimer();
     this.restedAt = this.socket.bytesRead;
+    this.restsSinceMs = this.clock.monotonic();
     const next = this.waiting.shift();
     if (next !== undefined) {
-      this.catchUp();
       this.begin(next);
+      // Last, since what was held may bring the next ones at once.
+      this.catchUp();
     } else if (this.closesWhenIdle) this.socket.destroySoon();
   }
 
@@ -150,6 +189,7 @@ export class CallerConnection {
   close(): void {
     this.isClosing = true;
     this.waiting.length = 0;
+    this.intake.stop();
   }
 
   /** What follows is no request: who has its turn reads on. */
@@ -189,11 +229,22 @@ export class CallerConnection {
     this.stopFlushTimer();
   }
 
+  /** The caller took what was written, on a connection that Node has left to us. */
+  drained(): void {
+    this.current?.drained();
+  }
+
   /** Writes the last answer past Node, where it has no response object for it. */
   writeLast(bytes: string): void {
     this.close();
     if (this.socket.writable) this.socket.write(bytes, 'latin1');
     this.linger();
+  }
+
+  /** Serves what waits, and parses nothing more. */
+  private takeNoMore(): void {
+    this.isFull = true;
+    this.intake.discard();
   }
 
   private begin(turn: Turn): void {
@@ -205,14 +256,16 @@ export class CallerConnection {
   private fallBehind(): void {
     if (this.socket.destroyed) return;
     this.behind += 1;
-    if (!this.backlog.join()) this.abort();
+    if (this.backlog.join()) return;
+    this.abort();
+    this.onTooMuch();
   }
 
   /** One of those that waited is served; when it is the last, reading goes on. */
   private catchUp(): void {
     this.behind -= 1;
     this.backlog.leave(1);
-    if (this.waiting.length > 0 || this.isFull) return;
+    if (this.waiting.length > 0 || this.isFull || this.isClosing) return;
     this.intake.release();
     this.resumeHead?.();
     this.resumeHead = null;

@@ -2,14 +2,24 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../config/compiled.js';
+import { chooseToEnd, connectionEndings, type ConnectionEnding, type Rest } from '../decision/idle-connections.js';
 import { createAddressTest } from '../decision/trusted-address.js';
-import type { Log } from '../ports.js';
-import { Backlog } from './backlog.js';
+import type { Clock, Log, Metrics } from '../ports.js';
+import { Backlog, type BacklogLimits } from './backlog.js';
 import { CallerConnection } from './caller-connection.js';
 
-/** Requests that may wait behind others on their connections, for each that may be under way; at least what a few reads bring. */
-const backlogPerSlot = 16;
-const minBacklog = 8_192;
+/** What may wait behind requests that are being served, on all connections together. */
+const backlogLimits: BacklogLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };
+
+/** Connections for each request that may be under way: callers keep idle ones, but not without end. */
+const connectionsPerSlot = 4;
+const minConnections = 1_024;
+
+/** Ended at once, where there are too many: to choose takes a look at all of them. */
+const endedAtOnce = 32;
+
+/** A flood has one line in so long, with what it came to. */
+const warningIntervalMs = 10_000;
 
 /** Every connection to a listener, from its first packet on. */
 export interface CallerConnections {
@@ -26,29 +36,56 @@ export interface CallerConnections {
   readonly allClosed: () => Promise<void>;
 }
 
+export interface CallerConnectionsDeps {
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly metrics: Pick<Metrics, 'connectionEnded'>;
+}
+
+/** Connections that a listener holds at most; a new one takes the place of one that rests. */
+export function maxConnectionsOf({ maxInFlight, maxWebSockets }: Pick<ListenSettings, 'maxInFlight' | 'maxWebSockets'>): number {
+  return Math.max(minConnections, connectionsPerSlot * maxInFlight) + maxWebSockets;
+}
+
 /** Keeps the connections of a server, and ends them where there is too much to do. `isTls`: whether they begin with a handshake. */
-export function createCallerConnections(server: Server, settings: ListenSettings, isTls: boolean, log: Log): CallerConnections {
-  /** As the system knows them: over TLS, those whose handshake is not complete are only here. */
-  const sockets = new Set<Socket>();
+export function createCallerConnections(
+  server: Server, settings: ListenSettings, isTls: boolean, { log, clock, metrics }: CallerConnectionsDeps,
+): CallerConnections {
+  /** As the system knows them, with the time when they came: over TLS, those whose handshake is not complete are only here. */
+  const sockets = new Map<Socket, number>();
   const connections = new Map<Socket, CallerConnection>();
   let onEmpty = (): void => undefined;
-  const backlog = new Backlog(Math.max(minBacklog, backlogPerSlot * settings.maxInFlight), () => {
-    log.debug('a connection was ended: too many requests wait');
-  });
+  const limit = maxConnectionsOf(settings);
+  const backlog = new Backlog(backlogLimits);
+  const tell = createFloodLog(log, clock);
+  const ended = (ending: ConnectionEnding): void => {
+    metrics.connectionEnded(ending);
+    tell(ending, sockets.size);
+  };
   const isTrusted = createAddressTest(settings.trustForwarded);
 
+  server.on('drop', () => ended('refused'));
   server.on('connection', (socket: Socket) => {
-    sockets.add(socket);
+    if (sockets.size >= limit && !makeRoom()) {
+      ended('refused');
+      socket.destroy();
+      return;
+    }
+    sockets.set(socket, clock.monotonic());
     socket.once('close', () => {
       sockets.delete(socket);
       if (sockets.size === 0) onEmpty();
     });
   });
   server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    // One that was refused.
+    if (socket.destroyed) return;
     const remoteAddress = socket.remoteAddress ?? '';
     const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
     const peer = { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
-    connections.set(socket, new CallerConnection(socket, { peer, maxHeadBytes: settings.maxHeaderBytes, backlog }));
+    connections.set(socket, new CallerConnection(socket, {
+      peer, maxHeadBytes: settings.maxHeaderBytes, backlog, clock, onTooMuch: () => ended('too_much_waiting'),
+    }));
     socket.once('close', () => connections.delete(socket));
   });
   return {
@@ -57,19 +94,55 @@ export function createCallerConnections(server: Server, settings: ListenSettings
     withLargeHead: () => [...connections].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
     closeWhenIdle: () => {
       for (const connection of connections.values()) connection.closeWhenIdle();
-      const serving = new Set([...connections.keys()].map(remoteEnd));
-      for (const socket of sockets) {
-        if (!serving.has(remoteEnd(socket))) socket.destroy();
-      }
+      for (const [socket] of handshaking()) socket.destroy();
     },
     cutOff: () => {
       for (const connection of connections.values()) connection.cutOff();
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets.keys()) socket.destroy();
     },
     allClosed: () => new Promise((resolve) => {
       onEmpty = resolve;
       if (sockets.size === 0) resolve();
     }),
+  };
+
+  /** Those whose handshake is not complete, with the time when they came. */
+  function handshaking(): readonly (readonly [Socket, number])[] {
+    if (!isTls) return [];
+    const serving = new Set([...connections.keys()].map(remoteEnd));
+    return [...sockets].filter(([socket]) => !serving.has(remoteEnd(socket)));
+  }
+
+  /** Ends some that rest; `false` where none does. */
+  function makeRoom(): boolean {
+    const resting: { readonly socket: Socket; readonly rest: Rest }[] = [];
+    for (const [socket, connection] of connections) {
+      const rest = connection.rest();
+      if (rest !== null && !socket.destroyed) resting.push({ socket, rest });
+    }
+    for (const [socket, sinceMs] of handshaking()) {
+      if (!socket.destroyed) resting.push({ socket, rest: { address: socket.remoteAddress ?? '', isTrusted: false, sinceMs } });
+    }
+    const chosen = chooseToEnd(resting.map(({ rest }) => rest), { count: endedAtOnce, limit, nowMs: clock.monotonic() });
+    for (const position of chosen) {
+      resting[position]?.socket.destroy();
+      ended('gave_way');
+    }
+    return chosen.length > 0;
+  }
+}
+
+/** Says that connections are ended, and how many since the line before. */
+function createFloodLog(log: Log, clock: Pick<Clock, 'monotonic'>): (ending: ConnectionEnding, open: number) => void {
+  const counts: Record<ConnectionEnding, number> = { gave_way: 0, refused: 0, too_much_waiting: 0 };
+  let toldMs = -Infinity;
+  return (ending, open) => {
+    counts[ending] += 1;
+    const nowMs = clock.monotonic();
+    if (nowMs - toldMs < warningIntervalMs) return;
+    toldMs = nowMs;
+    log.warn('connections were ended: there were too many, or too much waited on them', { open, ...counts });
+    for (const each of connectionEndings) counts[each] = 0;
   };
 }
 

@@ -178,6 +178,10 @@ export class Exchange implements Turn, Caller {
     this.attempt(() => this.course.answered());
   }
 
+  drained(): void {
+    this.attempt(() => this.answer.drained());
+  }
+
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */
   cutOff(): void {
     this.attempt(() => {
@@ -210,6 +214,7 @@ export class Exchange implements Turn, Caller {
     else {
       this.places = entered.value;
       this.admission = admission;
+      if (admission.principal !== null) this.arrival.connection.markTrusted();
       this.course.shadow = admission.shadow;
       this.phase = 'admitted';
       if (this.brokenBy === null) this.enter(this.arrival.req, this.arrival.res);

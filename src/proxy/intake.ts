@@ -1,19 +1,52 @@
 import type { Socket } from 'node:net';
+import type { Backlog } from './backlog.js';
+import { ByteBuffer } from './byte-buffer.js';
+import { mayParse, stopParser } from './node-parser.js';
 
 /**
- * Whether a caller's connection is read. Node by itself reads on however many requests wait, and makes a request and a
- * response of each, so that a caller which sends faster than it is answered takes all memory.
+ * What is read at once behind a request that is being served, and then each second that it takes: a caller that hung up is noticed, however
+ * much it sent before.
+ */
+const stepBytes = 64 * 1024;
+const stepMs = 1_000;
+
+/** More than that behind a request that takes so long is nobody's who waits for an answer. */
+const maxHeldBytes = 1024 * 1024;
+
+export interface IntakeOptions {
+  /** Shared by all connections. */
+  readonly backlog: Backlog;
+  /** More came than may be kept. */
+  readonly onOverflow: () => void;
+}
+
+/**
+ * What is done with the bytes of a caller's connection. Node by itself parses on however many requests wait, and makes a request and
+ * a response of each, so that a caller which sends faster than it is answered takes all memory. Not to read at all would be no better:
+ * nobody would see that the caller has hung up.
+ *
+ * - `reading`: Node's parser has them
+ * - `held`: they are kept, unparsed
+ * - `discarding`: they are read and forgotten
  */
 export class Intake {
   private readonly socket: Socket;
+  private readonly options: IntakeOptions;
   private readonly resume: () => Socket;
+  private readonly held = new ByteBuffer();
   private state: 'reading' | 'held' | 'discarding' = 'reading';
+  private allowedBytes = stepBytes;
+  private timer: NodeJS.Timeout | null = null;
+  /** Node's listeners for bytes, while ours has their place. */
+  private parserListeners: ((chunk: Buffer) => void)[] | null = null;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, options: IntakeOptions) {
     this.socket = socket;
+    this.options = options;
     this.resume = socket.resume.bind(socket);
     // Node resumes when a body is wanted or some of an answer went out, whatever waits.
     socket.resume = () => (this.state === 'held' ? socket : this.resume());
+    socket.on('close', () => this.forget());
   }
 
   /** Whether all that comes is read and parsed. */
@@ -25,39 +58,109 @@ export class Intake {
     return this.state === 'held';
   }
 
-  /** Reads no more. What the read at hand brought, at most 64 KiB, is still parsed. */
+  /** Parses no more. What the read at hand brought is still parsed, until `stop`. */
   hold(): void {
     if (this.state !== 'reading') return;
     this.state = 'held';
     this.socket.pause();
+    // Not now: the parser is in the midst of what was read. And most of those that wait for an answer get it before.
+    setImmediate(this.keep);
   }
 
-  /** Reads on. */
+  /** Parses on, with what was held. */
   release(): void {
     if (this.state !== 'held') return;
     this.state = 'reading';
-    this.resume();
+    if (this.parserListeners === null) this.resume();
+    else this.replay();
   }
 
-  /** Leaves it to somebody else to read: Node's parser is gone. */
+  /** Parses nothing more, not even of the read at hand. */
+  stop(): void {
+    stopParser(this.socket);
+  }
+
+  /** Leaves it to somebody else to read, whose listeners are in place: Node's parser is gone. */
   leave(): void {
     this.state = 'reading';
+    this.socket.off('data', this.onHeld);
+    this.parserListeners = null;
     // Where the parser was stopped, the stream waits for ever for what it would have read: an empty piece tells it otherwise.
     this.socket.push('');
+    const early = this.forget();
+    if (early.length > 0) this.socket.emit('data', early);
   }
 
   /** From now on reads and forgets, so that the caller can go on and its end is noticed; nothing more is parsed. */
   discard(): void {
     if (this.state === 'discarding') return;
+    this.stop();
     this.hold();
     this.state = 'discarding';
-    // Not now: the parser may be in the midst of what was read.
+    this.forget();
     setImmediate(() => {
-      if (this.socket.destroyed) return;
-      // Node's parser reads past the stream until somebody listens here. The stream thinks that it is reading since before
-      // that, and would wait for ever: an empty piece tells it otherwise.
-      this.socket.removeAllListeners('data').on('data', () => undefined).push('');
-      this.resume();
+      if (!this.socket.destroyed) this.readBy(() => undefined);
     });
+  }
+
+  private readonly keep = (): void => {
+    if (this.state !== 'held' || this.parserListeners !== null || this.socket.destroyed) return;
+    this.parserListeners = this.socket.listeners('data') as ((chunk: Buffer) => void)[];
+    this.readBy(this.onHeld);
+  };
+
+  private readonly onHeld = (chunk: Buffer): void => {
+    if (!this.options.backlog.hold(chunk.length)) {
+      this.options.onOverflow();
+      return;
+    }
+    this.held.append(chunk);
+    if (this.held.length >= this.allowedBytes && this.timer === null) this.pauseForAStep();
+  };
+
+  private pauseForAStep(): void {
+    this.socket.pause();
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.allowedBytes += stepBytes;
+      if (this.allowedBytes > maxHeldBytes) this.options.onOverflow();
+      else this.resume();
+    }, stepMs);
+  }
+
+  /** Gives Node's parser its place back. */
+  private readonly replay = (): void => {
+    if (this.state !== 'reading' || this.parserListeners === null || this.socket.destroyed) return;
+    if (!mayParse(this.socket)) {
+      this.socket.once('drain', this.replay);
+      return;
+    }
+    this.socket.off('data', this.onHeld);
+    for (const listener of this.parserListeners) this.socket.on('data', listener);
+    this.parserListeners = null;
+    let bytes = this.forget();
+    // As much as one read would bring: more may wait behind a request in it.
+    while (bytes.length > 0 && this.isReading()) {
+      this.socket.emit('data', bytes.subarray(0, stepBytes));
+      bytes = bytes.subarray(stepBytes);
+    }
+    if (this.isReading()) this.resume();
+    else if (this.isHeld()) this.onHeld(bytes);
+  };
+
+  private readBy(listener: (chunk: Buffer) => void): void {
+    // Node's parser reads past the stream until somebody listens here. The stream thinks that it is reading since before
+    // that, and would wait for ever: an empty piece tells it otherwise.
+    this.socket.removeAllListeners('data').on('data', listener).push('');
+    this.resume();
+  }
+
+  /** Holds nothing any more; returns what it held. */
+  private forget(): Buffer {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
+    this.allowedBytes = stepBytes;
+    this.options.backlog.letGo(this.held.length);
+    return this.held.take();
   }
 }

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../config/compiled.js';
+import { maxConnectionsOf } from './caller-connections.js';
 import { CallerRequest } from './caller-request.js';
 
 /** Certificates of the listener, as PEM texts. */
@@ -26,9 +27,8 @@ const keepAliveMs = 75_000;
 /** How often header time-outs are looked for. */
 const checkingIntervalMs = 1_000;
 
-/** Connections for each request that may be under way: callers keep idle ones, but not without end. */
-const connectionsPerSlot = 4;
-const minConnections = 1_024;
+/** Those that gave way are gone a moment later: this bounds them together with the new ones. */
+const maxClosingShare = 2;
 
 /** Makes the server with every limit set here: the defaults of Node, and flags it was started with, decide nothing. */
 export function createListener(settings: ListenSettings, tls: TlsMaterial | null): Listener {
@@ -49,7 +49,7 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
   };
   const server = tls === null ? createServer(options) : createTlsServer({ ...options, ...tlsOptions(settings, tls) });
   server.timeout = 0;
-  server.maxConnections = Math.max(minConnections, connectionsPerSlot * settings.maxInFlight) + settings.maxWebSockets;
+  server.maxConnections = maxClosingShare * maxConnectionsOf(settings);
   server.on('secureConnection', refuseUnverified);
   return {
     server,

@@ -49,5 +49,6 @@ export function createParserRefusal(
     isReceived: () => false,
     breakBody: () => undefined,
     cutOff: () => undefined,
+    drained: () => undefined,
   };
 }

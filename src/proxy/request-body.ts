@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
+import { ByteBuffer } from './byte-buffer.js';
 
 export interface RequestBodyOptions {
   readonly maxBytes: number;
@@ -30,7 +31,7 @@ export function openBody(
 }
 
 /** Bytes on their way before the caller has to wait for the receiver. */
-const highWaterMark = 64 * 1024;
+const maxGatheredBytes = 64 * 1024;
 
 /**
  * The body of a caller's request on its way to the receiver, counted as it comes. It ends only when the whole of it came,
@@ -41,12 +42,15 @@ export class RequestBody extends Readable {
   private readonly options: RequestBodyOptions;
   private isWanted = false;
   private receivedBytes = 0;
-  /** What came in one turn of the event loop: a body in tiny chunks must not make as many writes. */
-  private gathered: Buffer[] = [];
+  /** What came and was not asked for yet, or came in this turn of the event loop: a body in tiny chunks must not make as many writes. */
+  private readonly gathered = new ByteBuffer();
+  private isAsked = false;
+  private isPassing = false;
   private timer: NodeJS.Timeout | null = null;
 
   constructor(request: IncomingMessage, options: RequestBodyOptions) {
-    super({ highWaterMark });
+    // The stream keeps a list of what it was given ahead: it is given one piece, when it asks.
+    super({ highWaterMark: 1 });
     this.request = request;
     this.options = options;
     // Who reads learns of a failure from `onBroken`; an error that nobody listens for would end the process.
@@ -59,6 +63,8 @@ export class RequestBody extends Readable {
       this.options.onWanted();
       this.request.on('data', this.onData).on('end', this.onEnd).on('error', this.onClose).on('close', this.onClose);
     }
+    this.isAsked = true;
+    if (this.gathered.length > 0) this.passSoon();
     this.request.resume();
     this.waitFor('caller');
   }
@@ -77,22 +83,33 @@ export class RequestBody extends Readable {
       this.break(denial('body_too_large'));
       return;
     }
-    this.gathered.push(chunk);
-    if (this.gathered.length === 1) setImmediate(this.pass);
+    this.gathered.append(chunk);
+    if (this.isAsked) this.passSoon();
+    else if (this.gathered.length >= maxGatheredBytes) {
+      this.request.pause();
+      this.waitFor('receiver');
+    }
   };
 
+  /** At the end of this turn, with what else it brings. */
+  private passSoon(): void {
+    if (this.isPassing) return;
+    this.isPassing = true;
+    setImmediate(this.pass);
+  }
+
   private readonly pass = (): void => {
-    const [first, second] = this.gathered;
-    if (first === undefined || this.destroyed) return;
-    const bytes = second === undefined ? first : Buffer.concat(this.gathered);
-    this.gathered = [];
-    if (this.push(bytes)) {
-      this.timer?.refresh();
-      return;
-    }
-    this.request.pause();
-    this.waitFor('receiver');
+    this.isPassing = false;
+    if (this.gathered.length === 0 || this.destroyed) return;
+    this.isAsked = false;
+    // Who takes it at once asks for more before this returns.
+    this.push(this.gathered.take());
+    if (!this.wasAskedAgain()) this.waitFor('receiver');
   };
+
+  private wasAskedAgain(): boolean {
+    return this.isAsked;
+  }
 
   private readonly onEnd = (): void => {
     this.pass();

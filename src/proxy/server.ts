@@ -57,7 +57,7 @@ export interface ProxyServer {
 
 /** Builds the callers' server. Nothing listens yet. */
 export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
-  const { listen, log } = deps;
+  const { listen } = deps;
   const slots = createSlots(listen.maxInFlight);
   const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
   let isShuttingDown = false;
@@ -68,7 +68,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
-  const connections = createCallerConnections(server, listen, deps.tls !== null, log);
+  const connections = createCallerConnections(server, listen, deps.tls !== null, deps);
   const onArrival = (req: IncomingMessage, arrive: (connection: CallerConnection) => Pick<Arrival, 'res' | 'upgrade'>): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof CallerRequest)) {
@@ -114,10 +114,6 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   server.on('connect', (req: IncomingMessage, socket: Socket) => {
     refuse(socket, denial('method_not_allowed'), { method: 'CONNECT', target: req.url ?? '' });
   });
-  server.on('drop', () => {
-    log.debug('a connection was refused: too many are open');
-  });
-
   return {
     listen: async () => {
       await frame.ready();

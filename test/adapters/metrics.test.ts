@@ -63,7 +63,8 @@ t.test('counts', async (t) => {
   metrics.jwksRefresh('core', 'failed');
   metrics.jwksRefresh('core', 'failed');
   metrics.configReload('failed');
-  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7, webSockets: () => 3,
+  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7,
+    connections: () => 9, webSockets: () => 3,
     revocations: () => null, tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }) });
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');

@@ -10,7 +10,9 @@ import { until } from '../support/until.js';
 const options: CallerConnectionOptions = {
   peer: { remoteAddress: '127.0.0.1', encrypted: false, trusted: false },
   maxHeadBytes: 16 * 1024,
-  backlog: new Backlog(100, () => undefined),
+  backlog: new Backlog({ requests: 100, bytes: 100_000 }),
+  clock: { monotonic: () => 0 },
+  onTooMuch: () => undefined,
 };
 
 async function pair(t: Scope): Promise<{ readonly ours: Socket; readonly callers: Socket }> {
@@ -28,6 +30,7 @@ function turn(started: string[], name: string, isReceived = true): Turn {
     isReceived: () => isReceived,
     breakBody: reason => started.push(`${name} broken by ${reason.reason}`),
     cutOff: () => started.push(`${name} cut off`),
+    drained: () => started.push(`${name} drained`),
   };
 }
 

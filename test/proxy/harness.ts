@@ -5,6 +5,7 @@ import type { CompiledConfig } from '../../src/config/compiled.js';
 import { systemClock, systemTimers } from '../../src/adapters/clock.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
 import type { Reason } from '../../src/decision/denial.js';
+import type { ConnectionEnding } from '../../src/decision/idle-connections.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
 import type { Revocations } from '../../src/decision/policy.js';
 import type { WebSocketEnding } from '../../src/decision/websocket-endings.js';
@@ -70,6 +71,7 @@ export interface Counted {
   readonly denials: Reason[];
   readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
   readonly webSocketCloses: WebSocketEnding[];
+  readonly connectionEndings: ConnectionEnding[];
   stripped: number;
 }
 
@@ -100,7 +102,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   let inForce = compile(options.config ?? {});
   const records: RequestRecord[] = [];
   const logged: { level: string; message: string; fields: LogFields }[] = [];
-  const counted: Counted = { requests: [], denials: [], shadowDenials: [], webSocketCloses: [], stripped: 0 };
+  const counted: Counted = { requests: [], denials: [], shadowDenials: [], webSocketCloses: [], connectionEndings: [], stripped: 0 };
   const write = (level: string) => (message: string, fields: LogFields = {}): void => {
     logged.push({ level, message, fields });
   };
@@ -165,5 +167,6 @@ function countInto(counted: Counted): Metrics {
     jwksRefresh: () => undefined,
     configReload: () => undefined,
     webSocketClosed: ending => counted.webSocketCloses.push(ending),
+    connectionEnded: ending => counted.connectionEndings.push(ending),
   };
 }

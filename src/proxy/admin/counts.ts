@@ -37,6 +37,7 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
       metrics.configReload(result);
     },
     webSocketClosed: metrics.webSocketClosed,
+    connectionEnded: metrics.connectionEnded,
     counts: () => ({
       requests: { ...requests },
       denials: Object.fromEntries([...denials].filter(([, count]) => count > 0)),

@@ -1,10 +1,11 @@
+import type { ByteBuffer } from '../byte-buffer.js';
+
 /** The receiver's answer as it comes in, kept while it is small enough to be shown again. */
 export interface CollectedAnswer {
   readonly status: number;
   /** Raw pairs as the receiver sent them. */
   readonly rawHeaders: readonly string[];
-  readonly chunks: Buffer[];
-  bytes: number;
+  readonly body: ByteBuffer;
 }
 
 /**

@@ -40,6 +40,7 @@ export class Order implements Onward {
       return;
     }
     this.giveBody = readWhole(body, this.deps.budget.open(this.order.preparation.scope.principal), {
+      expectedBytes: this.order.admission.fields.contentLength,
       onWhole: (bytes) => {
         this.begin(bytes);
       },

@@ -6,6 +6,7 @@ import type { UpstreamOutcome } from '../../decision/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/stored-response.js';
 import type { Timers } from '../../ports.js';
 import { assertionFields } from '../assertion-fields.js';
+import { ByteBuffer } from '../byte-buffer.js';
 import type { Caller } from '../caller.js';
 import type { AnswerSink } from '../upstream-call.js';
 import type { UpstreamCall } from '../upstream.js';
@@ -78,7 +79,7 @@ export class ReservedRun implements AnswerSink {
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
-    this.collected = { status, rawHeaders, chunks: [], bytes: 0 };
+    this.collected = { status, rawHeaders, body: new ByteBuffer() };
     // An answer to HEAD announces a body that does not come.
     const isTooLarge = this.write.method !== 'HEAD' && announcedLength(rawHeaders) > this.maxStored();
     if (isTooLarge || !this.isKept()) this.turn(this.collected);
@@ -88,10 +89,9 @@ export class ReservedRun implements AnswerSink {
     const { collected } = this;
     if (this.phase === 'streaming') return this.caller.write(chunk);
     if (collected === null || this.phase === 'over') return true;
-    collected.chunks.push(chunk);
-    collected.bytes += chunk.length;
+    collected.body.append(chunk);
     if (this.phase === 'turning') return false;
-    if (collected.bytes <= this.maxStored()) return true;
+    if (collected.body.length <= this.maxStored()) return true;
     this.turn(collected);
     return false;
   }
@@ -152,7 +152,7 @@ export class ReservedRun implements AnswerSink {
     this.phase = 'over';
     this.go(async () => {
       const { status, rawHeaders } = collected;
-      const body = Buffer.concat(collected.chunks);
+      const body = collected.body.take();
       const fields = this.fieldsOf(collected);
       const kept = storedFields(fields, this.write.preparation.rules.storeHeaders);
       const outcome: UpstreamOutcome = kept === null
@@ -187,7 +187,7 @@ export class ReservedRun implements AnswerSink {
       }
       this.phase = 'streaming';
       this.caller.begin(collected.status, this.fieldsOf(collected));
-      const flows = collected.chunks.splice(0).map((chunk) => this.caller.write(chunk)).every(Boolean);
+      const flows = collected.body.length === 0 || this.caller.write(collected.body.take());
       if (this.endedWhileTurning === 'end') this.endStream();
       else if (this.endedWhileTurning !== null) this.refuse(this.endedWhileTurning);
       else if (flows) this.call?.resume();

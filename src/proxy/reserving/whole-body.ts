@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { ByteBuffer } from '../byte-buffer.js';
 
 /** Memory that bodies read whole may take together. */
 export interface BufferBudget {
@@ -51,6 +52,8 @@ export function createBufferBudget(maxBytes: number): BufferBudget {
 }
 
 export interface WholeBody {
+  /** How many bytes were announced, or `null`. */
+  readonly expectedBytes: number | null;
   readonly onWhole: (body: Buffer) => void;
   readonly onOverload: () => void;
 }
@@ -60,21 +63,20 @@ export interface WholeBody {
  *
  * @returns gives back what it holds of the budget; to be called when the body is not needed any more.
  */
-export function readWhole(stream: Readable, share: BufferShare, { onWhole, onOverload }: WholeBody): () => void {
-  const chunks: Buffer[] = [];
+export function readWhole(stream: Readable, share: BufferShare, { expectedBytes, onWhole, onOverload }: WholeBody): () => void {
+  const bytes = new ByteBuffer(expectedBytes);
+  let held = 0;
   stream.on('data', (chunk: Buffer) => {
-    if (!share.take(chunk.length)) {
+    const willHold = bytes.heldWith(chunk.length);
+    if (!share.take(willHold - held)) {
       stream.destroy();
       onOverload();
       return;
     }
-    chunks.push(chunk);
+    held = willHold;
+    bytes.append(chunk);
   });
-  stream.on('end', () => {
-    const body = Buffer.concat(chunks);
-    // The stream lives as long as the request: with its chunks the body would be held twice.
-    chunks.length = 0;
-    onWhole(body);
-  });
+  // The stream lives as long as the request: what it held must not stay with it.
+  stream.on('end', () => onWhole(bytes.take()));
   return share.give;
 }

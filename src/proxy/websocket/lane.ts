@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { FrameReader } from '../../decision/websocket-frames.js';
+import { GatheredWrites } from '../gathered-writes.js';
 
 /**
  * - `open`: frames are passed on
@@ -13,6 +14,7 @@ type LaneState = 'open' | 'finishing' | 'muted' | 'closed';
 export class Lane {
   readonly source: Duplex;
   private readonly target: Duplex;
+  private readonly writes: GatheredWrites;
   private readonly reader: FrameReader;
   private state: LaneState = 'open';
   private last: Buffer | null = null;
@@ -21,6 +23,10 @@ export class Lane {
     this.source = source;
     this.target = target;
     this.reader = reader;
+    this.writes = new GatheredWrites({
+      isBlocked: () => target.writableLength > 0,
+      write: (bytes, onTaken) => !target.writable || target.write(bytes, onTaken),
+    });
     target.on('drain', () => source.resume());
   }
 
@@ -61,6 +67,12 @@ export class Lane {
     this.mute();
   }
 
+  /** Its target gets nothing more, once it took what was passed on. */
+  end(): void {
+    this.writes.flush();
+    this.target.end();
+  }
+
   /** What comes from now on is read and forgotten: its target is gone, or it makes no sense. */
   drop(): void {
     this.state = 'closed';
@@ -93,6 +105,6 @@ export class Lane {
   }
 
   private write(bytes: Buffer): boolean {
-    return !this.target.writable || this.target.write(bytes);
+    return this.writes.write(bytes);
   }
 }

@@ -89,9 +89,8 @@ export class Tunnel {
   /** Goes on with a closing of ours: a connection ends when nothing is left to say or hear. */
   private settle(): void {
     if (!this.isClosing || this.outbound.isFinishing()) return;
-    const { caller: { socket }, receiver } = this.options;
-    receiver.end();
-    if (this.inbound.isClosed()) socket.end();
+    this.inbound.end();
+    if (this.inbound.isClosed()) this.outbound.end();
   }
 
   /** One end sends nothing more: without a Close before that it is lost. */
@@ -105,9 +104,9 @@ export class Tunnel {
     // A reader that is slow but still reads gets what was sent before.
     const isBehind = !this.isClosing && socket.writableLength + receiver.writableLength > 0;
     this.limitClosing(isBehind ? this.options.idleTimeoutMs : closeTimeoutMs);
-    this.otherOf(end).end();
+    this.laneFrom(end).end();
     if (isSound && !this.isClosing) return;
-    end.end();
+    this.laneTo(end).end();
     this.laneTo(end).drop();
   }
 
@@ -116,16 +115,15 @@ export class Tunnel {
     this.closed.add(end);
     this.onEnd(end);
     this.laneTo(end).drop();
-    this.otherOf(end).end();
+    this.laneFrom(end).end();
     if (this.closed.size < this.ends.size) return;
     clearTimeout(this.idleTimer);
     if (this.closeTimer !== null) clearTimeout(this.closeTimer);
     this.options.onOver(this.ending ?? endings.receiverLost);
   }
 
-  private otherOf(end: Duplex): Duplex {
-    const { caller: { socket }, receiver } = this.options;
-    return end === socket ? receiver : socket;
+  private laneFrom(end: Duplex): Lane {
+    return end === this.options.receiver ? this.outbound : this.inbound;
   }
 
   private laneTo(end: Duplex): Lane {

@@ -1,5 +1,6 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { ByteBuffer } from '../byte-buffer.js';
 import type { CallerConnection } from '../caller-connection.js';
 
 /** A connection that speaks another protocol from now on. */
@@ -29,17 +30,17 @@ export class Upgrade {
   readonly res: ServerResponse;
   private readonly socket: Socket;
   private readonly connection: CallerConnection;
-  private early: Buffer[];
-  private earlyBytes: number;
+  private readonly early = new ByteBuffer();
 
   /** `first` came in one packet with the head. */
   constructor(req: IncomingMessage, socket: Socket, connection: CallerConnection, first: Buffer) {
     this.socket = socket;
     this.connection = connection;
-    this.early = [first];
-    this.earlyBytes = first.length;
+    this.early.append(first);
     this.res = new ServerResponse(req);
     this.res.shouldKeepAlive = false;
+    // Node has taken its own listeners off, also where requests before this one are still being answered.
+    socket.on('end', this.onEnd).on('drain', this.onDrain);
   }
 
   /** Its turn on the connection has come, and is the last. */
@@ -48,8 +49,9 @@ export class Upgrade {
     if (socket.destroyed) return;
     res.assignSocket(socket);
     res.on('finish', this.onFinish);
+    socket.on('data', this.onData);
     this.connection.switchProtocols();
-    socket.on('data', this.onData).on('end', this.onEnd).on('drain', this.onDrain).resume();
+    socket.resume();
   }
 
   /** Hands the connection over. The head of the 101 has been written. */
@@ -58,15 +60,12 @@ export class Upgrade {
     socket.pause();
     this.release();
     res.detachSocket(socket);
-    const early = Buffer.concat(this.early);
-    this.early = [];
-    return { socket, early };
+    return { socket, early: this.early.take() };
   }
 
   private readonly onData = (chunk: Buffer): void => {
-    this.early.push(chunk);
-    this.earlyBytes += chunk.length;
-    if (this.earlyBytes >= maxEarlyBytes) this.socket.pause();
+    this.early.append(chunk);
+    if (this.early.length >= maxEarlyBytes) this.socket.pause();
   };
 
   /** A caller that is not there any more. */
@@ -75,14 +74,14 @@ export class Upgrade {
   };
 
   private readonly onDrain = (): void => {
-    this.res.emit('drain');
+    this.connection.drained();
   };
 
   /** Does what Node does at the end of an answer. */
   private readonly onFinish = (): void => {
     const { res, socket } = this;
     this.release();
-    this.early = [];
+    this.early.take();
     res.detachSocket(socket);
     socket.destroySoon();
     process.nextTick(() => res.emit('close'));

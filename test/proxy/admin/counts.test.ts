@@ -9,7 +9,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
   };
   const metrics: Metrics = {
     request: note('request'), denial: note('denial'), shadowDenial: note('shadow'), strippedFields: note('stripped'), jwksRefresh: note('jwks'),
-    configReload: note('reload'), webSocketClosed: note('websocket'),
+    configReload: note('reload'), webSocketClosed: note('websocket'), connectionEnded: note('connection'),
   };
   const counted = countMetrics(metrics);
   counted.request('a', 'forwarded', 2, 1);

@@ -167,7 +167,7 @@ t.test('R-40: bodies that are held take 256 MiB together; beyond that a write is
   t.equal(maxBufferedBytes, 268_435_456);
   const one = bench(t);
   // Only its length counts here.
-  const chunk = (length: number): object => ({ length });
+  const chunk = (length: number): object => ({ length, buffer: { byteLength: length } });
   const body = new PassThrough();
   const write = ordered(one, body);
   one.reserving.start(write.order);

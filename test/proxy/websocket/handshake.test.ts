@@ -85,6 +85,31 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
   t.match(proxy.records, [{ status: 426, decision: 'forwarded', reason: null }, { status: 200 }]);
 });
 
+t.test('an answer that is being written goes on when a handshake is pipelined behind it, and a caller that hangs up then is noticed', async (t) => {
+  const body = 'x'.repeat(4_000_000);
+  for (const hangsUp of [false, true]) {
+    const upstream = await startRawUpstream(t, (socket, received) => {
+      if (received.includes('/large')) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      else socket.write('HTTP/1.1 426 Upgrade Required\r\nContent-Length: 5\r\n\r\nplain');
+    });
+    const large = { name: 'large', methods: ['GET'], path: '/large', access: 'public' };
+    const proxy = await startProxy(t, { config: { routes: [...webSocketRoutes, large] }, upstreamUrl: upstream.url });
+    const raw = await connectRaw(proxy.port);
+    t.teardown(raw.end);
+    if (hangsUp) raw.socket.pause();
+    raw.write(`GET /large HTTP/1.1\r\nHost: a\r\n\r\n${handshake(`${soundFields}${proxy.bearer()}`)}`);
+    await until('it has begun', () => upstream.hits() === 1);
+    if (hangsUp) {
+      await until('the answer is stuck', () => proxy.server.counts().inFlight === 1);
+      raw.socket.destroy();
+    } else {
+      t.equal((await raw.readResponse())?.text.length, body.length);
+      t.equal((await raw.readResponse())?.text, 'plain');
+    }
+    await until('nothing is in flight', () => proxy.server.counts().inFlight === 0 && proxy.server.counts().connections === 0);
+  }
+});
+
 t.test('R-42: a large answer instead of the switch comes whole, at the pace of its reader', async (t) => {
   const body = 'x'.repeat(12 * 1024 * 1024);
   const upstream = await startRawUpstream(t, (socket) => {
@@ -216,6 +241,19 @@ t.test('public routes may have three quarters of the places', async (t) => {
   await Promise.all(clients.map(async ({ opened }) => opened));
   const [fourth] = await sendRaw(proxy.port, handshake(soundFields, '/open'));
   t.equal(fourth?.status, 503);
+  await switchRaw(t, proxy);
+});
+
+t.test('one caller leaves a quarter of the places to others', async (t) => {
+  const proxy = await startWebSocketScene(t, { config: { listen: { max_websockets: 24 } } });
+  const held = [];
+  for (let i = 0; i < 18; i += 1) held.push(await switchRaw(t, proxy));
+  const [refused] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`));
+  t.equal(refused?.status, 503);
+  const clients = Array.from({ length: 6 }, () => proxy.connect({ path: '/open', anonymous: true }));
+  await Promise.all(clients.map(async ({ opened }) => opened));
+  held[0]?.raw.end();
+  await until('its place is free', () => proxy.server.openWebSockets() === 23);
   await switchRaw(t, proxy);
 });
 

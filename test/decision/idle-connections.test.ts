@@ -1,0 +1,31 @@
+import t from 'tap';
+import { chooseToEnd, type Rest } from '../../src/decision/idle-connections.js';
+
+const nowMs = 100_000;
+const limit = 8;
+
+/** `a9!` rested for 9 s, belongs to address a, and had a good credential. */
+function restOf(text: string): Rest {
+  return { address: text[0] ?? '', isTrusted: text.endsWith('!'), sinceMs: nowMs - 1000 * parseFloat(text.slice(1)) };
+}
+
+t.test('who has no good credential gives way first, then who holds many', (t) => {
+  const cases = [
+    { name: 'nobody rests', resting: '', count: 1, chosen: '' },
+    { name: 'the longest rest', resting: 'a2 a3 a1', count: 2, chosen: 'a3 a2' },
+    { name: 'no good credential before a longer rest', resting: 'a9! a2', count: 1, chosen: 'a2' },
+    { name: 'the address that holds most', resting: 'b9 a2 a3', count: 2, chosen: 'a3 a2' },
+    { name: 'a request may be on its way on a young one', resting: 'b0.5 a9!', count: 1, chosen: 'b0.5' },
+    { name: 'unless somebody holds more than a quarter', resting: 'b0.5 a9! a8! a7!', count: 2, chosen: 'a9! a8!' },
+    { name: 'a young one of such an address', resting: 'a0.5 a9! a8! b0.5', count: 2, chosen: 'a0.5 a9!' },
+    { name: 'exactly a quarter is not more', resting: 'a9! a8! b0.5', count: 1, chosen: 'b0.5' },
+    { name: 'a second is no longer young', resting: 'b1 c0.999', count: 1, chosen: 'b1' },
+    { name: 'with a good credential last', resting: 'b9! c1! d0.1', count: 3, chosen: 'd0.1 b9! c1!' },
+    { name: 'all, where more are asked for', resting: 'a1 b2', count: 9, chosen: 'b2 a1' },
+  ];
+  for (const { name, resting, count, chosen } of cases) {
+    const names = resting.split(' ').filter((text) => text !== '');
+    t.equal(chooseToEnd(names.map(restOf), { count, limit, nowMs }).map((position) => names[position]).join(' '), chosen, name);
+  }
+  t.end();
+});
