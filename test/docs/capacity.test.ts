@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { inspectConfig } from '../../src/config/inspect.js';
 import { refuse } from '../../src/decision/result.js';
 import type { ReservationStore } from '../../src/ports.js';
-import { createListener } from '../../src/proxy/listener.js';
+import { maxConnectionsOf } from '../../src/proxy/caller-connections.js';
 import { maxPendingPerCaller } from '../../src/proxy/reserving/pending.js';
 import { maxBufferedBytes } from '../../src/proxy/reserving/reserving.js';
 import { entryBytes } from '../../src/proxy/verified-tokens.js';
@@ -76,8 +76,7 @@ t.test('they begin with the defaults of the code', async (t) => {
   t.match(page, `${String(entryBytes)} bytes and the token's length`);
   t.match(page, `\`upstream.max_connections\`, ${String(upstream.maxConnections)},`);
   t.ok(sums.some(({ sum }) => sum === `${String(maxPendingPerCaller)} ÷ 200 ms`), 'writes of a caller that are under way');
-  const { server } = createListener(listen, null);
-  t.equal(server.maxConnections, worth('4 × 512 + 1024'), 'connections of callers');
+  t.equal(maxConnectionsOf(listen), worth('4 × 512 + 1024'), 'connections of callers');
   const webSockets = String(listen.maxWebSockets);
   t.ok(sums.some(({ sum }) => sum === `4 × ${String(listen.maxInFlight)} + ${webSockets} + ${webSockets} + ${String(upstream.maxConnections)}`), 'open files');
   const { resources } = parse(read('helm/sallyport/values.yaml')) as Chart;
