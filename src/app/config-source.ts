@@ -1,6 +1,6 @@
 import { inspectConfig, type Inspection } from '../config/inspect.js';
 import type { CompiledConfig } from '../config/compiled.js';
-import { formatProblem } from '../config/problems.js';
+import { countProblems, escapeControls, formatProblem } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { FileWatch } from '../ports.js';
 import { watchFile } from '../adapters/file-watch.js';
@@ -67,8 +67,13 @@ export async function readConfig(source: ConfigSource, env: Environment): Promis
 export async function loadConfig(source: ConfigSource, env: Environment): Promise<Result<CompiledConfig, StartFailure>> {
   const read = await readConfig(source, env);
   if (!read.ok) return refuse(startFailure('unreadable', read.error));
-  const { config, problems } = read.value;
-  // Warnings are no reason to refuse; among the errors they would hide them.
-  if (config === null) return refuse(startFailure('invalid', ...problems.filter(({ severity }) => severity === 'error').map(formatProblem)));
-  return accept(config);
+  const { config } = read.value;
+  return config === null ? refuse(configFailure(source.name, read.value)) : accept(config);
+}
+
+/** Says why a config with errors is refused. Warnings are no reason to; among the errors they would hide them. */
+export function configFailure(name: string, { problems, excerptOf }: Inspection): StartFailure {
+  const errors = problems.filter(({ severity }) => severity === 'error');
+  const shown = errors.flatMap((problem) => [formatProblem(problem), ...excerptOf(problem)]);
+  return { ...startFailure('invalid', ...errors.map(formatProblem)), shown: [...shown, escapeControls(`${name}: ${countProblems(errors)}`)] };
 }

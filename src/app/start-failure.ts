@@ -4,6 +4,8 @@ export interface StartFailure {
   readonly kind: 'invalid' | 'unreadable' | 'unavailable';
   /** One line each, for people. */
   readonly messages: readonly string[];
+  /** The same for a terminal: with the lines of the config that they are about. */
+  readonly shown?: readonly string[];
 }
 
 /** Names one reason. */

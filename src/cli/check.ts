@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { readConfig } from '../app/config-source.js';
-import { escapeControls, formatProblem, type Note, type Problem } from '../config/problems.js';
+import { countProblems, escapeControls, formatProblem, type Note, type Problem } from '../config/problems.js';
 import type { Io } from './io.js';
 import { jsonOption, sourceOf } from './options.js';
 
@@ -15,7 +15,7 @@ const maxNotes = 20;
 /** `sallyport check FILE`: every problem of a config at once, on standard output. */
 export function createCheckCommand(io: Io): Command {
   return new Command('check')
-    .description('Say everything that is wrong with a config, one line per problem:\nFILE:LINE:COLUMN: error|warning: what; allowed: what would be right')
+    .description('Say everything that is wrong with a config, each with its line:\nFILE:LINE:COLUMN: error|warning: what; allowed: what would be right')
     .argument('<file>', 'the config')
     .option('--strict', 'count warnings as errors')
     .addOption(jsonOption())
@@ -31,12 +31,12 @@ async function check(file: string, options: Options, io: Io): Promise<void> {
     io.exit(2);
     return;
   }
-  const { config, problems, notes } = read.value;
+  const { config, problems, notes, excerptOf } = read.value;
   const accepted = config !== null && !(options.strict === true && problems.length > 0);
   if (options.json === true) {
     io.stdout(`${JSON.stringify({ file, ok: accepted, sha256: config?.sha256 ?? null, problems, notes })}\n`);
   } else {
-    for (const problem of problems) io.stdout(`${formatProblem(problem)}\n`);
+    for (const problem of problems) io.stdout(`${[formatProblem(problem), ...excerptOf(problem)].join('\n')}\n`);
     for (const line of noteLines(file, notes)) io.stderr(`${escapeControls(line)}\n`);
     io.stderr(`${escapeControls(`${file}: ${conclusion(problems, accepted)}`)}\n`);
   }
@@ -49,13 +49,7 @@ function noteLines(file: string, notes: readonly Note[]): readonly string[] {
 }
 
 function conclusion(problems: readonly Problem[], accepted: boolean): string {
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const warnings = problems.length - errors;
-  const counts = [...counted(errors, 'error'), ...counted(warnings, 'warning')].join(', ');
+  const counts = countProblems(problems);
   if (accepted) return counts === '' ? 'ok' : `ok, ${counts}`;
-  return errors === 0 ? `${counts}, which --strict does not accept` : counts;
-}
-
-function counted(count: number, what: string): readonly string[] {
-  return count === 0 ? [] : [`${String(count)} ${what}${count === 1 ? '' : 's'}`];
+  return problems.some(({ severity }) => severity === 'error') ? counts : `${counts}, which --strict does not accept`;
 }

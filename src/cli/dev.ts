@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { startApp } from '../app.js';
-import { readConfig, type ConfigSource } from '../app/config-source.js';
+import { configFailure, readConfig, type ConfigSource } from '../app/config-source.js';
 import { startFailure } from '../app/start-failure.js';
 import type { CompiledConfig } from '../config/compiled.js';
-import { formatProblem } from '../config/problems.js';
 import { startCoreEmulator } from '../emulator/core-emulator.js';
 import { startDemoReceiver } from '../emulator/demo-receiver.js';
 import { originArgument, portArgument } from './arguments.js';
@@ -63,9 +62,9 @@ async function runProxy(source: ConfigSource, places: DevPlaces, options: Option
     fail(startFailure('unreadable', read.error), io);
     return;
   }
-  const { config, problems } = read.value;
+  const { config } = read.value;
   if (config === null) {
-    fail(startFailure('invalid', ...problems.map(formatProblem)), io);
+    fail(configFailure(source.name, read.value), io);
     return;
   }
   const app = await startApp({ source, env: io.env, logTo: devLog(io.stderr) });

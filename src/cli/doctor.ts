@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { readConfig } from '../app/config-source.js';
+import { configFailure, readConfig } from '../app/config-source.js';
 import { startFailure } from '../app/start-failure.js';
 import type { CompiledConfig } from '../config/compiled.js';
-import { escapeControls, formatProblem, type Problem } from '../config/problems.js';
+import { escapeControls, type Problem } from '../config/problems.js';
 import { checkFiles } from './doctor-files.js';
 import { formatFinding, ok, warning, type Finding } from './doctor-finding.js';
 import { checkIssuer } from './doctor-keys.js';
@@ -31,14 +31,15 @@ export function createDoctorCommand(io: Io): Command {
 }
 
 async function doctor(options: Options, io: Io): Promise<void> {
-  const read = await readConfig(sourceOf(options.config, io), io.env);
+  const source = sourceOf(options.config, io);
+  const read = await readConfig(source, io.env);
   if (!read.ok) {
     fail(startFailure('unreadable', read.error), io);
     return;
   }
   const { config, problems } = read.value;
   if (config === null) {
-    fail(startFailure('invalid', ...problems.map(formatProblem)), io);
+    fail(configFailure(source.name, read.value), io);
     return;
   }
   const findings = [...problems.map(configFinding), ...await examine(resolve(io.cwd, options.config), config)];

@@ -23,6 +23,6 @@ const exitCodes: Readonly<Record<StartFailure['kind'], ExitCode>> = { invalid: 1
 
 /** Says why something cannot be done, and with which exit code. */
 export function fail(failure: StartFailure, io: Io): void {
-  for (const message of failure.messages) io.stderr(`${message}\n`);
+  for (const message of failure.shown ?? failure.messages) io.stderr(`${message}\n`);
   io.exit(exitCodes[failure.kind]);
 }

@@ -5,7 +5,8 @@ import type { CompiledConfig } from './compiled.js';
 import { parseSections } from './parse.js';
 import type { PlaceholderSources } from './placeholders.js';
 import { formatProblem, type Note, type Problem } from './problems.js';
-import { createReport, type Report } from './report.js';
+import { createExcerpts } from './excerpt.js';
+import { createReport, mayShowValue, type Report } from './report.js';
 import { checkIdentity } from './rules-identity.js';
 import { checkIssuers } from './rules-issuers.js';
 import { checkLikelyMistakes } from './rules-likely-mistakes.js';
@@ -18,6 +19,8 @@ import { checkSessions } from './rules-sessions.js';
 import { checkStore } from './rules-store.js';
 import { checkTable } from './rules-table.js';
 import { checkUpstream } from './rules-upstream.js';
+import { valueKeysOf } from './schema-shape.js';
+import { configSchema } from './schema.js';
 import type { SourceNode } from './source-tree.js';
 import { readYaml } from './yaml-source.js';
 
@@ -38,6 +41,8 @@ export interface Inspection {
   readonly problems: readonly Problem[];
   /** What is right and worth a look, in the order of the file. */
   readonly notes: readonly Note[];
+  /** The line that a problem is about, with a caret beneath: a few lines of text, without what may be secret in them. */
+  readonly excerptOf: (problem: Problem) => readonly string[];
 }
 
 /**
@@ -49,8 +54,16 @@ export function inspectConfig(text: string, input: InspectionInput): Inspection 
   const report = createReport(input.file, () => root);
   root = readYaml(text, input, report);
   const config = root === null ? null : read(root, createHash('sha256').update(text).digest('hex'), report);
-  return { config, problems: report.problems(), notes: report.notes() };
+  return { config, problems: report.problems(), notes: report.notes(), excerptOf: createExcerpts(text, mayShow) };
 }
+
+/** Of keys that the schema does not know, nobody knows what they hold. */
+function mayShow(key: string, value: string): boolean {
+  valueKeys ??= valueKeysOf(configSchema);
+  return valueKeys.has(key) && mayShowValue(key, value);
+}
+
+let valueKeys: ReadonlySet<string> | null = null;
 
 function read(root: SourceNode, sha256: string, report: Report): CompiledConfig | null {
   const parts = parseSections(root, report);

@@ -57,7 +57,7 @@ interface Reader {
 /** Reads what the schema says of each section. */
 export function parseSections(source: SourceNode, report: Report): ConfigParts | null {
   if (source.kind !== 'map') {
-    report.error([], `the config is ${report.show([])}`, 'a map');
+    report.error([], `the config is ${source.kind === 'scalar' ? 'one value' : report.show([])}`, 'a map');
     return null;
   }
   const known = Object.keys(sections);

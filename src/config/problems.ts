@@ -24,6 +24,16 @@ export function formatProblem(problem: Problem): string {
   return escapeControls(`${file}:${line}:${column}: ${severity}: ${message}; allowed: ${allowed}`);
 }
 
+/** How many errors and warnings there are, in words; empty where there is none. */
+export function countProblems(problems: readonly Problem[]): string {
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return [...counted(errors, 'error'), ...counted(problems.length - errors, 'warning')].join(', ');
+}
+
+function counted(count: number, what: string): readonly string[] {
+  return count === 0 ? [] : [`${count} ${what}${count === 1 ? '' : 's'}`];
+}
+
 /** Shows control, format and separator characters as escapes: a problem is one line, and prints as what it is. */
 export function escapeControls(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, character => {

@@ -15,7 +15,9 @@ checked while writing, begin the file with \`# yaml-language-server: $schema=./c
 ## The file
 
 One YAML 1.2 document of at most 1 MiB. Unknown and repeated keys, anchors, aliases, merge keys, tags, directives and an empty
-file are errors. \`sallyport check FILE\` lists every problem at once, as \`FILE:LINE:COLUMN: error|warning: what; allowed: …\`.
+file are errors. \`sallyport check FILE\` lists every problem at once, as \`FILE:LINE:COLUMN: error|warning: what; allowed: …\` with the line
+and a caret beneath. Of YAML that cannot be read, the first cause is told and not what follows from it. Values that may be secret are shown as
+\`***\`: those of \`api_key\`, of keys that there are not, what stands for a user or password in a URL, tokens.
 
 - **Durations** are whole numbers with a unit: \`250ms\`, \`5s\`, \`15m\`, \`24h\`, \`7d\`.
 - **Sizes** are whole numbers with a unit: \`512B\`, \`64KiB\`, \`1MiB\`, \`1GiB\`.

@@ -1,3 +1,4 @@
+import { withoutSecrets } from './concealed.js';
 import type { Note, Problem } from './problems.js';
 import { locate, pathText, type Path, type Position, type SourceNode } from './source-tree.js';
 
@@ -30,9 +31,6 @@ const maxShownLength = 80;
 /** More than this is one mistake many times over; the last problem says how many were left out. */
 const maxProblems = 1_000;
 
-/** What no problem shows, wherever it was written. */
-const secrets: ReadonlySet<string> = new Set(['sessions.api_key']);
-
 /** Starts a report on a file; `root` may be set later, once it has been read. */
 export function createReport(file: string, root: () => SourceNode | null): Report {
   const problems: Problem[] = [];
@@ -52,7 +50,7 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
     errorAt: (position, message, allowed) => add('error', position, message, allowed),
     show: path => {
       const { node } = locate(root(), path);
-      return node !== null && secrets.has(pathText(path)) ? 'something else' : showNode(node);
+      return node !== null && isHidden(path, node) ? 'something else' : showNode(node);
     },
     mayShow: path => {
       const { node } = locate(root(), path);
@@ -77,6 +75,23 @@ function byPlace(a: Position, b: Position): number {
   return a.line - b.line || a.column - b.column;
 }
 
+/** Keys whose values are secrets. */
+const secretKeys: ReadonlySet<string> = new Set(['api_key']);
+
+/** Keys in whose place the secret itself may stand, by mistake: only what looks like a path is shown there. */
+const secretFileKeys: ReadonlySet<string> = new Set(['password_file', 'key_file']);
+
+/** Whether what is written at a key is no secret. */
+export function mayShowValue(key: string, value: string): boolean {
+  if (secretKeys.has(key)) return false;
+  return !secretFileKeys.has(key) || /^["']?(?:[./]|\$\{)/.test(value);
+}
+
+function isHidden(path: Path, node: SourceNode): boolean {
+  const key = path.findLast(step => typeof step === 'string') ?? '';
+  return node.kind === 'scalar' ? node.value !== null && !mayShowValue(key, String(node.value)) : secretKeys.has(key);
+}
+
 /** The name of a value in a problem: its path, or the file for the whole. */
 export function nameOf(path: Path): string {
   return path.length === 0 ? 'the config' : pathText(path);
@@ -87,7 +102,7 @@ function showNode(node: SourceNode | null): string {
   if (node.kind === 'map') return node.entries.size === 0 ? 'an empty map' : 'a map';
   if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
   if (node.written !== null) return `what ${shorten(node.written)} stands for`;
-  return node.value === null ? 'empty' : shorten(typeof node.value === 'string' ? JSON.stringify(node.value) : String(node.value));
+  return node.value === null ? 'empty' : shorten(typeof node.value === 'string' ? JSON.stringify(withoutSecrets(node.value)) : String(node.value));
 }
 
 function shorten(text: string): string {

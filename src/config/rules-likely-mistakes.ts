@@ -15,6 +15,9 @@ interface Check {
 /** A parameter as Express, Rails and others write it. */
 const colonParameter = /^:([A-Za-z_][A-Za-z0-9_-]*)$/;
 
+const shellVariable = /^\$([A-Za-z_][A-Za-z0-9_]*)$/;
+const kubernetesVariable = /\$\(([A-Za-z_][A-Za-z0-9_]*)\)/;
+
 /** The ids of the Core's static keys begin so. */
 const staticKeys = 's-';
 
@@ -122,11 +125,10 @@ function checkTexts(node: SourceNode, path: Path, report: Report): void {
   if (node.kind === 'map') for (const [key, entry] of node.entries) checkTexts(entry.node, [...path, key], report);
   if (node.kind === 'list') for (const [index, item] of node.items.entries()) checkTexts(item, [...path, index], report);
   if (node.kind !== 'scalar' || typeof node.value !== 'string' || node.written !== null || report.hasError(path)) return;
-  const [, plain, inBrackets] = /^\$([A-Za-z_][A-Za-z0-9_]*)$|\$\(([A-Za-z_][A-Za-z0-9_]*)\)/.exec(node.value) ?? [];
-  const variable = plain ?? inBrackets;
+  const [, variable] = shellVariable.exec(node.value) ?? kubernetesVariable.exec(node.value) ?? [];
   if (variable !== undefined) {
     report.warning(path, `${nameOf(path)} is ${report.show(path)}, taken to the letter`, `"\${env:${variable}}" for a variable of the environment`);
-  } else if (/\{\{.*\}\}/s.test(node.value)) {
+  } else if (node.value.includes('{{') && node.value.includes('}}')) {
     report.warning(path, `${nameOf(path)} is ${report.show(path)}, a template that nobody filled in`, 'what stands in its place');
   }
 }

@@ -37,7 +37,14 @@ export function reportIssue(issue: Issue, context: IssueContext): void {
   const { fault, hint }: Readonly<Record<string, unknown>> = issue.code === 'custom' ? issue.params ?? {} : {};
   // Both may quote the value, which is not to be shown where it came from a placeholder.
   if (typeof fault === 'string' && report.mayShow(path)) report.error(path, `${nameOf(path)} ${fault}`, typeof hint === 'string' ? hint : issue.message);
-  else report.error(path, `${nameOf(path)} is ${report.show(path)}`, issue.message);
+  else report.error(path, `${nameOf(path)} is ${isTextForMap(issue, path, root) ? 'a text' : report.show(path)}`, issue.message);
+}
+
+/** Where keys were meant and a colon is missing, the text may hold a secret. */
+function isTextForMap(issue: Issue, path: Path, root: SourceNode): boolean {
+  const { node } = locate(root, path);
+  return issue.code === 'invalid_type' && (issue.expected === 'object' || issue.expected === 'record')
+    && node?.kind === 'scalar' && typeof node.value === 'string';
 }
 
 /** Reports a key that nothing knows, with the one that was probably meant. */

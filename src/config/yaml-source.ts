@@ -1,9 +1,10 @@
 /** Reads YAML 1.2 into a tree with places: the core schema, one document, no anchors, aliases, tags or directives. */
 import {
-  Composer, isAlias, isCollection, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, Parser, type CST, type Document, type ParsedNode,
+  Composer, isAlias, isCollection, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, Parser, type CST, type ParsedNode,
 } from 'yaml';
 import { substitute, type PlaceholderSources } from './placeholders.js';
 import { nameOf, type Report } from './report.js';
+import { explainYaml } from './yaml-errors.js';
 import type { Path, Position, SourceEntry, SourceNode } from './source-tree.js';
 
 /** Bytes: a config of thousands of routes is smaller, and a wrong path may lead to something endless. */
@@ -11,9 +12,6 @@ export const maxConfigBytes = 1_048_576;
 
 /** Collections in collections: a config has six. The library's own recursion takes the process down at some thousands. */
 const maxDepth = 32;
-
-/** Errors of YAML itself that are told of: after a misplaced quote each further line may be one. */
-const maxSyntaxErrors = 20;
 
 interface Reading {
   readonly report: Report;
@@ -37,7 +35,12 @@ export function readYaml(text: string, sources: PlaceholderSources, report: Repo
   if (tokens === null) return null;
   const documents = [...new Composer({ version: '1.2', schema: 'core', uniqueKeys: false, logLevel: 'silent' }).compose(tokens, true, text.length)];
   const [document, second] = documents;
-  if (document === undefined || !isSound(document, text, positionOf, report)) return null;
+  if (document === undefined) return null;
+  const fault = explainYaml({ text, tokens, errors: document.errors });
+  if (fault !== null) {
+    report.errorAt(positionOf(fault.offset), `the YAML is malformed: ${fault.message}`, fault.allowed);
+    return null;
+  }
   if (second !== undefined) {
     report.errorAt(positionOf(second.range[0]), 'the file has a second document', 'one document');
     return null;
@@ -74,16 +77,6 @@ function parseTokens(
   return tokens;
 }
 
-function isSound(document: Document.Parsed, text: string, positionOf: (offset: number) => Position, report: Report): boolean {
-  for (const { pos: [offset], message } of document.errors.slice(0, maxSyntaxErrors)) {
-    const position = positionOf(offset);
-    const line = text.split('\n', position.line)[position.line - 1] ?? '';
-    const hint = /[{[][^"']*\{/.test(line) ? 'inside {…} and […], texts with { or } in quotes' : 'YAML 1.2';
-    report.errorAt(position, `the YAML is malformed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`, hint);
-  }
-  return document.errors.length === 0;
-}
-
 function readNode(node: unknown, path: Path, reading: Reading, fallback: Position): SourceNode {
   const position = positionIn(node, reading, fallback);
   refuseExtras(node, path, position, reading.report);
@@ -104,7 +97,8 @@ function readEntries(items: readonly unknown[], path: Path, reading: Reading, fa
     refuseExtras(item.key, path, position, report);
     const key = isScalar(item.key) ? item.key.value : null;
     if (typeof key !== 'string') {
-      report.errorAt(position, `a key in ${nameOf(path)} is no text`, 'keys in quotes where they read as numbers or the like');
+      report.errorAt(position, `a key in ${nameOf(path)} is no text`, isCollection(item.key)
+        ? 'quotes around a text that begins with { or [' : 'keys in quotes where they read as numbers or the like');
       continue;
     }
     const node = readNode(item.value, [...path, key], reading, position);

@@ -35,8 +35,11 @@ t.test('contract 1: every problem at once, on standard output, with its place', 
   const io = await check(t, baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' }, admin: { host: '0.0.0.0' } }));
   t.equal(io.code(), 1);
   const lines = io.out().trimEnd().split('\n');
-  t.equal(lines.length, 4, 'four mistakes');
-  for (const line of lines) t.match(line, /^sallyport\.yaml:\d+:\d+: (error|warning): ./);
+  t.equal(lines.length, 12, 'four mistakes, each with its line and a caret');
+  for (const [index, line] of lines.entries()) {
+    t.match(line, [/^sallyport\.yaml:\d+:\d+: (error|warning): .+; allowed: ./, /^ +\d+ \| ./, /^ +\| +\^$/][index % 3]);
+  }
+  t.match(lines.slice(0, 3), [/^sallyport\.yaml:3:9: error: listen\.port is 70000; /, '   3 |   port: 70000', '     |         ^']);
   t.equal(io.err().trimEnd().split('\n').at(-1), 'sallyport.yaml: 3 errors, 1 warning');
 });
 

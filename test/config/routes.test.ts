@@ -119,7 +119,7 @@ const lists = [
   { name: 'none', input: 'routes: []\n', expected: [/error: routes is an empty list; allowed: a list of routes, at least one$/] },
   { name: 'a map', input: 'routes: { a: b }\n', expected: [/error: routes is a map; allowed: a list of routes/] },
   { name: 'missing', input: '', expected: [/^c\.yaml:1:1: error: routes is missing; allowed: a list of routes, at least one$/] },
-  { name: 'a text in it', input: 'routes: [a]\n', expected: [/error: routes\[0\] is "a"; allowed: a map$/] },
+  { name: 'a text in it', input: 'routes: [a]\n', expected: [/error: routes\[0\] is a text; allowed: a map$/] },
   { name: 'nothing in it', input: 'routes:\n-\n', expected: [/error: routes\[0\] is empty; allowed: a map$/] },
 ];
 
