@@ -5,6 +5,7 @@ import { commandNames, run } from '../src/cli/program.js';
 import { inspectConfig } from '../src/config/inspect.js';
 import { refuse } from '../src/decision/result.js';
 import { captureIo } from './cli/captured-io.js';
+import { offeredOptions } from './cli/whole-program.js';
 import { projectDir } from './support/project-dir.js';
 import { tempDir } from './support/temp-dir.js';
 
@@ -38,19 +39,16 @@ function codeSpans(text: string): readonly string[] {
 
 const configs = blocks(readme, 'yaml').filter((block) => /^routes:/m.test(block));
 
-t.test('every command has a row with its options, and its help names them', async (t) => {
+t.test('the commands that are listed are commands, with options that they have', async (t) => {
   const rows = section('Commands').split('\n').filter((line) => line.startsWith('| `sallyport '));
   const named = rows.map((row) => /^\| `sallyport ([a-z]+)/.exec(row)?.[1]);
-  t.same([...named].sort(), [...commandNames].sort());
+  t.not(rows.length, 0);
+  t.same(named.filter((name) => !commandNames.includes(name ?? '')), [], 'docs/cli.md has all of them');
   for (const row of rows) {
     const [usage = ''] = codeSpans(row);
     const name = usage.split(' ')[1] ?? '';
-    const io = captureIo();
-    await run([name, '--help'], io);
-    t.equal(io.code(), 0, name);
-    const options = (text: string): readonly string[] => [...new Set(text.match(/--[a-z-]+/g))].sort();
-    const offered = [...io.out().matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
-    t.same(options(usage), offered.filter((option) => option !== '--help').sort(), `options of ${name}`);
+    const offered = await offeredOptions(name);
+    t.same((usage.match(/--[a-z-]+/g) ?? []).filter((option) => !offered.includes(option)), [], `options of ${name}`);
   }
 });
 

@@ -2,7 +2,8 @@ import type { CompiledConfig } from '../config/compiled.js';
 import { accept, type Result } from '../decision/result.js';
 import type { Files } from '../ports.js';
 import { readAssertionFile, type AssertionFile } from './assertions.js';
-import { loadConfig, type ConfigSource, type Environment } from './config-source.js';
+import type { ConfigSource } from './config-file.js';
+import { loadConfig, type Environment } from './config-source.js';
 import { readAuthorities } from './pem-files.js';
 import type { StartFailure } from './start-failure.js';
 

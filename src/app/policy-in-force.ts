@@ -1,10 +1,11 @@
-import type { CompiledConfig, IssuerSettings } from '../config/compiled.js';
+import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
 import { createFieldRules } from '../decision/field-rules.js';
 import type { Revocations } from '../decision/policy.js';
 import type { KeySource } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import type { SessionsInForce } from '../proxy/session-credential.js';
-import { createUpstream } from '../proxy/upstream.js';
+import type { Upstream } from '../proxy/upstream.js';
+import { upstreamHost } from '../proxy/upstream/upstream-place.js';
 
 /** What runs beside a config. */
 export interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {
@@ -32,11 +33,23 @@ export function decideOnly(config: CompiledConfig, keysOf: (issuer: IssuerSettin
     sessions,
     // Made when a request goes out, and none does.
     assertion: null,
-    // Opens no connection before the first request is sent.
-    upstream: createUpstream(config.upstream, null),
+    upstream: noUpstream(config.upstream),
     // Decisions may be asked for at any time, also backwards.
     verified: null,
     // The store is not asked: what is decided here has to be the same tomorrow.
     listed: () => [],
   });
+}
+
+/** Has a name, which requests are addressed to, and no connections: loading what makes them takes longer than deciding. */
+function noUpstream({ url }: UpstreamSettings): Upstream {
+  return {
+    host: upstreamHost(url),
+    send: () => {
+      throw new Error('what only decides sends no request');
+    },
+    retire: () => undefined,
+    close: () => Promise.resolve(),
+    counts: () => ({ active: 0, waiting: 0 }),
+  };
 }

@@ -4,7 +4,8 @@ import type { Assembly } from './assembly.js';
 import type { Assertions } from './assertions.js';
 import { coalesce } from './coalesce.js';
 import { loadComplete, type CompleteConfig } from './complete-config.js';
-import type { ConfigSource, Environment } from './config-source.js';
+import type { ConfigSource } from './config-file.js';
+import type { Environment } from './config-source.js';
 import { droppedOperations, reserves } from './operations.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 

@@ -1,38 +1,43 @@
+/** Values of arguments, in the forms that the config has. Without the schema's library: help is to come at once. */
 import { InvalidArgumentError } from 'commander';
-import type { z } from 'zod';
-import { origin } from '../config/schema-addresses.js';
-import { duration, port, time } from '../config/schema-scalars.js';
+import { isOrigin, originForm } from '../config/addresses.js';
+import { durationMeasure, readTime, timeForm } from '../config/measures.js';
 
-/** A port from 0 to 65535, as an argument. */
+/** A port from 0 to 65535. */
 export function portArgument(value: string): number {
-  return parsed(port(), /^\d{1,5}$/.test(value) ? Number(value) : value);
+  return numberArgument(0, 65_535)(value);
 }
 
-/** A duration as the config writes it, as an argument: milliseconds. */
+/** A whole number. */
+export function numberArgument(least: number, most: number): (value: string) => number {
+  return (value) => {
+    const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : Number.NaN;
+    return number >= least && number <= most ? number : refused(`a whole number from ${String(least)} to ${String(most)}`);
+  };
+}
+
+/** A duration as the config writes it: milliseconds. */
 export function durationArgument(least: string, most: string): (value: string) => number {
-  const schema = duration(least, most);
-  return (value) => parsed(schema, value);
+  const { allowed, read } = durationMeasure(least, most);
+  return (value) => read(value) ?? refused(allowed);
 }
 
-/** A time as the config writes it (RFC 3339), as an argument: milliseconds since the epoch. */
+/** A time as the config writes it (RFC 3339): milliseconds since the epoch. */
 export function timeArgument(value: string): number {
-  return Date.parse(parsed(time(), value));
+  return readTime(value) ?? refused(timeForm);
 }
 
-/** Where a receiving service is, as the config writes it, as an argument. */
+/** Where a receiving service is, as the config writes it. */
 export function originArgument(value: string): string {
-  return parsed(origin(), value);
+  return isOrigin(value) ? value : refused(originForm);
 }
 
-function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  throw new InvalidArgumentError(`Allowed: ${result.error.issues[0]?.message ?? 'another value'}.`);
-}
-
-/** A share as a percentage, as an argument: 0 to 1. */
+/** A share as a percentage: 0 to 1. */
 export function shareArgument(value: string): number {
-  const share = /^\d{1,3}(?:\.\d{1,6})?%$/.test(value) ? Number(value.slice(0, -1)) / 100 : Number.NaN;
-  if (share >= 0 && share <= 1) return share;
-  throw new InvalidArgumentError('Allowed: a percentage from 0% to 100%, such as 2%.');
+  const share = /^[0-9]{1,3}(?:\.[0-9]{1,6})?%$/.test(value) ? Number(value.slice(0, -1)) / 100 : Number.NaN;
+  return share >= 0 && share <= 1 ? share : refused('a percentage from 0% to 100%, such as 2%');
+}
+
+function refused(allowed: string): never {
+  throw new InvalidArgumentError(`Allowed: ${allowed}.`);
 }

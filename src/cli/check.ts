@@ -1,10 +1,11 @@
-import { Command } from 'commander';
-import { readConfig } from '../app/config-source.js';
 import { countProblems, escapeControls, formatProblem, type Note, type Problem } from '../config/problems.js';
+import { inspectChosen } from './chosen-config.js';
+import type { ConfigArguments } from './config-argument.js';
 import type { Io } from './io.js';
-import { jsonOption, sourceOf } from './options.js';
+import { fail } from './options.js';
 
-interface Options {
+export interface CheckOptions {
+  readonly config?: string;
   readonly strict?: true;
   readonly json?: true;
 }
@@ -12,26 +13,14 @@ interface Options {
 /** More are counted: what matters is said in the last line. */
 const maxNotes = 20;
 
-/** `sallyport check FILE`: every problem of a config at once, on standard output. */
-export function createCheckCommand(io: Io): Command {
-  return new Command('check')
-    .description('Say everything that is wrong with a config, each with its line:\nFILE:LINE:COLUMN: error|warning: what; allowed: what would be right')
-    .argument('<file>', 'the config')
-    .option('--strict', 'count warnings as errors')
-    .addOption(jsonOption())
-    .addHelpText('after', '\nNotes and the last line, which counts, go to standard error.\n'
-      + 'Exit code: 0 no error, 1 an error (with --strict: or a warning), 2 the file cannot be read.')
-    .action((file: string, options: Options) => check(file, options, io));
-}
-
-async function check(file: string, options: Options, io: Io): Promise<void> {
-  const read = await readConfig(sourceOf(file, io), io.env);
+/** Prints every problem of a config. */
+export async function check(options: CheckOptions & ConfigArguments, io: Io): Promise<void> {
+  const read = await inspectChosen(options, io);
   if (!read.ok) {
-    io.stderr(`${read.error}\n`);
-    io.exit(2);
+    fail(read.error, io);
     return;
   }
-  const { config, problems, notes, excerptOf } = read.value;
+  const { name: file, config, problems, notes, excerptOf } = read.value;
   const accepted = config !== null && !(options.strict === true && problems.length > 0);
   if (options.json === true) {
     io.stdout(`${JSON.stringify({ file, ok: accepted, sha256: config?.sha256 ?? null, problems, notes })}\n`);

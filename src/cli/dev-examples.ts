@@ -57,10 +57,10 @@ export function strangerTo(routes: readonly Route[]): string {
   return stranger;
 }
 
-/** Writes a sample as a command; `-i` shows the status line and the header of the answer. */
-export function curl(proxyUrl: string, sample: Sample, token: string | null): string {
+/** Writes a sample as a command; `-i` shows the status line and the header of the answer. @param credentialFile the header field with the token. */
+export function curl(proxyUrl: string, sample: Sample, credentialFile: string | null): string {
   const method = sample.method === 'GET' ? [] : sample.method === 'HEAD' ? ['--head'] : ['-X', quote(sample.method)];
-  const credential = token === null ? [] : ['-H', quote(`Authorization: Bearer ${token}`)];
+  const credential = credentialFile === null ? [] : ['-H', quote(`@${credentialFile}`)];
   return ['curl', '-sS', '-i', ...method, ...credential, quote(proxyUrl + sample.target)].join(' ');
 }
 
@@ -69,9 +69,9 @@ export function curl(proxyUrl: string, sample: Sample, token: string | null): st
  *
  * @param key of `[A-Za-z0-9-]`, used nowhere before.
  */
-export function curlTwice(proxyUrl: string, sample: Sample, token: string, key: string): string {
+export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: string, key: string): string {
   const url = quote(proxyUrl + sample.target);
-  const fields = [`Authorization: Bearer ${token}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap((field) => ['-H', quote(field)]);
+  const fields = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap((field) => ['-H', quote(field)]);
   // Curl ends no body with a line of its own: the second answer would begin in the middle of one.
   return ['curl', '-sS', '-i', '-w', quote('\\n'), '-X', quote(sample.method), ...fields, '-d', quote('{"item":"book"}'), url, url].join(' ');
 }

@@ -1,4 +1,4 @@
-import { fileSource, textSource, type ConfigSource } from '../app/config-source.js';
+import { textSource, type ConfigSource } from '../app/config-file.js';
 import { accept } from '../decision/result.js';
 import { composeDevConfig, type DevPlaces } from './dev-config.js';
 
@@ -7,15 +7,14 @@ export function builtInSource(routes: string, places: DevPlaces): ConfigSource {
   return textSource(composeDevConfig(routes, places), 'the config of dev');
 }
 
-/** The config of `dev` from a file of the user, which is composed anew whenever the file changes. */
-export function composedSource(path: string, name: string, places: DevPlaces): ConfigSource {
-  const file = fileSource(path, name);
+/** The config of `dev` from one of the user, which is composed anew whenever that changes. */
+export function composedSource({ name, read, watch }: ConfigSource, places: DevPlaces): ConfigSource {
   return {
     name,
     read: async () => {
-      const text = await file.read();
+      const text = await read();
       return text.ok ? accept(composeDevConfig(text.value, places)) : text;
     },
-    watch: file.watch,
+    watch,
   };
 }

@@ -1,4 +1,3 @@
-import { Command } from 'commander';
 import { loadConfig } from '../app/config-source.js';
 import { decideOnly } from '../app/policy-in-force.js';
 import type { CompiledConfig } from '../config/compiled.js';
@@ -6,29 +5,22 @@ import { createAssumedKeys } from '../policy-test/assumed-keys.js';
 import { assumedSessions } from '../policy-test/assumed-sessions.js';
 import { diffLines } from '../policy-test/diff-text.js';
 import { comparePolicies, isWider } from '../policy-test/policy-diff.js';
+import { inputArgument, namedConfig } from './config-choice.js';
 import type { Io } from './io.js';
-import { fail, jsonOption, sourceOf } from './options.js';
+import { fail, failUsage } from './options.js';
 
-interface Options {
+export interface DiffOptions {
   readonly allowWidening?: true;
   readonly json?: true;
 }
 
-/** `sallyport diff OLD NEW`: what a policy edit changes in effect. */
-export function createDiffCommand(io: Io): Command {
-  return new Command('diff')
-    .description('Say what an edit changes in effect: who gains and who loses which operation, decided by the code that serves.')
-    .argument('<old>', 'the config as it was')
-    .argument('<new>', 'the config as it will be')
-    .option('--allow-widening', 'exit with 0 though access widens')
-    .addOption(jsonOption())
-    .addHelpText('after', '\nLines that begin with `!` let through more, or guard less, than before.\n'
-      + 'Exit code: 0 access does not widen, 1 it does, or a config has errors, 2 a file cannot be read.')
-    .action((before: string, after: string, options: Options) => diff([before, after], options, io));
-}
-
-async function diff([before, after]: readonly [string, string], { allowWidening, json }: Options, io: Io): Promise<void> {
-  const [from, to] = [await loadConfig(sourceOf(before, io), io.env), await loadConfig(sourceOf(after, io), io.env)];
+/** Prints what the second of two configs changes in effect. */
+export async function diff([before, after]: readonly [string, string], { allowWidening, json }: DiffOptions, io: Io): Promise<void> {
+  if (before === inputArgument && after === inputArgument) {
+    failUsage('diff', 'standard input is one config, and cannot be both', io);
+    return;
+  }
+  const [from, to] = [await loadConfig(namedConfig(before, io).source, io.env), await loadConfig(namedConfig(after, io).source, io.env)];
   if (!from.ok) fail(from.error, io);
   else if (!to.ok) fail(to.error, io);
   if (!from.ok || !to.ok) return;

@@ -12,10 +12,11 @@ const dayMs = 24 * 60 * 60 * 1000;
 const renewalDays = 14;
 
 /** Looks at the listener's certificate and at who else may read or write the files. */
-export async function checkFiles(configFile: string, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {
+export async function checkFiles(configFile: string | null, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {
   const { tls, host } = config.listen;
   const secrets = [...(tls === null ? [] : [tls.keyFile]), ...(config.assertion === null ? [] : [config.assertion.keyFile])];
-  const modes = [await checkConfigMode(configFile), ...await Promise.all(secrets.map(async (file) => checkSecretMode('private key', file)))];
+  const own = configFile === null ? [] : [await checkConfigMode(configFile)];
+  const modes = [...own, ...await Promise.all(secrets.map(async (file) => checkSecretMode('private key', file)))];
   return [...(tls === null ? [] : await checkCertificate(tls, host, nowMs)), ...modes];
 }
 
@@ -28,13 +29,20 @@ async function checkCertificate(tls: ListenerTls, host: string, nowMs: number): 
 
 function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
   const subject = 'certificate';
-  const untilMs = Date.parse(leaf.validTo);
+  const [fromMs, untilMs] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];
+  const from = timestamp(fromMs);
+  const until = timestamp(untilMs);
   const days = Math.floor((untilMs - nowMs) / dayMs);
   const fix = 'renew it; the new files are taken up without a restart';
-  if (nowMs < Date.parse(leaf.validFrom)) return problem(subject, `is valid from ${leaf.validFrom} only`, 'check the clock, or wait');
-  if (nowMs > untilMs) return problem(subject, `expired on ${leaf.validTo}`, fix);
-  if (days < renewalDays) return warning(subject, `expires on ${leaf.validTo}, in ${String(days)} days`, fix);
-  return ok(subject, `valid until ${leaf.validTo}`);
+  if (nowMs < fromMs) return problem(subject, `is valid from ${from} only`, 'check the clock, or wait');
+  if (nowMs > untilMs) return problem(subject, `expired on ${until}`, fix);
+  if (days < renewalDays) return warning(subject, `expires on ${until}, in ${String(days)} days`, fix);
+  return ok(subject, `valid until ${until}`);
+}
+
+/** As everything else writes times: certificates have theirs in words. */
+function timestamp(epochMs: number): string {
+  return new Date(epochMs).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** Only where the listener is bound to one address or name is it known what callers connect to. */

@@ -29,6 +29,11 @@ export function unreachable(subject: string, what: string, fix: string): Finding
   return { level: 'problem', subject, what, fix, outOfReach: true };
 }
 
+/** A finding for programs. */
+export function findingAsData({ outOfReach, ...finding }: Finding): object {
+  return { ...finding, out_of_reach: outOfReach };
+}
+
 /** One line: `ok|warning|problem: subject: what; fix: …`. */
 export function formatFinding({ level, subject, what, fix }: Finding): string {
   const text = `${level}: ${subject}: ${what}`;

@@ -4,12 +4,14 @@ import { readText } from '../adapters/text-file.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../decision/strict-json.js';
 import type { Io } from './io.js';
+import { announceInput } from './standard-input.js';
 
 /** A token has 8 KiB at most; what is longer is another file. */
 const maxInputBytes = 64 * 1024;
 
 /** Reads a token from standard input, with or without the scheme before it. */
 export async function readToken(io: Io): Promise<Result<string, StartFailure>> {
+  announceInput('a token', io);
   let text = '';
   for await (const chunk of io.stdin) {
     text += String(chunk);

@@ -1,56 +1,73 @@
 import { request, type IncomingMessage } from 'node:http';
-import { Command } from 'commander';
-import { loadConfig } from '../app/config-source.js';
-import type { HostPort } from '../config/compiled.js';
+import { readTextSync } from '../adapters/text-file.js';
+import { maxPlaceholderBytes } from '../app/config-file.js';
+import { defaultPlaces, readListenerPlaces, type ListenerPlace, type ListenerPlaces } from '../config/listener-places.js';
 import { escapeControls } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
+import type { ConfigArguments } from './config-argument.js';
+import { chooseConfig } from './config-choice.js';
 import type { Io } from './io.js';
-import { configOption, fail, jsonOption, sourceOf } from './options.js';
+import { fail, failUsage } from './options.js';
 
 /** Container runtimes wait for some seconds; a proxy that takes longer is not healthy. */
 const limitMs = 3_000;
 
-/** What `/readyz` says takes some 100 bytes per issuer. */
-const maxAnswerBytes = 64 * 1024;
+/** What `/readyz` says takes some 100 bytes per issuer, `/status` some 500 per route. */
+const maxAnswerBytes = 1024 * 1024;
 
-interface Options {
-  readonly config: string;
+/** Problems of a config that are told of here; the log has all of them. */
+const mostProblems = 5;
+
+export interface HealthOptions {
+  readonly config?: string;
+  /** Where to ask, instead of what the config says. */
+  readonly url?: ListenerPlace;
   readonly json?: true;
 }
 
-/** `sallyport health --config FILE`: whether the proxy that runs with this config is ready. */
-export function createHealthCommand(io: Io): Command {
-  return new Command('health')
-    .description('Ask the admin or the probes listener of the running proxy whether it is ready: for container health checks.')
-    .addOption(configOption())
-    .addOption(jsonOption())
-    .addHelpText('after', '\nExit code: 0 ready, 1 not ready or the config is wrong, 2 the config cannot be read or has port 0, 3 no proxy was reached.')
-    .action((options: Options) => health(options, io));
-}
-
-async function health(options: Options, io: Io): Promise<void> {
-  const loaded = await loadConfig(sourceOf(options.config, io), io.env);
-  if (!loaded.ok) {
-    fail(loaded.error, io);
+/** Says whether the proxy that runs is ready. The config says where to ask; what else is wrong with it is no matter of the process. */
+export async function health(options: HealthOptions & ConfigArguments, io: Io): Promise<void> {
+  if (options.url !== undefined && (options.file !== undefined || options.config !== undefined)) {
+    failUsage('health', 'either --url or a config says where to ask', io);
     return;
   }
-  const { admin, probes } = loaded.value;
-  const places = [admin, probes].filter((place) => place !== null).filter(({ port }) => port !== 0);
-  if (places.length === 0) {
-    fail({ kind: 'unreadable', messages: ['admin.port is 0, so that nobody knows where the proxy listens; give it a port'] }, io);
+  const { places, doubts } = options.url === undefined ? await placesOf(options, io) : { places: [options.url], doubts: [] };
+  for (const doubt of doubts) warn(doubt, io);
+  const known = places.filter(({ port }) => port !== 0);
+  if (known.length === 0) {
+    fail({
+      kind: 'unreadable', messages: ['admin.port is 0, so that nobody knows where the proxy listens'], hints: ['give it a port, or ask with --url'],
+    }, io);
     return;
   }
-  const answer = await askAny(places, AbortSignal.timeout(limitMs));
+  const signal = AbortSignal.timeout(limitMs);
+  const answer = await askAny(known, signal);
   if (!answer.ok) {
     fail({ kind: 'unavailable', messages: answer.error }, io);
     return;
   }
-  const { status, readiness } = answer.value;
+  const { status, readiness, place } = answer.value;
+  for (const problem of await reloadProblems(place, signal)) warn(`the proxy goes on with the config it had, for the new one is wrong: ${problem}`, io);
   io.stdout(`${options.json === true ? JSON.stringify(readiness) : escapeControls(inWords(readiness))}\n`);
   io.exit(status === 200 ? 0 : 1);
 }
 
+function warn(message: string, io: Io): void {
+  io.stderr(`warning: ${escapeControls(message)}\n`);
+}
+
+async function placesOf(named: ConfigArguments, io: Io): Promise<ListenerPlaces> {
+  const chosen = chooseConfig(named, io);
+  const text = chosen.ok ? await chosen.value.source.read() : refuse(chosen.error.messages.join('; '));
+  const name = chosen.ok ? `${chosen.value.name}: ` : '';
+  if (!text.ok) return { places: defaultPlaces, doubts: [`${name}${text.error}; asking at ${defaultPlaces.map(nameOf).join(' and ')}, the defaults`] };
+  const sources = { env: io.env, readFile: (path: string) => readTextSync(path, { maxBytes: maxPlaceholderBytes }) };
+  const { places, doubts } = readListenerPlaces(text.value, sources);
+  return { places, doubts: doubts.map((doubt) => `${name}${doubt}; asking at ${places.map(nameOf).join(' and ')}`) };
+}
+
 interface Answer {
+  readonly place: ListenerPlace;
   readonly status: number;
   readonly readiness: Readiness;
 }
@@ -65,7 +82,7 @@ interface Check {
   readonly status: string;
 }
 
-async function askAny(places: readonly HostPort[], signal: AbortSignal): Promise<Result<Answer, readonly string[]>> {
+async function askAny(places: readonly ListenerPlace[], signal: AbortSignal): Promise<Result<Answer, readonly string[]>> {
   const failures: string[] = [];
   for (const place of places) {
     const answer = await ask(place, signal);
@@ -75,19 +92,35 @@ async function askAny(places: readonly HostPort[], signal: AbortSignal): Promise
   return refuse(failures);
 }
 
-async function ask(place: HostPort, signal: AbortSignal): Promise<Result<Answer, string>> {
-  const host = reachable(place.host);
-  const name = `${host.includes(':') ? `[${host}]` : host}:${String(place.port)}`;
+async function ask(place: ListenerPlace, signal: AbortSignal): Promise<Result<Answer, string>> {
+  const name = nameOf(place);
   try {
-    const response = await get(host, place.port, signal);
+    const response = await get(place, '/readyz', signal);
     const readiness = readReadiness(await bodyOf(response));
     if (readiness === null) return refuse(`${name}: something else than Sallyport answers there`);
-    return accept({ status: response.statusCode ?? 0, readiness });
+    return accept({ place, status: response.statusCode ?? 0, readiness });
   } catch (error) {
     if (signal.aborted) return refuse(`${name}: no answer within ${String(limitMs)} ms`);
     const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
     return refuse(`${name}: not reached${code}`);
   }
+}
+
+/** Why the last reload failed, as `/status` has it. The listener for probes has no such page, and a proxy that is late is healthy all the same. */
+async function reloadProblems(place: ListenerPlace, signal: AbortSignal): Promise<readonly string[]> {
+  try {
+    const status = readJson(await bodyOf(await get(place, '/status', signal)));
+    const error = memberOf(memberOf(status, 'config'), 'last_reload_error');
+    const problems: unknown = memberOf(error, 'problems');
+    return Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string').slice(0, mostProblems) : [];
+  } catch {
+    return [];
+  }
+}
+
+function nameOf(place: ListenerPlace): string {
+  const host = reachable(place.host);
+  return `${host.includes(':') ? `[${host}]` : host}:${String(place.port)}`;
 }
 
 /** An address to connect to, for one to listen on. */
@@ -96,10 +129,10 @@ function reachable(host: string): string {
   return host === '::' ? '::1' : host;
 }
 
-function get(host: string, port: number, signal: AbortSignal): Promise<IncomingMessage> {
+function get({ host, port }: ListenerPlace, path: string, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const options = { host, port, path: '/readyz', agent: false, signal, headers: { host: `localhost:${String(port)}`, connection: 'close' } };
-    request(options, resolve).on('error', reject).end();
+    const headers = { host: `localhost:${String(port)}`, connection: 'close' };
+    request({ host: reachable(host), port, path, agent: false, signal, headers }, resolve).on('error', reject).end();
   });
 }
 
@@ -120,18 +153,28 @@ function inWords({ status, checks }: Readiness): string {
 }
 
 function readReadiness(text: string): Readiness | null {
+  const value = readJson(text);
+  const [status, checks] = [memberOf(value, 'status'), memberOf(value, 'checks')];
+  if (typeof status !== 'string' || !Array.isArray(checks)) return null;
+  const listed: readonly unknown[] = checks;
+  return listed.every(isCheck) ? { status, checks: listed } : null;
+}
+
+function isCheck(value: unknown): value is Check {
+  return typeof memberOf(value, 'name') === 'string' && typeof memberOf(value, 'status') === 'string';
+}
+
+/** `null` where it is no JSON. */
+function readJson(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== 'object' || value === null || !('status' in value) || !('checks' in value)) return null;
-    if (typeof value.status !== 'string' || !Array.isArray(value.checks)) return null;
-    const checks: readonly unknown[] = value.checks;
-    return checks.every(isCheck) ? { status: value.status, checks } : null;
+    return JSON.parse(text);
   } catch {
     return null;
   }
 }
 
-function isCheck(value: unknown): value is Check {
-  return typeof value === 'object' && value !== null && 'name' in value && 'status' in value
-    && typeof value.name === 'string' && typeof value.status === 'string';
+function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const member: unknown = Reflect.get(value, name);
+  return member;
 }

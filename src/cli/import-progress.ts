@@ -16,7 +16,7 @@ const sayEveryMs = 10_000;
 
 /** Shows progress on standard error until it is closed: a bar on a terminal, a line now and then elsewhere. */
 export function showProgress(io: Io, total: number, ledger: Ledger): ProgressDisplay {
-  const columns = io.columns?.() ?? null;
+  const columns = io.columns?.('stderr') ?? null;
   let samples: readonly Sample[] = [];
   let saidAt = Number.NEGATIVE_INFINITY;
   const progress = (): { done: number; total: number; rejected: number } => {
@@ -24,7 +24,7 @@ export function showProgress(io: Io, total: number, ledger: Ledger): ProgressDis
     samples = sampled(samples, { atMs: performance.now(), done });
     return { done, total, rejected };
   };
-  const bar = (): void => io.stderr(`\r\x1b[K${progressBar(progress(), samples, io.columns?.() ?? 80)}`);
+  const bar = (): void => io.stderr(`\r\x1b[K${progressBar(progress(), samples, io.columns?.('stderr') ?? 80)}`);
   const line = (): void => io.stderr(`${progressText(progress(), samples)}\n`);
   progress();
   const timer = setInterval(columns === null ? line : bar, columns === null ? lineEveryMs : barEveryMs);
@@ -38,7 +38,7 @@ export function showProgress(io: Io, total: number, ledger: Ledger): ProgressDis
     close: () => {
       clearInterval(timer);
       if (columns === null) line();
-      else io.stderr(`\r\x1b[K${progressBar(progress(), samples, io.columns?.() ?? 80)}\n`);
+      else io.stderr(`\r\x1b[K${progressBar(progress(), samples, io.columns?.('stderr') ?? 80)}\n`);
     },
   };
 }

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Command } from 'commander';
 import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
 import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
 import { UnreadableInput } from '../adapters/import/line-records.js';
@@ -10,23 +9,21 @@ import type { JournalHeader } from '../user-import/journal.js';
 import { createLedger, type Ledger } from '../user-import/ledger.js';
 import { runImport } from '../user-import/run.js';
 import { openJournal, type ImportJournal } from './import-journal.js';
-import { importCommand, optionProblem, type ImportOptions } from './import-options.js';
+import { optionProblem, type ImportOptions } from './import-options.js';
 import { planImport, type PlannedImport } from './import-plan.js';
 import { showProgress } from './import-progress.js';
 import { inputChanged, makeReport, reportText, type ReportFiles } from './import-report.js';
 import { openSource, type ImportSource } from './import-source.js';
 import type { ExitCode, Io } from './io.js';
+import { failUsage } from './options.js';
 
-/** `sallyport import FILE`: moves existing users into the Core. */
-export function createImportCommand(io: Io): Command {
-  return importCommand().action(async (file: string, options: ImportOptions) => {
-    io.exit(await importFile(file, options, io));
-  });
-}
-
-async function importFile(file: string, options: ImportOptions, io: Io): Promise<ExitCode> {
+/** Moves users into the Core; answers with the exit code. */
+export async function importFile(file: string, options: ImportOptions, io: Io): Promise<ExitCode> {
   const problem = optionProblem(file, options);
-  if (problem !== null) return said(problem, 2, io);
+  if (problem !== null) {
+    failUsage('import', problem, io);
+    return 2;
+  }
   const curl = options.curlConfig === undefined ? null : await readCurlConfig(options.curlConfig, { cwd: io.cwd });
   if (curl?.ok === false) return said(curl.error, 2, io);
   const files = filesBeside(resolve(io.cwd, file));
@@ -136,6 +133,6 @@ async function run(core: CoreClient, journal: ImportJournal, { source, planned, 
 }
 
 function said(message: string, code: ExitCode, io: Io): ExitCode {
-  io.stderr(`${message}\n`);
+  io.stderr(`error: ${message}\n`);
   return code;
 }

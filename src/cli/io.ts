@@ -6,12 +6,14 @@ import type { Readable } from 'node:stream';
  */
 export interface Io {
   readonly stdin: Readable;
+  /** Whether somebody types what standard input holds. */
+  readonly isInputTerminal?: () => boolean;
   /** Writes data: what another program may read. */
   readonly stdout: (text: string) => void;
   /** Writes messages for people. */
   readonly stderr: (text: string) => void;
-  /** Width of the terminal that messages appear on; `null` where they go elsewhere. */
-  readonly columns?: () => number | null;
+  /** Width of the terminal that a stream appears on; `null` where it goes elsewhere. */
+  readonly columns?: (stream: 'stdout' | 'stderr') => number | null;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Directory that relative paths start from. */
   readonly cwd: string;

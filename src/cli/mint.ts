@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
 import { systemClock } from '../adapters/clock.js';
 import { createCoreClient } from '../adapters/core/core-client.js';
 import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
@@ -9,17 +8,15 @@ import { mintToken, type MintFailure } from '../adapters/core/minter.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import { findHeader } from '../config/curl-config.js';
 import { escapeControls } from '../config/problems.js';
-import { normalizeApiDomain } from '../decision/api-domain.js';
 import { issuanceRecord } from '../decision/issuance-record.js';
 import { cdiVersionProblem, readMintClaims, tokenIdBytes, type MintRequest } from '../decision/mint-request.js';
 import type { MintedToken } from '../decision/minted-token.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import { durationArgument } from './arguments.js';
 import type { Io } from './io.js';
-import { fail, jsonOption } from './options.js';
-import { readJsonInput } from './standard-input.js';
+import { fail } from './options.js';
+import { announceInput, readJsonInput } from './standard-input.js';
 
-interface Options {
+export interface MintOptions {
   readonly curlConfig: string;
   readonly issuer: string;
   /** Milliseconds. */
@@ -31,46 +28,11 @@ interface Options {
   readonly json?: true;
 }
 
-const defaultValidityMs = 5 * 60 * 1_000;
-
 /** A thousand permissions and more. */
 const maxClaimsBytes = 64 * 1_024;
 
-/** `sallyport mint --curl-config FILE`: mints a service token through the Core. */
-export function createMintCommand(io: Io): Command {
-  return new Command('mint')
-    .description('Mint a service token through the Core: claims as a JSON object on standard input, the token on standard output.')
-    .addOption(new Option('--curl-config <file>', 'where the Core is and its API key, as `curl -K` reads it; a regular file of yours of mode 0600')
-      .makeOptionMandatory())
-    .addOption(new Option('--issuer <url>', 'the API domain, which becomes `iss`').argParser(issuerArgument).makeOptionMandatory())
-    .addOption(new Option('--validity <duration>', 'how long the token lives, in whole seconds').argParser(validityArgument).default(defaultValidityMs, '5m'))
-    .option('--single-use', 'put a random `jti` into the token')
-    .option('--issuance-log <file>', 'append one line about the token to this file, of mode 0600; without the line no token is printed')
-    .option('--allow-http', 'let the API key travel in the clear to another machine')
-    .option('--allow-public-core', 'call a Core with a public address')
-    .addOption(jsonOption())
-    .addHelpText('after', '\nClaims: aud, sub, source, token_type, permissions; all of them and no other.\n'
-      + 'The token is signed with a dynamic key, and is checked before it is printed.\n'
-      + 'Exit code: 0 minted, 1 the Core refused, or signed something else than was asked for, 2 usage, claims, or a file that cannot be used as it is,\n'
-      + '3 the Core is out of reach, or the issuance log cannot be written.')
-    .action((options: Options) => mint(options, io));
-}
-
-function issuerArgument(value: string): string {
-  const domain = normalizeApiDomain(value);
-  if (domain.ok) return domain.value;
-  throw new InvalidArgumentError(`Allowed: ${domain.error}.`);
-}
-
-const readValidity = durationArgument('1s', '2h');
-
-function validityArgument(value: string): number {
-  const ms = readValidity(value);
-  if (ms % 1_000 === 0) return ms;
-  throw new InvalidArgumentError('Allowed: whole seconds, such as 90s.');
-}
-
-async function mint(options: Options, io: Io): Promise<void> {
+/** Prints a token that the Core minted. */
+export async function mint(options: MintOptions, io: Io): Promise<void> {
   const minted = await mintLogged(options, io);
   if (!minted.ok) {
     fail(minted.error, io);
@@ -83,9 +45,10 @@ async function mint(options: Options, io: Io): Promise<void> {
 }
 
 /** Everything that can be wrong here is found before the Core is asked: a token that was signed cannot be taken back. */
-async function mintLogged(options: Options, io: Io): Promise<Result<MintedToken, StartFailure>> {
+async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedToken, StartFailure>> {
   const core = await readCore(options, io);
   if (!core.ok) return unusable(core.error);
+  announceInput('claims', io);
   const input = await readJsonInput(io.stdin, maxClaimsBytes);
   if (!input.ok) return unusable(`claims on standard input: ${input.error}`);
   const claims = readMintClaims(input.value);
@@ -105,7 +68,7 @@ async function mintLogged(options: Options, io: Io): Promise<Result<MintedToken,
   }
 }
 
-async function readCore({ curlConfig }: Options, io: Io): Promise<Result<CurlConfigFile, string>> {
+async function readCore({ curlConfig }: MintOptions, io: Io): Promise<Result<CurlConfigFile, string>> {
   const core = await readCurlConfig(curlConfig, { cwd: io.cwd });
   if (!core.ok) return core;
   const version = findHeader(core.value, 'cdi-version');
@@ -113,7 +76,7 @@ async function readCore({ curlConfig }: Options, io: Io): Promise<Result<CurlCon
   return problem === null ? core : refuse(`${curlConfig}: the header cdi-version ${problem}`);
 }
 
-async function mintAt(core: CurlConfigFile, request: MintRequest, options: Options): Promise<Result<MintedToken, StartFailure>> {
+async function mintAt(core: CurlConfigFile, request: MintRequest, options: MintOptions): Promise<Result<MintedToken, StartFailure>> {
   const client = createCoreClient({
     baseUrl: core.url,
     headers: core.headers,

@@ -1,20 +1,22 @@
+import type { EarlySignals } from './early-signals.js';
 import type { Io, Signal } from './io.js';
 
 const signals: readonly Signal[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 
-/** The process that runs this. */
-export function processIo(): Io {
+/** The process that runs this. @param early signals that were kept while it was loaded. */
+export function processIo(early: EarlySignals | null): Io {
   // A reader that left (`sallyport check … | head`) is no failure of ours.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', endQuietly);
   return {
     stdin: process.stdin,
+    isInputTerminal: () => process.stdin.isTTY,
     stdout: (text) => {
       process.stdout.write(text);
     },
     stderr: (text) => {
       process.stderr.write(text);
     },
-    columns: () => (process.stderr.isTTY ? process.stderr.columns : null),
+    columns: (stream) => (process[stream].isTTY ? process[stream].columns : null),
     env: process.env,
     cwd: process.cwd(),
     exit: (code) => {
@@ -25,6 +27,7 @@ export function processIo(): Io {
     },
     onSignal: (listener) => {
       for (const signal of signals) process.on(signal, listener);
+      early?.handOver(listener);
       return () => {
         for (const signal of signals) process.off(signal, listener);
       };

@@ -1,29 +1,41 @@
 import { Command, CommanderError } from 'commander';
 import { parseRecordId } from '../decision/reservation-scope.js';
 import { versionLine } from '../version.js';
+import { defineCommand, settle } from './definition.js';
 import type { Io } from './io.js';
 
 interface Entry {
+  readonly group: string;
   readonly summary: string;
   readonly load: () => Promise<(io: Io) => Command>;
 }
 
-/** Every command. Each is loaded when it is asked for: `health` runs every few seconds and must not load the proxy. */
+const groups = { run: 'Run it:', policy: 'Policy:', operate: 'Operate:', core: 'The Core, which mints tokens and keeps users:', shell: 'Shell:' } as const;
+
+/** Every command. Each is loaded when it is asked for, and what it runs when it runs: help and completion come at once. */
 const entries: Readonly<Record<string, Entry>> = {
-  serve: { summary: 'run the proxy', load: async () => (await import('./serve.js')).createServeCommand },
-  dev: { summary: 'run everything on loopback, to try it out', load: async () => (await import('./dev.js')).createDevCommand },
-  check: { summary: 'say what is wrong with a config, all at once', load: async () => (await import('./check.js')).createCheckCommand },
-  explain: { summary: 'explain one decision, step by step', load: async () => (await import('./explain.js')).createExplainCommand },
-  test: { summary: 'run policy tests', load: async () => (await import('./test.js')).createTestCommand },
-  diff: { summary: 'say what an edit of the config changes in effect', load: async () => (await import('./diff.js')).createDiffCommand },
-  doctor: { summary: 'look at what a config needs: keys, clock, receiver, Redis, certificates',
-    load: async () => (await import('./doctor.js')).createDoctorCommand },
-  mint: { summary: 'mint a service token through the Core', load: async () => (await import('./mint.js')).createMintCommand },
-  record: { summary: 'read or resolve a reservation in doubt', load: async () => (await import('./record.js')).createRecordCommand },
-  revoke: { summary: 'withdraw keys, subjects or tokens on every proxy', load: async () => (await import('./revoke.js')).createRevokeCommand },
-  import: { summary: 'import existing users into the Core', load: async () => (await import('./import.js')).createImportCommand },
-  health: { summary: 'ask the running proxy whether it is ready', load: async () => (await import('./health.js')).createHealthCommand },
-  core: { summary: 'run the Core emulator alone', load: async () => (await import('./core.js')).createCoreCommand },
+  serve: { group: groups.run, summary: 'run the proxy', load: async () => (await import('./commands/serve.js')).createServeCommand },
+  dev: { group: groups.run, summary: 'run everything on loopback, to try it out', load: async () => (await import('./commands/dev.js')).createDevCommand },
+  check: { group: groups.policy, summary: 'say what is wrong with a config, all at once',
+    load: async () => (await import('./commands/check.js')).createCheckCommand },
+  explain: { group: groups.policy, summary: 'explain one decision, step by step',
+    load: async () => (await import('./commands/explain.js')).createExplainCommand },
+  test: { group: groups.policy, summary: 'run policy tests', load: async () => (await import('./commands/test.js')).createTestCommand },
+  diff: { group: groups.policy, summary: 'say what an edit of the config changes in effect',
+    load: async () => (await import('./commands/diff.js')).createDiffCommand },
+  doctor: { group: groups.operate, summary: 'look at what a config needs: keys, clock, service, Redis',
+    load: async () => (await import('./commands/doctor.js')).createDoctorCommand },
+  health: { group: groups.operate, summary: 'ask the running proxy whether it is ready',
+    load: async () => (await import('./commands/health.js')).createHealthCommand },
+  revoke: { group: groups.operate, summary: 'withdraw keys, subjects or tokens on every proxy',
+    load: async () => (await import('./commands/revoke.js')).createRevokeCommand },
+  record: { group: groups.operate, summary: 'read or resolve a reservation in doubt',
+    load: async () => (await import('./commands/record.js')).createRecordCommand },
+  mint: { group: groups.core, summary: 'mint a service token through the Core', load: async () => (await import('./commands/mint.js')).createMintCommand },
+  import: { group: groups.core, summary: 'import existing users into the Core', load: async () => (await import('./commands/import.js')).createImportCommand },
+  core: { group: groups.core, summary: 'run the Core emulator alone', load: async () => (await import('./commands/core.js')).createCoreCommand },
+  completion: { group: groups.shell, summary: 'print completion for bash, zsh or fish',
+    load: async () => (await import('./commands/completion.js')).createCompletionCommand },
 };
 
 /** Names of the commands, as the help lists them. */
@@ -32,17 +44,26 @@ export const commandNames: readonly string[] = Object.keys(entries);
 /** Runs one command line, without the program's own name. Sets the exit code; never throws. */
 export async function run(argv: readonly string[], io: Io): Promise<void> {
   try {
-    const words = idsLast(argv);
-    const program = await createProgram(askedFor(words), io);
+    const words = idsLast(helpLast(argv));
+    const [asked = ''] = words;
+    const program = await createProgram(asked === 'completion' ? commandNames : [asked], io);
     await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) {
       io.exit(error.exitCode === 0 ? 0 : 2);
       return;
     }
-    io.stderr(`sallyport: ${error instanceof Error ? error.message : 'unknown error'}\n`);
+    io.stderr(`error: ${error instanceof Error ? error.message : 'unknown error'}\n`);
     io.exit(1);
   }
+}
+
+/** `help record show` is `record show --help`; what is no command is told as such, with or without help asked for. */
+function helpLast(argv: readonly string[]): readonly string[] {
+  const [first, second] = argv;
+  const words = first === 'help' && second !== undefined && !second.startsWith('-') ? [...argv.slice(1), '--help'] : argv;
+  const [name = '-'] = words;
+  return name.startsWith('-') || name === 'help' || commandNames.includes(name) ? words : [name];
 }
 
 /** One id of a record in 64 begins with a dash, and would be taken for an option. */
@@ -52,26 +73,24 @@ function idsLast(argv: readonly string[]): readonly string[] {
   return [...argv.filter((word) => !isDashedId(word)), '--', ...argv.filter(isDashedId)];
 }
 
-/** `serve --help` and `help serve` both ask for `serve`. */
-function askedFor(argv: readonly string[]): string | undefined {
-  return argv[0] === 'help' ? argv[1] : argv[0];
-}
-
-async function createProgram(asked: string | undefined, io: Io): Promise<Command> {
-  const program = settle(new Command('sallyport'), io)
-    .description('Auth sidecar in front of one receiving service.')
-    .version(versionLine, '--version', 'print the version, the commit and the release of Node.js')
-    .showHelpAfterError('(sallyport --help lists the commands)');
-  for (const [name, entry] of Object.entries(entries)) {
-    if (name === asked) program.addCommand(settle((await entry.load())(io), io).summary(entry.summary));
-    else program.command(name).summary(entry.summary);
+/** The program, with these commands whole and the others by name. */
+export async function createProgram(whole: readonly string[], io: Io): Promise<Command> {
+  const program = defineCommand({
+    name: 'sallyport',
+    about: 'Auth sidecar in front of one receiving service: verifies service tokens, authorizes each operation and stops replays.',
+    examples: [
+      ['try it out: everything on loopback, with commands to type', 'sallyport dev'],
+      ['run it with a config of yours', 'sallyport check sallyport.yaml && sallyport serve sallyport.yaml'],
+    ],
+    exitCodes: { 0: 'yes, or done', 1: 'the answer is no', 2: 'usage, or a file that cannot be read as it is', 3: 'something needed is out of reach' },
+    page: 'docs/cli.md',
+  })
+    .usage('COMMAND [options]')
+    .version(versionLine, '-V, --version', 'print the version, the commit and the release of Node.js')
+    .addHelpCommand(new Command('help').argument('[command]').summary('say more about a command').helpGroup(groups.shell));
+  for (const [name, { group, summary, load }] of Object.entries(entries)) {
+    const command = whole.includes(name) ? (await load())(io) : new Command(name);
+    program.addCommand(command.summary(summary).helpGroup(group));
   }
-  return program;
-}
-
-/** Makes a command print through `io` and throw where it would end the process. */
-function settle(command: Command, io: Io): Command {
-  command.exitOverride().configureOutput({ writeOut: io.stdout, writeErr: io.stderr });
-  for (const child of command.commands) settle(child, io);
-  return command;
+  return settle(program, io);
 }

@@ -9,6 +9,10 @@ export interface SignalQueue {
   readonly close: () => void;
 }
 
+function isAtTerminal({ columns }: Io): boolean {
+  return (columns?.('stderr') ?? null) !== null;
+}
+
 /**
  * Signals that come while the proxy starts are kept: without a listener, a SIGHUP would end the process. Two that ask
  * for the end do end it at once, whatever is under way.
@@ -23,6 +27,8 @@ export function createSignalQueue(io: Io): SignalQueue {
     if (signal !== 'SIGHUP') {
       endings += 1;
       if (endings > 1) io.exitNow(signalExitCodes[signal]);
+      // Nothing seems to happen for some seconds, which whoever pressed Ctrl-C at a terminal does not expect.
+      else if (signal === 'SIGINT' && isAtTerminal(io)) io.stderr('stopping once requests under way have ended; Ctrl-C again stops at once\n');
     }
     listener(signal);
   });

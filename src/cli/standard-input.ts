@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem } from '../decision/strict-json.js';
-import { refuse, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { Io } from './io.js';
 
 const problems: Readonly<Record<JsonProblem, string>> = {
   encoding: 'it is not UTF-8',
@@ -11,16 +12,43 @@ const problems: Readonly<Record<JsonProblem, string>> = {
   not_representable: 'it holds a number or a text that cannot be passed on',
 };
 
+/** Says what is waited for, where somebody sits at a terminal and would see nothing happen. */
+export function announceInput(what: string, io: Io): void {
+  if (io.isInputTerminal?.() === true) io.stderr(`reading ${what} from standard input; Ctrl-D ends it\n`);
+}
+
 /** Reads one JSON object to the end of the input, in words refusing what is none or larger than `maxBytes`. */
 export async function readJsonInput(input: Readable, maxBytes: number): Promise<Result<JsonObject, string>> {
+  const bytes = await readInput(input, maxBytes);
+  if (bytes === null) return refuse(`it is ${tooLarge(maxBytes)}`);
+  const parsed = parseStrictJson(bytes, { maxDepth: defaultMaxDepth });
+  return parsed.ok ? parsed : refuse(problems[parsed.error]);
+}
+
+/** Reads a UTF-8 text to the end of the input; refuses in words that follow its name. */
+export async function readTextInput(input: Readable, maxBytes: number): Promise<Result<string, string>> {
+  const bytes = await readInput(input, maxBytes);
+  if (bytes === null) return refuse(`is ${tooLarge(maxBytes)}`);
+  try {
+    return accept(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch {
+    return refuse('is not UTF-8 text');
+  }
+}
+
+/** `null` where there is more than that. */
+async function readInput(input: Readable, maxBytes: number): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of input as AsyncIterable<Buffer | string>) {
     const bytes = Buffer.from(chunk);
     length += bytes.length;
-    if (length > maxBytes) return refuse(`it is larger than ${String(maxBytes)} bytes`);
+    if (length > maxBytes) return null;
     chunks.push(bytes);
   }
-  const parsed = parseStrictJson(Buffer.concat(chunks), { maxDepth: defaultMaxDepth });
-  return parsed.ok ? parsed : refuse(problems[parsed.error]);
+  return Buffer.concat(chunks);
+}
+
+function tooLarge(maxBytes: number): string {
+  return `larger than ${String(maxBytes)} bytes`;
 }

@@ -35,7 +35,7 @@ export async function junitFile(run: SuiteRun, { junit }: PrintOptions, io: Io):
     await writeFile(resolve(io.cwd, junit), junitReport(run.results));
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    io.stderr(`${junit}: cannot be written (${code})\n`);
+    io.stderr(`error: ${junit}: cannot be written (${code})\n`);
     io.exit(2);
   }
 }

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
-import { loadConfig, type ConfigSource } from '../app/config-source.js';
+import type { ConfigSource } from '../app/config-file.js';
+import { loadConfig } from '../app/config-source.js';
 import { decideOnly } from '../app/policy-in-force.js';
 import { formatProblem } from '../config/problems.js';
 import { createAssumedKeys } from '../policy-test/assumed-keys.js';
@@ -8,7 +9,8 @@ import { coverageOf, type PolicyPoint } from '../policy-test/coverage.js';
 import { runCase, type CaseResult } from '../policy-test/run.js';
 import { readSuite, type Suite } from '../policy-test/suite.js';
 import type { Io } from './io.js';
-import { sourceOf } from './options.js';
+import { sourceOf } from './config-choice.js';
+import { failureLines } from './options.js';
 
 /** Files of policy tests as they could be read, and the policies that they name. */
 export interface ReadSuites {
@@ -52,7 +54,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     sources.push(source);
     const text = await source.read();
     if (!text.ok) {
-      messages.push(`${file}: ${text.error}`);
+      messages.push(`error: ${file}: ${text.error}`);
       unreadable = true;
       continue;
     }
@@ -69,7 +71,8 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     const loaded = await loadConfig(source, io.env);
     if (loaded.ok) policies.push({ config, inForce: decideOnly(loaded.value, () => keys.source, assumedSessions(loaded.value, keys)), suites: own });
     else {
-      messages.push(...loaded.error.messages);
+      // Without the lines of the config: programs read these.
+      messages.push(...(loaded.error.kind === 'invalid' ? loaded.error.messages : failureLines(loaded.error)));
       unreadable ||= loaded.error.kind === 'unreadable';
     }
   }

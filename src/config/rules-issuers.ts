@@ -1,6 +1,7 @@
 import type { ConfigParts, Entry } from './parse.js';
 import { nameOf, type Report } from './report.js';
-import { fetchedUrl, isLoopback, readUrl } from './schema-addresses.js';
+import { isLoopback, readUrl } from './addresses.js';
+import { fetchedUrl } from './schema-addresses.js';
 import type { IssuerFile } from './schema-issuers.js';
 
 /** Milliseconds. The Core's tokens live an hour or two; a longer life is longer use of a stolen one. */

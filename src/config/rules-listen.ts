@@ -1,6 +1,6 @@
 import type { ConfigParts } from './parse.js';
 import type { Report } from './report.js';
-import { isLoopback, isWildcard, readUrl } from './schema-addresses.js';
+import { isLoopback, isWildcard, readUrl } from './addresses.js';
 import type { HostPortFile } from './schema-listen.js';
 import type { Path } from './source-tree.js';
 

@@ -1,6 +1,6 @@
 import type { ConfigParts } from './parse.js';
 import { nameOf, type Report } from './report.js';
-import { isLoopback, readUrl } from './schema-addresses.js';
+import { isLoopback, readUrl } from './addresses.js';
 import type { Path } from './source-tree.js';
 
 /** The name that sessions have among issuers: in metrics, logs and `/status`. */

@@ -1,7 +1,7 @@
 import { topologyOf, usesTls } from './compile-store.js';
 import type { ConfigParts } from './parse.js';
 import type { Report } from './report.js';
-import { isLoopback } from './schema-addresses.js';
+import { isLoopback } from './addresses.js';
 import type { RedisFile, StoreFile } from './schema-store.js';
 
 /** What is said of a store that nobody else sees. */

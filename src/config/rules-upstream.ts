@@ -1,6 +1,6 @@
 import type { ConfigParts } from './parse.js';
 import type { Report } from './report.js';
-import { isLoopback, isWildcard, readUrl } from './schema-addresses.js';
+import { isLoopback, isWildcard, readUrl } from './addresses.js';
 
 /** Checks what the receiving service's settings say together. */
 export function checkUpstream({ upstream }: ConfigParts, report: Report): void {

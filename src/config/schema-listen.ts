@@ -1,6 +1,7 @@
 /** The sections that say where Sallyport listens. */
 import { z } from 'zod';
 import { readTarget } from '../decision/request-target.js';
+import { adminDefault, probesDefault } from './listener-places.js';
 import { duration, filePath, host, integer, line, list, map, port, size, text, word } from './schema-scalars.js';
 import { addressBlock } from './schema-addresses.js';
 
@@ -34,8 +35,8 @@ export const listenSchema = map({
 });
 
 export const adminSchema = map({
-  host: host().prefault('127.0.0.1').describe('Address of the operators’ listener; its `Host` is checked.'),
-  port: port().prefault(9901).describe('Port of the operators’ listener: `/livez`, `/readyz`, `/metrics`, `/status`.'),
+  host: host().prefault(adminDefault.host).describe('Address of the operators’ listener; its `Host` is checked.'),
+  port: port().prefault(adminDefault.port).describe('Port of the operators’ listener: `/livez`, `/readyz`, `/metrics`, `/status`.'),
 });
 
 const probeNames = 'a map of names, of 1 to 63 lower-case letters, digits and inner dashes, to paths';
@@ -46,8 +47,8 @@ const probePath = 'a path such as /healthz, unambiguous, of at most 1024 charact
 const probePathSchema = z.string(probePath).refine(value => readTarget(value, 1_024).ok, probePath).meta({ allowed: probePath });
 
 export const probesSchema = map({
-  host: host().prefault('0.0.0.0').describe('Address of the listener for probes.'),
-  port: port().prefault(9902).describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`, `/app-probe/NAME`.'),
+  host: host().prefault(probesDefault.host).describe('Address of the listener for probes.'),
+  port: port().prefault(probesDefault.port).describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`, `/app-probe/NAME`.'),
   app: z.record(probeName, probePathSchema, probeNames).prefault({}).meta({ allowed: probeNames })
     .describe('Probes of the receiving service, which nobody but Sallyport can reach: `/app-probe/NAME` asks it for this path and answers its status. '
       + 'See [deployment.md](deployment.md#probes).'),

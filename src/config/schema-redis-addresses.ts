@@ -1,7 +1,7 @@
 /** Kinds of values that say where Redis is. */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { readUrl } from './schema-addresses.js';
+import { readUrl } from './addresses.js';
 import { host } from './schema-scalars.js';
 
 /** A place to connect to. */

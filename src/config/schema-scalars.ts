@@ -3,21 +3,16 @@
  */
 import { isIP } from 'node:net';
 import { z } from 'zod';
-
-const second = 1_000;
-const durationUnits: Readonly<Record<string, number>> = {
-  ms: 1, s: second, m: 60 * second, h: 3_600 * second, d: 86_400 * second,
-};
-const sizeUnits: Readonly<Record<string, number>> = { B: 1, KiB: 1_024, MiB: 1_024 ** 2, GiB: 1_024 ** 3 };
+import { durationMeasure, sizeMeasure, type Measure } from './measures.js';
 
 /** Milliseconds, written as a whole number with a unit: `250ms`, `5s`, `15m`, `24h`, `7d`. */
 export function duration(least: string, most: string): z.ZodType<number, string> {
-  return measure('a duration', ['250ms', '5s', '15m', '24h', '7d'], durationUnits, least, most);
+  return measure(durationMeasure(least, most));
 }
 
 /** Bytes, written as a whole number with a unit: `512B`, `64KiB`, `1MiB`. */
 export function size(least: string, most: string): z.ZodType<number, string> {
-  return measure('a size', ['512B', '64KiB', '1MiB'], sizeUnits, least, most);
+  return measure(sizeMeasure(least, most));
 }
 
 /** A whole number. */
@@ -104,19 +99,9 @@ export function map<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shap
   return z.strictObject(shape, 'a map');
 }
 
-function measure(
-  what: string, examples: readonly string[], units: Readonly<Record<string, number>>, least: string, most: string,
-): z.ZodType<number, string> {
-  const unitNames = Object.keys(units).join('|');
-  const pattern = new RegExp(`^([0-9]{1,12})(${unitNames})$`);
-  const read = (value: string): number => {
-    const [, amount, unit] = pattern.exec(value) ?? [];
-    return Number(amount) * (units[unit ?? ''] ?? Number.NaN);
-  };
-  const [from, to] = [read(least), read(most)];
-  const allowed = `${what} from ${least} to ${most}, such as ${examples.filter(example => read(example) >= from && read(example) <= to).join(', ')}`;
+function measure({ allowed, pattern, read }: Measure): z.ZodType<number, string> {
   return z.string(allowed).regex(pattern, { error: allowed, abort: true })
-    .refine(value => read(value) >= from && read(value) <= to, allowed)
-    .transform(read)
+    .refine(value => read(value) !== null, allowed)
+    .transform(value => read(value) ?? Number.NaN)
     .meta({ allowed });
 }

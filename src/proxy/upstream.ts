@@ -5,6 +5,7 @@ import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamReq
 import { createConnector } from './upstream/connector.js';
 import { HandshakeConnection } from './upstream/handshake-connection.js';
 import { HttpConnection } from './upstream/http-connection.js';
+import { upstreamHost } from './upstream/upstream-place.js';
 import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream/upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
@@ -126,7 +127,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     leaveLine: (call) => line.delete(call),
   };
   return {
-    host: new URL(connector.origin).host,
+    host: upstreamHost(settings.url),
     send: (request, answer) => {
       const call = new Call(request, answer, host);
       const connection = startsSoon ? null : take(request.access, request);

@@ -2,7 +2,7 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp, type App } from '../../src/app.js';
-import { fileSource } from '../../src/app/config-source.js';
+import { fileSource } from '../../src/app/config-file.js';
 import type { StartFailure } from '../../src/app/start-failure.js';
 import type { Result } from '../../src/decision/result.js';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { startApp } from '../../src/app.js';
-import { fileSource, type ConfigSource } from '../../src/app/config-source.js';
+import { fileSource, type ConfigSource } from '../../src/app/config-file.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { request } from '../support/raw-client.js';

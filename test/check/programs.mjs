@@ -12,8 +12,10 @@ const tools = 'for tool in cat cp env grep head mkfifo mv rm sed sort; do comman
  * `fetched` into the clone, or is nothing that can be installed, and `hint` says why it is needed.
  */
 export const programs = [
+  { name: 'bash', debian: ['bash'], check: ['bash', '--version'] },
   { name: 'chromium', support: 'browser', debian: ['chromium-headless-shell'], check: hasBrowser },
   { name: 'curl', debian: ['curl'], check: ['curl', '--version'] },
+  { name: 'fish', debian: ['fish'], check: ['fish', '--version'] },
   { name: 'git', debian: ['git'], check: ['git', '--version'] },
   { name: 'helm', fetched: true, check: runs('helm') },
   { name: 'javac', debian: ['default-jdk-headless'], check: ['javac', '-version'] },
@@ -30,6 +32,7 @@ export const programs = [
   { name: 'redis-cli', debian: ['redis-tools'], check: ['redis-cli', '--version'] },
   { name: 'redis-server', debian: ['redis-server'], check: ['redis-server', '--version'] },
   { name: 'sh', debian: ['dash', 'coreutils', 'sed', 'grep'], check: ['sh', '-c', tools] },
+  { name: 'zsh', debian: ['zsh'], check: ['zsh', '--version'] },
 ];
 
 /** Whether the program is there, and runs. */

@@ -101,8 +101,8 @@ t.test('the write that is sent twice is one that a key reserves', async (t) => {
     const sample = chooseSamples({ routes, table: createRouteTable(routes) }).repeated;
     t.equal(sample === null ? null : `${sample.method} ${sample.target}`, repeated, name);
   }
-  const command = curlTwice('http://127.0.0.1:1', { method: 'POST', target: "/a'b", approval: null, issuers: null }, 'x.y.z', 'try-1');
-  t.match(command, /^curl -sS -i -w '\\n' -X POST -H 'Authorization: Bearer x\.y\.z' -H 'Idempotency-Key: try-1' -H 'Content-Type: application\/json' -d '\{"item":"book"\}' /);
+  const command = curlTwice('http://127.0.0.1:1', { method: 'POST', target: "/a'b", approval: null, issuers: null }, '/tmp/x/caller', 'try-1');
+  t.match(command, /^curl -sS -i -w '\\n' -X POST -H @\/tmp\/x\/caller -H 'Idempotency-Key: try-1' -H 'Content-Type: application\/json' -d '\{"item":"book"\}' /);
   t.ok(command.endsWith(String.raw` 'http://127.0.0.1:1/a'\''b' 'http://127.0.0.1:1/a'\''b'`), 'the same target twice');
 });
 
@@ -118,15 +118,15 @@ t.test('a command survives the shell, whatever is in it', async (t) => {
     execFileSync('sh', ['-c', `set -- ${command}; for word do printf '%s\\n' "$word"; done`], { encoding: 'utf8' }).split('\n').slice(0, -1);
   const proxy = 'http://127.0.0.1:8080';
   const cases = [
-    { name: 'plain', sample: sample('/orders'), token: null, words: ['-sS', '-i', `${proxy}/orders`] },
-    { name: 'token', sample: sample('/a'), token: 'x.y.z', words: ['-sS', '-i', '-H', 'Authorization: Bearer x.y.z', `${proxy}/a`] },
-    { name: 'method', sample: sample('/a', 'POST'), token: null, words: ['-sS', '-i', '-X', 'POST', `${proxy}/a`] },
-    { name: 'HEAD', sample: sample('/a', 'HEAD'), token: null, words: ['-sS', '-i', '--head', `${proxy}/a`] },
-    { name: 'quotes, dollars, parentheses', sample: sample("/a'b$(c)&d;*~!"), token: null, words: ['-sS', '-i', `${proxy}/a'b$(c)&d;*~!`] },
-    { name: 'an odd method', sample: sample('/a', "A'`$B"), token: null, words: ['-sS', '-i', '-X', "A'`$B", `${proxy}/a`] },
+    { name: 'plain', sample: sample('/orders'), file: null, words: ['-sS', '-i', `${proxy}/orders`] },
+    { name: 'a credential', sample: sample('/a'), file: "/tmp/a 'b/caller", words: ['-sS', '-i', '-H', "@/tmp/a 'b/caller", `${proxy}/a`] },
+    { name: 'method', sample: sample('/a', 'POST'), file: null, words: ['-sS', '-i', '-X', 'POST', `${proxy}/a`] },
+    { name: 'HEAD', sample: sample('/a', 'HEAD'), file: null, words: ['-sS', '-i', '--head', `${proxy}/a`] },
+    { name: 'quotes, dollars, parentheses', sample: sample("/a'b$(c)&d;*~!"), file: null, words: ['-sS', '-i', `${proxy}/a'b$(c)&d;*~!`] },
+    { name: 'an odd method', sample: sample('/a', "A'`$B"), file: null, words: ['-sS', '-i', '-X', "A'`$B", `${proxy}/a`] },
   ];
-  for (const { name, sample: shown, token, words: expected } of cases) {
-    const command = curl(proxy, shown, token);
+  for (const { name, sample: shown, file, words: expected } of cases) {
+    const command = curl(proxy, shown, file);
     t.same(words(command), ['curl', ...expected], name);
     t.ok(command.startsWith('curl ') && !command.includes('\n'), name);
   }

@@ -146,7 +146,7 @@ t.test('claims from a file, with what is missing filled in', async (t) => {
   for (const content of ['', '[]', '{"sub":1,"sub":2}', '{']) {
     const io = await explain(t, words, claims(content));
     t.equal(io.code(), 2, content);
-    t.match(io.err(), /^claims\.json: .*; allowed: a JSON object of claims/, content);
+    t.match(io.err(), /^error: claims\.json: .*; allowed: a JSON object of claims/, content);
   }
   t.equal((await explain(t, words)).code(), 2, 'no such file');
 });

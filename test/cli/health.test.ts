@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { createServer as createNetServer } from 'node:net';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
@@ -10,7 +10,8 @@ import { createPageServer } from '../../src/proxy/admin/server.js';
 import { listen } from '../support/listening.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
+import { until } from '../support/until.js';
+import { baseConfig, startWorld, type ConfigTree } from '../support/world.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
@@ -77,7 +78,7 @@ t.test('the probes listener is asked where admin is not reached', async (t) => {
 t.test('contract 1: 3 where no proxy is reached', async (t) => {
   const closed = await health(t, { admin: { port: await freePort(t) } });
   t.equal(closed.code(), 3);
-  t.match(closed.err(), /^127\.0\.0\.1:\d+: not reached \(ECONNREFUSED\)\n$/);
+  t.match(closed.err(), /^error: 127\.0\.0\.1:\d+: not reached \(ECONNREFUSED\)\n$/);
   const { port: silentPort } = await listen(t, createNetServer());
   const hung = await health(t, { admin: { port: silentPort } });
   t.equal(hung.code(), 3);
@@ -108,18 +109,73 @@ t.test('what an answer says cannot steer the terminal', async (t) => {
   t.notMatch(io.out(), /\u001b/);
 });
 
-t.test('contract 1: 1 where the config is wrong', async (t) => {
-  const bad = await health(t, { listen: { port: 'x' } });
-  t.equal(bad.code(), 1);
-  t.match(bad.err(), /error: /);
+t.test('a config that became wrong makes a running proxy no less healthy: that is said, with what is wrong', async (t) => {
+  const world = await startWorld(t, { config: { admin: { host: '127.0.0.1', port: await freePort(t) } } });
+  const healthOf = async (): Promise<CapturedIo> => {
+    const io = captureIo();
+    await run(['health', '--config', world.configFile], io);
+    return io;
+  };
+  const well = await healthOf();
+  t.equal(well.code(), 0, well.err());
+  t.equal(well.err(), '');
+  const good = readFileSync(world.configFile, 'utf8');
+  writeFileSync(world.configFile, good.replace('path: /healthz', 'path: healthz'));
+  const told = await until('the proxy has tried the new config', async () => {
+    const io = await healthOf();
+    t.equal(io.code(), 0, io.err());
+    t.equal(io.out(), well.out());
+    return io.err() === '' ? null : io.err();
+  });
+  t.match(told, /^warning: the proxy goes on with the config it had, for the new one is wrong: .*sallyport\.yaml:\d+:\d+: error: .*does not begin with \//);
+  writeFileSync(world.configFile, `\t${good}routes: [`);
+  const noYaml = await healthOf();
+  t.equal(noYaml.code(), 0, noYaml.err());
+  t.match(noYaml.err(), /^warning: .*sallyport\.yaml: it is no YAML as a whole; asking at 127\.0\.0\.1:\d+$/m);
+  world.process.signal('SIGTERM');
+  await world.process.exited;
+  t.equal((await healthOf()).code(), 3, 'one that is gone is not healthy');
 });
 
-t.test('contract 1: 2 where the config cannot be read, or says no port to ask', async (t) => {
-  const io = captureIo();
-  await run(['health', '--config', join(tempDir(t), 'none.yaml')], io);
-  t.equal(io.code(), 2);
-  t.match(io.err(), /none\.yaml: does not exist/);
+t.test('where the config cannot be read, the defaults are asked, and that is said', async (t) => {
+  const cwd = tempDir(t);
+  const rows: readonly { readonly argv: readonly string[]; readonly env?: Readonly<Record<string, string>>; readonly says: RegExp }[] = [
+    { argv: ['none.yaml'], says: /^warning: none\.yaml: does not exist; asking at 127\.0\.0\.1:9901 and 127\.0\.0\.1:9902, the defaults$/m },
+    { argv: ['--config', 'none.yaml'], says: /^warning: none\.yaml: does not exist; asking/m },
+    { argv: [], env: { SALLYPORT_CONFIG: 'none.yaml' }, says: /^warning: none\.yaml: does not exist \(SALLYPORT_CONFIG names it\); asking/m },
+    { argv: [], says: /^warning: there is no config to read: .*; asking/m },
+  ];
+  for (const { argv, env = {}, says } of rows) {
+    const io = captureIo({ cwd, env });
+    await run(['health', ...argv], io);
+    t.match(io.err(), says, argv.join(' '));
+    t.match(String(io.code()), /^[013]$/, 'as the process that answers there, or none');
+  }
+});
+
+t.test('--url says where to ask, without a config', async (t) => {
+  const port = await admin(t, 200, ready);
+  const cwd = tempDir(t);
+  const asked = async (...argv: readonly string[]): Promise<CapturedIo> => {
+    const io = captureIo({ cwd });
+    await run(['health', ...argv], io);
+    return io;
+  };
+  for (const url of [`http://127.0.0.1:${String(port)}`, `http://127.0.0.1:${String(port)}/`, `http://localhost:${String(port)}`]) {
+    const io = await asked('--url', url);
+    t.equal(io.code(), 0, url);
+    t.equal(io.err(), '', url);
+  }
+  for (const url of ['127.0.0.1:9901', 'https://127.0.0.1:9901', 'http://127.0.0.1/readyz', 'http://user@127.0.0.1', 'http://', 'http://127.0.0.1:99999']) {
+    const io = await asked('--url', url);
+    t.equal(io.code(), 2, url);
+    t.match(io.err(), /^error: option '--url <url>' argument .* Allowed: http:\/\/HOST:PORT, without a path\.$/m, url);
+  }
+  t.match((await asked('--url', `http://127.0.0.1:${String(port)}`, 'sallyport.yaml')).err(), /^error: either --url or a config says where to ask$/m);
+});
+
+t.test('2 where the config says no port to ask', async (t) => {
   const anywhere = await health(t, { admin: { port: 0 } });
   t.equal(anywhere.code(), 2);
-  t.match(anywhere.err(), /admin\.port is 0/);
+  t.match(anywhere.err(), /^error: admin\.port is 0.*\ngive it a port, or ask with --url$/m);
 });

@@ -197,7 +197,7 @@ t.test('usage', async (t) => {
   written({ dir }, 'public.cfg', 'url = "https://192.0.2.1"\n', 0o600);
   const cases: readonly { args: readonly string[]; code: number; err: RegExp }[] = [
     { args: ['users.jsonl'], code: 2, err: /needs --curl-config/ },
-    { args: ['none.jsonl', '--dry-run'], code: 2, err: /^none\.jsonl does not exist/ },
+    { args: ['none.jsonl', '--dry-run'], code: 2, err: /^error: none\.jsonl does not exist/ },
     { args: ['users.jsonl', '--curl-config', 'open.cfg'], code: 2, err: /0600/ },
     { args: ['users.jsonl', '--curl-config', 'away.cfg'], code: 3, err: /the Core at http:\/\/127\.0\.0\.1:1 is out of reach/ },
     { args: ['users.jsonl', '--curl-config', 'public.cfg'], code: 3, err: /public address.*--allow-public-core/ },
@@ -205,7 +205,7 @@ t.test('usage', async (t) => {
     { args: ['users.jsonl', '--from', 'firebase', '--dry-run'], code: 2, err: /--hash-config/ },
     { args: ['users.jsonl', '--hash-config', 'x', '--dry-run'], code: 2, err: /--from firebase only/ },
     { args: ['users.jsonl', '--hashes-from', 'x', '--dry-run'], code: 2, err: /CSV of rejected rows only/ },
-    { args: ['users.jsonl', '--from', 'firebase', '--hash-config', 'none', '--dry-run'], code: 2, err: /^none does not exist/ },
+    { args: ['users.jsonl', '--from', 'firebase', '--hash-config', 'none', '--dry-run'], code: 2, err: /^error: none does not exist/ },
     { args: ['users.jsonl', '--concurrency', '0'], code: 2, err: /from 1 to 256/ },
     { args: ['users.jsonl', '--rate', 'x'], code: 2, err: /from 1 to 100000/ },
     { args: ['users.jsonl', '--cdi-version', '2'], code: 2, err: /such as 2\.16/ },

@@ -133,9 +133,9 @@ t.test('it is shown and resolved where the server may forget: that makes nothing
 const usage: readonly { name: string; args: readonly string[]; message: RegExp }[] = [
   { name: 'no id', args: ['show'], message: /missing required argument 'id'/ },
   { name: 'an id that is none', args: ['show', 'abc'], message: /two parts of 43 characters/ },
-  { name: 'another action', args: ['delete', idOf('x')], message: /Allowed choices are show, resolve/ },
-  { name: 'no outcome', args: ['resolve', idOf('x'), '--reason', 'x'], message: /needs --outcome and --reason/ },
-  { name: 'no reason', args: ['resolve', idOf('x'), '--outcome', 'committed'], message: /needs --outcome and --reason/ },
+  { name: 'another action', args: ['delete', idOf('x')], message: /unknown command 'delete'/ },
+  { name: 'no outcome', args: ['resolve', idOf('x'), '--reason', 'x'], message: /required option '--outcome <outcome>' not specified/ },
+  { name: 'no reason', args: ['resolve', idOf('x'), '--outcome', 'committed'], message: /required option '--reason <text>' not specified/ },
   { name: 'an empty reason', args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', ' '], message: /1 to 500 characters/ },
   { name: 'too long a reason', args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', 'x'.repeat(501)], message: /1 to 500 characters/ },
   { name: 'another outcome', args: ['resolve', idOf('x'), '--outcome', 'maybe', '--reason', 'x'], message: /Allowed choices are committed, not-applied/ },
@@ -169,8 +169,8 @@ t.test('contract 1: a store that nobody else sees, or that is not there', async 
   t.match(none.err(), /configures no store/);
   const missing = await record(t, { redis: { url: 'redis://127.0.0.1:1', password_file: '/nonexistent' } }, 'show', idOf('x'));
   t.equal(missing.code(), 2);
-  t.match(missing.err(), /^\/nonexistent: does not exist/);
+  t.match(missing.err(), /^error: \/nonexistent: does not exist/);
   const away = await record(t, { redis: { url: `redis://127.0.0.1:${String(await freePort())}` } }, 'show', idOf('x'));
   t.equal(away.code(), 3);
-  t.match(away.err(), /^the store is out of reach: .*ECONNREFUSED/);
+  t.match(away.err(), /^error: the store is out of reach: .*ECONNREFUSED/);
 });

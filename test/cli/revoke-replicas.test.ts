@@ -47,7 +47,7 @@ t.test('a replica that hangs: written, refused with exit code 3, and done when i
   t.teardown(replica.thaw);
   const made = await revoke(t, redis, 1, ['--subject', 'checkout', ...why, '--json']);
   t.match([made.code(), JSON.parse(made.out())], [3, { replicas: 1, confirmed_replicas: 0 }]);
-  t.match(made.err(), /^only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it: revoke again/m);
+  t.match(made.err(), /^error: only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it: revoke again/m);
   t.equal(await redis.client.hexists(key, `e:${idOf(made)}`), 1, 'it is in force all the same');
   replica.thaw();
   await until('the replica has caught up', async () => await replica.client.hexists(key, `e:${idOf(made)}`) === 1);

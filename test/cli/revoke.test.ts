@@ -73,7 +73,7 @@ t.test('R-17: a token is taken from standard input alone, and is nowhere afterwa
   for (const option of ['--key-id', '--subject', '--token-id']) {
     const pasted = await revoke(t, [option, token, ...why]);
     t.equal(pasted.code(), 2, option);
-    t.match(pasted.err(), /^\S+: tokens are not taken from arguments; allowed: on standard input, with --token-stdin$/m);
+    t.match(pasted.err(), /^error: \S+: tokens are not taken from arguments; allowed: on standard input, with --token-stdin$/m);
     for (const part of token.split('.')) t.notOk(pasted.err().includes(part));
   }
   const [header = '', payload = '', signature = ''] = token.split('.');
@@ -81,13 +81,13 @@ t.test('R-17: a token is taken from standard input alone, and is nowhere afterwa
   for (const stdin of ['', 'no token', 'a.b', 'a.b.c', 'a.b.c.d', 'a.b.c!', ...torn]) {
     const io = await revoke(t, ['--token-stdin', ...why], { stdin });
     t.equal(io.code(), 2, `no proxy would ever take it, so it revokes nothing: ${stdin}`);
-    t.match(io.err(), /^standard input: .*; allowed: /);
+    t.match(io.err(), /^error: standard input: .*; allowed: /);
   }
   t.equal((await revoke(t, ['--token-stdin', ...why], { stdin: `${header}.${payload}.removed` })).code(), 0, 'its signature is not needed');
   for (const reason of [`found ${token} in a log`, `found ${header}.${payload.slice(0, 40)}. in a log`]) {
     const told = await revoke(t, ['--subject', 'checkout', '--for', '3h', '--reason', reason]);
     t.equal(told.code(), 2);
-    t.match(told.err(), /^--reason: allowed: .* without a token$/m);
+    t.match(told.err(), /^error: --reason: allowed: .* without a token$/m);
     t.notOk(told.err().includes(header));
   }
 });
@@ -171,7 +171,7 @@ t.test('contract 1: a store that nobody else sees, that is not there, or that is
   t.match(await revoke(t, ['--list'], { config: {} }).then((io) => [io.code(), io.err()]), [2, /configures no store/]);
   const away = await revoke(t, ['--subject', 'a', ...why], { config: { store: { redis: { url: `redis://127.0.0.1:${String(await freePort())}` } } } });
   t.equal(away.code(), 3);
-  t.match(away.err(), /^the store is out of reach: .*ECONNREFUSED/);
+  t.match(away.err(), /^error: the store is out of reach: .*ECONNREFUSED/);
   const now = Date.now();
   const record = `1 ${String(now)} ${String(now + 600_000)} {"kind":"subject","value":"a","issuer":null,"reason":"x","author":"y"}`;
   const names = Array.from({ length: maxRevocationRecords }, (_, index) => `e:${String(index).padStart(22, 'A')}`);

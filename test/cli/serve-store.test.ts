@@ -13,7 +13,7 @@ t.test('contract 1: settings of Redis that can forget end the start with 1 and t
   writeFileSync(file, baseConfig({ store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } }));
   const serve = startServe(t, file);
   t.same(await serve.exited, { code: 1, signal: null });
-  t.match(serve.output(), /^store\.redis: .*maxmemory-policy is volatile-ttl: .*set maxmemory-policy noeviction$/m);
+  t.match(serve.output(), /^error: store\.redis: .*maxmemory-policy is volatile-ttl: .*set maxmemory-policy noeviction$/m);
   t.equal(serve.output().match(/maxmemory-policy is volatile-ttl/g)?.length, 1, 'said once');
 });
 

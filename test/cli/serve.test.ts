@@ -70,7 +70,7 @@ t.test('contract 1: exit codes of what does not start', async (t) => {
   const { port } = await listen(t, createServer());
   const rows: readonly { name: string; config: ConfigTree; code: number; err: RegExp }[] = [
     { name: 'a bad config', config: { listen: { port: 'x' } }, code: 1, err: /sallyport\.yaml:\d+:\d+: error: / },
-    { name: 'a certificate that is not there', config: { listen: { tls: { cert_file: '/none', key_file: '/none' } } }, code: 2, err: /^\/none: does not exist\n$/ },
+    { name: 'a certificate that is not there', config: { listen: { tls: { cert_file: '/none', key_file: '/none' } } }, code: 2, err: /^error: \/none: does not exist\n$/ },
     { name: 'the port in use', config: { listen: { port } }, code: 3, err: /proxy listener cannot listen on 127\.0\.0\.1:\d+: the port is in use/ },
   ];
   await Promise.all(rows.map(async ({ name, config, code, err }) => {

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { readAssertionKeys } from '../../src/adapters/assertion-keys.js';
-import { commandNames, run } from '../../src/cli/program.js';
+import { commandNames } from '../../src/cli/program.js';
 import { inspectConfig } from '../../src/config/inspect.js';
 import { accept } from '../../src/decision/result.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
-import { captureIo } from '../cli/captured-io.js';
+import { offeredOptions } from '../cli/whole-program.js';
 import { projectDir } from '../support/project-dir.js';
 import { startRedis } from '../support/redis-server.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -83,12 +83,6 @@ function commandsOf({ text }: FencedBlock): readonly string[] {
     .flatMap((line) => line.split(/ && | \| /)).map((line) => line.replace(/^(?:[A-Z_]+=\S+ )+/, ''));
 }
 
-async function optionsOf(command: string): Promise<readonly string[]> {
-  const io = captureIo();
-  await run([command, '--help'], io);
-  return [...io.out().matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)].map(([, option = '']) => option);
-}
-
 t.test('commands are commands of the program, with options that it has; others are named with who knows them', async (t) => {
   const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Tree };
   for (const block of blocks) {
@@ -102,7 +96,7 @@ t.test('commands are commands of the program, with options that it has; others a
       const options = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0] ?? '');
       if (program === 'sallyport') {
         t.ok(commandNames.includes(name), `${at}: ${command}`);
-        const offered = await optionsOf(name);
+        const offered = await offeredOptions(name);
         t.same(options.filter((option) => !offered.includes(option)), [], `${at}: ${command}`);
       } else if (program === 'npm' && name === 'run') t.ok(words[2] !== undefined && words[2] in scripts, `${at}: ${command}`);
       else if (program === 'npm') t.match(name, /^(?:ci|test)$/, `${at}: ${command}`);

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { commandNames } from '../../src/cli/program.js';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
@@ -18,10 +19,7 @@ t.test('the bundle stands alone: it serves, from an empty folder, without node_m
   t.same(readdirSync(join(app, 'node_modules')), ['@node-rs']);
   const world = await startWorld(t, { main: join(app, 'main.js') });
   t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
-  const help = spawnSync(process.execPath, [join(app, 'main.js'), '--help'], { encoding: 'utf8' });
-  const commands = [...help.stdout.matchAll(/^ {2}([a-z]+) .*$/gm)].map(([, name = '']) => name);
-  t.ok(commands.length > 7);
-  for (const command of commands) {
+  for (const command of commandNames) {
     t.equal(spawnSync(process.execPath, [join(app, 'main.js'), command, '--help'], { encoding: 'utf8' }).status, 0, command);
   }
 });

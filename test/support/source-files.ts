@@ -11,6 +11,8 @@ export interface Import {
   readonly file: string | null;
   /** Whether nothing of it is left at run time. */
   readonly typeOnly: boolean;
+  /** Whether it is loaded when the code gets there, and not before the file runs. */
+  readonly isLazy: boolean;
   /** The names it takes at run time; empty for namespaces and `import()`. */
   readonly names: readonly string[];
 }
@@ -54,14 +56,14 @@ export function parseSource(path: string): SourceFile {
 function readImport(path: string, node: ts.Node): Import[] {
   if (ts.isImportDeclaration(node) && ts.isStringLiteral(node.moduleSpecifier)) {
     const { named, typeOnly } = clauseOf(node.importClause);
-    return [importOf(path, node.moduleSpecifier.text, typeOnly, named)];
+    return [importOf(path, node.moduleSpecifier.text, { typeOnly, isLazy: false, names: named })];
   }
   if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument) && ts.isStringLiteral(node.argument.literal)) {
-    return [importOf(path, node.argument.literal.text, true, [])];
+    return [importOf(path, node.argument.literal.text, { typeOnly: true, isLazy: false, names: [] })];
   }
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
     const [argument] = node.arguments;
-    return argument !== undefined && ts.isStringLiteral(argument) ? [importOf(path, argument.text, false, [])] : [];
+    return argument !== undefined && ts.isStringLiteral(argument) ? [importOf(path, argument.text, { typeOnly: false, isLazy: true, names: [] })] : [];
   }
   return [];
 }
@@ -75,7 +77,7 @@ function clauseOf(clause: ts.ImportClause | undefined): { named: string[]; typeO
   return { named, typeOnly: clause.phaseModifier === ts.SyntaxKind.TypeKeyword || !takesValues };
 }
 
-function importOf(path: string, text: string, typeOnly: boolean, names: readonly string[]): Import {
+function importOf(path: string, text: string, kind: Pick<Import, 'typeOnly' | 'isLazy' | 'names'>): Import {
   const file = text.startsWith('.') ? normalize(relative('', join(dirname(path), text.replace(/\.js$/, '.ts')))) : null;
-  return { text, file, typeOnly, names };
+  return { text, file, ...kind };
 }

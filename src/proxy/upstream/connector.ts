@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { UpstreamSettings } from '../../config/compiled.js';
+import { upstreamPlace } from './upstream-place.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is destroyed
@@ -25,7 +26,7 @@ const maxSessionMs = 10 * 60_000;
 
 /** Opens connections to the upstream. Over TLS its certificate is always verified, against `ca` where one is given. */
 export function createConnector(settings: UpstreamSettings, ca: string | null): Connector {
-  const { origin, socketPath } = placeOf(settings.url);
+  const { origin, socketPath } = upstreamPlace(settings.url);
   const url = new URL(origin);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isTls = url.protocol === 'https:';
@@ -94,9 +95,4 @@ function tlsOptions(serverName: string, ca: string | null): ConnectionOptions {
     ALPNProtocols: ['http/1.1'],
     ...(ca === null ? {} : { ca }),
   };
-}
-
-function placeOf(url: string): { readonly origin: string; readonly socketPath: string | null } {
-  if (url.startsWith('unix:')) return { origin: 'http://localhost', socketPath: url.slice('unix:'.length) };
-  return { origin: new URL(url).origin, socketPath: null };
 }

@@ -1,0 +1,30 @@
+import { loadConfig, readConfig } from '../app/config-source.js';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import type { CompiledConfig } from '../config/compiled.js';
+import type { Inspection } from '../config/inspect.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { ConfigArguments } from './config-argument.js';
+import { chooseConfig, type ChosenConfig } from './config-choice.js';
+import type { Io } from './io.js';
+
+export interface InspectedConfig extends ChosenConfig, Inspection {}
+
+export interface LoadedConfig extends ChosenConfig {
+  readonly config: CompiledConfig;
+}
+
+/** Reads the config that the arguments choose, and says everything that is wrong with it. */
+export async function inspectChosen(named: ConfigArguments, io: Io): Promise<Result<InspectedConfig, StartFailure>> {
+  const chosen = chooseConfig(named, io);
+  if (!chosen.ok) return chosen;
+  const read = await readConfig(chosen.value.source, io.env);
+  return read.ok ? accept({ ...chosen.value, ...read.value }) : refuse(startFailure('unreadable', read.error));
+}
+
+/** Reads the config that the arguments choose; refuses one with errors. */
+export async function loadChosen(named: ConfigArguments, io: Io): Promise<Result<LoadedConfig, StartFailure>> {
+  const chosen = chooseConfig(named, io);
+  if (!chosen.ok) return chosen;
+  const loaded = await loadConfig(chosen.value.source, io.env);
+  return loaded.ok ? accept({ ...chosen.value, config: loaded.value }) : loaded;
+}

@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import type { CheckOptions } from '../check.js';
+import { configNote, takesConfig } from '../config-argument.js';
+import { defineCommand } from '../definition.js';
+import type { Io } from '../io.js';
+import { jsonOption } from '../options.js';
+
+/** `sallyport check FILE`: every problem of a config at once, on standard output. */
+export function createCheckCommand(io: Io): Command {
+  const command = defineCommand({
+    name: 'check',
+    about: 'Say everything that is wrong with a config, each with its line: FILE:LINE:COLUMN: error|warning: what; allowed: what would be right.',
+    examples: [
+      ['the config of this folder', 'sallyport check'],
+      ['in a pipeline: warnings fail, too', 'sallyport check --strict sallyport.yaml'],
+      ['what another program writes', 'envsubst < template.yaml | sallyport check -'],
+    ],
+    notes: ['Notes and the last line, which counts, go to standard error.', configNote],
+    exitCodes: { 0: 'no error', 1: 'an error, or with --strict a warning', 2: 'usage, or the file cannot be read' },
+    page: 'docs/configuration.md',
+  });
+  return takesConfig(command)
+    .option('--strict', 'count warnings as errors')
+    .addOption(jsonOption())
+    .action(async (file: string | undefined, options: CheckOptions) => {
+      const { check } = await import('../check.js');
+      await check({ ...options, file }, io);
+    });
+}

@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { originArgument, portArgument } from '../arguments.js';
+import { takesConfig } from '../config-argument.js';
+import { defineCommand } from '../definition.js';
+import type { DevOptions } from '../dev.js';
+import type { Io } from '../io.js';
+import { jsonOption } from '../options.js';
+
+/** `sallyport dev`: everything on loopback, until a signal. */
+export function createDevCommand(io: Io): Command {
+  const command = defineCommand({
+    name: 'dev',
+    about: 'Run everything on loopback: Core emulator, demo receiving service and proxy. Prints commands to try.',
+    examples: [
+      ['with a demo service', 'sallyport dev'],
+      ['in front of a service of yours, on a free port', 'sallyport dev --upstream http://127.0.0.1:3000 --port 0'],
+      ['with the routes of your config', 'sallyport dev --config sallyport.yaml'],
+    ],
+    notes: [
+      'Of a config it takes routes and identity headers; everything else is replaced. Without one it has routes of its own.',
+      'The tokens of the commands are in files below the folder for temporary files, which only you can read and which go when it ends.',
+    ],
+    exitCodes: { 0: 'ended by a signal', 1: 'the config has an error', 2: 'usage, or the config cannot be read', 3: 'the port is in use' },
+    page: 'README.md',
+  });
+  return takesConfig(command, 'a config to take routes and identity headers from')
+    .option('--upstream <url>', 'a receiving service of yours in the place of the demo one', originArgument)
+    .option('--port <number>', 'port of the proxy; 0 takes a free one', portArgument, 8080)
+    .addOption(jsonOption())
+    .action(async (file: string | undefined, options: DevOptions) => {
+      const { dev } = await import('../dev.js');
+      await dev({ ...options, file }, io);
+    });
+}
