@@ -1,7 +1,8 @@
 import { createFoldedTable } from '../decision/route-folded-table.js';
 import type { Route } from '../decision/policy.js';
 import type { Unmatched } from '../decision/shadow.js';
-import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
+import { foldingOf } from '../decision/route-folds.js';
+import { receiverRouter, type ReceiverFile, type UpstreamFile } from './schema-upstream.js';
 
 /** How requests without a route go on where the file's mode is shadow. Nobody said how large their bodies may be. */
 export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFile, receiver: ReceiverFile): Unmatched {
@@ -27,6 +28,6 @@ export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFil
       reservation: null,
       limits: null,
     },
-    readings: createFoldedTable(routes, { case: !receiver.case_sensitive, slash: !receiver.strict_slash }),
+    readings: createFoldedTable(routes, foldingOf(receiverRouter(receiver))),
   };
 }

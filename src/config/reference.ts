@@ -42,8 +42,9 @@ refused.
 - A request that uses what only an opt-out grants (\`encoded_slashes\`, \`path_parameters\`) never falls through to a less specific
   route that grants it.
 
-Many routers ignore case or a trailing slash. Unless \`receiver\` declares the receiving service's router strict, every spelling that
-such a router would take for the path of one route is looked up in the policy: if it reaches a route that lets somebody through whom
+Many routers ignore case, a trailing slash, a suffix such as \`.json\`, or dots at the end of a segment; most answer HEAD by what they do for
+GET. Unless \`receiver\` says that the receiving service's router does none of it, every request that such a router would take for one of
+another route is looked up in the policy: if it reaches a route that lets somebody through whom
 the first one refuses, the config is refused, naming both.
 
 `;

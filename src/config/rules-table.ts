@@ -3,6 +3,7 @@ import { unreachablePaths } from '../decision/route-reach.js';
 import { createRouteTable, type PlacedRoute, type RouteTable, type RouteTie } from '../decision/route-table.js';
 import type { CompiledRoutes } from './compile-routes.js';
 import type { ConfigParts } from './parse.js';
+import { receiverRouter } from './schema-upstream.js';
 import { nameOf, type Report } from './report.js';
 import type { Path } from './source-tree.js';
 
@@ -22,8 +23,7 @@ export function checkTable(compiled: CompiledRoutes, parts: ConfigParts, report:
       'a path that some request reaches');
   }
   if (parts.receiver !== null) {
-    const { case_sensitive: caseSensitive, strict_slash: strictSlash } = parts.receiver.value;
-    checkFolds(table, { caseSensitive, strictSlash }, [...parts.issuers.keys()], routes);
+    checkFolds(table, receiverRouter(parts.receiver.value), [...parts.issuers.keys()], routes);
   }
   return table;
 }
@@ -41,18 +41,30 @@ function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: re
   for (const fold of folds) reportFold(fold, receiver, routes);
   if (unfinished) {
     routes.report.keyError(['routes'], 'too many paths overlap to check what a lax router would mix up',
-      'receiver.case_sensitive: true and receiver.strict_slash: true, where they hold, or fewer overlapping paths');
+      `${curesOf(receiver)}, where they hold, or fewer overlapping paths`);
   }
 }
 
-function reportFold({ harm, guard, reached, method, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
+/** What a router may ignore, and the line of the config that says that it does not. */
+const looseness: readonly { readonly has: (receiver: ReceiverRouter) => boolean; readonly ignores: string; readonly cure: string }[] = [
+  { has: ({ caseSensitive }) => !caseSensitive, ignores: 'case', cure: 'receiver.case_sensitive: true' },
+  { has: ({ strictSlash }) => !strictSlash, ignores: 'a trailing slash', cure: 'receiver.strict_slash: true' },
+  { has: ({ formatSuffix }) => formatSuffix, ignores: 'a suffix such as .json', cure: 'receiver.format_suffix: false' },
+  { has: ({ trailingDots }) => trailingDots, ignores: 'dots and blanks at the end', cure: 'receiver.trailing_dots: false' },
+];
+
+function curesOf(receiver: ReceiverRouter): string {
+  return looseness.filter(({ has }) => has(receiver)).map(({ cure }) => cure).join(', ');
+}
+
+function reportFold({ harm, guard, reached, method, runs, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
   const { report } = routes;
   const isShown = [guard, reached].every(placed => report.mayShow(pathOf(placed, routes)));
   const request = isShown ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}` : `a ${method} spelt otherwise`;
-  const ignored = [...(receiver.caseSensitive ? [] : ['case']), ...(receiver.strictSlash ? [] : ['a trailing slash'])].join(' and ');
-  const cures = [
-    ...(receiver.caseSensitive ? [] : ['receiver.case_sensitive: true']), ...(receiver.strictSlash ? [] : ['receiver.strict_slash: true']),
-  ].join(' and ');
+  const takesOtherwise = method === runs
+    ? `that ignores ${looseness.filter(({ has }) => has(receiver)).map(({ ignores }) => ignores).join(' or ')}`
+    : `that answers ${method} by what it does for ${runs}`;
+  const cures = method === runs ? curesOf(receiver) : 'receiver.head_as_get: false';
   const [wrong, same] = harm === 'less_restrictive'
     ? ['is less restrictive than', 'the same approvals on both'] as const
     : ['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const;
@@ -60,9 +72,9 @@ function reportFold({ harm, guard, reached, method, spelling }: RouteFold, recei
   const say = harm === 'less_restrictive' ? report.error : report.warning;
   say(
     pathOf(reached, routes),
-    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router that ignores ${ignored}`
+    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router ${takesOtherwise}`
       + ' takes for the other’s',
-    `${same}, or ${cures} where the receiver’s router is known to be strict`,
+    `${same}, or ${cures} where the receiver’s router is known to be so`,
   );
 }
 

@@ -1,5 +1,6 @@
 /** The sections that describe the receiving service. */
 import type { z } from 'zod';
+import type { ReceiverRouter } from '../decision/route-folds.js';
 import { origin } from './schema-addresses.js';
 import { duration, filePath, flag, host, integer, map, word } from './schema-scalars.js';
 
@@ -21,7 +22,19 @@ export const receiverSchema = map({
     .describe('Set to true where its router is known to tell `/Admin` from `/admin`. Otherwise routes that this would mix up are refused.'),
   strict_slash: flag().prefault(false)
     .describe('Set to true where its router is known to tell `/admin/` from `/admin`. Otherwise routes that this would mix up are refused.'),
+  format_suffix: flag().prefault(true)
+    .describe('Set to false where its router is known not to take `/admin.json` for `/admin`. Otherwise routes that this would mix up are refused.'),
+  trailing_dots: flag().prefault(true)
+    .describe('Set to false where it is known not to ignore dots and blanks at the end of a segment. Otherwise routes that this would mix up are refused.'),
+  head_as_get: flag().prefault(true)
+    .describe('Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.'),
 });
+
+/** What the section says of the router. */
+export function receiverRouter(file: z.output<typeof receiverSchema>): ReceiverRouter {
+  const { case_sensitive: caseSensitive, strict_slash: strictSlash, format_suffix: formatSuffix, trailing_dots: trailingDots } = file;
+  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet: file.head_as_get };
+}
 
 export type UpstreamFile = z.output<typeof upstreamSchema>;
 export type ReceiverFile = z.output<typeof receiverSchema>;

@@ -5,6 +5,10 @@ import type { PlacedRoute } from './route-table.js';
 export interface Folding {
   readonly case: boolean;
   readonly slash: boolean;
+  /** Whether dots and blanks at the end of a segment are ignored, as Windows does with names of files. */
+  readonly dots: boolean;
+  /** Whether `/admin.json` is `/admin` in another format: only the last segment has one. */
+  readonly suffix: boolean;
 }
 
 /** The routes as a router that folds would hold them: several may share one place. */
@@ -16,6 +20,8 @@ export interface FoldedTable {
 
 interface FoldedNode {
   readonly literals: Map<string, FoldedNode>;
+  /** Texts of literals that end in a suffix, by what is before it. */
+  readonly suffixed: Map<string, Set<string>>;
   parameter: FoldedNode | null;
   readonly here: PlacedRoute[];
   readonly below: PlacedRoute[];
@@ -40,7 +46,14 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
 
 /** Text as a laxer router compares it. */
 export function foldText(text: string, folding: Folding): string {
-  return folding.case ? text.toLowerCase() : text;
+  const ended = folding.dots ? text.replace(/(?<=[^. ])[. ]+$/, '') : text;
+  return folding.case ? ended.toLowerCase() : ended;
+}
+
+/** A text without its suffix; `null` where it has none. */
+function withoutSuffix(text: string): string | null {
+  const dot = text.lastIndexOf('.');
+  return dot > 0 && dot < text.length - 1 ? text.slice(0, dot) : null;
 }
 
 /** Segments of a path without the trailing slash that a laxer router ignores; `/` keeps its own. */
@@ -55,7 +68,12 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   const { folding } = table;
   const slashed = folding.slash && segments.length > 1 && segments.at(-1) === '';
   const seen = (slashed ? segments.slice(0, -1) : segments).map(text => foldText(text, folding));
-  return walk(table, table.root, method, seen, 0);
+  const exact = walk(table, table.root, method, seen, 0);
+  const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '') : null;
+  if (plain === null) return exact;
+  // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the suffix along.
+  const formatted = walk(table, table.root, method, [...seen.slice(0, -1), plain], 0);
+  return [...exact, ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal')];
 }
 
 /**
@@ -64,6 +82,11 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
  */
 export function* pathsThatMeet(table: FoldedTable, place: PlacedRoute): Generator<PlacedRoute> {
   yield* meet(table, table.root, foldedPath(place.path, table.folding), 0, false);
+}
+
+/** The paths that share a folded spelling with a path, also those that are more specific. */
+export function* pathsThatOverlap(table: FoldedTable, place: PlacedRoute): Generator<PlacedRoute> {
+  yield* meet(table, table.root, foldedPath(place.path, table.folding), 0, true);
 }
 
 function walk(table: FoldedTable, node: FoldedNode, method: string, segments: readonly string[], at: number): readonly PlacedRoute[] {
@@ -106,8 +129,16 @@ function* meet(
   }
   yield* node.below;
   if (segment.kind === 'literal') {
-    const literal = node.literals.get(foldText(segment.text, table.folding));
+    const text = foldText(segment.text, table.folding);
+    const literal = node.literals.get(text);
     if (literal !== undefined) yield* meet(table, literal, path, at + 1, isLess);
+    if (table.folding.suffix && at === path.length - 1) {
+      for (const suffixed of node.suffixed.get(text) ?? []) {
+        const child = node.literals.get(suffixed);
+        yield* child?.here ?? [];
+        if (table.folding.slash) yield* child?.below ?? [];
+      }
+    }
   } else if (isLess) {
     for (const [text, literal] of node.literals) if (text !== '') yield* meet(table, literal, path, at + 1, isLess);
   }
@@ -125,7 +156,7 @@ function* everythingFrom(node: FoldedNode, withItself: boolean): Generator<Place
 }
 
 function growNode(): FoldedNode {
-  return { literals: new Map(), parameter: null, here: [], below: [] };
+  return { literals: new Map(), suffixed: new Map(), parameter: null, here: [], below: [] };
 }
 
 function literalChild(node: FoldedNode, text: string): FoldedNode {
@@ -133,6 +164,8 @@ function literalChild(node: FoldedNode, text: string): FoldedNode {
   if (child === undefined) {
     child = growNode();
     node.literals.set(text, child);
+    const plain = withoutSuffix(text);
+    if (plain !== null) node.suffixed.set(plain, (node.suffixed.get(plain) ?? new Set()).add(text));
   }
   return child;
 }

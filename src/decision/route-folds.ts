@@ -1,9 +1,9 @@
 /**
- * The check for spellings that a receiver's laxer router would fold together (contract section 3.1). Policy is matched on
- * case and on a trailing slash; many routers ignore them. Where `/Admin` is refused to a caller by one route, `/admin` has
- * to be refused by whatever route it reaches, or the spelling chooses the policy.
+ * The check for spellings that a receiver's laxer router would fold together. Policy is matched on case, on a trailing slash, on every
+ * character of a segment and on the method; many routers ignore some of that. Where `/Admin` is refused to a caller by one route, `/admin`
+ * and `/Admin.json` have to be refused by whatever route they reach, or the spelling chooses the policy.
  */
-import { createFoldedTable, foldedPlaces, pathsThatMeet, type FoldedTable, type Folding } from './route-folded-table.js';
+import { createFoldedTable, foldedPlaces, pathsThatMeet, pathsThatOverlap, type FoldedTable, type Folding } from './route-folded-table.js';
 import type { Route } from './policy.js';
 import { representativeMethods } from './route-reach.js';
 import { isLessRestrictive, keepsKeysApart } from './route-restriction.js';
@@ -14,6 +14,17 @@ import { placeOf, type PlacedRoute, type RouteTable } from './route-table.js';
 export interface ReceiverRouter {
   readonly caseSensitive: boolean;
   readonly strictSlash: boolean;
+  /** Whether `/admin.json` may be `/admin` in another format. */
+  readonly formatSuffix: boolean;
+  /** Whether dots and blanks at the end of a segment may be ignored. */
+  readonly trailingDots: boolean;
+  /** Whether HEAD may run what GET runs. */
+  readonly headAsGet: boolean;
+}
+
+/** What a router of that kind ignores in a path. */
+export function foldingOf({ caseSensitive, strictSlash, formatSuffix, trailingDots }: ReceiverRouter): Folding {
+  return { case: !caseSensitive, slash: !strictSlash, suffix: formatSuffix, dots: trailingDots };
 }
 
 /**
@@ -30,6 +41,8 @@ export interface RouteFold {
   /** The one that the spelling reaches. */
   readonly reached: PlacedRoute;
   readonly method: string;
+  /** What the receiver takes the method for. */
+  readonly runs: string;
   /** Decoded segments of the spelling. */
   readonly spelling: readonly string[];
 }
@@ -45,11 +58,23 @@ export interface FoldReport {
 interface Check {
   readonly table: RouteTable;
   readonly folded: FoldedTable;
-  readonly speller: Speller;
-  readonly methods: readonly string[];
   readonly isLaxer: (route: Route, than: Route) => boolean;
   /** Matches that may still be tried. */
   budget: number;
+}
+
+/** Two routes of which one may be reached by a request that the receiver takes for the other's. */
+interface Suspects {
+  readonly guard: PlacedRoute;
+  readonly reached: PlacedRoute;
+  readonly speller: Speller;
+  /** Methods, and what the receiver takes them for. */
+  readonly methods: readonly MethodReading[];
+}
+
+interface MethodReading {
+  readonly method: string;
+  readonly runs: string;
 }
 
 /**
@@ -66,38 +91,45 @@ const maxFolds = 50;
 
 /** Finds every pair of routes that a receiver's router may mix up to a caller's advantage. The table has no ties. */
 export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[]): FoldReport {
-  const folding: Folding = { case: !receiver.caseSensitive, slash: !receiver.strictSlash };
-  if (!folding.case && !folding.slash) return { folds: [], unfinished: false };
+  const folding = foldingOf(receiver);
+  if (!Object.values(folding).includes(true) && !receiver.headAsGet) return { folds: [], unfinished: false };
   const folded = createFoldedTable(table.routes, folding);
-  const check: Check = {
-    table,
-    folded,
-    speller: createSpeller(table.routes, folding),
-    methods: representativeMethods(table),
-    isLaxer: rememberedComparison(issuerNames),
-    budget: maxMatches,
-  };
+  const check: Check = { table, folded, isLaxer: rememberedComparison(issuerNames), budget: maxMatches };
   const folds: RouteFold[] = [];
   const told = new Set<string>();
   let pairs = maxPairs;
-  for (const guard of folded.placed) {
-    for (const reached of pathsThatMeet(folded, guard)) {
-      if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
-      if (reached.route === guard.route) continue;
-      const harm = harmOf(check, guard.route, reached.route);
-      if (harm === null) continue;
-      const names = [guard.route.name, reached.route.name];
-      // Keys that are kept apart are so from both sides.
-      const pair = [harm, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
-      if (told.has(pair)) continue;
-      const fold = foldBetween(check, guard, reached);
-      if (fold === null) continue;
-      told.add(pair);
-      folds.push({ harm, ...fold });
-      if (folds.length === maxFolds) return { folds, unfinished: false };
-    }
+  for (const suspects of suspectsOf(check, receiver)) {
+    if (--pairs < 0 || check.budget < 0) return { folds, unfinished: true };
+    const { guard, reached } = suspects;
+    if (reached.route === guard.route) continue;
+    const harm = harmOf(check, guard.route, reached.route);
+    if (harm === null) continue;
+    const names = [guard.route.name, reached.route.name];
+    // Keys that are kept apart are so from both sides.
+    const pair = [harm, ...(harm === 'keys_apart' ? names.sort() : names)].join('\n');
+    if (told.has(pair)) continue;
+    const fold = foldBetween(check, suspects);
+    if (fold === null) continue;
+    told.add(pair);
+    folds.push({ harm, ...fold });
+    if (folds.length === maxFolds) return { folds, unfinished: false };
   }
   return { folds, unfinished: check.budget < 0 };
+}
+
+function* suspectsOf({ table, folded }: Check, { headAsGet }: ReceiverRouter): Generator<Suspects> {
+  const { placed, folding } = folded;
+  const methods = representativeMethods(table).map(method => ({ method, runs: method }));
+  const speller = createSpeller(table.routes, folding, false);
+  for (const guard of placed) {
+    for (const reached of pathsThatMeet(folded, guard)) yield { guard, reached, speller, methods };
+  }
+  if (!headAsGet) return;
+  // A more specific path for HEAD alone takes nothing away from what GET runs.
+  const head = { speller: createSpeller(table.routes, folding, true), methods: [{ method: 'HEAD', runs: 'GET' }] };
+  for (const reached of placed.filter(({ route }) => takes(route, 'HEAD'))) {
+    for (const guard of pathsThatOverlap(folded, reached)) yield { guard, reached, ...head };
+  }
 }
 
 function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | null {
@@ -106,15 +138,15 @@ function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | nu
 }
 
 /** A spelling that the policy gives to `reached` and the receiver to `guard`: found by asking both. */
-function foldBetween(check: Check, guard: PlacedRoute, reached: PlacedRoute): Omit<RouteFold, 'harm'> | null {
-  const methods = check.methods.filter(method => takes(guard.route, method) && takes(reached.route, method));
+function foldBetween(check: Check, { guard, reached, speller, methods: all }: Suspects): Omit<RouteFold, 'harm'> | null {
+  const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
-  for (const spelling of check.speller(guard.path, reached.path)) {
-    for (const method of methods) {
+  for (const spelling of speller(guard.path, reached.path)) {
+    for (const { method, runs } of methods) {
       check.budget -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
-      if (!foldedPlaces(check.folded, method, spelling).some(place => place.route === guard.route)) continue;
-      return { guard, reached, method, spelling };
+      if (!foldedPlaces(check.folded, runs, spelling).some(place => place.route === guard.route)) continue;
+      return { guard, reached, method, runs, spelling };
     }
     if (check.budget < 0) return null;
   }

@@ -12,6 +12,10 @@ interface Vocabulary {
   readonly folding: Folding;
   /** Spellings that routes write, by their folded text. */
   readonly written: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Literals as they are written. */
+  readonly literals: ReadonlySet<string>;
+  /** Whether a request that is not spelt otherwise may be read otherwise. */
+  readonly includesPlain: boolean;
   /** Text that no route writes in any case. */
   readonly fresh: string;
   /** Segments of the longest path: no path but one with `**` is longer. */
@@ -25,8 +29,8 @@ const maxCombinations = 64;
 const maxLetters = 10;
 
 /** Prepares to spell requests against the paths of some routes. */
-export function createSpeller(routes: readonly Route[], folding: Folding): Speller {
-  const vocabulary = vocabularyOf(routes, folding);
+export function createSpeller(routes: readonly Route[], folding: Folding, includesPlain: boolean): Speller {
+  const vocabulary = vocabularyOf(routes, folding, includesPlain);
   return (guard, reached) => spell(vocabulary, foldedPath(guard, folding), foldedPath(reached, folding));
 }
 
@@ -34,7 +38,7 @@ function* spell(vocabulary: Vocabulary, guard: readonly Segment[], reached: read
   const choices: (readonly string[])[] = [];
   const bothEndInRest = guard.at(-1)?.kind === 'rest' && reached.at(-1)?.kind === 'rest';
   const length = Math.max(fixedLength(guard), fixedLength(reached));
-  for (let at = 0; at < length; at += 1) choices.push(choicesAt(vocabulary, guard[at], reached[at]));
+  for (let at = 0; at < length; at += 1) choices.push(choicesAt(vocabulary, guard[at], reached[at], at === length - 1));
   // Both are among the routes, so that the longest path is longer than what precedes their `**`.
   const tails = bothEndInRest ? vocabulary.longest + 1 - length : 0;
   for (const head of combinations(choices)) {
@@ -53,22 +57,36 @@ function fixedLength(path: readonly Segment[]): number {
 }
 
 /** What may stand where two paths meet; past the end of one of them, the other decides. */
-function choicesAt(vocabulary: Vocabulary, guard: Segment | undefined, reached: Segment | undefined): readonly string[] {
+function choicesAt(vocabulary: Vocabulary, guard: Segment | undefined, reached: Segment | undefined, isLast: boolean): readonly string[] {
   if (reached?.kind === 'literal') return [reached.text];
-  if (guard?.kind === 'literal') return deviations(vocabulary, guard.text);
-  return [vocabulary.fresh];
+  if (guard?.kind !== 'literal') return [vocabulary.fresh];
+  const others = deviations(vocabulary, guard.text, isLast);
+  return vocabulary.includesPlain && !others.includes(guard.text) ? [guard.text, ...others] : others;
 }
 
-/** Cases of a text: one that no route writes, else all of them. */
-function deviations({ folding, written }: Vocabulary, text: string): readonly string[] {
-  if (!folding.case) return [text];
+/** Spellings of a text: one that no route writes, else all of them. */
+function deviations(vocabulary: Vocabulary, text: string, isLast: boolean): readonly string[] {
+  const { folding, written, literals } = vocabulary;
   const known = written.get(foldText(text, folding)) ?? new Set<string>();
   const spellings = new Set<string>();
-  for (const spelling of casesOf(text, folding)) {
+  for (const spelling of folding.case ? casesOf(text, folding) : [text]) {
     if (!known.has(spelling)) return [spelling];
     spellings.add(spelling);
   }
-  return [...spellings];
+  // The slash at the end is a segment without text.
+  if (text === '') return [...spellings];
+  const endings = [
+    ...(folding.suffix && isLast ? [spellingWith(`${text}.`, literals, vocabulary.fresh)] : []),
+    ...(folding.dots ? [spellingWith(text, literals, '.')] : []),
+  ];
+  return [...spellings, ...endings];
+}
+
+/** The text with so many endings that no route writes it. */
+function spellingWith(text: string, literals: ReadonlySet<string>, ending: string): string {
+  let spelling = `${text}${ending}`;
+  while (literals.has(spelling)) spelling += ending;
+  return spelling;
 }
 
 /** The cases of a text: the whole in upper case first, since that reads best in a message, then letter by letter. */
@@ -102,13 +120,15 @@ function* combinations(choices: readonly (readonly string[])[]): Generator<reado
   }
 }
 
-function vocabularyOf(routes: readonly Route[], folding: Folding): Vocabulary {
+function vocabularyOf(routes: readonly Route[], folding: Folding, includesPlain: boolean): Vocabulary {
+  const literals = new Set<string>();
   const written = new Map<string, Set<string>>();
   let longest = 0;
   for (const { segments } of routes.flatMap(route => route.paths)) {
     longest = Math.max(longest, segments.length);
     for (const segment of segments) {
       if (segment.kind !== 'literal') continue;
+      literals.add(segment.text);
       const folded = foldText(segment.text, folding);
       const spellings = written.get(folded);
       if (spellings === undefined) written.set(folded, new Set([segment.text]));
@@ -117,5 +137,5 @@ function vocabularyOf(routes: readonly Route[], folding: Folding): Vocabulary {
   }
   let fresh = 'x';
   while (written.has(fresh)) fresh += 'x';
-  return { folding, written, fresh, longest };
+  return { folding, written, literals, includesPlain, fresh, longest };
 }

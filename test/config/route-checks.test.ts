@@ -41,20 +41,39 @@ t.test('R-71: a path that no request reaches is doubtful', t => {
   t.end();
 });
 
-const fold = (places: string): string => `${places}; allowed: the same approvals on both, or receiver.case_sensitive: true and `
-  + 'receiver.strict_slash: true where the receiver’s router is known to be strict';
+const fold = (places: string): string => `${places}; allowed: the same approvals on both, or receiver.case_sensitive: true, `
+  + 'receiver.strict_slash: true, receiver.format_suffix: false, receiver.trailing_dots: false where the receiver’s router is known to be so';
+
+/** What is not about the endings of a path. */
+const noEndings = 'format_suffix: false, trailing_dots: false';
 
 t.test('contract 3.1: folded spellings that reach a less restrictive route are an error naming both', t => {
   const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'root, guest')];
   t.same(problemsOf(withRoutes(routes)), [
     fold('c.yaml:6:39: error: route "rest" with "/**" (line 6) is less restrictive than route "admin" with "/admin" (line 5): '
-      + 'GET "/ADMIN" reaches it, which a router that ignores case and a trailing slash takes for the other’s'),
+      + 'GET "/ADMIN" reaches it, which a router that ignores case or a trailing slash or a suffix such as .json or dots '
+      + 'and blanks at the end takes for the other’s'),
   ]);
-  t.same(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
-  t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: true }' })),
+  t.same(problemsOf(withRoutes(routes, { receiver: `{ case_sensitive: true, strict_slash: true, ${noEndings} }` })), []);
+  t.match(problemsOf(withRoutes(routes, { receiver: `{ case_sensitive: true, ${noEndings} }` })),
     [/: GET "\/admin\/" reaches it, which a router that ignores a trailing slash takes for the other’s; allowed: the same approvals on both, or receiver\.strict_slash: true where/]);
-  t.match(problemsOf(withRoutes(routes, { receiver: '{ strict_slash: true }' })),
+  t.match(problemsOf(withRoutes(routes, { receiver: `{ strict_slash: true, ${noEndings} }` })),
     [/: GET "\/ADMIN" reaches it, which a router that ignores case takes for the other’s; allowed: .* or receiver\.case_sensitive: true where/]);
+  t.end();
+});
+
+t.test('endings of a path, and HEAD, that reach a less restrictive route are an error that names the line which says otherwise', t => {
+  const paths = [route('admin', '/o/admin', 'root'), route('any', '"/o/{id}"', 'root, guest')];
+  const strict = 'case_sensitive: true, strict_slash: true';
+  t.match(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, trailing_dots: false }` })),
+    [/error: route "any" .*: GET "\/o\/admin\.x" reaches it, which a router that ignores a suffix such as \.json takes .* or receiver\.format_suffix: false where/]);
+  t.match(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, format_suffix: false }` })),
+    [/error: route "any" .*: GET "\/o\/admin\." reaches it, which a router that ignores dots and blanks at the end takes .* or receiver\.trailing_dots: false where/]);
+  t.same(problemsOf(withRoutes(paths, { receiver: `{ ${strict}, ${noEndings} }` })), []);
+  const methods = [route('secret', '/r/secret', 'root'), route('reports', '"/r/**"', 'root, guest', 'GET, HEAD')];
+  t.match(problemsOf(withRoutes(methods, { receiver: `{ ${strict}, ${noEndings} }` })),
+    [/error: route "reports" .*: HEAD "\/r\/secret" reaches it, which a router that answers HEAD by what it does for GET takes .* or receiver\.head_as_get: false where/]);
+  t.same(problemsOf(withRoutes(methods, { receiver: `{ ${strict}, ${noEndings}, head_as_get: false }` })), []);
   t.end();
 });
 
@@ -71,13 +90,13 @@ t.test('contract 3.1: folded spellings that reach another operation are warned o
     { name: 'paths that do not fold', routes: [reserving('a', '/o/x', 'required'), reserving('b', '/p', 'required')], told: false },
     { name: 'none is kept', routes: [reserving('a', '/o/x', 'none'), reserving('b', '"/o/{id}"', 'required')], told: false },
   ];
-  const strict = '{ case_sensitive: true, strict_slash: true }';
+  const strict = `{ case_sensitive: true, strict_slash: true, ${noEndings} }`;
   for (const { name, routes, told } of rows) {
     const expected = told
       ? ['c.yaml:7:37: warning: route "b" with "/o/{id}" (line 7) keeps idempotency keys apart from route "a" with "/o/x" (line 6): '
-        + 'POST "/o/X" reaches it, which a router that ignores case and a trailing slash takes for the other’s; '
-        + 'allowed: the same idempotency.operation on both, or receiver.case_sensitive: true and receiver.strict_slash: true '
-        + 'where the receiver’s router is known to be strict']
+        + 'POST "/o/X" reaches it, which a router that ignores case or a trailing slash or a suffix such as .json or dots and blanks at the end takes '
+        + 'for the other’s; allowed: the same idempotency.operation on both, or receiver.case_sensitive: true, receiver.strict_slash: true, '
+        + 'receiver.format_suffix: false, receiver.trailing_dots: false where the receiver’s router is known to be so']
       : [];
     const keptApart = (text: string): readonly string[] => problemsOf(text).filter(line => line.includes('keeps idempotency keys apart'));
     const store = '{ redis: { url: "redis://127.0.0.1" } }';
@@ -122,7 +141,7 @@ t.test('too many overlapping paths are an error and no guess', t => {
   const routes = Array.from({ length: 1_500 }, (_, number) => [
     route(`a${number}`, `"/a${number}/{x}"`, `a${number}`), route(`b${number}`, `"/{y}/b${number}"`, `b${number}`),
   ]).flat();
-  t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: true }' })),
-    [/^c\.yaml:5:1: error: too many paths overlap to check what a lax router would mix up; allowed: receiver\.case_sensitive: true and /]);
+  t.match(problemsOf(withRoutes(routes, { receiver: `{ case_sensitive: true, ${noEndings} }` })),
+    [/^c\.yaml:5:1: error: too many paths overlap to check what a lax router would mix up; allowed: receiver\.case_sensitive: true, /]);
   t.end();
 });

@@ -10,7 +10,7 @@ const nobody = { subjects: ['nobody'], permissions: [] };
 const world = await startWorld(t, {
   config: {
     // Otherwise spellings such as /tree/OAK, which another route takes here, would have the config refused.
-    receiver: { case_sensitive: true, strict_slash: true },
+    receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false },
     routes: [
       // The least specific ones first: their order must not matter.
       { ...nobody, name: 'below-tree', methods: ['GET'], path: '/tree/**' },

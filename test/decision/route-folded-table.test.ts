@@ -1,9 +1,9 @@
 import t from 'tap';
-import { createFoldedTable, foldedPath, foldedPlaces, pathsThatMeet, type Folding } from '../../src/decision/route-folded-table.js';
+import { createFoldedTable, foldedPath, foldedPlaces, foldText, pathsThatMeet, type Folding } from '../../src/decision/route-folded-table.js';
 import { routeOf, routePath, segmentsOf } from './route-samples.js';
 
-const both: Folding = { case: true, slash: true };
-const neither: Folding = { case: false, slash: false };
+const both: Folding = { case: true, slash: true, dots: false, suffix: false };
+const neither: Folding = { case: false, slash: false, dots: false, suffix: false };
 
 t.test('a trailing slash is left out where the router ignores it, but for that of /', (t) => {
   const rows = [
@@ -60,5 +60,15 @@ t.test('which paths meet one and are no more specific to a router that folds', (
     t.same(meeting(path, both), [...lax].sort(), path);
     t.same(meeting(path, neither), [...strict].sort(), `${path}, at a strict router`);
   }
+  t.end();
+});
+
+t.test('dots and blanks at the end are left out where the router ignores them, unless nothing else is there', (t) => {
+  const dots: Folding = { ...neither, dots: true };
+  for (const [text, folded] of [['a.', 'a'], ['a ', 'a'], ['a. .', 'a'], ['a.b', 'a.b'], ['.a', '.a'], ['...', '...'], [' ', ' '], ['A.', 'A']] as const) {
+    t.equal(foldText(text, dots), folded, JSON.stringify(text));
+    t.equal(foldText(text, neither), text);
+  }
+  t.equal(foldText('A.', { ...dots, case: true }), 'a');
   t.end();
 });

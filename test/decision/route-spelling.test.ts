@@ -3,21 +3,21 @@ import type { Folding } from '../../src/decision/route-folded-table.js';
 import { createSpeller } from '../../src/decision/route-spelling.js';
 import { routeOf, routePath } from './route-samples.js';
 
-const both: Folding = { case: true, slash: true };
+const both: Folding = { case: true, slash: true, dots: false, suffix: false };
 
 /** What is spelled for the first of some paths against the second; the others are there as well. */
-function spelled(paths: readonly string[], folding: Folding = both): readonly string[] {
+function spelled(paths: readonly string[], folding: Folding = both, includesPlain = false): readonly string[] {
   const [guard = '', reached = ''] = paths;
-  const spell = createSpeller(paths.map(path => routeOf(`GET ${path}`)), folding);
+  const spell = createSpeller(paths.map(path => routeOf(`GET ${path}`)), folding, includesPlain);
   return [...spell(routePath(guard), routePath(reached))].map(segments => `/${segments.join('/')}`);
 }
 
 const rows: { name: string; paths: readonly string[]; folding?: Folding; expected: readonly string[] }[] = [
   { name: 'in upper case, with and without a slash', paths: ['/ab', '/{p}'], expected: ['/AB', '/AB/'] },
-  { name: 'where the slash counts', paths: ['/ab', '/{p}'], folding: { case: true, slash: false }, expected: ['/AB'] },
-  { name: 'where the case counts', paths: ['/ab', '/{p}'], folding: { case: false, slash: true }, expected: ['/ab', '/ab/'] },
+  { name: 'where the slash counts', paths: ['/ab', '/{p}'], folding: { case: true, slash: false, dots: false, suffix: false }, expected: ['/AB'] },
+  { name: 'where the case counts', paths: ['/ab', '/{p}'], folding: { case: false, slash: true, dots: false, suffix: false }, expected: ['/ab', '/ab/'] },
   { name: 'a slash of its own', paths: ['/ab/', '/{p}/'], expected: ['/AB', '/AB/'] },
-  { name: 'one that counts', paths: ['/ab/', '/{p}/'], folding: { case: true, slash: false }, expected: ['/AB/'] },
+  { name: 'one that counts', paths: ['/ab/', '/{p}/'], folding: { case: true, slash: false, dots: false, suffix: false }, expected: ['/AB/'] },
   { name: 'as the other path has it', paths: ['/ab/{q}', '/{p}/cd'], expected: ['/AB/cd', '/AB/cd/'] },
   { name: 'a case that no route writes', paths: ['/ab', '/{p}', '/AB'], expected: ['/Ab', '/Ab/'] },
   {
@@ -38,7 +38,7 @@ const rows: { name: string; paths: readonly string[]; folding?: Folding; expecte
     name: 'what is below both', paths: ['/ab/**', '/{p}/**'], expected: ['/AB', '/AB/', '/AB/x', '/AB/x/', '/AB/x/x', '/AB/x/x/'],
   },
   {
-    name: 'where the slash counts, too', paths: ['/ab/**', '/{p}/**'], folding: { case: true, slash: false },
+    name: 'where the slash counts, too', paths: ['/ab/**', '/{p}/**'], folding: { case: true, slash: false, dots: false, suffix: false },
     expected: ['/AB', '/AB/', '/AB/x', '/AB/x/', '/AB/x/x', '/AB/x/x/'],
   },
   {
@@ -53,10 +53,25 @@ t.test('contract 3.1: the spellings that are tried of one path against another',
   t.end();
 });
 
+t.test('the spellings that a router which ignores endings would mix up', (t) => {
+  const endings: Folding = { case: false, slash: false, dots: true, suffix: true };
+  t.same(spelled(['/ab', '/{p}'], endings), ['/ab', '/ab.x', '/ab.'], 'in another format, and with a dot');
+  t.same(spelled(['/ab/cd', '/{p}/{q}'], endings), ['/ab/cd', '/ab./cd', '/ab/cd.x', '/ab./cd.x', '/ab/cd.', '/ab./cd.'],
+    'a format is that of the last segment');
+  t.same(spelled(['/ab', '/{p}', '/ab.', '/ab..', '/x'], { ...endings, suffix: false }), ['/ab', '/ab...'], 'as no route writes it');
+  t.same(spelled(['/ab', '/{p}', '/x'], { ...endings, dots: false }), ['/ab', '/ab.xx']);
+  t.same(spelled(['/ab', '/ab.json'], endings), ['/ab.json'], 'as the other path has it');
+  t.same(spelled(['/ab', '/{p}'], { ...endings, case: true }), ['/AB'], 'one is enough');
+  t.same(spelled(['/7', '/{p}'], { ...endings, case: true }), ['/7', '/7.x', '/7.'], 'and there is none without a letter');
+  t.same(spelled(['/', '/{p}'], endings), ['/']);
+  t.same(spelled(['/ab', '/{p}'], { ...endings, dots: false }, true), ['/ab', '/ab.x'], 'as it is, too, where the method alone may be read otherwise');
+  t.end();
+});
+
 t.test('contract 3.1: no more than 64 combinations are tried of one pair', (t) => {
-  const most = spelled(['/a/b/c/d/e/f', '/{1}/{2}/{3}/{4}/{5}/{6}', '/A/B/C/D/E/F'], { case: true, slash: false });
+  const most = spelled(['/a/b/c/d/e/f', '/{1}/{2}/{3}/{4}/{5}/{6}', '/A/B/C/D/E/F'], { case: true, slash: false, dots: false, suffix: false });
   t.same([most.length, new Set(most).size], [64, 64]);
-  const capped = spelled(['/a/b/c/d/e/f/g', '/{1}/{2}/{3}/{4}/{5}/{6}/{7}', '/A/B/C/D/E/F/G'], { case: true, slash: false });
+  const capped = spelled(['/a/b/c/d/e/f/g', '/{1}/{2}/{3}/{4}/{5}/{6}/{7}', '/A/B/C/D/E/F/G'], { case: true, slash: false, dots: false, suffix: false });
   t.same([capped.length, new Set(capped).size], [64, 64]);
   t.end();
 });

@@ -89,7 +89,7 @@ export function configOf(policy: Policy): ConfigTree {
   const { issuedBeforeS, ...lists } = policy.revoked;
   return {
     listen: { underscore_fields: policy.underscores, http_1_0: policy.http10, body_idle_timeout: '60s' },
-    receiver: { case_sensitive: true, strict_slash: true },
+    receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false },
     issuers: Object.fromEntries(Object.entries(policy.issuers).map(([name, issuer]) =>
       [name, { ...issuer, jwks_url: `http://127.0.0.1:3567/${name}/jwks.json` }])),
     sessions: policy.sessions === null ? null : { ...policy.sessions, core_url: 'http://127.0.0.1:3567' },

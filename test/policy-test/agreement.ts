@@ -41,7 +41,7 @@ export interface Disagreement {
 
 const config: ConfigTree = {
   store: { memory: {} },
-  receiver: { case_sensitive: true, strict_slash: true },
+  receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false },
   revoked: { subjects: ['mallory'], token_ids: ['stolen'] },
   listen: { max_target: '256B' },
   routes: [

@@ -15,7 +15,8 @@ const keys = createAssumedKeys();
 const nowMs = Date.now();
 
 function policy(overrides: ConfigTree): InForce {
-  const config = compiled({ receiver: { case_sensitive: true, strict_slash: true }, ...overrides });
+  const receiver = { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false };
+  const config = compiled({ receiver, ...overrides });
   return decideOnly(config, () => keys.source, assumedSessions(config, keys));
 }
 
