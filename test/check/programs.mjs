@@ -32,6 +32,8 @@ export const programs = [
   { name: 'redis-cli', debian: ['redis-tools'], check: ['redis-cli', '--version'] },
   { name: 'redis-server', debian: ['redis-server'], check: ['redis-server', '--version'] },
   { name: 'sh', debian: ['dash', 'coreutils', 'sed', 'grep'], check: ['sh', '-c', tools] },
+  // Its programs alone: no system has to be booted with it.
+  { name: 'systemd-analyze', support: 'systemd', debian: ['systemd'], check: ['systemd-analyze', '--version'] },
   { name: 'zsh', debian: ['zsh'], check: ['zsh', '--version'] },
 ];
 

@@ -19,6 +19,8 @@ import { fencedBlocks } from './fenced-blocks.js';
 
 const page = 'docs/legacy-applications.md';
 
+t.setTimeout(120_000);
+
 interface Policy extends ConfigTree {
   readonly routes: readonly (ConfigTree & { readonly name: string })[];
 }

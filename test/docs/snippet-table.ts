@@ -26,6 +26,7 @@ function page(name: string, rows: Readonly<Record<string, Treatment>>): readonly
 
 const walk = 'test/docs/walk.test.ts';
 const deployment = 'test/docs/deployment.test.ts';
+const systemd = 'test/docs/systemd.test.ts';
 const legacy = 'test/docs/legacy-applications.test.ts';
 const docker = 'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
 
@@ -146,6 +147,17 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/storage.md', {
     'maxmemory 2gb': { test: 'test/docs/snippets.test.ts' },
     'user sallyport on': { test: 'test/adapters/redis/access.test.ts' },
+  }),
+  ...page('docs/systemd.md', {
+    'npm ci && npm run bundle': { commands: { sudo: 'needs root: test/docs/systemd.test.ts holds the unit and the user that it installs' } },
+    '# /etc/sallyport/sallyport.yaml': { test: systemd },
+    '[Service]\nLoadCredential': { test: systemd },
+    'sudo CREDENTIALS_DIRECTORY': { test: systemd },
+    'sudo systemctl reload': {
+      commands: { sudo: 'needs a machine booted by systemd', journalctl: 'the same', curl: 'test/app/start.test.ts asks the same' },
+    },
+    '[Service]\nPrivateUsers': { test: systemd },
+    'upstream: {': { config: 'keys' },
   }),
   ...page('docs/websockets.md', {
     'routes:': { config: 'keys' },

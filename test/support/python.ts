@@ -49,9 +49,15 @@ print(json.dumps({'wsgi': wsgi.server_port, 'files': files.server_port}), flush=
 wsgi.serve_forever()
 `;
 
+/** The command that runs a program. */
+export function python(text: string): readonly [string, ...string[]] {
+  return ['python3', '-c', text];
+}
+
 /** Starts both; they end with the test. @param root the folder of the files. */
 export async function startPython(t: Scope, root: string): Promise<PythonReceivers> {
-  const child = spawn('python3', ['-c', program, root], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const [command, ...args] = python(program);
+  const child = spawn(command, [...args, root], { stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = once(child, 'close');
   t.teardown(async () => {
     child.kill('SIGKILL');

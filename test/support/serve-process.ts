@@ -27,6 +27,8 @@ export interface ServeOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The program in the place of `dist/main.js`. */
   readonly main?: string;
+  /** A command that becomes Node.js with the arguments that follow, as `nice` does. */
+  readonly under?: readonly string[];
   /** Further arguments of `serve`. */
   readonly args?: readonly string[];
 }
@@ -34,7 +36,8 @@ export interface ServeOptions {
 /** Runs `serve --config FILE` until the test ends. */
 export function startServe(t: Scope, configFile: string, options: ServeOptions = {}): ServeProcess {
   const args = [options.main ?? join(projectDir, 'dist/main.js'), 'serve', '--config', configFile, ...(options.args ?? [])];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } });
+  const [command, ...before] = [...(options.under ?? []), process.execPath];
+  const child = spawn(command, [...before, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } });
   let text = '';
   const lines: LogLine[] = [];
   for (const stream of [child.stdout, child.stderr]) {
