@@ -6,7 +6,7 @@ import { coalesce } from './coalesce.js';
 import { loadComplete, type CompleteConfig } from './complete-config.js';
 import type { ConfigSource } from './config-file.js';
 import type { Environment } from './config-source.js';
-import { droppedOperations, reserves } from './operations.js';
+import { droppedOperations, movedScopes, reserves } from './operations.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 
 export interface ReloaderDeps {
@@ -67,6 +67,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     // In this order no request under a config with assertions goes out without one.
     if (assertion !== null) deps.assertions.use(assertion);
     const dropped = droppedOperations(assembly.inForce().config, config);
+    const moved = movedScopes(assembly.inForce().config, config);
     try {
       await assembly.replace(withOpened(config, opened), upstreamCa);
     } catch (error) {
@@ -81,6 +82,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     if (dropped.length > 0) {
       log.warn('keys of these operations count no more: a retry of an earlier write would run it again', { operations: dropped });
     }
+    if (moved.length > 0) log.warn('the idempotency keys of these callers count no more: a retry of an earlier write would run it again', { of: moved });
   });
 
   function fail(problems: readonly string[]): void {

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { droppedOperations, reserves } from '../../src/app/operations.js';
+import { parse, stringify } from 'yaml';
+import { droppedOperations, movedScopes, reserves } from '../../src/app/operations.js';
 import { inspectConfig } from '../../src/config/inspect.js';
 import type { CompiledConfig } from '../../src/config/compiled.js';
 import { refuse } from '../../src/decision/result.js';
@@ -34,6 +35,38 @@ t.test('operations whose keys no longer count', (t) => {
   t.equal(reserves(compile(none)), false);
   t.equal(reserves(compile(write('a', 'none', { single_use: true }))), true);
   t.end();
+});
+
+t.test('callers whose keys no longer count', (t) => {
+  const config = (issuers: Readonly<Record<string, object>>, ...routes: readonly object[]): CompiledConfig => {
+    const issuer = { issuer: 'https://a.example', audience: 'orders', source: 's', token_type: 't' };
+    const all = Object.fromEntries(Object.entries(issuers).map(([name, over]) => [name, { ...issuer, ...over }]));
+    const sessions = { core_url: 'http://127.0.0.1:3567', api_domain: 'https://shop.example' };
+    const text = stringify({ ...parse(baseConfig({ ...memory, sessions, routes })) as object, issuers: all });
+    const { config: compiled, problems } = inspectConfig(text, { file: 'x', env: {}, readFile: () => refuse('none') });
+    if (compiled === null) throw new Error(JSON.stringify(problems));
+    return compiled;
+  };
+  const users = write('u', 'required', { accept: ['session'], subjects: undefined, permissions: undefined, session: { claims: {} } });
+  const service = write('a', 'required');
+  const b = { issuer: 'https://b.example', audience: 'stock' };
+  const [first, second] = [config({ one: {}, two: b }, service, users), config({ two: b, one: {} }, service, users)];
+  t.same(movedScopes(first, first), []);
+  t.same(movedScopes(first, second), ['users'], 'the issuers change places');
+  t.same(movedScopes(config({ one: {}, two: b }, service), config({ two: b, one: {} }, service)), [], 'which is nothing to services');
+  t.same(movedScopes(config({ one: {} }, service), config({ other: {} }, service)), [], 'the name of an issuer counts for nothing');
+  t.same(movedScopes(config({ one: {} }, service), config({ one: { audience: 'stock' } }, service)), ['callers of issuers.one']);
+  t.same(movedScopes(config({ one: {} }, service), config({ one: { issuer: 'https://b.example' } }, service)), ['callers of issuers.one']);
+  t.same(movedScopes(config({ one: {} }, none), config({ one: { audience: 'stock' } }, none)), [], 'no key was kept');
+  t.same(movedScopes(config({ one: {} }, users), config({ one: { audience: 'stock' } }, users)), ['users'], 'no service kept one');
+  t.end();
+});
+
+t.test('a reload that moves the scope of keys warns', async (t) => {
+  const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required')] } });
+  world.rewrite({ ...memory, issuers: { core: { audience: 'stock' } }, routes: [write('a', 'required')] });
+  await world.app.reload();
+  t.match(world.logs().filter(({ of }) => of !== undefined), [{ level: 'warn', of: ['callers of issuers.core'], msg: /count no more/ }]);
 });
 
 function status(world: AppWorld, key: string): Promise<number> {
