@@ -62,5 +62,5 @@ t.test('what worked before the package had entry points: its binary and the sche
   const script = 'import { createRequire } from "node:module"; const r = createRequire(import.meta.url);'
     + 'console.log(r("sallyport/package.json").bin.sallyport, r("sallyport/config.schema.json").type)';
   const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', script], { cwd: dir });
-  t.equal(stdout, 'dist/main.js object\n');
+  t.equal(stdout, 'bin/sallyport.js object\n');
 });
