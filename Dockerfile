@@ -1,40 +1,53 @@
-# syntax=docker/dockerfile:1
+# docker build --tag sallyport:0.2.0-dev .
 #
-# docker build --build-arg NODE_DIGEST=sha256:… --build-arg REVISION="$(git rev-parse HEAD)" --tag sallyport:0.2.0-dev .
+# As it stands it takes the newest base image of that tag. For a release name the digest too, so that what was looked at is what is built on:
 #
-# One base image, pinned by digest and never by tag alone. There is no default, so that nobody builds on one that nobody looked at.
-# To renew it, for the security fixes of Node.js: docker buildx imagetools inspect node:24-bookworm-slim --format '{{.Manifest.Digest}}'
-ARG NODE_DIGEST
+#   docker buildx imagetools inspect node:24-bookworm-slim --format '{{.Manifest.Digest}}'
+#   docker build --build-arg NODE_DIGEST=sha256:… --build-arg REVISION="$(git rev-parse HEAD)" --tag sallyport:0.2.0-dev .
+#
+# NODE_IMAGE may name a mirror of that image; it has to be Debian's with Node.js in /usr/local.
+ARG NODE_IMAGE=node:24-bookworm-slim
+ARG NODE_DIGEST=
 
-FROM node:24-bookworm-slim@${NODE_DIGEST} AS build
+FROM ${NODE_IMAGE}${NODE_DIGEST:+@$NODE_DIGEST} AS build
 WORKDIR /build
-COPY package.json package-lock.json .npmrc tsconfig.json ./
+COPY package.json package-lock.json .npmrc tsconfig.json LICENSE ./
 RUN npm ci --ignore-scripts
 COPY src ./src
-COPY .release/bundle.mjs ./.release/bundle.mjs
-COPY .release/revision.mjs ./.release/revision.mjs
+COPY .release ./.release
 ARG REVISION=unknown
-# The bundle holds production code only; sbom.cdx.json in it names every package that went in.
+# The bundle holds production code only; sbom.cdx.json in it names every package that went in, and THIRD-PARTY-NOTICES has their licences.
 RUN npm run build -- "${REVISION}" && npm run bundle
 # Compiled code of start and health check is kept beside it, so that a container need not compile it again.
 RUN mv bundle /app \
  && NODE_COMPILE_CACHE=/app/cache node /app/main.js health --help > /dev/null \
  && NODE_COMPILE_CACHE=/app/cache node /app/main.js serve --help > /dev/null
-# The rest of the image: node and the libraries that it asks for. No shell, no package manager, nothing to write to.
+# The rest of the image: node, the libraries that it asks for, and the licences of both. No shell, no package manager, nothing to write to.
 RUN mkdir -p /image/usr/local/bin /image/etc/sallyport \
  && cp "$(command -v node)" /image/usr/local/bin/node \
- && ldd /image/usr/local/bin/node | grep -o '/[^ ]*' | xargs -I{} cp --parents -L {} /image
+ && cp "$(dirname "$(command -v node)")/../LICENSE" /image/usr/local/LICENSE \
+ && ldd /image/usr/local/bin/node | grep -o '/[^ ]*' | xargs -I{} cp --parents -L {} /image \
+ && cp -r --parents /usr/share/common-licenses /image \
+ && ldd /image/usr/local/bin/node | grep -o '/lib[^ ]*' | sed 's,^/,,' | xargs dpkg-query --search > /tmp/owners \
+ && cut -d: -f1 /tmp/owners | sort -u | xargs -I{} cp --parents -L /usr/share/doc/{}/copyright /image
 
 FROM scratch
+ARG NODE_IMAGE
 ARG NODE_DIGEST
 ARG VERSION=0.2.0-dev
 ARG REVISION=unknown
+# Where whoever builds it keeps the source and its docs. No address is made up: without SOURCE_URL these labels are empty.
+ARG SOURCE_URL=
+ARG DOCUMENTATION_URL=${SOURCE_URL}
 LABEL org.opencontainers.image.title="sallyport" \
       org.opencontainers.image.description="Auth sidecar: verifies service tokens, authorizes each operation and stops replays in front of one service" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.base.name="node:24-bookworm-slim" \
+      org.opencontainers.image.url="${SOURCE_URL}" \
+      org.opencontainers.image.source="${SOURCE_URL}" \
+      org.opencontainers.image.documentation="${DOCUMENTATION_URL}" \
+      org.opencontainers.image.base.name="${NODE_IMAGE}" \
       org.opencontainers.image.base.digest="${NODE_DIGEST}"
 COPY --from=build /image /
 COPY --from=build /app /app

@@ -1,9 +1,10 @@
 /**
  * Bundles `dist` for the image: `npm run bundle [-- FOLDER]`. One folder without `node_modules`, but for native modules, that starts in half the time;
- * commands stay chunks of their own, so that `health` does not load the proxy. Beside it, the CycloneDX list of every package in it.
+ * commands stay chunks of their own, so that `health` does not load the proxy. Beside it, the CycloneDX list of every package in it, and their licences.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rolldown } from 'rolldown';
+import { noticesOf } from './notices.mjs';
 
 const [, , out = 'bundle'] = process.argv;
 /** Native: loaded as they are. Only the emulator asks for them. */
@@ -30,6 +31,11 @@ for (const one of native) {
     cpSync(place, `${out}/${place}`, { recursive: true });
   }
 }
+const packages = [...places].sort().map(packageAt);
+// The bundler puts a few lines of its own into what it makes.
+const hasRuntime = output.some((chunk) => (chunk.moduleIds ?? []).some((id) => id.includes('rolldown/runtime')));
+cpSync('LICENSE', `${out}/LICENSE`);
+writeFileSync(`${out}/THIRD-PARTY-NOTICES`, noticesOf(hasRuntime ? [...packages, packageAt('node_modules/rolldown')] : packages));
 writeFileSync(`${out}/sbom.cdx.json`, `${JSON.stringify(sbom(), null, 2)}\n`);
 process.stdout.write(`${String(output.length)} chunks and ${String(places.size)} packages in ${out}/\n`);
 
@@ -39,18 +45,22 @@ function placeOf(id) {
   return place === undefined ? [] : [place];
 }
 
+/** What the lock file says of a package. */
+function packageAt(folder) {
+  const found = lock[folder];
+  if (found === undefined) throw new Error(`${folder} is not in the lock file`);
+  return { ...found, folder, name: folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length) };
+}
+
 function sbom() {
-  const components = [...places].sort().map((place) => {
-    const found = lock[place];
-    if (found === undefined) throw new Error(`${place} is not in the lock file`);
-    const packageName = place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length);
-    const [algorithm, digest] = found.integrity.split('-', 2);
+  const components = packages.map((one) => {
+    const [algorithm, digest] = one.integrity.split('-', 2);
     return {
       type: 'library',
-      name: packageName,
-      version: found.version,
-      purl: `pkg:npm/${packageName.replace('@', '%40')}@${found.version}`,
-      ...(found.license === undefined ? {} : { licenses: [{ expression: found.license }] }),
+      name: one.name,
+      version: one.version,
+      purl: `pkg:npm/${one.name.replace('@', '%40')}@${one.version}`,
+      ...(one.license === undefined ? {} : { licenses: [{ expression: one.license }] }),
       hashes: [{ alg: algorithm.replace('sha', 'SHA-'), content: Buffer.from(digest, 'base64').toString('hex') }],
     };
   });

@@ -50,7 +50,7 @@ export const snippetTable: readonly SnippetRow[] = [
     'import java': { test: 'test/app/assertion-snippets.test.ts' },
   }),
   ...page('docs/core-emulator.md', {
-    'npx sallyport core': { commands: { curl: 'test/emulator/core-api.test.ts asks the same' } },
+    'sallyport core': { commands: { curl: 'test/emulator/core-api.test.ts asks the same' } },
     'CORE_URL=': { commands: {} },
   }),
   ...page('docs/deployment.md', {
@@ -78,7 +78,7 @@ export const snippetTable: readonly SnippetRow[] = [
     'begin;': { sample: 'with $1 to $5 for values; docs/examples/exactly-once/receiver.mjs has the same, and test/chaos/exactly-once.long.test.ts runs that' },
     '    idempotency: { mode': { config: 'route' },
     'create table outbox': { test: 'test/chaos/exactly-once.long.test.ts' },
-    '$ npx sallyport record': { sample: 'ids are cut; test/cli/record.test.ts runs the command and reads what it prints' },
+    '$ sallyport record': { sample: 'ids are cut; test/cli/record.test.ts runs the command and reads what it prints' },
   }),
   ...page('docs/image.md', {
     'docker build': { commands: { docker } },
@@ -129,14 +129,14 @@ export const snippetTable: readonly SnippetRow[] = [
     'import { readFile }': { test: 'test/client/package.test.ts' },
   }),
   ...page('docs/operations.md', {
-    '$ npx sallyport check': { commands: {} },
+    '$ sallyport check': { commands: {} },
     'revoked:': { config: 'keys' },
     '- alert: SallyportCannotVerify': { test: 'test/helm/alerts.test.ts' },
     '- alert: SallyportKeysGettingOld': { test: 'test/helm/alerts.test.ts' },
   }),
   ...page('docs/policy-tests.md', {
     'config: sallyport.yaml': { test: 'test/cli/newcomer.test.ts' },
-    '$ npx sallyport diff': { sample: 'what diff prints; test/cli/diff.test.ts reads real prints' },
+    '$ sallyport diff': { sample: 'what diff prints; test/cli/diff.test.ts reads real prints' },
   }),
   ...page('docs/releasing.md', {
     'node .release/release.mjs': { test: 'test/release/release.test.ts' },

@@ -61,7 +61,7 @@ function podOf(objects: readonly Manifest[], kind = 'Deployment'): PodSpec {
 
 /** Runs lines of a page in a shell, with this build of the command, in a folder as a newcomer's: the repository, and files of one's own. */
 async function shell(api: KubernetesApi, cwd: string, line: string): Promise<{ readonly code: number; readonly output: string }> {
-  const command = line.replaceAll('npx sallyport', `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`);
+  const command = `sallyport() { '${process.execPath}' '${join(projectDir, 'dist/main.js')}' "$@"; }\n${line}`;
   const home = { HOME: cwd, HELM_CACHE_HOME: join(cwd, '.helm'), HELM_CONFIG_HOME: join(cwd, '.helm'), HELM_DATA_HOME: join(cwd, '.helm') };
   return new Promise((resolve) => {
     const env = { ...process.env, ...home, PATH: pathWithKubectl(), KUBECONFIG: api.kubeconfig };

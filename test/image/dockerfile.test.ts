@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
 import { projectDir } from '../support/project-dir.js';
-import { parseDockerfile, stagesOf } from './dockerfile.js';
+import { argumentsOf, expand, parseDockerfile, stagesOf } from './dockerfile.js';
 
 function read(path: string): string {
   return readFileSync(join(projectDir, path), 'utf8');
@@ -23,9 +23,41 @@ function execForm(words: string): readonly string[] {
 
 const manifest = JSON.parse(read('package.json')) as { readonly version: string; readonly scripts: Readonly<Record<string, string>> };
 
-t.test('the base is pinned by digest, and none is made up', async (t) => {
-  t.same(wordsOf('FROM'), ['node:24-bookworm-slim@${NODE_DIGEST} AS build', 'scratch']);
-  t.same(wordsOf('ARG', stages[0]), ['NODE_DIGEST'], 'without a default');
+/** The labels, with what the arguments stand for. */
+function labels(given: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const [words = ''] = wordsOf('LABEL', final);
+  const values = argumentsOf(instructions, given);
+  return Object.fromEntries([...words.matchAll(/org\.opencontainers\.image\.([a-z.]+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, expand(value, values)]));
+}
+
+t.test('docker build . needs no argument: the base is a tag, and a digest pins it', async (t) => {
+  for (const words of wordsOf('ARG', stages[0])) t.match(words, /=/, `${words} has a default`);
+  const bases = (given = {}): readonly string[] => wordsOf('FROM').map((words) => expand(words, argumentsOf(instructions, given)));
+  t.same(bases(), ['node:24-bookworm-slim AS build', 'scratch']);
+  const NODE_DIGEST = `sha256:${'a'.repeat(64)}`;
+  t.same(bases({ NODE_DIGEST }), [`node:24-bookworm-slim@${NODE_DIGEST} AS build`, 'scratch']);
+  const NODE_IMAGE = 'mirror.example.com/node:24-bookworm-slim';
+  t.same(bases({ NODE_IMAGE, NODE_DIGEST }), [`${NODE_IMAGE}@${NODE_DIGEST} AS build`, 'scratch']);
+  t.match(labels(), { 'base.name': 'node:24-bookworm-slim', 'base.digest': '' }, 'no digest is claimed that was not asked for');
+  t.match(labels({ NODE_IMAGE, NODE_DIGEST }), { 'base.name': NODE_IMAGE, 'base.digest': NODE_DIGEST });
+  t.notMatch(read('Dockerfile'), /^# *syntax=/m, 'and no parser is fetched');
+});
+
+t.test('labels: what it is, of which version and commit; addresses of whoever builds it, and none that is made up', async (t) => {
+  t.match(labels(), { title: 'sallyport', description: /\w/, version: manifest.version, revision: 'unknown', licenses: 'Apache-2.0' });
+  t.match(labels(), { url: '', source: '', documentation: '' });
+  const SOURCE_URL = 'https://git.example.com/sallyport';
+  const DOCUMENTATION_URL = 'https://docs.example.com/sallyport';
+  t.match(labels({ SOURCE_URL, REVISION: 'abc' }), { source: SOURCE_URL, url: SOURCE_URL, documentation: SOURCE_URL, revision: 'abc' });
+  t.match(labels({ SOURCE_URL, DOCUMENTATION_URL }), { source: SOURCE_URL, documentation: DOCUMENTATION_URL });
+});
+
+t.test('the commit of the label is the one in the program, and licences of all that is in it go in', async (t) => {
+  const runs = wordsOf('RUN').join('\n');
+  t.match(runs, 'npm run build -- "${REVISION}"');
+  t.match(wordsOf('ARG', stages[1]), ['REVISION=unknown'], 'the same argument, without which the stage would not have it');
+  // The bundle brings those of Sallyport and its packages; image.long.test.ts runs all of it.
+  for (const place of ['/../LICENSE" /image/usr/local/LICENSE', '/usr/share/common-licenses /image', '/usr/share/doc/{}/copyright /image']) t.match(runs, place);
 });
 
 t.test('what it copies is there, and passes .dockerignore', async (t) => {
@@ -33,6 +65,7 @@ t.test('what it copies is there, and passes .dockerignore', async (t) => {
   t.match(read('.dockerignore'), /^\*$/m, 'everything else stays outside');
   const copied = wordsOf('COPY').filter((words) => !words.startsWith('--from=')).flatMap((words) => words.split(/\s+/).slice(0, -1));
   t.ok(copied.length > 4);
+  t.ok(!passing.includes('.git'), 'history stays outside');
   for (const path of copied) {
     t.ok(existsSync(join(projectDir, path)), path);
     t.ok(passing.includes(path.replace(/^\.\//, '')), `${path} passes .dockerignore`);
@@ -48,7 +81,7 @@ t.test('scripts that it runs are there; installs are those of the lock file, wit
   t.notMatch(runs, /npm (?:i|install)\b|curl|wget|apt|chmod 777/);
 });
 
-t.test('the image: numeric user that is not root, exec form, health check by the binary, labels', async (t) => {
+t.test('the image: numeric user that is not root, exec form, health check by the binary', async (t) => {
   t.match(wordsOf('USER', final), [/^[1-9][0-9]{3,}:[1-9][0-9]{3,}$/]);
   t.same(execForm(wordsOf('ENTRYPOINT', final)[0] ?? ''), ['/usr/local/bin/node', '--disable-sigusr1', '/app/main.js']);
   t.same(execForm(wordsOf('CMD', final)[0] ?? ''), ['serve', '--config', '/etc/sallyport/sallyport.yaml']);
@@ -56,10 +89,6 @@ t.test('the image: numeric user that is not root, exec form, health check by the
   t.same(execForm(health.slice(health.indexOf('['))), ['/usr/local/bin/node', '/app/main.js', 'health', '--config', '/etc/sallyport/sallyport.yaml']);
   t.same(wordsOf('RUN', final), [], 'the last stage has no shell to run anything');
   t.same(wordsOf('VOLUME', final), [], 'nothing is written');
-  for (const label of ['title', 'description', 'version', 'revision', 'licenses', 'base.name', 'base.digest']) {
-    t.match(wordsOf('LABEL', final)[0], `org.opencontainers.image.${label}=`);
-  }
-  t.ok(wordsOf('ARG', final).includes(`VERSION=${manifest.version}`), 'the version of package.json');
 });
 
 t.test('no secret goes in', async (t) => {

@@ -14,6 +14,23 @@ export function parseDockerfile(text: string): readonly Instruction[] {
   });
 }
 
+/** Values of the arguments that have one, later ones of earlier ones; those that are given count before the defaults. */
+export function argumentsOf(instructions: readonly Instruction[], given: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const values: Record<string, string> = {};
+  for (const { words } of instructions.filter(({ name }) => name === 'ARG')) {
+    const [name = '', value] = words.split(/=(.*)/s);
+    const said = given[name] ?? (value === undefined ? undefined : expand(value, values));
+    if (said !== undefined) values[name] = said;
+  }
+  return values;
+}
+
+/** `${NAME}`, `$NAME` and `${NAME:+words}` replaced by what they stand for. */
+export function expand(words: string, values: Readonly<Record<string, string>>): string {
+  return words.replaceAll(/\$\{(\w+):\+([^}]*)\}/g, (_all, name: string, then: string) => ((values[name] ?? '') === '' ? '' : then))
+    .replaceAll(/\$\{(\w+)\}|\$(\w+)/g, (_all, braced: string | undefined, bare: string | undefined) => values[braced ?? bare ?? ''] ?? '');
+}
+
 /** Instructions of each stage, with what stands before the first one as a stage of its own. */
 export function stagesOf(instructions: readonly Instruction[]): readonly (readonly Instruction[])[] {
   const stages: Instruction[][] = [[]];

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -13,12 +13,14 @@ import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { baseConfig } from '../support/world.js';
-import { parseDockerfile, stagesOf } from './dockerfile.js';
+import { argumentsOf, parseDockerfile, stagesOf } from './dockerfile.js';
 
 const root = tempDir(t);
 /** A container's paths, in our root. */
 const inRoot = (text: string): string => text.replaceAll(/(?<![\w./-])\/(build|app|image)\b/g, (_path, name: string) => join(root, name));
-const stages = stagesOf(parseDockerfile(readFileSync(join(projectDir, 'Dockerfile'), 'utf8')));
+const instructions = parseDockerfile(readFileSync(join(projectDir, 'Dockerfile'), 'utf8'));
+const stages = stagesOf(instructions);
+const revision = '0123456789abcdef0123456789abcdef01234567';
 const final = stages.at(-1) ?? [];
 
 function word(name: string): string {
@@ -29,14 +31,19 @@ t.setTimeout(580_000);
 
 t.test('the build stage runs, and leaves node, its libraries and the bundle', { timeout: 500_000 }, async (t) => {
   const found = spawnSync('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], { encoding: 'utf8', cwd: root });
-  const env = { ...process.env, PATH: `${dirname(found.stdout.trim())}:${process.env['PATH'] ?? ''}` };
+  // As the base image has it; its licence comes from the archive of Node.js, which the registry leaves out.
+  const local = join(root, 'usr/local');
+  mkdirSync(join(local, 'bin'), { recursive: true });
+  cpSync(found.stdout.trim(), join(local, 'bin/node'));
+  writeFileSync(join(local, 'LICENSE'), 'Node.js is licensed for use as follows\n');
+  const env = { ...process.env, ...argumentsOf(instructions, { REVISION: revision }), PATH: `${join(local, 'bin')}:${process.env['PATH'] ?? ''}` };
   let dir = root;
   for (const { name, words } of stages.find((stage) => stage[0]?.words.endsWith('AS build')) ?? []) {
     if (name === 'WORKDIR') mkdirSync(dir = inRoot(words), { recursive: true });
     if (name === 'COPY') {
       const paths = words.split(/\s+/);
       const to = paths.pop() ?? '';
-      for (const path of paths) cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, path) : to), { recursive: true });
+      for (const path of paths) cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, basename(path)) : to), { recursive: true });
     }
     if (name !== 'RUN') continue;
     const { status, stdout, stderr } = spawnSync('sh', ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
@@ -46,6 +53,22 @@ t.test('the build stage runs, and leaves node, its libraries and the bundle', { 
   t.same(readdirSync(join(root, 'image/usr/local/bin')), ['node'], 'no other program, no shell');
   t.ok(existsSync(join(root, 'image/app/cache')), 'compiled code is kept');
   t.same(readdirSync(join(root, 'image/app/node_modules')), ['@node-rs']);
+  const said = spawnSync(join(local, 'bin/node'), [join(root, 'image/app/main.js'), '--version'], { encoding: 'utf8' });
+  t.match(said.stdout, revision, 'the commit that was given is the one it says');
+});
+
+t.test('licences of all that is in the image are in it', async (t) => {
+  const image = join(root, 'image');
+  t.match(readFileSync(join(image, 'app/LICENSE'), 'utf8'), /Apache License\s+Version 2\.0/);
+  t.match(readFileSync(join(image, 'app/THIRD-PARTY-NOTICES'), 'utf8'), /^fastify \d/m);
+  t.match(readFileSync(join(image, 'usr/local/LICENSE'), 'utf8'), 'Node.js is licensed');
+  const copyrights = readdirSync(join(image, 'usr/share/doc'));
+  for (const owner of ['libc6', 'libstdc++6', 'libgcc-s1']) t.ok(copyrights.includes(owner), owner);
+  // What they only refer to.
+  for (const owner of copyrights) {
+    const named = readFileSync(join(image, 'usr/share/doc', owner, 'copyright'), 'utf8').matchAll(/\/usr\/share\/common-licenses\/[A-Za-z0-9.-]*[A-Za-z0-9]/g);
+    for (const [path] of named) t.ok(existsSync(join(image, path)), path);
+  }
 });
 
 t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', { timeout: 100_000 }, async (t) => {
@@ -69,18 +92,17 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   const at = (argv: readonly string[]): readonly string[] => (isRoot
     ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
     : argv.map((one) => (one.startsWith('/') ? join(image, one) : one)));
-  const env = { NODE_COMPILE_CACHE: '/app/cache', PATH: process.env['PATH'] ?? '' };
-  const [program = '', ...args] = at([...entry, ...command]);
+  // `-i`: what coverage gives to each child of a test names files that are not in the image.
+  const inImage = (argv: readonly string[]): readonly string[] => ['-i', 'NODE_COMPILE_CACHE=/app/cache', `PATH=${process.env['PATH'] ?? ''}`, ...at(argv)];
   const files = (): readonly string[] => readdirSync(image, { recursive: true, encoding: 'utf8' })
     .map((file) => `${file} ${String(statSync(join(image, file)).mtimeMs)}`);
   const before = files();
-  const serve = spawn(program, args, { env, stdio: 'ignore' });
+  const serve = spawn('env', inImage([...entry, ...command]), { stdio: 'ignore' });
   const ended = once(serve, 'close') as Promise<[number | null]>;
   t.teardown(() => serve.kill('SIGKILL'));
-  const [checker = '', ...asked] = at(health);
   // Not waited for in this thread: the issuer and the service answer from it.
   await until('healthy', async () => {
-    const [code] = await once(spawn(checker, asked, { env, stdio: 'ignore' }), 'close') as [number | null];
+    const [code] = await once(spawn('env', inImage(health), { stdio: 'ignore' }), 'close') as [number | null];
     return code === 0;
   }, 60_000);
   const answer = await request(port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key })}` } });

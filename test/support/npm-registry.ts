@@ -52,7 +52,8 @@ export async function startNpmRegistry(t: Scope): Promise<NpmRegistry> {
 
 /** Runs `npm` or `npx` in a folder, without what the machine's user or an outer npm has set, and with a cache of its own unless told otherwise. */
 export async function runNpm(
-  t: Scope, cwd: string, registry: NpmRegistry | null, [program, ...args]: readonly ['npm' | 'npx', ...string[]], settings: Readonly<Record<string, string>> = {},
+  t: Scope, cwd: string, registry: NpmRegistry | null, [program, ...args]: readonly ['npm' | 'npx', ...string[]],
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<NpmRun> {
   const home = tempDir(t);
   const env = {
