@@ -22,14 +22,15 @@ RUN npm run build -- "${REVISION}" && npm run bundle
 RUN mv bundle /app \
  && NODE_COMPILE_CACHE=/app/cache node /app/main.js health --help > /dev/null \
  && NODE_COMPILE_CACHE=/app/cache node /app/main.js serve --help > /dev/null
-# The rest of the image: node, the libraries that it asks for, and the licences of both. No shell, no package manager, nothing to write to.
+# The rest of the image: node, the libraries that it and the native modules ask for, and their licences. No shell, no package manager, nothing to write to.
 RUN mkdir -p /image/usr/local/bin /image/etc/sallyport \
  && cp "$(command -v node)" /image/usr/local/bin/node \
  && cp "$(dirname "$(command -v node)")/../LICENSE" /image/usr/local/LICENSE \
- && ldd /image/usr/local/bin/node | grep -o '/[^ ]*' | xargs -I{} cp --parents -L {} /image \
+ && ldd /image/usr/local/bin/node /app/node_modules/@node-rs/*/*.node | awk '/=> \// { print $3 } /^\t\// { print $1 }' | sort -u > libraries \
+ && xargs -I{} cp --parents -L {} /image < libraries \
  && cp -r --parents /usr/share/common-licenses /image \
- && ldd /image/usr/local/bin/node | grep -o '/lib[^ ]*' | sed 's,^/,,' | xargs dpkg-query --search > /tmp/owners \
- && cut -d: -f1 /tmp/owners | sort -u | xargs -I{} cp --parents -L /usr/share/doc/{}/copyright /image
+ && sed 's,^/\(usr/\)\?,,' libraries | xargs dpkg-query --search > owners \
+ && cut -d: -f1 owners | sort -u | xargs -I{} cp --parents -L /usr/share/doc/{}/copyright /image
 
 FROM scratch
 ARG NODE_IMAGE

@@ -1,6 +1,6 @@
-/** What docs/deployment.md and docs/compose.yaml tell to write works as it stands. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+/** What docs/deployment.md tells to write works as it stands. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { inspectConfig } from '../../src/config/inspect.js';
@@ -86,37 +86,14 @@ t.test('values for callers from outside of the cluster', async (t) => {
   t.match(one(manifests, 'Service', 'sallyport')['spec'], { type: 'LoadBalancer', externalTrafficPolicy: 'Local', loadBalancerSourceRanges: ranges });
 });
 
-interface Compose {
-  readonly services: Readonly<Record<string, {
-    readonly image: string; readonly command: readonly string[]; readonly volumes?: readonly string[]; readonly network_mode?: string;
-    readonly read_only?: boolean; readonly ports?: readonly string[];
-  }>>;
-}
-
-t.test('compose.yaml: its files are there, its config holds, nothing but loopback is published', async (t) => {
-  const { services } = parse(read('docs/compose.yaml')) as Compose;
-  const mounts = Object.values(services).flatMap(({ volumes = [] }) => volumes).filter((volume) => volume.startsWith('./'));
-  for (const mount of mounts) t.ok(existsSync(join(projectDir, 'docs', mount.split(':')[0] ?? '')), mount);
-  t.same(errorsOf(read('docs/examples/compose/sallyport.yaml')), []);
-  t.equal(services['legacy-app']?.network_mode, 'service:sallyport', 'on Sallyport\'s loopback');
-  t.ok(services['legacy-app']?.command.includes('127.0.0.1'));
-  for (const { ports = [] } of Object.values(services)) for (const port of ports) t.match(port, /^127\.0\.0\.1:/);
-  t.ok(['sallyport', 'core', 'legacy-app'].every((name) => services[name]?.read_only === true));
-  t.match(services['redis']?.command.join(' '), /--appendonly yes .*--maxmemory-policy noeviction --aclfile/);
-});
-
-t.test('Redis gives Sallyport\'s user the rights of docs/storage.md, and nobody else any', async (t) => {
-  const acl = read('docs/examples/compose/users.acl').split('\n');
-  const documented = /^user sallyport on .*$/m.exec(read('docs/storage.md'))?.[0];
-  t.ok(documented !== undefined && acl.includes(documented));
-  t.equal(acl[0], 'user default off');
-});
-
 t.test('arguments of docker build are those of the Dockerfile', async (t) => {
-  const known = parseDockerfile(read('Dockerfile')).filter(({ name }) => name === 'ARG').map(({ words }) => words.split('=')[0] ?? '');
-  for (const page of ['docs/image.md', 'docs/releasing.md', 'docs/compose.yaml']) {
+  const known = new Set(parseDockerfile(read('Dockerfile')).filter(({ name }) => name === 'ARG').map(({ words }) => words.split('=')[0] ?? ''));
+  for (const page of ['docs/releasing.md', 'Dockerfile']) {
     const used = [...read(page).matchAll(/--build-arg (\w+)=/g)].map(([, name = '']) => name);
     t.not(used.length, 0, page);
-    for (const name of used) t.ok(known.includes(name), `${dirname(page)}: ${name}`);
+    for (const name of used) t.ok(known.has(name), `${page}: ${name}`);
   }
+  const explained = [...read('docs/image.md').matchAll(/^\| (`[A-Z_`, ]+) \|/gm)].flatMap(([, names = '']) => names.replaceAll('`', '').split(', '));
+  // The version is that of the tree, which nobody has to give.
+  t.same(explained.sort(), [...known].filter((name) => name !== 'VERSION').sort());
 });

@@ -66,8 +66,8 @@ export const snippetTable: readonly SnippetRow[] = [
     'probes:': { config: 'keys' },
     'config:': { test: deployment },
     'service:': { test: deployment },
-    'openssl rand': { test: 'test/docs/compose.test.ts' },
-    'TOKEN=': { test: 'test/docs/compose.test.ts' },
+    'cd docs/examples/compose': { test: 'test/docs/compose.test.ts' },
+    '401: no token': { test: 'test/docs/compose.test.ts' },
   }),
   ...page('docs/idempotency.md', {
     'store:': { config: 'keys' },

@@ -27,7 +27,8 @@ const manifest = JSON.parse(read('package.json')) as { readonly version: string;
 function labels(given: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const [words = ''] = wordsOf('LABEL', final);
   const values = argumentsOf(instructions, given);
-  return Object.fromEntries([...words.matchAll(/org\.opencontainers\.image\.([a-z.]+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, expand(value, values)]));
+  const pairs = [...words.matchAll(/org\.opencontainers\.image\.([a-z.]+)="([^"]*)"/g)];
+  return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, expand(value, values)]));
 }
 
 t.test('docker build . needs no argument: the base is a tag, and a digest pins it', async (t) => {
@@ -57,7 +58,8 @@ t.test('the commit of the label is the one in the program, and licences of all t
   t.match(runs, 'npm run build -- "${REVISION}"');
   t.match(wordsOf('ARG', stages[1]), ['REVISION=unknown'], 'the same argument, without which the stage would not have it');
   // The bundle brings those of Sallyport and its packages; image.long.test.ts runs all of it.
-  for (const place of ['/../LICENSE" /image/usr/local/LICENSE', '/usr/share/common-licenses /image', '/usr/share/doc/{}/copyright /image']) t.match(runs, place);
+  const places = ['/../LICENSE" /image/usr/local/LICENSE', '/usr/share/common-licenses /image', '/usr/share/doc/{}/copyright /image'];
+  for (const place of places) t.match(runs, place);
 });
 
 t.test('what it copies is there, and passes .dockerignore', async (t) => {

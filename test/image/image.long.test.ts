@@ -8,6 +8,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
+import { freePort } from '../support/redis-server.js';
 import { startReceiver } from '../support/receiver.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
@@ -26,6 +27,16 @@ const final = stages.at(-1) ?? [];
 function word(name: string): string {
   return final.find((instruction) => instruction.name === name)?.words ?? '';
 }
+
+const image = join(root, 'image');
+const entry = JSON.parse(word('ENTRYPOINT')) as string[];
+// Without root there is no chroot: then the same files are run where they are.
+const isRoot = process.getuid?.() === 0;
+const at = (argv: readonly string[]): readonly string[] => (isRoot
+  ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
+  : argv.map((one) => (one.startsWith('/') ? join(image, one) : one)));
+// `-i`: what coverage gives to each child of a test names files that are not in the image.
+const inImage = (argv: readonly string[]): readonly string[] => ['-i', 'NODE_COMPILE_CACHE=/app/cache', `PATH=${process.env['PATH'] ?? ''}`, ...at(argv)];
 
 t.setTimeout(580_000);
 
@@ -49,16 +60,15 @@ t.test('the build stage runs, and leaves node, its libraries and the bundle', { 
     const { status, stdout, stderr } = spawnSync('sh', ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
     t.equal(status, 0, `${words.slice(0, 60)}: ${status === 0 ? '' : stdout + stderr}`);
   }
-  cpSync(join(root, 'app'), join(root, 'image/app'), { recursive: true });
-  t.same(readdirSync(join(root, 'image/usr/local/bin')), ['node'], 'no other program, no shell');
-  t.ok(existsSync(join(root, 'image/app/cache')), 'compiled code is kept');
-  t.same(readdirSync(join(root, 'image/app/node_modules')), ['@node-rs']);
-  const said = spawnSync(join(local, 'bin/node'), [join(root, 'image/app/main.js'), '--version'], { encoding: 'utf8' });
+  cpSync(join(root, 'app'), join(image, 'app'), { recursive: true });
+  t.same(readdirSync(join(image, 'usr/local/bin')), ['node'], 'no other program, no shell');
+  t.ok(existsSync(join(image, 'app/cache')), 'compiled code is kept');
+  t.same(readdirSync(join(image, 'app/node_modules')), ['@node-rs']);
+  const said = spawnSync(join(local, 'bin/node'), [join(image, 'app/main.js'), '--version'], { encoding: 'utf8' });
   t.match(said.stdout, revision, 'the commit that was given is the one it says');
 });
 
 t.test('licences of all that is in the image are in it', async (t) => {
-  const image = join(root, 'image');
   t.match(readFileSync(join(image, 'app/LICENSE'), 'utf8'), /Apache License\s+Version 2\.0/);
   t.match(readFileSync(join(image, 'app/THIRD-PARTY-NOTICES'), 'utf8'), /^fastify \d/m);
   t.match(readFileSync(join(image, 'usr/local/LICENSE'), 'utf8'), 'Node.js is licensed');
@@ -75,7 +85,6 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   const receiver = await startReceiver(t);
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
-  const image = join(root, 'image');
   const port = 20_000 + process.pid % 20_000;
   const config = baseConfig({
     listen: { host: '127.0.0.1', port }, admin: { host: '127.0.0.1', port: port + 1 }, upstream: { url: receiver.url },
@@ -85,15 +94,8 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   writeFileSync(join(image, 'etc/sallyport/sallyport.yaml'), config);
   // What is made for a test belongs to its user alone.
   for (const path of [root, image]) chmodSync(path, 0o755);
-  const [entry, command] = [JSON.parse(word('ENTRYPOINT')) as string[], JSON.parse(word('CMD')) as string[]];
+  const command = JSON.parse(word('CMD')) as string[];
   const health = JSON.parse(word('HEALTHCHECK').slice(word('HEALTHCHECK').indexOf('['))) as string[];
-  // Without root there is no chroot: then the same files are run where they are.
-  const isRoot = process.getuid?.() === 0;
-  const at = (argv: readonly string[]): readonly string[] => (isRoot
-    ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
-    : argv.map((one) => (one.startsWith('/') ? join(image, one) : one)));
-  // `-i`: what coverage gives to each child of a test names files that are not in the image.
-  const inImage = (argv: readonly string[]): readonly string[] => ['-i', 'NODE_COMPILE_CACHE=/app/cache', `PATH=${process.env['PATH'] ?? ''}`, ...at(argv)];
   const files = (): readonly string[] => readdirSync(image, { recursive: true, encoding: 'utf8' })
     .map((file) => `${file} ${String(statSync(join(image, file)).mtimeMs)}`);
   const before = files();
@@ -111,4 +113,16 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   serve.kill('SIGTERM');
   t.equal((await ended)[0], 0, 'SIGTERM reaches the process, and it ends in order');
   t.same(files(), before, 'nothing is written: the root may be read-only');
+});
+
+t.test('the emulator of the Core runs in it, with its native modules', { timeout: 100_000 }, async (t) => {
+  const port = await freePort();
+  const core = spawn('env', inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)]), { stdio: 'ignore' });
+  const ended = once(core, 'close') as Promise<[number | null]>;
+  t.teardown(() => core.kill('SIGKILL'));
+  const answers = async (): Promise<boolean> => (await request(port, { path: '/hello' }).catch(() => null))?.status === 200;
+  await until('an answer, or the end', async () => core.exitCode !== null || await answers(), 60_000);
+  t.equal(core.exitCode, null, 'every library is there that a native module asks for');
+  core.kill('SIGTERM');
+  t.equal((await ended)[0], 0);
 });
