@@ -82,7 +82,7 @@ t.test('they begin with the defaults of the code', async (t) => {
   const { resources } = parse(read('helm/sallyport/values.yaml')) as Chart;
   t.ok(quantity(resources.limits.memory.replace('Mi', ' MiB')) > quantity(found?.result ?? ''), 'the chart’s limit holds all of it');
   for (const value of [resources.limits.memory, resources.requests.memory]) t.ok(page.includes(`\`${value}\``), value);
-  t.match(read('docs/compose.yaml'), `mem_limit: ${resources.limits.memory.replace('Mi', 'm')}`);
+  t.match(read('docs/examples/compose/compose.yaml'), `mem_limit: ${resources.limits.memory.replace('Mi', 'm')}`);
   t.match(read('docs/operations.md'), `give it ${resources.limits.memory.replace('Mi', ' MiB')}`);
 });
 
