@@ -16,6 +16,7 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.max_header_bytes': ({ listen }) => listen.maxHeaderBytes,
   'listen.max_target': ({ listen }) => listen.maxTargetBytes,
   'listen.header_timeout': ({ listen }) => listen.headerTimeoutMs,
+  'listen.keep_alive_timeout': ({ listen }) => listen.keepAliveTimeoutMs,
   'listen.body_idle_timeout': ({ listen }) => listen.bodyIdleTimeoutMs,
   'listen.max_in_flight': ({ listen }) => listen.maxInFlight,
   'listen.max_websockets': ({ listen }) => listen.maxWebSockets,

@@ -56,6 +56,7 @@ function compileListen(file: ListenFile): ListenSettings {
     maxHeaderBytes: file.max_header_bytes,
     maxTargetBytes: file.max_target,
     headerTimeoutMs: file.header_timeout,
+    keepAliveTimeoutMs: file.keep_alive_timeout,
     bodyIdleTimeoutMs: file.body_idle_timeout,
     maxInFlight: file.max_in_flight,
     maxWebSockets: file.max_websockets,

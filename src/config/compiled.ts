@@ -68,6 +68,8 @@ export interface ListenSettings extends HostPort {
   readonly maxHeaderBytes: number;
   readonly maxTargetBytes: number;
   readonly headerTimeoutMs: number;
+  /** A caller's connection without a request. */
+  readonly keepAliveTimeoutMs: number;
   readonly bodyIdleTimeoutMs: number;
   readonly maxInFlight: number;
   readonly maxWebSockets: number;

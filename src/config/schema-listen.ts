@@ -25,6 +25,9 @@ export const listenSchema = map({
   max_header_bytes: size('1KiB', '1MiB').prefault('16KiB').describe('Request line and header section together; more is answered 431.'),
   max_target: size('64B', '64KiB').prefault('8KiB').describe('Request target; more is answered 414.'),
   header_timeout: duration('10ms', '10m').prefault('10s').describe('From the first byte of a request to the end of its header section.'),
+  keep_alive_timeout: duration('1s', '2h').prefault('75s')
+    .describe('How long a connection stays open without a request. A proxy in front has to close idle ones earlier: '
+      + 'see [behind-a-proxy.md](behind-a-proxy.md).'),
   body_idle_timeout: duration('10ms', '1h').prefault('60s').describe('Between bytes of a request body.'),
   max_in_flight: integer(1, 1_000_000).prefault(512).describe('Requests at a time; more are answered 503.'),
   max_websockets: integer(1, 1_000_000).prefault(1024).describe('WebSocket connections at a time; more are answered 503.'),

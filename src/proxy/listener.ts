@@ -21,9 +21,6 @@ export interface Listener {
   readonly setTls: (material: TlsMaterial) => void;
 }
 
-/** Above the 60 s after which load balancers give up an idle connection, so that it is they who close it. */
-const keepAliveMs = 75_000;
-
 /** How often header time-outs are looked for. */
 const checkingIntervalMs = 1_000;
 
@@ -42,7 +39,7 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
     headersTimeout: settings.headerTimeoutMs,
     // A body may take its time as long as it moves.
     requestTimeout: 0,
-    keepAliveTimeout: keepAliveMs,
+    keepAliveTimeout: settings.keepAliveTimeoutMs,
     connectionsCheckingInterval: Math.min(checkingIntervalMs, Math.ceil(settings.headerTimeoutMs / 2)),
     noDelay: true,
     keepAlive: true,

@@ -1,6 +1,5 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Scope } from '../support/scope.js';
 
@@ -42,14 +41,4 @@ export async function outputOf(command: string, args: readonly string[]): Promis
 export function versionOf(command: string, argument: string): string | null {
   const { error, stdout, stderr } = spawnSync(command, [argument], { encoding: 'utf8' });
   return error === undefined ? ((stdout + stderr).split('\n')[0] ?? '').trim() : null;
-}
-
-/** A port that was free a moment ago, for programs that cannot be asked for theirs. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

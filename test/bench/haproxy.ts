@@ -1,12 +1,13 @@
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KeyObject } from 'node:crypto';
+import { runHaproxy } from '../support/haproxy.js';
+import { freePort } from '../support/listening.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
-import { freePort, stopAtEnd, type Child } from './child.js';
+import type { Child } from './child.js';
 
 const plain = ['global', '  nbthread 1', '  maxconn 4000', 'defaults', '  mode http', '  timeout client 60s', '  timeout server 60s', '  timeout connect 5s'];
 
@@ -46,11 +47,8 @@ export async function startHaproxy(t: Scope, receiverPort: number, publicKey: Ke
     ...plain, 'frontend callers', `  bind 127.0.0.1:${String(port)}`, ...rules, '  default_backend receiver', 'backend receiver',
     `  server one 127.0.0.1:${String(receiverPort)}`, '',
   ];
-  const file = join(dir, 'haproxy.cfg');
-  writeFileSync(file, config.join('\n'));
-  const child = spawn('haproxy', ['-db', '-f', file], { stdio: ['ignore', 'inherit', 'inherit'] });
-  stopAtEnd(t, child);
+  const { pid } = runHaproxy(t, config.join('\n'));
   const headers = { Authorization: `Bearer ${token}` };
   await until('HAProxy answers', async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status === 200);
-  return { pid: child.pid ?? 0, port };
+  return { pid, port };
 }

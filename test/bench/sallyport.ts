@@ -2,12 +2,13 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectDir } from '../support/project-dir.js';
+import { freePort } from '../support/listening.js';
 import { request, type RequestInput } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig, merge, seriesValue, type ConfigTree } from '../support/world.js';
-import { freePort, stopAtEnd, type Child } from './child.js';
+import { stopAtEnd, type Child } from './child.js';
 
 /** The proxy, and where its metrics are. */
 export interface Proxy extends Child {

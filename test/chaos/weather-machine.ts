@@ -8,7 +8,7 @@ import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
-import { freePort } from '../support/redis-server.js';
+import { freePort } from '../support/listening.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';

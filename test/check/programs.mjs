@@ -12,16 +12,20 @@ const tools = 'for tool in cat cp env grep head mkfifo mv rm sed sort; do comman
  * `fetched` into the clone, or is nothing that can be installed, and `hint` says why it is needed.
  */
 export const programs = [
+  { name: 'apache2', support: 'apache', debian: ['apache2-bin'], check: ['/usr/sbin/apache2', '-v'] },
   { name: 'bash', debian: ['bash'], check: ['bash', '--version'] },
+  { name: 'caddy', debian: ['caddy'], check: ['caddy', 'version'] },
   { name: 'chromium', support: 'browser', debian: ['chromium-headless-shell'], check: hasBrowser },
   { name: 'curl', debian: ['curl'], check: ['curl', '--version'] },
   { name: 'fish', debian: ['fish'], check: ['fish', '--version'] },
   { name: 'git', debian: ['git'], check: ['git', '--version'] },
+  { name: 'haproxy', debian: ['haproxy'], check: ['haproxy', '-v'] },
   { name: 'helm', fetched: true, check: runs('helm') },
   { name: 'javac', debian: ['default-jdk-headless'], check: ['javac', '-version'] },
   { name: 'jq', debian: ['jq'], check: ['jq', '--version'] },
   { name: 'kubectl', fetched: true, check: runs('kubectl') },
   { name: 'Linux', support: 'linux', check: () => process.platform === 'linux', hint: 'they read /proc, or write to /dev/full' },
+  { name: 'nginx', debian: ['nginx-light'], check: ['nginx', '-v'] },
   { name: 'openssl', debian: ['openssl'], check: ['openssl', 'version'] },
   { name: 'postgres', support: 'postgres-server', debian: ['postgresql'], check: hasPostgres },
   { name: 'prlimit', debian: ['util-linux'], check: ['prlimit', '--version'] },

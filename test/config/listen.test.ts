@@ -73,6 +73,8 @@ const values = [
   { key: 'max_header_bytes: 1025KiB', expected: '"1025KiB"; allowed: a size from 1KiB to 1MiB, such as 64KiB, 1MiB' },
   { key: 'max_header_bytes: 1MB', expected: '"1MB"; allowed: a size from 1KiB to 1MiB, such as 64KiB, 1MiB' },
   { key: 'max_header_bytes: 16384', expected: '16384; allowed: a size from 1KiB to 1MiB, such as 64KiB, 1MiB' },
+  { key: 'keep_alive_timeout: 999ms', expected: `"999ms"; allowed: ${duration('1s', '2h', '5s, 15m')}` },
+  { key: 'keep_alive_timeout: 7201s', expected: `"7201s"; allowed: ${duration('1s', '2h', '5s, 15m')}` },
   { key: 'header_timeout: 601s', expected: `"601s"; allowed: ${duration('10ms', '10m', '250ms, 5s')}` },
   { key: 'header_timeout: 9ms', expected: `"9ms"; allowed: ${duration('10ms', '10m', '250ms, 5s')}` },
   { key: 'header_timeout: 1.5s', expected: `"1.5s"; allowed: ${duration('10ms', '10m', '250ms, 5s')}` },
@@ -101,6 +103,7 @@ t.test('contract 2: durations, sizes, numbers and words have their kind and rang
 });
 
 const units = [
+  { key: 'keep_alive_timeout: 620s', expected: { keepAliveTimeoutMs: 620_000 } },
   { key: 'header_timeout: 10ms', expected: { headerTimeoutMs: 10 } },
   { key: 'header_timeout: 600s', expected: { headerTimeoutMs: 600_000 } },
   { key: 'header_timeout: 10m', expected: { headerTimeoutMs: 600_000 } },

@@ -11,13 +11,16 @@ const routes = [
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
-t.test('F11, R-41: every limit of the listener is set, whatever Node\'s defaults are', (t) => {
+t.test('every limit of the listener is set, whatever Node\'s defaults are', (t) => {
   const cases = [
-    { listen: {}, headersTimeout: 10_000, connectionsCheckingInterval: 1000, maxConnections: 6144 },
-    { listen: { header_timeout: '200ms', max_in_flight: 10 }, headersTimeout: 200, connectionsCheckingInterval: 100, maxConnections: 4096 },
+    { listen: {}, headersTimeout: 10_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 1000, maxConnections: 6144 },
     {
-      listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 }, headersTimeout: 60_000, connectionsCheckingInterval: 1000,
-      maxConnections: 80_002,
+      listen: { header_timeout: '200ms', keep_alive_timeout: '620s', max_in_flight: 10 }, headersTimeout: 200, keepAliveTimeout: 620_000,
+      connectionsCheckingInterval: 100, maxConnections: 4096,
+    },
+    {
+      listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 }, headersTimeout: 60_000, keepAliveTimeout: 75_000,
+      connectionsCheckingInterval: 1000, maxConnections: 80_002,
     },
   ];
   for (const { listen, ...expected } of cases) {
@@ -25,7 +28,7 @@ t.test('F11, R-41: every limit of the listener is set, whatever Node\'s defaults
     const { headersTimeout, requestTimeout, timeout, keepAliveTimeout, maxConnections } = server;
     t.same({ headersTimeout, maxConnections }, { headersTimeout: expected.headersTimeout, maxConnections: expected.maxConnections });
     t.match(server, { connectionsCheckingInterval: expected.connectionsCheckingInterval, insecureHTTPParser: false, requireHostHeader: false });
-    t.same({ requestTimeout, timeout, keepAliveTimeout }, { requestTimeout: 0, timeout: 0, keepAliveTimeout: 75_000 });
+    t.same({ requestTimeout, timeout, keepAliveTimeout }, { requestTimeout: 0, timeout: 0, keepAliveTimeout: expected.keepAliveTimeout });
     server.close();
   }
   t.end();
@@ -85,4 +88,18 @@ t.test('who was let through with a credential, or is being served, is not turned
   t.equal((await served.readResponse())?.text, 'served');
   trusted.write(`GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
   t.equal((await trusted.readResponse())?.status, 200);
+});
+
+t.test('an idle connection is closed after keep_alive_timeout, and not before', async (t) => {
+  const asked = async (connection: RawConnection): Promise<number | undefined> => {
+    connection.write(ask);
+    return (await connection.readResponse())?.status;
+  };
+  const proxy = await startProxy(t, { config: { listen: { keep_alive_timeout: '1s' } } });
+  const patient = await startProxy(t, { config: { listen: { keep_alive_timeout: '2h' } } });
+  const [closing, staying] = [await connectRaw(proxy.port), await connectRaw(patient.port)];
+  t.teardown(() => staying.end());
+  t.same([await asked(closing), await asked(staying)], [200, 200]);
+  await closing.closed;
+  t.equal(await asked(staying), 200);
 });

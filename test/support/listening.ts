@@ -1,5 +1,6 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import type { Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import type { Scope } from './scope.js';
 
 export interface Listening {
@@ -31,4 +32,23 @@ export async function listen(t: Scope, server: Server, port = 0): Promise<Listen
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the server has no port');
   return { port: address.port, close };
+}
+
+/**
+ * A port that was free a moment ago, from below those that the system hands out: a client that tries again and again to
+ * reach a server that is down could else be given the server's own port.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 32_000);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }

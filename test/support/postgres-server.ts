@@ -5,7 +5,7 @@ import { chownSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { freePort } from './redis-server.js';
+import { freePort } from './listening.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 import { until } from './until.js';

@@ -1,7 +1,8 @@
 /** A Redis Cluster of real `redis-server` processes on loopback. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { freePort, startRedis, type RedisServer } from './redis-server.js';
+import { freePort } from './listening.js';
+import { startRedis, type RedisServer } from './redis-server.js';
 import type { Scope } from './scope.js';
 import { until } from './until.js';
 

@@ -1,9 +1,8 @@
 /** Real `redis-server` processes on loopback. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
+import { freePort } from './listening.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 import { until } from './until.js';
@@ -87,25 +86,6 @@ export async function startReplica(t: Scope, primaryPort: number, settings: read
   const replica = await startRedis(t, ['--replicaof', '127.0.0.1', String(primaryPort), ...settings]);
   await until('the replica has copied its primary', async () => (await replica.client.info('replication')).includes('master_link_status:up'));
   return replica;
-}
-
-/**
- * A port that was free a moment ago, from below those that the system hands out: a client that tries again and again to
- * reach a server that is down could else be given the server's own port.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(12_000, 32_000);
-    const server = createServer();
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (!free) continue;
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
 }
 
 /** Whether it answers, be it that we are not known to it. */

@@ -7,6 +7,8 @@ export interface TcpRelay {
   readonly port: number;
   /** Connections that were made so far. */
   readonly accepted: () => number;
+  /** Connections that are open now. */
+  readonly open: () => number;
   /** From now on no byte passes, in either direction, on old connections and on new ones: a black hole. */
   readonly stall: () => void;
   /** Lets pass what came meanwhile, and what comes. */
@@ -92,6 +94,7 @@ export async function startRelay(t: Scope, targetPort: number): Promise<TcpRelay
   return {
     port: (listener.address() as AddressInfo).port,
     accepted: () => accepted,
+    open: () => pairs.size,
     stall: () => {
       stalled = true;
       for (const { client, server } of pairs) {

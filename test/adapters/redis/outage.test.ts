@@ -1,5 +1,6 @@
 import t from 'tap';
-import { freePort, startRedis } from '../../support/redis-server.js';
+import { freePort } from '../../support/listening.js';
+import { startRedis } from '../../support/redis-server.js';
 import { startRelay } from '../../support/tcp-relay.js';
 import { until } from '../../support/until.js';
 import { acquire, freshScope, reserveOf } from '../store-world.js';

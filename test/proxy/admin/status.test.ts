@@ -18,7 +18,8 @@ const config: CompiledConfig = {
   sha256: 'ab'.repeat(32),
   listen: {
     host: '127.0.0.1', port: 0, tls: null, tlsTerminatedBy: null, trustForwarded: [], maxHeaderBytes: 1, maxTargetBytes: 1,
-    headerTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1, underscoreFields: 'drop', http10: 'refuse',
+    headerTimeoutMs: 1, keepAliveTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1,
+    underscoreFields: 'drop', http10: 'refuse',
   },
   tokenCacheBytes: null,
   admin: { host: '127.0.0.1', port: 0 },
