@@ -23,7 +23,7 @@ interface Ended {
   readonly output: string;
 }
 
-/** Runs a line of the README in a shell, with this build of the command. */
+/** Runs a line of a page in a shell, with this build of the command. */
 async function shell(t: Scope, line: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Ended> {
   const command = line.replaceAll('npx sallyport', `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`);
   return new Promise((resolve) => {
@@ -36,7 +36,7 @@ async function shell(t: Scope, line: string, cwd: string, env: Readonly<Record<s
   });
 }
 
-t.test('from a 403 in the log to a request that is let through, by the commands of the README', async (t) => {
+t.test('from a 403 in the log to a request that is let through, by the commands of docs/policy-tests.md', async (t) => {
   const world = await startWorld(t);
   const cwd = join(world.configFile, '..');
   const token = world.token({ sub: 'billing', permissions: ['orders:read'] });
@@ -52,7 +52,7 @@ t.test('from a 403 in the log to a request that is let through, by the commands 
     'config: next.yaml', 'cases:', '  - name: billing reads orders', '    request: { method: GET, path: /orders }',
     '    claims: { sub: billing, permissions: [orders:read] }', '    expect: { status: 200 }', '',
   ].join('\n'));
-  const lines = block(read('README.md'), '### A caller gets 403', 'sh').trimEnd().split('\n');
+  const lines = block(read('docs/policy-tests.md'), '## From a 403 to the edit that lets it through', 'sh').trimEnd().split('\n');
   const expected = [
     { does: /^npx sallyport explain /, code: 1, says: /denied: 403 subject_not_approved \(route list-orders\)/ },
     { does: /^cp .*EDITOR/, code: 0, says: /^$/ },

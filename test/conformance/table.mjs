@@ -1,19 +1,25 @@
 /**
- * Holds the table of this folder's README to the tests, and the project's README to the table.
+ * Holds the table of this folder's README to the tests, and docs/conformance.md to the table.
  *
- *   node test/conformance/table.mjs            writes the table into the project's README
+ *   node test/conformance/table.mjs            writes the table into docs/conformance.md
  *   node test/conformance/table.mjs --check    only compares; exit code 1 where anything differs
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 
 const folder = import.meta.dirname;
-const project = join(folder, '../..');
+const page = join(folder, '../../docs/conformance.md');
+/** What the sections of the table are about, in the words of the page. */
+const parts = new Map([
+  ['1', 'commands'], ['2', 'config'], ['3', 'order of the checks'], ['3.1', 'target and framing'], ['3.2', 'route'], ['3.3', 'headers'],
+  ['3.4', 'credential'], ['3.5', 'token'], ['3.6', 'revocation and policy'], ['3.7', 'reservation'], ['3.8', 'forwarding'], ['3.9', 'settlement'],
+  ['4', 'answers'], ['5', 'keys'], ['6', 'admin and probes'], ['7', 'emulator and import'],
+]);
 const markers = ['<!-- conformance -->', '<!-- /conformance -->'];
 const check = process.argv.includes('--check');
 
 const rows = readRows(readFileSync(join(folder, 'README.md'), 'utf8'));
-const problems = [...missingTests(rows), ...unnamedTests(rows), ...putIntoReadme(tableOf(rows))];
+const problems = [...missingTests(rows), ...unnamedTests(rows), ...unnamedParts(rows), ...putIntoPage(tableOf(rows))];
 for (const problem of problems) console.error(problem);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
@@ -43,13 +49,20 @@ function unnamedTests(rows) {
     .map((title) => `test/conformance/README.md: no row for '${title}' of ${file}`));
 }
 
+function unnamedParts(rows) {
+  return rows.filter(({ section }) => !parts.has(section)).map(({ section }) => `test/conformance/table.mjs: section ${section} has no name`);
+}
+
 function tableOf(rows) {
-  const lines = rows.map(({ section, says, file, test }) => {
-    const path = relative(project, join(folder, file));
-    const title = test.replace(/^(?:(?:contract|specification) [\d.]+|R-\d+): /, '');
-    return `| ${section} | ${says} | [${file.replace(/^.*\//, '').replace('.test.ts', '')}](${path}): ${escapeCell(title)} |`;
+  const order = [...parts.keys()];
+  const sorted = rows.toSorted((a, b) => order.indexOf(a.section) - order.indexOf(b.section));
+  const lines = sorted.map(({ section, says, file, test }) => {
+    const path = relative(dirname(page), join(folder, file));
+    // Numbers in front of a title are for those who write tests.
+    const title = test.replace(/^(?:contract|specification|R-|REPLAY)[^:]*: /, '');
+    return `| ${parts.get(section)} | ${says} | [${file.replace(/^.*\//, '').replace('.test.ts', '')}](${path}): ${escapeCell(title)} |`;
   });
-  return ['| section | the contract says | shown by |', '| --- | --- | --- |', ...lines].join('\n');
+  return ['| part | what is promised | shown by |', '| --- | --- | --- |', ...lines].join('\n');
 }
 
 /** Characters that Markdown would read as emphasis. */
@@ -57,14 +70,13 @@ function escapeCell(text) {
   return text.replace(/[*_]/g, '\\$&');
 }
 
-function putIntoReadme(table) {
-  const path = join(project, 'README.md');
-  const text = readFileSync(path, 'utf8');
+function putIntoPage(table) {
+  const text = readFileSync(page, 'utf8');
   const [start, end] = [text.indexOf(markers[0]), text.indexOf(markers[1])];
-  if (start < 0 || end < start) return [`README.md: ${markers.join(' … ')} is missing`];
+  if (start < 0 || end < start) return [`docs/conformance.md: ${markers.join(' … ')} is missing`];
   const next = `${text.slice(0, start + markers[0].length)}\n${table}\n${text.slice(end)}`;
   if (next === text) return [];
-  if (check) return ['README.md: the table of the contract is out of date; run `npm run generate`'];
-  writeFileSync(path, next);
+  if (check) return ['docs/conformance.md: the table is out of date; run `npm run generate`'];
+  writeFileSync(page, next);
   return [];
 }

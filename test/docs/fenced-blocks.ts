@@ -10,9 +10,9 @@ export interface FencedBlock {
   readonly text: string;
 }
 
-/** Pages that people read: README.md and docs/*.md. */
+/** Pages that people read. */
 export const pages: readonly string[] = [
-  'README.md', ...readdirSync(join(projectDir, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`),
+  'README.md', 'CONTRIBUTING.md', ...readdirSync(join(projectDir, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`),
 ];
 
 /** Every fenced block of a page, in order; one that is never closed throws. */

@@ -28,26 +28,34 @@ const walk = 'test/docs/walk.test.ts';
 const deployment = 'test/docs/deployment.test.ts';
 const systemd = 'test/docs/systemd.test.ts';
 const legacy = 'test/docs/legacy-applications.test.ts';
+const fronts = 'test/docs/fronts.test.ts';
+const tokens = 'test/docs/tokens.test.ts';
 const docker = 'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
 
 export const snippetTable: readonly SnippetRow[] = [
   ...page('README.md', {
     'npm ci && npx sallyport dev': { commands: {} },
-    '$ npx sallyport dev': { sample: 'what dev prints, with tokens cut; test/cli/dev-examples.test.ts runs what it prints in full' },
     'listen: { host: 127.0.0.1, port: 8080 }': { test: 'test/readme.test.ts' },
-    'npx sallyport check sallyport.yaml': { commands: {} },
-    'npx sallyport explain': { test: 'test/cli/newcomer.test.ts' },
-    'store:': { config: 'keys' },
-    'import { createTokenSource }': { test: 'test/client/package.test.ts' },
-    '{"level":"info"': { sample: 'a log line, broken for the page; test/conformance/operators.test.ts reads real ones' },
-    'npm ci              #': { commands: {} },
+    'npx sallyport check --strict': { commands: {} },
+    '{': { test: 'test/readme.test.ts' },
+    'npm ci && npm test': { commands: {} },
   }),
+  ...page('CONTRIBUTING.md', { 'npm ci ': { commands: {} } }),
   ...page('docs/assertion.md', {
     'identity:': { config: 'keys' },
     'openssl genpkey': { test: 'test/docs/snippets.test.ts' },
     'import { createHash }': { test: 'test/app/assertion-snippets.test.ts' },
     'import base64': { test: 'test/app/assertion-snippets.test.ts' },
     'import java': { test: 'test/app/assertion-snippets.test.ts' },
+  }),
+  ...page('docs/behind-a-proxy.md', {
+    'listen:': { test: fronts },
+    'proxy_http_version 1.1;': { test: fronts },
+    'map $http_upgrade': { test: fronts },
+    defaults: { test: fronts },
+    'orders.example.com {': { test: fronts },
+    '<VirtualHost': { test: fronts },
+    '# Traefik': { sample: 'Traefik is no package of Debian or npm; the page says that its lines were not run' },
   }),
   ...page('docs/core-emulator.md', {
     'sallyport core': { commands: { curl: 'test/emulator/core-api.test.ts asks the same' } },
@@ -69,6 +77,7 @@ export const snippetTable: readonly SnippetRow[] = [
     'cd docs/examples/compose': { test: 'test/docs/compose.test.ts' },
     '401: no token': { test: 'test/docs/compose.test.ts' },
   }),
+  ...page('docs/http.md', { '{ "type"': { test: 'test/docs/http.test.ts' } }),
   ...page('docs/idempotency.md', {
     'store:': { config: 'keys' },
     '    idempotency: required': { config: 'route' },
@@ -135,6 +144,7 @@ export const snippetTable: readonly SnippetRow[] = [
     '- alert: SallyportKeysGettingOld': { test: 'test/helm/alerts.test.ts' },
   }),
   ...page('docs/policy-tests.md', {
+    'npx sallyport explain': { test: 'test/cli/newcomer.test.ts' },
     'config: sallyport.yaml': { test: 'test/cli/newcomer.test.ts' },
     '$ sallyport diff': { sample: 'what diff prints; test/cli/diff.test.ts reads real prints' },
   }),
@@ -159,6 +169,15 @@ export const snippetTable: readonly SnippetRow[] = [
     '[Service]\nPrivateUsers': { test: systemd },
     'upstream: {': { config: 'keys' },
   }),
+  ...page('docs/tokens.md', {
+    '{ "alg"': { test: tokens },
+    '{\n': { test: tokens },
+    '// issuer.mjs': { test: tokens },
+    'issuers:': { test: tokens },
+    'node issuer.mjs': { test: tokens },
+    'npx sallyport explain': { test: tokens },
+  }),
+  ...page('docs/troubleshooting.md', { curl: { commands: { curl: 'test/conformance/operators.test.ts asks the same' } } }),
   ...page('docs/websockets.md', {
     'routes:': { config: 'keys' },
     '    websocket: true': { config: 'route' },

@@ -1,4 +1,4 @@
-/** Every fenced block of README.md and docs/*.md is run, checked, or in a list that says why not. */
+/** Every fenced block of README.md, CONTRIBUTING.md and docs/*.md is run, checked, or in a list that says why not. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

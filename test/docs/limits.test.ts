@@ -1,0 +1,52 @@
+import t from 'tap';
+import { inspectConfig } from '../../src/config/inspect.js';
+import { refuse } from '../../src/decision/result.js';
+import { blockThatBegins } from './fenced-blocks.js';
+import { tableBelow } from './pages.js';
+
+t.test('docs/limits.md names the defaults of the config', async (t) => {
+  const shown = blockThatBegins('README.md', 'listen:').text;
+  const { config } = inspectConfig(shown, { file: 'sallyport.yaml', env: {}, readFile: () => refuse('is not read here') });
+  if (config === null) throw new Error('the config has an error');
+  const { listen, upstream, issuers: [issuer], shutdown, routes: [route] } = config;
+  if (issuer === undefined || route === undefined) throw new Error('the config has no issuer or no route');
+  const { rules, keys } = issuer;
+  const kib = (bytes: number): string => (bytes >= 1024 * 1024 ? `${bytes / 1024 / 1024} MiB` : `${bytes / 1024} KiB`);
+  const s = (ms: number): string => (ms >= 3_600_000 ? `${ms / 3_600_000} h` : ms >= 600_000 ? `${ms / 60_000} min` : `${ms / 1000} s`);
+  const reserving = inspectConfig(`${shown}store: { redis: { url: "redis://127.0.0.1" } }\n`.replace('idempotency: none', 'idempotency: required'), {
+    file: 'sallyport.yaml', env: {}, readFile: () => refuse('is not read here'),
+  }).config;
+  const reservation = reserving?.routes.find((candidate) => candidate.reservation !== null)?.reservation ?? null;
+  if (reserving?.store?.kind !== 'redis' || reservation === null) throw new Error('the config has no route that could reserve');
+  const expected = [
+    ['header section, target', `${kib(listen.maxHeaderBytes)}, ${kib(listen.maxTargetBytes)}`],
+    [
+      'time for the header section; pause within a body; connection without a request',
+      `${s(listen.headerTimeoutMs)}; ${s(listen.bodyIdleTimeoutMs)}; ${s(listen.keepAliveTimeoutMs)}`,
+    ],
+    ['body of a request, by route', kib(route.maxBodyBytes)],
+    ['requests in flight', String(listen.maxInFlight)],
+    ['WebSocket connections; silence on one', `${listen.maxWebSockets}; ${listen.webSocketIdleTimeoutMs / 60_000} min`],
+    [
+      'connecting to the upstream; its response head; pause within its answer',
+      `${s(upstream.connectTimeoutMs)}; ${s(route.responseTimeoutMs)}; ${s(upstream.idleTimeoutMs)}`,
+    ],
+    ['connections to the upstream', String(upstream.maxConnections)],
+    ['clock skew; longest token life', `${rules.clockSkewS} s; ${rules.maxLifetimeS / 3600} h`],
+    ['memory for verified tokens that come again', `${(config.tokenCacheBytes ?? 0) / 1024 ** 2} MiB`],
+    ['key ids accepted', `\`${rules.keyIds.accept.join(' ')}\`: dynamic keys only`],
+    [
+      'keys: lifetime from `Cache-Control`, within; served while the issuer is away; refetch for an unknown `kid`',
+      `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(keys.maxStaleMs)} more; once per ${s(keys.cooldownMs)}`,
+    ],
+    ['keys: time for a fetch, size of the answer', `${s(keys.timeoutMs)}, ${kib(keys.maxBytes)}`],
+    [
+      'a key and its result; a result that is kept; a reserved request',
+      `${s(reservation.retentionMs)}; ${kib(reservation.maxStoredResponseBytes)}; ${kib(reservation.maxBodyBytes)}`,
+    ],
+    ['statuses that free a key', [...reservation.releaseOn].join(' ')],
+    ['Redis: a reservation; a settlement', `${reserving.store.reserveTimeoutMs} ms; ${s(reserving.store.settleTimeoutMs)}`],
+    ['shutdown: wait for load balancers; for requests in flight', `${s(shutdown.delayMs)}; ${s(shutdown.graceMs)}`],
+  ];
+  t.same(tableBelow('docs/limits.md', '## Defaults'), expected);
+});
