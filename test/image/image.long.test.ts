@@ -8,7 +8,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
-import { freePort } from '../support/redis-server.js';
+import { freePort } from '../support/listening.js';
 import { startReceiver } from '../support/receiver.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
