@@ -28,7 +28,7 @@ const maxPermissions = 1000;
 const maxTokenIdLength = 256;
 
 /** What only user sessions carry: a service token with one of them would pass for a session elsewhere, and is none here. */
-const sessionClaims = ['sessionHandle', 'refreshTokenHash1', 'stt'] as const;
+export const sessionClaims = ['sessionHandle', 'refreshTokenHash1', 'stt'] as const;
 
 /** RFC 6749 §3.3 `scope-token`: visible ASCII but `"` and `\`. */
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
@@ -103,6 +103,22 @@ function isPermissions(value: JsonValue | undefined): value is readonly string[]
 function isTokenId(value: JsonValue | undefined): value is string {
   return isVisibleAscii(value, maxTokenIdLength);
 }
+
+/** What form a claim of a service token has to have, for words about one that has another. */
+export interface ClaimForm {
+  readonly name: string;
+  readonly isRequired: boolean;
+  readonly holds: (value: JsonValue | undefined) => boolean;
+}
+
+export const claimForms: readonly ClaimForm[] = [
+  { name: 'exp', isRequired: true, holds: isNumericDate },
+  { name: 'nbf', isRequired: false, holds: isNumericDate },
+  { name: 'iat', isRequired: false, holds: isNumericDate },
+  { name: 'sub', isRequired: true, holds: (value) => isVisibleAscii(value, maxSubjectLength) },
+  { name: 'permissions', isRequired: true, holds: isPermissions },
+  { name: 'jti', isRequired: false, holds: isTokenId },
+];
 
 /** A claim that is `null` is present. */
 function isAbsentOr<T extends JsonValue>(

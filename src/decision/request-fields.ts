@@ -46,7 +46,7 @@ export interface RequestFields extends Framing, Correlation {
 }
 
 /** More fields than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
-const maxFields = 256;
+export const maxFields = 256;
 
 /** A second line of one of these is a second opinion on whom, where or how much. */
 const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([

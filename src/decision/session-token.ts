@@ -19,13 +19,14 @@ export interface SessionClaims {
   readonly isUnconfirmed: boolean;
 }
 
-const headerMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ', 'version']);
+/** Every member that the header of an access token may have. */
+export const sessionHeaderMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ', 'version']);
 
 /** Versions of access tokens that name their key and their issuer. */
-const versions: ReadonlySet<JsonValue | undefined> = new Set(['3', '4', '5']);
+export const sessionVersions: ReadonlySet<JsonValue | undefined> = new Set(['3', '4', '5']);
 
 /** What marks a service token. A session that bears such a mark was made by somebody else than the session recipe. */
-const serviceClaims = ['source', 'token_type'] as const;
+export const serviceClaims = ['source', 'token_type'] as const;
 
 const maxSubjectLength = 1024;
 
@@ -49,8 +50,8 @@ function readHeader(header: JsonObject): Result<string, Reason> {
   const { alg, kid, typ, version } = header;
   if (alg !== 'RS256') return refuse('algorithm_refused');
   if (!isKeyId(kid)) return refuse('key_id_refused');
-  if (typ !== 'JWT' || !versions.has(version)) return refuse('token_malformed');
-  if (!Object.keys(header).every((name) => headerMembers.has(name))) return refuse('token_malformed');
+  if (typ !== 'JWT' || !sessionVersions.has(version)) return refuse('token_malformed');
+  if (!Object.keys(header).every((name) => sessionHeaderMembers.has(name))) return refuse('token_malformed');
   return accept(kid);
 }
 

@@ -5,7 +5,7 @@ import type { Explained } from './explained.js';
 import type { Ruling } from './ruling.js';
 
 /** Values that are nobody's business on a screen. */
-const secret: ReadonlySet<string> = new Set(['authorization', 'cookie', 'st-access-token', 'st-refresh-token', 'anti-csrf']);
+export const secretFields: ReadonlySet<string> = new Set(['authorization', 'cookie', 'st-access-token', 'st-refresh-token', 'anti-csrf']);
 
 /** Says which fields of the caller are not passed on. */
 export function explainFields({ rawHeaders }: RequestHead, rules: FieldRules): readonly string[] {
@@ -45,7 +45,7 @@ export function fieldsSeen(
   const seen: [string, string][] = [];
   for (let at = 0; at < forwarded.length; at += 2) {
     const name = forwarded[at] ?? '';
-    seen.push([name, isNew(name) ? '(a new one)' : secret.has(name.toLowerCase()) ? '(as it came)' : forwarded[at + 1] ?? '']);
+    seen.push([name, isNew(name) ? '(a new one)' : secretFields.has(name.toLowerCase()) ? '(as it came)' : forwarded[at + 1] ?? '']);
   }
   const { assertion } = inForce.config;
   if (assertion !== null && principal !== null && decision !== 'shadow') seen.push([assertion.header, '(signed when it goes out)']);

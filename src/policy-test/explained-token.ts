@@ -1,34 +1,46 @@
+/** Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its signature. */
+import { claimForms, sessionClaims } from '../decision/claims.js';
+import { maxTokenBytes } from '../decision/compact-jws.js';
 import type { Reason } from '../decision/denial.js';
-import { acceptsKeyId } from '../decision/key-ids.js';
+import { acceptsKeyId, isKeyId } from '../decision/key-ids.js';
 import type { IssuerRules } from '../decision/policy.js';
 import type { Principal } from '../decision/principal.js';
 import { readFields } from '../decision/request-fields.js';
-import { readPayload } from '../decision/compact-jws.js';
-import { parseServiceToken } from '../decision/service-token.js';
-import { parseSessionToken } from '../decision/session-token.js';
-import type { JsonObject, JsonValue } from '../decision/strict-json.js';
+import { serviceHeaderMembers, tokenAlgorithm, tokenType } from '../decision/service-token.js';
+import { readSessionFields } from '../decision/session-fields.js';
+import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../decision/session-token.js';
+import { isJsonArray, type JsonObject, type JsonValue } from '../decision/strict-json.js';
 import type { IssuerInForce } from '../proxy/issuer-in-force.js';
 import type { SessionsInForce } from '../proxy/session-credential.js';
 import type { Explained } from './explained.js';
+import { readToken, shown, type TokenReading } from './token-reading.js';
 
-/** Claims are texts of whoever wrote the token; longer ones are cut. */
-const maxShown = 120;
+/** What may be wrong with a token as such, whatever the route asks for. */
+export type TokenReason = Extract<Reason,
+  | 'token_malformed' | 'algorithm_refused' | 'key_id_refused' | 'key_unknown' | 'signature_invalid' | 'token_expired' | 'token_not_yet_valid'
+  | 'lifetime_too_long' | 'issuer_mismatch' | 'issuer_not_accepted' | 'audience_mismatch' | 'source_mismatch' | 'token_type_mismatch' | 'claim_malformed'
+  | 'session_claim_present' | 'service_claim_present' | 'session_expired' | 'session_refused' | 'anti_csrf_missing' | 'keys_unavailable' | 'core_unavailable'>;
 
-/** Says whom the token speaks for; or, where it is refused, what it says and what would be right. */
-export function explainToken(explained: Explained): readonly string[] {
-  const { ruling: { principal, denial } } = explained;
-  if (principal !== null) return principalWords(principal, explained.nowMs);
-  const token = tokenOf(explained);
-  if (token === null || denial === null) return [];
-  const { sessions } = explained.inForce;
-  if (token.isSession && sessions !== null) return sessionRefusalWords(denial.reason, token, sessions, explained.nowMs);
-  const issuers = explained.inForce.issuers;
-  const accepting = issuers.filter(({ rules }) => acceptsKeyId(rules.keyIds, token.keyId));
-  if (denial.reason === 'key_id_refused') return issuers.map(({ rules }) => `${rules.name} accepts key ids ${patterns(rules)}; the token's is ${token.keyId}`);
-  return accepting.flatMap(issuer => refusalWords(denial.reason, issuer, token, explained));
+/** A token, and who might have made it. */
+interface Judged {
+  readonly reading: TokenReading;
+  readonly header: JsonObject;
+  readonly claims: JsonObject;
+  /** Where it was taken for a session's access token. */
+  readonly sessions: SessionsInForce | null;
+  /** Those that accept its key id, or all where none does. */
+  readonly issuers: readonly IssuerInForce[];
+  readonly explained: Explained;
 }
 
-function principalWords(principal: Principal, nowMs: number): readonly string[] {
+const claimsAllowed: Readonly<Record<string, string>> = {
+  exp: 'a whole number: seconds since 1970', nbf: 'a whole number: seconds since 1970', iat: 'a whole number: seconds since 1970',
+  sub: 'a text of 1 to 1024 visible ASCII characters', permissions: 'a list of at most 1000 texts of visible ASCII without quotes and backslashes',
+  jti: 'a text of 1 to 256 visible ASCII characters',
+};
+
+/** Says whom a verified credential speaks for. */
+export function explainPrincipal(principal: Principal, nowMs: number): readonly string[] {
   const { kind, issuerName, issuer, subject, permissions, tokenId, keyId, expiresAtS } = principal;
   return [
     `${kind} of issuer ${issuerName} (${issuer}), key ${keyId}`,
@@ -37,95 +49,197 @@ function principalWords(principal: Principal, nowMs: number): readonly string[] 
   ];
 }
 
-interface ReadToken {
-  readonly keyId: string;
-  readonly claims: JsonObject;
-  /** Whether it has the form of a session's access token, and the route takes such. */
-  readonly isSession: boolean;
+/** Says why a token is refused: what was found in it, and what is accepted. */
+export function explainRefusedToken(reason: TokenReason, explained: Explained): readonly string[] {
+  const token = tokenOf(explained);
+  if (token === null) return [];
+  const reading = readToken(token);
+  const [header, claims] = [reading.header.object ?? {}, reading.claims.object ?? {}];
+  const { inForce, ruling: { route } } = explained;
+  const mayBeSession = inForce.sessions !== null && (route === null || route.session !== null) && isSessionHeader(reading.header.object);
+  const keyId = header['kid'];
+  const accepting = inForce.issuers.filter(({ rules }) => isKeyId(keyId) && acceptsKeyId(rules.keyIds, keyId));
+  const judged: Judged = {
+    reading, header, claims, sessions: mayBeSession ? inForce.sessions : null, issuers: accepting.length === 0 ? inForce.issuers : accepting, explained,
+  };
+  return judged.sessions === null ? serviceWords(reason, judged) : sessionWords(reason, judged, judged.sessions);
 }
 
-/** What the token says, whether or not any of it holds. */
-function tokenOf({ head, inForce, ruling: { route } }: Explained): ReadToken | null {
-  const fields = readFields(head, inForce.fieldRules);
-  const bearer = fields.ok ? fields.value.bearer : null;
-  if (bearer?.ok !== true) return null;
-  const asSession = inForce.sessions === null || (route !== null && route.session === null) ? null : parseSessionToken(bearer.value);
-  const isSession = asSession?.ok === true;
-  const token = isSession ? asSession : parseServiceToken(bearer.value);
-  if (!token.ok) return null;
-  const payload = readPayload(token.value);
-  return { keyId: token.value.keyId, claims: payload.ok ? payload.value : {}, isSession };
-}
-
-function sessionRefusalWords(reason: Reason, { keyId, claims }: ReadToken, { settings, keys }: SessionsInForce, nowMs: number): readonly string[] {
+function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
+  const { header, claims, issuers, explained: { nowMs, ruling: { route } } } = judged;
+  const keyId = shown(header['kid']).replaceAll('"', '');
+  const each = (words: (issuer: IssuerInForce) => string): readonly string[] => issuers.map(words);
+  const compare = (name: string, expected: (rules: IssuerRules) => readonly string[]): readonly string[] =>
+    each(({ rules }) => `${name} is ${shown(claims[name])}; ${rules.name} asks for ${expected(rules).map(value => JSON.stringify(value)).join(' or ')}`);
   switch (reason) {
-    case 'issuer_mismatch':
-      return [`iss is ${shown(claims['iss'])}; sessions have ${JSON.stringify(settings.issuer)}`];
-    case 'keys_unavailable':
-      return [`the keys of the Core cannot be had: ${keys.state().lastError ?? 'no answer'}`];
-    case 'core_unavailable':
-      return ['the Core has to be asked about this session, and gave no answer'];
+    case 'token_malformed':
+      return malformedWords(judged, serviceHeaderMembers, []);
+    case 'algorithm_refused':
+      return algorithmWords(header);
     case 'key_id_refused':
+      return isKeyId(header['kid'])
+        ? each(({ rules }) => `${rules.name} accepts key ids ${patterns(rules)}; the token's is ${keyId}`)
+        : [`kid is ${shown(header['kid'])}; it has to be 1 to 256 visible ASCII characters, such as ${issuers[0]?.rules.keyIds.accept.join(' ') ?? 'd-1'}`];
     case 'key_unknown':
-      return [`the Core has no key ${keyId} for sessions`];
-    case 'session_expired':
-    case 'token_not_yet_valid':
-      return [`it is ${time(nowMs / 1_000)}; the token says ${timeClaims(claims)}`];
-    default:
-      return [];
-  }
-}
-
-function refusalWords(reason: Reason, { rules, keys }: IssuerInForce, { keyId, claims }: ReadToken, { nowMs,
-  ruling: { route } }: Explained): readonly string[] {
-  const compare = (name: string, expected: readonly string[]): readonly string[] =>
-    [`${name} is ${shown(claims[name])}; ${rules.name} asks for ${expected.map(value => JSON.stringify(value)).join(' or ')}`];
-  switch (reason) {
-    case 'keys_unavailable':
-      return [`the keys of ${rules.name} cannot be had: ${keys.state().lastError ?? 'no answer'}`];
-    case 'key_unknown':
-      return [`${rules.name} has no key ${keyId}; it has ${keys.state().keys.map(key => key.keyId).join(' ') || 'none'}`];
-    case 'issuer_mismatch':
-      return compare('iss', [rules.issuer]);
-    case 'audience_mismatch':
-      return compare('aud', [rules.audience]);
-    case 'source_mismatch':
-      return compare('source', [...rules.sources]);
-    case 'token_type_mismatch':
-      return compare('token_type', [...rules.tokenTypes]);
-    case 'issuer_not_accepted':
-      return [`the route takes tokens of ${[...(route?.issuers ?? [])].join(' ')}`];
+      return each(({ rules, keys }) => `${rules.name} has no key ${keyId}; it has ${keyIdsOf(keys)}`);
+    case 'signature_invalid':
+      return each(({ rules }) => `the key ${keyId} of ${rules.name} did not make the signature: the token was changed, or another key has the same id`);
     case 'token_expired':
     case 'token_not_yet_valid':
     case 'lifetime_too_long':
       return [
-        `it is ${time(nowMs / 1_000)}; the token says ${timeClaims(claims)}`,
-        `${rules.name} allows ${rules.maxLifetimeS} s of life and ${rules.clockSkewS} s of skew`,
+        timesWords(claims, nowMs),
+        ...each(({ rules }) => `${rules.name} allows ${rules.maxLifetimeS} s of life and ${rules.clockSkewS} s of skew`),
       ];
+    case 'issuer_mismatch':
+      return compare('iss', rules => [rules.issuer]);
+    case 'audience_mismatch':
+      return compare('aud', rules => [rules.audience]);
+    case 'source_mismatch':
+      return compare('source', rules => [...rules.sources]);
+    case 'token_type_mismatch':
+      return compare('token_type', rules => [...rules.tokenTypes]);
+    case 'issuer_not_accepted':
+      return [`iss is ${shown(claims['iss'])}; the route takes tokens of ${[...(route?.issuers ?? [])].join(' ')}`];
     case 'claim_malformed':
-      return [`sub is ${shown(claims['sub'])}, permissions is ${shown(claims['permissions'])}, jti is ${shown(claims['jti'])}, ${timeClaims(claims)}`,
-        'exp, iat and nbf have to be whole numbers, sub and jti visible ASCII, permissions a list of texts without spaces'];
+      return malformedClaims(claims);
     case 'session_claim_present':
-      return ['it carries claims of a user session'];
-    default:
-      return [];
+      return [`it has ${present(claims, sessionClaims)}, which only tokens of user sessions have`];
+    case 'keys_unavailable':
+      return each(({ rules, keys }) => `the keys of ${rules.name} cannot be had: ${keys.state().lastError ?? 'no answer'}`);
+    case 'service_claim_present':
+    case 'session_expired':
+    case 'session_refused':
+    case 'anti_csrf_missing':
+    case 'core_unavailable':
+      return ['it concerns tokens of user sessions, and this is none'];
   }
 }
 
-function timeClaims(claims: JsonObject): string {
-  return ['iat', 'nbf', 'exp'].filter(name => claims[name] !== undefined).map((name) => {
+function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: SessionsInForce): readonly string[] {
+  const { header, claims, explained } = judged;
+  switch (reason) {
+    case 'token_malformed':
+      return malformedWords(judged, sessionHeaderMembers, [...sessionVersions]);
+    case 'algorithm_refused':
+      return algorithmWords(header);
+    case 'key_id_refused':
+    case 'key_unknown':
+      return [`the Core has no key ${shown(header['kid'])} for sessions; it has ${keyIdsOf(keys)}`];
+    case 'signature_invalid':
+      return [`the key ${shown(header['kid'])} of the Core did not make the signature`];
+    case 'issuer_mismatch':
+      return [`iss is ${shown(claims['iss'])}; sessions have ${JSON.stringify(settings.issuer)}`];
+    case 'token_expired':
+    case 'token_not_yet_valid':
+    case 'lifetime_too_long':
+      return [timesWords(claims, explained.nowMs)];
+    case 'session_expired':
+      return [timesWords(claims, explained.nowMs), 'the frontend has to refresh it: either its exp is over, or the Core wants a new one'];
+    case 'session_refused':
+      return [`the Core stands by no such session of ${shown(claims['sub'])}: it was signed out or revoked there`];
+    case 'service_claim_present':
+      return [`it has ${present(claims, serviceClaims)}, which only service tokens have`];
+    case 'claim_malformed':
+    case 'session_claim_present':
+      return [
+        `sessionHandle is ${shownForm(claims['sessionHandle'])}, refreshTokenHash1 is ${shownForm(claims['refreshTokenHash1'])}`,
+        `stt is ${shown(claims['stt'])}, sub is ${shown(claims['sub'])}, ${timesWords(claims, explained.nowMs)}`,
+        'sessionHandle and refreshTokenHash1 have to be texts, stt 0 or missing, sub visible ASCII, exp and iat whole numbers',
+      ];
+    case 'anti_csrf_missing':
+      return antiCsrfWords(explained);
+    case 'keys_unavailable':
+      return [`the keys of the Core cannot be had: ${keys.state().lastError ?? 'no answer'}`];
+    case 'core_unavailable':
+      return ['the Core has to be asked about this session, and gave no answer'];
+    case 'audience_mismatch':
+    case 'source_mismatch':
+    case 'token_type_mismatch':
+    case 'issuer_not_accepted':
+      return ['it concerns service tokens, and this is a session'];
+  }
+}
+
+/** Everything about the form, since one fault often comes with the next. */
+function malformedWords({ reading, header, sessions }: Judged, members: ReadonlySet<string>, versions: readonly (JsonValue | undefined)[]): readonly string[] {
+  const { bytes, parts, claims, isSignatureSpelled } = reading;
+  if (bytes > maxTokenBytes) return [`it has ${bytes} bytes; at most ${maxTokenBytes} are read`];
+  if (parts !== 3) {
+    const what = parts === 5 ? ', as an encrypted one has' : '';
+    return [`it has ${parts} ${parts === 1 ? 'part' : 'parts'}${what}; a signed token has three, with dots between`];
+  }
+  const { typ } = header;
+  const others = Object.keys(header).filter(name => !members.has(name));
+  return [
+    ...(reading.header.object === null ? [`its header ${reading.header.fault}`] : []),
+    ...(reading.header.object !== null && typ !== tokenType && (typ !== undefined || sessions !== null)
+      ? [`typ is ${shown(typ)}; accepted: ${JSON.stringify(tokenType)}${sessions === null ? ', or none' : ''}`] : []),
+    ...(versions.length > 0 && !versions.includes(header['version'])
+      ? [`version is ${shown(header['version'])}; accepted: ${versions.map(version => shown(version)).join(', ')}`] : []),
+    ...(others.length > 0 ? [`its header has ${others.map(name => shown(name)).join(', ')}; accepted: ${[...members].join(', ')} and no other`] : []),
+    ...(claims.object === null ? [`its claims part ${claims.fault}`] : []),
+    ...(isSignatureSpelled ? [] : ['its signature part is no base64url without padding']),
+  ];
+}
+
+function algorithmWords(header: JsonObject): readonly string[] {
+  return [`alg is ${shown(header['alg'])}; accepted: ${JSON.stringify(tokenAlgorithm)}`];
+}
+
+/** Each claim that has not the form it has to have: what it is, and what it should be. */
+function malformedClaims(claims: JsonObject): readonly string[] {
+  const faulty = claimForms.filter(({ name, isRequired, holds }) => (isRequired || claims[name] !== undefined) && !holds(claims[name]));
+  const permissions = claimForms.find(({ name }) => name === 'permissions');
+  return faulty.map(({ name }) => {
+    const value = claims[name];
+    const at = name === 'permissions' && isJsonArray(value) ? value.findIndex(item => permissions?.holds([item]) === false) : -1;
+    const found = at >= 0 && isJsonArray(value) ? `permissions[${at}] is ${shown(value[at])}` : `${name} is ${shown(value)}`;
+    return `${found}; it has to be ${claimsAllowed[name] ?? 'of another form'}`;
+  });
+}
+
+function antiCsrfWords({ head, inForce }: Explained): readonly string[] {
+  const fields = readFields(head, inForce.fieldRules);
+  const sent = fields.ok ? readSessionFields(fields.value.passed) : null;
+  return [
+    `${head.method} with a session cookie has ${sent?.antiCsrf === null ? 'no anti-csrf' : 'an anti-csrf'} and ${sent?.hasRid === true ? 'a rid' : 'no rid'}`,
+    'it needs the anti-csrf that the session was made with, or, where it was made without one, a rid; GET needs neither',
+  ];
+}
+
+/** What was presented; `null` where nothing can be read as a token. */
+function tokenOf({ head, inForce }: Explained): string | null {
+  const fields = readFields(head, inForce.fieldRules);
+  if (!fields.ok) return null;
+  const [cookie] = inForce.sessions === null ? [] : readSessionFields(fields.value.passed).accessTokens;
+  if (fields.value.bearer.ok) return fields.value.bearer.value;
+  return cookie ?? null;
+}
+
+function timesWords(claims: JsonObject, nowMs: number): string {
+  const said = ['iat', 'nbf', 'exp'].filter(name => claims[name] !== undefined).map((name) => {
     const value = claims[name];
     return `${name} ${typeof value === 'number' ? `${value} (${time(value)})` : shown(value)}`;
-  }).join(', ');
+  });
+  return `it is ${time(nowMs / 1_000)}; the token says ${said.join(', ')}`;
+}
+
+function present(claims: JsonObject, names: readonly string[]): string {
+  return names.filter(name => claims[name] !== undefined).join(' and ') || 'none of them';
+}
+
+/** Handles of sessions are secrets; what kind of value they are is none. */
+function shownForm(value: JsonValue | undefined): string {
+  return value === undefined ? 'missing' : typeof value === 'string' ? 'a text' : shown(value);
+}
+
+function keyIdsOf(keys: IssuerInForce['keys']): string {
+  return keys.state().keys.map(key => key.keyId).join(' ') || 'none';
 }
 
 function patterns({ keyIds: { accept, reject } }: IssuerRules): string {
   return `${accept.join(' ')}${reject.length === 0 ? '' : ` but not ${reject.join(' ')}`}`;
-}
-
-function shown(value: JsonValue | undefined): string {
-  const text = value === undefined ? 'missing' : JSON.stringify(value);
-  return text.length <= maxShown ? text : `${text.slice(0, maxShown)}…`;
 }
 
 function time(seconds: number): string {

@@ -3,12 +3,13 @@ import { answerOf, type Denial } from '../decision/denial.js';
 import { readTarget } from '../decision/request-target.js';
 import type { Explained } from './explained.js';
 import { explainRoute } from './explained-route.js';
-import { explainToken } from './explained-token.js';
+import { explainReason } from './explained-reason.js';
+import { explainRevocation } from './explained-revocation.js';
+import { explainPrincipal } from './explained-token.js';
 import { explainPolicy } from './explained-policy.js';
 import { explainFields, fieldsSeen } from './explained-fields.js';
 import { explainReservation } from './explained-reservation.js';
 import { refusingStep, stepNames, type ExplainedStepName } from './explained-step.js';
-import type { Ruling } from './ruling.js';
 
 /** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
 export interface ExplainedStep {
@@ -32,7 +33,8 @@ export function explain(explained: Explained): Explanation {
 function explainStep(step: ExplainedStepName, explained: Explained): ExplainedStep {
   const { ruling: { decision, denial, steps } } = explained;
   if (denial !== null && refusingStep(denial.reason, steps) === step) {
-    return { step, outcome: decision === 'shadow' ? 'would_refuse' : 'refused', says: [whyRefused(denial), ...detailsOf(step, explained)] };
+    const says = new Set([whyRefused(denial), ...explainReason(denial, explained), ...detailsOf(step, explained)]);
+    return { step, outcome: decision === 'shadow' ? 'would_refuse' : 'refused', says: [...says] };
   }
   if (isReached(step, explained)) return { step, outcome: 'passed', says: detailsOf(step, explained) };
   return { step, outcome: 'not_reached', says: missedWords(step, explained) };
@@ -78,9 +80,9 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
     case 'credential':
       return explained.credentialNotes;
     case 'token':
-      return explainToken(explained);
+      return explained.ruling.principal === null ? [] : explainPrincipal(explained.ruling.principal, explained.nowMs);
     case 'revocation':
-      return revocationWords(explained.ruling);
+      return explainRevocation(explained.ruling);
     case 'policy':
       return explainPolicy(explained.ruling);
     case 'body':
@@ -92,25 +94,10 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
 
 function targetWords({ head, inForce: { config } }: Explained): readonly string[] {
   const target = readTarget(head.target, config.listen.maxTargetBytes);
-  if (!target.ok) return [`${JSON.stringify(head.target)}: nothing is normalised; what has two readings is refused`];
+  if (!target.ok) return [];
   const { path, segments, query } = target.value;
   const read = segments.map(segment => JSON.stringify(segment)).join(' ');
   return [`${path} is read as ${read} and forwarded byte for byte${query === null ? '' : '; the query is not judged'}`];
-}
-
-function revocationWords({ denial, principal }: Ruling): readonly string[] {
-  switch (denial?.reason) {
-    case 'key_revoked':
-      return [`revoked.key_ids names ${principal?.keyId ?? 'the key that its header names'}`];
-    case 'subject_revoked':
-      return [`revoked.subjects names ${principal?.subject ?? 'its subject'}`];
-    case 'token_revoked':
-      return [`revoked.token_ids names ${principal?.tokenId ?? 'its id'}`];
-    case 'issue_time_revoked':
-      return ['revoked.issued_before is later than its iat, or it has none'];
-    default:
-      return ['no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked'];
-  }
 }
 
 function missedWords(step: ExplainedStepName, explained: Explained): readonly string[] {
