@@ -31,8 +31,8 @@ interface Given {
 /** Runs `explain` with these words beside `--config`. */
 async function explain(t: Scope, words: readonly string[], { config = {}, stdin = '', files = {} }: Given = {}): Promise<CapturedIo> {
   const cwd = tempDir(t);
-  const all = { routes, store: { memory: {} }, receiver: { case_sensitive: true, strict_slash: true }, revoked: { subjects: ['mallory'],
-    token_ids: ['stolen'] }, ...config };
+  const receiver = { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false };
+  const all = { routes, store: { memory: {} }, receiver, revoked: { subjects: ['mallory'], token_ids: ['stolen'] }, ...config };
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig(all));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
   const io = captureIo({ cwd, stdin });
