@@ -13,7 +13,7 @@ const { values: options, positionals } = parseArgs({
 });
 const [next = ''] = positionals;
 const changelogFile = 'CHANGELOG.md';
-const current = JSON.parse(readFileSync('package.json', 'utf8')).version;
+const { version: current, repository } = JSON.parse(readFileSync('package.json', 'utf8'));
 const changelog = readFileSync(changelogFile, 'utf8');
 const [, last = '0.0.0'] = /^## (\d+\.\d+\.\d+)$/m.exec(changelog) ?? [];
 const unreleased = unreleasedHeading(current);
@@ -24,6 +24,7 @@ function obstacles() {
   const found = [];
   if (!current.endsWith('-dev')) found.push(`package.json has the version ${current}, which does not end in -dev`);
   if (!followers(last).includes(next)) found.push(`${next} does not follow ${last}: ${followers(last).join(', ')} would`);
+  if (!/^https:/.test(repository?.url ?? '')) found.push('package.json has no repository.url: nobody could tell where the release comes from');
   if (git('status', '--porcelain', '--untracked-files=no') !== '') found.push('there are changes that are not committed');
   if (git('tag', '--list', `v${next}`) !== '') found.push(`the tag v${next} exists`);
   const [, section = ''] = changelog.split(unreleased);

@@ -24,6 +24,7 @@ function page(name: string, rows: Readonly<Record<string, Treatment>>): readonly
   return Object.entries(rows).map(([begins, shown]) => ({ page: name, begins, shown }));
 }
 
+const install = 'test/release/install.long.test.ts';
 const walk = 'test/docs/walk.test.ts';
 const deployment = 'test/docs/deployment.test.ts';
 const systemd = 'test/docs/systemd.test.ts';
@@ -100,6 +101,13 @@ export const snippetTable: readonly SnippetRow[] = [
     'firebase auth:export': { commands: { firebase: 'of Firebase; what it writes is read by test/cli/import.test.ts' } },
     'url =': { sample: 'a file for curl -K, with a key left out; test/config/curl-config.test.ts reads such files' },
     'sallyport import users.jsonl.import': { commands: {} },
+  }),
+  ...page('docs/install.md', {
+    'docker run': { commands: { docker } },
+    'npm ci': { test: install },
+    'npm install --save-exact ./': { test: install },
+    'npm pkg set name=': { test: install },
+    'echo \'@your-scope': { test: install },
   }),
   ...page('docs/legacy-applications.md', {
     'upstream': { test: legacy },

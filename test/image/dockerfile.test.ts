@@ -102,6 +102,6 @@ t.test('the chart runs the image as it is', async (t) => {
   const exposed = (wordsOf('EXPOSE', final)[0] ?? '').split(' ').map(Number);
   t.same(exposed, [values.ports['proxy'], values.ports['probes']]);
   const pod = read('helm/sallyport/templates/_pod.tpl');
-  t.match(pod, `runAsUser: ${(wordsOf('USER', final)[0] ?? '').split(':')[0] ?? ''}`);
+  t.match(read('helm/sallyport/values.yaml'), `runAsUser: ${(wordsOf('USER', final)[0] ?? '').split(':')[0] ?? ''}`);
   t.match(pod, 'args: [serve, --config, /etc/sallyport/sallyport.yaml]', 'arguments only: the entry point is the image\'s');
 });

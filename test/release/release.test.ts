@@ -34,6 +34,7 @@ function tree(t: Scope): Tree {
     const { status, stdout, stderr } = spawnSync(command, args, { cwd: dir, encoding: 'utf8' });
     return { code: status, said: `${stdout}${stderr}` };
   };
+  run('npm', 'pkg', 'set', 'repository.url=https://git.example.com/sallyport');
   run('git', 'init', '--quiet');
   run('git', 'config', 'user.name', 'Test');
   run('git', 'config', 'user.email', 'test@example.com');
@@ -81,6 +82,9 @@ t.test('what stands in the way is named, and nothing is changed', async (t) => {
   t.match(release('0.1.2'), { code: 1, said: /0\.1\.2 does not follow 0\.1\.0: 0\.1\.1, 0\.2\.0, 1\.0\.0 would/ });
   run('git', 'tag', 'v0.2.0');
   t.match(release('0.2.0'), { code: 1, said: /the tag v0\.2\.0 exists/ });
+  run('npm', 'pkg', 'delete', 'repository');
+  run('git', 'commit', '--all', '--quiet', '--message', 'nowhere');
+  t.match(release('0.2.0'), { code: 1, said: /package\.json has no repository\.url/ });
   const manifest = readFileSync(join(dir, 'package.json'), 'utf8');
   writeFileSync(join(dir, 'package.json'), manifest.replace(dev, '0.2.0'));
   t.match(release('0.2.0'), { code: 1, said: /the version 0\.2\.0, which does not end in -dev[^]*not committed/ });
