@@ -30,7 +30,7 @@ function project(t: Scope): string {
 
 /** What a project has of it: the command, the module and its types. */
 async function holds(t: Test, dir: string): Promise<void> {
-  t.match((await runNpm(t, dir, null, ['npx', '--no', 'sallyport', '--version'], cached)).said, `sallyport ${version} (`);
+  t.match((await runNpm(t, dir, null, ['npx', '--no', '--', 'sallyport', '--version'], cached)).said, `sallyport ${version} (`);
   const script = 'import { createTokenSource } from "sallyport/client"; console.log(typeof createTokenSource)';
   t.equal(spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: dir, encoding: 'utf8' }).stdout, 'function\n');
   t.ok(existsSync(join(dir, 'node_modules/sallyport/dist/client/token-source.d.ts')));
@@ -48,7 +48,7 @@ t.test('the tarball of a clean clone is whole, and a project can install it', as
   t.equal(packed.code, 0, packed.said);
   const dir = project(t);
   const [install = '', use = ''] = blockThatBegins(page, 'npm install --save-exact ./').text.trimEnd().split('\n');
-  t.equal(use, 'npx --no sallyport --version');
+  t.equal(use, 'npx --no -- sallyport --version');
   const installed = await runNpm(t, dir, null, ['npm', ...words(install.replace('./', `${clone}/`))], cached);
   t.equal(installed.code, 0, installed.said);
   await holds(t, dir);

@@ -63,13 +63,13 @@ t.test('what a clone does not have is never installed, however it is called', as
   t.same(registry.requests().slice(before).filter((request) => request.includes('/-/')), [], 'its program was not fetched');
 });
 
-t.test('elsewhere, npx --no runs what is installed and nothing else', async (t) => {
+t.test('elsewhere, npx --no -- runs what is installed and nothing else', async (t) => {
   const registry = await startNpmRegistry(t);
   await publish(t, registry, 'sallyport');
   const before = registry.requests().length;
   const dir = tempDir(t);
   writeFileSync(join(dir, 'package.json'), '{}');
-  const { code, said } = await runNpm(t, dir, registry, ['npx', '--no', 'sallyport', 'check', 'sallyport.yaml']);
+  const { code, said } = await runNpm(t, dir, registry, ['npx', '--no', '--', 'sallyport', 'check', 'sallyport.yaml']);
   t.not(code, 0);
   t.match(said, /no YES option: \["sallyport@1\.0\.0"\]/);
   t.same(registry.requests().slice(before).filter((request) => request.includes('/-/')), [], 'the stranger’s program was not fetched');
