@@ -34,7 +34,7 @@ export async function planImport(file: string, source: ImportSource, { dryRun, j
     return { plan, sha256: digest() ?? '' };
   } catch (error) {
     if (!(error instanceof UnreadableInput)) throw error;
-    io.stderr(`${file}:${error.message}\n`);
+    io.stderr(`error: ${escapeControls(`${file}:${error.message}`)}\n`);
     return null;
   }
 }

@@ -4,6 +4,7 @@ import { openInput, type InputFile } from '../adapters/import/input-file.js';
 import { readJsonList } from '../adapters/import/json-list.js';
 import { readCsv, readJsonLines } from '../adapters/import/line-records.js';
 import { readText } from '../adapters/text-file.js';
+import { nearestName } from '../config/nearest-name.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { headerProblem, originOfCells, rowOfCells } from '../user-import/csv-row.js';
 import { parseHashParameters, rowOfFirebaseUser, type HostedHashParameters } from '../user-import/firebase.js';
@@ -79,7 +80,7 @@ async function* recordsOf(
   chunks: AsyncIterable<Buffer>, format: Format, parameters: HostedHashParameters | null,
 ): AsyncGenerator<ReturnedRecord, void, undefined> {
   if (format === 'csv') {
-    yield* readCsv(chunks, { headerProblem, rowOfCells, originOfCells });
+    yield* readCsv(chunks, { headerProblem: (columns) => headerProblem(columns, nearestName), rowOfCells, originOfCells });
     return;
   }
   const records = format === 'jsonl' || parameters === null ? readJsonLines(chunks) : exported(chunks, parameters);

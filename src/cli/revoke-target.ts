@@ -1,5 +1,6 @@
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import type { CompiledConfig } from '../config/compiled.js';
+import { nearestName } from '../config/nearest-name.js';
 import { parseCompactJws, readPayload } from '../decision/compact-jws.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { JsonObject } from '../decision/strict-json.js';
@@ -72,7 +73,18 @@ export async function targetOf(given: TargetOptions, circumstances: Circumstance
   const checked = checkRevocationValue(kind, value);
   if (!checked.ok) return refuse(startFailure('unreadable', `${options[kind]}: allowed: ${checked.error}`));
   // A subject may be kept out for however long; what stops single tokens has to outlast them.
-  return accept({ kind, value, notes: kind === 'subject' || holdsMs <= 0 ? [] : endsEarly(circumstances) });
+  return accept({ kind, value, notes: kind === 'subject' ? unknownSubject(value, circumstances) : holdsMs <= 0 ? [] : endsEarly(circumstances) });
+}
+
+/** Says so where no route names the subject: in an incident, a name that is mistyped would keep nobody out. It is revoked all the same. */
+function unknownSubject(subject: string, { config: { routes, sessions }, issuerName }: Circumstances): readonly string[] {
+  const known = new Set(routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects])));
+  if (known.has(subject)) return [];
+  const near = nearestName(subject, [...known]);
+  // Ids of users stand in no config.
+  const mayBeUser = sessions !== null && (issuerName === null || issuerName === 'sessions');
+  if (near === null && mayBeUser) return [];
+  return [`warning: no route names this subject${near === null ? '' : `; did you mean ${near}?`} (it is revoked all the same)`];
 }
 
 async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {

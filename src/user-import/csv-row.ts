@@ -12,16 +12,30 @@ export const originColumns = ['line', 'record', 'method', 'reason'] as const;
 
 const nestedAdded = ['passwordless.add.email', 'passwordless.add.phoneNumber'];
 
+/** Finds the name that was probably meant. */
+export type NearestName = (name: string, names: readonly string[]) => string | null;
+
 /** Says what is wrong with a header line; `null` where nothing is. */
-export function headerProblem(columns: readonly string[]): string | null {
+export function headerProblem(columns: readonly string[], nearest: NearestName): string | null {
   const known: readonly string[] = [...userColumns, ...nestedAdded, ...originColumns];
   const unknown = columns.findIndex((column) => !known.includes(column));
-  // A file without a header has a user where the names of columns should be.
-  if (unknown >= 0) return `column ${String(unknown + 1)} of the header has no known name; allowed: ${[...userColumns, ...originColumns].join(', ')}`;
+  if (unknown >= 0) {
+    const allowed = `allowed: ${[...userColumns, ...originColumns].join(', ')}`;
+    return `column ${String(unknown + 1)} of the header has no known name${shownName(columns, unknown, known, nearest)}; ${allowed}`;
+  }
   const twice = columns.find((column, index) => columns.indexOf(column) !== index);
   if (twice !== undefined) return `the column ${twice} is there twice; allowed: each once`;
   const names = columns.filter((column) => !(originColumns as readonly string[]).includes(column));
   return names.length === 0 ? `the header has no column of users; allowed: ${userColumns.join(', ')}` : null;
+}
+
+/** The name, unless it may be no name: a file without a header has a user where the names should be, whose secrets are not repeated. */
+function shownName(columns: readonly string[], index: number, known: readonly string[], nearest: NearestName): string {
+  const name = columns[index] ?? '';
+  const meant = nearest(name, known);
+  const isHeader = meant !== null || columns.some((column) => known.includes(column));
+  if (!isHeader || !/^[A-Za-z][A-Za-z0-9_. -]{0,39}$/.test(name)) return '';
+  return `: "${name}"${meant === null ? '' : `; did you mean ${meant}?`}`;
 }
 
 /** What a spreadsheet would take for a formula, perhaps behind apostrophes. A phone number is one that does nothing. */

@@ -116,8 +116,10 @@ t.test('somebody at a terminal is told what is waited for', async (t) => {
     { argv: ['check', '-'], what: 'the config' },
     { argv: ['explain', '--method', 'GET', '--path', '/', '--token-stdin'], what: 'a token' },
     { argv: ['revoke', '--token-stdin', '--for', '1h', '--reason', 'x'], what: 'a token' },
+    { argv: ['mint', '--curl-config', 'core.curl', '--issuer', 'https://api.example.com'], what: 'claims' },
   ];
   const cwd = tempDir(t);
+  writeFileSync(join(cwd, 'core.curl'), 'url = "http://127.0.0.1:1"\n', { mode: 0o600 });
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig());
   for (const { argv, what } of rows) {
     const io = captureIo({ cwd });

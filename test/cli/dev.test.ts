@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
@@ -85,8 +85,15 @@ t.test('contract 1: every printed line is answered as it says, and Ctrl-C ends a
   t.match(dev.stderr(), /^401 GET \/orders .*denied credential_missing$/m);
   t.match(dev.stderr(), /^403 GET \/orders .*by stranger denied subject_not_approved$/m);
   t.notMatch(dev.stderr(), /eyJ/, 'no token is logged');
+  const files = examples.flatMap(({ command }) => /-H @(\S+)/.exec(command)?.[1] ?? []);
+  t.equal(files.length, 3, 'the tokens are in files');
+  for (const file of files) t.equal(statSync(file).mode & 0o777, 0o600, 'which nobody else may read');
+  t.equal(statSync(dirname(files[0] ?? '')).mode & 0o777, 0o700);
+  t.notMatch(dev.stdout(), /eyJ/, 'so that none is on the screen');
+  t.ok(examples.slice(0, 3).every(({ command }) => command.length <= 100), 'and each command is a short line');
   dev.signal('SIGINT');
   t.same(await dev.exited, { code: 0, signal: null });
+  t.notOk(existsSync(dirname(files[0] ?? '')), 'they go when it ends');
 });
 
 t.test('contract 1: --json says the same as data', async (t) => {
@@ -130,7 +137,7 @@ routes:
 
 t.test('contract 1: --config gives routes and identity only', async (t) => {
   const receiver = await startReceiver(t);
-  const { shown } = await runDev(t, ['--config', configFile(t, foreign), '--upstream', receiver.url]);
+  const { shown } = await runDev(t, [configFile(t, foreign), '--upstream', receiver.url]);
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, command);
   const [request] = receiver.requests;
   t.equal(request?.target, "/it's/1/(a)&b/1");
@@ -150,7 +157,7 @@ t.test('contract 1: what cannot be started says why, with its exit code, and lea
   const taken = await startReceiver(t);
   const broken = configFile(t, 'routes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n');
   const cases = [
-    { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: new RegExp(`${taken.port}.*in use[^]*--port`) },
+    { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: new RegExp(`^error: .*${taken.port}.*in use[^]*\nchoose another port with --port; --port 0 takes a free one\n$`) },
     { name: 'no such port', args: ['--port', '-1'], code: 2, says: /65535/ },
     { name: 'an upstream with a path', args: ['--upstream', 'http://127.0.0.1:1/x'], code: 2, says: /without a path/ },
     { name: 'a config with an error', args: ['--config', broken, '--port', '0'], code: 1, says: /sallyport\.yaml:2:\d+: error: / },

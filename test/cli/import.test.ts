@@ -191,7 +191,7 @@ t.test('a dry run calls nothing and writes nothing', async (t) => {
 t.test('usage', async (t) => {
   const dir = tempDir(t);
   written({ dir }, 'users.jsonl', '');
-  written({ dir }, 'bad.csv', 'email,password\na@b.de,x\n');
+  written({ dir }, 'bad.csv', 'email,password_hash\na@b.de,x\n');
   written({ dir }, 'open.cfg', 'url = "http://127.0.0.1:1"\n', 0o644);
   written({ dir }, 'away.cfg', 'url = "http://127.0.0.1:1"\n', 0o600);
   written({ dir }, 'public.cfg', 'url = "https://192.0.2.1"\n', 0o600);
@@ -201,7 +201,7 @@ t.test('usage', async (t) => {
     { args: ['users.jsonl', '--curl-config', 'open.cfg'], code: 2, err: /0600/ },
     { args: ['users.jsonl', '--curl-config', 'away.cfg'], code: 3, err: /the Core at http:\/\/127\.0\.0\.1:1 is out of reach/ },
     { args: ['users.jsonl', '--curl-config', 'public.cfg'], code: 3, err: /public address.*--allow-public-core/ },
-    { args: ['bad.csv', '--dry-run'], code: 1, err: /^bad\.csv:1: column 2 of the header has no known name/ },
+    { args: ['bad.csv', '--dry-run'], code: 1, err: /^error: bad\.csv:1: column 2 of the header has no known name: "password_hash"; did you mean passwordHash/ },
     { args: ['users.jsonl', '--from', 'firebase', '--dry-run'], code: 2, err: /--hash-config/ },
     { args: ['users.jsonl', '--hash-config', 'x', '--dry-run'], code: 2, err: /--from firebase only/ },
     { args: ['users.jsonl', '--hashes-from', 'x', '--dry-run'], code: 2, err: /CSV of rejected rows only/ },

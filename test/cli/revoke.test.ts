@@ -122,6 +122,8 @@ t.test('what an operator should think of is said', async (t) => {
     { args: ['--issued-before', '2026-01-01T00:00:00Z', '--for', '5m'], says: /may end before the tokens/ },
     { args: ['--issued-before', new Date(Date.now() + 600_000).toISOString(), '--for', '3h'], says: /lies ahead/ },
     { args: ['--subject', 'checkout', '--for', '5m'], says: '' },
+    { args: ['--subject', 'chekout', '--for', '5m'], says: /^warning: no route names this subject; did you mean checkout\? \(it is revoked all the same\)\n$/ },
+    { args: ['--subject', 'billing', '--for', '5m'], says: /^warning: no route names this subject \(it is revoked all the same\)\n$/ },
     { args: ['--token-stdin', '--for', '1s'], stdin: token, says: /ends before the token does: it expires at 20/ },
     { args: ['--token-stdin', '--for', '3h'], stdin: token, says: '' },
     { args: ['--token-stdin', '--for', '5m'], stdin: mintToken({ key: rsaKey(), claims: { exp: 'never' } }), says: /may end before/ },
@@ -131,6 +133,23 @@ t.test('what an operator should think of is said', async (t) => {
     t.equal(io.code(), 0, io.err());
     t.match(io.err(), says, args.join(' '));
     if (says === '') t.equal(io.err(), '', args.join(' '));
+  }
+});
+
+t.test('where routes accept sessions, a subject may be a user, of whom no config knows', async (t) => {
+  const sessions = { core_url: 'http://127.0.0.1:3567', api_key: 'a-key-of-more-than-20-characters', api_domain: 'https://api.example.com' };
+  const route = { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] };
+  const config = { ...shared, sessions, routes: [{ ...route, accept: ['service', 'session'], session: { claims: { 'st-role.v': 'support' } } }] };
+  const rows: readonly { readonly args: readonly string[]; readonly says: RegExp }[] = [
+    { args: ['--subject', 'user-1763'], says: /^$/ },
+    { args: ['--subject', 'user-1763', '--issuer', 'sessions'], says: /^$/ },
+    { args: ['--subject', 'user-1763', '--issuer', 'core'], says: /^warning: no route names this subject \(/ },
+    { args: ['--subject', 'chekout'], says: /did you mean checkout\?/ },
+  ];
+  for (const { args, says } of rows) {
+    const io = await revoke(t, [...args, ...why], { config });
+    t.equal(io.code(), 0, io.err());
+    t.match(io.err(), says, args.join(' '));
   }
 });
 

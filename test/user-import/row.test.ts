@@ -1,5 +1,6 @@
 import t from 'tap';
 import { parseStrictJson, type JsonValue } from '../../src/decision/strict-json.js';
+import { nearestName } from '../../src/config/nearest-name.js';
 import { headerProblem, originOfCells, rowOfCells } from '../../src/user-import/csv-row.js';
 import { readRow } from '../../src/user-import/row.js';
 import { contactsOf, identitiesOf, kindOf, problemText } from '../../src/user-import/user.js';
@@ -112,10 +113,17 @@ t.test('CSV says the same with columns', async (t) => {
   t.same(cells({ 'thirdParty.isVerified': 'yes' }), { thirdParty: { isVerified: 'yes' } });
   t.same(cells({ email: 'a@b.de', 'thirdParty.email': 'a@b.de' }), { methods: [{ email: 'a@b.de' }, { thirdParty: { email: 'a@b.de' } }] });
   t.same(cells({ email: '' }), {});
-  t.equal(headerProblem(['email', 'passwordHash', 'line']), null);
-  t.match(headerProblem(['email', 'password_hash']), /^column 2 of the header has no known name/);
-  t.match(headerProblem(['email', 'email']), /^the column email is there twice/);
-  t.match(headerProblem(['line', 'reason']), /^the header has no column of users/);
+  const problemOf = (...columns: readonly string[]): string | null => headerProblem(columns, nearestName);
+  t.equal(problemOf('email', 'passwordHash', 'line'), null);
+  t.match(problemOf('email', 'password_hash'), /^column 2 of the header has no known name: "password_hash"; did you mean passwordHash\?; allowed: email, /);
+  t.match(problemOf('Email', 'passwordHash'), /^column 1 of the header has no known name: "Email"; did you mean email\?; /);
+  t.match(problemOf('email', 'favourite colour'), /^column 2 of the header has no known name: "favourite colour"; allowed: /);
+  t.match(problemOf('passwordhsh'), /^column 1 of the header has no known name: "passwordhsh"; did you mean passwordHash\?; /, 'near to one of ours');
+  t.match(problemOf('hunter2', 'alice'), /^column 1 of the header has no known name; allowed: /, 'no header: its first line is a user');
+  t.match(problemOf('email', '$2a$10$abc'), /^column 2 of the header has no known name; allowed: /, 'no name');
+  t.match(problemOf('email', 'x'.repeat(41)), /^column 2 of the header has no known name; allowed: /);
+  t.match(problemOf('email', 'email'), /^the column email is there twice/);
+  t.match(problemOf('line', 'reason'), /^the header has no column of users/);
   t.same(originOfCells(new Map([['record', '7'], ['method', '2']])), { record: 7, method: 2 });
   t.same(originOfCells(new Map([['record', '7'], ['method', '']])), { record: 7, method: 0 });
   t.equal(originOfCells(new Map([['record', '0']])), null);

@@ -45,7 +45,7 @@ t.test('JSON Lines: each line stands for itself', async (t) => {
   }
 });
 
-const csvRules = { headerProblem, rowOfCells, originOfCells };
+const csvRules = { headerProblem: (columns: readonly string[]) => headerProblem(columns, () => null), rowOfCells, originOfCells };
 
 t.test('CSV: a bad row costs one row', async (t) => {
   const text = '\ufeffemail, hashingAlgorithm ,record\r\na@b.de,bcrypt,7\n\n"b@b.de","x, ""y""",\nc@b.de\nd@b.de,"open,\ne@b.de,"x"y,\nf@b.de,,\n';
