@@ -157,7 +157,8 @@ t.test('contract 1: what cannot be started says why, with its exit code, and lea
   const taken = await startReceiver(t);
   const broken = configFile(t, 'routes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n');
   const cases = [
-    { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: new RegExp(`^error: .*${taken.port}.*in use[^]*\nchoose another port with --port; --port 0 takes a free one\n$`) },
+    { name: 'port in use', args: ['--port', String(taken.port)], code: 3,
+      says: new RegExp(`^error: .*${taken.port}.*in use[^]*\nchoose another port with --port; --port 0 takes a free one\n$`) },
     { name: 'no such port', args: ['--port', '-1'], code: 2, says: /65535/ },
     { name: 'an upstream with a path', args: ['--upstream', 'http://127.0.0.1:1/x'], code: 2, says: /without a path/ },
     { name: 'a config with an error', args: ['--config', broken, '--port', '0'], code: 1, says: /sallyport\.yaml:2:\d+: error: / },

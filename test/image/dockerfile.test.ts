@@ -62,6 +62,12 @@ t.test('the commit of the label is the one in the program, and licences of all t
   for (const place of places) t.match(runs, place);
 });
 
+t.test('the compiled code that is kept is that of serve and health, which help does not load', async (t) => {
+  const runs = wordsOf('RUN').join(' && ');
+  const warmed = [...runs.matchAll(/NODE_COMPILE_CACHE=\S+ node \S+ (\w+) (--\w+)/g)].map(([, command = '', option = '']) => `${command} ${option}`);
+  t.same(warmed, ['health --url', 'serve --config']);
+});
+
 t.test('what it copies is there, and passes .dockerignore', async (t) => {
   const passing = read('.dockerignore').split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1));
   t.match(read('.dockerignore'), /^\*$/m, 'everything else stays outside');
