@@ -18,6 +18,8 @@ const entries: Readonly<Record<string, Entry>> = {
   dev: { group: groups.run, summary: 'run everything on loopback, to try it out', load: async () => (await import('./commands/dev.js')).createDevCommand },
   check: { group: groups.policy, summary: 'say what is wrong with a config, all at once',
     load: async () => (await import('./commands/check.js')).createCheckCommand },
+  schema: { group: groups.policy, summary: 'print the schema of the config, for editors',
+    load: async () => (await import('./commands/schema.js')).createSchemaCommand },
   explain: { group: groups.policy, summary: 'explain one decision, step by step',
     load: async () => (await import('./commands/explain.js')).createExplainCommand },
   test: { group: groups.policy, summary: 'run policy tests', load: async () => (await import('./commands/test.js')).createTestCommand },

@@ -9,8 +9,8 @@ interface Setting {
 
 const introduction = `# Configuration
 
-Generated from the schema by \`npm run generate\`; \`config.schema.json\` is its form for editors. To have keys completed and
-checked while writing, begin the file with \`# yaml-language-server: $schema=./config.schema.json\`.
+Generated from the schema by \`npm run generate\`. To have keys completed and checked while writing, put the schema beside the file with
+\`sallyport schema > sallyport.schema.json\`, and begin the file with \`# yaml-language-server: $schema=./sallyport.schema.json\`.
 
 ## The file
 
