@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { createLogStream } from '../../src/adapters/log-stream.js';
 import type { Scope } from '../support/scope.js';
+import { makeFifo } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
@@ -17,8 +17,7 @@ function open(t: Scope, path: string, flags: number): number {
 
 /** A pipe that never blocks, with both ends in one descriptor. */
 function pipe(t: Scope): { readonly descriptor: number; readonly drain: () => string } {
-  const path = join(tempDir(t), 'pipe');
-  execFileSync('mkfifo', [path]);
+  const path = makeFifo(join(tempDir(t), 'pipe'));
   const descriptor = open(t, path, constants.O_RDWR | constants.O_NONBLOCK);
   const buffer = Buffer.alloc(1024 * 1024);
   const drain = (): string => {
@@ -127,28 +126,4 @@ t.test('R-42: of a reader who stopped, refusals are dropped first: they leave ro
   });
   t.equal(text.split('\nw').length - 1, 3 * 1024, 'every line of a request that was let through');
   t.ok(text.split('\nr').length - 1 <= 5 * 1024);
-});
-
-t.test('a disk that has room again gets lines, and the count of those that were dropped', async (t) => {
-  const path = join(tempDir(t), 'log');
-  const descriptor = openSync('/dev/full', constants.O_WRONLY);
-  const stream = createLogStream(descriptor);
-  stream.write('lost\n');
-  stream.flush();
-  closeSync(descriptor);
-  t.equal(open(t, path, constants.O_WRONLY | constants.O_CREAT), descriptor, 'the same descriptor, and another file behind it');
-  stream.write('kept\n');
-  stream.flush();
-  t.match(readFileSync(path, 'utf8'), /^kept\n\{.*"lines":1,"msg":"log lines were dropped"\}\n$/);
-});
-
-t.test('a full disk is survived', async (t) => {
-  const stream = createLogStream(open(t, '/dev/full', constants.O_WRONLY));
-  for (let round = 0; round < 3; round += 1) {
-    for (let i = 0; i < 100; i += 1) stream.write(`${'x'.repeat(1023)}\n`);
-    await new Promise((resolve) => setImmediate(resolve));
-    t.doesNotThrow(() => {
-      stream.flush();
-    });
-  }
 });

@@ -5,6 +5,7 @@ import { systemTimers } from '../../src/adapters/clock.js';
 import { createLogger, type Logger } from '../../src/adapters/logger.js';
 import type { LogLevel } from '../../src/config/compiled.js';
 import type { LogFields, RequestRecord } from '../../src/ports.js';
+import { sh } from '../support/sh.js';
 import { mintToken } from '../support/tokens.js';
 import { rsaKey } from '../support/keys.js';
 
@@ -161,6 +162,6 @@ t.test('a reader of standard output that leaves does not end the process', async
       process.stderr.write('went on');
     }, 5);`;
   const command = '"$0" --input-type=module --eval "$1" | head -n 1 >/dev/null';
-  const { stderr } = await promisify(execFile)('sh', ['-c', command, process.execPath, script]);
+  const { stderr } = await promisify(execFile)(sh, ['-c', command, process.execPath, script]);
   t.equal(stderr, 'went on');
 });

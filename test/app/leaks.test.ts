@@ -1,14 +1,9 @@
-import { readdirSync } from 'node:fs';
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
+import { openDescriptors } from '../support/linux.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { startAppWorld } from './app-world.js';
-
-/** Open files and sockets of this process. */
-function descriptors(): number {
-  return readdirSync('/proc/self/fd').length;
-}
 
 t.test('R-62: reloads leave no file, socket or connection behind', async (t) => {
   const world = await startAppWorld(t, { config: { log: { level: 'error' } } });
@@ -26,9 +21,9 @@ t.test('R-62: reloads leave no file, socket or connection behind', async (t) => 
   };
   await turn(4);
   await until('quiet', () => world.receiver.open() + receiver.open() <= 1);
-  const before = descriptors();
+  const before = openDescriptors(process.pid);
   await turn(40);
   await until('as few open connections to receivers as before', () => world.receiver.open() + receiver.open() <= 1);
-  await until('as few open files as before', () => descriptors() <= before + 2);
+  await until('as few open files as before', () => openDescriptors(process.pid) <= before + 2);
   t.pass('quiet');
 });

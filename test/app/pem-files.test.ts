@@ -1,10 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { localFiles } from '../../src/adapters/files.js';
 import { readAuthorities, readListenerCertificates } from '../../src/app/pem-files.js';
 import { certificates, type Certificates } from '../support/certificates.js';
+import { openssl } from '../support/openssl.js';
+import { makeFifo } from '../support/sh.js';
 
 interface Row {
   readonly name: string;
@@ -38,21 +39,19 @@ function broken(pem: string): string {
 }
 
 function fifo(c: Certificates): string {
-  const path = join(c.dir, 'fifo');
-  execFileSync('mkfifo', [path]);
-  return path;
+  return makeFifo(join(c.dir, 'fifo'));
 }
 
 function locked(c: Certificates): string {
   const path = join(c.dir, 'locked.key');
-  execFileSync('openssl', ['pkcs8', '-topk8', '-in', c.server.keyFile, '-out', path, '-passout', 'pass:secret']);
+  openssl(c.dir, 'pkcs8', '-topk8', '-in', c.server.keyFile, '-out', path, '-passout', 'pass:secret');
   return path;
 }
 
 function short(c: Certificates): { cert: string; key: string } {
   const files = { cert: join(c.dir, 'short.crt'), key: join(c.dir, 'short.key') };
   const args = ['req', '-x509', '-newkey', 'rsa:512', '-nodes', '-keyout', files.key, '-out', files.cert, '-days', '2', '-subj', '/CN=short'];
-  execFileSync('openssl', args, { stdio: 'ignore' });
+  openssl(c.dir, ...args);
   return files;
 }
 

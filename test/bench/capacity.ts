@@ -1,9 +1,9 @@
 /** What docs/capacity.md counts with: memory of a proxy that is full in one way after the other, and what a reserved write takes of Redis. */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { acquire, freshScope, reserveOf } from '../adapters/store-world.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
+import { peakBytes, residentBytes } from '../support/linux.js';
 import { connectRaw, requestBytes } from '../support/raw-client.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -26,9 +26,8 @@ export async function measureCapacity(t: Scope): Promise<string> {
 
 /** Memory that the process has now, and the most it ever had, MiB. */
 function memoryOf(world: World): { readonly now: number; readonly peak: number } {
-  const status = readFileSync(`/proc/${String(world.process.pid)}/status`, 'utf8');
-  const read = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1] ?? 0) / 1024;
-  return { now: read('VmRSS'), peak: read('VmHWM') };
+  const { pid } = world.process;
+  return { now: residentBytes(pid) / 1024 ** 2, peak: peakBytes(pid) / 1024 ** 2 };
 }
 
 interface Load {

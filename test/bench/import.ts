@@ -1,11 +1,12 @@
 /** What an import costs beside a loop that does the same calls one after the other, and that its memory stays flat. */
-import { createWriteStream, readFileSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { startCommand, startScript, type StartedCommand } from '../cli/started-command.js';
 import { startImportCore } from '../support/import-core.js';
 import { createUserMaker, userLines } from '../support/import-users.js';
+import { peakBytes } from '../support/linux.js';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
 
@@ -56,16 +57,16 @@ export function importTable(results: readonly MeasuredImport[]): string {
 
 /** Looks at what the system says of the process until that is gone. */
 function watchPeak(command: StartedCommand): () => number {
-  let kib = 0;
+  let bytes = 0;
   const timer = setInterval(() => {
     try {
-      kib = Math.max(kib, Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${String(command.pid)}/status`, 'utf8'))?.[1] ?? 0));
+      bytes = Math.max(bytes, peakBytes(command.pid));
     } catch {
       clearInterval(timer);
     }
   }, 50);
   return () => {
     clearInterval(timer);
-    return kib / 1_024;
+    return bytes / 1_024 ** 2;
   };
 }

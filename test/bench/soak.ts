@@ -1,13 +1,14 @@
 /** Whether a proxy at four fifths of what it can do stays as it is: memory, open files, answers. */
 import { setTimeout } from 'node:timers/promises';
 import { startJwksServer } from '../support/jwks-server.js';
+import { openDescriptors } from '../support/linux.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { mintToken } from '../support/tokens.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { startServer, versionOf } from './child.js';
-import { openDescriptors, residentMib } from './cpu.js';
+import { residentMib } from './cpu.js';
 import { runLoad, runWrites, type LoadResult } from './load.js';
 import { markdown } from './markdown.js';
 import { writePlan, type RequestPlan } from './request-plan.js';

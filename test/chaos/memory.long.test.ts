@@ -1,16 +1,9 @@
 /** REPLAY section 4: what is large, endless or full stays within bounds. */
-import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
+import { peakBytes } from '../support/linux.js';
 import { until } from '../support/until.js';
-import type { World } from '../support/world.js';
 import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
-
-/** Most memory that a process ever had, bytes. */
-function peakBytes(world: World): number {
-  const status = readFileSync(`/proc/${world.process.pid}/status`, 'utf8');
-  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
-}
 
 t.setTimeout(120_000);
 
@@ -18,7 +11,7 @@ t.test('R-42: 10 MiB answers to callers that do not read, and endless ones, take
   const shared = await shareRedis(t, { config: { upstream: { connect_timeout: '1s', response_timeout: '20s' } } });
   const proxy = await shared.startProxy();
   await write(proxy, { key: 'warm' });
-  const before = peakBytes(proxy);
+  const before = peakBytes(proxy.process.pid);
   let endless = 0;
   shared.receiver.behave((req, res) => {
     req.resume().on('end', () => {
@@ -41,7 +34,7 @@ t.test('R-42: 10 MiB answers to callers that do not read, and endless ones, take
   }
   await until('200 MiB of the endless answers', () => bytes > 200 * 1024 * 1024);
   await until('every status to be kept', async () => (await shared.states()).filter((state) => state === 'tombstone').length === 53);
-  const growth = peakBytes(proxy) - before;
+  const growth = peakBytes(proxy.process.pid) - before;
   t.ok(growth < 250 * 1024 * 1024, `${Math.round(growth / 1024 / 1024)} MiB more`);
   for (const connection of [...stalled, ...reading]) connection.end();
   await until('all to be let go', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0 && shared.receiver.open() <= 128);

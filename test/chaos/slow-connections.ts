@@ -1,20 +1,12 @@
 /** Connections whose requests never come to their end, and what they cost. */
-import { readFileSync, readdirSync } from 'node:fs';
 import type { Test } from 'tap';
+import { openDescriptors, residentBytes } from '../support/linux.js';
 import { connectRaw, request, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startWorld, type World } from '../support/world.js';
 
 /** So many at once fit into the queue of a listening socket. */
 const lot = 200;
-
-function residentBytes({ process: { pid } }: World): number {
-  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
-}
-
-function descriptors({ process: { pid } }: World): number {
-  return readdirSync(`/proc/${pid}/fd`).length;
-}
 
 /** Opens so many, with a credential and half a head on each. A socket that was not taken is closed, which is no error here. */
 async function openSlow(t: Test, world: World, count: number): Promise<RawConnection[]> {
@@ -36,18 +28,18 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
   const world = await startWorld(t, { config: { listen: { header_timeout: '10m', max_in_flight: Math.max(count / 4, 1) } } });
   const honest = async (): Promise<number> => (await request(world.port, { path: '/orders', headers: world.authorization() })).status;
   for (let warm = 0; warm < 20; warm += 1) await honest();
-  const [before, filesBefore] = [residentBytes(world), descriptors(world)];
+  const [before, filesBefore] = [residentBytes(world.process.pid), openDescriptors(world.process.pid)];
   const slow = await openSlow(t, world, count);
   // Those of the honest ones close meanwhile.
-  await until('all are taken', () => descriptors(world) >= filesBefore + count - 10, 120_000);
+  await until('all are taken', () => openDescriptors(world.process.pid) >= filesBefore + count - 10, 120_000);
   for (let turn = 0; turn < 20; turn += 1) t.equal(await honest(), 200);
-  const growth = residentBytes(world) - before;
+  const growth = residentBytes(world.process.pid) - before;
   const mebibyte = 1024 * 1024;
   t.comment(`${count} slow connections: ${Math.round(growth / mebibyte)} MiB more than ${Math.round(before / mebibyte)} MiB, ${growth / count} bytes each`);
   t.ok(growth < count * bytesEach + 32 * 1024 * 1024, `${growth} bytes for ${count}`);
   t.equal(slow.filter((connection) => connection.isClosed()).length, 0);
   for (const connection of slow) connection.end();
-  await until('all are let go', () => descriptors(world) <= filesBefore + 5, 120_000);
+  await until('all are let go', () => openDescriptors(world.process.pid) <= filesBefore + 5, 120_000);
   t.equal(await honest(), 200);
   t.ok(world.process.isRunning());
 }
@@ -55,9 +47,9 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
 /** More than are taken: those beyond are closed at once, and who holds the places loses them with the time for a head. */
 export async function outlastSlow(t: Test, count: number): Promise<void> {
   const world = await startWorld(t, { config: { listen: { header_timeout: '2s', max_in_flight: 1, max_websockets: 1 } } });
-  const filesBefore = descriptors(world);
+  const filesBefore = openDescriptors(world.process.pid);
   const slow = await openSlow(t, world, count);
-  t.ok(descriptors(world) <= filesBefore + 1_025 + 5, 'no more than 1,024 and a WebSocket');
+  t.ok(openDescriptors(world.process.pid) <= filesBefore + 1_025 + 5, 'no more than 1,024 and a WebSocket');
   await until('those beyond are closed', () => slow.filter((connection) => connection.isClosed()).length >= count - 1_025);
   await until('honest callers have their turn', async () =>
     request(world.port, { path: '/orders', headers: world.authorization() }).then(({ status }) => status === 200, () => false));

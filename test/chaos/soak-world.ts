@@ -1,8 +1,9 @@
 /** Two proxies, Redis with a replica and a Sentinel, a key server and a receiver, and what goes wrong with them. */
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey, withKeyId, type RsaKey } from '../support/keys.js';
+import { openDescriptors, residentBytes } from '../support/linux.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver, type Receiver } from '../support/receiver.js';
 import { startSentinels } from '../support/redis-sentinel.js';
@@ -152,9 +153,9 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
     strays: () => strays,
     floorS: () => floorS,
     footprints: async () => Promise.all(proxies.map(async ({ process: { pid }, metric }) => ({
-      rss: Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
+      rss: residentBytes(pid),
       heap: await metric('nodejs_heap_size_used_bytes'),
-      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+      descriptors: openDescriptors(pid),
     }))),
     lookAtRedis: async () => {
       const isWell = await Promise.race([isPair(redis), new Promise<boolean>((resolve) => setTimeout(resolve, lookMs, false))]);

@@ -1,9 +1,11 @@
 import { openSync, closeSync } from 'node:fs';
 import t from 'tap';
+import { fullDevice } from '../support/linux.js';
+import { limitDescriptors } from '../support/prlimit.js';
 import { connectRaw, requestBytes, type RawConnection } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
-import { clockWeather, limitDescriptors, machineWeather, startLogging } from './weather-machine.js';
+import { clockWeather, machineWeather, startLogging } from './weather-machine.js';
 import { startScene } from './weather-scene.js';
 import { weather } from './weather.js';
 
@@ -16,13 +18,13 @@ for (const row of clockWeather) {
 }
 
 t.test(machineWeather.fullDisk.name, async (t) => {
-  const full = openSync('/dev/full', 'w');
+  const full = openSync(fullDevice, 'w');
   const proxy = await startLogging(t, full);
   closeSync(full);
   for (let count = 0; count < 100; count += 1) t.equal(await proxy.ask(), 200);
   t.match(await proxy.metrics(), /sallyport_requests_total\{route="list-orders",outcome="forwarded"\} 100/);
   t.ok(proxy.isRunning());
-  // That lines come again once there is room: adapters/log-stream.test.ts.
+  // That lines come again once there is room: adapters/log-stream-full-disk.test.ts.
 });
 
 t.test(machineWeather.closedLog.name, async (t) => {

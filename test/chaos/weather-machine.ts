@@ -1,7 +1,7 @@
 /** What the machine under a proxy does to it. */
-import { execFileSync, spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -115,10 +115,4 @@ export async function startLogging(t: Scope, stdout: 'pipe' | number): Promise<L
     metrics: async () => (await page('/metrics'))?.text ?? '',
     isRunning: () => child.exitCode === null && child.signalCode === null,
   };
-}
-
-/** Lets a process open no more than so many files beyond those it has. */
-export function limitDescriptors(pid: number, more: number): void {
-  const open = readdirSync(`/proc/${pid}/fd`).length;
-  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${open + more}:`]);
 }

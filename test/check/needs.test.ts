@@ -1,11 +1,34 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import t from 'tap';
+import ts from 'typescript';
+import { projectDir } from '../support/project-dir.js';
 import { smallProject } from './small-project.js';
 import type { Scope } from '../support/scope.js';
+import { parseSource, projectFiles, type SourceFile } from '../support/source-files.js';
 import { tempDir } from '../support/temp-dir.js';
 
 t.setTimeout(120_000);
+
+/** The program that a call of `node:child_process` starts, where it is named there. */
+function startedBy(node: ts.Node): readonly string[] {
+  if (!ts.isCallExpression(node)) return [];
+  const called = node.expression.getText();
+  const [first] = node.arguments;
+  return /(?:spawn|spawnSync|exec|execSync|execFile|execFileSync|promisify\(execFile\))$/.test(called) && first !== undefined
+    && ts.isStringLiteralLike(first) ? [first.text] : [];
+}
+
+/** The files that a file imports, itself included. */
+function loadedBy(path: string, sources: readonly SourceFile[]): ReadonlySet<string> {
+  const found = new Set([path]);
+  for (const one of found) {
+    const imports = sources.find((source) => source.path === one)?.imports ?? [];
+    for (const { file, typeOnly } of imports) if (file !== null && !typeOnly) found.add(file);
+  }
+  return found;
+}
 
 const files = {
   'test/support/redis-server.ts': 'export type Port = number;\nexport const port: Port = 6379;\n',
@@ -23,6 +46,24 @@ function pathWith(t: Scope, programs: Readonly<Record<string, string>>): { reado
 }
 
 const { run, runner, dir } = smallProject(t, 'project', files);
+
+/** `npx` comes with Node.js; `taskset` is done without where it is not there; HAProxy is for `npm run bench`. */
+const notListed = ['npx', 'taskset', 'haproxy'];
+
+t.test('every program that a test starts is named by a file of test/support, which the list of programs knows', async (t) => {
+  const sources = projectFiles('test').filter((path) => path.endsWith('.ts')).map(parseSource);
+  const started = sources.flatMap(({ path, nodes }) => nodes.flatMap(startedBy).map((program) => `${path} starts ${program}`));
+  t.same(started.filter((line) => !line.startsWith('test/support/') && !notListed.some((name) => line.endsWith(` ${name}`))), []);
+  t.ok(started.length > 4, 'such calls are found');
+
+  const loaded: unknown = await import(pathToFileURL(join(projectDir, 'test/check/programs.mjs')).href);
+  const { programs } = loaded as { programs: readonly { readonly name: string; readonly support?: string; readonly debian?: readonly string[] }[] };
+  const listed = programs.map(({ name, support = name }) => `test/support/${support}.ts`);
+  t.same(listed.filter((path) => !sources.some((source) => source.path === path)), []);
+  const starting = sources.filter(({ path, nodes }) => path.startsWith('test/support/') && nodes.flatMap(startedBy).length > 0);
+  const needed = new Map(starting.map(({ path }) => [path, loadedBy(path, sources)]));
+  t.same([...needed].filter(([, those]) => !listed.some((path) => those.has(path))).map(([path]) => path), []);
+});
 
 t.test('what needs a program that is not here is not run and named, at the start and in the end; the rest is', (t) => {
   const { code, said } = run([runner, 'test'], pathWith(t, {}));

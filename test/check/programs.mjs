@@ -4,7 +4,7 @@ import { runs } from './fetched.mjs';
 import { run } from './step.mjs';
 
 /** What the tests expect of `sh` and what belongs to it. */
-const tools = 'for tool in cat cp env grep head mkfifo mv rm sed sort; do command -v "$tool" || exit 1; done';
+const tools = 'for tool in cat chmod cp env head mkdir mkfifo mv rm sed sort uniq; do command -v "$tool" || exit 1; done';
 
 /**
  * A test file needs the program when it imports `test/support/<support>.ts` (the program's name unless given), itself or through others.
@@ -31,11 +31,11 @@ export const programs = [
   { name: 'prlimit', debian: ['util-linux'], check: ['prlimit', '--version'] },
   { name: 'prometheus', debian: ['prometheus'], check: ['prometheus', '--version'] },
   // With its library: Debian's `python3-minimal` comes without.
-  { name: 'python3', support: 'python', debian: ['python3'], check: ['python3', '-c', 'import wsgiref.simple_server, http.server'] },
-  { name: 'python3-cryptography', debian: ['python3-cryptography'], check: ['python3', '-c', 'import cryptography'] },
+  { name: 'python3', support: 'python', debian: ['python3'], check: hasPythonModules('wsgiref.simple_server', 'http.server') },
+  { name: 'python3-cryptography', debian: ['python3-cryptography'], check: hasPythonModules('cryptography') },
   { name: 'redis-cli', debian: ['redis-tools'], check: ['redis-cli', '--version'] },
   { name: 'redis-server', debian: ['redis-server'], check: ['redis-server', '--version'] },
-  { name: 'sh', debian: ['dash', 'coreutils', 'sed', 'grep'], check: ['sh', '-c', tools] },
+  { name: 'sh', debian: ['dash', 'coreutils', 'sed'], check: ['sh', '-c', tools] },
   // Its programs alone: no system has to be booted with it.
   { name: 'systemd-analyze', support: 'systemd', debian: ['systemd'], check: ['systemd-analyze', '--version'] },
   { name: 'zsh', debian: ['zsh'], check: ['zsh', '--version'] },
@@ -52,6 +52,12 @@ function asCommand([command, ...args]) {
 
 async function hasBrowser() {
   return (await run('chromium-headless-shell', ['--version'])).code === 0 || (await run('chromium', ['--version'])).code === 0;
+}
+
+/** Of the Python on the PATH, or of the system's own, which Debian's packages are for. */
+function hasPythonModules(...modules) {
+  const ask = ['-c', `import ${modules.join(', ')}`];
+  return async () => (await run('python3', ask)).code === 0 || (await run('/usr/bin/python3', ask)).code === 0;
 }
 
 async function hasPostgres() {

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
 import { projectDir } from '../support/project-dir.js';
+import { makeFifo } from '../support/sh.js';
 import { baseConfig } from '../support/world.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -130,7 +130,7 @@ t.test('contract 2: a value from a placeholder is used and never shown', async (
 t.test('contract 1: a file that cannot be read as it is', async (t) => {
   const cwd = tempDir(t);
   mkdirSync(join(cwd, 'folder'));
-  execFileSync('mkfifo', [join(cwd, 'fifo')]);
+  makeFifo(join(cwd, 'fifo'));
   writeFileSync(join(cwd, 'large.yaml'), '#'.repeat(5 * 1024 * 1024));
   writeFileSync(join(cwd, 'binary.yaml'), Buffer.from([0xff, 0xfe, 0x00]));
   for (const [file, message] of Object.entries({

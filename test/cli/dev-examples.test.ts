@@ -3,6 +3,7 @@ import t from 'tap';
 import { chooseSamples, curl, curlTwice, strangerTo, type Sample } from '../../src/cli/dev-examples.js';
 import type { ReservationRules, Route, Segment } from '../../src/decision/policy.js';
 import { createRouteTable } from '../../src/decision/route-table.js';
+import { sh } from '../support/sh.js';
 
 function route(name: string, paths: readonly string[], over: Partial<Route> = {}): Route {
   return {
@@ -115,7 +116,7 @@ t.test('the stranger is nobody that a route names', async (t) => {
 t.test('a command survives the shell, whatever is in it', async (t) => {
   const sample = (target: string, method = 'GET'): Sample => ({ method, target, approval: null, issuers: null });
   const words = (command: string): readonly string[] =>
-    execFileSync('sh', ['-c', `set -- ${command}; for word do printf '%s\\n' "$word"; done`], { encoding: 'utf8' }).split('\n').slice(0, -1);
+    execFileSync(sh, ['-c', `set -- ${command}; for word do printf '%s\\n' "$word"; done`], { encoding: 'utf8' }).split('\n').slice(0, -1);
   const proxy = 'http://127.0.0.1:8080';
   const cases = [
     { name: 'plain', sample: sample('/orders'), file: null, words: ['-sS', '-i', `${proxy}/orders`] },

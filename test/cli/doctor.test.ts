@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -9,8 +8,10 @@ import { certificates } from '../support/certificates.js';
 import { keySet, startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { listen } from '../support/listening.js';
+import { openssl } from '../support/openssl.js';
 import { startReceiver } from '../support/receiver.js';
 import type { Scope } from '../support/scope.js';
+import { makeFifo } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { baseConfig, type ConfigTree } from '../support/world.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
@@ -80,7 +81,7 @@ t.test('contract 1: keys', async (t) => {
   const filed = await findings(t, { ...config, issuers: { core: { jwks_url: undefined, jwks_file: file } } });
   t.match(filed.of('keys core'), { level: 'ok', what: /accepted: d-1/ });
   t.equal(filed.of('clock core'), undefined);
-  execFileSync('mkfifo', [`${file}.fifo`]);
+  makeFifo(`${file}.fifo`);
   const fifo = await findings(t, { ...config, issuers: { core: { jwks_url: undefined, jwks_file: `${file}.fifo` } } });
   t.match(fifo.of('keys core'), { level: 'problem', what: /FIFO/ });
   t.equal(fifo.code, 1);
@@ -165,7 +166,7 @@ t.test('contract 1: certificates and file modes', async (t) => {
   const renew = (days: number, ...more: readonly string[]): object => {
     made += 1;
     const cert = join(c.dir, `${String(made)}.crt`);
-    execFileSync('openssl', ['req', '-x509', '-key', c.server.keyFile, '-subj', '/CN=x', '-out', cert, '-days', String(days), ...more], { stdio: 'ignore' });
+    openssl(c.dir, 'req', '-x509', '-key', c.server.keyFile, '-subj', '/CN=x', '-out', cert, '-days', String(days), ...more);
     return { cert_file: cert, key_file: c.server.keyFile };
   };
   const local = ['-addext', 'subjectAltName=IP:127.0.0.1'];

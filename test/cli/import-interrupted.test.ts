@@ -8,6 +8,7 @@ import { startImportCore, type ImportCore } from '../support/import-core.js';
 import { createUserMaker, userLines } from '../support/import-users.js';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
+import { sh } from '../support/sh.js';
 import { until } from '../support/until.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
 import { startCommand, type StartedCommand } from './started-command.js';
@@ -69,7 +70,7 @@ t.test('a journal that can grow no more stops the run, and nothing is lost', asy
   const core = await coreWithFile(t);
   // Node ignores the signal that comes with it, so that the write fails as on a full disk; `env -i`: and has nothing to write at its end.
   const limited = 'ulimit -f 8; exec env -i "$0" "$@"';
-  const child = spawn('sh', [
+  const child = spawn(sh, [
     '-c', limited, process.execPath, join(projectDir, 'dist/main.js'), 'import', join(core.dir, 'users.jsonl'), '--curl-config', core.curlConfig,
   ], { stdio: ['ignore', 'ignore', 'pipe'] });
   let err = '';

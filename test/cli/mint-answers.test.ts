@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startFakeCore, type FakeAnswer } from '../support/fake-core.js';
 import { rsaKey, withKeyId } from '../support/keys.js';
+import { processFolders } from '../support/linux.js';
 import { listen } from '../support/listening.js';
 import { projectDir } from '../support/project-dir.js';
 import { mintToken, type TokenInput } from '../support/tokens.js';
@@ -91,8 +92,7 @@ function processFiles(): string {
       return '';
     }
   };
-  const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return ids.flatMap((id) => ['cmdline', 'environ', 'comm', 'status'].map((file) => read(`/proc/${id}/${file}`))).join('\n');
+  return processFolders().flatMap((folder) => ['cmdline', 'environ', 'comm', 'status'].map((file) => read(join(folder, file)))).join('\n');
 }
 
 t.test('specification 4.2: while it runs and after, the key is in no argument, no environment and no output', async (t) => {

@@ -5,8 +5,10 @@ import { promisify } from 'node:util';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
 import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
+import { curl } from '../support/curl.js';
 import { startFakeCore } from '../support/fake-core.js';
 import { projectDir } from '../support/project-dir.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
 import { captureIo } from './captured-io.js';
@@ -53,7 +55,7 @@ t.test('a single-use token has a jti of 128 random bits and more, another each t
 t.test('the same file gives curl -K the same token', async (t) => {
   const file = curlFile(t, core.url, '# as in the runbook\nheader = "rid: jwt"\nsilent\nshow-error\n--fail\n');
   const body = JSON.stringify({ payload: claims, useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: issuer, validity: 300 });
-  const { stdout } = await exec('/bin/sh', ['-c', 'printf %s "$1" | curl -q -K "$0" -H "Content-Type: application/json" --data-binary @-', file, body]);
+  const { stdout } = await exec(sh, ['-c', `printf %s "$1" | ${curl} -q -K "$0" -H "Content-Type: application/json" --data-binary @-`, file, body]);
   const byCurl = decoded((JSON.parse(stdout) as { jwt: string }).jwt);
   const ours = decoded((await runMint(file)).out());
   t.same(ours.header, byCurl.header);
@@ -181,7 +183,7 @@ t.test('a disk that is full: the token is thrown away', async (t) => {
   const script = 'trap "" XFSZ; ulimit -f 0; printf %s "$2" | exec env -i "$3" "$4" mint --curl-config "$0" --issuer "$5" --issuance-log "$1"';
   const args = ['-c', script, file, log, JSON.stringify(claims), process.execPath, join(projectDir, 'dist/main.js'), issuer];
   // `env -i`: what a test runner has Node write at its end would fail as well.
-  const failed: unknown = await exec('/bin/sh', args).catch((error: unknown) => error);
+  const failed: unknown = await exec(sh, args).catch((error: unknown) => error);
   t.match(failed, { code: 3, stdout: '', stderr: /issuance log .* cannot be written \(EFBIG\); the token is not printed/ });
   t.equal((await runMint(file, ['--issuance-log', log])).code(), 0);
   t.match(readFileSync(log, 'utf8'), /^\{"cut":"of\n\{"time":.*\}\n$/, 'the next line begins a line');

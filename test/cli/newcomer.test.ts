@@ -5,6 +5,7 @@ import t from 'tap';
 import { run } from '../../src/cli/program.js';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
@@ -27,7 +28,7 @@ interface Ended {
 async function shell(t: Scope, line: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Ended> {
   const command = line.replaceAll('npx sallyport', `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`);
   return new Promise((resolve) => {
-    const child = execFile('/bin/sh', ['-c', command], { cwd, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
+    const child = execFile(sh, ['-c', command], { cwd, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: `${stdout}${stderr}` });
     });
     t.teardown(() => {

@@ -8,6 +8,7 @@ import { listen } from '../support/listening.js';
 import { projectDir } from '../support/project-dir.js';
 import { connectRaw } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig, startWorld, type ConfigTree } from '../support/world.js';
@@ -89,7 +90,7 @@ t.test('contract 1: the program as it is installed', async (t) => {
   t.equal(help.err, '');
   const unknown = await sallyport(t, ['nonsense']);
   t.equal(unknown.code, 2);
-  const piped = spawn('sh', ['-c', `"${process.execPath}" "${join(projectDir, 'dist/main.js')}" --help | true; echo done`]);
+  const piped = spawn(sh, ['-c', `"${process.execPath}" "${join(projectDir, 'dist/main.js')}" --help | true; echo done`]);
   let err = '';
   piped.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
   await once(piped, 'close');

@@ -4,11 +4,14 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
+import '../support/curl.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { freePort } from '../support/listening.js';
+import '../support/redis-cli.js';
 import { startRedis } from '../support/redis-server.js';
 import { startServe } from '../support/serve-process.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { parseDockerfile } from '../image/dockerfile.js';
@@ -114,7 +117,7 @@ t.test('it runs, and each line of try.sh gets what it expects', async (t) => {
 
   const steps = blockThatBegins('docs/deployment.md', 'cd docs/examples/compose').text.split('\n');
   t.match(steps, [/^cd /, 'docker compose up --detach --wait', 'sh try.sh'], 'what is done here by hand, and what is run');
-  const said = await run('sh', ['try.sh'], { CORE: `http://127.0.0.1:${String(ports.core)}`, ORDERS: `http://127.0.0.1:${String(ports.proxy)}` });
+  const said = await run(sh, ['try.sh'], { CORE: `http://127.0.0.1:${String(ports.core)}`, ORDERS: `http://127.0.0.1:${String(ports.proxy)}` });
   const expected = [...said.matchAll(/^(\d+): .*$/gm)].map(([, code]) => code);
   t.same(expected, ['200', '401', '200', '200', '403', '201', '201', '422', '200']);
   t.same([...said.matchAll(/ -> (\d+)$/gm)].map(([, code]) => code), expected, said);

@@ -5,8 +5,10 @@ import { dirname, join } from 'node:path';
 import t from 'tap';
 import { stringify } from 'yaml';
 import { startCommand } from '../cli/started-command.js';
+import '../support/jq.js';
 import { projectDir } from '../support/project-dir.js';
 import type { RawResponse } from '../support/raw-client.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { startWorld, type ConfigTree, type World } from '../support/world.js';
@@ -52,16 +54,15 @@ async function sallyport(...args: readonly string[]): Promise<Ended> {
   return { code, out: command.stdout() };
 }
 
-/** Runs the line of the page over the log. Where there is no `jq`, what the line says is done here. */
+/** Runs the line of the page over the log. */
 function readLog(world: World): readonly Seen[] {
   const line = block('sh');
   const dir = tempDir(t);
   const log = world.process.output().split('\n').filter((text) => text.startsWith('{')).join('\n');
   writeFileSync(join(dir, 'sallyport.log'), `${log}\n`);
-  const printed = spawnSync('sh', ['-c', line], { cwd: dir, encoding: 'utf8' });
-  const hasJq = spawnSync('jq', ['--version']).status === 0;
-  const counted = hasJq ? countsOf(printed.stdout) : countsOf(filtered(line, log));
-  if (hasJq) t.same(counted, countsOf(filtered(line, log)), 'jq and this test read the line alike');
+  const printed = spawnSync(sh, ['-c', line], { cwd: dir, encoding: 'utf8' });
+  const counted = countsOf(printed.stdout);
+  t.same(counted, countsOf(filtered(line, log)), 'jq and this test read the line alike');
   return counted.map(([count, [method, path, route, reason, subject, permissions, missing]]) =>
     ({ count, method, path, route, reason, subject, permissions, missing }) as Seen);
 }

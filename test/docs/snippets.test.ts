@@ -10,8 +10,10 @@ import { inspectConfig } from '../../src/config/inspect.js';
 import { accept } from '../../src/decision/result.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
 import { offeredOptions } from '../cli/whole-program.js';
+import '../support/openssl.js';
 import { projectDir } from '../support/project-dir.js';
 import { startRedis } from '../support/redis-server.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { blockThatBegins, fencedBlocks, pages, type FencedBlock } from './fenced-blocks.js';
 import { snippetTable, type SnippetRow } from './snippet-table.js';
@@ -109,7 +111,7 @@ t.test('commands are commands of the program, with options that it has; others a
 
 t.test('docs/assertion.md: the command that makes a key makes one that only its owner reads', async (t) => {
   const cwd = tempDir(t);
-  const { status, stderr } = spawnSync('sh', ['-c', blockThatBegins('docs/assertion.md', 'openssl genpkey').text], { cwd, encoding: 'utf8' });
+  const { status, stderr } = spawnSync(sh, ['-c', blockThatBegins('docs/assertion.md', 'openssl genpkey').text], { cwd, encoding: 'utf8' });
   t.equal(status, 0, stderr);
   t.equal(statSync(join(cwd, 'assertion.pem')).mode & 0o777, 0o600);
   t.match(readAssertionKeys(readFileSync(join(cwd, 'assertion.pem'), 'utf8')), { ok: true });

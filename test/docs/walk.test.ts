@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { parse, stringify } from 'yaml';
+import '../support/curl.js';
 import { chartDir, one, type Manifest } from '../support/helm.js';
 import { certificates } from '../support/certificates.js';
 import { startJwksServer } from '../support/jwks-server.js';
@@ -19,6 +20,7 @@ import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { startServe } from '../support/serve-process.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -65,7 +67,7 @@ async function shell(api: KubernetesApi, cwd: string, line: string): Promise<{ r
   const home = { HOME: cwd, HELM_CACHE_HOME: join(cwd, '.helm'), HELM_CONFIG_HOME: join(cwd, '.helm'), HELM_DATA_HOME: join(cwd, '.helm') };
   return new Promise((resolve) => {
     const env = { ...process.env, ...home, PATH: pathWithKubectl(), KUBECONFIG: api.kubeconfig };
-    execFile('sh', ['-ec', command], { cwd, env }, (error, stdout, stderr) => {
+    execFile(sh, ['-ec', command], { cwd, env }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: `${stdout}${stderr}` });
     });
   });

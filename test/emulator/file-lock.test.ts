@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import t from 'tap';
 import { lockFile } from '../../src/emulator/file-lock.js';
+import { beganAt } from '../support/linux.js';
 import { tempDir } from '../support/temp-dir.js';
 
 t.test('one holder at a time', async (t) => {
@@ -21,7 +22,7 @@ t.test('one holder at a time', async (t) => {
 t.test('a lock that was left behind is taken over', async (t) => {
   const child = spawn(process.execPath, ['-e', '']);
   await once(child, 'exit');
-  const own = `${String(process.pid)} ${readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ')[19] ?? ''}\n`;
+  const own = `${String(process.pid)} ${beganAt(process.pid)}\n`;
   const cases = [
     { name: 'of a process that is gone', content: `${String(child.pid)} 12345\n` },
     { name: 'of an id that was given out again', content: '1 99999999999999\n' },
@@ -42,8 +43,7 @@ t.test('a lock that was left behind is taken over', async (t) => {
 
 t.test('a lock of another process that lives is respected', async (t) => {
   const path = join(tempDir(t), 'data');
-  const began = readFileSync('/proc/1/stat', 'utf8').split(') ')[1]?.split(' ')[19] ?? '';
-  writeFileSync(`${path}.lock`, `1 ${began}\n`);
+  writeFileSync(`${path}.lock`, `1 ${beganAt(1)}\n`);
   t.equal(await lockFile(path), null);
   t.same(readdirSync(join(path, '..')), ['data.lock']);
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { commandNames } from '../../src/cli/program.js';
 import { projectDir } from '../support/project-dir.js';
+import { projectFiles, readProjectFile } from '../support/source-files.js';
 import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
 
@@ -75,5 +76,6 @@ t.test('the SBOM names every dependency by version, as the lock file has it', as
 });
 
 function isImported(name: string): boolean {
-  return spawnSync('grep', ['-rqE', `(from|import\\() ?'${name}[/']`, join(projectDir, 'src')]).status === 0;
+  const imported = new RegExp(`(from|import\\() ?'${name}[/']`);
+  return projectFiles('src').some((file) => imported.test(readProjectFile(file)));
 }

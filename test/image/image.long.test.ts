@@ -6,10 +6,12 @@ import { basename, join } from 'node:path';
 import t from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
+import '../support/linux.js';
 import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { freePort } from '../support/listening.js';
 import { startReceiver } from '../support/receiver.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -57,7 +59,7 @@ t.test('the build stage runs, and leaves node, its libraries and the bundle', { 
       for (const path of paths) cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, basename(path)) : to), { recursive: true });
     }
     if (name !== 'RUN') continue;
-    const { status, stdout, stderr } = spawnSync('sh', ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(sh, ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
     t.equal(status, 0, `${words.slice(0, 60)}: ${status === 0 ? '' : stdout + stderr}`);
   }
   cpSync(join(root, 'app'), join(image, 'app'), { recursive: true });

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
+import { env } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
@@ -23,7 +24,7 @@ function optionsFor(app: readonly string[], config: string): string {
 
 /** Programs without what coverage puts into each child, which needs more than the model leaves. */
 function bare(options: string, program: readonly string[]): readonly [string, readonly string[]] {
-  return ['env', ['-i', `PATH=${process.env['PATH'] ?? ''}`, `NODE_OPTIONS=${options}`, process.execPath, ...program]];
+  return [env, ['-i', `PATH=${process.env['PATH'] ?? ''}`, `NODE_OPTIONS=${options}`, process.execPath, ...program]];
 }
 
 const app = ['dist', 'node_modules', 'package.json'].map(name => join(projectDir, name));

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { git as runGit } from '../support/git.js';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -26,7 +27,7 @@ function tree(t: Scope, { path = '', env = process.env } = {}): Tree {
     mkdirSync(join(dir, file, '..'), { recursive: true });
     writeFileSync(join(dir, file), text);
   };
-  const git: Tree['git'] = (...args) => spawnSync('git', args, { cwd: top, encoding: 'utf8' }).stdout.trim();
+  const git: Tree['git'] = (...args) => runGit(top, ...args).said.trim();
   for (const file of ['.release/revision.mjs', 'dist/version.js']) cpSync(join(projectDir, file), join(dir, file), { recursive: true });
   // As the compiler leaves it.
   write('dist/version.js', readFileSync(join(dir, 'dist/version.js'), 'utf8').replace(/(export const revision = )'.*'/, '$1\'unknown\''));

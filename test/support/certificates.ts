@@ -1,7 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openssl } from './openssl.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
 
@@ -74,19 +74,16 @@ export function certificates(t: Scope): Certificates {
 
 function make(): Pem {
   const dir = mkdtempSync(join(tmpdir(), 'sallyport-certificates-'));
-  const openssl = (...args: string[]): void => {
-    execFileSync('openssl', args, { cwd: dir, stdio: ['ignore', 'ignore', 'pipe'] });
-  };
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   try {
     for (const ca of ['ca', 'otherCa']) {
-      openssl('req', '-x509', ...newKey, '-keyout', `${ca}.key`, '-out', `${ca}.crt`, '-days', '2', '-subj', `/CN=Test ${ca}`);
+      openssl(dir, 'req', '-x509', ...newKey, '-keyout', `${ca}.key`, '-out', `${ca}.crt`, '-days', '2', '-subj', `/CN=Test ${ca}`);
     }
     for (const { name, ca, extension } of leaves) {
-      openssl('req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+      openssl(dir, 'req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
       writeFileSync(join(dir, `${name}.ext`), `${extension}\n`);
       const signer = ['-CA', `${ca}.crt`, '-CAkey', `${ca}.key`, '-CAcreateserial'];
-      openssl('x509', '-req', '-in', `${name}.csr`, ...signer, '-out', `${name}.crt`, '-days', '2', '-extfile', `${name}.ext`);
+      openssl(dir, 'x509', '-req', '-in', `${name}.csr`, ...signer, '-out', `${name}.crt`, '-days', '2', '-extfile', `${name}.ext`);
     }
     const read = (name: Name): { cert: string; key: string } => ({
       cert: readFileSync(join(dir, `${name}.crt`), 'utf8'),

@@ -1,7 +1,7 @@
 /** A real PostgreSQL server on loopback, with a cluster of its own. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdirSync, readdirSync } from 'node:fs';
+import { chownSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
@@ -12,6 +12,8 @@ import { until } from './until.js';
 
 const run = promisify(execFile);
 const installed = '/usr/lib/postgresql';
+/** Belongs to the user that the package made. */
+const home = '/var/lib/postgresql';
 
 export interface PostgresServer {
   readonly url: string;
@@ -27,7 +29,7 @@ interface User {
 /** Starts one that ends with the test. It refuses to run as root, and is then run as the user that its package made. */
 export async function startPostgres(t: Scope): Promise<PostgresServer> {
   const bin = join(installed, readdirSync(installed).sort((a, b) => Number(b) - Number(a))[0] ?? '', 'bin');
-  const user = process.getuid?.() === 0 ? await packageUser() : null;
+  const user = process.getuid?.() === 0 ? packageUser() : null;
   const data = join(tempDir(t), 'data');
   mkdirSync(data, { mode: 0o700 });
   if (user !== null) {
@@ -55,7 +57,7 @@ export async function startPostgres(t: Scope): Promise<PostgresServer> {
   return { url, pool };
 }
 
-async function packageUser(): Promise<User> {
-  const [uid, gid] = await Promise.all(['-u', '-g'].map(async (flag) => Number((await run('id', [flag, 'postgres'])).stdout)));
-  return { uid: uid ?? 0, gid: gid ?? 0 };
+function packageUser(): User {
+  const { uid, gid } = statSync(home);
+  return { uid, gid };
 }

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { pythonWith } from './python-modules.js';
 import type { Scope } from './scope.js';
 
 export interface PythonReceivers {
@@ -51,7 +52,7 @@ wsgi.serve_forever()
 
 /** The command that runs a program. */
 export function python(text: string): readonly [string, ...string[]] {
-  return ['python3', '-c', text];
+  return [pythonWith('wsgiref.simple_server', 'http.server'), '-c', text];
 }
 
 /** Starts both; they end with the test. @param root the folder of the files. */

@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { freePort } from './listening.js';
+import { redisCli } from './redis-cli.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 import type { Scope } from './scope.js';
 import { until } from './until.js';
@@ -23,7 +24,7 @@ export async function startCluster(t: Scope, primaries: number, replicas: number
     return startRedis(t, [...member, '--appendfsync', 'everysec', ...settings]);
   }));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${String(port)}`);
-  await promisify(execFile)('redis-cli', ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes']);
+  await promisify(execFile)(redisCli, ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes']);
   await until('all nodes agree', async () => {
     const infos = await Promise.all(nodes.map(async ({ client }) => String(await client.call('cluster', 'info'))));
     return infos.every((info) => info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${String(nodes.length)}`));

@@ -6,7 +6,9 @@ import t from 'tap';
 import { createCoreClient } from '../../../src/adapters/core/core-client.js';
 import { readCurlConfig } from '../../../src/adapters/core/curl-config-file.js';
 import { certificates } from '../../support/certificates.js';
+import { curl } from '../../support/curl.js';
 import { startFakeCore, type ReceivedCall } from '../../support/fake-core.js';
+import { makeFifo, sh } from '../../support/sh.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 const run = promisify(execFile);
@@ -51,7 +53,7 @@ t.test('the same file means the same call to curl -K and to us', async (t) => {
   for (const text of files) {
     const path = write(t, text);
     const before = core.calls.length;
-    await run('/bin/sh', ['-c', 'echo "{}" | curl -q -sS -K "$0" --data-binary @- >/dev/null', path], { timeout: 20_000 });
+    await run(sh, ['-c', `echo "{}" | ${curl} -q -sS -K "$0" --data-binary @- >/dev/null`, path], { timeout: 20_000 });
     const read = await readCurlConfig(path, { cwd: '/' });
     if (!read.ok) throw new Error(read.error);
     const client = createCoreClient({ ...read.value, baseUrl: read.value.url, rules: { allowHttp: false, allowPublic: false } });
@@ -81,9 +83,7 @@ t.test('contract 1: the file is regular, of mode 0600 or stricter, and the calle
   t.match(await refusal(dir), /no regular file/);
   t.match(await refusal('/dev/null'), /no regular file/);
   t.match(await refusal(join(dir, 'none')), /does not exist/);
-  const fifo = join(dir, 'fifo');
-  await run('mkfifo', ['-m', '600', fifo]);
-  t.match(await refusal(fifo), /no regular file/, 'a FIFO is not waited for');
+  t.match(await refusal(makeFifo(join(dir, 'fifo'))), /no regular file/, 'a FIFO is not waited for');
 });
 
 t.test('a file of another user is refused', async (t) => {
@@ -94,7 +94,7 @@ t.test('a file of another user is refused', async (t) => {
     return;
   }
   // Without the right to give files away: one that the system's own user has, and nobody may write.
-  const read = await refusal('/etc/hostname');
+  const read = await refusal('/etc/hosts');
   t.match(read, /has mode|belongs to another user/);
 });
 

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { readPassword } from '../../../src/adapters/redis/password-file.js';
+import { makeFifo } from '../../support/sh.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 t.test('a password is the file without its last line end', (t) => {
@@ -29,9 +29,7 @@ t.test('what is no regular file gives no password, and holds up nothing', (t) =>
   t.equal(readPassword(join(dir, 'missing')), null);
   mkdirSync(join(dir, 'folder'));
   t.equal(readPassword(join(dir, 'folder')), null);
-  execFileSync('mkfifo', [join(dir, 'fifo')]);
-  chmodSync(join(dir, 'fifo'), 0o600);
-  t.equal(readPassword(join(dir, 'fifo')), null);
+  t.equal(readPassword(makeFifo(join(dir, 'fifo'))), null);
   t.end();
 });
 

@@ -1,6 +1,6 @@
 /** Large echoes through a proxy in a process of its own, whose memory is looked at meanwhile. */
-import { readFileSync } from 'node:fs';
 import { WebSocket } from 'ws';
+import { residentBytes } from '../../support/linux.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { startWorld, type World } from '../../support/world.js';
@@ -16,7 +16,7 @@ export interface EchoWorld {
 export async function startEchoWorld(t: Scope, listen: Readonly<Record<string, unknown>> = {}): Promise<EchoWorld> {
   const webSockets = await startWebSocketReceiver(t);
   const world = await startWorld(t, { config: { listen, upstream: { url: webSockets.url, connect_timeout: '20s' }, routes: webSocketRoutes } });
-  const residentMiB = (): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${world.process.pid}/status`, 'utf8'))?.[1] ?? NaN) / 1_024;
+  const residentMiB = (): number => residentBytes(world.process.pid) / 1_024 ** 2;
   return { world, webSockets, residentMiB };
 }
 

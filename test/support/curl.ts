@@ -1,0 +1,2 @@
+/** Real `curl`, for tests whose shell runs it. */
+export const curl = 'curl';

@@ -1,0 +1,8 @@
+/** Real `git`. */
+import { spawnSync } from 'node:child_process';
+
+/** Runs it in a folder. */
+export function git(cwd: string, ...args: readonly string[]): { readonly code: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync('git', args, { cwd, encoding: 'utf8' });
+  return { code: status, said: `${stdout}${stderr}` };
+}

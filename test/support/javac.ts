@@ -1,0 +1,3 @@
+/** A Java development kit. */
+export const javac = 'javac';
+export const java = 'java';

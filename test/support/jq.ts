@@ -1,0 +1,2 @@
+/** Who imports this has a shell run `jq`. */
+export {};

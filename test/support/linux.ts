@@ -1,0 +1,39 @@
+/** What Linux alone tells of a process, or offers. */
+import { readFileSync, readdirSync } from 'node:fs';
+
+/** A device that is always full. */
+export const fullDevice = '/dev/full';
+
+/** A file with the name of the system, that claims to hold nothing. */
+export const sizelessFile = '/proc/sys/kernel/ostype';
+
+/** What the system tells of each process, in files. */
+export function processFolders(): readonly string[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => `/proc/${name}`);
+}
+
+/** Memory that a process holds now. */
+export function residentBytes(pid: number): number {
+  return memory(pid, 'VmRSS');
+}
+
+/** The most memory that it ever held. */
+export function peakBytes(pid: number): number {
+  return memory(pid, 'VmHWM');
+}
+
+/** Files, sockets and pipes that a process has open. */
+export function openDescriptors(pid: number): number {
+  return readdirSync(`/proc/${String(pid)}/fd`).length;
+}
+
+/** When a process began, in ticks since the machine did: field 22 of its `stat` (proc_pid_stat(5)). */
+export function beganAt(pid: number): string {
+  const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+}
+
+function memory(pid: number, name: string): number {
+  const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1];
+  return Number(kib ?? 0) * 1024;
+}

@@ -1,0 +1,2 @@
+/** Real `redis-cli`. */
+export const redisCli = 'redis-cli';
