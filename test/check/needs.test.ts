@@ -47,8 +47,8 @@ function pathWith(t: Scope, programs: Readonly<Record<string, string>>): { reado
 
 const { run, runner, dir } = smallProject(t, 'project', files);
 
-/** `npx` comes with Node.js; `taskset` is done without where it is not there; HAProxy is for `npm run bench`. */
-const notListed = ['npx', 'taskset', 'haproxy'];
+/** `npx` comes with Node.js; `taskset` is done without where it is not there. */
+const notListed = ['npx', 'taskset'];
 
 t.test('every program that a test starts is named by a file of test/support, which the list of programs knows', async (t) => {
   const sources = projectFiles('test').filter((path) => path.endsWith('.ts')).map(parseSource);

@@ -11,7 +11,7 @@ import { projectDir } from '../support/project-dir.js';
 import { request } from '../support/raw-client.js';
 import { freePort } from '../support/listening.js';
 import { startReceiver } from '../support/receiver.js';
-import { sh } from '../support/sh.js';
+import { env, sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
@@ -101,12 +101,12 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   const files = (): readonly string[] => readdirSync(image, { recursive: true, encoding: 'utf8' })
     .map((file) => `${file} ${String(statSync(join(image, file)).mtimeMs)}`);
   const before = files();
-  const serve = spawn('env', inImage([...entry, ...command]), { stdio: 'ignore' });
+  const serve = spawn(env, inImage([...entry, ...command]), { stdio: 'ignore' });
   const ended = once(serve, 'close') as Promise<[number | null]>;
   t.teardown(() => serve.kill('SIGKILL'));
   // Not waited for in this thread: the issuer and the service answer from it.
   await until('healthy', async () => {
-    const [code] = await once(spawn('env', inImage(health), { stdio: 'ignore' }), 'close') as [number | null];
+    const [code] = await once(spawn(env, inImage(health), { stdio: 'ignore' }), 'close') as [number | null];
     return code === 0;
   }, 60_000);
   const answer = await request(port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key })}` } });
@@ -119,7 +119,7 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
 
 t.test('the emulator of the Core runs in it, with its native modules', { timeout: 100_000 }, async (t) => {
   const port = await freePort();
-  const core = spawn('env', inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)]), { stdio: 'ignore' });
+  const core = spawn(env, inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)]), { stdio: 'ignore' });
   const ended = once(core, 'close') as Promise<[number | null]>;
   t.teardown(() => core.kill('SIGKILL'));
   const answers = async (): Promise<boolean> => (await request(port, { path: '/hello' }).catch(() => null))?.status === 200;
