@@ -1,15 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemTimers } from './adapters/clock.js';
 import { localFiles } from './adapters/files.js';
+import { createLogger, type Logger } from './adapters/logger.js';
+import type { SessionSdk } from './adapters/session/session-sdk.js';
 import { tlsMaterial, watchCertificates } from './app/certificate-watch.js';
-import { loadComplete } from './app/complete-config.js';
+import { loadComplete, type CompleteConfig } from './app/complete-config.js';
 import { openListener, type ListenerName } from './app/opening.js';
 import { createParts, type Parts, type PartsOptions } from './app/parts.js';
-import { readListenerCertificates } from './app/pem-files.js';
+import { readListenerCertificates, type ListenerCertificates } from './app/pem-files.js';
 import { logWarnings } from './app/reload.js';
 import { loadSessions } from './app/sessions.js';
 import { startFailure, type StartFailure } from './app/start-failure.js';
 import { readStoreFiles } from './app/store.js';
-import type { CompiledConfig, HostPort } from './config/compiled.js';
+import type { CompiledConfig, HostPort, LogSettings } from './config/compiled.js';
 import { accept, refuse, type Result } from './decision/result.js';
 import type { FileWatch } from './ports.js';
 import type { Readiness } from './proxy/admin/readiness.js';
@@ -45,36 +48,68 @@ export interface App {
  * can see why requests are not taken yet. Does not wait for the issuers' keys. Leaves nothing open where it refuses.
  */
 export async function startApp(options: AppOptions): Promise<Result<App, StartFailure>> {
-  const first = await loadComplete(options.source, options.env, localFiles);
-  if (!first.ok) return first;
-  const { config } = first.value;
+  const loaded = await load(options);
+  if (!loaded.ok) {
+    const logger = createLogger({ ...beforeConfig, timers: systemTimers, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
+    sayWhy(logger, loaded.error);
+    return loaded;
+  }
+  const { first, certificates, storeCa, sessionSdk } = loaded.value;
+  const { config, upstreamCa } = first;
   const { tls } = config.listen;
-  const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
-  if (certificates?.ok === false) return certificates;
-  const storeFiles = await readStoreFiles(config.store, localFiles);
-  if (!storeFiles.ok) return storeFiles;
-  const sessionSdk = await loadSessions(config.sessions);
-  if (!sessionSdk.ok) return sessionSdk;
-
-  const parts = createParts(first.value, {
-    tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates.value), storeCa: storeFiles.value.ca, sessionSdk: sessionSdk.value,
-  }, options);
+  const parts = createParts(first, { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), storeCa, sessionSdk }, options);
   const { log } = parts.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
   logWarnings(config, log);
+  if (certificates !== null) parts.certificates.useListener(certificates);
+  parts.certificates.useAuthorities('upstream_ca', upstreamCa);
+  parts.certificates.useAuthorities('store_ca', storeCa);
   options.onBuilt?.();
   const opened = await open(parts, config);
   if (!opened.ok) {
     await close(parts);
+    sayWhy(parts.logger, opened.error);
     return opened;
   }
   parts.progress.phase = 'serving';
   parts.reloader.start();
-  const watch = tls === null || certificates === null ? null : watchCertificates(tls, certificates.value, {
-    setTls: parts.proxy.setTls, files: localFiles, log, ...(options.watchIntervalMs === undefined ? {} : { intervalMs: options.watchIntervalMs }),
+  const watch = tls === null || certificates === null ? null : watchCertificates(tls, certificates, {
+    setTls: parts.proxy.setTls, expiry: parts.certificates, files: localFiles, log,
+    ...(options.watchIntervalMs === undefined ? {} : { intervalMs: options.watchIntervalMs }),
   });
   return accept(running(parts, opened.value, watch));
+}
+
+/** What was read before anything is built. */
+interface Loaded {
+  readonly first: CompleteConfig;
+  /** `null` where callers come without TLS. */
+  readonly certificates: ListenerCertificates | null;
+  readonly storeCa: string | null;
+  readonly sessionSdk: SessionSdk | null;
+}
+
+async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
+  const first = await loadComplete(source, env, localFiles);
+  if (!first.ok) return first;
+  const { listen: { tls }, store, sessions } = first.value.config;
+  const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
+  if (certificates?.ok === false) return certificates;
+  const storeFiles = await readStoreFiles(store, localFiles);
+  if (!storeFiles.ok) return storeFiles;
+  const sessionSdk = await loadSessions(sessions);
+  if (!sessionSdk.ok) return sessionSdk;
+  return accept({ first: first.value, certificates: certificates?.value ?? null, storeCa: storeFiles.value.ca, sessionSdk: sessionSdk.value });
+}
+
+/** How the log is while no config says so. */
+const beforeConfig: LogSettings = { level: 'info', clientAddress: false, userAgent: false, refusalsPerSecond: null };
+
+/** The log's last line, where the process ends because it cannot start: whoever reads the log alone learns why. */
+function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
+  fatal('the proxy does not start', { problems: messages });
+  flush();
 }
 
 async function open(parts: Parts, { listen, admin, probes }: CompiledConfig): Promise<Result<App['listeners'], StartFailure>> {
@@ -111,7 +146,7 @@ function running(parts: Parts, listeners: App['listeners'], certificateWatch: Pi
 }
 
 async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
-  const { logger: { log }, proxy, progress, reloader } = parts;
+  const { logger: { log, flush }, proxy, progress, reloader } = parts;
   const { delayMs, graceMs } = parts.assembly.inForce().config.shutdown;
   progress.phase = 'stopping';
   reloader.close();
@@ -123,12 +158,13 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
   await proxy.drain(graceMs);
   await close(parts);
+  log.info('stopped');
+  flush();
 }
 
-async function close({ assembly, admin, probes, reservations, revocations, sessions, assertions, logger }: Parts): Promise<void> {
+async function close({ assembly, admin, probes, reservations, revocations, sessions, assertions, certificates }: Parts): Promise<void> {
   assertions.close();
+  certificates.close();
   revocations.close();
   await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
-  logger.log.info('stopped');
-  logger.flush();
 }

@@ -1,7 +1,7 @@
 /** What the inside needs from outside: types only. */
 import type { ConnectionEnding } from './decision/idle-connections.js';
 import type { KeyObject } from 'node:crypto';
-import type { Reason } from './decision/denial.js';
+import type { FailureReason, Reason } from './decision/denial.js';
 import type { Rate } from './decision/policy.js';
 import type { RenewedSession } from './decision/principal.js';
 import type { LimitKey } from './decision/rate-limit.js';
@@ -11,6 +11,7 @@ import type {
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
 import type { JsonObject } from './decision/strict-json.js';
+import type { StrippedFields } from './decision/stripped-fields.js';
 import type { WebSocketEnding } from './decision/websocket-endings.js';
 
 /** Reads time. */
@@ -132,8 +133,15 @@ export interface RequestRecord {
   readonly upstream_ms: number | null;
   /** The reservation's id, where there is one. */
   readonly record: string | null;
-  /** On routes in shadow mode: the permissions of a verified token, and those that it lacks; `null` where they are not known. */
+  /** Of the trace that the receiver was told of, or that the caller named; `null` where there is none. */
+  readonly trace_id: string | null;
+  /** The client's; `null` where its socket has none. */
+  readonly client_address: string | null;
+  /** As it came, whatever it holds. */
+  readonly user_agent: string | null;
+  /** On routes in shadow mode: the permissions of a verified token; `null` where they are not known. */
   readonly permissions?: readonly string[] | null;
+  /** On them, and where a request ended for want of some: those that the credential lacks, or claims of a session. */
   readonly missing_permissions?: readonly string[] | null;
 }
 
@@ -152,12 +160,15 @@ export type LogFields = Readonly<Record<string, string | number | boolean | null
 
 /** Counts and measures (contract section 6). */
 export interface Metrics {
-  /** `overheadMs` is the time spent here, without the receiver. */
-  readonly request: (route: string, outcome: Outcome, durationMs: number, overheadMs: number) => void;
-  readonly denial: (reason: Reason) => void;
+  /** `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the receiver. */
+  readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
+  /** A request that was refused. */
+  readonly denial: (route: string, reason: Reason) => void;
+  /** A request that something broke, here or at either end. */
+  readonly failure: (route: string, reason: FailureReason) => void;
   /** A request that went on in shadow mode and would have been refused. */
   readonly shadowDenial: (route: string, reason: Reason) => void;
-  readonly strippedFields: (count: number) => void;
+  readonly strippedFields: (stripped: StrippedFields) => void;
   readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
   readonly webSocketClosed: (ending: WebSocketEnding) => void;

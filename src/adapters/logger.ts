@@ -4,12 +4,14 @@ import { oneLine } from '../decision/one-line.js';
 import type { Log, LogFields, RequestRecord, Timers } from '../ports.js';
 import { createLogStream, type LogStream } from './log-stream.js';
 import { createRefusalLines, isRefusal } from './refusal-lines.js';
-import { createRequestMembers } from './request-line.js';
+import { createRequestMembers, levelOf } from './request-line.js';
 
 export interface Logger {
   /** Events of the process. */
   readonly log: Log;
-  /** One line per request, at level `info`; many refusals of one kind share one. */
+  /** Why the process ends. */
+  readonly fatal: Log['error'];
+  /** One line per request, at `info` or, where something failed, at `warn` or `error`; many refusals of one kind share one. */
   readonly request: (record: RequestRecord) => void;
   /** Takes effect with the next line. */
   readonly use: (settings: LogSettings) => void;
@@ -24,12 +26,12 @@ export interface LoggerOptions extends LogSettings {
 }
 
 /** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
-export function createLogger({ level, refusalsPerSecond, timers, destination }: LoggerOptions): Logger {
+export function createLogger({ timers, destination, ...settings }: LoggerOptions): Logger {
   const stream: LogStream = destination === undefined ? createLogStream(1) : { write: destination.write.bind(destination), flush: () => undefined };
   const timestamp = createTimestamp();
-  const membersOf = createRequestMembers(withoutTokens);
+  let membersOf = createRequestMembers(withoutTokens, settings);
   const logger = pino({
-    level,
+    level: settings.level,
     base: null,
     timestamp,
     formatters: { level: (label) => ({ level: label }) },
@@ -41,7 +43,7 @@ export function createLogger({ level, refusalsPerSecond, timers, destination }: 
     },
   });
   const log: Log = { debug: event(logger, 'debug'), info: event(logger, 'info'), warn: event(logger, 'warn'), error: event(logger, 'error') };
-  const refusals = createRefusalLines({ perSecond: refusalsPerSecond, log, timers });
+  const refusals = createRefusalLines({ perSecond: settings.refusalsPerSecond, log, timers });
   const flush = (): void => {
     refusals.flush();
     stream.flush();
@@ -49,13 +51,16 @@ export function createLogger({ level, refusalsPerSecond, timers, destination }: 
   if (destination === undefined) process.once('exit', flush);
   return {
     log,
+    fatal: event(logger, 'fatal'),
     request: (record) => {
-      if (!logger.isLevelEnabled('info') || !refusals.admits(record)) return;
+      const level = levelOf(record);
+      if (!logger.isLevelEnabled(level) || !refusals.admits(record)) return;
       // As pino would write it, at a fifth of the cost: most lines are these.
-      stream.write(`{"level":"info"${timestamp()}${membersOf(record)}}\n`, isRefusal(record));
+      stream.write(`{"level":"${level}"${timestamp()}${membersOf(record)}}\n`, isRefusal(record));
     },
     use: (next) => {
       logger.level = next.level;
+      membersOf = createRequestMembers(withoutTokens, next);
       refusals.setLimit(next.refusalsPerSecond);
     },
     flush,
@@ -77,7 +82,7 @@ function createTimestamp(): () => string {
   };
 }
 
-function event(logger: PinoLogger, level: LogLevel): (message: string, fields?: LogFields) => void {
+function event(logger: PinoLogger, level: LogLevel | 'fatal'): (message: string, fields?: LogFields) => void {
   return (message, fields) => {
     if (logger.isLevelEnabled(level)) logger[level](fields === undefined ? {} : safeFields(fields), withoutTokens(message));
   };

@@ -1,13 +1,15 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { reasons, type Reason } from '../decision/denial.js';
+import { denialReasons, type Reason } from '../decision/denial.js';
+import { strippedKinds, type StrippedKind } from '../decision/stripped-fields.js';
 import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../ports.js';
+import type { CertificateStatus } from '../ports-certificates.js';
 import type { RevocationsState } from '../ports-revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
 import { showConnections } from './connection-metrics.js';
 import { histogramText } from './histogram.js';
 import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
 import { showRevocations } from './revocation-metrics.js';
-import { createRouteSeries, outcomes, type RouteSeries } from './route-series.js';
+import { createRouteSeries, type RouteSeries } from './route-series.js';
 
 /** Names that label values may come from: those of the config in force. */
 export interface MetricLabels {
@@ -29,6 +31,17 @@ export interface MetricReadings {
   readonly revocations: () => RevocationsState | null;
   /** `null` where no token is remembered. */
   readonly tokenCache: () => TokenCacheState | null;
+  readonly certificates: () => readonly CertificateStatus[];
+  readonly build: () => Build | null;
+}
+
+/** What runs. */
+export interface Build {
+  readonly version: string;
+  /** The commit that it was built from. */
+  readonly revision: string;
+  /** Version of Node.js. */
+  readonly node: string;
 }
 
 export interface ProcessMetrics extends Metrics {
@@ -63,50 +76,54 @@ export function createMetrics(): ProcessMetrics {
   const registers = [registry];
   const reservations = createReservationSeries(registry);
   const newSeries = (): RouteSeries => createRouteSeries(durationBuckets, overheadBuckets);
-  const unrouted = newSeries();
+  // Every reason has a series of one route from the start; for each route there would be too many.
+  const unrouted = createRouteSeries(durationBuckets, overheadBuckets, denialReasons);
   let routes = new Map([[noRoute, unrouted]]);
   let refreshes = new Map<string, Counts>();
-  const denials = Object.fromEntries(reasons.map((reason) => [reason, 0])) as Record<Reason, number>;
   const reloads: Counts = { ok: 0, failed: 0 };
-  let stripped = 0;
+  const stripped = new Map<StrippedKind, number>(strippedKinds.map((kind) => [kind, 0]));
   let configSha256: string | null = null;
   let readings: MetricReadings = {
     keys: () => [], inFlight: () => 0, connections: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null, tokenCache: () => null,
+    certificates: () => [], build: () => null,
   };
   const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
 
+  // A request may outlive its route by a reload.
+  const seriesOf = (route: string): RouteSeries => routes.get(route) ?? unrouted;
+
   collectDefaultMetrics({ register: registry });
   new Counter({
-    name: 'sallyport_requests_total', help: 'Requests by route and how they ended.', labelNames: ['route', 'outcome'], registers,
+    name: 'sallyport_requests_total', help: 'Requests by route, how they ended and the first digit of what was answered.',
+    labelNames: ['route', 'outcome', 'code'], registers,
     collect() {
       this.reset();
       for (const [route, series] of routes) {
-        for (const outcome of outcomes) this.inc({ route, outcome }, series.requests[outcome]);
+        for (const { outcome, code, count } of series.requests()) this.inc({ route, outcome, code }, count);
       }
     },
   });
+  const byReason = (name: string, help: string, countsOf: (series: RouteSeries) => Iterable<readonly [Reason, number]>): void => {
+    new Counter({
+      name, help, labelNames: ['route', 'reason'], registers,
+      collect() {
+        this.reset();
+        for (const [route, series] of routes) {
+          for (const [reason, count] of countsOf(series)) this.inc({ route, reason }, count);
+        }
+      },
+    });
+  };
+  byReason('sallyport_denials_total', 'Requests that were refused, by route and reason.', ({ denials }) => denials);
+  byReason('sallyport_failures_total', 'Requests that something broke, by route and reason.', ({ failures }) => failures);
+  byReason('sallyport_shadow_denials_total', 'Requests that shadow mode let pass, by route and why they would have been refused.',
+    ({ shadowDenials }) => shadowDenials);
   new Counter({
-    name: 'sallyport_denials_total', help: 'Refused and failed requests by reason.', labelNames: ['reason'], registers,
+    name: 'sallyport_stripped_fields_total', help: 'Header fields of callers that were dropped, by what they would have told the receiver.',
+    labelNames: ['kind'], registers,
     collect() {
       this.reset();
-      for (const reason of reasons) this.inc({ reason }, denials[reason]);
-    },
-  });
-  new Counter({
-    name: 'sallyport_shadow_denials_total', help: 'Requests that shadow mode let pass, by route and why they would have been refused.',
-    labelNames: ['route', 'reason'], registers,
-    collect() {
-      this.reset();
-      for (const [route, { shadowDenials }] of routes) {
-        for (const [reason, count] of shadowDenials) this.inc({ route, reason }, count);
-      }
-    },
-  });
-  new Counter({
-    name: 'sallyport_stripped_fields_total', help: 'Header fields of callers that were dropped.', registers,
-    collect() {
-      this.reset();
-      this.inc(stripped);
+      for (const [kind, count] of stripped) this.inc({ kind }, count);
     },
   });
   new Gauge({
@@ -189,21 +206,35 @@ export function createMetrics(): ProcessMetrics {
       if (configSha256 !== null) this.set({ sha256: configSha256 }, 1);
     },
   });
+  new Gauge({
+    name: 'sallyport_build_info', help: 'What runs; the value is 1.', labelNames: ['version', 'revision', 'node'], registers,
+    collect() {
+      this.reset();
+      const build = readings.build();
+      if (build !== null) this.set({ ...build }, 1);
+    },
+  });
+  const ofCertificates = (name: string, help: string, valueOf: (status: CertificateStatus) => number): void => {
+    new Gauge({
+      name, help, labelNames: ['certificate'], registers,
+      collect() {
+        this.reset();
+        for (const status of readings.certificates()) this.set({ certificate: status.certificate }, valueOf(status));
+      },
+    });
+  };
+  ofCertificates('sallyport_certificate_not_before_seconds', 'From when on a certificate in use counts, in seconds since the epoch.',
+    ({ notBeforeS }) => notBeforeS);
+  ofCertificates('sallyport_certificate_not_after_seconds', 'When a certificate in use expires, in seconds since the epoch.', ({ notAfterS }) => notAfterS);
 
   return {
     reservations,
-    request: (route, outcome, durationMs, overheadMs) => {
-      // A request may outlive its route by a reload.
-      (routes.get(route) ?? unrouted).add(outcome, durationMs, overheadMs);
-    },
-    denial: (reason) => {
-      denials[reason] += 1;
-    },
-    shadowDenial: (route, reason) => {
-      (routes.get(route) ?? unrouted).addShadowDenial(reason);
-    },
-    strippedFields: (count) => {
-      stripped += count;
+    request: (route, outcome, status, durationMs, overheadMs) => seriesOf(route).add(outcome, status, durationMs, overheadMs),
+    denial: (route, reason) => seriesOf(route).addDenial(reason),
+    failure: (route, reason) => seriesOf(route).addFailure(reason),
+    shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),
+    strippedFields: (fields) => {
+      for (const [kind, count] of stripped) stripped.set(kind, count + (fields[kind] ?? 0));
     },
     jwksRefresh: (issuer, result) => {
       const counts = refreshes.get(issuer);

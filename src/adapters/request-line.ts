@@ -1,4 +1,6 @@
+import type { RequestLineSettings } from '../config/compiled.js';
 import { oneLine } from '../decision/one-line.js';
+import { remembered, type MemoryLimits } from '../decision/remembered.js';
 import type { RequestRecord } from '../ports.js';
 
 /** Texts that stand in JSON as they are. */
@@ -13,14 +15,24 @@ type Verdict = Pick<RequestRecord, 'decision' | 'reason' | 'kind' | 'issuer' | '
 /** Callers and routes whose part of a line is kept: what others have is made each time. */
 const maxKept = 256;
 
+const firstServerError = 500;
+
+/** Enough to tell one program from another. */
+const maxUserAgentLength = 256;
+
 /**
  * Makes the members of requests' log lines, each after a comma. Every field is named here, so that nothing else that an
- * object carries is written. `clean` takes out of the path what looks like a secret. The parts that most lines of a route
+ * object carries is written. `clean` takes out of path and user agent what looks like a secret. The parts that most lines of a route
  * or of a caller share are kept: each piece of a line costs as much as twenty of its characters.
  */
-export function createRequestMembers(clean: (text: string) => string): (record: RequestRecord) => string {
+export function createRequestMembers(
+  clean: (text: string) => string, { clientAddress, userAgent }: RequestLineSettings,
+): (record: RequestRecord) => string {
   const places = new Map<string, Place & Kept>();
   const verdicts = new Map<string | null, Verdict & Kept>();
+  const memory: MemoryLimits = { maxNames: maxKept, maxLength: maxUserAgentLength };
+  const addressOf = remembered((text) => [',"client_address":', quoted(text)].join(''), memory);
+  const agentOf = remembered((text) => [',"user_agent":', quoted(withoutOdd(clean(text)).slice(0, maxUserAgentLength))].join(''), memory);
 
   function placeOf({ route, method }: RequestRecord): string {
     const last = places.get(route);
@@ -42,13 +54,29 @@ export function createRequestMembers(clean: (text: string) => string): (record: 
     return text;
   }
 
+  function clientOf({ client_address: address, user_agent: agent }: RequestRecord): string {
+    const addressText = address === null ? ',"client_address":null' : addressOf(address);
+    const agentText = agent === null ? ',"user_agent":null' : agentOf(agent);
+    return (clientAddress ? addressText : '') + (userAgent ? agentText : '');
+  }
+
   return (record) => {
     const { permissions, missing_permissions: missing } = record;
     return `,"request_id":${quoted(record.request_id)},${placeOf(record)},"path":${quoted(clean(record.path))},${verdictOf(record)}`
       + `,"status":${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}`
-      + `,"record":${quoted(record.record)}`
-      + (permissions === undefined ? '' : `,"permissions":${listed(permissions)},"missing_permissions":${listed(missing ?? null)}`);
+      + `,"record":${quoted(record.record)},"trace_id":${quoted(record.trace_id)}${clientOf(record)}`
+      + (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`)
+      + (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`);
   };
+}
+
+/**
+ * How much a request's end is worth an operator's look: `error` for a bug of ours, `warn` for what failed and for a service
+ * that answers 5xx, `info` for all else. A refusal is the caller's trouble.
+ */
+export function levelOf({ decision, reason, status }: RequestRecord): 'info' | 'warn' | 'error' {
+  if (reason === 'internal') return 'error';
+  return decision === 'failed' || status >= firstServerError ? 'warn' : 'info';
 }
 
 /** A part of a line, made in one piece. */
@@ -75,6 +103,11 @@ function milliseconds(value: number | null): string {
   const us = Math.round(value * 1000);
   const rest = us % 1000;
   return `${(us - rest) / 1000}${decimals[rest] ?? ''}`;
+}
+
+/** Visible ASCII and blanks: more than that no user agent needs, and some of it hides or forges text. */
+function withoutOdd(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?');
 }
 
 function listed(texts: readonly string[] | null): string {

@@ -2,11 +2,14 @@ import type { ListenerTls } from '../config/compiled.js';
 import { accept } from '../decision/result.js';
 import type { Files, FileWatch, Log } from '../ports.js';
 import type { TlsMaterial } from '../proxy/listener.js';
+import type { CertificateExpiry } from './certificate-expiry.js';
 import { coalesce } from './coalesce.js';
 import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './pem-files.js';
 
 export interface CertificateWatchDeps {
   readonly setTls: (material: TlsMaterial) => void;
+  /** Is told what is in use from now on. */
+  readonly expiry: Pick<CertificateExpiry, 'useListener'>;
   readonly files: Files;
   readonly log: Log;
   /** Milliseconds between two looks. */
@@ -33,6 +36,7 @@ export function watchCertificates(tls: ListenerTls, first: ListenerCertificates,
       return [`${tls.certFile}: cannot be used for TLS`];
     }
     log.info('the certificates were reloaded', { valid_to: certificates.leaf.validTo });
+    deps.expiry.useListener(certificates);
     return [];
   }
 

@@ -14,6 +14,7 @@ import { createProxyServer, type ProxyServer } from '../proxy/server.js';
 import { node, revision, version } from '../version.js';
 import { createAdminServers } from './admin-servers.js';
 import { assemble, type Assembly } from './assembly.js';
+import { createCertificateExpiry, type CertificateExpiry } from './certificate-expiry.js';
 import type { ConfigSource } from './config-file.js';
 import type { Environment } from './config-source.js';
 import type { CompleteConfig } from './complete-config.js';
@@ -51,6 +52,7 @@ export interface Parts {
   /** `null` where no route accepts sessions. */
   readonly sessions: Sessions | null;
   readonly assertions: Assertions;
+  readonly certificates: CertificateExpiry;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
@@ -82,10 +84,14 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const assembly = assemble(opened, first.upstreamCa, {
     log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, listed: revocations.listed,
   });
+  const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
     assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, useLog: logger.use,
-    onReplaced: () => void proxy.judgeWebSockets(),
+    onReplaced: ({ upstreamCa }) => {
+      certificates.useAuthorities('upstream_ca', upstreamCa);
+      void proxy.judgeWebSockets();
+    },
   });
   const proxy = createProxyServer({
     inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
@@ -95,6 +101,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     keys: keyStates, inFlight: () => proxy.counts().inFlight,
     connections: () => proxy.counts().connections, webSockets: () => proxy.openWebSockets(), limits: limits.state,
     revocations: revocations.state, tokenCache: assembly.tokenCache,
+    certificates: certificates.states, build: () => ({ version, revision, node }),
   });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
@@ -115,13 +122,14 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     store: storeState(),
     revocations: revocations.state(),
     limits: limits.state(),
+    certificates: certificates.states(),
     counts: metrics.counts(),
   });
   const pages = {
     assertionKeys: assertions.jwks, readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver,
   };
   return {
-    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, revocations, sessions, assertions, progress, readiness,
-    status,
+    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, revocations, sessions, assertions, certificates, progress,
+    readiness, status,
   };
 }

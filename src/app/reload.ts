@@ -18,7 +18,7 @@ export interface ReloaderDeps {
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'configReload'>;
   /** Called when another config is in force. */
-  readonly onReplaced: () => void;
+  readonly onReplaced: (inForce: Pick<CompleteConfig, 'upstreamCa'>) => void;
   readonly useLog: (settings: CompiledConfig['log']) => void;
 }
 
@@ -76,7 +76,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       return;
     }
     if (assertion === null) deps.assertions.use(null);
-    deps.onReplaced();
+    deps.onReplaced(loaded.value);
     if (isClosed()) return;
     succeed(config);
     if (dropped.length > 0) {

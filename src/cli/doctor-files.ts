@@ -4,12 +4,8 @@ import { isIP } from 'node:net';
 import { localFiles } from '../adapters/files.js';
 import { readListenerCertificates } from '../app/pem-files.js';
 import type { CompiledConfig, ListenerTls } from '../config/compiled.js';
+import { certificateState, daysLeft, validityOf } from '../decision/certificate-validity.js';
 import { ok, problem, warning, type Finding } from './doctor-finding.js';
-
-const dayMs = 24 * 60 * 60 * 1000;
-
-/** Long enough for whoever renews certificates to notice that the renewal fails. */
-const renewalDays = 14;
 
 /** Looks at the listener's certificate and at who else may read or write the files. */
 export async function checkFiles(configFile: string | null, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {
@@ -29,15 +25,16 @@ async function checkCertificate(tls: ListenerTls, host: string, nowMs: number): 
 
 function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
   const subject = 'certificate';
-  const [fromMs, untilMs] = [Date.parse(leaf.validFrom), Date.parse(leaf.validTo)];
-  const from = timestamp(fromMs);
-  const until = timestamp(untilMs);
-  const days = Math.floor((untilMs - nowMs) / dayMs);
+  const validity = validityOf(leaf);
+  const from = timestamp(validity.notBeforeMs);
+  const until = timestamp(validity.notAfterMs);
   const fix = 'renew it; the new files are taken up without a restart';
-  if (nowMs < fromMs) return problem(subject, `is valid from ${from} only`, 'check the clock, or wait');
-  if (nowMs > untilMs) return problem(subject, `expired on ${until}`, fix);
-  if (days < renewalDays) return warning(subject, `expires on ${until}, in ${String(days)} days`, fix);
-  return ok(subject, `valid until ${until}`);
+  switch (certificateState(validity, nowMs)) {
+    case 'not_yet_valid': return problem(subject, `is valid from ${from} only`, 'check the clock, or wait');
+    case 'expired': return problem(subject, `expired on ${until}`, fix);
+    case 'expiring': return warning(subject, `expires on ${until}, in ${String(daysLeft(validity, nowMs))} days`, fix);
+    case 'valid': return ok(subject, `valid until ${until}`);
+  }
 }
 
 /** As everything else writes times: certificates have theirs in words. */

@@ -33,7 +33,9 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     store: compileStore(store.value),
     revoked: compileRevoked(revoked.value),
     shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
-    log: { level: log.value.level, refusalsPerSecond: log.value.refusals_per_second },
+    log: {
+      level: log.value.level, clientAddress: log.value.client_address, userAgent: log.value.user_agent, refusalsPerSecond: log.value.refusals_per_second,
+    },
     routes: table.routes,
     table,
     unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,
@@ -72,6 +74,7 @@ function compileUpstream(file: UpstreamFile): UpstreamSettings {
     caFile: file.ca_file,
     serverName: file.server_name,
     host: file.host,
+    beginsTrace: file.begin_trace,
     connectTimeoutMs: file.connect_timeout,
     responseTimeoutMs: file.response_timeout,
     idleTimeoutMs: file.idle_timeout,

@@ -34,10 +34,16 @@ export interface CompiledConfig {
   readonly warnings: readonly string[];
 }
 
-export interface LogSettings {
+export interface LogSettings extends RequestLineSettings {
   readonly level: LogLevel;
   /** Lines for refusals of one reason and caller in a second; `null` for all of them. */
   readonly refusalsPerSecond: number | null;
+}
+
+/** What of a caller stands in the lines of its requests: an operator may have to leave it out. */
+export interface RequestLineSettings {
+  readonly clientAddress: boolean;
+  readonly userAgent: boolean;
 }
 
 export interface AssertionSettings extends AssertionRules {
@@ -95,6 +101,8 @@ export interface UpstreamSettings {
   /** Name that the upstream's certificate has to bear, where it is not the URL's host. */
   readonly serverName: string | null;
   readonly host: 'upstream' | 'preserve';
+  /** Whether a request that came without a trace gets a new one. */
+  readonly beginsTrace: boolean;
   readonly connectTimeoutMs: number;
   /** To the end of the response head. */
   readonly responseTimeoutMs: number;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readTarget } from '../decision/request-target.js';
 import { adminDefault, probesDefault } from './listener-places.js';
-import { duration, filePath, host, integer, line, list, map, port, size, text, word } from './schema-scalars.js';
+import { duration, filePath, flag, host, integer, line, list, map, port, size, text, word } from './schema-scalars.js';
 import { addressBlock } from './schema-addresses.js';
 
 const tlsSchema = map({
@@ -65,6 +65,10 @@ export const shutdownSchema = map({
 
 export const logSchema = map({
   level: word('debug', 'info', 'warn', 'error').prefault('info').describe('Least severity that is logged.'),
+  client_address: flag().prefault(true)
+    .describe('Whether the line of a request names its client: the other end of the connection or, behind `listen.trust_forwarded`, whom '
+      + '`X-Forwarded-For` names.'),
+  user_agent: flag().prefault(true).describe('Whether it has the start of the `User-Agent`.'),
   refusals_per_second: integer(1, 1_000_000).nullable().prefault(100)
     .describe('Lines for refusals of one reason and caller in a second; more are counted and told of in one line. null: every one has its line.'),
 });

@@ -9,6 +9,9 @@ export const upstreamSchema = map({
   ca_file: filePath().nullable().prefault(null)
     .describe('Authorities in PEM that vouch for the receiving service, instead of the system’s. Only with https.'),
   server_name: host().nullable().prefault(null).describe('Name its certificate has to bear, where that is not the URL’s host. Only with https.'),
+  begin_trace: flag().prefault(true)
+    .describe('Whether a request without a sound `traceparent` gets a new one. Its flags claim no sampling: services that sample as their parent does '
+      + 'then record no trace of it. false: it gets none, and the service begins the trace.'),
   host: word('upstream', 'preserve').prefault('upstream').describe('Which `Host` the receiving service sees: its own, or the caller’s.'),
   connect_timeout: duration('10ms', '5m').prefault('1s').describe('Name look-up, connection and TLS together.'),
   response_timeout: duration('10ms', '24h').prefault('30s')

@@ -139,6 +139,16 @@ export const answers = {
 /** A reason of the closed set. */
 export type Reason = keyof typeof answers;
 
+/** Reasons that say of nobody that it was refused: something broke here, at the receiver or at the caller. */
+export const failureReasons = [
+  'store_unavailable', 'keys_unavailable', 'core_unavailable', 'overloaded', 'shutting_down', 'upstream_unreachable', 'upstream_failed', 'upstream_timeout',
+  'caller_gone', 'internal',
+] as const satisfies readonly Reason[];
+
+export type FailureReason = (typeof failureReasons)[number];
+
+const failures: ReadonlySet<Reason> = new Set(failureReasons);
+
 /** A refused or failed request. */
 export interface Denial {
   readonly reason: Reason;
@@ -174,3 +184,11 @@ export function answerOf(reason: Reason): Answer {
 
 /** Every reason, for metrics that start at zero and for the reference text. */
 export const reasons: readonly Reason[] = Object.keys(answers) as Reason[];
+
+/** Those for which a request is refused. */
+export const denialReasons: readonly Reason[] = reasons.filter(reason => !isFailure(reason));
+
+/** Tells whether something broke, where else a request was refused. */
+export function isFailure(reason: Reason): reason is FailureReason {
+  return failures.has(reason);
+}

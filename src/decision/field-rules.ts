@@ -1,9 +1,10 @@
 import { isFieldName, lookAlikeKey } from './field-name.js';
 import {
-  consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, overrideFields, overridePrefixes, reservationFields,
-  type JudgedField,
+  consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, originFields, originPrefixes, overrideFields, overridePrefixes,
+  reservationFields, type JudgedField,
 } from './known-fields.js';
 import { remembered, type MemoryLimits } from './remembered.js';
+import { strippedKind, type StrippedKind } from './stripped-fields.js';
 
 /** What becomes of a caller's field by its name. */
 export type RequestFieldKind =
@@ -27,6 +28,8 @@ export type ResponseFieldKind = 'passed' | 'dropped' | 'connection' | 'proxy-sta
 export interface FieldRules {
   readonly http10: 'refuse' | 'allow';
   readonly requestKind: (name: string) => RequestFieldKind;
+  /** As what a caller's field is counted that is dropped: one that is `reserved` or `underscored`. */
+  readonly strippedKind: (name: string) => StrippedKind;
   readonly responseKind: (name: string) => ResponseFieldKind;
 }
 
@@ -39,7 +42,9 @@ export interface FieldRuleSettings {
 }
 
 /** What looks like one of these, but is spelt another way, is not the caller's to send. */
-const reservedKeys = keysOf(judgedFields.keys(), hopByHopFields, reservationFields, overrideFields);
+const reservedKeys = keysOf(judgedFields.keys(), hopByHopFields, reservationFields, originFields, overrideFields);
+
+const reservedPrefixes = [...originPrefixes, ...overridePrefixes];
 
 /** Names are the callers' to choose, so what is remembered of them has an end: about 50 KiB. */
 const memory: MemoryLimits = { maxNames: 512, maxLength: 64 };
@@ -53,6 +58,7 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
   return {
     http10: settings.http10,
     requestKind: remembered(name => requestKind(name, identityKeys, settings.underscoreFields), memory),
+    strippedKind: remembered(name => strippedKind(name, identityKeys, isReserved(lookAlikeKey(name))), memory),
     responseKind: remembered(name => responseKind(name, droppedFromAnswers), memory),
   };
 }
@@ -77,9 +83,13 @@ function requestKind(
   const judged = judgedFields.get(lowerCase);
   if (judged !== undefined) return judged;
   if (hopByHopFields.has(lowerCase)) return 'hop-by-hop';
-  if (reservedKeys.has(key) || overridePrefixes.some(prefix => key.startsWith(prefix))) return 'reserved';
+  if (isReserved(key)) return 'reserved';
   if (!name.includes('_') || underscoreFields === 'allow') return 'passed';
   return underscoreFields === 'drop' ? 'underscored' : 'refused';
+}
+
+function isReserved(key: string): boolean {
+  return reservedKeys.has(key) || reservedPrefixes.some(prefix => key.startsWith(prefix));
 }
 
 function responseKind(name: string, droppedKeys: ReadonlySet<string>): ResponseFieldKind {

@@ -17,9 +17,10 @@ export interface Forwarding {
   readonly encrypted: boolean;
   /** Which Host the receiver sees; `null` is the caller's. */
   readonly host: string | null;
-  /** The caller's, or a new one. So is the next. */
+  /** The caller's, or a new one. */
   readonly requestId: string;
-  readonly traceparent: string;
+  /** That too, or `null` where there is none. */
+  readonly traceparent: string | null;
   readonly forwardsAuthorization: boolean;
   /** Names and values in turn; none on public routes. */
   readonly identity: readonly string[];
@@ -50,8 +51,9 @@ export function upstreamFields(forwarding: Forwarding): string[] {
   out.push(
     'X-Forwarded-For', forwardedFor(forwarding), 'X-Forwarded-Proto', forwardedProto(forwarding),
     'X-Forwarded-Host', forwardedHost(forwarding), 'Via', via(forwarding),
-    'X-Request-Id', forwarding.requestId, 'traceparent', forwarding.traceparent,
+    'X-Request-Id', forwarding.requestId,
   );
+  if (forwarding.traceparent !== null) out.push('traceparent', forwarding.traceparent);
   if (fields.tracestate !== null) out.push('tracestate', fields.tracestate);
   for (const text of forwarding.identity) out.push(text);
   return out;

@@ -33,15 +33,22 @@ export const reservationFields: readonly string[] = [
 ];
 
 /**
- * Fields by which a caller makes some receivers act on another method, path, host, scheme or file than the policy judged, or
- * take it for somebody else.
+ * Fields by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of a caller
+ * they would make some receivers take it for somebody else.
  */
-export const overrideFields: readonly string[] = [
-  'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override',
-  'X-HTTP-DestinationURL', 'X-Override-URL', 'X-Script-Name', 'X-Host', 'X-Scheme', 'X-Url-Scheme', 'Front-End-Https',
-  'X-Request-URI', 'Forwarded', 'X-Real-IP', 'True-Client-IP', 'X-Client-IP', 'CF-Connecting-IP', 'X-Cluster-Client-IP', 'Client-Cert',
-  'Client-Cert-Chain', 'Proxy', 'X-Sendfile-Type', 'X-Accel-Mapping',
+export const originFields: readonly string[] = [
+  'Forwarded', 'X-Real-IP', 'True-Client-IP', 'X-Client-IP', 'CF-Connecting-IP', 'X-Cluster-Client-IP', 'Client-Cert', 'Client-Cert-Chain',
+  'X-Scheme', 'X-Url-Scheme', 'Front-End-Https', 'X-Host',
 ];
 
 /** Families of the same, by how their look-alike key begins. */
-export const overridePrefixes: readonly string[] = ['xforwarded', 'xoriginal', 'xrewrite', 'xenvoy', 'xskipper', 'xmiddleware'];
+export const originPrefixes: readonly string[] = ['xforwarded', 'xoriginalforwarded', 'xenvoy'];
+
+/** Fields by which a caller makes some receivers act on another method, path, host or file than the policy judged. */
+export const overrideFields: readonly string[] = [
+  'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override',
+  'X-HTTP-DestinationURL', 'X-Override-URL', 'X-Script-Name', 'X-Request-URI', 'Proxy', 'X-Sendfile-Type', 'X-Accel-Mapping',
+];
+
+/** Families of the same. */
+export const overridePrefixes: readonly string[] = ['xoriginal', 'xrewrite', 'xskipper', 'xmiddleware'];

@@ -9,6 +9,7 @@ import { isHost } from './host.js';
 import type { JudgedField } from './known-fields.js';
 import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from './result.js';
+import { addStripped, nothingStripped, type StrippedFields } from './stripped-fields.js';
 
 /** The header section of a request, cleaned (contract 3.3). */
 export interface RequestFields extends Framing, Correlation {
@@ -18,8 +19,8 @@ export interface RequestFields extends Framing, Correlation {
    */
   readonly passed: readonly string[];
   /** Fields dropped because they are, or look like, what only we set or judge, or for their underscore. */
-  readonly stripped: number;
-  /** Fields that are dropped too, unless the caller's address is one whose `X-Forwarded-*` count. */
+  readonly stripped: StrippedFields;
+  /** Fields that are dropped too, as `forwarded`, unless the caller's address is one whose `X-Forwarded-*` count. */
   readonly strippedUnlessTrusted: number;
   readonly authorization: string | null;
   /** The token in it, or why there is none. */
@@ -69,7 +70,7 @@ export function readFields(head: RequestHead, rules: FieldRules): Result<Request
   const judged = new Map<JudgedField, string>();
   const passed: string[] = [];
   let bearer = readBearer(null);
-  let stripped = 0;
+  let stripped = nothingStripped;
   let strippedUnlessTrusted = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
@@ -86,7 +87,7 @@ export function readFields(head: RequestHead, rules: FieldRules): Result<Request
         break;
       case 'reserved':
       case 'underscored':
-        stripped++;
+        stripped = addStripped(stripped, rules.strippedKind(name), 1);
         break;
       case 'refused':
         return refuse(denial('field_refused'));
@@ -123,7 +124,7 @@ function conclude(
   const correlation = readCorrelation(judged.get('x-request-id'), judged.get('traceparent'), judged.get('tracestate'));
   return accept({
     passed: withoutFields(read.passed, removes),
-    stripped: read.stripped + correlation.replaced,
+    stripped: addStripped(read.stripped, 'forwarded', correlation.replaced),
     strippedUnlessTrusted: read.strippedUnlessTrusted,
     authorization: judged.get('authorization') ?? null,
     bearer: read.bearer,

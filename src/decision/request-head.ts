@@ -1,3 +1,5 @@
+import { combine } from './field-value.js';
+
 /** A request as far as its head: what a decision is made from. */
 export interface RequestHead {
   readonly method: string;
@@ -7,6 +9,16 @@ export interface RequestHead {
   readonly httpVersion: string;
   /** Names and values in turn, as they came, one character for each byte. */
   readonly rawHeaders: readonly string[];
+}
+
+/** The lines of a field, combined; `null` where there are none. As they came: nobody has looked at them. */
+export function fieldValue({ rawHeaders }: RequestHead, lowerCaseName: string): string | null {
+  let value: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) value = combine(value, rawHeaders[i + 1] ?? '');
+  }
+  return value ?? null;
 }
 
 /** `HTTP/1.1`, two spaces and a line end beside method and target, and the empty line at the end. */

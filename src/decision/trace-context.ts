@@ -10,16 +10,24 @@ const zeroParentId = '0'.repeat(16);
 export const traceparentBytes = 24;
 
 /**
- * Sampled and random. Without `sampled`, a receiver that follows its parent, as is the default of OpenTelemetry, would
- * record no trace of a request that came without one.
+ * `random` (level 2, §3.2.2.5.2), and not `sampled`: that says that the caller may have recorded the trace (§3.2.2.5.1), and
+ * nobody has recorded one that begins here.
  */
-const newTraceFlags = '03';
+const newTraceFlags = '02';
+
+/** Where the trace id begins, behind a version of two digits and a hyphen, and how long it is. */
+const traceIdStart = 3;
 
 /** Tells whether a `traceparent` can be passed on (§3.2.2): in lower case, no zero ids, any version but ff. */
 export function isTraceparent(text: string): boolean {
   const [, version, traceId, parentId, rest] = traceparent.exec(text) ?? [];
   if (version === undefined || version === 'ff') return false;
   return traceId !== zeroTraceId && parentId !== zeroParentId && (rest === undefined || version !== '00');
+}
+
+/** The id of the whole trace, of a `traceparent` that can be passed on; `null` where there is none. */
+export function traceIdOf(traceparent: string | null): string | null {
+  return traceparent === null ? null : traceparent.slice(traceIdStart, traceIdStart + zeroTraceId.length);
 }
 
 /** Makes a `traceparent` of `traceparentBytes` random bytes, in hexadecimal digits. */

@@ -1,4 +1,6 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import { trimBlanks } from './field-value.js';
+import { remembered, type MemoryLimits } from './remembered.js';
 
 /** `address` or `address/prefix length`. */
 const block = /^([0-9A-Fa-f:.]+)(?:\/(0|[1-9][0-9]{0,2}))?$/;
@@ -8,6 +10,15 @@ const ipv4Mapped = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;
 
 const ipv4Bits = 32;
 const ipv6Bits = 128;
+
+/** What some proxies write behind an address: a port, for which an IPv6 address stands in brackets. */
+const withPort = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/;
+
+/** Proxies between a client and us: nobody has more. Behind a list of them a caller could have us look at thousands. */
+const maxHops = 32;
+
+/** Looking at an address takes some microseconds, and most clients of a proxy send more than one request: about 100 KiB. */
+const memory: MemoryLimits = { maxNames: 512, maxLength: 128 };
 
 interface AddressBlock {
   readonly address: string;
@@ -41,6 +52,34 @@ export function plainAddress(address: string): string {
   if (!address.includes(':')) return address;
   const [withoutZone = ''] = address.split('%', 1);
   return ipv4Mapped.exec(withoutZone)?.[1] ?? withoutZone;
+}
+
+/**
+ * Makes what finds the client behind proxies of these blocks, by `X-Forwarded-For` of a request that one of them sent: the
+ * address furthest to the right that is none of theirs, for whatever is left of it is the client's own word. Where it is no
+ * address, the last proxy before it is as far as one can see; where all are proxies, the first of them is.
+ */
+export function createClientFinder(blocks: readonly string[]): (peer: string, forwardedFor: string) => string {
+  const isTrusted = createAddressTest(blocks);
+  const find = remembered((forwardedFor) => {
+    let client = '';
+    for (const element of forwardedFor.split(',').slice(-maxHops).reverse()) {
+      const address = forwardedAddress(trimBlanks(element));
+      if (address === null) break;
+      client = address;
+      if (!isTrusted(address)) break;
+    }
+    return client;
+  }, memory);
+  return (peer, forwardedFor) => find(forwardedFor) || plainAddress(peer);
+}
+
+/** An element of the list, written as the system writes addresses (RFC 5952); `null` where it is none. */
+function forwardedAddress(element: string): string | null {
+  const [, bracketed, dotted] = withPort.exec(element) ?? [];
+  const address = bracketed ?? dotted ?? element;
+  if (isIPv4(address)) return bracketed === undefined ? address : null;
+  return isIPv6(address) ? plainAddress(new SocketAddress({ address, family: 'ipv6' }).address) : null;
 }
 
 function readBlock(text: string): AddressBlock | null {

@@ -7,6 +7,8 @@ export class Course {
   startedMs = NaN;
   /** Why it ended early, or `null`. */
   reason: Reason | null = null;
+  /** Permissions, or claims of a session, for want of which it ended; `null` where it was not for that. */
+  missing: readonly string[] | null = null;
   /** Why it would have ended, where shadow mode let it go on. */
   shadow: ShadowPass | null = null;
   /** Id of the reservation, where there is one. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { denial, type Denial } from '../decision/denial.js';
 import type { RequestFields } from '../decision/request-fields.js';
-import type { Result } from '../decision/result.js';
 import type { RequestHead } from '../decision/request-head.js';
+import type { Result } from '../decision/result.js';
 import { describeBug } from './bug.js';
 import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer } from './caller-answer.js';
@@ -13,7 +13,7 @@ import type { Arrival, ExchangeDeps, Phase } from './exchange-deps.js';
 import { newRequestId } from './identifiers.js';
 import type { InForce } from './in-force.js';
 import { onwardOf } from './onward.js';
-import { admit, type Admission, type Findings, type Judgement } from './pipeline.js';
+import { admit, unread, type Admission, type Findings, type Judgement } from './pipeline.js';
 import { openBody, type RequestBody } from './request-body.js';
 import { recordRequest } from './request-record.js';
 import { maxReservedBodyBytes, prepare, type Preparation } from './reserving/preparation.js';
@@ -59,7 +59,7 @@ export class Exchange implements Turn, Caller {
       onFlowing: () => this.onward?.resume(),
     });
     this.course = new Course(deps.clock);
-    this.findings = { requestId: '', route: null, principal: null, stripped: 0 };
+    this.findings = { requestId: '', ...unread };
   }
 
   start(): void {
@@ -109,6 +109,7 @@ export class Exchange implements Turn, Caller {
     if (this.isGone()) return;
     const hasBegun = this.phase === 'answering';
     this.course.reason = reason.reason;
+    this.course.missing = reason.missing ?? null;
     this.phase = 'answered';
     this.onward?.leave();
     this.upload?.destroy();
@@ -202,7 +203,7 @@ export class Exchange implements Turn, Caller {
     if (this.phase !== 'judging') return;
     const findings = judgement.ok ? judgement.value : judgement.error;
     this.findings = findings;
-    if (findings.stripped > 0) this.deps.metrics.strippedFields(findings.stripped);
+    this.deps.metrics.strippedFields(findings.stripped);
     if (judgement.ok) this.once(this.deps.enter(judgement.value), entered => this.admit(judgement.value, entered));
     else this.refuse(judgement.error.denial);
   }
@@ -274,11 +275,11 @@ export class Exchange implements Turn, Caller {
     this.upload?.destroy();
     this.places?.all();
     this.identify();
-    const { findings, head: { method, target } } = this;
+    const { arrival: { connection }, course, findings, head } = this;
     try {
-      recordRequest(this.deps, { findings, method, target, status: this.answer.status(), course: this.course });
+      recordRequest(this.deps, { findings, head, peer: connection.peer, status: this.answer.status(), course });
     } finally {
-      this.arrival.connection.finish(this);
+      connection.finish(this);
     }
   }
 

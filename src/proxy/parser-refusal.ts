@@ -3,6 +3,7 @@ import { problemOf } from '../decision/problem.js';
 import type { CallerConnection, Turn } from './caller-connection.js';
 import { Course } from './course.js';
 import { newRequestId } from './identifiers.js';
+import { unread } from './pipeline.js';
 import { problemBytes } from './problem-bytes.js';
 import { recordRequest, type Recorder } from './request-record.js';
 
@@ -39,12 +40,13 @@ export function createParserRefusal(
   const course = new Course(recorder.clock);
   course.begin();
   course.reason = reason.reason;
-  const findings = { requestId: newRequestId(), route: null, principal: null, stripped: 0 };
+  const findings = { requestId: newRequestId(), ...unread };
+  const head = { method, target, httpVersion: '1.1', rawHeaders: [] };
   return {
     start: () => {
       const problem = problemOf(reason, findings.requestId);
       connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
-      recordRequest(recorder, { findings, method, target, status: problem.status, course });
+      recordRequest(recorder, { findings, head, peer: connection.peer, status: problem.status, course });
     },
     isReceived: () => false,
     breakBody: () => undefined,

@@ -15,6 +15,8 @@ import { isRevoked, revocationReasons, tokenDigest } from '../decision/revocatio
 import { matchRoute, placeOf } from '../decision/route-table.js';
 import { withoutSessionFields } from '../decision/session-fields.js';
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
+import { addStripped, nothingStripped, type StrippedFields } from '../decision/stripped-fields.js';
+import { traceIdOf } from '../decision/trace-context.js';
 import { refusedUpgrade } from '../decision/websocket-handshake.js';
 import { refusedOrigin } from '../decision/websocket-origin.js';
 import { verifyCredential } from './credential.js';
@@ -41,8 +43,13 @@ export interface Findings {
   /** Whom a credential that held speaks for. */
   readonly principal: Principal | null;
   /** Fields of the caller that were dropped because only we say or judge such. */
-  readonly stripped: number;
+  readonly stripped: StrippedFields;
+  /** Of the trace that the request belongs to: the caller's, or one begun for the receiver; `null` where there is none. */
+  readonly traceId: string | null;
 }
+
+/** What is known of a request before it was read. */
+export const unread = { route: null, principal: null, stripped: nothingStripped, traceId: null } as const satisfies Omit<Findings, 'requestId'>;
 
 /** A request that may go on. */
 export interface Admission extends Findings {
@@ -86,7 +93,7 @@ interface Reading {
   readonly fields: RequestFields;
   readonly route: Route | null;
   readonly requestId: string;
-  readonly stripped: number;
+  readonly stripped: StrippedFields;
   /** What was presented; `null` where nothing was, or nobody asked. */
   readonly token: string | null;
 }
@@ -101,7 +108,7 @@ export function admit(
   head: RequestHead, peer: Peer, inForce: InForce, nowMs: number, observe: Observe = unobserved,
 ): Judgement | Promise<Judgement> {
   const { listen, table } = inForce.config;
-  const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), route: null, principal: null, stripped: 0 });
+  const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
   const tooLarge = headerBytes(head) > listen.maxHeaderBytes ? denial('header_too_large') : null;
   if (observe('head', tooLarge) !== null) return refused(denial('header_too_large'));
   const method = observe('method', readMethod(head.method));
@@ -118,7 +125,7 @@ export function admit(
     fields: fields.value,
     route: observe('route', matchRoute(table, head.method, target.value)),
     requestId: requestId ?? newRequestId(),
-    stripped: peer.trusted ? stripped : stripped + strippedUnlessTrusted,
+    stripped: peer.trusted ? stripped : addStripped(stripped, 'forwarded', strippedUnlessTrusted),
     token: null,
   };
   const hopeless = refusedOnAnyRoute(reading);
@@ -205,9 +212,11 @@ function admission(
   reading: Reading, route: Route, principal: Principal | null, shadow: ShadowPass | null, inShadow: Admission['inShadow'] = stands,
 ): Admission {
   const { fields, target, requestId, stripped } = reading;
+  const traceparent = fields.traceparent ?? (reading.inForce.config.upstream.beginsTrace ? newTraceparent() : null);
   const caller = principal ?? shadow?.principal ?? null;
   return {
-    route, principal, target, fields, requestId, stripped, forwarded: forwardedFields(reading, route, principal), shadow, inShadow,
+    route, principal, target, fields, requestId, stripped, traceId: traceIdOf(traceparent),
+    forwarded: forwardedFields(reading, route, principal, traceparent), shadow, inShadow,
     revoked: () => (caller === null ? null : revokedNow(reading, caller)),
   };
 }
@@ -240,7 +249,9 @@ function refusedBody({ head, fields }: Reading, route: Route): Reason | null {
   return (fields.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
 }
 
-function forwardedFields({ fields, head, peer, inForce, requestId }: Reading, route: Route, principal: Principal | null): string[] {
+function forwardedFields(
+  { fields, head, peer, inForce, requestId }: Reading, route: Route, principal: Principal | null, traceparent: string | null,
+): string[] {
   const keepsSession = route.session === null || route.session.forwardsTokens;
   return upstreamFields({
     fields: keepsSession ? fields : { ...fields, passed: withoutSessionFields(fields.passed) },
@@ -250,7 +261,7 @@ function forwardedFields({ fields, head, peer, inForce, requestId }: Reading, ro
     encrypted: peer.encrypted,
     host: inForce.config.upstream.host === 'preserve' ? null : inForce.upstream.host,
     requestId,
-    traceparent: fields.traceparent ?? newTraceparent(),
+    traceparent,
     forwardsAuthorization: route.forwardsAuthorization,
     identity: principal === null ? [] : identityFields(inForce.config.identity, principal),
     // undici writes Transfer-Encoding itself, where there is a body and no length.
@@ -258,8 +269,8 @@ function forwardedFields({ fields, head, peer, inForce, requestId }: Reading, ro
   });
 }
 
-function end({ requestId, route, stripped }: Reading, principal: Principal | null, reason: Denial): Judgement {
-  return refuse({ denial: reason, requestId, route, principal, stripped });
+function end({ requestId, route, stripped, fields: { traceparent } }: Reading, principal: Principal | null, reason: Denial): Judgement {
+  return refuse({ denial: reason, requestId, route, principal, stripped, traceId: traceIdOf(traceparent) });
 }
 
 function usesOptOut({ encodedSlash, pathParameters }: RequestTarget): boolean {

@@ -1,20 +1,24 @@
-import { answerOf, type Reason } from '../decision/denial.js';
+import { answerOf, isFailure, type Reason } from '../decision/denial.js';
+import { fieldValue, type RequestHead } from '../decision/request-head.js';
+import { plainAddress } from '../decision/trusted-address.js';
 import type { Clock, Metrics, Outcome, RequestRecord } from '../ports.js';
 import type { Course } from './course.js';
-import type { Findings } from './pipeline.js';
+import type { Findings, Peer } from './pipeline.js';
 
 /** Where the end of each request is told. */
 export interface Recorder {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly requestLog: (record: RequestRecord) => void;
+  /** The client behind trusted proxies, by the other end of the connection and `X-Forwarded-For`. */
+  readonly findClient: (peer: string, forwardedFor: string) => string;
 }
 
 /** A request that ended. */
 export interface EndedRequest {
   readonly findings: Findings;
-  readonly method: string;
-  readonly target: string;
+  readonly head: RequestHead;
+  readonly peer: Peer;
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
   readonly course: Course;
@@ -31,9 +35,9 @@ const firstFailure = 500;
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** Logs and counts one request at its end. */
-export function recordRequest(recorder: Recorder, { findings, method, target, status, course }: EndedRequest): void {
-  const { requestId, route } = findings;
-  const { reason: ended, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = course;
+export function recordRequest(recorder: Recorder, { findings, head, peer, status, course }: EndedRequest): void {
+  const { requestId, route, traceId } = findings;
+  const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = course;
   const principal = findings.principal ?? shadow?.principal ?? null;
   const now = recorder.clock.monotonic();
   const durationMs = now - startedMs;
@@ -44,14 +48,14 @@ export function recordRequest(recorder: Recorder, { findings, method, target, st
   const decision = isReplayed && ended === null ? 'replayed' : outcomeOf(isSwitched ? null : ended, wasAsked, shadow !== null);
   const reason = decision === 'shadow' && shadow !== null ? shadow.denial.reason : ended;
   const routeName = route?.name ?? 'none';
-  recorder.metrics.request(routeName, decision, durationMs, durationMs - elsewhereMs);
-  if (ended !== null && !isSwitched) recorder.metrics.denial(ended);
+  recorder.metrics.request(routeName, decision, status, durationMs, durationMs - elsewhereMs);
+  if (ended !== null && !isSwitched) count(recorder.metrics, routeName, ended);
   if (shadow !== null) recorder.metrics.shadowDenial(routeName, shadow.denial.reason);
   const entry: RequestRecord = {
     request_id: requestId,
     route: routeName,
-    method,
-    path: pathOf(target),
+    method: head.method,
+    path: pathOf(head.target),
     decision,
     reason,
     kind: principal?.kind ?? null,
@@ -62,9 +66,23 @@ export function recordRequest(recorder: Recorder, { findings, method, target, st
     duration_ms: rounded(durationMs),
     upstream_ms: wasAsked ? rounded(elsewhereMs) : null,
     record,
+    trace_id: traceId,
+    client_address: clientOf(recorder, head, peer) || null,
+    user_agent: fieldValue(head, 'user-agent'),
   };
-  if (shadow === null && route?.mode !== 'shadow') recorder.requestLog(entry);
-  else recorder.requestLog({ ...entry, permissions: principal?.permissions ?? null, missing_permissions: shadow?.missing ?? null });
+  if (shadow !== null || route?.mode === 'shadow') {
+    recorder.requestLog({ ...entry, permissions: principal?.permissions ?? null, missing_permissions: shadow?.missing ?? missing });
+  } else recorder.requestLog(missing === null ? entry : { ...entry, missing_permissions: missing });
+}
+
+function count(metrics: Metrics, route: string, reason: Reason): void {
+  if (isFailure(reason)) metrics.failure(route, reason);
+  else metrics.denial(route, reason);
+}
+
+function clientOf({ findClient }: Recorder, head: RequestHead, { remoteAddress, trusted }: Peer): string {
+  const forwardedFor = trusted ? fieldValue(head, 'x-forwarded-for') : null;
+  return forwardedFor === null ? plainAddress(remoteAddress) : findClient(remoteAddress, forwardedFor);
 }
 
 /** A caller that leaves while the receiver works ends nothing that was denied or failed here. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
 import type { ListenSettings } from '../config/compiled.js';
 import { denial, type Denial } from '../decision/denial.js';
+import { createClientFinder } from '../decision/trusted-address.js';
 import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports.js';
 import type { CallerConnection } from './caller-connection.js';
 import type { CallerLimits } from './caller-limits.js';
@@ -63,7 +64,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   let isShuttingDown = false;
   const webSockets = createWebSockets({ ...deps, max: listen.maxWebSockets, idleTimeoutMs: listen.webSocketIdleTimeoutMs });
   const exchangeDeps: ExchangeDeps = {
-    ...deps, enter: createEntrance(slots, deps.limits), reserving, webSockets, bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs,
+    ...deps, findClient: createClientFinder(listen.trustForwarded), enter: createEntrance(slots, deps.limits), reserving, webSockets,
+    bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs,
     isShuttingDown: () => isShuttingDown,
   };
 
@@ -85,7 +87,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const refuse = (socket: Socket, reason: Denial, asked?: Asked): void => {
     const connection = connections.of(socket);
     if (connection === undefined) socket.destroy();
-    else connection.stopReading(reason, createParserRefusal(connection, reason, deps, asked));
+    else connection.stopReading(reason, createParserRefusal(connection, reason, exchangeDeps, asked));
   };
   const onClientError = (error: Error, socket: Socket): void => {
     const reason = parserDenial(error);

@@ -11,8 +11,11 @@ import { rsaKey } from '../support/keys.js';
 
 const record: RequestRecord = {
   request_id: 'r-1', route: 'list-orders', method: 'GET', path: '/orders', decision: 'forwarded', reason: null, kind: 'service', issuer: 'core',
-  subject: 'checkout', key_id: 'd-1', status: 200, duration_ms: 3.5, upstream_ms: 2.25, record: null,
+  subject: 'checkout', key_id: 'd-1', status: 200, duration_ms: 3.5, upstream_ms: 2.25, record: null, trace_id: null, client_address: '203.0.113.7',
+  user_agent: 'curl/8.5.0',
 };
+
+const settings = { refusalsPerSecond: null, clientAddress: true, userAgent: true };
 
 interface Captured extends Logger {
   readonly lines: string[];
@@ -21,7 +24,7 @@ interface Captured extends Logger {
 
 function capture(level: LogLevel = 'info'): Captured {
   const lines: string[] = [];
-  const logger = createLogger({ level, refusalsPerSecond: null, timers: systemTimers, destination: { write: (line) => lines.push(line) } });
+  const logger = createLogger({ ...settings, level, timers: systemTimers, destination: { write: (line) => lines.push(line) } });
   return { ...logger, lines, last: () => JSON.parse(lines.at(-1) ?? '') as Record<string, unknown> };
 }
 
@@ -64,11 +67,11 @@ t.test('the level decides what is written, and changes with the next line', (t) 
   log.warn('yes');
   log.error('yes');
   t.equal(lines.length, 2);
-  use({ level: 'debug', refusalsPerSecond: null });
+  use({ ...settings, level: 'debug' });
   log.debug('yes');
   request(record);
   t.equal(lines.length, 4);
-  use({ level: 'error', refusalsPerSecond: null });
+  use({ ...settings, level: 'error' });
   log.warn('no');
   t.equal(lines.length, 4);
   t.end();
@@ -101,6 +104,8 @@ t.test('R-17: no secret is written, even where a caller of the logger forgot', (
   t.notOk(lines.at(-1)?.includes(payload), 'in the message');
   request({ ...record, path: `/orders/${token}/x` });
   t.match(JSON.parse(lines.at(-1) ?? ''), { path: '/orders/[redacted]/x' });
+  request({ ...record, user_agent: `agent/1 (${token})` });
+  t.match(JSON.parse(lines.at(-1) ?? ''), { user_agent: 'agent/1 ([redacted])' });
   t.end();
 });
 
@@ -136,7 +141,7 @@ t.test('R-16: no character breaks or disguises a line', (t) => {
 t.test('standard output has every line when the process ends', async (t) => {
   const module = JSON.stringify(new URL('../../src/adapters/logger.js', import.meta.url).href);
   const script = (end: string): string => `import { createLogger } from ${module};
-    const { log, flush } = createLogger({ level: 'info', refusalsPerSecond: null, timers: { after: () => () => undefined } });
+    const { log, flush } = createLogger({ level: 'info', ...${JSON.stringify(settings)}, timers: { after: () => () => undefined } });
     for (let i = 0; i < 500; i += 1) log.info('line', { i });
     ${end}`;
   const ends = { 'by itself': '', 'after a flush': 'flush(); flush(); process.exit();', 'by exit': 'process.exit();', 'by a bug': 'throw new Error("bug");' };
@@ -151,7 +156,7 @@ t.test('standard output has every line when the process ends', async (t) => {
 t.test('a reader of standard output that leaves does not end the process', async (t) => {
   const module = JSON.stringify(new URL('../../src/adapters/logger.js', import.meta.url).href);
   const script = `import { createLogger } from ${module};
-    const { log, flush } = createLogger({ level: 'info', refusalsPerSecond: null, timers: { after: () => () => undefined } });
+    const { log, flush } = createLogger({ level: 'info', ...${JSON.stringify(settings)}, timers: { after: () => () => undefined } });
     let rounds = 0;
     const timer = setInterval(() => {
       for (let i = 0; i < 1000; i += 1) log.info('line', { i, text: 'x'.repeat(100) });

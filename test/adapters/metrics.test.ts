@@ -1,7 +1,9 @@
 import t from 'tap';
 import { createMetrics, type ProcessMetrics } from '../../src/adapters/metrics.js';
-import { reasons } from '../../src/decision/denial.js';
+import { denialReasons, failureReasons } from '../../src/decision/denial.js';
+import { strippedKinds } from '../../src/decision/stripped-fields.js';
 import type { KeySourceState } from '../../src/ports.js';
+import type { CertificateStatus } from '../../src/ports-certificates.js';
 
 /** The value of each series, by its name and labels as they are written. */
 async function read(metrics: ProcessMetrics): Promise<ReadonlyMap<string, number>> {
@@ -18,6 +20,10 @@ function names(series: ReadonlyMap<string, number>, start: string): string[] {
 
 const labels = { routes: ['list-orders', 'create-order'], issuers: ['core', 'partner'], configSha256: 'abc' };
 
+const certificate: CertificateStatus = {
+  certificate: 'listener', validFrom: '', validTo: '', notBeforeS: 1_700_000_000, notAfterS: 1_800_000_000, daysLeft: 1, state: 'expiring',
+};
+
 function keys(issuer: string, ageMs: number | null): KeySourceState {
   return { issuer, usable: true, stale: false, ageMs, keys: [], lastError: null };
 }
@@ -26,17 +32,19 @@ t.test('contract 6: every series of the config is there from the start, at zero'
   const metrics = createMetrics();
   metrics.setLabels(labels);
   const series = await read(metrics);
-  const outcomes = ['forwarded', 'replayed', 'denied', 'failed', 'shadow'];
+  const ends = [['forwarded', '2xx'], ['forwarded', '4xx'], ['forwarded', '5xx'], ['replayed', '2xx'], ['denied', '4xx'], ['failed', '5xx'], ['shadow', '2xx']];
   for (const route of ['none', ...labels.routes]) {
-    for (const outcome of outcomes) t.equal(series.get(`sallyport_requests_total{route="${route}",outcome="${outcome}"}`), 0);
+    for (const [outcome, code] of ends) t.equal(series.get(`sallyport_requests_total{route="${route}",outcome="${outcome}",code="${code}"}`), 0);
+    for (const reason of failureReasons) t.equal(series.get(`sallyport_failures_total{route="${route}",reason="${reason}"}`), 0);
     for (const name of ['sallyport_request_duration_seconds', 'sallyport_overhead_seconds']) {
       t.equal(series.get(`${name}_bucket{route="${route}",le="+Inf"}`), 0);
       t.equal(series.get(`${name}_sum{route="${route}"}`), 0);
       t.equal(series.get(`${name}_count{route="${route}"}`), 0);
     }
   }
-  for (const reason of reasons) t.equal(series.get(`sallyport_denials_total{reason="${reason}"}`), 0);
-  t.equal(series.get('sallyport_stripped_fields_total'), 0);
+  for (const reason of denialReasons) t.equal(series.get(`sallyport_denials_total{route="none",reason="${reason}"}`), 0);
+  t.equal(names(series, 'sallyport_denials_total').length, denialReasons.length, 'and of no other route before its first');
+  for (const kind of strippedKinds) t.equal(series.get(`sallyport_stripped_fields_total{kind="${kind}"}`), 0);
   t.equal(series.get('sallyport_requests_in_flight'), 0);
   for (const issuer of labels.issuers) {
     for (const result of ['ok', 'failed']) t.equal(series.get(`sallyport_jwks_refreshes_total{issuer="${issuer}",result="${result}"}`), 0);
@@ -50,22 +58,25 @@ t.test('contract 6: every series of the config is there from the start, at zero'
 t.test('counts', async (t) => {
   const metrics = createMetrics();
   metrics.setLabels(labels);
-  metrics.request('list-orders', 'forwarded', 12, 0.2);
-  metrics.request('list-orders', 'forwarded', 5, 0.05);
-  metrics.request('list-orders', 'denied', 60_000, 60_000);
-  metrics.request('create-order', 'failed', 1, 1);
-  metrics.denial('token_expired');
-  metrics.denial('token_expired');
-  metrics.strippedFields(3);
-  metrics.strippedFields(0);
-  metrics.strippedFields(2);
+  metrics.request('list-orders', 'forwarded', 200, 12, 0.2);
+  metrics.request('list-orders', 'forwarded', 204, 5, 0.05);
+  metrics.request('list-orders', 'denied', 401, 60_000, 60_000);
+  metrics.request('create-order', 'failed', 502, 1, 1);
+  metrics.request('create-order', 'forwarded', 0, 1, 1);
+  metrics.denial('list-orders', 'token_expired');
+  metrics.denial('list-orders', 'token_expired');
+  metrics.failure('create-order', 'upstream_failed');
+  metrics.strippedFields({ identity: 3 });
+  metrics.strippedFields({});
+  metrics.strippedFields({ identity: 1, forwarded: 2 });
   metrics.jwksRefresh('core', 'ok');
   metrics.jwksRefresh('core', 'failed');
   metrics.jwksRefresh('core', 'failed');
   metrics.configReload('failed');
   metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7,
     connections: () => 9, webSockets: () => 3,
-    revocations: () => null, tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }) });
+    revocations: () => null, tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }), certificates: () => [certificate],
+    build: () => ({ version: '1.2.3', revision: 'abc', node: '24.1.0' }) });
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');
   const expected: Record<string, number | undefined> = {
@@ -75,10 +86,12 @@ t.test('counts', async (t) => {
     sallyport_token_cache_bytes: 1_400,
     'sallyport_websocket_closes_total{reason="expired"}': 2,
     'sallyport_websocket_closes_total{reason="shutdown"}': 0,
-    'sallyport_requests_total{route="list-orders",outcome="forwarded"}': 2,
-    'sallyport_requests_total{route="list-orders",outcome="denied"}': 1,
-    'sallyport_requests_total{route="create-order",outcome="failed"}': 1,
-    'sallyport_requests_total{route="create-order",outcome="forwarded"}': 0,
+    'sallyport_requests_total{route="list-orders",outcome="forwarded",code="2xx"}': 2,
+    'sallyport_requests_total{route="list-orders",outcome="denied",code="4xx"}': 1,
+    'sallyport_requests_total{route="create-order",outcome="failed",code="5xx"}': 1,
+    'sallyport_requests_total{route="create-order",outcome="forwarded",code="none"}': 1,
+    'sallyport_requests_total{route="create-order",outcome="forwarded",code="2xx"}': 0,
+    'sallyport_requests_total{route="create-order",outcome="forwarded",code="3xx"}': undefined,
     'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.0025"}': 0,
     'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.005"}': 1,
     'sallyport_request_duration_seconds_bucket{route="list-orders",le="0.01"}': 1,
@@ -91,9 +104,17 @@ t.test('counts', async (t) => {
     'sallyport_overhead_seconds_bucket{route="list-orders",le="0.0001"}': 1,
     'sallyport_overhead_seconds_bucket{route="list-orders",le="0.00025"}': 2,
     'sallyport_overhead_seconds_count{route="list-orders"}': 3,
-    'sallyport_denials_total{reason="token_expired"}': 2,
-    'sallyport_denials_total{reason="internal"}': 0,
-    sallyport_stripped_fields_total: 5,
+    'sallyport_denials_total{route="list-orders",reason="token_expired"}': 2,
+    'sallyport_denials_total{route="none",reason="token_expired"}': 0,
+    'sallyport_denials_total{route="create-order",reason="token_expired"}': undefined,
+    'sallyport_failures_total{route="create-order",reason="upstream_failed"}': 1,
+    'sallyport_failures_total{route="list-orders",reason="internal"}': 0,
+    'sallyport_stripped_fields_total{kind="identity"}': 4,
+    'sallyport_stripped_fields_total{kind="forwarded"}': 2,
+    'sallyport_stripped_fields_total{kind="hop"}': 0,
+    'sallyport_build_info{version="1.2.3",revision="abc",node="24.1.0"}': 1,
+    'sallyport_certificate_not_after_seconds{certificate="listener"}': 1_800_000_000,
+    'sallyport_certificate_not_before_seconds{certificate="listener"}': 1_700_000_000,
     sallyport_requests_in_flight: 7,
     'sallyport_jwks_refreshes_total{issuer="core",result="ok"}': 1,
     'sallyport_jwks_refreshes_total{issuer="core",result="failed"}': 2,
@@ -163,20 +184,24 @@ t.test('contract 6: reservations are counted', async (t) => {
 t.test('a reload drops what is gone and keeps what stays', async (t) => {
   const metrics = createMetrics();
   metrics.setLabels(labels);
-  metrics.request('list-orders', 'forwarded', 1, 1);
-  metrics.request('create-order', 'forwarded', 1, 1);
+  metrics.request('list-orders', 'forwarded', 200, 1, 1);
+  metrics.request('create-order', 'forwarded', 200, 1, 1);
   metrics.jwksRefresh('core', 'ok');
   metrics.jwksRefresh('partner', 'ok');
   metrics.setLabels({ routes: ['list-orders', 'new'], issuers: ['core'], configSha256: 'def' });
   // Of a route and an issuer that went while the request was under way.
-  metrics.request('create-order', 'denied', 1, 1);
+  metrics.request('create-order', 'denied', 403, 1, 1);
+  metrics.denial('create-order', 'permission_missing');
+  metrics.failure('create-order', 'internal');
   metrics.jwksRefresh('partner', 'ok');
   const series = await read(metrics);
   t.same(names(series, 'sallyport_requests_total{route="create-order"'), []);
+  t.equal(series.get('sallyport_denials_total{route="none",reason="permission_missing"}'), 1);
+  t.equal(series.get('sallyport_failures_total{route="none",reason="internal"}'), 1);
   t.same([...series.keys()].filter((name) => name.includes('create-order') || name.includes('partner')), []);
-  t.equal(series.get('sallyport_requests_total{route="list-orders",outcome="forwarded"}'), 1);
-  t.equal(series.get('sallyport_requests_total{route="new",outcome="forwarded"}'), 0);
-  t.equal(series.get('sallyport_requests_total{route="none",outcome="denied"}'), 1);
+  t.equal(series.get('sallyport_requests_total{route="list-orders",outcome="forwarded",code="2xx"}'), 1);
+  t.equal(series.get('sallyport_requests_total{route="new",outcome="forwarded",code="2xx"}'), 0);
+  t.equal(series.get('sallyport_requests_total{route="none",outcome="denied",code="4xx"}'), 1);
   t.equal(series.get('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 1);
   t.same(names(series, 'sallyport_config_info'), ['sallyport_config_info{sha256="def"}']);
 });
@@ -186,7 +211,9 @@ t.test('a name from a request makes no series', async (t) => {
   metrics.setLabels(labels);
   const before = [...(await read(metrics)).keys()].filter((name) => name.startsWith('sallyport_'));
   for (const name of ['/orders/1', '__proto__', 'constructor', 'a"b\n']) {
-    metrics.request(name, 'denied', 1, 1);
+    metrics.request(name, 'denied', 401, 1, 1);
+    metrics.denial(name, 'token_expired');
+    metrics.failure(name, 'internal');
     metrics.jwksRefresh(name, 'ok');
   }
   const after = [...(await read(metrics)).keys()].filter((name) => name.startsWith('sallyport_'));
@@ -196,7 +223,7 @@ t.test('a name from a request makes no series', async (t) => {
 t.test('a duration that is no number, or negative, spoils no sum', async (t) => {
   const metrics = createMetrics();
   metrics.setLabels(labels);
-  for (const ms of [NaN, -5, 1000]) metrics.request('list-orders', 'forwarded', ms, ms);
+  for (const ms of [NaN, -5, 1000]) metrics.request('list-orders', 'forwarded', 200, ms, ms);
   const series = await read(metrics);
   t.equal(series.get('sallyport_request_duration_seconds_sum{route="list-orders"}'), 1);
   t.equal(series.get('sallyport_request_duration_seconds_count{route="list-orders"}'), 3);
@@ -206,6 +233,6 @@ t.test('names are written so that they read back', async (t) => {
   const metrics = createMetrics();
   metrics.setLabels({ ...labels, routes: ['a"b\\c'] });
   const series = await read(metrics);
-  t.ok(series.has('sallyport_requests_total{route="a\\"b\\\\c",outcome="denied"}'));
+  t.ok(series.has('sallyport_requests_total{route="a\\"b\\\\c",outcome="denied",code="4xx"}'));
   t.ok(series.has('sallyport_overhead_seconds_count{route="a\\"b\\\\c"}'));
 });

@@ -6,7 +6,8 @@ import { manualTime } from './manual-time.js';
 
 const record: RequestRecord = {
   request_id: 'r-1', route: 'none', method: 'GET', path: '/orders', decision: 'denied', reason: 'signature_invalid', kind: null, issuer: null,
-  subject: null, key_id: null, status: 401, duration_ms: 1, upstream_ms: null, record: null,
+  subject: null, key_id: null, status: 401, duration_ms: 1, upstream_ms: null, record: null, trace_id: null,
+  client_address: '203.0.113.7', user_agent: null,
 };
 const known = { kind: 'service', issuer: 'core', subject: 'checkout', reason: 'permission_missing', status: 403 } as const;
 
@@ -110,16 +111,17 @@ t.test('the logger writes the line that tells of them, and at levels without req
   const time = manualTime();
   const written: string[] = [];
   const destination = { write: (line: string) => void written.push(line) };
-  const logger = createLogger({ level: 'info', refusalsPerSecond: 2, timers: time.timers, destination });
+  const settings = { refusalsPerSecond: 2, clientAddress: false, userAgent: false };
+  const logger = createLogger({ ...settings, level: 'info', timers: time.timers, destination });
   for (let index = 0; index < 7; index += 1) logger.request(record);
   time.advance(1000);
   t.equal(written.length, 3);
   t.match(JSON.parse(written.at(-1) ?? ''), { level: 'warn', msg: 'refusals were not logged one by one', reason: 'signature_invalid', lines: 5 });
-  logger.use({ level: 'warn', refusalsPerSecond: 2 });
+  logger.use({ ...settings, level: 'warn' });
   for (let index = 0; index < 7; index += 1) logger.request(record);
   time.advance(1000);
   t.equal(written.length, 3);
-  logger.use({ level: 'info', refusalsPerSecond: 1 });
+  logger.use({ ...settings, level: 'info', refusalsPerSecond: 1 });
   for (let index = 0; index < 7; index += 1) logger.request(record);
   logger.flush();
   t.equal(written.length, 5);

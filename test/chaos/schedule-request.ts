@@ -2,6 +2,7 @@ import type { Denial } from '../../src/decision/denial.js';
 import type { Principal } from '../../src/decision/principal.js';
 import { readFields } from '../../src/decision/request-fields.js';
 import { readTarget } from '../../src/decision/request-target.js';
+import { nothingStripped } from '../../src/decision/stripped-fields.js';
 import type { Caller } from '../../src/proxy/caller.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import type { Admission } from '../../src/proxy/pipeline.js';
@@ -35,7 +36,8 @@ export function admissionOf({ id, route: name, subject, key, token }: Ask & { re
     expiresAtS: Math.floor(nowMs / 1000) + 7_200, issuedAtS: Math.floor(nowMs / 1000),
   };
   return {
-    route, target: target.value, fields: fields.value, principal, requestId: id, stripped: 0, forwarded: ['X-Request-Id', id], shadow: null,
+    route, target: target.value, fields: fields.value, principal, requestId: id, stripped: nothingStripped, traceId: null,
+    forwarded: ['X-Request-Id', id], shadow: null,
     inShadow: () => null,
     revoked: () => null,
   };

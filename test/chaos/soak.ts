@@ -69,7 +69,7 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
     for (const name of declared) t.comment(`proxy ${index}: ${name} ${await proxy.metric(name)}`);
     t.comment(storeLines(index).map((line) => JSON.stringify(line)).join('\n'));
     t.equal(await proxy.metric('sallyport_duplicate_dispatches_total'), 0, 'no loss was declared');
-    t.equal(await proxy.metric('sallyport_denials_total{reason="internal"}'), 0, 'and nothing was a bug');
+    t.equal(await proxy.metric('sallyport_failures_total{reason="internal"}'), 0, 'and nothing was a bug');
     t.ok(proxy.process.isRunning());
     const warm = samples.filter(({ atS }) => atS >= seconds * warmUp && atS <= seconds * (warmUp + 0.3));
     const late = samples.filter(({ atS }) => atS >= seconds * 0.7);

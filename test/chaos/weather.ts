@@ -1,6 +1,6 @@
 /** Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/weather.md` is made of these rows. */
 import type { Test } from 'tap';
-import type { Reason } from '../../src/decision/denial.js';
+import { isFailure, type Reason } from '../../src/decision/denial.js';
 import { connectRaw, request, requestBytes, type RawResponse, type RequestInput } from '../support/raw-client.js';
 import type { LogLine } from '../support/serve-process.js';
 import { until } from '../support/until.js';
@@ -60,7 +60,7 @@ export async function weather<Scene extends { readonly world: World }>(t: Test, 
     return statuses.every(([what, status]) => status === (what === 'unknown key' ? 401 : 200)) && await readiness(world) === 'ready';
   };
   await until(`${row.name}: all is well before`, isWell);
-  const reasons = (row.reasons ?? []).map((reason) => `sallyport_denials_total{reason="${reason}"}`);
+  const reasons = (row.reasons ?? []).map((reason) => `sallyport_${isFailure(reason) ? 'failures' : 'denials'}_total{reason="${reason}"}`);
   const growing = [...reasons, ...row.grow ?? []];
   const before = await Promise.all(growing.map(world.metric));
   const linesBefore = world.logs().length;

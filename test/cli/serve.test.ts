@@ -79,7 +79,11 @@ t.test('contract 1: exit codes of what does not start', async (t) => {
     t.equal(ended.code, code, `${name}: ${ended.err}`);
     t.match(ended.err, err, name);
     t.notMatch(ended.err, /^ +at /m, `${name}: no stack`);
-    for (const line of ended.out.trim().split('\n').filter((text) => text !== '')) t.match(line, /^\{/, `${name}: only JSON on standard output`);
+    const lines = ended.out.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+    const { problems, ...last } = lines.at(-1) ?? {};
+    t.match(last, { level: 'fatal', msg: 'the proxy does not start' }, `${name}: so the log ends`);
+    t.ok(Array.isArray(problems) && problems.length > 0 && problems.every((problem) => ended.err.includes(String(problem))), `${name}: and says why`);
+    t.equal(lines.filter(({ msg }) => msg === 'stopped').length, 0, `${name}: and none that it stopped well`);
   }));
 });
 

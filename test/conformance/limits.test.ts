@@ -96,7 +96,7 @@ t.test('contract 4: more requests in flight than allowed are 503, at once', asyn
     checkRefusal(t, await world.request({ path, headers }), refusals.overloaded, name);
   }
   t.equal((await world.admin('/livez')).status, 200, 'operators are still served');
-  t.ok((await world.metric('sallyport_denials_total{reason="overloaded"}')) >= 2, 'counted');
+  t.ok((await world.metric('sallyport_failures_total{reason="overloaded"}')) >= 2, 'counted');
   world.receiver.behave(null);
   for (const answer of held) answer.end('held');
   t.same((await Promise.all(waiting)).map(({ status, text }) => [status, text]), [[200, 'held'], [200, 'held'], [200, 'held']], 'those in flight end well');

@@ -81,7 +81,7 @@ t.test('contract 6: metrics have the names and the closed labels of the contract
 t.test('contract 6: one log line per request', async (t) => {
   const members = [
     'time', 'request_id', 'route', 'method', 'path', 'decision', 'reason', 'kind', 'issuer', 'subject', 'key_id', 'status', 'duration_ms', 'upstream_ms',
-    'record',
+    'record', 'trace_id', 'client_address', 'user_agent',
   ];
   const service = { kind: 'service', issuer: 'core', subject: 'checkout', key_id: 'd-1' };
   const nobody = { kind: null, issuer: null, subject: null, key_id: null };
@@ -104,7 +104,8 @@ t.test('contract 6: one log line per request', async (t) => {
     const written = await world.logOf(requestId);
     t.match(written, line, id);
     t.same(members.filter((member) => !(member in written)), [], `${id}: every member`);
-    t.same(Object.keys(written).filter((member) => ![...members, 'level', 'msg'].includes(member)), [], `${id}: and no other`);
+    const more = line.reason === 'permission_missing' ? ['level', 'missing_permissions'] : ['level'];
+    t.same(Object.keys(written).filter((member) => ![...members, ...more].includes(member)), [], `${id}: and no other`);
     t.equal(typeof written['duration_ms'], 'number', id);
     t.equal(typeof written['upstream_ms'], line.decision === 'forwarded' ? 'number' : 'object', id);
     t.match(written['time'], /^\d{4}-\d\d-\d\dT|^\d+$/, id);

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerOf, denial, reasons, type Reason } from '../../src/decision/denial.js';
+import { answerOf, denial, denialReasons, failureReasons, isFailure, reasons, type Reason } from '../../src/decision/denial.js';
 
 /** The contract's table of answers, row by row: status, `type`, `error=` and whether to come again after a second. */
 const table: readonly (readonly [status: number, type: string | null, error: string, retries: boolean, reasons: readonly Reason[]])[] = [
@@ -57,5 +57,13 @@ t.test('contract 4: how each reason is answered', (t) => {
 
 t.test('contract 4: the table names every reason once', (t) => {
   t.same(table.flatMap(([, , , , named]) => named).sort(), [...reasons].sort());
+  t.end();
+});
+
+t.test('a reason is a failure where it is answered 5xx or the caller left, and else a denial', (t) => {
+  for (const reason of reasons) {
+    t.equal(isFailure(reason), answerOf(reason).status >= 500 || reason === 'caller_gone', reason);
+    t.not(failureReasons.some(one => one === reason), denialReasons.includes(reason), reason);
+  }
   t.end();
 });

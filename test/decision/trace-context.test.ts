@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createTraceparent, isTraceparent, traceparentBytes } from '../../src/decision/trace-context.js';
+import { createTraceparent, isTraceparent, traceIdOf, traceparentBytes } from '../../src/decision/trace-context.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parent = '00f067aa0ba902b7';
@@ -41,11 +41,17 @@ t.test('contract 3.8: a traceparent is passed on as W3C Trace Context has it', (
   t.end();
 });
 
-t.test('contract 3.8: a traceparent is made of random bytes', (t) => {
+t.test('a new traceparent is made of random bytes, says so and claims no sampling', (t) => {
   const bytes = Buffer.from(Array.from({ length: traceparentBytes }, (_, i) => i + 1));
-  t.equal(createTraceparent(bytes.toString('hex')), '00-0102030405060708090a0b0c0d0e0f10-1112131415161718-03');
-  t.equal(createTraceparent('0'.repeat(2 * traceparentBytes)), '00-00000000000000000000000000000001-0000000000000001-03', 'ids are never zero');
+  t.equal(createTraceparent(bytes.toString('hex')), '00-0102030405060708090a0b0c0d0e0f10-1112131415161718-02');
+  t.equal(createTraceparent('0'.repeat(2 * traceparentBytes)), '00-00000000000000000000000000000001-0000000000000001-02', 'ids are never zero');
   const random = fc.uint8Array({ minLength: traceparentBytes, maxLength: traceparentBytes });
   t.doesNotThrow(() => fc.assert(fc.property(random, given => isTraceparent(createTraceparent(Buffer.from(given).toString('hex'))))));
+  t.end();
+});
+
+t.test('the trace id is the second part, whatever the version', (t) => {
+  for (const { name, input } of cases.filter(({ expected }) => expected)) t.equal(traceIdOf(input), trace, name);
+  t.equal(traceIdOf(null), null);
   t.end();
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createAddressTest, isAddressBlock, plainAddress } from '../../src/decision/trusted-address.js';
+import { createAddressTest, createClientFinder, isAddressBlock, plainAddress } from '../../src/decision/trusted-address.js';
 
 const blocks = [
   ...[
@@ -56,5 +56,52 @@ t.test('addresses are written without mapping and zone', (t) => {
   t.equal(plainAddress('1::ffff:127.0.0.1'), '1::ffff:127.0.0.1', 'another address that ends alike');
   t.equal(plainAddress('::ffff:127.0.0.1:80'), '::ffff:127.0.0.1:80');
   t.equal(plainAddress(''), '');
+  t.end();
+});
+
+const proxies = ['10.0.0.0/8', '2001:db8:1::/48'];
+
+const forwarded = [
+  { name: 'one client', input: '203.0.113.7', expected: '203.0.113.7' },
+  { name: 'the client behind two proxies', input: '203.0.113.7, 10.0.0.9, 10.0.0.8', expected: '203.0.113.7' },
+  { name: 'what the client itself wrote counts for nothing', input: '198.51.100.1, 203.0.113.7', expected: '203.0.113.7' },
+  { name: 'even where it names a proxy', input: '10.0.0.1, 203.0.113.7, 10.0.0.9', expected: '203.0.113.7' },
+  { name: 'proxies only: the first of them', input: '10.0.0.9, 10.0.0.8', expected: '10.0.0.9' },
+  { name: 'without blanks, and with many', input: '203.0.113.7,\t 10.0.0.9  ', expected: '203.0.113.7' },
+  { name: 'with a port', input: '203.0.113.7:4711', expected: '203.0.113.7' },
+  { name: 'IPv6, in its one form', input: '2001:DB8:2:0:0:0:0:1', expected: '2001:db8:2::1' },
+  { name: 'IPv6 of a proxy', input: '203.0.113.7, 2001:db8:1::5', expected: '203.0.113.7' },
+  { name: 'IPv6 in brackets', input: '[2001:db8:2::1]', expected: '2001:db8:2::1' },
+  { name: 'IPv6 with a port', input: '[2001:db8:2::1]:443', expected: '2001:db8:2::1' },
+  { name: 'IPv6 with a zone', input: 'fe80::1%eth0', expected: 'fe80::1' },
+  { name: 'IPv4 mapped into IPv6', input: '::ffff:203.0.113.7', expected: '203.0.113.7' },
+  { name: 'mapped in hexadecimal digits, of a proxy', input: '203.0.113.7, ::FFFF:0a00:0009', expected: '203.0.113.7' },
+  ...['unknown', '_hidden', '203.0.113.7.example', '010.0.0.1', '256.0.0.1', '203.0.113.7:', '203.0.113.7:port', '[203.0.113.7]', '"203.0.113.7"', '', ' ',
+    '203.0.113.7 198.51.100.1', '203.0.113.7\n', '<script>', '2001:db8:2::1]:443'].flatMap(input => [
+    { name: `${JSON.stringify(input)} is no address: the peer`, input, expected: '192.0.2.1' },
+    { name: `${JSON.stringify(input)} behind a proxy: that proxy`, input: `203.0.113.7, ${input}, 10.0.0.9`, expected: '10.0.0.9' },
+  ]),
+];
+
+t.test('the client is the address furthest to the right that is no proxy', (t) => {
+  const find = createClientFinder(proxies);
+  for (const { name, input, expected } of forwarded) {
+    t.equal(find('::ffff:192.0.2.1', input), expected, name);
+    t.equal(find('192.0.2.1', input), expected, `${name}, once more`);
+  }
+  t.end();
+});
+
+t.test('of a long list only the end is looked at', (t) => {
+  const find = createClientFinder(['10.0.0.0/8']);
+  const list = Array.from({ length: 4_000 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+  t.equal(find('192.0.2.1', list.join(', ')), list.at(-32));
+  t.end();
+});
+
+t.test('a client is found however many others were looked for', (t) => {
+  const find = createClientFinder(proxies);
+  for (let i = 0; i < 2_000; i++) if (find('192.0.2.1', `198.51.100.${i & 255}, 10.0.${i >> 8}.9`) !== `198.51.100.${i & 255}`) t.fail(`client ${i}`);
+  t.pass('2,000 clients');
   t.end();
 });

@@ -148,8 +148,6 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/operations.md', {
     '$ sallyport check': { commands: {} },
     'revoked:': { config: 'keys' },
-    '- alert: SallyportCannotVerify': { test: 'test/helm/alerts.test.ts' },
-    '- alert: SallyportKeysGettingOld': { test: 'test/helm/alerts.test.ts' },
   }),
   ...page('docs/policy-tests.md', {
     'npx sallyport explain': { test: 'test/cli/newcomer.test.ts' },

@@ -4,6 +4,7 @@ import { answers } from '../../src/decision/denial.js';
 import { accept, refuse } from '../../src/decision/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../src/decision/strict-json.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
+import { totalStripped } from '../../src/decision/stripped-fields.js';
 import type { SessionVerifier } from '../../src/ports.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import { admit, type Judgement, type Step } from '../../src/proxy/pipeline.js';
@@ -140,7 +141,7 @@ function wayOf(judged: Judgement, steps: readonly Step[], head: Head): string {
     target.query === null ? '' : 'query', target.encodedSlash ? 'slash' : '', target.pathParameters ? 'parameters' : '', fields.chunked ? 'chunked' : '',
     fields.contentLength === null ? '' : 'length', fields.expectsContinue ? 'expect' : '', fields.closes ? 'close' : '', /%/.test(target.path) ? 'escape' : '',
   ];
-  const counts = `${String(Math.min(stripped, 3))} ${String(forwarded.length)}`;
+  const counts = `${String(Math.min(totalStripped(stripped), 3))} ${String(forwarded.length)}`;
   return `${head.method} ${route.name} ${principal?.subject.slice(0, 12) ?? 'nobody'} ${counts} ${traits.join(' ')}`;
 }
 

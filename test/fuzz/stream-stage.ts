@@ -100,7 +100,7 @@ export async function tryStream(bytes: string, stage: StreamStage): Promise<Stre
       }
       if (differences.at(-1) !== null) return `BYPASS: the receiver got ${JSON.stringify(request)}; ${differences.join('; ')}`;
     }
-    if (stage.proxy.counted.denials.includes('internal')) return 'a bug was met';
+    if (stage.proxy.counted.failures.includes('internal')) return 'a bug was met';
     // Sessions of which the Core says nothing.
     const mayFail = expected.some(({ expected: verdict }) => verdict.kind === 'refused' && verdict.statuses.includes(503));
     if (statuses.some(status => status >= 500) && !mayFail) return `answered ${statuses.join(' ')}`;

@@ -4,10 +4,11 @@ import { formatProblem } from '../../src/config/problems.js';
 import type { CompiledConfig } from '../../src/config/compiled.js';
 import { systemClock, systemTimers } from '../../src/adapters/clock.js';
 import { createRateCounter } from '../../src/adapters/memory/rate-counter.js';
-import type { Reason } from '../../src/decision/denial.js';
+import type { FailureReason, Reason } from '../../src/decision/denial.js';
 import type { ConnectionEnding } from '../../src/decision/idle-connections.js';
 import { createFieldRules } from '../../src/decision/field-rules.js';
 import type { Revocations } from '../../src/decision/policy.js';
+import { totalStripped } from '../../src/decision/stripped-fields.js';
 import type { WebSocketEnding } from '../../src/decision/websocket-endings.js';
 import type { Clock, KeyLookup, KeySource, Log, LogFields, Metrics, Outcome, RequestRecord, ReservationParts, SharedRateCounter } from '../../src/ports.js';
 import { createCallerLimits } from '../../src/proxy/caller-limits.js';
@@ -67,11 +68,12 @@ export interface Harness {
 }
 
 export interface Counted {
-  readonly requests: { readonly route: string; readonly outcome: Outcome; readonly durationMs: number; readonly overheadMs: number }[];
+  readonly requests: { readonly route: string; readonly outcome: Outcome; readonly status: number; readonly durationMs: number; readonly overheadMs: number }[];
   readonly denials: Reason[];
   readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
   readonly webSocketCloses: WebSocketEnding[];
   readonly connectionEndings: ConnectionEnding[];
+  readonly failures: FailureReason[];
   stripped: number;
 }
 
@@ -102,7 +104,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   let inForce = compile(options.config ?? {});
   const records: RequestRecord[] = [];
   const logged: { level: string; message: string; fields: LogFields }[] = [];
-  const counted: Counted = { requests: [], denials: [], shadowDenials: [], webSocketCloses: [], connectionEndings: [], stripped: 0 };
+  const counted: Counted = { requests: [], denials: [], failures: [], shadowDenials: [], webSocketCloses: [], connectionEndings: [], stripped: 0 };
   const write = (level: string) => (message: string, fields: LogFields = {}): void => {
     logged.push({ level, message, fields });
   };
@@ -158,11 +160,12 @@ function lookUp(key: RsaKey, keyId: string): KeyLookup {
 
 function countInto(counted: Counted): Metrics {
   return {
-    request: (route, outcome, durationMs, overheadMs) => counted.requests.push({ route, outcome, durationMs, overheadMs }),
-    denial: reason => counted.denials.push(reason),
+    request: (route, outcome, status, durationMs, overheadMs) => counted.requests.push({ route, outcome, status, durationMs, overheadMs }),
+    denial: (_route, reason) => counted.denials.push(reason),
+    failure: (_route, reason) => counted.failures.push(reason),
     shadowDenial: (route, reason) => counted.shadowDenials.push({ route, reason }),
-    strippedFields: (count) => {
-      counted.stripped += count;
+    strippedFields: (fields) => {
+      counted.stripped += totalStripped(fields);
     },
     jwksRefresh: () => undefined,
     configReload: () => undefined,

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { isFailure } from '../../src/decision/denial.js';
 import { connectRaw, request, sendRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startProxy } from './harness.js';
@@ -40,7 +41,9 @@ t.test('contract section 6: one line for each request, with what is known of it 
   }
   for (const secret of secrets) t.notMatch(JSON.stringify([proxy.records, proxy.logged]), secret);
   t.same(proxy.counted.requests.map(({ route, outcome }) => [route, outcome]), proxy.records.map(({ route, decision }) => [route, decision]));
-  t.same(proxy.counted.denials, proxy.records.flatMap(({ reason }) => reason ?? []));
+  const reasons = proxy.records.flatMap(({ reason }) => reason ?? []);
+  t.same(proxy.counted.denials, reasons.filter(reason => !isFailure(reason)));
+  t.same(proxy.counted.failures, reasons.filter(isFailure));
 });
 
 t.test('the overhead is what the request took without the receiver', async (t) => {

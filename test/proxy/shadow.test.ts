@@ -212,5 +212,5 @@ t.test('what the receiver fails to do is told as such, and the would-be refusal 
   t.equal(response.status, 502);
   t.match(record, { decision: 'failed', reason: 'upstream_failed' });
   t.same(shadow.counted.shadowDenials, [{ route: 'list', reason: 'credential_missing' }]);
-  t.same(shadow.counted.denials, ['upstream_failed']);
+  t.same(shadow.counted.failures, ['upstream_failed']);
 });

@@ -1,5 +1,5 @@
 /** A real Prometheus that scrapes a real Sallyport. */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -17,14 +17,50 @@ export interface Prometheus {
   readonly rules: () => Promise<readonly { readonly name: string; readonly health: string }[]>;
 }
 
+/** A case of `promtool test rules`: series over time, and which alerts of a name fire at a moment. */
+export interface RuleTest {
+  readonly interval: string;
+  readonly input_series: readonly { readonly series: string; readonly values: string }[];
+  readonly alert_rule_test: readonly {
+    readonly eval_time: string;
+    readonly alertname: string;
+    readonly exp_alerts: readonly ExpectedAlert[];
+  }[];
+}
+
+export interface ExpectedAlert {
+  readonly exp_labels: Readonly<Record<string, string>>;
+  readonly exp_annotations: Readonly<Record<string, string>>;
+}
+
+/** What Prometheus' own tool for testing rules has against these; empty where nothing. */
+export function testRules(t: Scope, rules: readonly string[], tests: readonly RuleTest[]): string {
+  const dir = tempDir(t);
+  const files = rules.map((text, index) => {
+    writeFileSync(join(dir, `rules-${String(index)}.yaml`), text);
+    return `rules-${String(index)}.yaml`;
+  });
+  writeFileSync(join(dir, 'tests.yaml'), stringify({ rule_files: files, evaluation_interval: '1m', tests }, { aliasDuplicateObjects: false }));
+  const { status, stdout, stderr, error } = spawnSync('promtool', ['test', 'rules', join(dir, 'tests.yaml')], { encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 });
+  if (error !== undefined) throw error;
+  return status === 0 ? '' : `${stdout}${stderr}`;
+}
+
 interface Answer<T> {
   readonly status: string;
   readonly error?: string;
   readonly data: T;
 }
 
-/** Starts one that scrapes `port` once a second and evaluates these rules as often; ends with the test. */
-export async function startPrometheus(t: Scope, port: number, rulesFile: string): Promise<Prometheus> {
+/** What it scrapes, and under which labels. */
+export interface Target {
+  readonly namespace: string;
+  readonly job: string;
+  readonly port: number;
+}
+
+/** Starts one that scrapes these once a second and evaluates these rules as often; ends with the test. */
+export async function startPrometheus(t: Scope, targets: readonly Target[], rulesFile: string): Promise<Prometheus> {
   const dir = tempDir(t);
   const { port: own, close } = await listen(t, createServer());
   await close();
@@ -32,7 +68,8 @@ export async function startPrometheus(t: Scope, port: number, rulesFile: string)
   writeFileSync(join(dir, 'prometheus.yaml'), stringify({
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: ['alerts.yaml'],
-    scrape_configs: [{ job_name: 'sallyport', static_configs: [{ targets: [`127.0.0.1:${String(port)}`] }] }],
+    scrape_configs: targets.map(({ namespace, job, port }) => (
+      { job_name: job, static_configs: [{ targets: [`127.0.0.1:${String(port)}`], labels: { namespace } }] })),
   }));
   const args = [`--config.file=${join(dir, 'prometheus.yaml')}`, `--storage.tsdb.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${String(own)}`];
   const child = spawn('prometheus', args, { stdio: 'ignore' });
@@ -56,7 +93,7 @@ export async function startPrometheus(t: Scope, port: number, rulesFile: string)
   };
   await until('Prometheus', async () => {
     try {
-      return (await query('up == 1')).length === 1;
+      return (await query('up == 1')).length === targets.length;
     } catch {
       return false;
     }

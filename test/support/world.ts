@@ -65,7 +65,7 @@ export interface World {
   readonly exposures: () => Promise<string[]>;
   /** One request to the admin listener. */
   readonly admin: (path: string) => Promise<RawResponse>;
-  /** The value of one series of `/metrics`, 0 where it does not exist: `sallyport_denials_total{reason="framing"}`. */
+  /** The sum of the series of `/metrics` with these labels, 0 where there are none: `sallyport_denials_total{reason="framing"}`. */
   readonly metric: (series: string) => Promise<number>;
   readonly logs: () => readonly LogLine[];
   /** The line of the request with this `X-Request-Id`, once it is written. */
@@ -199,10 +199,20 @@ function mirrored(config: ConfigTree): ConfigTree {
   return merge(withTwins(rest), { mode: 'shadow' });
 }
 
-/** The value of a series in the Prometheus text format, 0 where it does not occur. */
+/** The sum of the series of this name that have these labels, of the Prometheus text format; 0 where there are none. */
 export function seriesValue(exposition: string, series: string): number {
-  const line = exposition.split('\n').find((candidate) => candidate.startsWith(`${series} `));
-  return line === undefined ? 0 : Number(line.slice(series.length + 1));
+  const [name = '', labels = ''] = series.split('{', 2);
+  const wanted = labelsOf(labels);
+  return exposition.split('\n').reduce((sum, line) => {
+    if (!line.startsWith(`${name} `) && !line.startsWith(`${name}{`)) return sum;
+    const found = new Set(labelsOf(line.slice(name.length)));
+    return wanted.every((label) => found.has(label)) ? sum + Number(line.slice(line.lastIndexOf(' ') + 1)) : sum;
+  }, 0);
+}
+
+/** `name="value"` of each label. */
+function labelsOf(text: string): readonly string[] {
+  return text.match(/\w+="(?:[^"\\]|\\.)*"/g) ?? [];
 }
 
 /**

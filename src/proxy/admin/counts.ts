@@ -1,4 +1,5 @@
-import { type Reason, reasons } from '../../decision/denial.js';
+import type { Reason } from '../../decision/denial.js';
+import { nothingStripped, totalStripped } from '../../decision/stripped-fields.js';
 import type { Metrics, Outcome } from '../../ports.js';
 import type { Counts } from './status.js';
 
@@ -10,26 +11,33 @@ export interface CountedMetrics extends Metrics {
 /** Totals since the start, over every route: a series of the metrics ends with its route, these do not. */
 export function countMetrics(metrics: Metrics): CountedMetrics {
   const requests: Record<Outcome, number> = { forwarded: 0, replayed: 0, denied: 0, failed: 0, shadow: 0 };
-  const denials = new Map<Reason, number>(reasons.map((reason) => [reason, 0]));
+  const denials = new Map<Reason, number>();
+  const failures = new Map<Reason, number>();
   const shadowDenials = new Map<Reason, number>();
   const reloads = { ok: 0, failed: 0 };
   let stripped = 0;
   return {
-    request: (route, outcome, durationMs, overheadMs) => {
+    request: (route, outcome, status, durationMs, overheadMs) => {
       requests[outcome] += 1;
-      metrics.request(route, outcome, durationMs, overheadMs);
+      metrics.request(route, outcome, status, durationMs, overheadMs);
     },
-    denial: (reason) => {
-      denials.set(reason, (denials.get(reason) ?? 0) + 1);
-      metrics.denial(reason);
+    denial: (route, reason) => {
+      increment(denials, reason);
+      metrics.denial(route, reason);
+    },
+    failure: (route, reason) => {
+      increment(failures, reason);
+      metrics.failure(route, reason);
     },
     shadowDenial: (route, reason) => {
-      shadowDenials.set(reason, (shadowDenials.get(reason) ?? 0) + 1);
+      increment(shadowDenials, reason);
       metrics.shadowDenial(route, reason);
     },
-    strippedFields: (count) => {
-      stripped += count;
-      metrics.strippedFields(count);
+    strippedFields: (fields) => {
+      // As of almost every request.
+      if (fields === nothingStripped) return;
+      stripped += totalStripped(fields);
+      metrics.strippedFields(fields);
     },
     jwksRefresh: metrics.jwksRefresh,
     configReload: (result) => {
@@ -40,10 +48,15 @@ export function countMetrics(metrics: Metrics): CountedMetrics {
     connectionEnded: metrics.connectionEnded,
     counts: () => ({
       requests: { ...requests },
-      denials: Object.fromEntries([...denials].filter(([, count]) => count > 0)),
+      denials: Object.fromEntries(denials),
+      failures: Object.fromEntries(failures),
       shadow_denials: Object.fromEntries(shadowDenials),
       stripped_fields: stripped,
       config_reloads: { ...reloads },
     }),
   };
+}
+
+function increment(counts: Map<Reason, number>, reason: Reason): void {
+  counts.set(reason, (counts.get(reason) ?? 0) + 1);
 }

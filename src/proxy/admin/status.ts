@@ -1,6 +1,8 @@
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../../config/compiled.js';
+import type { CertificateState } from '../../decision/certificate-validity.js';
 import type { IssuerRules, Mode } from '../../decision/policy.js';
 import type { Outcome, KeySourceState, LimitsState, StoreState } from '../../ports.js';
+import type { CertificateName, CertificateStatus } from '../../ports-certificates.js';
 import type { RevocationsState } from '../../ports-revocations.js';
 import { sessionIssuerName } from '../session-credential.js';
 import { revocationsStatus, type RevocationsStatus } from './revocations-status.js';
@@ -32,7 +34,17 @@ export interface Status {
   readonly store: StoreStatus | null;
   readonly revocations: RevocationsStatus | null;
   readonly limits: LimitsStatus | null;
+  readonly certificates: readonly CertificateEntry[];
   readonly counts: Counts;
+}
+
+interface CertificateEntry {
+  readonly certificate: CertificateName;
+  readonly state: CertificateState;
+  readonly valid_from: string;
+  readonly valid_to: string;
+  /** Below 0 once it has expired. */
+  readonly days_left: number;
 }
 
 interface LimitsStatus {
@@ -78,8 +90,10 @@ interface ListedIssuer {
 /** Since the start. */
 export interface Counts {
   readonly requests: Readonly<Record<Outcome, number>>;
-  /** By reason; reasons that did not occur are left out. */
+  /** Requests that were refused, by reason; reasons that did not occur are left out. */
   readonly denials: Readonly<Record<string, number>>;
+  /** Requests that something broke, likewise. */
+  readonly failures: Readonly<Record<string, number>>;
   /** Requests that shadow mode let pass, by why they would have been refused. */
   readonly shadow_denials: Readonly<Record<string, number>>;
   readonly stripped_fields: number;
@@ -107,6 +121,7 @@ export interface Snapshot {
   readonly revocations: RevocationsState | null;
   /** `null` where no route has limits. */
   readonly limits: LimitsState | null;
+  readonly certificates: readonly CertificateStatus[];
   readonly counts: Counts;
 }
 
@@ -143,6 +158,8 @@ export function statusOf(snapshot: Snapshot): Status {
     store: storeStatus(snapshot.store),
     revocations: revocationsStatus(snapshot.revocations),
     limits: limitsStatus(snapshot.limits),
+    certificates: snapshot.certificates.map(({ certificate, state, validFrom, validTo, daysLeft }) => (
+      { certificate, state, valid_from: validFrom, valid_to: validTo, days_left: daysLeft })),
     counts: snapshot.counts,
   };
 }

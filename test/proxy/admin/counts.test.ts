@@ -1,4 +1,5 @@
 import t from 'tap';
+import { nothingStripped } from '../../../src/decision/stripped-fields.js';
 import type { Metrics } from '../../../src/ports.js';
 import { countMetrics } from '../../../src/proxy/admin/counts.js';
 
@@ -8,26 +9,30 @@ t.test('what is counted reaches the metrics as well', (t) => {
     calls.push([name, ...values]);
   };
   const metrics: Metrics = {
-    request: note('request'), denial: note('denial'), shadowDenial: note('shadow'), strippedFields: note('stripped'), jwksRefresh: note('jwks'),
-    configReload: note('reload'), webSocketClosed: note('websocket'), connectionEnded: note('connection'),
+    request: note('request'), denial: note('denial'), failure: note('failure'), shadowDenial: note('shadow'), strippedFields: note('stripped'),
+    jwksRefresh: note('jwks'), configReload: note('reload'), webSocketClosed: note('websocket'), connectionEnded: note('connection'),
   };
   const counted = countMetrics(metrics);
-  counted.request('a', 'forwarded', 2, 1);
-  counted.request('none', 'denied', 2, 1);
-  counted.denial('token_expired');
-  counted.denial('token_expired');
+  counted.request('a', 'forwarded', 200, 2, 1);
+  counted.request('none', 'denied', 403, 2, 1);
+  counted.denial('a', 'token_expired');
+  counted.denial('b', 'token_expired');
+  counted.failure('a', 'internal');
   counted.shadowDenial('a', 'credential_missing');
-  counted.strippedFields(3);
+  counted.strippedFields(nothingStripped);
+  counted.strippedFields({ identity: 1, forwarded: 2 });
   counted.jwksRefresh('core', 'ok');
   counted.configReload('failed');
   counted.webSocketClosed('idle');
   t.same(calls, [
-    ['request', 'a', 'forwarded', 2, 1], ['request', 'none', 'denied', 2, 1], ['denial', 'token_expired'], ['denial', 'token_expired'],
-    ['shadow', 'a', 'credential_missing'], ['stripped', 3], ['jwks', 'core', 'ok'], ['reload', 'failed'], ['websocket', 'idle'],
+    ['request', 'a', 'forwarded', 200, 2, 1], ['request', 'none', 'denied', 403, 2, 1], ['denial', 'a', 'token_expired'], ['denial', 'b', 'token_expired'],
+    ['failure', 'a', 'internal'], ['shadow', 'a', 'credential_missing'], ['stripped', { identity: 1, forwarded: 2 }],
+    ['jwks', 'core', 'ok'], ['reload', 'failed'], ['websocket', 'idle'],
   ]);
   t.same(counted.counts(), {
     requests: { forwarded: 1, replayed: 0, denied: 1, failed: 0, shadow: 0 },
     denials: { token_expired: 2 },
+    failures: { internal: 1 },
     shadow_denials: { credential_missing: 1 },
     stripped_fields: 3,
     config_reloads: { ok: 0, failed: 1 },

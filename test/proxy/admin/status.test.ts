@@ -25,7 +25,7 @@ const config: CompiledConfig = {
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,
   upstream: {
-    url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream',
+    url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream', beginsTrace: true,
     connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1,
   },
   sessions: null,
@@ -44,7 +44,7 @@ const config: CompiledConfig = {
   revoked: { issuer: null, keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), tokenDigests: new Set(), issuedBeforeS: null },
   store: null,
   shutdown: { delayMs: 0, graceMs: 0 },
-  log: { level: 'info', refusalsPerSecond: 100 },
+  log: { level: 'info', clientAddress: true, userAgent: true, refusalsPerSecond: 100 },
   routes: [route, open],
   table: createRouteTable([route, open]),
   unmatched: null,
@@ -66,8 +66,12 @@ const snapshot: Snapshot = {
     })),
   },
   limits: { shared: true, isShared: false, problem: 'not connected yet' },
+  certificates: [{
+    certificate: 'listener', validFrom: '2026-01-01T00:00:00.000Z', validTo: '2026-02-01T00:00:00.000Z', notBeforeS: 0, notAfterS: 1,
+    daysLeft: -3, state: 'expired',
+  }],
   counts: {
-    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 },
+    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 }, failures: { internal: 1 },
     shadow_denials: { credential_missing: 1 }, stripped_fields: 3, config_reloads: { ok: 1, failed: 1 },
   },
 };
@@ -75,7 +79,8 @@ const snapshot: Snapshot = {
 t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
   t.same(statusProblems(statusOf(snapshot)), []);
   const bare = statusOf({
-    ...snapshot, lastError: null, keys: [], store: null, revocations: null, limits: null, listeners: { proxy: null, admin: null, probes: null },
+    ...snapshot, lastError: null, keys: [], store: null, revocations: null, limits: null, certificates: [],
+    listeners: { proxy: null, admin: null, probes: null },
   });
   t.same(statusProblems(bare), []);
   t.not(statusProblems({ ...bare, more: 1 }).length, 0, 'the schema names every member');
@@ -92,6 +97,9 @@ t.test('contract 6: /status shows routes, keys with ages and the last reload err
   t.same(status.config.last_reload_error, { at: '1970-01-01T00:00:02.000Z', problems: ['sallyport.yaml:1:1: error: …'] });
   t.same(status.restart_needed, ['listen.port']);
   t.same(status.store, { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connected_replicas: 1, failovers: 2 });
+  t.same(status.certificates, [{
+    certificate: 'listener', state: 'expired', valid_from: '2026-01-01T00:00:00.000Z', valid_to: '2026-02-01T00:00:00.000Z', days_left: -3,
+  }]);
   t.match(status.revocations, {
     loaded: true, stale: false, age_s: 1, problem: 'ECONNREFUSED', news: true, held: 2, lost: 1, not_in_force: 1,
     entries: [{ id: 'B'.repeat(22), lost: true, author: 'ann', ends_at: '1970-01-01T00:00:01.000Z' }, { id: 'A'.repeat(22), lost: false }],

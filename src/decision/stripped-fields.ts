@@ -1,0 +1,54 @@
+/** Header fields of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
+import { lookAlikeKey } from './field-name.js';
+import { hopByHopFields, originFields, originPrefixes, reservationFields, type JudgedField } from './known-fields.js';
+
+/**
+ * - `identity`: would tell the receiver who the caller is, or what becomes of its reservation. Only Sallyport says so
+ * - `forwarded`: what a proxy in front says of the request, and ids and traces of it that are malformed
+ * - `override`: would have the receiver act on something else than was judged
+ * - `hop`: looks like a field of the connection or of the message's framing
+ * - `underscore`: any other name with an underscore, where these are dropped
+ */
+export const strippedKinds = ['identity', 'forwarded', 'override', 'hop', 'underscore'] as const;
+
+export type StrippedKind = (typeof strippedKinds)[number];
+
+/** How many of each kind; a kind without any is left out. */
+export type StrippedFields = Readonly<Partial<Record<StrippedKind, number>>>;
+
+/** What almost every request has. */
+export const nothingStripped: StrippedFields = Object.freeze({});
+
+/** These and some more of a kind. */
+export function addStripped(to: StrippedFields, kind: StrippedKind, count: number): StrippedFields {
+  return count === 0 ? to : { ...to, [kind]: (to[kind] ?? 0) + count };
+}
+
+/** Of all kinds together. */
+export function totalStripped(stripped: StrippedFields): number {
+  return strippedKinds.reduce((total, kind) => total + (stripped[kind] ?? 0), 0);
+}
+
+/** What a spelling of a field that is judged is dropped as, where it is not the right one. */
+const judgedAs: Readonly<Record<JudgedField, StrippedKind>> = {
+  'authorization': 'identity',
+  'connection': 'hop', 'content-length': 'hop', 'expect': 'hop', 'transfer-encoding': 'hop', 'upgrade': 'hop',
+  'content-type': 'override', 'host': 'override', 'idempotency-key': 'override',
+  'traceparent': 'forwarded', 'tracestate': 'forwarded', 'via': 'forwarded', 'x-forwarded-for': 'forwarded', 'x-forwarded-host': 'forwarded',
+  'x-forwarded-proto': 'forwarded', 'x-request-id': 'forwarded',
+};
+
+const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
+  ...reservationFields.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'identity']),
+  ...originFields.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'forwarded']),
+  ...Array.from(hopByHopFields, (name): [string, StrippedKind] => [lookAlikeKey(name), 'hop']),
+  ...Object.entries(judgedAs).map(([name, kind]): [string, StrippedKind] => [lookAlikeKey(name), kind]),
+]);
+
+/** Says what a field is dropped as whose name is, or looks like, one that we set, judge or remove; or that has an underscore. */
+export function strippedKind(name: string, identityKeys: ReadonlySet<string>, isReserved: boolean): StrippedKind {
+  const key = lookAlikeKey(name);
+  if (identityKeys.has(key)) return 'identity';
+  if (!isReserved) return 'underscore';
+  return kindOfKey.get(key) ?? (originPrefixes.some(prefix => key.startsWith(prefix)) ? 'forwarded' : 'override');
+}
