@@ -53,7 +53,8 @@ const notListed = ['npx', 'taskset'];
 t.test('every program that a test starts is named by a file of test/support, which the list of programs knows', async (t) => {
   const sources = projectFiles('test').filter((path) => path.endsWith('.ts')).map(parseSource);
   const started = sources.flatMap(({ path, nodes }) => nodes.flatMap(startedBy).map((program) => `${path} starts ${program}`));
-  t.same(started.filter((line) => !line.startsWith('test/support/') && !notListed.some((name) => line.endsWith(` ${name}`))), []);
+  t.same(started.filter((line) => !line.startsWith('test/support/') && !notListed.some((name) => line.endsWith(` ${name}`))), [],
+    'import what test/support has for it, or add that with a line of test/check/programs.mjs');
   t.ok(started.length > 4, 'such calls are found');
 
   const loaded: unknown = await import(pathToFileURL(join(projectDir, 'test/check/programs.mjs')).href);

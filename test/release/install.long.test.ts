@@ -1,10 +1,11 @@
 /** docs/install.md as it stands: from a clean clone to a project of one's own, by the tarball and by a scope in one's own registry. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { blockThatBegins } from '../docs/fenced-blocks.js';
+import { git } from '../support/git.js';
 import { runNpm, startNpmRegistry } from '../support/npm-registry.js';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
@@ -41,7 +42,7 @@ const clone = join(tempDir(t), 'clone');
 const [, pack = ''] = blockThatBegins(page, 'npm ci').text.trimEnd().split('\n');
 
 t.test('the tarball of a clean clone is whole, and a project can install it', async (t) => {
-  execFileSync('git', ['clone', '--quiet', projectDir, clone]);
+  t.equal(git(projectDir, 'clone', '--quiet', projectDir, clone).code, 0);
   // `npm ci` of the page.
   symlinkSync(join(projectDir, 'node_modules'), join(clone, 'node_modules'));
   const packed = await runNpm(t, clone, null, ['npm', ...words(pack)], cached);

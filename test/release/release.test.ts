@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { blockThatBegins } from '../docs/fenced-blocks.js';
+import '../support/git.js';
 import { projectDir } from '../support/project-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Scope } from '../support/scope.js';
