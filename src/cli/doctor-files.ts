@@ -39,7 +39,7 @@ function dateFinding(leaf: X509Certificate, nowMs: number): Finding {
 
 /** As everything else writes times: certificates have theirs in words. */
 function timestamp(epochMs: number): string {
-  return new Date(epochMs).toISOString().replace(/\.\d+Z$/, 'Z');
+  return new Date(epochMs).toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
 /** Only where the listener is bound to one address or name is it known what callers connect to. */

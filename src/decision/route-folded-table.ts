@@ -46,8 +46,15 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
 
 /** Text as a laxer router compares it. */
 export function foldText(text: string, folding: Folding): string {
-  const ended = folding.dots ? text.replace(/(?<=[^. ])[. ]+$/, '') : text;
+  const ended = folding.dots ? withoutEnding(text) : text;
   return folding.case ? ended.toLowerCase() : ended;
+}
+
+/** A text without dots and blanks at its end; one of nothing else stays as it is. */
+function withoutEnding(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === '.' || text[end - 1] === ' ')) end -= 1;
+  return end === 0 ? text : text.slice(0, end);
 }
 
 /** A text without its suffix; `null` where it has none. */

@@ -89,7 +89,8 @@ t.test('every key of listen is looked at', (t) => {
   const { listen } = compile({});
   // Those that a file names by other words: tls as its four keys, limits without their units.
   t.same(Object.keys(listen).sort(), [
-    'bodyIdleTimeoutMs', 'headerTimeoutMs', 'host', 'http10', 'keepAliveTimeoutMs', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes', 'maxWebSockets', 'port', 'tls',
+    'bodyIdleTimeoutMs', 'headerTimeoutMs', 'host', 'http10', 'keepAliveTimeoutMs', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes',
+    'maxWebSockets', 'port', 'tls',
     'tlsTerminatedBy', 'trustForwarded', 'underscoreFields', 'webSocketIdleTimeoutMs',
   ]);
   t.end();

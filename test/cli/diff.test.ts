@@ -8,7 +8,7 @@ import { baseConfig, type ConfigTree } from '../support/world.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
 
 const route = { name: 'orders', methods: ['GET'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:read'] };
-const old: ConfigTree = { receiver: { case_sensitive: true, strict_slash: true }, routes: [route] };
+const old: ConfigTree = { receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false }, routes: [route] };
 
 async function diff(t: Scope, next: ConfigTree, ...words: readonly string[]): Promise<CapturedIo> {
   const cwd = tempDir(t);

@@ -86,7 +86,7 @@ t.test('contract 2: a string that is one placeholder is read as its key asks for
 });
 
 t.test('contract 2: truth values of placeholders', t => {
-  const receiver = '{ case_sensitive: "${env:A}", strict_slash: "${env:B}" }';
+  const receiver = '{ case_sensitive: "${env:A}", strict_slash: "${env:B}", format_suffix: false, trailing_dots: false }';
   const routes = ['name: a, methods: [GET], path: /a, subjects: [s], permissions: [p]', 'name: b, methods: [GET], path: "/**", access: public'];
   t.notMatch(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'true', B: 'TRUE' } }).join(), /error/);
   t.match(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'false', B: 'True' } }).join(), /a router that ignores case takes/);
@@ -120,7 +120,7 @@ t.test('R-71: a placeholder’s text is never read as YAML', t => {
     'c.yaml:5:51: error: routes[0].subjects[0] is what ${env:X} stands for; allowed: 1 to 256 visible ASCII characters',
   ]);
   t.same(problemsOf(configText({ log: '{ "${env:K}": debug }' }), { env: { K: 'level' } }), [
-    'c.yaml:5:8: error: unknown key "${env:K}" in log; allowed: level, refusals_per_second',
+    'c.yaml:5:8: error: unknown key "${env:K}" in log; allowed: level, client_address, user_agent, refusals_per_second',
   ], 'nor as a key');
   t.end();
 });

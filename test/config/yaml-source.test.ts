@@ -93,15 +93,15 @@ const extras = [
   { name: 'a constructor', input: { constructor: '1' }, expected: [/unknown key "constructor"/] },
   {
     name: 'a key within',
-    input: { log: '{ levl: info }' }, expected: [/^c\.yaml:5:8: error: unknown key "levl" in log, did you mean "level"\?; allowed: level, refusals_per_second$/],
+    input: { log: '{ levl: info }' }, expected: [/^c\.yaml:5:8: error: unknown key "levl" in log, did you mean "level"\?; allowed: level, client_address, user_agent, refusals_per_second$/],
   },
   {
     name: 'a prototype within',
-    input: { log: '{ __proto__: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "__proto__" in log; allowed: level, refusals_per_second$/],
+    input: { log: '{ __proto__: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "__proto__" in log; allowed: level, client_address, user_agent, refusals_per_second$/],
   },
   {
     name: 'a merge key',
-    input: { log: '{ <<: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "<<" in log; allowed: level, refusals_per_second$/],
+    input: { log: '{ <<: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "<<" in log; allowed: level, client_address, user_agent, refusals_per_second$/],
   },
   { name: 'a number as a key', input: { 5: '1' }, expected: [/: error: a key in the config is no text; allowed: keys in quotes/] },
   {
