@@ -43,7 +43,7 @@ const exceptions: readonly Exception[] = [
 ];
 
 /** Made at run time, out of constants of ours. */
-const made = ['new RegExp(`^${name}=([1-9][0-9]?)$`)', 'new RegExp(`^([0-9]{1,12})(${unitNames})$`)', 'new RegExp(unsafe, \'g\')'];
+const made = ['new RegExp(`^${name}=([1-9][0-9]?)$`)', 'new RegExp(`^([0-9]{1,12})(${Object.keys(units).join(\'|\')})$`)', 'new RegExp(unsafe, \'g\')'];
 
 const sources = projectFiles('src').filter((file) => file.endsWith('.ts')).map(parseSource);
 
