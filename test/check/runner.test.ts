@@ -71,6 +71,30 @@ t.test('a file that ends in any other way than by its last assertion fails, and 
   t.end();
 });
 
+t.test('a run of everything gives what failed a second chance by itself, and names what needed it', (t) => {
+  const project = smallProject(t, 'again', {
+    'test/steady.test.ts': passing,
+    'test/unsteady.test.ts': `import { existsSync, writeFileSync } from 'node:fs';
+if (!existsSync('was-here')) {
+  writeFileSync('was-here', '');
+  process.exit(1);
+}
+${passing}`,
+    'test/fails.test.ts': 'process.exitCode = 1;\n',
+    'again.mjs': `import { runTests } from './test/check/suite.mjs';
+process.chdir(import.meta.dirname);
+const files = ['steady', 'unsteady', 'fails'].map((name) => '.build/test/' + name + '.test.js');
+console.log(JSON.stringify(await runTests(files, { jobs: 2, again: true })));
+`,
+  });
+  project.run([project.runner, 'test/steady.test.ts']);
+  const { said } = project.run([join(project.dir, 'again.mjs')]);
+  t.same(JSON.parse(said.trimEnd().split('\n').at(-1) ?? ''), { passed: 2, failed: 1, unsteady: ['test/unsteady.test.ts'] });
+  t.same([...said.matchAll(/^(?:ok|FAILED) .*\/(.*)\.test\.ts$/gm)].map(([line, name]) => `${line.slice(0, 2)} ${String(name)}`).slice(-2).sort(),
+    ['FA fails', 'ok unsteady']);
+  t.end();
+});
+
 t.test('coverage counts what every process ran, and names the lines that none did', (t) => {
   t.match(run([runner, 'test/rule.test.ts']), { code: 0 });
   const { said } = run([join(dir, 'measure.mjs')]);

@@ -12,12 +12,17 @@ const limitSeconds = 300;
 /** One that cannot do so any more is ended by the runner. */
 const graceSeconds = 15;
 
+/** More failed files than this are no matter of a busy machine. */
+const mostAgain = 3;
+
 /**
  * Prints a line for each file as it ends; all that a failed one said, but for the assertions that held, follows its line. Returns how
- * many assertions passed and failed; a file that ends in any other way than by its last assertion counts as a failure.
+ * many assertions passed and failed; a file that ends in any other way than by its last assertion counts as a failure. With `again`, up
+ * to three files that failed are run once more, each by itself, and the second run counts; one that passes then is named in `unsteady`.
  */
-export async function runTests(files, { jobs, coverage = null }) {
-  const counts = { passed: 0, failed: 0 };
+export async function runTests(files, { jobs, coverage = null, again = false }) {
+  const counts = { passed: 0, failed: 0, unsteady: [] };
+  const failures = [];
   const waiting = [...files];
   const running = new Set();
   const endAll = (signal) => {
@@ -27,15 +32,28 @@ export async function runTests(files, { jobs, coverage = null }) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, endAll);
   const work = async () => {
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const { passed, failed, seconds, output } = await runFile(file, running, coverage);
-      counts.passed += passed;
-      counts.failed += failed;
-      console.log(`${failed > 0 ? 'FAILED' : 'ok    '} ${seconds.toFixed(1).padStart(6)} s  ${sourceOf(file)}`);
-      if (failed > 0) console.log(withoutPassing(output));
+      const ended = await runFile(file, running, coverage);
+      print(file, ended);
+      if (ended.failed > 0) failures.push({ file, ended });
+      else counts.passed += ended.passed;
     }
   };
   await Promise.all(Array.from({ length: jobs }, work));
+  const repeated = again && failures.length <= mostAgain;
+  if (repeated && failures.length > 0) console.log('what failed runs once more, each by itself');
+  for (const { file, ended: first } of failures) {
+    const ended = repeated ? await runFile(file, running, coverage) : first;
+    if (repeated) print(file, ended);
+    counts.passed += ended.passed;
+    counts.failed += ended.failed;
+    if (ended.failed === 0) counts.unsteady.push(sourceOf(file));
+  }
   return counts;
+}
+
+function print(file, { failed, seconds, output }) {
+  console.log(`${failed > 0 ? 'FAILED' : 'ok    '} ${seconds.toFixed(1).padStart(6)} s  ${sourceOf(file)}`);
+  if (failed > 0) console.log(withoutPassing(output));
 }
 
 async function runFile(file, running, coverage) {
