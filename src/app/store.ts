@@ -7,6 +7,7 @@ import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { Files, Log, ReservationStore, SharedRateCounter } from '../ports.js';
 import type { RevocationStore } from '../ports-revocations.js';
+import type { UnsettledRecords } from '../ports-unsettled.js';
 import { readAuthorities } from './pem-files.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
@@ -34,6 +35,8 @@ export interface OpenStore {
   readonly rates: SharedRateCounter | null;
   /** Revocations for every proxy that shares the store; `null` where nobody else sees it. */
   readonly revocations: RevocationStore | null;
+  /** Finds records that are not settled; `null` where nobody else sees the store. */
+  readonly unsettled: UnsettledRecords | null;
   /** Replicas that have to confirm a reservation, or what an operator revokes. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;
@@ -61,7 +64,8 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 export function openStore(settings: StoreSettings, ca: string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
-    return { store, rates: null, revocations: null, replicas: 0, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
+    const alone = { rates: null, revocations: null, unsettled: null, replicas: 0 };
+    return { ...alone, store, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
   const held = holdLog(log);
   const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log: held.log, maxTokenLifetimeMs, onFailover: () => undefined });
@@ -69,6 +73,7 @@ export function openStore(settings: StoreSettings, ca: string | null, { log, max
     store,
     rates: store.rates,
     revocations: store.revocations,
+    unsettled: store.unsettled,
     replicas: settings.replicas,
     settleTimeoutMs: settings.settleTimeoutMs,
     lastingProblem: async () => {

@@ -31,7 +31,7 @@ const entries: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/health.js')).createHealthCommand },
   revoke: { group: groups.operate, summary: 'withdraw keys, subjects or tokens on every proxy',
     load: async () => (await import('./commands/revoke.js')).createRevokeCommand },
-  record: { group: groups.operate, summary: 'read or resolve a reservation in doubt',
+  record: { group: groups.operate, summary: 'list, read or resolve writes in doubt',
     load: async () => (await import('./commands/record.js')).createRecordCommand },
   mint: { group: groups.core, summary: 'mint a service token through the Core', load: async () => (await import('./commands/mint.js')).createMintCommand },
   import: { group: groups.core, summary: 'import existing users into the Core', load: async () => (await import('./commands/import.js')).createImportCommand },

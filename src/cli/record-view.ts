@@ -1,5 +1,7 @@
+import { escapeControls } from '../config/problems.js';
 import { inDoubtAfterLease, type RecordState } from '../decision/reservation.js';
 import type { ShownRecord } from '../ports.js';
+import type { UnsettledList, UnsettledRecord } from '../ports-unsettled.js';
 
 /** A record for programs. Never what the receiving service answered, but for its status. */
 export interface RecordData {
@@ -14,6 +16,10 @@ export interface RecordData {
   readonly fence: number;
   /** The attempt that owns the record. */
   readonly owner: string;
+  /** Name of the route; `null` where it is not known. */
+  readonly route: string | null;
+  /** Whether an attempt before this one is in doubt, too. */
+  readonly taken_over: boolean;
   /** The store's time, which the others are told in. */
   readonly store_time: string;
 }
@@ -40,6 +46,8 @@ export function recordAsData(id: string, shown: ShownRecord): RecordData {
     status: record.response === null || record.response.status === 0 ? null : record.response.status,
     fence: record.fence,
     owner: record.owner,
+    route: record.route,
+    taken_over: record.takenOver,
     store_time: timestamp(nowMs),
   };
 }
@@ -51,14 +59,34 @@ export function recordInWords(id: string, shown: ShownRecord): string {
   const lines: readonly (readonly [string, string])[] = [
     ['record', id],
     ['state', meanings[data.state]],
+    ['route', data.route ?? 'not known'],
     ['created', `${data.created_at}, ${distance(record.createdAtMs - nowMs)}`],
     ['lease ends', `${data.lease_ends_at}, ${distance(record.leaseEndsAtMs - nowMs)}`],
     ['expires', `${data.expires_at}, ${distance(record.expiresAtMs - nowMs)}`],
     ['status', data.status === null ? 'not known' : String(data.status)],
     ['fence', String(data.fence)],
     ['owner', data.owner],
+    ...(data.taken_over ? [['attempts', 'more than one: one before this is in doubt, too'] as const] : []),
   ];
   return lines.map(([name, value]) => `${name.padEnd(12)}${value}\n`).join('');
+}
+
+/** Unsettled records for programs. */
+export function listAsData({ records, isWhole, keys, unreadable }: UnsettledList): object {
+  return { records: records.map(({ id, shown }) => recordAsData(id, shown)), whole: isWhole, keys, unreadable };
+}
+
+/** Unsettled records for people, a line each, the oldest first. */
+export function listInWords(records: readonly UnsettledRecord[]): string {
+  return records.map(({ id, shown }) => {
+    const { record, nowMs } = shown;
+    const { state, route, taken_over: takenOver } = recordAsData(id, shown);
+    const parts = [
+      id, state === 'unknown' ? 'in doubt' : 'in progress', `created ${distance(record.createdAtMs - nowMs)}`,
+      `expires ${distance(record.expiresAtMs - nowMs)}`, `route ${route ?? 'not known'}`, ...(takenOver ? ['more than one attempt'] : []),
+    ];
+    return `${escapeControls(parts.join('  '))}\n`;
+  }).join('');
 }
 
 const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000], ['s', 1_000]] as const;

@@ -1,19 +1,25 @@
-import type { StartFailure } from '../app/start-failure.js';
+import { startFailure, type StartFailure } from '../app/start-failure.js';
+import type { OpenStore } from '../app/store.js';
 import type { Resolution, Resolved } from '../decision/reservation.js';
 import { parseRecordId, type ReservationScope } from '../decision/reservation-scope.js';
-import { accept, type Result } from '../decision/result.js';
 import type { ReservationStore } from '../ports.js';
+import type { UnsettledRecords } from '../ports-unsettled.js';
 import { loadChosen } from './chosen-config.js';
 import type { ConfigArguments } from './config-argument.js';
 import type { Io } from './io.js';
 import { fail } from './options.js';
-import { recordAsData, recordInWords } from './record-view.js';
+import { listAsData, listInWords, recordAsData, recordInWords } from './record-view.js';
 import { failStore, openSharedStore } from './shared-store.js';
 import { userName } from './user-name.js';
 
 export interface RecordOptions {
   readonly config?: string;
   readonly json?: true;
+}
+
+export interface ListOptions extends RecordOptions {
+  readonly inDoubt?: true;
+  readonly limit: number;
 }
 
 export interface ResolveOptions extends RecordOptions {
@@ -23,15 +29,20 @@ export interface ResolveOptions extends RecordOptions {
 
 const noSharedStore = 'keeps reservations in the memory of the proxy: nobody else sees them, and its end forgets them';
 
+/** Prints the records that nobody has settled. */
+export async function listRecords(options: ListOptions & ConfigArguments, io: Io): Promise<void> {
+  await withStore(options, io, ({ unsettled }) => list(unsettled, options, io));
+}
+
 /** Prints a record. */
 export async function showRecord(id: string, options: RecordOptions & ConfigArguments, io: Io): Promise<void> {
-  await withStore(options, io, (store) => show(store, scopeOf(id), id, options, io));
+  await withStore(options, io, ({ store }) => show(store, scopeOf(id), id, options, io));
 }
 
 /** Settles a write in doubt. */
 export async function resolveRecord(id: string, options: ResolveOptions & ConfigArguments, io: Io): Promise<void> {
   const { outcome, reason } = options;
-  await withStore(options, io, (store) => resolve(store, scopeOf(id), { id, outcome, reason }, io));
+  await withStore(options, io, ({ store }) => resolve(store, scopeOf(id), { id, outcome, reason }, io));
 }
 
 /** The id was looked at as an argument. */
@@ -40,8 +51,9 @@ function scopeOf(id: string): ReservationScope {
 }
 
 /** Opens the store of the config for as long as it is used. */
-async function withStore(named: ConfigArguments, io: Io, use: (store: ReservationStore) => Promise<void>): Promise<void> {
-  const opened = await open(named, io);
+async function withStore(named: ConfigArguments, io: Io, use: (opened: OpenStore) => Promise<void>): Promise<void> {
+  const loaded = await loadChosen(named, io);
+  const opened = loaded.ok ? await openSharedStore(loaded.value.config.store, loaded.value.name, noSharedStore) : loaded;
   if (!opened.ok) {
     fail(opened.error, io);
     return;
@@ -49,15 +61,43 @@ async function withStore(named: ConfigArguments, io: Io, use: (store: Reservatio
   try {
     await use(opened.value);
   } finally {
-    await opened.value.close();
+    await opened.value.store.close();
   }
 }
 
-async function open(named: ConfigArguments, io: Io): Promise<Result<ReservationStore, StartFailure>> {
-  const loaded = await loadChosen(named, io);
-  if (!loaded.ok) return loaded;
-  const opened = await openSharedStore(loaded.value.config.store, loaded.value.name, noSharedStore);
-  return opened.ok ? accept(opened.value.store) : opened;
+async function list(unsettled: UnsettledRecords | null, { inDoubt, limit, json }: ListOptions, io: Io): Promise<void> {
+  const progress = showScan(io);
+  const listed = await unsettled?.list({ inDoubtOnly: inDoubt === true, most: limit, onProgress: progress.update });
+  progress.clear();
+  if (listed?.ok !== true) {
+    fail(listFailure(listed?.error.reason ?? noSharedStore), io);
+    return;
+  }
+  const { records, isWhole, keys, unreadable } = listed.value;
+  io.stdout(json === true ? `${JSON.stringify(listAsData(listed.value))}\n` : listInWords(records));
+  const what = inDoubt === true ? 'in doubt' : 'unsettled';
+  if (!isWhole) io.stderr(`there are more: the search ended at --limit ${String(limit)}\n`);
+  else if (json !== true) io.stderr(`${records.length === 0 ? 'none' : String(records.length)} ${what}, of ${String(keys)} records\n`);
+  if (unreadable > 0) io.stderr(`warning: ${String(unreadable)} records could not be read: docs/storage.md, when something is wrong\n`);
+  io.exit(0);
+}
+
+function listFailure(reason: string): StartFailure {
+  const missing = /NOPERM/.test(reason) ? { hints: ['its user needs the right +scan for this command: docs/storage.md'] } : {};
+  return { ...startFailure('unavailable', `the store could not be looked through: ${reason}`), ...missing };
+}
+
+/** What a search through millions of keys shows a terminal; it takes a while. */
+function showScan(io: Io): { readonly update: (progress: { readonly keys: number; readonly found: number }) => void; readonly clear: () => void } {
+  const isTerminal = (io.columns?.('stderr') ?? null) !== null;
+  return {
+    update: ({ keys, found }) => {
+      if (isTerminal) io.stderr(`\r\x1b[K${String(keys)} records looked at, ${String(found)} found`);
+    },
+    clear: () => {
+      if (isTerminal) io.stderr('\r\x1b[K');
+    },
+  };
 }
 
 async function show(store: ReservationStore, scope: ReservationScope, id: string, { json }: RecordOptions, io: Io): Promise<void> {

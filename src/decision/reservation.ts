@@ -26,6 +26,8 @@ export interface ReservationRecord {
   readonly version: number;
   readonly state: RecordState;
   readonly fingerprint: string;
+  /** Name of the route that the write came by, for operators; `null` where it is not known. It decides nothing. */
+  readonly route: string | null;
   /** The attempt that owns the record: random, 128 bits. */
   readonly owner: string;
   /** Only grows; a receiver may refuse a lower one. */
@@ -63,6 +65,7 @@ export interface Reserve {
   /** `null` where the request has no key: then only the marker is taken. */
   readonly key: {
     readonly fingerprint: string;
+    readonly route: string;
     /** Milliseconds until a pending record is in doubt. */
     readonly leaseMs: number;
     /** Milliseconds that a result is kept. */
@@ -187,6 +190,7 @@ function acquire(
     version: recordVersion,
     state: 'pending',
     fingerprint: command.fingerprint,
+    route: command.route,
     owner: command.attempt,
     fence,
     takenOver,
@@ -212,6 +216,7 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
       version: recordVersion,
       state: command.state,
       fingerprint: command.fingerprint,
+      route: null,
       owner: command.attempt,
       fence: command.fence,
       takenOver: false,

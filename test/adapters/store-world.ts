@@ -15,7 +15,7 @@ export function freshAttempt(): string {
 
 /** A reserve command with a key and without a token, changed by what is given. */
 export function reserveOf(attempt: string, key: Partial<NonNullable<Reserve['key']>> = {}, markerTtlMs: number | null = null): Reserve {
-  return { attempt, key: { fingerprint: 'f', leaseMs: 60_000, retentionMs: 60_000, takesOver: false, ...key }, markerTtlMs };
+  return { attempt, key: { fingerprint: 'f', route: 'create-order', leaseMs: 60_000, retentionMs: 60_000, takesOver: false, ...key }, markerTtlMs };
 }
 
 /** Takes a reservation and returns its fence. */

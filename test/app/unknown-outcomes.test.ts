@@ -20,7 +20,7 @@ function world(limit?: number) {
     if (found === undefined) return Promise.resolve({ ok: true, value: null });
     const nowMs = time.clock.now();
     const record = {
-      version: 1, fingerprint: '', owner: '', fence: 1, takenOver: false, createdAtMs: 0, leaseEndsAtMs: 0, response: null, expiresAtMs: nowMs + 1,
+      version: 1, fingerprint: '', route: null, owner: '', fence: 1, takenOver: false, createdAtMs: 0, leaseEndsAtMs: 0, response: null, expiresAtMs: nowMs + 1,
       state: found.state,
     };
     return Promise.resolve({ ok: true, value: { record, nowMs } });

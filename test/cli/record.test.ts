@@ -37,7 +37,8 @@ async function world(t: Scope) {
   await until('the store is up', () => store.state().up);
   const take = async (key: string): Promise<number> => {
     const command = {
-      attempt, key: { fingerprint: 'f', leaseMs: 3_600_000, retentionMs: 86_400_000, takesOver: false }, markerTtlMs: null, withinMs: 10_000,
+      attempt, markerTtlMs: null, withinMs: 10_000,
+      key: { fingerprint: 'f', route: 'create-order', leaseMs: 3_600_000, retentionMs: 86_400_000, takesOver: false },
     };
     const answer = await store.reserve(scope(key), command);
     if (!answer.ok || answer.value.reserved.kind !== 'acquired') throw new Error(JSON.stringify(answer));
@@ -131,8 +132,58 @@ t.test('it is shown and resolved where the server may forget: that makes nothing
   t.equal((await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'x')).code(), 0);
 });
 
+t.test('what is in doubt is listed, and with it what may be under way', async (t) => {
+  const { config } = await world(t);
+  const inDoubt = await record(t, config, 'list', '--in-doubt');
+  t.equal(inDoubt.code(), 0, inDoubt.err());
+  t.equal(inDoubt.out().split('\n').length, 2, 'a line each');
+  t.match(inDoubt.out(), new RegExp(`^${idOf('unknown')} {2}in doubt {2}created 0 s ago {2}expires in 1 d {2}route create-order$`, 'm'));
+  t.equal(inDoubt.err(), '1 in doubt, of 3 records\n');
+  const all = await record(t, config, 'list');
+  t.match(all.out(), new RegExp(`^${idOf('pending')} {2}in progress {2}created .* route create-order$`, 'm'));
+  t.equal(all.err(), '2 unsettled, of 3 records\n');
+  const json = await record(t, config, 'list', '--in-doubt', '--json');
+  t.match(JSON.parse(json.out()), {
+    records: [{ record: idOf('unknown'), state: 'unknown', route: 'create-order', owner: attempt, taken_over: false, created_at: /Z$/, expires_at: /Z$/ }],
+    whole: true, keys: 3, unreadable: 0,
+  });
+  for (const io of [inDoubt, all, json]) t.notMatch(io.out() + io.err(), /canary|only its caller|checkout/i, 'nothing of what was sent or answered');
+  const limited = await record(t, config, 'list', '--limit', '1');
+  t.equal(limited.out().split('\n').length, 2);
+  t.equal(limited.err(), 'there are more: the search ended at --limit 1\n');
+});
+
+t.test('a list of nothing is empty, and what stands in its way is said', async (t) => {
+  const redis = await startRedis(t);
+  const config = { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } };
+  const none = await record(t, config, 'list', '--in-doubt');
+  t.equal(none.code(), 0);
+  t.equal(none.out(), '');
+  t.equal(none.err(), 'none in doubt, of 0 records\n');
+  t.same(JSON.parse((await record(t, config, 'list', '--json')).out()), { records: [], whole: true, keys: 0, unreadable: 0 });
+  await redis.client.hset(`sallyport:{${'p'.repeat(43)}}:i:${'o'.repeat(43)}`, 's', 'unknown');
+  t.match((await record(t, config, 'list')).err(), /^warning: 1 records could not be read: docs\/storage\.md/m);
+  await redis.client.call('acl', 'setuser', 'default', '-scan');
+  const refused = await record(t, config, 'list');
+  t.equal(refused.code(), 3);
+  t.match(refused.err(), /^error: the store could not be looked through: NOPERM .*\nits user needs the right \+scan for this command: docs\/storage\.md$/m);
+  const memory = await record(t, { memory: {} }, 'list');
+  t.equal(memory.code(), 2);
+  t.match(memory.err(), /in the memory of the proxy: nobody else sees them/);
+});
+
+t.test('somebody at a terminal sees how far the search is', async (t) => {
+  const { config } = await world(t);
+  const cwd = tempDir(t);
+  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store: config }));
+  const io = captureIo({ cwd });
+  await run(['record', 'list'], { ...io, columns: () => 80 });
+  t.match(io.err(), /\r\u001b\[K3 records looked at, 2 found\r\u001b\[K2 unsettled, of 3 records\n$/);
+});
+
 const usage: readonly { name: string; args: readonly string[]; message: RegExp }[] = [
   { name: 'no id', args: ['show'], message: /missing required argument 'id'/ },
+  { name: 'a limit that is none', args: ['list', '--limit', '0'], message: /Allowed: a whole number from 1 to 100000/ },
   { name: 'an id that is none', args: ['show', 'abc'], message: /two parts of 43 characters/ },
   { name: 'another action', args: ['delete', idOf('x')], message: /unknown command 'delete'/ },
   { name: 'no outcome', args: ['resolve', idOf('x'), '--reason', 'x'], message: /required option '--outcome <outcome>' not specified/ },

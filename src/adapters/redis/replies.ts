@@ -64,7 +64,7 @@ export const readResolved = (reply: unknown): Resolved => oneOf(reply, resolutio
 /** Reads the reply of the show script. */
 export function readShown(reply: unknown): ShownRecord | null {
   const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, takenOver, ttl] = parts;
+  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, takenOver, route, ttl] = parts;
   const nowMs = numberOf(now);
   if (parts.length === 1) return null;
   return {
@@ -73,6 +73,7 @@ export function readShown(reply: unknown): ShownRecord | null {
       version: numberOf(version),
       state: oneOf(state, states, 'show'),
       fingerprint: textOf(fingerprint),
+      route: route === null ? null : textOf(route),
       owner: textOf(owner),
       fence: numberOf(fence),
       takenOver: textOf(takenOver) === '1',

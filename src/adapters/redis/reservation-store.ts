@@ -3,6 +3,7 @@ import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { ReservationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
 import type { RevocationStore } from '../../ports-revocations.js';
+import type { UnsettledRecords } from '../../ports-unsettled.js';
 import { createOddRecords } from './odd-records.js';
 import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './replies.js';
@@ -12,12 +13,14 @@ import { scripts, type Script } from './scripts.js';
 import { createServers, type Servers, type StoreDeps } from './servers.js';
 import type { RedisSettings } from './settings.js';
 import { isRecordRefusal } from './store-errors.js';
+import { createUnsettledRecords } from './unsettled-records.js';
 
 /** A store in Redis, and what else its connections are used for. */
 export interface RedisStore extends ReservationStore {
   readonly verdict: Servers['verdict'];
   readonly rates: SharedRateCounter;
   readonly revocations: RevocationStore;
+  readonly unsettled: UnsettledRecords;
 }
 
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
@@ -42,6 +45,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     verdict: servers.verdict,
     rates: createSharedRateCounter(servers, settings),
     revocations: createRevocationStore(servers, settings),
+    unsettled: createUnsettledRecords(servers, settings),
     issuedBeforeFloorS: servers.issuedBeforeFloorS,
     close: () => {
       servers.close();
@@ -115,6 +119,7 @@ function reserveValues(command: Reserve): readonly string[] {
     flag(key?.takesOver === true),
     flag(markerTtlMs !== null),
     String(markerTtlMs ?? 0),
+    key?.route ?? '',
   ];
 }
 

@@ -4,7 +4,7 @@
  * hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes disagree.
  *
  * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, to taken over (1), st status, h headers (JSON),
- * b body, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
+ * b body, r route, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
  * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over.
  * Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
  *
@@ -43,7 +43,7 @@ local function free(record)
 end
 `;
 
-/** ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms. */
+/** ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms · route. */
 const reserve = `
 local attempt = ARGV[1]
 local marked = ARGV[7] == '1'
@@ -95,7 +95,7 @@ end
 local fence = text(math.max(lastFence + 1, now))
 -- First, for a server out of memory denies a script its first write only, and would let this one pass after another.
 local written = redis.pcall('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARGV[3], 'o', attempt, 'f', fence, 'c', text(now),
-  'l', text(now + tonumber(ARGV[4])), 'to', takenOver)
+  'l', text(now + tonumber(ARGV[4])), 'to', takenOver, 'r', ARGV[9])
 if failed(written) then return undo(written) end
 local bound = redis.pcall('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 if failed(bound) then return undo(bound) end
@@ -168,7 +168,7 @@ return 'resolved'
 /** No ARGV. The server's time, and where there is a record its fields and the milliseconds it has left. */
 const show = `
 if not standing(read()) then return { text(now) } end
-local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b', 'to')
+local fields = redis.call('HMGET', KEYS[1], 'v', 's', 'fp', 'o', 'f', 'c', 'l', 'st', 'h', 'b', 'to', 'r')
 table.insert(fields, 1, text(now))
 table.insert(fields, text(redis.call('PTTL', KEYS[1])))
 return fields

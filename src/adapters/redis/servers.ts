@@ -15,6 +15,8 @@ export interface Servers {
   readonly run: (tag: string, call: ScriptCall) => Promise<Ran>;
   /** Where such keys are served now, as far as is known. */
   readonly addressOf: (tag: string) => RedisAddress | null;
+  /** Every primary that is known now. */
+  readonly addresses: () => readonly RedisAddress[];
   readonly state: () => StoreState;
   /** What the settings of the servers come to, once looked at: fit, or unfit until they are changed. `null` while out of reach. */
   readonly verdict: () => StoreVerdict | null;
@@ -63,6 +65,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
       return ran;
     },
     addressOf: (tag) => primaryOf(tag)?.address ?? null,
+    addresses: () => [...primaries.values()].map(({ address }) => address),
     state: () => {
       const problem = problemNow();
       return { kind: 'redis', up: problem === null, problem, connectedReplicas: fewestReplicas(), failovers: floor.failovers() };

@@ -1,20 +1,24 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseRecordId } from '../../decision/reservation-scope.js';
+import { numberArgument } from '../arguments.js';
 import { configNote, takesConfig } from '../config-argument.js';
 import { defineCommand, requireOptions } from '../definition.js';
 import type { Io } from '../io.js';
 import { jsonOption } from '../options.js';
-import type { RecordOptions, ResolveOptions } from '../record.js';
+import type { ListOptions, RecordOptions, ResolveOptions } from '../record.js';
 
 const maxReasonLength = 500;
+/** All of them are held until they are printed. */
+const maxListed = 100_000;
 const page = 'docs/idempotency.md#a-write-in-doubt';
 
 /** `sallyport record show|resolve ID`: reads or resolves a reservation in doubt. */
 export function createRecordCommand(io: Io): Command {
   const command = defineCommand({
     name: 'record',
-    about: 'Read or resolve a reservation by its id, which callers, logs and the receiving service name.',
+    about: 'List, read or resolve reservations: writes that are in progress, done, or in doubt.',
     examples: [
+      ['writes of which nobody knows whether they were applied', 'sallyport record list --in-doubt'],
       ['one record', 'sallyport record show ID'],
       ['the write was applied: the key stays taken', 'sallyport record resolve ID --outcome committed --reason "order 17 is there"'],
     ],
@@ -26,9 +30,37 @@ export function createRecordCommand(io: Io): Command {
   });
   // Before the action, too: `record --config FILE show ID`.
   return command.option('--config <file>', 'the config').addOption(jsonOption())
+    .addCommand(listCommand(io).summary('list what is not settled'))
     .addCommand(showCommand(io).summary('show one record'))
     .addCommand(resolveCommand(io).summary('settle a write in doubt'))
     .helpCommand('help [command]', 'say more about one of them');
+}
+
+function listCommand(io: Io): Command {
+  const command = defineCommand({
+    name: 'list',
+    about: 'List records that are not settled, the oldest first: id, whether it is in doubt or in progress, when it was made, when it and its key go, '
+      + 'and the route. Nothing of what was sent or answered.',
+    examples: [
+      ['what waits for somebody to find out', 'sallyport record list --in-doubt'],
+      ['the ids alone', "sallyport record list --in-doubt --json | jq -r '.records[].record'"],
+    ],
+    notes: [
+      configNote,
+      'There is no index of them: every record of the store is looked at, some hundreds at a time. The user of Redis needs the right +scan.',
+    ],
+    exitCodes: { 0: 'listed, though there may be none', 2: 'usage, or a store that no other process sees', 3: 'the store is out of reach' },
+    page,
+  });
+  return takesConfig(command)
+    .option('--in-doubt', 'without those that may still be under way')
+    .addOption(new Option('--limit <number>', 'end the search when so many were found, whichever these are')
+      .argParser(numberArgument(1, maxListed)).default(1_000))
+    .addOption(jsonOption())
+    .action(async (file: string | undefined, _options: object, asked: Command) => {
+      const { listRecords } = await import('../record.js');
+      await listRecords({ ...asked.optsWithGlobals<ListOptions>(), file }, io);
+    });
 }
 
 function showCommand(io: Io): Command {

@@ -147,11 +147,11 @@ export class Attempt {
   }
 
   private command(): Reserve {
-    const { rules, principal, scope, recordId } = this.write.preparation;
+    const { preparation: { rules, principal, scope, recordId }, admission: { route: { name: route } } } = this.write;
     const { id: attempt, fingerprint, leaseMs } = this;
     return {
       attempt,
-      key: recordId === null ? null : { fingerprint, leaseMs, retentionMs: rules.retentionMs, takesOver: rules.receiver === 'deduplicates' },
+      key: recordId === null ? null : { fingerprint, route, leaseMs, retentionMs: rules.retentionMs, takesOver: rules.receiver === 'deduplicates' },
       markerTtlMs: scope.token === null ? null : markerTtlMs(principal.expiresAtS, this.deps.clock.now()),
     };
   }

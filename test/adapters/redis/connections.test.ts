@@ -52,7 +52,7 @@ function program(port: number): string {
       clock: { now: Date.now, monotonic: () => performance.now() }, log, maxTokenLifetimeMs: () => 1000, onFailover() {},
     });
     const scope = { principal: 'p', operation: 'o', token: null };
-    const command = { attempt: 'a', key: { fingerprint: 'f', leaseMs: 1, retentionMs: 1, takesOver: false }, markerTtlMs: null };
+    const command = { attempt: 'a', key: { fingerprint: 'f', route: 'create-order', leaseMs: 1, retentionMs: 1, takesOver: false }, markerTtlMs: null };
     const kinds = [];
     const first = store.reserve(scope, command);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -53,16 +53,16 @@ t.test('the words of the other scripts, and no others', (t) => {
 
 t.test('a shown record', (t) => {
   t.equal(readShown(bytes('1800000000000')), null);
-  const parts = ['1800000000000', '1', 'completed', 'f', 'mine', '7', '1799999999000', '1800000009000', '200', '[]', 'body', '1', '5000'];
+  const parts = ['1800000000000', '1', 'completed', 'f', 'mine', '7', '1799999999000', '1800000009000', '200', '[]', 'body', '1', 'create-order', '5000'];
   t.same(readShown(bytes(...parts)), {
     nowMs: 1_800_000_000_000,
     record: {
-      version: 1, state: 'completed', fingerprint: 'f', owner: 'mine', fence: 7, takenOver: true, createdAtMs: 1_799_999_999_000,
+      version: 1, state: 'completed', fingerprint: 'f', route: 'create-order', owner: 'mine', fence: 7, takenOver: true, createdAtMs: 1_799_999_999_000,
       leaseEndsAtMs: 1_800_000_009_000, response: { status: 200, fields: [], body: Buffer.from('body') }, expiresAtMs: 1_800_000_005_000,
     },
   });
-  const pending = bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, '5000');
-  t.match(readShown(pending), { record: { state: 'pending', takenOver: false, response: null } });
+  const pending = bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, null, '5000');
+  t.match(readShown(pending), { record: { state: 'pending', route: null, takenOver: false, response: null } });
   for (const state of ['pending', 'completed', 'tombstone', 'unknown']) {
     t.equal(readShown(bytes(...parts.slice(0, 2), state, ...parts.slice(3)))?.record.state, state);
   }

@@ -142,7 +142,7 @@ t.test('the Redis store', async (t) => {
     await acquire(store, scope, reserveOf('a', {}, 5_000));
     const tag = `sallyport:{${scope.principal}}`;
     t.same((await server.client.keys(`${tag}*`)).sort(), [`${tag}:i:${scope.operation ?? ''}`, `${tag}:t:${scope.token ?? ''}`]);
-    t.same(Object.keys(await server.client.hgetall(`${tag}:i:${scope.operation ?? ''}`)).sort(), ['c', 'f', 'fp', 'l', 'o', 's', 'to', 'v']);
+    t.same(Object.keys(await server.client.hgetall(`${tag}:i:${scope.operation ?? ''}`)).sort(), ['c', 'f', 'fp', 'l', 'o', 'r', 's', 'to', 'v']);
     t.equal(await server.client.get(`${tag}:t:${scope.token ?? ''}`), 'a');
   });
 

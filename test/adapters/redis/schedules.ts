@@ -119,7 +119,7 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
   function reserveOf(step: ReserveStep): Reserve {
     return {
       attempt: step.attempt,
-      key: step.key ? { fingerprint: step.fingerprint, leaseMs: step.leaseMs, retentionMs: forever, takesOver: step.takesOver } : null,
+      key: step.key ? { fingerprint: step.fingerprint, route: 'r', leaseMs: step.leaseMs, retentionMs: forever, takesOver: step.takesOver } : null,
       markerTtlMs: step.marker ? forever : null,
     };
   }
