@@ -61,7 +61,7 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   const { log } = parts.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
-  logWarnings(config, log);
+  logWarnings(config.warnings, log);
   if (certificates !== null) parts.certificates.useListener(certificates);
   parts.certificates.useAuthorities('upstream_ca', upstreamCa);
   parts.certificates.useAuthorities('store_ca', storeCa);

@@ -1,4 +1,5 @@
 import type { CompiledConfig } from '../config/compiled.js';
+import { changedSettings } from '../config/settings.js';
 import type { Clock, Files, Log, Metrics } from '../ports.js';
 import type { Assembly } from './assembly.js';
 import type { Assertions } from './assertions.js';
@@ -42,6 +43,8 @@ export interface ReloadState {
 export function createReloader(first: CompleteConfig, assembly: Assembly, deps: ReloaderDeps): Reloader {
   const { source, env, files, clock, log, metrics } = deps;
   const opened = first.config;
+  /** The last one that was taken, as it was asked for. */
+  let last = first;
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
   let watch = { close: (): void => undefined };
   let closed = false;
@@ -78,7 +81,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     if (assertion === null) deps.assertions.use(null);
     deps.onReplaced(loaded.value);
     if (isClosed()) return;
-    succeed(config);
+    succeed(loaded.value);
     if (dropped.length > 0) {
       log.warn('keys of these operations count no more: a retry of an earlier write would run it again', { operations: dropped });
     }
@@ -91,13 +94,21 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     log.error('the config was not reloaded; the old one stays in force', { config: source.name, problems });
   }
 
-  function succeed(config: CompiledConfig): void {
+  function succeed(complete: CompleteConfig): void {
+    const { config } = complete;
+    const [before, restartNeededBefore] = [last, state.restartNeeded];
+    last = complete;
     state = { loadedAtMs: clock.now(), lastError: null, restartNeeded: restartNeeded(opened, config) };
     deps.useLog(config.log);
     metrics.configReload('ok');
-    log.info('the config was reloaded', { config: source.name, sha256: config.sha256 });
-    logWarnings(config, log);
-    if (state.restartNeeded.length > 0) log.warn('a restart is needed for part of the config', { keys: state.restartNeeded });
+    const changes = changesOf(before, complete);
+    const isSame = Object.values(changes).every(({ length }) => length === 0);
+    log.info(isSame ? 'the config was reloaded: nothing in it is different' : 'the config was reloaded', {
+      config: source.name, sha256: config.sha256, ...changes,
+    });
+    logWarnings(newWarnings(before.config, config), log);
+    const isTold = state.restartNeeded.join(' ') === restartNeededBefore.join(' ');
+    if (state.restartNeeded.length > 0 && !isTold) log.warn('a restart is needed for part of the config', { keys: state.restartNeeded });
   }
 
   return {
@@ -113,7 +124,42 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
   };
 }
 
+/** More names are counted: a line of the log is no diff. */
+const mostNames = 50;
+const longestName = 200;
+
+/** Names of what is different, the files that are read with the config included. */
+function changesOf(from: CompleteConfig, to: CompleteConfig): Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>> {
+  const { added, changed, removed } = changedSettings(from.config.settings, to.config.settings);
+  const files = [
+    ...(isOther(from.upstreamCa, to.upstreamCa) ? ['upstream.ca_file'] : []),
+    ...(isOther(from.assertion?.digest, to.assertion?.digest) ? ['identity.assertion.key_file'] : []),
+  ];
+  return { added: bounded(added), changed: bounded([...new Set([...changed, ...files])]), removed: bounded(removed) };
+}
+
+/** Whether a file that was read before says something else; one that comes or goes is a setting that does. */
+function isOther(from: string | null | undefined, to: string | null | undefined): boolean {
+  return typeof from === 'string' && typeof to === 'string' && from !== to;
+}
+
+function bounded(names: readonly string[]): readonly string[] {
+  const shown = names.slice(0, mostNames).map((name) => name.slice(0, longestName));
+  return names.length > mostNames ? [...shown, `and ${String(names.length - mostNames)} more`] : shown;
+}
+
+/** Warnings that the config before did not have, wherever they stood in it: the others were told. */
+function newWarnings(from: CompiledConfig, to: CompiledConfig): readonly string[] {
+  const told = new Set(from.warnings.map((warning) => withoutPlace(warning, from)));
+  return to.warnings.filter((warning) => !told.has(withoutPlace(warning, to)));
+}
+
+/** A problem begins with the name of the file, the line and the column, and counts the routes. */
+function withoutPlace(warning: string, { routes }: CompiledConfig): string {
+  return warning.replace(/:\d+:\d+: /, ': ').replace(/\broutes\[(\d+)\]/g, (_, index: string) => `routes.${routes[Number(index)]?.name ?? ''}`);
+}
+
 /** Says what `check` would warn of. */
-export function logWarnings(config: CompiledConfig, log: Log): void {
-  for (const warning of config.warnings) log.warn('the config has a warning', { warning });
+export function logWarnings(warnings: readonly string[], log: Log): void {
+  for (const warning of warnings) log.warn('the config has a warning', { warning });
 }

@@ -5,6 +5,7 @@ import { compileStore } from './compile-store.js';
 import { compileUnmatched } from './compile-unmatched.js';
 import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
 import type { ConfigParts } from './parse.js';
+import { settingsOf } from './settings.js';
 import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
 import type { IdentityFile } from './schema-identity.js';
 import type { IssuerFile, RevokedFile } from './schema-issuers.js';
@@ -38,6 +39,9 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     },
     routes: table.routes,
     table,
+    settings: settingsOf(
+      { listen, admin, probes, upstream, receiver, sessions, identity, store, revoked, shutdown, log, mode, limits, token_cache: tokenCache }, parts,
+    ),
     unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,
     warnings,
   };

@@ -3,6 +3,7 @@ import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decisi
 import type { RouteTable } from '../decision/route-table.js';
 import type { SessionCookie } from '../decision/session-fields.js';
 import type { Unmatched } from '../decision/shadow.js';
+import type { Settings } from './settings.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
 export interface CompiledConfig {
@@ -30,6 +31,8 @@ export interface CompiledConfig {
   readonly table: RouteTable;
   /** How requests without a route go on, where the file's mode is shadow; `null` where they are refused. */
   readonly unmatched: Unmatched | null;
+  /** The same, as the file says it: for telling two configs apart. Some values are secret. */
+  readonly settings: Settings;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
 }

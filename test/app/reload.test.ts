@@ -1,13 +1,16 @@
-import { mkdirSync, renameSync, symlinkSync, writeFileSync, readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { startApp } from '../../src/app.js';
 import { fileSource, type ConfigSource } from '../../src/app/config-file.js';
+import { certificates } from '../support/certificates.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
+import type { Scope } from '../support/scope.js';
+import type { LogLine } from '../support/serve-process.js';
 import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import type { ConfigTree } from '../support/world.js';
@@ -245,4 +248,62 @@ t.test('reloads that are asked for at once are one at a time, and all of them en
   await Promise.all(Array.from({ length: 20 }, () => world.app.reload()));
   t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200);
   t.ok(world.app.status().counts.config_reloads.ok <= 3);
+});
+
+/** A world whose file is read again only when asked for, and what the log says of that. */
+async function reloadingWorld(t: Scope) {
+  const world = await startAppWorld(t, { config: only('checkout'), watchMs: 3_600_000 });
+  const reload = async (config: ConfigTree): Promise<readonly LogLine[]> => {
+    const before = world.logs().length;
+    world.rewrite(config);
+    await world.app.reload();
+    return world.logs().slice(before);
+  };
+  return { world, reload };
+}
+
+t.test('a reload names what is different, and never what it was set to', async (t) => {
+  const { reload } = await reloadingWorld(t);
+  const config = { ...only('canary-subject'), upstream: { response_timeout: '7s' }, listen: { max_target: '4KiB' } };
+  const open = { name: 'open', methods: ['GET'], path: '/open', access: 'public' };
+  const [first] = await reload({ ...config, routes: [...config.routes, open] });
+  t.match(first, { level: 'info', added: ['routes.open'], changed: ['listen.max_target', 'upstream.response_timeout', 'routes.orders.subjects'], removed: [] });
+  t.equal(first?.['msg'], 'the config was reloaded');
+  t.notMatch(JSON.stringify(first), /canary-subject|7000|4096/);
+  t.match((await reload(config))[0], { added: [], changed: [], removed: ['routes.open'] });
+  t.match((await reload(config))[0], { level: 'info', msg: 'the config was reloaded: nothing in it is different', added: [], changed: [], removed: [] });
+  const many = Array.from({ length: 60 }, (_, index) => ({ ...open, name: `r${String(index)}`, path: `/${String(index)}` }));
+  const [{ added } = {}] = await reload({ ...config, routes: [...config.routes, ...many] });
+  t.same(added, [...many.slice(0, 50).map(({ name }) => `routes.${name}`), 'and 10 more'], 'a long list is cut');
+});
+
+t.test('a reload names the key of a file whose content is another', async (t) => {
+  const { world, reload } = await reloadingWorld(t);
+  const c = certificates(t);
+  const [ca, key] = ['ca.pem', 'assertion.pem'].map((name) => join(dirname(world.configFile), name));
+  copyFileSync(c.ca.certFile, ca ?? '');
+  copyFileSync(c.server.keyFile, key ?? '');
+  const reloaded = async (): Promise<LogLine | undefined> => (await reload(config)).find(({ sha256 }) => sha256 !== undefined);
+  const config = { ...only('checkout'), upstream: { url: 'https://127.0.0.1:1', ca_file: ca }, identity: { assertion: { key_file: key, audience: 'orders' } } };
+  t.match(await reloaded(), { changed: ['upstream.url', 'upstream.ca_file', 'identity.assertion'] });
+  copyFileSync(c.otherCa.certFile, ca ?? '');
+  t.match(await reloaded(), { msg: /reloaded$/, added: [], changed: ['upstream.ca_file'], removed: [] });
+  copyFileSync(c.ca.keyFile, key ?? '');
+  t.match(await reloaded(), { msg: /reloaded$/, added: [], changed: ['identity.assertion.key_file'], removed: [] });
+});
+
+t.test('a reload repeats no warning that was told before, wherever it stands now', async (t) => {
+  const { world, reload } = await reloadingWorld(t);
+  const literal = (name: string): object => ({ name, methods: ['GET'], path: `/${name}/:id`, access: 'public' });
+  const warned = async (...routes: readonly object[]): Promise<readonly unknown[]> =>
+    (await reload({ routes })).filter(({ level }) => level === 'warn').map(({ warning, msg }) => warning ?? msg);
+  t.match(await warned(literal('a')), [/:id/]);
+  t.same(await warned(literal('a')), []);
+  t.match(await warned(literal('b'), literal('a')), [/routes\[0\]/], 'what is new in the place of what was told');
+  t.equal(world.app.status().config.warnings.length, 2, 'all of them are shown');
+  const moved = { routes: [literal('a')], admin: { port: 1 } };
+  const restart = 'a restart is needed for part of the config';
+  t.match(await reload(moved), [{}, { level: 'warn', msg: restart, keys: ['admin.port'] }]);
+  t.equal((await reload(moved)).length, 1, 'nor what needs a restart');
+  t.match(await reload({ ...moved, probes: { host: '127.0.0.1', port: 2 } }), [{}, { msg: restart, keys: ['admin.port', 'probes.host', 'probes.port'] }]);
 });

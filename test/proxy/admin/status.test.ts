@@ -48,6 +48,7 @@ const config: CompiledConfig = {
   routes: [route, open],
   table: createRouteTable([route, open]),
   unmatched: null,
+  settings: new Map(),
   warnings: ['a warning'],
 };
 
