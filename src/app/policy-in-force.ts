@@ -16,6 +16,7 @@ export interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'r
 /** A config with the parts that run beside it: what requests are decided by. */
 export function putInForce(config: CompiledConfig, { listed, ...parts }: RunningParts): InForce {
   const { underscoreFields, http10 } = config.listen;
+  const { stripFields, passFields } = config.upstream;
   const names: readonly (string | null)[] = [...Object.values<string | null>({ ...config.identity }), config.assertion?.header ?? null];
   const identityNames = names.filter((name) => name !== null);
   const own = [config.revoked];
@@ -23,7 +24,7 @@ export function putInForce(config: CompiledConfig, { listed, ...parts }: Running
     const more = listed();
     return more.length === 0 ? own : [...own, ...more];
   };
-  return { config, fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }), revocations, ...parts };
+  return { config, fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }), revocations, ...parts };
 }
 
 /** A config as it would decide, with other keys: nothing is sent to its receiving service. */

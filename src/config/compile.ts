@@ -79,6 +79,8 @@ function compileUpstream(file: UpstreamFile): UpstreamSettings {
     serverName: file.server_name,
     host: file.host,
     beginsTrace: file.begin_trace,
+    stripFields: file.strip_fields,
+    passFields: file.pass_fields,
     connectTimeoutMs: file.connect_timeout,
     responseTimeoutMs: file.response_timeout,
     idleTimeoutMs: file.idle_timeout,

@@ -106,6 +106,10 @@ export interface UpstreamSettings {
   readonly host: 'upstream' | 'preserve';
   /** Whether a request that came without a trace gets a new one. */
   readonly beginsTrace: boolean;
+  /** Further fields of callers that it must not get. */
+  readonly stripFields: readonly string[];
+  /** Fields that it gets although they are removed otherwise. */
+  readonly passFields: readonly string[];
   readonly connectTimeoutMs: number;
   /** To the end of the response head. */
   readonly responseTimeoutMs: number;

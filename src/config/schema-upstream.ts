@@ -2,7 +2,9 @@
 import type { z } from 'zod';
 import type { ReceiverRouter } from '../decision/route-folds.js';
 import { origin } from './schema-addresses.js';
-import { duration, filePath, flag, host, integer, map, word } from './schema-scalars.js';
+import { duration, filePath, flag, host, integer, list, map, text, word } from './schema-scalars.js';
+
+const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
 
 export const upstreamSchema = map({
   url: origin().describe('The receiving service: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
@@ -13,6 +15,11 @@ export const upstreamSchema = map({
     .describe('Whether a request without a sound `traceparent` gets a new one. Its flags claim no sampling: services that sample as their parent does '
       + 'then record no trace of it. false: it gets none, and the service begins the trace.'),
   host: word('upstream', 'preserve').prefault('upstream').describe('Which `Host` the receiving service sees: its own, or the caller’s.'),
+  strip_fields: list(fieldName, 0, 'field names').prefault([])
+    .describe('Header fields of callers that it must not get, beside those that are always removed, in any case and with any punctuation.'),
+  pass_fields: list(fieldName, 0, 'field names').prefault([])
+    .describe('Header fields that are removed otherwise, and that it gets: what a proxy in front sets of each request, such as `CF-IPCountry`, or '
+      + '`Destination` for WebDAV. Anybody who gets past that proxy can write them; a `Destination` is a path that no route judges.'),
   connect_timeout: duration('10ms', '5m').prefault('1s').describe('Name look-up, connection and TLS together.'),
   response_timeout: duration('10ms', '24h').prefault('30s')
     .describe('From dispatch to the end of the response head. A route may set its own.'),

@@ -1,7 +1,7 @@
 import { isFieldName, lookAlikeKey } from './field-name.js';
 import {
-  consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, originFields, originPrefixes, overrideFields, overridePrefixes,
-  reservationFields, type JudgedField,
+  certificateFields, certificatePrefixes, consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, originFields,
+  originPrefixes, overrideFields, overridePrefixes, principalFields, principalPrefixes, reservationFields, secondPathFields, type JudgedField,
 } from './known-fields.js';
 import { remembered, type MemoryLimits } from './remembered.js';
 import { strippedKind, type StrippedKind } from './stripped-fields.js';
@@ -39,43 +39,85 @@ export interface FieldRuleSettings {
   readonly identityNames: readonly string[];
   readonly underscoreFields: 'drop' | 'allow' | 'refuse';
   readonly http10: 'refuse' | 'allow';
+  /** Further names that callers may not send, in any spelling. */
+  readonly stripFields?: readonly string[];
+  /** Names that go on, in their own spelling, though they are removed otherwise. */
+  readonly passFields?: readonly string[];
 }
 
 /** What looks like one of these, but is spelt another way, is not the caller's to send. */
-const reservedKeys = keysOf(judgedFields.keys(), hopByHopFields, reservationFields, originFields, overrideFields);
+const reservedKeys = keysOf(
+  judgedFields.keys(), hopByHopFields, reservationFields, originFields, principalFields, certificateFields, overrideFields, secondPathFields,
+);
 
-const reservedPrefixes = [...originPrefixes, ...overridePrefixes];
+const reservedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes, ...overridePrefixes];
+
+const principalKeys = keysOf(principalFields);
+
+const secondPathKeys = keysOf(secondPathFields);
+
+/** What Sallyport and the connection read and set, whatever its spelling; and what says which bytes of what a body is. */
+const neededKeys = keysOf(
+  judgedFields.keys(), hopByHopFields, consultedFields, reservationFields, defaultIdentityNames, ['Content-Encoding', 'Content-Range'],
+);
+
+/** What changes from config to config. */
+interface ChosenNames {
+  readonly identityKeys: ReadonlySet<string>;
+  readonly listedKeys: ReadonlySet<string>;
+  /** In lower case. */
+  readonly passNames: ReadonlySet<string>;
+  readonly underscoreFields: FieldRuleSettings['underscoreFields'];
+}
 
 /** Names are the callers' to choose, so what is remembered of them has an end: about 50 KiB. */
 const memory: MemoryLimits = { maxNames: 512, maxLength: 64 };
 
 /** Works out the rules once for each config. */
 export function createFieldRules(settings: FieldRuleSettings): FieldRules {
-  const identityKeys = new Set([...defaultIdentityNames, ...settings.identityNames].map(lookAlikeKey));
+  const { underscoreFields, stripFields = [], passFields = [] } = settings;
+  const identityKeys = keysOf(defaultIdentityNames, settings.identityNames);
+  const listedKeys = keysOf(stripFields);
+  const chosen: ChosenNames = { identityKeys, listedKeys, passNames: new Set(passFields.map(name => name.toLowerCase())), underscoreFields };
   const droppedFromAnswers = keysOf(identityKeys, hopByHopFields, [
     'Transfer-Encoding', 'Upgrade', 'Connection', 'Proxy-Status', 'Idempotent-Replayed', 'Idempotency-Outcome', 'X-Request-Id',
   ]);
   return {
     http10: settings.http10,
-    requestKind: remembered(name => requestKind(name, identityKeys, settings.underscoreFields), memory),
-    strippedKind: remembered(name => strippedKind(name, identityKeys, isReserved(lookAlikeKey(name))), memory),
+    requestKind: remembered(name => requestKind(name, chosen), memory),
+    strippedKind: remembered(name => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
     responseKind: remembered(name => responseKind(name, droppedFromAnswers), memory),
   };
 }
 
+const nothingChosen: ChosenNames = { identityKeys: new Set(), listedKeys: new Set(), passNames: new Set(), underscoreFields: 'refuse' };
+
 /**
- * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport nor
- * the connection gives another meaning. The caller's field of that name is dropped: of one that is read here nothing would be left.
+ * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport nor the
+ * connection gives another meaning, or by which others tell the receiver who the caller is. The caller's field of that name is
+ * dropped: of one that is read here nothing would be left.
  */
 export function mayNameIdentity(name: string): boolean {
-  const lowerCase = name.toLowerCase();
-  if (consultedFields.has(lowerCase) || consultedPrefixes.some(prefix => lowerCase.startsWith(prefix))) return false;
-  return requestKind(name, new Set(), 'refuse') === 'passed';
+  if (isConsulted(name)) return false;
+  return requestKind(name, nothingChosen) === 'passed' || (!name.includes('_') && isPrincipal(lookAlikeKey(name)));
 }
 
-function requestKind(
-  name: string, identityKeys: ReadonlySet<string>, underscoreFields: FieldRuleSettings['underscoreFields'],
-): RequestFieldKind {
+/** Tells whether the config may have this field removed: not where Sallyport, or the framing and meaning of a body, need it. */
+export function mayStrip(name: string): boolean {
+  return !isConsulted(name) && !neededKeys.has(lookAlikeKey(name));
+}
+
+/**
+ * Tells whether the config may have this field go on that is removed otherwise: one that a proxy in front sets, or that names a
+ * second path. What would have the receiver act on another method or host than was judged never goes on.
+ */
+export function mayPass(name: string): boolean {
+  const key = lookAlikeKey(name);
+  if (!isFieldName(name) || name.includes('_') || !isReserved(key) || neededKeys.has(key)) return false;
+  return secondPathKeys.has(key) || strippedKind(name, { ...nothingChosen, isReserved }) === 'forwarded';
+}
+
+function requestKind(name: string, { identityKeys, listedKeys, passNames, underscoreFields }: ChosenNames): RequestFieldKind {
   if (!isFieldName(name)) return 'malformed';
   const key = lookAlikeKey(name);
   if (identityKeys.has(key)) return 'reserved';
@@ -83,9 +125,19 @@ function requestKind(
   const judged = judgedFields.get(lowerCase);
   if (judged !== undefined) return judged;
   if (hopByHopFields.has(lowerCase)) return 'hop-by-hop';
-  if (isReserved(key)) return 'reserved';
+  if (passNames.has(lowerCase)) return 'passed';
+  if (isReserved(key) || (listedKeys.has(key) && !isConsulted(name))) return 'reserved';
   if (!name.includes('_') || underscoreFields === 'allow') return 'passed';
   return underscoreFields === 'drop' ? 'underscored' : 'refused';
+}
+
+function isConsulted(name: string): boolean {
+  const lowerCase = name.toLowerCase();
+  return consultedFields.has(lowerCase) || consultedPrefixes.some(prefix => lowerCase.startsWith(prefix));
+}
+
+function isPrincipal(key: string): boolean {
+  return principalKeys.has(key) || principalPrefixes.some(prefix => key.startsWith(prefix));
 }
 
 function isReserved(key: string): boolean {

@@ -37,18 +37,51 @@ export const reservationFields: readonly string[] = [
  * they would make some receivers take it for somebody else.
  */
 export const originFields: readonly string[] = [
-  'Forwarded', 'X-Real-IP', 'True-Client-IP', 'X-Client-IP', 'CF-Connecting-IP', 'X-Cluster-Client-IP', 'Client-Cert', 'Client-Cert-Chain',
-  'X-Scheme', 'X-Url-Scheme', 'Front-End-Https', 'X-Host',
+  'X-Client-IP', 'True-Client-IP', 'X-True-Client-IP', 'True-IP', 'X-True-IP', 'Client-IP', 'Real-IP', 'X-Cluster-Client-IP', 'Cluster-Client-IP',
+  'Remote-Addr', 'Remote-Host', 'Remote-IP', 'X-Originating-IP', 'X-Origin-IP', 'X-Source-IP', 'X-Peer-IP', 'X-Host-IP', 'X-ProxyUser-IP', 'X-Coming-From',
+  'Coming-From', 'X-Client-Address', 'X-Client-Host',
+  // Content delivery networks, clouds and servers, each by its own name.
+  'CF-IPCountry', 'CF-Visitor', 'CF-Worker', 'CloudFront-Forwarded-Proto', 'Fastly-SSL', 'Fastly-FF', 'Fastly-Temp-XFF', 'X-Azure-ClientIP',
+  'X-Azure-SocketIP', 'X-NF-Client-Connection-IP', 'Incap-Client-IP', 'X-Sucuri-ClientIP', 'X-Sucuri-Country', 'CDN-Src-IP', 'CDN-Real-IP',
+  'Ali-CDN-Real-IP', 'DO-Connecting-IP', 'Z-Forwarded-For', 'X-GCLB-Client-IP', 'X-Cdn-Src-IP',
+  'X-Scheme', 'X-Url-Scheme', 'Front-End-Https', 'X-Host', 'SSL-Offloaded',
 ];
 
 /** Families of the same, by how their look-alike key begins. */
-export const originPrefixes: readonly string[] = ['xforwarded', 'xoriginalforwarded', 'xenvoy'];
+export const originPrefixes: readonly string[] = [
+  'forwarded', 'xforward', 'xoriginalforwarded', 'xenvoy', 'xrealip', 'cfconnecting', 'cfpseudo', 'cloudfrontviewer', 'fastlyclient', 'flyclient',
+  'flyforwarded', 'xappengine', 'xvercelforwarded', 'xvercelproxied', 'xvercelip', 'wlproxy', 'proxyclient',
+];
 
-/** Fields by which a caller makes some receivers act on another method, path, host or file than the policy judged. */
-export const overrideFields: readonly string[] = [
-  'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override',
-  'X-HTTP-DestinationURL', 'X-Override-URL', 'X-Script-Name', 'X-Request-URI', 'Proxy', 'X-Sendfile-Type', 'X-Accel-Mapping',
+/** Fields by which a proxy in front of some receivers says who the caller is: an identity header may be given such a name. */
+export const principalFields: readonly string[] = [
+  'Remote-User', 'Remote-Name', 'Remote-Email', 'Remote-Group', 'Remote-Groups', 'Remote-Ident', 'Auth-User', 'Logon-User', 'X-Forwarded-User',
+  'X-Forwarded-Email', 'X-Forwarded-Groups', 'X-Forwarded-Preferred-Username', 'X-Proxy-User', 'X-Userinfo', 'X-Anonymous-Consumer',
+  'X-Credential-Identifier', 'X-Credential-Username', 'SM-User', 'SM-UserDN', 'SM-UniversalId', 'SM-ServerSessionId', 'IV-User', 'IV-User-L', 'IV-Groups',
+  'IV-Creds', 'OAM-Remote-User', 'Osso-User-DN', 'Osso-User-Guid', 'EPPN', 'X-Goog-IAP-JWT-Assertion',
 ];
 
 /** Families of the same. */
-export const overridePrefixes: readonly string[] = ['xoriginal', 'xrewrite', 'xskipper', 'xmiddleware'];
+export const principalPrefixes: readonly string[] = [
+  'xremote', 'xwebauth', 'xauthrequest', 'xauthenticated', 'xauthentik', 'xconsumer', 'xpomerium', 'xvouch', 'xmsclientprincipal', 'xmstoken',
+  'xgoogauthenticateduser', 'xamznoidc', 'cfaccess', 'tailscale', 'oidc', 'mellon', 'shib',
+];
+
+/** Fields by which a proxy says which certificate the caller showed to it. */
+export const certificateFields: readonly string[] = ['X-ARR-ClientCert', 'X-Client-Verify', 'X-Client-DN', 'X-Client-S-DN', 'X-Client-Subject-DN'];
+
+/** Families of the same. */
+export const certificatePrefixes: readonly string[] = ['clientcert', 'xclientcert', 'sslclient', 'sslserver', 'xssl', 'xamznmtls', 'xmtls', 'xtlsclient'];
+
+/** Fields by which a caller makes some receivers act on another method, path, host or file than the policy judged. */
+export const overrideFields: readonly string[] = [
+  'X-Method-Override', 'Method-Override', 'HTTP-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override', 'X-HTTP-DestinationURL', 'X-Override-URL',
+  'X-Script-Name', 'Script-Name', 'Path-Info', 'X-Path-Info', 'Path-Translated', 'X-Request-URI', 'X-Replaced-Path', 'X-Proxy-URL', 'Proxy',
+  'X-Sendfile-Type', 'X-Accel-Mapping',
+];
+
+/** Families of the same. */
+export const overridePrefixes: readonly string[] = ['xoriginal', 'xrewrite', 'xskipper', 'xmiddleware', 'xhttpmethod'];
+
+/** Fields that name a second path by rule (RFC 4918 §10.3). The policy judges one. */
+export const secondPathFields: readonly string[] = ['Destination'];

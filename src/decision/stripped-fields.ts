@@ -1,15 +1,18 @@
 /** Header fields of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
 import { lookAlikeKey } from './field-name.js';
-import { hopByHopFields, originFields, originPrefixes, reservationFields, type JudgedField } from './known-fields.js';
+import {
+  certificateFields, certificatePrefixes, hopByHopFields, originFields, originPrefixes, principalFields, principalPrefixes, reservationFields, type JudgedField,
+} from './known-fields.js';
 
 /**
  * - `identity`: would tell the receiver who the caller is, or what becomes of its reservation. Only Sallyport says so
- * - `forwarded`: what a proxy in front says of the request, and ids and traces of it that are malformed
+ * - `forwarded`: what a proxy in front says of the request and of its caller, and ids and traces of it that are malformed
  * - `override`: would have the receiver act on something else than was judged
+ * - `listed`: the operator's list has it
  * - `hop`: looks like a field of the connection or of the message's framing
  * - `underscore`: any other name with an underscore, where these are dropped
  */
-export const strippedKinds = ['identity', 'forwarded', 'override', 'hop', 'underscore'] as const;
+export const strippedKinds = ['identity', 'forwarded', 'override', 'listed', 'hop', 'underscore'] as const;
 
 export type StrippedKind = (typeof strippedKinds)[number];
 
@@ -40,15 +43,27 @@ const judgedAs: Readonly<Record<JudgedField, StrippedKind>> = {
 
 const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
   ...reservationFields.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'identity']),
-  ...originFields.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'forwarded']),
+  ...[...originFields, ...principalFields, ...certificateFields].map((name): [string, StrippedKind] => [lookAlikeKey(name), 'forwarded']),
   ...Array.from(hopByHopFields, (name): [string, StrippedKind] => [lookAlikeKey(name), 'hop']),
   ...Object.entries(judgedAs).map(([name, kind]): [string, StrippedKind] => [lookAlikeKey(name), kind]),
 ]);
 
+const forwardedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes];
+
+/** What decides as what a field is dropped. */
+export interface StrippedFieldRules {
+  /** Of the identity headers and of what the operator lists. */
+  readonly identityKeys: ReadonlySet<string>;
+  readonly listedKeys: ReadonlySet<string>;
+  /** Whether the name is, or looks like, one that we set, judge or remove under any config. */
+  readonly isReserved: (key: string) => boolean;
+}
+
 /** Says what a field is dropped as whose name is, or looks like, one that we set, judge or remove; or that has an underscore. */
-export function strippedKind(name: string, identityKeys: ReadonlySet<string>, isReserved: boolean): StrippedKind {
+export function strippedKind(name: string, { identityKeys, listedKeys, isReserved }: StrippedFieldRules): StrippedKind {
   const key = lookAlikeKey(name);
   if (identityKeys.has(key)) return 'identity';
-  if (!isReserved) return 'underscore';
-  return kindOfKey.get(key) ?? (originPrefixes.some(prefix => key.startsWith(prefix)) ? 'forwarded' : 'override');
+  if (listedKeys.has(key)) return 'listed';
+  if (!isReserved(key)) return 'underscore';
+  return kindOfKey.get(key) ?? (forwardedPrefixes.some(prefix => key.startsWith(prefix)) ? 'forwarded' : 'override');
 }

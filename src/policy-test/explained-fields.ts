@@ -12,8 +12,11 @@ export function explainFields({ rawHeaders }: RequestHead, rules: FieldRules): r
   const names = rawHeaders.filter((_, index) => index % 2 === 0);
   const of = (...kinds: readonly string[]): readonly string[] => names.filter(name => kinds.includes(rules.requestKind(name)));
   const line = (text: string, found: readonly string[]): readonly string[] => (found.length === 0 ? [] : [`${text}: ${found.join(', ')}`]);
+  const reserved = of('reserved');
+  const isListed = (name: string): boolean => rules.strippedKind(name) === 'listed';
   return [
-    ...line('dropped, since only Sallyport says or judges such', of('reserved')),
+    ...line('dropped, since only Sallyport says or judges such', reserved.filter(name => !isListed(name))),
+    ...line('dropped by upstream.strip_fields', reserved.filter(isListed)),
     ...line('dropped for the underscore', of('underscored')),
     ...line('refused for the underscore', of('refused')),
     ...line('malformed', of('malformed')),

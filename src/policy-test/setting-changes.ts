@@ -94,6 +94,8 @@ const configSettings: readonly Setting<CompiledConfig>[] = [
   { name: 'listen.max_in_flight', of: ({ listen }) => listen.maxInFlight, widens: whenMore },
   { name: 'upstream.url', of: ({ upstream }) => place(upstream.url), widens: never },
   { name: 'upstream.host', of: ({ upstream }) => upstream.host, widens: towards('upstream', 'preserve') },
+  { name: 'upstream.strip_fields', of: ({ upstream }) => upstream.stripFields, widens: whenRemoved },
+  { name: 'upstream.pass_fields', of: ({ upstream }) => upstream.passFields, widens: whenAdded },
   { name: 'upstream.ca_file', of: ({ upstream }) => upstream.caFile, widens: never },
   { name: 'upstream.server_name', of: ({ upstream }) => upstream.serverName, widens: never },
   // Under its old name a field is the caller's to send from now on.

@@ -3,7 +3,7 @@ import { compiled, configText, problemsOf } from './inspection.js';
 
 const taken = [
   'Authorization', 'Host', 'Connection', 'Keep-Alive', 'Proxy-Connection', 'TE', 'Trailer', 'Transfer-Encoding', 'Upgrade', 'Content-Length',
-  'Content-Type', 'Expect', 'Idempotency-Key', 'X-Forwarded-For', 'X-Forwarded-User', 'Forwarded', 'Via', 'X-Request-Id', 'Traceparent',
+  'Content-Type', 'Expect', 'Idempotency-Key', 'X-Forwarded-For', 'X-Forwarded-Port', 'Forwarded', 'Via', 'X-Request-Id', 'Traceparent',
   'X-Original-URL', 'X-HTTP-Method-Override', 'Proxy-Authorization', 'xForwardedFor',
   // Their callers' copies would be gone before sessions, origins and handshakes are judged.
   'Cookie', 'Set-Cookie', 'Origin', 'Anti-CSRF', 'Front-Token', 'rid', 'St-Auth-Mode', 'Sec-WebSocket-Key', 'SEC-WebSocket-Protocol',
@@ -15,7 +15,9 @@ t.test('contract 3.3: an identity header has no other meaning', t => {
       `c.yaml:5:33: error: identity.headers.subject is "${name}", which has another meaning; allowed: a name of its own, such as X-Auth-Subject`,
     ], name);
   }
-  for (const name of ['X-User', 'Remote-User', 'X-Auth-Subject']) t.same(problemsOf(configText({ identity: `{ headers: { subject: ${name} } }` })), [], name);
+  for (const name of ['X-User', 'Remote-User', 'X-Forwarded-User', 'X-Webauth-User', 'X-Auth-Subject']) {
+    t.same(problemsOf(configText({ identity: `{ headers: { subject: ${name} } }` })), [], name);
+  }
   t.end();
 });
 

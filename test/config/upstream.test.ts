@@ -68,6 +68,49 @@ t.test('contract 2: upstream', t => {
   t.end();
 });
 
+const ours = ['Host', 'content-length', 'Transfer-Encoding', 'Connection', 'Idempotency-Key', 'Cookie', 'X-Auth-Subject'];
+
+const fieldLists = [
+  { name: 'a field of the application', input: 'strip_fields: [X-User, SM_USER]', expected: [] },
+  { name: 'what is read or set here', input: `strip_fields: [${ours.join(', ')}]`, expected: [
+    /^c\.yaml:2:48: error: upstream\.strip_fields\[0\] is "Host", which Sallyport reads or sets, or which a body needs; allowed: another field, such as X-User$/,
+    /strip_fields\[1\] is "content-length", /, /\[2\] is "Transfer-Encoding", /, /\[3\] is "Connection", /, /\[4\] is "Idempotency-Key", /, /\[5\] is "Cookie", /,
+    /\[6\] is "X-Auth-Subject", /,
+  ] },
+  { name: 'what tells what a body is', input: 'strip_fields: [Content-Type, Content_Encoding]', expected: [
+    /\[0\] is "Content-Type", /, /\[1\] is "Content_Encoding", /,
+  ] },
+  { name: 'no name', input: 'strip_fields: ["X User"]', expected: [/upstream\.strip_fields\[0\] is "X User"; allowed: the name of a header field$/] },
+  { name: 'what a proxy in front sets', input: 'pass_fields: [CF-IPCountry, Destination, X-Forwarded-Prefix]', expected: [] },
+  { name: 'what has another request carried out', input: 'pass_fields: [X-HTTP-Method-Override, X-Forwarded-For, X-Custom]', expected: [
+    /upstream\.pass_fields\[0\] is "X-HTTP-Method-Override", which is not removed, or never passed on; allowed: a field that a proxy in front sets/,
+    /pass_fields\[1\] is "X-Forwarded-For", which is not/, /pass_fields\[2\] is "X-Custom", which is not/,
+  ] },
+  { name: 'both at once', input: 'strip_fields: [CF_IPCountry], pass_fields: [CF-IPCountry]', expected: [
+    /pass_fields\[0\] is "CF-IPCountry", which upstream\.strip_fields removes; /,
+  ] },
+];
+
+t.test('fields of callers that the receiving service gets, or does not get', t => {
+  for (const { name, input, expected } of fieldLists) {
+    const problems = problemsOf(configText({ upstream: `{ url: "unix:/run/s", ${input} }` }));
+    t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
+    t.match(problems, expected, name);
+  }
+  const { stripFields, passFields } = compiled(configText({ upstream: '{ url: "unix:/s", strip_fields: [X-User], pass_fields: [X-Real-IP] }' })).upstream;
+  t.same({ stripFields, passFields }, { stripFields: ['X-User'], passFields: ['X-Real-IP'] });
+  t.match(problemsOf(configText({ upstream: '{ url: "unix:/s", pass_fields: [Remote-User] }', identity: '{ headers: { subject: Remote-User } }' })),
+    [/upstream\.pass_fields\[0\] is "Remote-User", which is an identity header; /]);
+  t.end();
+});
+
+t.test('a field that tells two writes apart is not removed', t => {
+  const route = '{ name: w, methods: [POST], path: /w, subjects: [s], permissions: [], idempotency: { mode: required, fields: [X-Tenant, If-Match] } }';
+  t.match(problemsOf(configText({ upstream: '{ url: "unix:/s", strip_fields: [X_Tenant] }', store: '{ memory: {} }', routes: `[${route}]` })),
+    [/error: routes\[0\]\.idempotency\.fields\[0\] is "X-Tenant", which upstream\.strip_fields removes; allowed: a field that is passed on$/]);
+  t.end();
+});
+
 t.test('contract 2: the receiver’s router', t => {
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: "yes" }' })), [

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { createFieldRules, mayNameIdentity, type FieldRuleSettings } from '../../src/decision/field-rules.js';
-import { cases, lookAlikes } from './field-names.js';
+import { createFieldRules, mayNameIdentity, mayPass, mayStrip, type FieldRuleSettings } from '../../src/decision/field-rules.js';
+import { believedFields, cases, lookAlikes } from './field-names.js';
 
 const rules = (settings: Partial<FieldRuleSettings> = {}): ReturnType<typeof createFieldRules> =>
   createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });
@@ -10,6 +10,7 @@ const neverTheCallers = [
   'X-Caller', 'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion',
   'Idempotency-Record', 'Idempotency-Fence', 'Idempotency-Outcome', 'Idempotent-Replayed', 'Proxy-Status',
   'Forwarded', 'X-Real-IP', 'X-Forwarded-Uri', 'X-Forwarded-Prefix', 'X-Forwarded-User', 'X-Forwarded-Port', 'X-Forwarded-Client-Cert', 'X-Forwarded',
+  'Destination', ...believedFields.flatMap(({ names }) => names),
   'X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X-Original-Method', 'X-Original-URL', 'X-Original-URI', 'X-Original-Host',
   'X-Rewrite-URL', 'X-Envoy-Original-Path', 'X-Envoy-External-Address', 'X-Skipper-Proxy', 'X-Middleware-Subrequest', 'Proxy', 'Client-Cert',
   'True-Client-IP', 'X-Client-IP', 'CF-Connecting-IP', 'X-Cluster-Client-IP', 'X-Request-URI',
@@ -65,7 +66,8 @@ t.test('contract 3.3: other names with an underscore follow underscore_fields', 
 t.test('contract 3.3: all other names pass', (t) => {
   const { requestKind } = rules({ underscoreFields: 'refuse' });
   const passed = [
-    'Accept', 'Cookie', 'X-Custom', 'X.Foo', '-', '!', '1', 'X-Auth', 'X-Auth-Subject-2', 'Hosts', 'constructor', 'If-Match', 'Origin', 'Destination',
+    'Accept', 'Cookie', 'X-Custom', 'X.Foo', '-', '!', '1', 'X-Auth', 'X-Auth-Subject-2', 'Hosts', 'constructor', 'If-Match', 'Origin', 'Overwrite', 'Depth',
+    'X-Realm', 'Flyer', 'X-Client-Version', 'X-Country', 'X-Azure-FDID', 'CF-Ray', 'X-Auth-Token', 'X-User-Agent', 'X-Vercel-Protection-Bypass', 'Remote',
   ];
   for (const name of passed) {
     t.equal(requestKind(name), 'passed', name);
@@ -122,14 +124,59 @@ t.test('the answer for a name stays the same however many names callers make up'
 });
 
 t.test('contract 2: which names an identity header may have', (t) => {
-  const free = ['X-Auth-Subject', 'X-Caller', 'Remote-User', 'X-Auth-Kind', 'Cookies', 'X-St-Role', 'Stage', 'Sec-WebSocket', 'My-Rid'];
+  const free = [
+    'X-Auth-Subject', 'X-Caller', 'Remote-User', 'X-Remote-User', 'X-Webauth-User', 'X-Auth-Request-Email', 'X-Forwarded-User', 'X-Consumer-Id', 'X-Auth-Kind',
+    'Cookies', 'X-St-Role', 'Stage', 'Sec-WebSocket', 'My-Rid',
+  ];
   for (const name of free) t.equal(mayNameIdentity(name), true, name);
   const taken = [
-    '', 'a b', 'X_Auth_Subject', 'Authorization', 'Author-ization', 'Host', 'TE', 'X-Forwarded-User', 'Idempotency-Key', 'Content-Length', 'Proxy-Status',
+    '', 'a b', 'X_Auth_Subject', 'Authorization', 'Author-ization', 'Host', 'TE', 'X-Forwarded-For', 'Idempotency-Key', 'Content-Length', 'Proxy-Status',
+    'Remote_User', 'Remote-Addr', 'Client-IP', 'X-SSL-Client-DN', 'Destination',
   ];
   const consulted = [
     'Cookie', 'Set-Cookie', 'Origin', 'Anti-CSRF', 'Front-Token', 'Rid', 'St-Auth-Mode', 'St-', 'Sec-WebSocket-Key', 'Sec-WebSocket-Protocol', 'Sec-WebSocket-',
   ];
   for (const name of [...taken, ...consulted.flatMap(cases)]) t.equal(mayNameIdentity(name), false, name);
+  t.end();
+});
+
+t.test('what the operator has removed goes in every spelling, and needs no other field to be given up', (t) => {
+  const { requestKind, strippedKind } = rules({ stripFields: ['X-User', 'st_auth_mode', 'SM.X'], underscoreFields: 'allow' });
+  for (const name of ['X-User', 'X_User', ...cases('X-User'), ...lookAlikes('X-User'), 'SM-X', 'StAuthMode']) {
+    t.equal(requestKind(name), 'reserved', name);
+    t.equal(strippedKind(name), 'listed', name);
+  }
+  for (const name of ['X-Users', 'X-User-2', 'St-Auth-Mode']) t.equal(requestKind(name), 'passed', name);
+  t.equal(rules().requestKind('X-User'), 'passed');
+  t.equal(rules({ identityNames: ['X-User'], stripFields: ['X-User'] }).strippedKind('X_User'), 'identity');
+  t.end();
+});
+
+t.test('what Sallyport reads or sets, and what a body needs, cannot be removed', (t) => {
+  const needed = [
+    ...judged, ...hopByHop, 'Cookie', 'Set-Cookie', 'Origin', 'Rid', 'St-Access-Token', 'Sec-WebSocket-Key', 'X-Auth-Subject', 'Idempotency-Record',
+    'Content-Encoding', 'Content-Range',
+  ];
+  for (const name of needed.flatMap(cases)) t.equal(mayStrip(name), false, name);
+  for (const name of [...judged, ...hopByHop, 'Cookie'].map(name => name.replaceAll('-', '_'))) t.equal(mayStrip(name), false, name);
+  for (const name of ['X-User', 'Accept', 'Referer', 'Remote-User', 'Client-IP', 'SM_USER']) t.equal(mayStrip(name), true, name);
+  t.end();
+});
+
+t.test('a field that is to go on does so in its own spelling only, and never where it is an identity header', (t) => {
+  const { requestKind } = rules({ passFields: ['CF-IPCountry', 'Destination', 'Remote-User'], identityNames: ['Remote-User'], underscoreFields: 'allow' });
+  for (const name of [...cases('CF-IPCountry'), ...cases('Destination')]) t.equal(requestKind(name), 'passed', name);
+  for (const name of ['CF_IPCountry', 'CFIPCountry', 'Destination_', ...cases('Remote-User'), 'CF-Connecting-IP']) t.equal(requestKind(name), 'reserved', name);
+  t.end();
+});
+
+t.test('only what a proxy in front sets, and a second path, may go on', (t) => {
+  const may = ['CF-IPCountry', 'X-Real-IP', 'X-Forwarded-Prefix', 'Remote-User', 'X-SSL-Client-DN', 'Destination', 'Tailscale-User-Login'];
+  for (const name of may.flatMap(cases)) t.equal(mayPass(name), true, name);
+  const mayNot = [
+    ...judged, ...hopByHop, 'X-Auth-Subject', 'Idempotency-Record', 'Proxy-Status', 'X-HTTP-Method-Override', 'X-Original-URL', 'X-Rewrite-URL',
+    'Script-Name', 'Proxy', 'X-Custom', 'my_field', 'Remote_User', 'X_Forwarded_For', 'Content_Length', '', 'a b',
+  ];
+  for (const name of mayNot) t.equal(mayPass(name), false, name);
   t.end();
 });

@@ -1,9 +1,11 @@
 import t from 'tap';
 import { createFieldRules } from '../../src/decision/field-rules.js';
 import { addStripped, nothingStripped, strippedKinds, totalStripped, type StrippedKind } from '../../src/decision/stripped-fields.js';
-import { cases, lookAlikes } from './field-names.js';
+import { believedFields, cases, lookAlikes, obeyedFields } from './field-names.js';
 
-const { requestKind, strippedKind } = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse' });
+const { requestKind, strippedKind } = createFieldRules({
+  identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', stripFields: ['X-User'],
+});
 
 /** What is dropped in any spelling, and what only in another than its own. */
 const rows: readonly { readonly kind: StrippedKind; readonly always?: readonly string[]; readonly lookAlikesOnly?: readonly string[] }[] = [
@@ -16,14 +18,17 @@ const rows: readonly { readonly kind: StrippedKind; readonly always?: readonly s
   {
     kind: 'forwarded',
     always: ['Forwarded', 'X-Real-IP', 'X-Forwarded-Port', 'X-Forwarded-Scheme', 'X-Forwarded-User', 'X-Forwarded-Client-Cert', 'X-Original-Forwarded-For',
-      'X-Scheme', 'True-Client-IP', 'CF-Connecting-IP', 'X-Envoy-External-Address', 'Client-Cert'],
+      'X-Scheme', 'True-Client-IP', 'CF-Connecting-IP', 'X-Envoy-External-Address', 'Client-Cert',
+      ...believedFields.flatMap(({ names }) => names)],
     lookAlikesOnly: ['X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'Via', 'X-Request-Id', 'traceparent', 'tracestate'],
   },
   {
     kind: 'override',
-    always: ['X-HTTP-Method-Override', 'X-Original-URL', 'X-Original-Method', 'X-Rewrite-URL', 'X-Middleware-Subrequest', 'X-Script-Name', 'Proxy'],
+    always: ['X-HTTP-Method-Override', 'X-Original-URL', 'X-Original-Method', 'X-Rewrite-URL', 'X-Middleware-Subrequest', 'X-Script-Name', 'Proxy',
+      ...obeyedFields],
     lookAlikesOnly: ['Host', 'Content-Type', 'Idempotency-Key'],
   },
+  { kind: 'listed', always: ['X-User', 'X_User'] },
   { kind: 'hop', lookAlikesOnly: ['Connection', 'Keep-Alive', 'TE', 'Trailer', 'Transfer-Encoding', 'Content-Length', 'Upgrade', 'Expect'] },
   { kind: 'underscore', always: ['my_field', '__proto__', 'x_api_key'] },
 ];

@@ -110,7 +110,9 @@ export const snippetTable: readonly SnippetRow[] = [
     'echo \'@your-scope': { test: install },
   }),
   ...page('docs/legacy-applications.md', {
-    'upstream': { test: legacy },
+    'upstream: { url: "http': { test: legacy },
+    'upstream: { url: http://127.0.0.1:3000, strip_fields': { test: legacy },
+    'upstream: { url: http://127.0.0.1:3000, pass_fields': { test: legacy },
     'identity': { test: legacy },
     'routes:\n  - { name: old-login,': { test: legacy },
     'listen: { host: 127.0.0.1, port: 8080, trust_forwarded': { test: legacy },

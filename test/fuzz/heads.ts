@@ -53,7 +53,7 @@ const fieldValues: readonly (readonly [name: string, values: readonly string[]])
   ['Sec-WebSocket-Protocol', ['chat', 'chat, superchat']], ['Sec-WebSocket-Extensions', ['permessage-deflate']],
   ['X-Forwarded-For', ['10.0.0.1']], ['X-Forwarded-Proto', ['https']], ['X-Forwarded-Host', ['evil']], ['Forwarded', ['for=evil']], ['Via', ['1.1 other']],
   ['X-Real-IP', ['10.0.0.1']], ['X-Original-URL', ['/admin']], ['X-Rewrite-URL', ['/admin']], ['X-HTTP-Method-Override', ['DELETE']], ['X-HTTP-Method',
-  ['PUT']],
+  ['PUT']], ['Client-IP', ['10.0.0.1']], ['X-Remote-User', ['root']], ['Destination', ['/admin']],
   ['X-Method-Override', ['PUT']], ['X-Original-Method', ['PUT']], ['Proxy', ['evil']], ['X-Forwarded-Prefix', ['/x']], ['X-Forwarded-Uri', ['/x']],
   ['X-Envoy-Original-Path', ['/x']], ['X-Skipper-Proxy', ['x']],
   ['X-Auth-Subject', ['root']], ['X-Auth-Permissions', ['everything']], ['X-Auth-Kind', ['session']], ['X-Auth-Token-Id', ['t']], ['X-Auth-Issuer',

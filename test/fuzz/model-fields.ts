@@ -35,12 +35,29 @@ const hopByHop = [
 const ours = [
   'x-auth-subject', 'x-auth-issuer', 'x-auth-permissions', 'x-auth-token-id', 'x-auth-kind', 'x-auth-assertion',
   'idempotency-record', 'idempotency-fence', 'idempotency-outcome', 'idempotent-replayed', 'proxy-status',
-  'x-http-method-override', 'x-http-method', 'x-method-override', 'x-http-path-override', 'x-http-host-override', 'x-http-destinationurl', 'x-override-url',
-  'x-script-name', 'x-host', 'x-scheme', 'x-url-scheme', 'x-request-uri', 'front-end-https', 'forwarded', 'x-real-ip', 'true-client-ip', 'x-client-ip',
-  'cf-connecting-ip', 'x-cluster-client-ip', 'client-cert', 'client-cert-chain', 'proxy', 'x-sendfile-type', 'x-accel-mapping',
+  'x-method-override', 'method-override', 'http-method-override', 'x-http-path-override', 'x-http-host-override', 'x-http-destinationurl', 'x-override-url',
+  'x-script-name', 'script-name', 'path-info', 'x-path-info', 'path-translated', 'x-request-uri', 'x-replaced-path', 'x-proxy-url', 'destination',
+  'x-host', 'x-scheme', 'x-url-scheme', 'front-end-https', 'ssl-offloaded', 'proxy', 'x-sendfile-type', 'x-accel-mapping',
+  // Where the caller is.
+  'x-client-ip', 'true-client-ip', 'x-true-client-ip', 'true-ip', 'x-true-ip', 'client-ip', 'real-ip', 'x-cluster-client-ip', 'cluster-client-ip',
+  'remote-addr', 'remote-host', 'remote-ip', 'x-originating-ip', 'x-origin-ip', 'x-source-ip', 'x-peer-ip', 'x-host-ip', 'x-proxyuser-ip', 'x-coming-from',
+  'coming-from', 'x-client-address', 'x-client-host', 'cf-ipcountry', 'cf-visitor', 'cf-worker', 'cloudfront-forwarded-proto', 'fastly-ssl', 'fastly-ff',
+  'fastly-temp-xff', 'x-azure-clientip', 'x-azure-socketip', 'x-nf-client-connection-ip', 'incap-client-ip', 'x-sucuri-clientip', 'x-sucuri-country',
+  'cdn-src-ip', 'cdn-real-ip', 'ali-cdn-real-ip', 'do-connecting-ip', 'z-forwarded-for', 'x-gclb-client-ip', 'x-cdn-src-ip',
+  // Who the caller is, and by which certificate.
+  'remote-user', 'remote-name', 'remote-email', 'remote-group', 'remote-groups', 'remote-ident', 'auth-user', 'logon-user', 'x-proxy-user', 'x-userinfo',
+  'x-anonymous-consumer', 'x-credential-identifier', 'x-credential-username', 'sm-user', 'sm-userdn', 'sm-universalid', 'sm-serversessionid', 'iv-user',
+  'iv-user-l', 'iv-groups', 'iv-creds', 'oam-remote-user', 'osso-user-dn', 'osso-user-guid', 'eppn', 'x-goog-iap-jwt-assertion',
+  'x-arr-clientcert', 'x-client-verify', 'x-client-dn', 'x-client-s-dn', 'x-client-subject-dn',
 ];
 /** Families of them, by how their names begin without punctuation: `X-Forwarded-*`, `X-Envoy-*` and kin. */
-const ourFamilies = ['xforwarded', 'xoriginal', 'xrewrite', 'xenvoy', 'xskipper', 'xmiddleware'];
+const ourFamilies = [
+  'forwarded', 'xforward', 'xoriginal', 'xrewrite', 'xhttpmethod', 'xenvoy', 'xskipper', 'xmiddleware', 'xrealip', 'cfconnecting', 'cfpseudo', 'cfaccess',
+  'cloudfrontviewer', 'fastlyclient', 'flyclient', 'flyforwarded', 'xappengine', 'xvercelforwarded', 'xvercelproxied', 'xvercelip', 'wlproxy', 'proxyclient',
+  'xremote', 'xwebauth', 'xauthrequest', 'xauthenticated', 'xauthentik', 'xconsumer', 'xpomerium', 'xvouch', 'xmsclientprincipal', 'xmstoken',
+  'xgoogauthenticateduser', 'xamznoidc', 'xamznmtls', 'tailscale', 'oidc', 'mellon', 'shib', 'clientcert', 'xclientcert', 'sslclient', 'sslserver', 'xssl',
+  'xmtls', 'xtlsclient',
+];
 /** Options of Connection that name no field to remove. */
 const ownOptions = ['close', 'keep-alive', 'te', 'upgrade', 'http2-settings'];
 

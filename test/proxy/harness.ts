@@ -87,13 +87,14 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     const read = compiled(merge(usual, overrides));
     const config = options.adapt === undefined ? read : options.adapt(read);
     const { underscoreFields, http10 } = config.listen;
+    const { stripFields, passFields } = config.upstream;
     const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
     const upstream = createUpstream(config.upstream, options.upstreamCa ?? null);
     t.teardown(async () => upstream.close());
     return {
       config,
       assertion: null,
-      fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
+      fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }),
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,
       upstream,

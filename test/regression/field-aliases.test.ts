@@ -1,5 +1,6 @@
 /** Names of fields that become one variable in CGI, WSGI, PHP and kin: what the receiver's program reads there is ours, or nothing. */
 import t from 'tap';
+import { believedFields, obeyedFields } from '../decision/field-names.js';
 import { startProxy } from '../proxy/harness.js';
 import { startPython } from '../support/python.js';
 import { request } from '../support/raw-client.js';
@@ -63,6 +64,42 @@ t.test('R-10: a real WSGI program reads the verified identity, whatever spelling
     tried += 1;
   }
   t.same(wrong, [], `of ${String(tried)}`);
+});
+
+t.test('a real WSGI program sees none of the fields that receivers believe or obey, and none that the operator lists', async (t) => {
+  const { wsgi } = await startPython(t, tempDir(t));
+  const config = { routes, listen: { underscore_fields: 'allow' }, upstream: { strip_fields: ['X-User', 'SOAPAction'] } };
+  const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(wsgi)}`, config });
+  const good = Object.entries(proxy.authorization());
+  const rows = [...believedFields, { by: 'routers and frameworks', names: obeyedFields }, { by: 'this application', names: ['X-User', 'SOAPAction'] }];
+  const wrong: string[] = [];
+  let tried = 0;
+  for (const { by, names } of rows) {
+    for (const name of names) {
+      for (const spelling of [name, name.replaceAll('-', '_'), name.replaceAll('-', '.'), name.toUpperCase().replaceAll('-', '_')]) {
+        const answer = await request(proxy.port, { path: '/a', headers: [...good, [spelling, 'evil']] });
+        const { fields } = JSON.parse(answer.text) as { readonly fields: Readonly<Record<string, string>> };
+        if (fields['HTTP_X_AUTH_SUBJECT'] !== 'checkout' || Object.values(fields).includes('evil')) wrong.push(`${spelling} (${by})`);
+        tried += 1;
+      }
+    }
+  }
+  t.same(wrong, [], `of ${String(tried)}`);
+});
+
+t.test('a real WSGI program sees what it is asked to see: the fields that are to pass, and our own under names that others use', async (t) => {
+  const { wsgi } = await startPython(t, tempDir(t));
+  const config = {
+    routes, upstream: { pass_fields: ['CF-IPCountry', 'Destination'] }, identity: { headers: { subject: 'Remote-User', kind: 'X-Forwarded-User' } },
+  };
+  const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(wsgi)}`, config });
+  const headers: [string, string][] = [
+    ['CF-IPCountry', 'CH'], ['Destination', '/b'], ['CF-Connecting-IP', 'evil'], ['Remote-User', 'evil'], ['remote_user', 'evil'], ['X-Forwarded-User', 'evil'],
+  ];
+  const answer = await request(proxy.port, { path: '/a', headers: [...Object.entries(proxy.authorization()), ...headers] });
+  const { fields } = JSON.parse(answer.text) as { readonly fields: Readonly<Record<string, string>> };
+  t.match(fields, { HTTP_CF_IPCOUNTRY: 'CH', HTTP_DESTINATION: '/b', HTTP_REMOTE_USER: 'checkout', HTTP_X_FORWARDED_USER: 'service' });
+  t.notOk(Object.values(fields).includes('evil'));
 });
 
 t.test('the public corpora that are at hand', (t) => {

@@ -25,7 +25,7 @@ const config: CompiledConfig = {
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,
   upstream: {
-    url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream', beginsTrace: true,
+    url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [],
     connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1,
   },
   sessions: null,

@@ -32,8 +32,8 @@ export interface Scene {
 
 export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): UpstreamSettings {
   return {
-    url, caFile: null, serverName: null, host: 'upstream', beginsTrace: true, connectTimeoutMs: 20_000, responseTimeoutMs: 30_000,
-    idleTimeoutMs: 30_000, maxConnections: 8, ...more,
+    url, caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [], connectTimeoutMs: 20_000,
+    responseTimeoutMs: 30_000, idleTimeoutMs: 30_000, maxConnections: 8, ...more,
   };
 }
 
