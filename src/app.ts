@@ -91,7 +91,7 @@ interface Loaded {
 }
 
 async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
-  const first = await loadComplete(source, env, localFiles);
+  const first = await loadComplete(source, { env }, localFiles);
   if (!first.ok) return first;
   const { listen: { tls }, store, sessions } = first.value.config;
   const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);

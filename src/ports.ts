@@ -44,6 +44,8 @@ export interface WatchOptions {
   readonly maxBytes: number;
   /** Milliseconds between two looks. */
   readonly intervalMs?: number;
+  /** Milliseconds for which a changed file has to stay as it is before it counts; asked for at each look. None unless given. */
+  readonly leastAgeMs?: () => number;
 }
 
 export interface FileWatch {
@@ -53,6 +55,15 @@ export interface FileWatch {
    */
   readonly loaded: (digest: Result<string, string>) => void;
   readonly close: () => void;
+}
+
+/** A watch that can be asked as well. */
+export interface AskedWatch extends FileWatch {
+  /**
+   * What the file holds, changed or not, once that counts; `onWait` is called where it does not yet. What is told here is
+   * acted on, and not called back for. Never settles once the watch is closed.
+   */
+  readonly settled: (onWait: () => void) => Promise<Result<string, string>>;
 }
 
 /** A public key that may verify service tokens: RSA of 2048 to 8192 bits, checked. */

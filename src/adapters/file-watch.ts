@@ -1,6 +1,6 @@
-import { stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { accept, type Result } from '../decision/result.js';
-import type { FileWatch, WatchOptions } from '../ports.js';
+import type { AskedWatch, WatchOptions } from '../ports.js';
 import { readText, textDigest } from './text-file.js';
 
 const defaultIntervalMs = 500;
@@ -16,53 +16,92 @@ const settledAfterMs = 3_000;
  * symbolic link on the way to it (a ConfigMap's `..data`), by its going and coming back.
  *
  * It looks, rather than listens: `fs.watch` follows the inode, so it goes deaf at the first rename, and says nothing on
- * many network file systems. A change counts once two looks in a row agree, so that a half-written file is not acted on.
+ * many network file systems. A change counts once two looks in a row agree and `leastAgeMs` went by between them, so that
+ * a half-written file is not acted on. That time is our own: clocks of file servers go wrong. Only the move of a link
+ * need not wait, since that cannot be half done.
  */
-export function watchFile(path: string, onChange: (content: Result<string, string>) => void, options: WatchOptions): FileWatch {
+export function watchFile(path: string, onChange: (content: Content) => void, options: WatchOptions): AskedWatch {
   const intervalMs = options.intervalMs ?? defaultIntervalMs;
   /** What the caller last acted on: a digest, or why there was none; `null` where the caller did not say why. */
   let known = options.digest;
-  /** A change seen once. */
-  let pending: string | null = null;
+  /** Where the links on the way led to then. */
+  let knownPlace: string | null = null;
+  /** A change that does not count yet. */
+  let pending: Look | null = null;
   /** Identity and times of the file whose digest is `known`, once they are old enough to be trusted. */
-  let settled: string | null = null;
+  let trusted: string | null = null;
+  let asking: Asking[] = [];
+  let looking = false;
   let closed = false;
-  let timer = schedule();
+  let timer = schedule(intervalMs);
 
-  function schedule(): NodeJS.Timeout {
-    return setTimeout(() => void poll(), intervalMs).unref();
+  function schedule(ms: number): NodeJS.Timeout {
+    return setTimeout(() => void poll(), ms).unref();
   }
 
   async function poll(): Promise<void> {
-    const change = await look();
+    // Who asks while a look is under way may mean what was written after it began.
+    const asked = asking;
+    asking = [];
+    looking = true;
+    const seen = await look(asked.length > 0);
+    looking = false;
     if (closed) return;
-    timer = schedule();
-    if (change !== null) onChange(change);
+    const askedMeanwhile = asking.length > 0;
+    timer = schedule(nextLookMs(askedMeanwhile, asked.length > 0));
+    if (seen === null) {
+      asking = [...asked.map(({ tell }) => ({ tell, wait: null })), ...asking];
+      for (const { wait } of asked) wait?.();
+      return;
+    }
+    for (const { tell } of asked) tell(seen.content);
+    if (seen.changed && asked.length === 0) onChange(seen.content);
   }
 
-  async function look(): Promise<Result<string, string> | null> {
-    const identity = await identityOf(path);
-    if (identity !== null && identity === settled && pending === null) return null;
+  function nextLookMs(askedMeanwhile: boolean, stillAsked: boolean): number {
+    if (askedMeanwhile) return 0;
+    return stillAsked ? Math.min(intervalMs, defaultIntervalMs) : intervalMs;
+  }
+
+  /** What the file holds, where that is certain; `null` where it is not, or is of no interest. */
+  async function look(isAsked: boolean): Promise<{ readonly content: Content; readonly changed: boolean } | null> {
+    const { identity, isOld } = await identityOf(path);
+    if (identity !== null && identity === trusted && pending === null && !isAsked) return null;
+    const place = await placeOf(path);
     const content = await readText(path, options);
     const sight = sightOf(content.ok ? accept(textDigest(content.value)) : content);
     if (sight === known || (known === null && !content.ok)) {
       known = sight;
+      knownPlace = place;
       pending = null;
-      settled = identity;
+      trusted = isOld ? identity : null;
+      return { content, changed: false };
+    }
+    trusted = null;
+    const before = pending;
+    const now = { sight, identity, sinceMs: performance.now() };
+    if (before === null || before.sight !== sight || before.identity !== identity) {
+      pending = now;
       return null;
     }
-    settled = null;
-    const confirmed = pending === sight;
-    pending = confirmed ? null : sight;
-    if (!confirmed) return null;
+    const isMoved = place !== null && knownPlace !== null && place !== knownPlace;
+    if (!isMoved && now.sinceMs - before.sinceMs < (options.leastAgeMs?.() ?? 0)) return null;
     known = sight;
-    return content;
+    knownPlace = place;
+    pending = null;
+    return { content, changed: true };
   }
 
   return {
+    settled: (onWait) => new Promise((resolve) => {
+      asking.push({ tell: resolve, wait: onWait });
+      if (closed || looking) return;
+      clearTimeout(timer);
+      timer = schedule(0);
+    }),
     loaded: (digest) => {
       known = sightOf(digest);
-      settled = null;
+      trusted = null;
     },
     close: () => {
       closed = true;
@@ -71,16 +110,42 @@ export function watchFile(path: string, onChange: (content: Result<string, strin
   };
 }
 
+type Content = Result<string, string>;
+
+/** Somebody who wants to know what counts, and that it takes a while. */
+interface Asking {
+  readonly tell: (content: Content) => void;
+  /** `null` once it was called. */
+  readonly wait: (() => void) | null;
+}
+
+/** A file as it was seen. */
+interface Look {
+  readonly sight: string;
+  readonly identity: string | null;
+  /** When it was first seen so. */
+  readonly sinceMs: number;
+}
+
 function sightOf(digest: Result<string, string>): string {
   return digest.ok ? digest.value : `unreadable: ${digest.error}`;
 }
 
-/** What changes whenever the file is written or replaced, or `null` while it is too young for that to be certain. */
-async function identityOf(path: string): Promise<string | null> {
+/** What changes whenever the file is written or replaced, and whether it is old enough for that to be certain. */
+async function identityOf(path: string): Promise<{ readonly identity: string | null; readonly isOld: boolean }> {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
-    if (Math.abs(Date.now() - Number(mtimeMs > ctimeMs ? mtimeMs : ctimeMs)) < settledAfterMs) return null;
-    return [dev, ino, size, mtimeNs, ctimeNs].join('/');
+    const isOld = Math.abs(Date.now() - Number(mtimeMs > ctimeMs ? mtimeMs : ctimeMs)) >= settledAfterMs;
+    return { identity: [dev, ino, size, mtimeNs, ctimeNs].join('/'), isOld };
+  } catch {
+    return { identity: null, isOld: false };
+  }
+}
+
+/** Where the path leads, links followed; `null` where it leads nowhere. */
+async function placeOf(path: string): Promise<string | null> {
+  try {
+    return await realpath(path);
   } catch {
     return null;
   }

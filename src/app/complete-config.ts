@@ -2,8 +2,7 @@ import type { CompiledConfig } from '../config/compiled.js';
 import { accept, type Result } from '../decision/result.js';
 import type { Files } from '../ports.js';
 import { readAssertionFile, type AssertionFile } from './assertions.js';
-import type { ConfigSource } from './config-file.js';
-import { loadConfig, type Environment } from './config-source.js';
+import { loadConfig, type ConfigReading, type ReadSource } from './config-source.js';
 import { readAuthorities } from './pem-files.js';
 import type { StartFailure } from './start-failure.js';
 
@@ -17,8 +16,8 @@ export interface CompleteConfig {
 }
 
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
-export async function loadComplete(source: ConfigSource, env: Environment, files: Files): Promise<Result<CompleteConfig, StartFailure>> {
-  const loaded = await loadConfig(source, env);
+export async function loadComplete(source: ReadSource, reading: ConfigReading, files: Files): Promise<Result<CompleteConfig, StartFailure>> {
+  const loaded = await loadConfig(source, reading);
   if (!loaded.ok) return loaded;
   const { upstream, issuers } = loaded.value;
   for (const { keys } of issuers) {

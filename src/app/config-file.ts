@@ -1,5 +1,5 @@
 import { accept, type Result } from '../decision/result.js';
-import type { FileWatch } from '../ports.js';
+import type { AskedWatch, FileWatch } from '../ports.js';
 import { watchFile } from '../adapters/file-watch.js';
 import { readText, textDigest } from '../adapters/text-file.js';
 
@@ -7,11 +7,13 @@ import { readText, textDigest } from '../adapters/text-file.js';
 export interface ConfigSource {
   /** As problems and logs name it. */
   readonly name: string;
-  /** The text, or why it cannot be had, in words that follow the name. */
+  /** The text as it is now, or why it cannot be had, in words that follow the name. */
   readonly read: () => Promise<Result<string, string>>;
-  /** Calls back when the text is no longer the one that was read last, whoever asked for that. */
-  readonly watch: (onChange: () => void) => Pick<FileWatch, 'close'>;
+  /** Calls back with the text when it is no longer the one that was read or told of last. */
+  readonly watch: (onChange: (text: Result<string, string>) => void, leastAgeMs?: () => number) => ConfigWatch;
 }
+
+export type ConfigWatch = Pick<AskedWatch, 'settled' | 'close'>;
 
 /** A config of a thousand routes takes some 200 KiB. */
 export const maxConfigBytes = 4 * 1024 * 1024;
@@ -34,14 +36,34 @@ export function fileSource(path: string, name = path, intervalMs?: number): Conf
       watch?.loaded(read);
       return text;
     },
-    watch: (onChange) => {
-      watch = watchFile(path, onChange, { digest, ...limits, ...pace });
-      return watch;
+    watch: (onChange, leastAgeMs) => {
+      const own = watchFile(path, onChange, { digest, ...limits, ...pace, ...(leastAgeMs === undefined ? {} : { leastAgeMs }) });
+      watch = own;
+      return own;
     },
   };
 }
 
 /** A text that stays as it is. */
 export function textSource(text: string, name: string): ConfigSource {
-  return { name, read: () => Promise.resolve(accept(text)), watch: () => ({ close: () => undefined }) };
+  return fixedSource(() => Promise.resolve(accept(text)), name);
+}
+
+/** A text that is read and does not change. */
+export function fixedSource(read: ConfigSource['read'], name: string): ConfigSource {
+  return { name, read, watch: () => ({ settled: read, close: () => undefined }) };
+}
+
+/** A source whose texts, or what is said in their place, are changed before anybody sees them. */
+export function changedSource({ name, read, watch }: ConfigSource, change: (text: Result<string, string>) => Result<string, string>): ConfigSource {
+  return {
+    name,
+    read: async () => change(await read()),
+    watch: (onChange, leastAgeMs) => {
+      const own = watch((text) => {
+        onChange(change(text));
+      }, leastAgeMs);
+      return { settled: async (onWait) => change(await own.settled(onWait)), close: own.close };
+    },
+  };
 }

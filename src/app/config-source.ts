@@ -8,20 +8,31 @@ import { startFailure, type StartFailure } from './start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** As much of a source as it takes to read it once. */
+export type ReadSource = Pick<ConfigSource, 'name' | 'read'>;
+
+/** How a config is read. */
+export interface ConfigReading {
+  readonly env: Environment;
+  /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
+  readonly endMarkerFor?: string | null;
+}
+
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
-export async function readConfig(source: ConfigSource, env: Environment): Promise<Result<Inspection, string>> {
+export async function readConfig(source: ReadSource, { env, endMarkerFor = null }: ConfigReading): Promise<Result<Inspection, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
   return accept(inspectConfig(text.value, {
     file: source.name,
     env,
+    endMarkerFor,
     readFile: (path) => readTextSync(path, { maxBytes: maxPlaceholderBytes }),
   }));
 }
 
 /** Reads the config; refuses one with errors, all of them named. */
-export async function loadConfig(source: ConfigSource, env: Environment): Promise<Result<CompiledConfig, StartFailure>> {
-  const read = await readConfig(source, env);
+export async function loadConfig(source: ReadSource, reading: ConfigReading): Promise<Result<CompiledConfig, StartFailure>> {
+  const read = await readConfig(source, reading);
   if (!read.ok) return refuse(startFailure('unreadable', read.error));
   const { config } = read.value;
   return config === null ? refuse(configFailure(source.name, read.value)) : accept(config);

@@ -1,11 +1,12 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import { changedSettings } from '../config/settings.js';
+import { refuse, type Result } from '../decision/result.js';
 import type { Clock, Files, Log, Metrics } from '../ports.js';
 import type { Assembly } from './assembly.js';
 import type { Assertions } from './assertions.js';
 import { coalesce } from './coalesce.js';
 import { loadComplete, type CompleteConfig } from './complete-config.js';
-import type { ConfigSource } from './config-file.js';
+import type { ConfigSource, ConfigWatch } from './config-file.js';
 import type { Environment } from './config-source.js';
 import { droppedOperations, movedScopes, reserves } from './operations.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
@@ -26,7 +27,7 @@ export interface ReloaderDeps {
 export interface Reloader {
   /** Begins to watch the config. */
   readonly start: () => void;
-  /** Reads the config again, whatever the watch saw. One reload runs at a time; settles when it is over, good or bad. */
+  /** Takes the config again, changed or not, once it counts. One reload runs at a time; settles when it is over, good or bad. */
   readonly reload: () => Promise<void>;
   readonly state: () => ReloadState;
   /** Ends the watch; a reload under way ends without effect. */
@@ -46,12 +47,16 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
   /** The last one that was taken, as it was asked for. */
   let last = first;
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
-  let watch = { close: (): void => undefined };
+  let watch: ConfigWatch = { settled: source.read, close: () => undefined };
+  /** What counted last: the very text that was seen twice is the one that is read. */
+  let text: Result<string, string> = refuse('was not read yet');
   let closed = false;
   const isClosed = (): boolean => closed;
 
-  const reload = coalesce(async () => {
-    const loaded = await loadComplete(source, env, files);
+  const take = coalesce(async () => {
+    const read: ConfigSource['read'] = () => Promise.resolve(text);
+    const endMarkerFor = assembly.inForce().config.reload.endMarker ? 'the config in force' : null;
+    const loaded = await loadComplete({ name: source.name, read }, { env, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
       fail(loaded.error.messages);
@@ -113,9 +118,19 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   return {
     start: () => {
-      watch = source.watch(() => void reload());
+      watch = source.watch((seen) => {
+        text = seen;
+        void take();
+      }, () => assembly.inForce().config.reload.leastAgeMs);
     },
-    reload,
+    reload: async () => {
+      text = await watch.settled(() => {
+        const leastAgeMs = assembly.inForce().config.reload.leastAgeMs;
+        if (leastAgeMs === 0) return;
+        log.info('the config has changed and counts when it has stayed as it is for a while', { config: source.name, least_age_ms: leastAgeMs });
+      });
+      await take();
+    },
     state: () => state,
     close: () => {
       closed = true;

@@ -7,6 +7,7 @@ import { fail } from './options.js';
 export interface CheckOptions {
   readonly config?: string;
   readonly strict?: true;
+  readonly endMarker?: true;
   readonly json?: true;
 }
 
@@ -15,7 +16,7 @@ const maxNotes = 20;
 
 /** Prints every problem of a config. */
 export async function check(options: CheckOptions & ConfigArguments, io: Io): Promise<void> {
-  const read = await inspectChosen(options, io);
+  const read = await inspectChosen(options, io, options.endMarker === true ? '--end-marker' : null);
   if (!read.ok) {
     fail(read.error, io);
     return;

@@ -14,10 +14,12 @@ export interface LoadedConfig extends ChosenConfig {
 }
 
 /** Reads the config that the arguments choose, and says everything that is wrong with it. */
-export async function inspectChosen(named: ConfigArguments, io: Io): Promise<Result<InspectedConfig, StartFailure>> {
+export async function inspectChosen(
+  named: ConfigArguments, io: Io, endMarkerFor: string | null = null,
+): Promise<Result<InspectedConfig, StartFailure>> {
   const chosen = chooseConfig(named, io);
   if (!chosen.ok) return chosen;
-  const read = await readConfig(chosen.value.source, io.env);
+  const read = await readConfig(chosen.value.source, { env: io.env, endMarkerFor });
   return read.ok ? accept({ ...chosen.value, ...read.value }) : refuse(startFailure('unreadable', read.error));
 }
 
@@ -25,6 +27,6 @@ export async function inspectChosen(named: ConfigArguments, io: Io): Promise<Res
 export async function loadChosen(named: ConfigArguments, io: Io): Promise<Result<LoadedConfig, StartFailure>> {
   const chosen = chooseConfig(named, io);
   if (!chosen.ok) return chosen;
-  const loaded = await loadConfig(chosen.value.source, io.env);
+  const loaded = await loadConfig(chosen.value.source, io);
   return loaded.ok ? accept({ ...chosen.value, config: loaded.value }) : loaded;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { fileSource, maxConfigBytes, type ConfigSource } from '../app/config-file.js';
+import { changedSource, fileSource, fixedSource, maxConfigBytes, type ConfigSource } from '../app/config-file.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { configVariable, defaultConfig, type ConfigArguments } from './config-argument.js';
@@ -50,11 +50,8 @@ function fromFile(file: string, io: Io): ChosenConfig {
 /** Who set the variable may be far away from who reads the message. */
 function fromVariable(file: string, io: Io): ChosenConfig {
   const chosen = fromFile(file, io);
-  const read = async (): Promise<Result<string, string>> => {
-    const text = await chosen.source.read();
-    return text.ok ? text : refuse(`${text.error} (${configVariable} names it)`);
-  };
-  return { ...chosen, source: { ...chosen.source, read } };
+  const source = changedSource(chosen.source, (text) => (text.ok ? text : refuse(`${text.error} (${configVariable} names it)`)));
+  return { ...chosen, source };
 }
 
 /** Read once, however often it is asked for: nobody writes it again. */
@@ -64,11 +61,7 @@ function fromInput(io: Io): ChosenConfig {
     announceInput('the config', io);
     return readTextInput(io.stdin, maxConfigBytes);
   };
-  const source: ConfigSource = {
-    name: inputName,
-    read: () => (text ??= read()),
-    watch: () => ({ close: () => undefined }),
-  };
+  const source = fixedSource(() => (text ??= read()), inputName);
   return { source, name: inputName, path: null };
 }
 

@@ -90,6 +90,8 @@ function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly 
     store: { memory: {} },
     // Nobody waits for a load balancer here, only for Ctrl-C.
     shutdown: { delay: '0s', grace: '1s' },
+    // Who edits watches what it does.
+    reload: { least_age: '0s' },
   };
   return Object.entries(sections).map(([name, section]) => `${name}: ${JSON.stringify(section)}`);
 }

@@ -1,4 +1,4 @@
-import { textSource, type ConfigSource } from '../app/config-file.js';
+import { changedSource, textSource, type ConfigSource } from '../app/config-file.js';
 import { accept } from '../decision/result.js';
 import { composeDevConfig, type DevPlaces } from './dev-config.js';
 
@@ -8,13 +8,6 @@ export function builtInSource(routes: string, places: DevPlaces): ConfigSource {
 }
 
 /** The config of `dev` from one of the user, which is composed anew whenever that changes. */
-export function composedSource({ name, read, watch }: ConfigSource, places: DevPlaces): ConfigSource {
-  return {
-    name,
-    read: async () => {
-      const text = await read();
-      return text.ok ? accept(composeDevConfig(text.value, places)) : text;
-    },
-    watch,
-  };
+export function composedSource(source: ConfigSource, places: DevPlaces): ConfigSource {
+  return changedSource(source, (text) => (text.ok ? accept(composeDevConfig(text.value, places)) : text));
 }

@@ -54,7 +54,7 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
 }
 
 async function runProxy(source: ConfigSource, places: DevPlaces, options: DevOptions, io: Io, stopped: Promise<void>): Promise<void> {
-  const read = await readConfig(source, io.env);
+  const read = await readConfig(source, io);
   if (!read.ok) {
     fail(startFailure('unreadable', read.error), io);
     return;

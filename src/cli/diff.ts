@@ -20,7 +20,7 @@ export async function diff([before, after]: readonly [string, string], { allowWi
     failUsage('diff', 'standard input is one config, and cannot be both', io);
     return;
   }
-  const [from, to] = [await loadConfig(namedConfig(before, io).source, io.env), await loadConfig(namedConfig(after, io).source, io.env)];
+  const [from, to] = [await loadConfig(namedConfig(before, io).source, io), await loadConfig(namedConfig(after, io).source, io)];
   if (!from.ok) fail(from.error, io);
   else if (!to.ok) fail(to.error, io);
   if (!from.ok || !to.ok) return;

@@ -68,7 +68,7 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
   for (const [config, own] of suites) {
     const source = sourceOf(config, io);
     sources.push(source);
-    const loaded = await loadConfig(source, io.env);
+    const loaded = await loadConfig(source, io);
     if (loaded.ok) policies.push({ config, inForce: decideOnly(loaded.value, () => keys.source, assumedSessions(loaded.value, keys)), suites: own });
     else {
       // Without the lines of the config: programs read these.

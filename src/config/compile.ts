@@ -14,11 +14,12 @@ import type { UpstreamFile } from './schema-upstream.js';
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
 export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
-  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, mode, limits, receiver, token_cache: tokenCache } = parts;
+  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, reload, mode, limits, receiver } = parts;
+  const { token_cache: tokenCache } = parts;
   const issuers = compileIssuers(parts);
   if (listen === null || admin === null || probes === null || upstream === null || sessions === null || identity === null) return null;
   if (mode === null || limits === null || receiver === null || tokenCache === null) return null;
-  if (store === null || revoked === null || shutdown === null || log === null || issuers === null) return null;
+  if (store === null || revoked === null || shutdown === null || log === null || reload === null || issuers === null) return null;
   return {
     sha256,
     listen: compileListen(listen.value),
@@ -37,10 +38,11 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     log: {
       level: log.value.level, clientAddress: log.value.client_address, userAgent: log.value.user_agent, refusalsPerSecond: log.value.refusals_per_second,
     },
+    reload: { endMarker: reload.value.end_marker === 'required', leastAgeMs: reload.value.least_age },
     routes: table.routes,
     table,
     settings: settingsOf(
-      { listen, admin, probes, upstream, receiver, sessions, identity, store, revoked, shutdown, log, mode, limits, token_cache: tokenCache }, parts,
+      { listen, admin, probes, upstream, receiver, sessions, identity, store, revoked, shutdown, log, reload, mode, limits, token_cache: tokenCache }, parts,
     ),
     unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,
     warnings,

@@ -26,6 +26,7 @@ export interface CompiledConfig {
   readonly revoked: Revocations;
   readonly shutdown: { readonly delayMs: number; readonly graceMs: number };
   readonly log: LogSettings;
+  readonly reload: ReloadSettings;
   readonly routes: readonly Route[];
   /** The routes, arranged for matching. */
   readonly table: RouteTable;
@@ -35,6 +36,14 @@ export interface CompiledConfig {
   readonly settings: Settings;
   /** What `check` would warn of; logged at start. */
   readonly warnings: readonly string[];
+}
+
+/** When an edit of the file counts. */
+export interface ReloadSettings {
+  /** Whether a file without the line that ends a whole one is refused. */
+  readonly endMarker: boolean;
+  /** For how long an edited file has to stay as it is. */
+  readonly leastAgeMs: number;
 }
 
 export interface LogSettings extends RequestLineSettings {

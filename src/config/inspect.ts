@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { compileConfig } from './compile.js';
 import { compileRoutes } from './compile-routes.js';
 import type { CompiledConfig } from './compiled.js';
-import { parseSections } from './parse.js';
+import { parseSections, type ConfigParts } from './parse.js';
 import type { PlaceholderSources } from './placeholders.js';
 import { formatProblem, type Note, type Problem } from './problems.js';
 import { createExcerpts } from './excerpt.js';
 import { createReport, mayShowValue, type Report } from './report.js';
+import { checkEndMarker } from './rules-end-marker.js';
 import { checkIdentity } from './rules-identity.js';
 import { checkIssuers } from './rules-issuers.js';
 import { checkLikelyMistakes } from './rules-likely-mistakes.js';
@@ -31,6 +32,8 @@ import { readYaml } from './yaml-source.js';
 export interface InspectionInput extends PlaceholderSources {
   /** Name of the file, for problems. */
   readonly file: string;
+  /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
+  readonly endMarkerFor?: string | null;
 }
 
 /** What an inspection found. */
@@ -53,7 +56,9 @@ export function inspectConfig(text: string, input: InspectionInput): Inspection 
   let root: SourceNode | null = null;
   const report = createReport(input.file, () => root);
   root = readYaml(text, input, report);
-  const config = root === null ? null : read(root, createHash('sha256').update(text).digest('hex'), report);
+  const parts = root === null ? null : parseSections(root, report);
+  checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
+  const config = root === null || parts === null ? null : read(root, parts, createHash('sha256').update(text).digest('hex'), report);
   return { config, problems: report.problems(), notes: report.notes(), excerptOf: createExcerpts(text, mayShow) };
 }
 
@@ -65,9 +70,7 @@ function mayShow(key: string, value: string): boolean {
 
 let valueKeys: ReadonlySet<string> | null = null;
 
-function read(root: SourceNode, sha256: string, report: Report): CompiledConfig | null {
-  const parts = parseSections(root, report);
-  if (parts === null) return null;
+function read(root: SourceNode, parts: ConfigParts, sha256: string, report: Report): CompiledConfig | null {
   checkListeners(parts, report);
   checkUpstream(parts, report);
   checkIssuers(parts, report);

@@ -39,6 +39,7 @@ export interface ConfigParts {
   readonly revoked: Part<RevokedFile>;
   readonly shutdown: Part<z.output<typeof sections.shutdown>>;
   readonly log: Part<z.output<typeof sections.log>>;
+  readonly reload: Part<z.output<typeof sections.reload>>;
   readonly token_cache: Part<z.output<typeof sections.token_cache>>;
   readonly limits: Part<LimitsFile | null>;
   readonly mode: Part<Mode>;
@@ -77,6 +78,7 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     revoked: readPart(sections.revoked, ['revoked'], reader),
     shutdown: readPart(sections.shutdown, ['shutdown'], reader),
     log: readPart(sections.log, ['log'], reader),
+    reload: readPart(sections.reload, ['reload'], reader),
     token_cache: readPart(sections.token_cache, ['token_cache'], reader),
     limits: readPart(sections.limits, ['limits'], reader),
     mode: readPart(sections.mode, ['mode'], reader),

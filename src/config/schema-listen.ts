@@ -73,6 +73,14 @@ export const logSchema = map({
     .describe('Lines for refusals of one reason and caller in a second; more are counted and told of in one line. null: every one has its line.'),
 });
 
+export const reloadSchema = map({
+  least_age: duration('0ms', '1m').prefault('2s')
+    .describe('How long an edited file has to stay as it is before it counts, also at SIGHUP; the config in force says it. A moved link need not wait.'),
+  end_marker: word('optional', 'required').prefault('optional')
+    .describe('`required`: a config counts only if its last line is `...`, YAML’s end of a document, so that a file which was cut off is refused. Asked for '
+      + 'where the config in force or the new one says so. Best put first in the file.'),
+});
+
 export type ListenFile = z.output<typeof listenSchema>;
 export type HostPortFile = z.output<typeof adminSchema>;
 export type ProbesFile = z.output<typeof probesSchema>;

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { identitySchema } from './schema-identity.js';
 import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
-import { adminSchema, listenSchema, logSchema, probesSchema, shutdownSchema } from './schema-listen.js';
+import { adminSchema, listenSchema, logSchema, probesSchema, reloadSchema, shutdownSchema } from './schema-listen.js';
 import { routeSchema } from './schema-routes.js';
 import { limitsSchema } from './schema-limits.js';
 import { list, map, size, word } from './schema-scalars.js';
@@ -32,6 +32,7 @@ export const sections = {
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),
   log: logSchema.prefault({}).describe('What is logged.'),
+  reload: reloadSchema.prefault({}).describe('When an edit of this file counts. See [operations.md](operations.md#changing-the-config).'),
   limits: limitsSchema.nullable().prefault(null)
     .describe('What each caller, by its subject, may ask of all routes together that have no `limits` of their own. See [limits.md](limits.md).'),
   mode: word('enforce', 'shadow').prefault('enforce')

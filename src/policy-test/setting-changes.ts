@@ -108,6 +108,8 @@ const configSettings: readonly Setting<CompiledConfig>[] = [
   { name: 'revoked.subjects', of: ({ revoked }) => [...revoked.subjects], widens: whenRemoved },
   { name: 'revoked.token_ids', of: ({ revoked }) => [...revoked.tokenIds], widens: whenRemoved },
   { name: 'revoked.issued_before', of: ({ revoked }) => revoked.issuedBeforeS, widens: (from, to) => to === null || Number(to) < Number(from ?? 0) },
+  { name: 'reload.least_age', of: ({ reload }) => reload.leastAgeMs, widens: whenLess },
+  { name: 'reload.end_marker', of: ({ reload }) => (reload.endMarker ? 'required' : 'optional'), widens: towards('required', 'optional') },
   { name: 'store', of: ({ store }) => store?.kind ?? null, widens: towards('redis', 'memory') },
   { name: 'store.redis.durability', of: ({ store }) => (store?.kind === 'redis' ? store.durability : null), widens: towards('verified', 'unverified', 'none') },
   { name: 'store.redis.replicas', of: ({ store }) => (store?.kind === 'redis' ? store.replicas : null), widens: whenLess },

@@ -4,22 +4,27 @@ import t, { type Test } from 'tap';
 import { watchFile } from '../../src/adapters/file-watch.js';
 import { textDigest } from '../../src/adapters/text-file.js';
 import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { FileWatch } from '../../src/ports.js';
+import type { AskedWatch } from '../../src/ports.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 
 type Content = Result<string, string>;
 
-interface Watching extends FileWatch {
+interface Watching extends AskedWatch {
   readonly seen: Content[];
   readonly saw: (text: string) => Promise<void>;
 }
 
-function watch(t: Test, path: string, known: string | null, maxBytes = 1024): Watching {
+function watch(t: Test, path: string, known: string | null, maxBytes = 1024, leastAgeMs = (): number => 0): Watching {
   const seen: Content[] = [];
   const digest = known === null ? null : textDigest(known);
-  const watching = watchFile(path, (content) => seen.push(content), { digest, maxBytes, intervalMs: 5 });
-  t.teardown(watching.close);
+  const watching = watchFile(path, (content) => seen.push(content), { digest, maxBytes, intervalMs: 5, leastAgeMs });
+  // Looking at files keeps no process alive.
+  const alive = setInterval(() => undefined, 60_000);
+  t.teardown(() => {
+    clearInterval(alive);
+    watching.close();
+  });
   const saw = async (text: string): Promise<void> => {
     await until(text.slice(0, 20), () => {
       const last = seen.at(-1);
@@ -193,4 +198,100 @@ t.test('keeps quiet about a file that is written anew with the same content, and
   await saw('two');
   t.same(seen, [{ ok: true, value: 'two' }]);
   t.same(closed, []);
+});
+
+t.test('a change waits until it is old enough, and begins anew with each writing', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  let age = Infinity;
+  const { saw, seen } = watch(t, path, 'one', 1024, () => age);
+  const hasty = watch(t, path, 'one');
+  for (const text of ['half', 'whole']) {
+    writeFileSync(path, text);
+    await hasty.saw(text);
+  }
+  t.same(seen, []);
+  age = 0;
+  await saw('whole');
+  t.equal(seen.length, 1);
+});
+
+t.test('a change counts by itself when its time has come, though the file says that it is of tomorrow', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { saw } = watch(t, path, 'one', 1024, () => 50);
+  writeFileSync(path, 'two');
+  const tomorrow = new Date(Date.now() + 86_400_000);
+  utimesSync(path, tomorrow, tomorrow);
+  await saw('two');
+});
+
+t.test('a file that was written long ago waits like any other: clocks of file servers go wrong', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  const { seen } = watch(t, path, 'one', 1024, () => Infinity);
+  const hasty = watch(t, path, 'one');
+  writeFileSync(path, 'two');
+  utimesSync(path, new Date(0), new Date(0));
+  await hasty.saw('two');
+  t.same(seen, []);
+});
+
+t.test('who asks is told what counts, once it does, and is not called back for it', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, 'one');
+  let age = Infinity;
+  const { settled, seen } = watch(t, path, 'one', 1024, () => age);
+  let waits = 0;
+  const wait = (): void => {
+    waits += 1;
+  };
+  t.same(await settled(wait), accept('one'), 'what did not change counts at once');
+  t.equal(waits, 0);
+  writeFileSync(path, 'two');
+  const [asked, again] = [settled(wait), settled(wait)];
+  await until('both are told to wait', () => waits === 2);
+  const hasty = watch(t, path, 'two');
+  writeFileSync(path, 'six');
+  await hasty.saw('six');
+  age = 0;
+  t.same([await asked, await again], [accept('six'), accept('six')]);
+  t.equal(waits, 2, 'once each');
+  rmSync(path);
+  t.same(await settled(wait), refuse('does not exist'));
+  t.same(seen, []);
+});
+
+t.test('who asks after a writing is never told what was there before', async (t) => {
+  const path = join(tempDir(t), 'file');
+  writeFileSync(path, '0');
+  const { settled } = watch(t, path, '0');
+  for (let round = 1; round <= 100; round += 1) {
+    writeFileSync(path, String(round));
+    const asked = settled(() => undefined);
+    // At another moment of the look that may be under way each time.
+    for (let turn = 0; turn < round % 7; turn += 1) await new Promise(setImmediate);
+    const content = await asked;
+    if (!content.ok || content.value !== String(round)) t.fail(`round ${String(round)}: ${JSON.stringify(content)}`);
+  }
+  t.pass('a hundred times');
+});
+
+t.test('a moved link counts without waiting; a file that is put in its place does not', async (t) => {
+  const dir = tempDir(t);
+  const path = join(dir, 'link');
+  for (const text of ['one', 'two', 'six']) writeFileSync(join(dir, text), text);
+  const publish = (name: string): void => {
+    symlinkSync(name, join(dir, 'next'));
+    renameSync(join(dir, 'next'), path);
+  };
+  publish('one');
+  const { saw, settled, seen } = watch(t, path, 'one', 1024, () => Infinity);
+  t.same(await settled(() => undefined), accept('one'));
+  publish('two');
+  await saw('two');
+  const hasty = watch(t, path, 'two');
+  renameSync(join(dir, 'six'), join(dir, 'two'));
+  await hasty.saw('six');
+  t.equal(seen.length, 1);
 });

@@ -103,8 +103,8 @@ t.test('R-61: a file that is gone keeps the old policy, and its return is notice
   await until('the new policy', async () => (await world.request({ path: '/orders' })).status === 403);
 });
 
-t.test('contract 2: a ConfigMap update is one move of a link', async (t) => {
-  const world = await startAppWorld(t, { config: only('checkout') });
+t.test('contract 2: a ConfigMap update is one move of a link, and taken however long an edit would have to wait', async (t) => {
+  const world = await startAppWorld(t, { config: { ...only('checkout'), reload: { least_age: '1m' } } });
   const text = readFileSync(world.configFile, 'utf8');
   const volume = join(dirname(world.configFile), 'volume');
   const version = (name: string, content: string): void => {
@@ -117,8 +117,10 @@ t.test('contract 2: a ConfigMap update is one move of a link', async (t) => {
   symlinkSync('..data/sallyport.yaml', join(volume, 'sallyport.yaml'));
   const { started } = await startFrom(t, join(volume, 'sallyport.yaml'));
   if (!started.ok) throw new Error(started.error.messages.join());
+  // The first look learns where the link leads.
+  await started.value.reload();
   version('..2', text.replace('checkout', 'reporting'));
-  await until('the move is noticed', () => started.value.status().counts.config_reloads.ok === 1);
+  await until('the move is noticed', () => started.value.status().counts.config_reloads.ok === 2);
   const authorization = `Bearer ${world.token()}`;
   const { port } = started.value.listeners.proxy;
   await until('ready', () => started.value.readiness().status === 'ready');

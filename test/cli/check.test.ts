@@ -43,6 +43,15 @@ t.test('contract 1: every problem at once, on standard output, with its place', 
   t.equal(io.err().trimEnd().split('\n').at(-1), 'sallyport.yaml: 3 errors, 1 warning');
 });
 
+t.test('--end-marker asks for the line that ends a whole config', async (t) => {
+  const cut = await check(t, plain, '--end-marker');
+  t.equal(cut.code(), 1);
+  t.match(cut.out(), /: error: the config does not end with a line \.\.\., so it may not be whole; --end-marker asks for it; allowed: \.\.\. as the last line\n/);
+  const whole = await check(t, `${plain}...\n`, '--end-marker');
+  t.equal(whole.code(), 0);
+  t.equal(whole.out(), '');
+});
+
 t.test('what lets more through because the config says so is a note, which --strict accepts', async (t) => {
   const routes = [
     { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },

@@ -47,6 +47,7 @@ t.test('contract 1: routes and identity come from the text, everything else is f
       issuers: { core: { issuer: 'http://127.0.0.1:4567', audience: 'dev-core', source: 'sallyport-dev', token_type: 'service' } },
       store: { memory: {} },
       shutdown: { delay: '0s', grace: '1s' },
+      reload: { least_age: '0s' },
     }, name);
   }
 });

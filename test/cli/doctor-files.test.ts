@@ -14,7 +14,7 @@ t.test('contract 1: the dates of a certificate, seen from another day', async (t
   const file = join(c.dir, 'sallyport.yaml');
   writeFileSync(file, baseConfig({ listen: { tls: { cert_file: c.server.certFile, key_file: c.server.keyFile } } }));
   chmodSync(file, 0o600);
-  const loaded = await loadConfig(fileSource(file), {});
+  const loaded = await loadConfig(fileSource(file), { env: {} });
   if (!loaded.ok) throw new Error(loaded.error.messages.join());
   // It is good for two days.
   const rows: readonly { name: string; days: number; level: string; what: RegExp }[] = [

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ConfigSource } from '../../src/app/config-file.js';
+import { textSource, type ConfigSource } from '../../src/app/config-file.js';
 import type { SuiteRun } from '../../src/cli/test-run.js';
 import { watchSuites } from '../../src/cli/test-watch.js';
 import { accept } from '../../src/decision/result.js';
@@ -7,13 +7,13 @@ import { captureIo } from './captured-io.js';
 
 t.test('a signal that comes while the tests run again ends the watch after them', async (t) => {
   const io = captureIo();
+  const text = textSource('', 'orders.test.yaml');
   // Changed as soon as somebody watches it.
   const source: ConfigSource = {
-    name: 'orders.test.yaml',
-    read: () => Promise.resolve(accept('')),
+    ...text,
     watch: (onChange) => {
-      setImmediate(onChange);
-      return { close: () => undefined };
+      setImmediate(onChange, accept(''));
+      return text.watch(onChange);
     },
   };
   const run: SuiteRun = { messages: [], unreadable: false, sources: [source], results: [], coverage: [] };

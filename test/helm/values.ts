@@ -26,6 +26,7 @@ export const extras = {
 export const matrix: readonly { readonly name: string; readonly values: Values }[] = [
   { name: 'alone', values: { config, tls } },
   { name: 'a drain that only Sallyport can read', values: { config: { ...config, shutdown: { grace: '${env:GRACE}' } }, tls } },
+  { name: 'a config that is to end with a marker', values: { config: { ...config, reload: { end_marker: 'required' } }, tls } },
   { name: 'behind a mesh', values: { config, tls: { terminatedBy: 'istio' } } },
   { name: 'TLS of the config', values: { config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } } } },
   { name: 'beside the service', values: { config, tls, receiver: { container, probes: { startup: '/healthz', live: '/healthz', ready: '/ready' } } } },

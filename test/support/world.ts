@@ -34,6 +34,8 @@ const defaults: ConfigTree = {
     },
   },
   shutdown: { delay: '0s', grace: '5s' },
+  // An edit counts at once: tests that are about something else need not wait.
+  reload: { least_age: '0s' },
   routes: [
     { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
     { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none' },

@@ -13,6 +13,7 @@ export function createCheckCommand(io: Io): Command {
     examples: [
       ['the config of this folder', 'sallyport check'],
       ['in a pipeline: warnings fail, too', 'sallyport check --strict sallyport.yaml'],
+      ['what was copied to a host: whole?', 'sallyport check --end-marker /etc/sallyport/sallyport.yaml'],
       ['what another program writes', 'envsubst < template.yaml | sallyport check -'],
     ],
     notes: ['Notes and the last line, which counts, go to standard error.', configNote],
@@ -21,6 +22,7 @@ export function createCheckCommand(io: Io): Command {
   });
   return takesConfig(command)
     .option('--strict', 'count warnings as errors')
+    .option('--end-marker', 'ask for the line ... at the end, which says that the file is whole')
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: CheckOptions) => {
       const { check } = await import('../check.js');

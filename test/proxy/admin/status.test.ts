@@ -45,6 +45,7 @@ const config: CompiledConfig = {
   store: null,
   shutdown: { delayMs: 0, graceMs: 0 },
   log: { level: 'info', clientAddress: true, userAgent: true, refusalsPerSecond: 100 },
+  reload: { endMarker: false, leastAgeMs: 2_000 },
   routes: [route, open],
   table: createRouteTable([route, open]),
   unmatched: null,
