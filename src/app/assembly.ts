@@ -198,5 +198,7 @@ function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSetting
     && settings.serverName === next.serverName
     && settings.connectTimeoutMs === next.connectTimeoutMs
     && settings.idleTimeoutMs === next.idleTimeoutMs
-    && settings.maxConnections === next.maxConnections;
+    && settings.maxConnections === next.maxConnections
+    && settings.reuse === next.reuse
+    && settings.readsBodies === next.readsBodies;
 }

@@ -49,6 +49,7 @@ function noUpstream({ url }: UpstreamSettings): Upstream {
     send: () => {
       throw new Error('what only decides sends no request');
     },
+    takeEarlyPlace: () => null,
     retire: () => undefined,
     close: () => Promise.resolve(),
     counts: () => ({ active: 0, waiting: 0 }),

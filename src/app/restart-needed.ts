@@ -18,6 +18,7 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.header_timeout': ({ listen }) => listen.headerTimeoutMs,
   'listen.keep_alive_timeout': ({ listen }) => listen.keepAliveTimeoutMs,
   'listen.body_idle_timeout': ({ listen }) => listen.bodyIdleTimeoutMs,
+  'listen.body_min_rate': ({ listen }) => listen.bodyMinRate,
   'listen.max_in_flight': ({ listen }) => listen.maxInFlight,
   'listen.max_websockets': ({ listen }) => listen.maxWebSockets,
   'listen.websocket_idle_timeout': ({ listen }) => listen.webSocketIdleTimeoutMs,

@@ -10,7 +10,7 @@ import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
 import type { IdentityFile } from './schema-identity.js';
 import type { IssuerFile, RevokedFile } from './schema-issuers.js';
 import type { ListenFile } from './schema-listen.js';
-import type { UpstreamFile } from './schema-upstream.js';
+import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
 export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
@@ -25,7 +25,7 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
     listen: compileListen(listen.value),
     admin: admin.value,
     probes: probes.value,
-    upstream: compileUpstream(upstream.value),
+    upstream: compileUpstream(upstream.value, receiver.value),
     issuers,
     // The SDK is not loaded for nothing.
     sessions: sessions.value === null || !table.routes.some(({ session }) => session !== null) ? null : compileSessions(sessions.value),
@@ -66,6 +66,7 @@ function compileListen(file: ListenFile): ListenSettings {
     headerTimeoutMs: file.header_timeout,
     keepAliveTimeoutMs: file.keep_alive_timeout,
     bodyIdleTimeoutMs: file.body_idle_timeout,
+    bodyMinRate: file.body_min_rate,
     maxInFlight: file.max_in_flight,
     maxWebSockets: file.max_websockets,
     webSocketIdleTimeoutMs: file.websocket_idle_timeout,
@@ -74,7 +75,7 @@ function compileListen(file: ListenFile): ListenSettings {
   };
 }
 
-function compileUpstream(file: UpstreamFile): UpstreamSettings {
+function compileUpstream(file: UpstreamFile, receiver: ReceiverFile): UpstreamSettings {
   return {
     url: file.url.replace(/\/$/, ''),
     caFile: file.ca_file,
@@ -87,6 +88,8 @@ function compileUpstream(file: UpstreamFile): UpstreamSettings {
     responseTimeoutMs: file.response_timeout,
     idleTimeoutMs: file.idle_timeout,
     maxConnections: file.max_connections,
+    reuse: file.reuse,
+    readsBodies: receiver.reads_bodies,
   };
 }
 

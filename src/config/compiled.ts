@@ -89,6 +89,8 @@ export interface ListenSettings extends HostPort {
   /** A caller's connection without a request. */
   readonly keepAliveTimeoutMs: number;
   readonly bodyIdleTimeoutMs: number;
+  /** Bytes a second of a body that takes long; 0 where none is asked for. */
+  readonly bodyMinRate: number;
   readonly maxInFlight: number;
   readonly maxWebSockets: number;
   /** Between bytes of a WebSocket connection, in either direction. */
@@ -125,6 +127,10 @@ export interface UpstreamSettings {
   /** Between bytes of a stream. */
   readonly idleTimeoutMs: number;
   readonly maxConnections: number;
+  /** When a connection may carry another request. */
+  readonly reuse: 'always' | 'safe' | 'never';
+  /** Whether the receiver is known to read the body of each request, or else to close. */
+  readonly readsBodies: boolean;
 }
 
 /** Where sessions of users come from. Read once, at start. */

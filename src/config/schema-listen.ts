@@ -29,6 +29,8 @@ export const listenSchema = map({
     .describe('How long a connection stays open without a request. A proxy in front has to close idle ones earlier: '
       + 'see [behind-a-proxy.md](behind-a-proxy.md).'),
   body_idle_timeout: duration('10ms', '1h').prefault('60s').describe('Between bytes of a request body.'),
+  body_min_rate: integer(0, 1_000_000_000).prefault(500)
+    .describe('Bytes a second that a request body has to come with on average, once its caller has taken twice `body_idle_timeout`; 0 asks for none.'),
   max_in_flight: integer(1, 1_000_000).prefault(512).describe('Requests at a time; more are answered 503.'),
   max_websockets: integer(1, 1_000_000).prefault(1024).describe('WebSocket connections at a time; more are answered 503.'),
   websocket_idle_timeout: duration('10ms', '24h').prefault('5m').describe('How long neither end of a WebSocket connection may send anything.'),

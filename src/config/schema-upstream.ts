@@ -25,6 +25,8 @@ export const upstreamSchema = map({
     .describe('From dispatch to the end of the response head. A route may set its own.'),
   idle_timeout: duration('10ms', '24h').prefault('60s').describe('Between bytes of a stream, in either direction.'),
   max_connections: integer(1, 65_536).prefault(128).describe('Connections to the receiving service.'),
+  reuse: word('safe', 'always', 'never').prefault('safe')
+    .describe('When a connection carries another request: where it is certain that nothing of the last one is left on it, whenever HTTP allows it, or never.'),
 });
 
 export const receiverSchema = map({
@@ -38,6 +40,8 @@ export const receiverSchema = map({
     .describe('Set to false where it is known not to ignore dots and blanks at the end of a segment. Otherwise routes that this would mix up are refused.'),
   head_as_get: flag().prefault(true)
     .describe('Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.'),
+  reads_bodies: flag().prefault(false)
+    .describe('Set to true where it is known to read each body to its end, or to close. Otherwise a request with a body has a connection of its own.'),
 });
 
 /** What the section says of the router. */

@@ -20,7 +20,7 @@ export const sections = {
   probes: probesSchema.nullable().prefault(null)
     .describe('A further listener for those who may not reach `admin`: kubelet, Prometheus. Read once, at start.'),
   upstream: upstreamSchema.describe('The receiving service.'),
-  receiver: receiverSchema.prefault({}).describe('What is known of the receiving service’s router.'),
+  receiver: receiverSchema.prefault({}).describe('What is known of the receiving service.'),
   issuers: z.record(issuerName, issuerSchema, 'a map of issuers').prefault({}).describe('Whose tokens count, by a name of your choice.'),
   token_cache: size('64KiB', '1GiB').nullable().prefault('32MiB')
     .describe('Memory for tokens that were verified, so that one that comes again costs no signature; null verifies each one each time. Policy and '

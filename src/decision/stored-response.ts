@@ -66,11 +66,19 @@ export function storedFields(fields: readonly string[], added: ReadonlySet<strin
 }
 
 /**
+ * Whether an answer may end with this status. Those from 600 to 999 mean nothing (RFC 9110 §15), but callers see them as they come,
+ * and what a caller saw is what a retry gets.
+ */
+export function isFinalStatus(status: number): boolean {
+  return status >= 200 && status <= 999;
+}
+
+/**
  * Whether a response that a store hands back may be shown: one that the receiver can have given and that can be written. A
  * store may be damaged, or others may write to it.
  */
 export function isShowable({ status, fields }: StoredResponse): boolean {
-  if (status < 200 || status > 599 || fields.length % 2 !== 0) return false;
+  if (!isFinalStatus(status) || fields.length % 2 !== 0) return false;
   return fields.every((text, index) => (index % 2 === 1 ? isFieldValue(text) : isFieldName(text) && mayBeStored(text)));
 }
 

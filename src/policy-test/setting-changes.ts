@@ -91,12 +91,16 @@ const configSettings: readonly Setting<CompiledConfig>[] = [
   { name: 'listen.http_1_0', of: ({ listen }) => listen.http10, widens: towards('refuse', 'allow') },
   { name: 'listen.max_header_bytes', of: ({ listen }) => listen.maxHeaderBytes, widens: whenMore },
   { name: 'listen.max_target', of: ({ listen }) => listen.maxTargetBytes, widens: whenMore },
+  { name: 'listen.body_min_rate', of: ({ listen }) => listen.bodyMinRate, widens: whenLess },
   { name: 'listen.max_in_flight', of: ({ listen }) => listen.maxInFlight, widens: whenMore },
   { name: 'upstream.url', of: ({ upstream }) => place(upstream.url), widens: never },
   { name: 'upstream.host', of: ({ upstream }) => upstream.host, widens: towards('upstream', 'preserve') },
   { name: 'upstream.strip_fields', of: ({ upstream }) => upstream.stripFields, widens: whenRemoved },
   { name: 'upstream.pass_fields', of: ({ upstream }) => upstream.passFields, widens: whenAdded },
   { name: 'upstream.ca_file', of: ({ upstream }) => upstream.caFile, widens: never },
+  // What is left on a connection may be taken for another caller's.
+  { name: 'upstream.reuse', of: ({ upstream }) => upstream.reuse, widens: towards('never', 'safe', 'always') },
+  { name: 'receiver.reads_bodies', of: ({ upstream }) => upstream.readsBodies, widens: whenOn },
   { name: 'upstream.server_name', of: ({ upstream }) => upstream.serverName, widens: never },
   // Under its old name a field is the caller's to send from now on.
   { name: 'identity', of: ({ identity }) => identity, widens: always },

@@ -2,7 +2,7 @@ import { denial, type Denial } from '../decision/denial.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { CallerLimits } from './caller-limits.js';
 import type { Admission } from './pipeline.js';
-import type { Slot, Slots } from './slots.js';
+import { holderOf, type Slot, type Slots } from './slots.js';
 
 /** What a request holds while it is under way. */
 export interface Places {
@@ -17,8 +17,8 @@ export type Entrance = (admission: Pick<Admission, 'principal' | 'route'>) => Re
 
 /** Only what was judged comes here: who has no credential cannot hold a place that somebody with one needs. */
 export function createEntrance(slots: Slots, limits: CallerLimits): Entrance {
-  const take = (route: Admission['route'], leave: Slot | null): Result<Places, Denial> => {
-    const seat = slots.take(route.access);
+  const take = (admission: Pick<Admission, 'principal' | 'route'>, leave: Slot | null): Result<Places, Denial> => {
+    const seat = slots.take(holderOf(admission));
     if (seat === null) {
       leave?.();
       return refuse(denial('overloaded'));
@@ -30,11 +30,12 @@ export function createEntrance(slots: Slots, limits: CallerLimits): Entrance {
     };
     return accept({ seat, all });
   };
-  return ({ principal, route }) => {
+  return (admission) => {
+    const { principal, route } = admission;
     // Nobody, on public routes and in shadow mode, has no limits of their own.
-    if (principal === null || route.limits === null) return take(route, null);
+    if (principal === null || route.limits === null) return take(admission, null);
     const entered = limits.enter(principal, route.limits);
-    if (entered instanceof Promise) return entered.then(found => (found.ok ? take(route, found.value) : found));
-    return entered.ok ? take(route, entered.value) : entered;
+    if (entered instanceof Promise) return entered.then(found => (found.ok ? take(admission, found.value) : found));
+    return entered.ok ? take(admission, entered.value) : entered;
   };
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Log } from '../ports.js';
 import type { CallerConnection } from './caller-connection.js';
 import type { InForce } from './in-force.js';
+import type { BodyPace } from './request-body.js';
 import type { Recorder } from './request-record.js';
 import type { Reserving } from './reserving/reserving.js';
 import type { Entrance } from './entrance.js';
@@ -16,7 +17,7 @@ export interface ExchangeDeps extends Recorder {
   /** `null` where there is no store. */
   readonly reserving: Reserving | null;
   readonly webSockets: WebSockets;
-  readonly bodyIdleTimeoutMs: number;
+  readonly bodyPace: BodyPace;
   /** Whether every answer closes its connection. */
   readonly isShuttingDown: () => boolean;
 }

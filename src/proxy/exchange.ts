@@ -242,7 +242,7 @@ export class Exchange implements Turn, Caller {
 
   private openBody(fields: RequestFields, maxBytes: number): RequestBody | null {
     this.upload = openBody(this.arrival, fields, {
-      maxBytes, callerTimeoutMs: this.deps.bodyIdleTimeoutMs, receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      maxBytes, pace: this.deps.bodyPace, receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
       onBroken: reason => this.attempt(() => this.refuse(reason)),
     });
     return this.upload;

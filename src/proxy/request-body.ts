@@ -1,12 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
 import { ByteBuffer } from './byte-buffer.js';
 
+/** How slowly a caller may send a body. */
+export interface BodyPace {
+  /** How long it may send nothing while somebody waits for more; milliseconds. */
+  readonly idleMs: number;
+  /** Bytes a second on average, once it has been waited for twice as long; 0 asks for none. */
+  readonly minRate: number;
+}
+
 export interface RequestBodyOptions {
   readonly maxBytes: number;
-  /** How long the caller may send nothing while the receiver waits. */
-  readonly callerTimeoutMs: number;
+  readonly pace: BodyPace;
   /** How long the receiver may take nothing while the caller waits. */
   readonly receiverTimeoutMs: number;
   /** Called when the first byte is wanted: the caller may be waiting for `100 Continue`. */
@@ -47,6 +55,11 @@ export class RequestBody extends Readable {
   private isAsked = false;
   private isPassing = false;
   private timer: NodeJS.Timeout | null = null;
+  /** How long the caller was waited for; milliseconds. */
+  private waitedMs = 0;
+  /** Since when it is; `null` where the receiver is. */
+  private waitsSinceMs: number | null = null;
+  private onGathered: ((whole: Buffer | null) => void) | null = null;
 
   constructor(request: IncomingMessage, options: RequestBodyOptions) {
     // The stream keeps a list of what it was given ahead: it is given one piece, when it asks.
@@ -57,16 +70,21 @@ export class RequestBody extends Readable {
     this.on('error', () => undefined);
   }
 
+  /** Whether all of it came, though it may not be read yet. */
+  isHere(): boolean {
+    return this.request.complete;
+  }
+
+  /** Reads ahead, and tells when there is something to send: all of it, which is handed over, or the first 64 KiB, which are left here. */
+  gather(onGathered: (whole: Buffer | null) => void): void {
+    this.onGathered = onGathered;
+    this.begin();
+  }
+
   override _read(): void {
-    if (!this.isWanted) {
-      this.isWanted = true;
-      this.options.onWanted();
-      this.request.on('data', this.onData).on('end', this.onEnd).on('error', this.onClose).on('close', this.onClose);
-    }
     this.isAsked = true;
     if (this.gathered.length > 0) this.passSoon();
-    this.request.resume();
-    this.waitFor('caller');
+    this.begin();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
@@ -83,12 +101,17 @@ export class RequestBody extends Readable {
       this.break(denial('body_too_large'));
       return;
     }
+    if (this.isTooSlow()) {
+      this.break(denial('body_timeout'));
+      return;
+    }
     this.gathered.append(chunk);
     if (this.isAsked) this.passSoon();
     else if (this.gathered.length >= maxGatheredBytes) {
       this.request.pause();
       this.waitFor('receiver');
-    }
+      this.tellGathered(null);
+    } else if (this.onGathered !== null) this.timer?.refresh();
   };
 
   /** At the end of this turn, with what else it brings. */
@@ -112,12 +135,19 @@ export class RequestBody extends Readable {
   }
 
   private readonly onEnd = (): void => {
-    this.pass();
-    if (this.destroyed) return;
     if (!this.request.complete) {
+      this.pass();
       this.break(denial('body_broken'));
       return;
     }
+    if (this.onGathered !== null) {
+      const whole = this.gathered.take();
+      this.destroy();
+      this.tellGathered(whole);
+      return;
+    }
+    this.pass();
+    if (this.destroyed) return;
     this.push(null);
     this.waitFor('receiver');
   };
@@ -125,6 +155,22 @@ export class RequestBody extends Readable {
   private readonly onClose = (): void => {
     if (!this.request.complete) this.break(denial('caller_gone'));
   };
+
+  private begin(): void {
+    if (!this.isWanted) {
+      this.isWanted = true;
+      this.options.onWanted();
+      this.request.on('data', this.onData).on('end', this.onEnd).on('error', this.onClose).on('close', this.onClose);
+    }
+    this.request.resume();
+    this.waitFor('caller');
+  }
+
+  private tellGathered(whole: Buffer | null): void {
+    const { onGathered } = this;
+    this.onGathered = null;
+    onGathered?.(whole);
+  }
 
   private break(reason: Denial): void {
     if (this.destroyed) return;
@@ -134,11 +180,24 @@ export class RequestBody extends Readable {
 
   private waitFor(side: 'caller' | 'receiver'): void {
     this.stopTimer();
-    if (side === 'caller' && this.request.complete) return;
-    const limitMs = side === 'caller' ? this.options.callerTimeoutMs : this.options.receiverTimeoutMs;
+    const isForCaller = side === 'caller' && !this.request.complete;
+    this.waitedMs = this.waitedSoFarMs();
+    this.waitsSinceMs = isForCaller ? performance.now() : null;
+    if (side === 'caller' && !isForCaller) return;
+    const limitMs = isForCaller ? this.options.pace.idleMs : this.options.receiverTimeoutMs;
     this.timer = setTimeout(() => {
       this.break(denial(side === 'caller' ? 'body_timeout' : 'upstream_timeout'));
     }, limitMs);
+  }
+
+  private waitedSoFarMs(): number {
+    return this.waitsSinceMs === null ? this.waitedMs : this.waitedMs + performance.now() - this.waitsSinceMs;
+  }
+
+  /** Whoever pauses for too long is noticed by the timer; this is for those who send hardly anything, now and then. */
+  private isTooSlow(): boolean {
+    const { idleMs, minRate } = this.options.pace;
+    return minRate > 0 && this.waitedSoFarMs() > 2 * idleMs + this.receivedBytes / minRate * 1_000;
   }
 
   private stopTimer(): void {

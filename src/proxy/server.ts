@@ -65,7 +65,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const webSockets = createWebSockets({ ...deps, max: listen.maxWebSockets, idleTimeoutMs: listen.webSocketIdleTimeoutMs });
   const exchangeDeps: ExchangeDeps = {
     ...deps, findClient: createClientFinder(listen.trustForwarded), enter: createEntrance(slots, deps.limits), reserving, webSockets,
-    bodyIdleTimeoutMs: listen.bodyIdleTimeoutMs,
+    bodyPace: { idleMs: listen.bodyIdleTimeoutMs, minRate: listen.bodyMinRate },
     isShuttingDown: () => isShuttingDown,
   };
 

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
-import type { Access } from './slots.js';
 import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream/upstream-connection.js';
 import { answerFailure, connectFailure } from './upstream/upstream-failure.js';
 
 /** What the receiver is asked. */
 export interface UpstreamRequest extends ConnectionRequest {
-  readonly access: Access;
+  /** Whose connections it counts among. */
+  readonly holder: string;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
@@ -31,15 +31,17 @@ export interface AnswerSink {
 export interface CallHost {
   readonly idleTimeoutMs: number;
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
-  readonly release: (connection: UpstreamConnection, access: Access, sound: boolean) => void;
+  readonly release: (connection: UpstreamConnection, holder: string, sound: boolean) => void;
   /** The call will not start. */
   readonly leaveLine: (call: CallInLine) => void;
 }
 
 /** What an upstream sees of a call that waits. */
 export interface CallInLine {
-  readonly access: Access;
+  readonly holder: string;
   readonly request: ConnectionRequest;
+  /** Whether it goes out on a connection of its own. */
+  readonly isAlone: boolean;
   readonly start: (connection: UpstreamConnection) => void;
   /** It will not start. */
   readonly refuse: (reason: Denial) => void;
@@ -53,8 +55,9 @@ const brokenOff = new Error('broken off');
  * request to the response head, and between the bytes of the answer.
  */
 export class Call implements RequestEvents, CallInLine {
-  readonly access: Access;
+  readonly holder: string;
   readonly request: UpstreamRequest;
+  readonly isAlone: boolean;
   private readonly sink: AnswerSink;
   private readonly host: CallHost;
   private connection: UpstreamConnection | null = null;
@@ -65,8 +68,9 @@ export class Call implements RequestEvents, CallInLine {
   private isOver = false;
   private hasHead = false;
 
-  constructor(request: UpstreamRequest, sink: AnswerSink, host: CallHost) {
-    this.access = request.access;
+  constructor(request: UpstreamRequest, isAlone: boolean, sink: AnswerSink, host: CallHost) {
+    this.isAlone = isAlone;
+    this.holder = request.holder;
     this.request = request;
     this.sink = sink;
     this.host = host;
@@ -83,7 +87,7 @@ export class Call implements RequestEvents, CallInLine {
   start(connection: UpstreamConnection): void {
     this.stopWaiting();
     this.connection = connection;
-    connection.send(this.request, this);
+    connection.send(this.request, this, this.isAlone);
   }
 
   /** Tells the sink, where it was not told an end before. */
@@ -181,7 +185,7 @@ export class Call implements RequestEvents, CallInLine {
   private release(isReusable: boolean): void {
     const { connection } = this;
     this.connection = null;
-    if (connection !== null) this.host.release(connection, this.access, isReusable);
+    if (connection !== null) this.host.release(connection, this.holder, isReusable);
   }
 
   private stopWaiting(): void {

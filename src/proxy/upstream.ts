@@ -1,10 +1,13 @@
 import type { UpstreamSettings } from '../config/compiled.js';
 import { denial } from '../decision/denial.js';
-import { publicShareOf, type Access } from './slots.js';
+import { Holdings, type Slot } from './slots.js';
 import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
 import { createConnector } from './upstream/connector.js';
+import { Farewells } from './upstream/farewells.js';
 import { HandshakeConnection } from './upstream/handshake-connection.js';
 import { HttpConnection } from './upstream/http-connection.js';
+import { IdleConnections } from './upstream/idle-connections.js';
+import { goesAlone, restOf } from './upstream/reuse.js';
 import { upstreamHost } from './upstream/upstream-place.js';
 import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream/upstream-connection.js';
 
@@ -13,10 +16,12 @@ export interface Upstream {
   /** Its own name, for the Host field. */
   readonly host: string;
   /**
-   * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as public
-   * routes may have, it waits in line, no longer than connecting may take. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
+   * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its
+   * holder may have, it waits in line, no longer than connecting may take. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
    */
   readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
+  /** A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null` where there is none. */
+  readonly takeEarlyPlace: () => Slot | null;
   /** Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle. */
   readonly retire: () => void;
   /** Breaks off whatever is still under way and closes every connection. */
@@ -42,71 +47,35 @@ export interface UpstreamCounts {
 }
 
 /**
- * Opens no connection before the first request, and no more than `max_connections`. The one used last is used next, so
- * that those which a burst needed close when it is over.
+ * Of those that may be open, as many may rest while requests wait for one: beyond that one that rests gives way to a new one, so that
+ * few connections serve nearly as many requests as if none rested.
  */
+const restingShare = 1 / 4;
+
+/** Of those that may be open, as many may be taken by requests whose bodies are yet to come: others are read first, and then sent. */
+const earlyShare = 1 / 4;
+
+/** Opens no connection before the first request, and no more than `max_connections`. */
 export function createUpstream(settings: UpstreamSettings, ca: string | null): Upstream {
   const connector = createConnector(settings, ca);
+  const trustsEnds = settings.reuse === 'always';
+  const maxResting = Math.floor(settings.maxConnections * restingShare);
   const all = new Set<UpstreamConnection>();
-  /** Those that carry nothing, the one used last at the end. A connection for a handshake never gets here. */
-  const idle: HttpConnection[] = [];
+  /** Those that were left to the receiver to end. */
+  const farewells = new Farewells();
   const line = new Set<CallInLine>();
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
 
-  /** Requests on public routes that have a connection: they must not shut out callers with a credential. */
-  let publicCount = 0;
-  const maxPublic = publicShareOf(settings.maxConnections);
+  /** Who has how many connections: nobody is to shut the others out. */
+  const holdings = new Holdings(settings.maxConnections);
+  let earlyCount = 0;
+  const maxEarly = Math.ceil(settings.maxConnections * earlyShare);
 
   const discard = (connection: UpstreamConnection): void => {
     all.delete(connection);
     connection.close();
-  };
-  const discardIdle = (): void => {
-    for (const connection of idle.splice(0)) discard(connection);
-  };
-  const connectionHost: ConnectionHost = {
-    onGone: (connection) => {
-      all.delete(connection);
-      const at = idle.findIndex(other => other === connection);
-      if (at >= 0) idle.splice(at, 1);
-    },
-  };
-  const open = ({ upgrade }: ConnectionRequest): UpstreamConnection | null => {
-    // One that is idle makes room where it cannot carry the request.
-    const [longestIdle] = idle;
-    if (all.size >= settings.maxConnections && upgrade !== undefined && longestIdle !== undefined) {
-      idle.shift();
-      discard(longestIdle);
-    }
-    if (all.size >= settings.maxConnections) return null;
-    const opened = upgrade === undefined ? new HttpConnection(connector.connect, connectionHost) : new HandshakeConnection(connector);
-    all.add(opened);
-    return opened;
-  };
-  const reuse = (): UpstreamConnection | null => {
-    for (let connection = idle.pop(); connection !== undefined; connection = idle.pop()) {
-      if (connection.isIdle()) return connection;
-      discard(connection);
-    }
-    return null;
-  };
-  const take = (access: Access, request: ConnectionRequest): UpstreamConnection | null => {
-    if (access === 'public' && publicCount >= maxPublic) return null;
-    const connection = (request.upgrade === undefined ? reuse() : null) ?? open(request);
-    if (connection !== null && access === 'public') publicCount += 1;
-    return connection;
-  };
-  const startAll = (): void => {
-    startsSoon = false;
-    for (const call of line) {
-      if (idle.length === 0 && all.size >= settings.maxConnections) return;
-      const connection = take(call.access, call.request);
-      if (connection === null) continue;
-      line.delete(call);
-      call.start(connection);
-    }
   };
   /** Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request. */
   const startNext = (): void => {
@@ -114,12 +83,64 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     startsSoon = true;
     setImmediate(startAll);
   };
+  const idle = new IdleConnections({ rest: restOf(settings), onRested: startNext, onSpare: discard });
+  const discardIdle = (): void => {
+    for (const connection of idle.takeAll()) discard(connection);
+  };
+  const connectionHost: ConnectionHost = {
+    onGone: (connection) => {
+      all.delete(connection);
+      if (connection instanceof HttpConnection) idle.remove(connection);
+    },
+    onFarewell: (link) => {
+      farewells.add(link);
+    },
+  };
+  /** Makes room where an idle connection cannot carry the request. */
+  const makeRoom = (isAlone: boolean): void => {
+    if (!isAlone && idle.count() <= maxResting) return;
+    const oldest = idle.takeOldest();
+    if (oldest === null) return;
+    all.delete(oldest);
+    oldest.giveUp();
+  };
+  const open = ({ upgrade }: ConnectionRequest, isAlone: boolean): UpstreamConnection | null => {
+    if (all.size >= settings.maxConnections) makeRoom(isAlone);
+    if (all.size >= settings.maxConnections) return null;
+    if (all.size + farewells.count() >= settings.maxConnections) farewells.cutShort();
+    const opened = upgrade === undefined ? new HttpConnection(connector.connect, connectionHost, trustsEnds) : new HandshakeConnection(connector);
+    all.add(opened);
+    return opened;
+  };
+  const reuse = (): UpstreamConnection | null => {
+    for (let connection = idle.take(); connection !== null; connection = idle.take()) {
+      if (connection.isIdle()) return connection;
+      discard(connection);
+    }
+    return null;
+  };
+  const take = ({ holder, request, isAlone }: CallInLine): UpstreamConnection | null => {
+    if (!holdings.mayHaveMore(holder)) return null;
+    const connection = (isAlone ? null : reuse()) ?? open(request, isAlone);
+    if (connection !== null) holdings.add(holder);
+    return connection;
+  };
+  const startAll = (): void => {
+    startsSoon = false;
+    for (const call of line) {
+      if (idle.count() === 0 && all.size >= settings.maxConnections) return;
+      const connection = take(call);
+      if (connection === null) continue;
+      line.delete(call);
+      call.start(connection);
+    }
+  };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
-    release: (connection, access, sound) => {
+    release: (connection, holder, sound) => {
       if (!all.has(connection)) return;
-      if (access === 'public') publicCount -= 1;
-      if (sound && connection instanceof HttpConnection) idle.push(connection);
+      holdings.remove(holder);
+      if (sound && connection instanceof HttpConnection) idle.put(connection);
       else discard(connection);
       startNext();
       if (isRetired && line.size === 0) discardIdle();
@@ -129,13 +150,22 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   return {
     host: upstreamHost(settings.url),
     send: (request, answer) => {
-      const call = new Call(request, answer, host);
-      const connection = startsSoon ? null : take(request.access, request);
+      const call = new Call(request, request.upgrade !== undefined || goesAlone(request, settings), answer, host);
+      const connection = startsSoon ? null : take(call);
       if (connection === null) {
         line.add(call);
         call.wait(settings.connectTimeoutMs);
       } else call.start(connection);
       return call;
+    },
+    takeEarlyPlace: () => {
+      if (earlyCount >= maxEarly) return null;
+      earlyCount += 1;
+      let isTaken = true;
+      return () => {
+        if (isTaken) earlyCount -= 1;
+        isTaken = false;
+      };
     },
     retire: () => {
       isRetired = true;
@@ -145,10 +175,11 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       isRetired = true;
       for (const call of line) call.refuse(denial('shutting_down'));
       line.clear();
-      idle.length = 0;
+      idle.takeAll();
       for (const connection of [...all]) discard(connection);
+      farewells.endAll();
       return Promise.resolve();
     },
-    counts: () => ({ active: all.size - idle.length, waiting: line.size }),
+    counts: () => ({ active: all.size - idle.count(), waiting: line.size }),
   };
 }

@@ -96,6 +96,21 @@ t.test('contract 5: known keys serve through an outage when the file of the auth
   t.same(await lookUps(assembly), ['core found']);
 });
 
+t.test('another way to use connections is in force at once', async (t) => {
+  const [receiver, jwks] = [await startReceiver(t), await startJwksServer(t)];
+  const keys = issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } });
+  const base = merge(keys, { upstream: { url: receiver.url } });
+  const assembly = await start(t, base);
+  for (const change of [{ upstream: { reuse: 'never' } }, { upstream: { reuse: 'always' } }, { receiver: { reads_bodies: true } }, {}]) {
+    const before = assembly.inForce().upstream;
+    await assembly.replace(compiled(merge(base, change)), null);
+    t.not(assembly.inForce().upstream, before, JSON.stringify(change));
+  }
+  const last = assembly.inForce().upstream;
+  await assembly.replace(compiled(base), null);
+  t.equal(assembly.inForce().upstream, last, 'and nothing else gives connections up');
+});
+
 t.test('R-62: receivers that were replaced are forgotten', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

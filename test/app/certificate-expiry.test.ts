@@ -98,10 +98,11 @@ t.test('an expired certificate is an error in the log at start, and on /status a
   }
   place(server, c.renewed);
   await until('the new one is in use', () => world.app.status().certificates[0]?.state === 'expiring');
-  t.same(named('listener'), [['error', expired], ['warn', expires]]);
+  // Certificate and key are two files, so that it may be read twice.
+  t.same(named('listener').slice(0, 2), [['error', expired], ['warn', expires]]);
   place(server, server);
-  await until('an expired one is told of at the reload too', () => named('listener').length > 2);
-  t.same(named('listener').slice(2, 3), [['error', expired]]);
+  const errors = (): number => named('listener').filter((line) => JSON.stringify(line) === JSON.stringify(['error', expired])).length;
+  await until('an expired one is told of at the reload too', () => errors() > 1);
 });
 
 t.test('the authority of the receiver is told of from the load of the config that names it', async (t) => {

@@ -32,8 +32,11 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
   { name: 'who ends TLS', wanted: { listen: { tls_terminated_by: 'istio' } }, keys: ['listen.tls_terminated_by'] },
   { name: 'trusted addresses', wanted: { listen: { trust_forwarded: ['10.0.0.0/8'] } }, keys: ['listen.trust_forwarded'] },
   {
-    name: 'limits', wanted: { listen: { max_header_bytes: '8KiB', max_target: '4KiB', header_timeout: '1s', body_idle_timeout: '1s', max_in_flight: 1 } },
-    keys: ['listen.max_header_bytes', 'listen.max_target', 'listen.header_timeout', 'listen.body_idle_timeout', 'listen.max_in_flight'],
+    name: 'limits',
+    wanted: {
+      listen: { max_header_bytes: '8KiB', max_target: '4KiB', header_timeout: '1s', body_idle_timeout: '1s', body_min_rate: 0, max_in_flight: 1 },
+    },
+    keys: ['listen.max_header_bytes', 'listen.max_target', 'listen.header_timeout', 'listen.body_idle_timeout', 'listen.body_min_rate', 'listen.max_in_flight'],
   },
   { name: 'how long idle connections are kept', wanted: { listen: { keep_alive_timeout: '620s' } }, keys: ['listen.keep_alive_timeout'] },
   {
@@ -89,7 +92,7 @@ t.test('every key of listen is looked at', (t) => {
   const { listen } = compile({});
   // Those that a file names by other words: tls as its four keys, limits without their units.
   t.same(Object.keys(listen).sort(), [
-    'bodyIdleTimeoutMs', 'headerTimeoutMs', 'host', 'http10', 'keepAliveTimeoutMs', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes',
+    'bodyIdleTimeoutMs', 'bodyMinRate', 'headerTimeoutMs', 'host', 'http10', 'keepAliveTimeoutMs', 'maxHeaderBytes', 'maxInFlight', 'maxTargetBytes',
     'maxWebSockets', 'port', 'tls',
     'tlsTerminatedBy', 'trustForwarded', 'underscoreFields', 'webSocketIdleTimeoutMs',
   ]);

@@ -66,6 +66,7 @@ export function createScheduleReceiver(onExecute: (dispatch: Dispatch) => void, 
   function upstreamOf(isReachable: () => boolean, onDispatch: (dispatch: Dispatch) => void): Upstream {
     return {
       host: 'receiver',
+      takeEarlyPlace: () => null,
       send: (request, sink) => {
         const dispatch = dispatchOf(request, sink);
         dispatches.push(dispatch);

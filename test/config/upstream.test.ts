@@ -56,6 +56,7 @@ const together = [
   },
   { name: 'a file without its whole path', input: '{ url: "https://app:1", ca_file: ca.crt }', expected: [/2:44: error: upstream\.ca_file is "ca\.crt"; allowed: the whole/] },
   { name: 'another Host', input: '{ url: "https://app:1", host: app }', expected: [/2:41: error: upstream\.host is "app"; allowed: upstream, preserve$/] },
+  { name: 'another reuse', input: '{ url: "https://app:1", reuse: sometimes }', expected: [/2:42: error: upstream\.reuse is "sometimes"; allowed: safe, always, never$/] },
   { name: 'no connections', input: '{ url: "https://app:1", max_connections: 0 }', expected: [/error: upstream\.max_connections is 0; /] },
 ];
 

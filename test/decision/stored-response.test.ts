@@ -52,9 +52,9 @@ t.test('contract 4: a replayed answer says so, is not cached, and echoes the key
 t.test('a response that a store hands back is shown where a receiver can have given it, and nowhere else', (t) => {
   const cases: readonly { name: string; status: number; fields: readonly string[]; expected: boolean }[] = [
     { name: 'the least', status: 200, fields: [], expected: true },
-    { name: 'the greatest', status: 599, fields: ['ETag', '"1"', 'X-Caf', 'caf\xe9\t'], expected: true },
+    { name: 'the greatest', status: 999, fields: ['ETag', '"1"', 'X-Caf', 'caf\xe9\t'], expected: true },
     { name: 'an interim status', status: 199, fields: [], expected: false },
-    { name: 'a status beyond all', status: 600, fields: [], expected: false },
+    { name: 'a status beyond all', status: 1000, fields: [], expected: false },
     { name: 'half a pair', status: 200, fields: ['ETag'], expected: false },
     { name: 'no name', status: 200, fields: ['', 'x'], expected: false },
     { name: 'a name that is two', status: 200, fields: ['a b', 'x'], expected: false },

@@ -31,7 +31,7 @@ const always = ['x-request-id', 'cache-control', 'idempotency-key', 'idempotent-
 function someReply(draw: Draw): unknown[] {
   const fields = JSON.stringify(several(draw, pick(draw, [0, 1, 1, 2, 3]), one => [pick(one, names), pick(one, values)]).flat());
   const parts = [
-    'replayed', pick(draw, ['200', '201', '204', '304', '404', '500', '599', '199', '101', '600', '0', '', '1e3', '2OO']),
+    'replayed', pick(draw, ['200', '201', '204', '304', '404', '500', '599', '999', '199', '101', '1000', '0', '', '1e3', '2OO']),
     once(draw, 6) ? changedText(draw, fields) : fields, pick(draw, ['', 'hello', '\xff\0', 'x'.repeat(70_000), 'HTTP/1.1 200 OK\r\n\r\n']),
   ];
   const bytes: unknown[] = parts.map((part, index) => Buffer.from(part, index === 3 ? 'latin1' : 'utf8'));

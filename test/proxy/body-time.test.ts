@@ -4,6 +4,7 @@ import { listen } from '../support/listening.js';
 import { connectRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startProxy } from './harness.js';
+import { startScene } from './reserving/scene.js';
 
 const post = (bearer: string, framing: string, body: string, id: string): string =>
   `POST /orders HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}${framing}\r\n\r\n${body}`;
@@ -40,6 +41,53 @@ t.test('a body that keeps moving may take longer than its idle time-out', async 
     await new Promise((resolve) => setTimeout(resolve, 100));
     connection.write('x');
   }
+  t.equal((await connection.readResponse())?.status, 200);
+});
+
+t.test('R-41: a body of which hardly anything comes, now and then, is answered 408 where it takes long', async (t) => {
+  const route = { methods: ['POST'], subjects: ['checkout'], permissions: [] };
+  const routes = [
+    { ...route, name: 'streamed', path: '/orders', idempotency: 'none' },
+    { ...route, name: 'reserved', path: '/reserved', idempotency: 'required' },
+  ];
+  for (const { minRate, status } of [{ minRate: 10_000, status: 408 }, { minRate: 0, status: 200 }]) {
+    for (const path of ['/orders', '/reserved']) {
+      const proxy = await startScene(t, { config: { listen: { body_idle_timeout: '300ms', body_min_rate: minRate }, routes } });
+      const connection = await connectRaw(proxy.port);
+      t.teardown(connection.end);
+      connection.write(post(proxy.bearer(), 'Idempotency-Key: k\r\nContent-Length: 30', '', 'dripping').replace('/orders', path));
+      for (let i = 0; i < 30 && !connection.isClosed(); i++) {
+        connection.write('x');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      t.equal((await connection.readResponse())?.status, status, `${path}, ${String(minRate)}`);
+      t.match(await proxy.recordOf('dripping'), { reason: status === 408 ? 'body_timeout' : null });
+    }
+  }
+});
+
+t.test('R-41: what the receiver takes its time for is not held against the caller', async (t) => {
+  const bytes = 32 * 1024 * 1024;
+  const server = createServer((socket) => {
+    let received = 0;
+    socket.on('error', () => undefined).on('data', (chunk) => {
+      received += chunk.length;
+      if (received > bytes) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+    }).pause();
+    setTimeout(() => socket.resume(), 2_000);
+  });
+  const { port } = await listen(t, server);
+  const proxy = await startProxy(t, {
+    upstreamUrl: `http://127.0.0.1:${String(port)}`,
+    config: {
+      listen: { body_idle_timeout: '500ms', body_min_rate: 1_000_000_000 },
+      routes: [{ name: 'big', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '1GiB', idempotency: 'none' }],
+    },
+  });
+  const connection = await connectRaw(proxy.port);
+  t.teardown(connection.end);
+  connection.write(post(proxy.bearer(), `Content-Length: ${String(bytes)}`, '', 'waiting'));
+  connection.write(Buffer.alloc(bytes));
   t.equal((await connection.readResponse())?.status, 200);
 });
 

@@ -4,16 +4,20 @@ import { until } from '../support/until.js';
 import { startProxy } from './harness.js';
 import { poison, poisons } from './poison.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
+import { rest } from './upstream/scene.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST', 'HEAD', 'DELETE'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
 
 t.test('one connection to the receiver serves many callers, one after another', async (t) => {
-  const proxy = await startProxy(t, { config: { routes } });
-  for (let i = 0; i < 20; i++) {
-    const method = i % 2 === 0 ? 'GET' : 'POST';
-    t.equal((await request(proxy.port, { method, path: '/a', headers: proxy.authorization(), ...(i % 2 === 0 ? {} : { body: 'x' }) })).status, 200);
+  for (const config of [{ upstream: { reuse: 'always' } }, { receiver: { reads_bodies: true } }]) {
+    const proxy = await startProxy(t, { config: { routes, ...config } });
+    for (let i = 0; i < 20; i++) {
+      const method = i % 2 === 0 ? 'GET' : 'POST';
+      t.equal((await request(proxy.port, { method, path: '/a', headers: proxy.authorization(), ...(i % 2 === 0 ? {} : { body: 'x' }) })).status, 200);
+      if ('receiver' in config) await rest();
+    }
+    t.equal(proxy.receiver.connections(), 1, JSON.stringify(config));
   }
-  t.equal(proxy.receiver.connections(), 1);
 });
 
 t.test('R-53: nothing is sent twice when the receiver closes idle connections under our hands', async (t) => {

@@ -2,6 +2,7 @@ import t from 'tap';
 import { request, sendRaw } from '../support/raw-client.js';
 import { startProxy } from './harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
+import { rest } from './upstream/scene.js';
 
 const final = okResponse('final');
 const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
@@ -36,6 +37,7 @@ t.test('interim answers of the receiver end here, 100 among them', async (t) => 
       const expected = name.includes('body') ? /^(HTTP\/1\.1 100 Continue\r\n\r\n)+$/ : /^final$/;
       t.match(responses[0]?.text, expected, `${name}: the bytes of the body`);
       t.equal(responses[0]?.field('link'), null);
+      await rest();
     }
   }
   t.equal(upstream.connections(), 1, 'and the connection is kept');

@@ -7,6 +7,7 @@ import { connectRaw, request } from '../support/raw-client.js';
 import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { startProxy, type Harness } from './harness.js';
+import { rest } from './upstream/scene.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
 
@@ -47,7 +48,10 @@ t.test('a caller\'s Host decides nothing about the certificate, and costs no con
   const files = certificates(t);
   const receiver = await startReceiver(t, { tls: { cert: files.server.cert, key: files.server.key } });
   const proxy = await startProxy(t, { receiver, config: { routes, upstream: { host: 'preserve' } }, upstreamCa: files.ca.cert });
-  for (const host of ['a.example', 'other.example', '127.0.0.1', 'localhost:1', 'x'.repeat(60)]) t.same(await ask(proxy, host), [200, null], host);
+  for (const host of ['a.example', 'other.example', '127.0.0.1', 'localhost:1', 'x'.repeat(60)]) {
+    t.same(await ask(proxy, host), [200, null], host);
+    await rest();
+  }
   t.same(receiver.requests.map(({ field }) => field('host')[0]), ['a.example', 'other.example', '127.0.0.1', 'localhost:1', 'x'.repeat(60)]);
   t.equal(receiver.connections(), 1);
 });
@@ -61,16 +65,21 @@ t.test('a receiver that speaks no TLS is not spoken to without', async (t) => {
   t.equal(receiver.requests.length, 0);
 });
 
-t.test('R-52: an answer that ends with its connection is not whole where that was reset', async (t) => {
+t.test('R-52: an answer that ends with its connection is whole only where the receiver said within TLS that it ends', async (t) => {
   const files = certificates(t);
-  for (const isReset of [false, true]) {
-    let accepted: Socket | null = null;
-    const server = createServer({ cert: files.server.cert, key: files.server.key }, (secure) => {
+  const ways = ['said', 'said, in pieces', 'cut', 'cut in the midst of a record', 'reset'] as const;
+  for (const how of ways.flatMap(way => [{ way, maxVersion: 'TLSv1.2' } as const, { way, maxVersion: 'TLSv1.3' } as const])) {
+    const { way, maxVersion } = how;
+    const name = `${way}, ${maxVersion}`;
+    let accepted: { readonly tcp: Socket; readonly secure: Socket } | null = null;
+    let tcp: Socket | null = null;
+    const server = createServer({ cert: files.server.cert, key: files.server.key, maxVersion }, (secure) => {
       secure.on('error', () => undefined);
+      if (tcp !== null) accepted = { tcp, secure };
       secure.once('data', () => secure.write('HTTP/1.1 200 OK\r\n\r\n01234'));
     });
     server.on('connection', (socket: Socket) => {
-      accepted = socket;
+      tcp = socket.on('error', () => undefined);
     });
     const { port } = await listen(t, server);
     const proxy = await startProxy(t, { upstreamUrl: `https://127.0.0.1:${String(port)}`, config: { routes }, upstreamCa: files.ca.cert });
@@ -78,12 +87,16 @@ t.test('R-52: an answer that ends with its connection is not whole where that wa
     t.teardown(caller.end);
     caller.write(`GET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: cut\r\n${proxy.bearer()}\r\n`);
     await until('some of it came', () => caller.pending().includes('01234'));
-    const socket = await until('it is known', () => accepted);
-    if (isReset) socket.resetAndDestroy();
-    else socket.end();
+    const ends = await until('it is known', () => accepted);
+    if (way === 'said, in pieces') ends.secure.write('56789');
+    if (way.startsWith('said')) ends.secure.end();
+    // A record of application data that is longer than what comes of it.
+    if (way === 'cut in the midst of a record') ends.tcp.write(Buffer.from([23, 3, 3, 0, 40, 1, 2, 3]));
+    if (way.startsWith('cut')) ends.tcp.end();
+    if (way === 'reset') ends.tcp.resetAndDestroy();
     const response = await caller.readResponse();
-    t.same([response?.status, response?.complete], [200, !isReset]);
-    t.match(await proxy.recordOf('cut'), { reason: isReset ? 'upstream_failed' : null });
+    t.same([response?.status, response?.complete], [200, way.startsWith('said')], name);
+    t.match(await proxy.recordOf('cut'), { reason: way.startsWith('said') ? null : 'upstream_failed' }, name);
     t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
   }
 });

@@ -9,7 +9,11 @@ const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: 
 t.test('no more connections to the receiver than max_connections, and the rest wait in order', async (t) => {
   const proxy = await startProxy(t, { config: { routes, upstream: { max_connections: 2, connect_timeout: '20s' } } });
   const held: ServerResponse[] = [];
-  proxy.receiver.behave((_req, res) => held.push(res));
+  let most = 0;
+  proxy.receiver.behave((_req, res) => {
+    most = Math.max(most, proxy.receiver.open());
+    held.push(res);
+  });
   const callers = [];
   for (let i = 0; i < 6; i++) {
     const caller = await connectRaw(proxy.port);
@@ -25,7 +29,7 @@ t.test('no more connections to the receiver than max_connections, and the rest w
     t.equal((await callers[i]?.readResponse())?.text, String(i));
   }
   t.same(proxy.receiver.requests.map(({ target }) => target), ['/0', '/1', '/2', '/3', '/4', '/5']);
-  t.ok(proxy.receiver.connections() <= 2);
+  t.equal(most, 2);
   t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
 });
 
@@ -81,27 +85,39 @@ t.test('a connection that failed makes room for the next in line', async (t) => 
   t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
 });
 
-t.test('public routes leave connections to callers with a credential, and wait for theirs', async (t) => {
+t.test('public routes leave connections to callers with a credential, and one caller to others, and both wait for theirs', async (t) => {
   const open = { name: 'open', methods: ['POST'], path: '/open/{id}', access: 'public', idempotency: 'none' };
+  const any = { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout', 'other'], permissions: [], idempotency: 'none' };
   const cases = [
-    { connections: 1, public: 1 }, { connections: 2, public: 2 }, { connections: 3, public: 3 }, { connections: 4, public: 3 }, { connections: 8, public: 6 },
+    { connections: 1, open: 1, own: 1 }, { connections: 2, open: 2, own: 2 }, { connections: 3, open: 3, own: 3 }, { connections: 4, open: 3, own: 3 },
+    { connections: 8, open: 6, own: 7 },
   ];
-  for (const { connections, public: share } of cases) {
-    const proxy = await startProxy(t, { config: { routes: [...routes, open], upstream: { max_connections: connections, connect_timeout: '20s' } } });
-    const uploads = [];
-    for (let i = 0; i < 10; i++) {
-      const upload = await connectRaw(proxy.port);
-      t.teardown(upload.end);
-      upload.write(`POST /open/${String(i)} HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhell`);
-      await until('it has its place', () => proxy.server.counts().inFlight === i + 1);
-      uploads.push(upload);
+  for (const { connections, open: ofAll, own } of cases) {
+    for (const [path, share] of [['/open', ofAll], ['/own', own]] as const) {
+      const proxy = await startProxy(t, { config: { routes: [any, open], upstream: { max_connections: connections, connect_timeout: '20s' } } });
+      const held: ServerResponse[] = [];
+      proxy.receiver.behave((req, res) => {
+        if (req.method === 'GET') res.end('ok');
+        else held.push(res);
+      });
+      const bearer = path === '/open' ? '' : proxy.bearer();
+      const callers = [];
+      for (let i = 0; i < 10; i++) {
+        const caller = await connectRaw(proxy.port);
+        t.teardown(caller.end);
+        caller.write(`POST ${path}/${String(i)} HTTP/1.1\r\nHost: a\r\n${bearer}Content-Length: 5\r\n\r\nhello`);
+        await until('it has its place', () => proxy.server.counts().inFlight === i + 1);
+        callers.push(caller);
+      }
+      const name = `${String(connections)} connections, ${path}`;
+      await until(name, () => held.length === share);
+      t.same(proxy.inForce().upstream.counts(), { active: share, waiting: 10 - share }, name);
+      if (share < connections) t.equal((await request(proxy.port, { path: '/a', headers: proxy.authorization({ sub: 'other' }) })).status, 200, name);
+      for (let i = 0; i < 10; i++) (await until('it is with the receiver', () => held[i])).end('ok');
+      for (const caller of callers) t.equal((await caller.readResponse())?.status, 200);
+      t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
+      const inOrder = proxy.receiver.requests.map(({ target }) => target).filter((target) => target !== '/a');
+      t.same(inOrder.slice(share), Array.from({ length: 10 - share }, (_, i) => `${path}/${String(share + i)}`));
     }
-    t.same(proxy.inForce().upstream.counts(), { active: share, waiting: 10 - share }, `${String(connections)} connections`);
-    if (share < connections) t.equal((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status, 200);
-    for (const upload of uploads) upload.write('o');
-    for (const upload of uploads) t.equal((await upload.readResponse())?.status, 200);
-    t.same(proxy.inForce().upstream.counts(), { active: 0, waiting: 0 });
-    const inOrder = proxy.receiver.requests.map(({ target }) => target).filter((target) => target !== '/a');
-    t.same(inOrder.slice(share), Array.from({ length: 10 - share }, (_, i) => `/open/${String(share + i)}`));
   }
 });

@@ -1,4 +1,5 @@
 import type { Completed, Marked, Released, ReservationRecord, Reserved, Resolved, StoredResponse } from '../../decision/reservation.js';
+import { isFinalStatus } from '../../decision/stored-response.js';
 import type { ShownRecord } from '../../ports.js';
 
 /** A reply that no script of ours gives: the adapter and the script disagree. */
@@ -42,7 +43,7 @@ export function readReserved(reply: unknown): Reserved {
 /** Reads a kept response that is going to be sent: one that is damaged must not be. */
 function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResponse {
   const response = readResponse(status, fields, body);
-  if (response.status < 200 || response.status > 599) throw new UnexpectedReply('reserve');
+  if (!isFinalStatus(response.status)) throw new UnexpectedReply('reserve');
   return response;
 }
 

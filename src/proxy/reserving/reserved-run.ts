@@ -8,6 +8,7 @@ import type { Timers } from '../../ports.js';
 import { assertionFields } from '../assertion-fields.js';
 import { ByteBuffer } from '../byte-buffer.js';
 import type { Caller } from '../caller.js';
+import { holderOf } from '../slots.js';
 import type { AnswerSink } from '../upstream-call.js';
 import type { UpstreamCall } from '../upstream.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
@@ -130,7 +131,7 @@ export class ReservedRun implements AnswerSink {
     // The whole body is here: its length is known, however it came.
     const length = fields.contentLength === null && (body.length > 0 || fields.chunked) ? ['Content-Length', String(body.length)] : [];
     this.call = upstream.send({
-      access: route.access,
+      holder: holderOf(this.write.admission),
       method,
       target: target.raw,
       fields: [...forwarded, ...length, ...this.attempt.fields(), ...assertionFields(this.write.admission, method, this.write.inForce)],

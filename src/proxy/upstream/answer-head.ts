@@ -9,8 +9,10 @@ export interface AnswerHead {
   readonly fields: string[];
   /** Bytes of the body where they are known; else how its end is found. */
   readonly body: number | 'chunked' | 'until-end';
-  /** Whether another request may follow on the connection. */
+  /** Whether another request may follow on the connection, by what both sides said. */
   readonly persists: boolean;
+  /** Whether the receiver may see the end elsewhere: the answer has no body by rule, and not everybody keeps to it. */
+  readonly endIsDoubtful: boolean;
   /** How long the receiver keeps the idle connection, where it says so; seconds. */
   readonly keepAliveS: number | null;
 }
@@ -28,9 +30,10 @@ const statusEnd = statusAt + 3;
 const firstFinal = 200;
 const switchingProtocols = 101;
 const noContent = 204;
+const notModified = 304;
 
 /** Final statuses whose answers have no body (RFC 9112 §6.3). */
-export const bodyless: ReadonlySet<number> = new Set([noContent, 304]);
+export const bodyless: ReadonlySet<number> = new Set([noContent, notModified]);
 
 const keepAliveTimeout = /(?:^|[\s,;])timeout=([0-9]{1,9})/i;
 
@@ -84,6 +87,7 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
     fields,
     body: hasNoBody ? 0 : body,
     persists: endIsKnown && !options.includes('close') && (!isOld || options.includes('keep-alive')),
+    endIsDoubtful: hasNoBody && !(status === notModified && (body === 0 || body === 'until-end')),
     keepAliveS: framing.keepAlive === null ? null : keepAliveOf(framing.keepAlive),
   };
 }

@@ -1,15 +1,16 @@
-import { connect as connectPlain, isIP, type Socket, type OnReadOpts } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { checkServerIdentity, connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { UpstreamSettings } from '../../config/compiled.js';
+import { linkOf, linkOfTls, type Link, type OnRead } from './link.js';
 import { upstreamPlace } from './upstream-place.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is destroyed
  * before, it calls no more.
  */
-export type Connect = (callback: (outcome: Socket | Error) => void, onRead?: OnReadOpts) => Socket;
+export type Connect = (callback: (outcome: Link | Error) => void, onRead?: OnRead) => Socket;
 
 /** Where connections go. */
 export interface Connector {
@@ -17,9 +18,6 @@ export interface Connector {
   readonly origin: string;
   readonly connect: Connect;
 }
-
-/** How long a connection is idle before the system asks whether the receiver is still there. */
-const keepAliveDelayMs = 60_000;
 
 /** How long a session may stand in for the certificate: one that expired or was replaced has to be seen. */
 const maxSessionMs = 10 * 60_000;
@@ -36,22 +34,23 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
   let session: Buffer | null = null;
   /** When the certificate was last seen. */
   let verifiedMs = 0;
-  const open = (onRead: OnReadOpts | undefined): Socket => {
-    const options = { ...place, ...(onRead === undefined ? {} : { onread: onRead }) };
-    if (!isTls) return connectPlain(options);
+  const openTls = (onRead: OnRead | undefined): Link => {
     const offered = session !== null && performance.now() - verifiedMs < maxSessionMs ? { session } : {};
-    const socket = connectTls({ ...options, ...tls, ...offered });
+    const link = linkOfTls(place, { ...tls, ...offered }, onRead);
+    const { socket } = link;
     // Node tells of a session only where the certificate was accepted.
-    return socket.on('session', (next) => {
+    socket.on('session', (next: Buffer) => {
       session = next;
     }).once('secureConnect', () => {
       if (!socket.isSessionReused()) verifiedMs = performance.now();
     });
+    return link;
   };
   return {
     origin,
     connect: (callback, onRead) => {
-      const socket = open(onRead).setNoDelay(true).setKeepAlive(true, keepAliveDelayMs);
+      const link = isTls ? openTls(onRead) : linkOf(place, onRead);
+      const { socket } = link;
       const timer = setTimeout(() => {
         socket.destroy(new ConnectTimeout());
       }, settings.connectTimeoutMs);
@@ -65,7 +64,7 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
       socket.once('error', onError).once('close', onClose).once(isTls ? 'secureConnect' : 'connect', () => {
         clearTimeout(timer);
         socket.off('error', onError).off('close', onClose);
-        callback(socket);
+        callback(link);
       });
       return socket;
     },
@@ -77,7 +76,7 @@ export function undiciConnector(connect: Connect): buildConnector.connector {
   return (_options, callback) => {
     connect((outcome) => {
       if (outcome instanceof Error) callback(outcome, null);
-      else callback(null, outcome);
+      else callback(null, outcome.socket);
     });
   };
 }

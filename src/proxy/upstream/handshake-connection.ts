@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Client, type Dispatcher } from 'undici';
 import { hasReadableBody } from '../../decision/response-fields.js';
@@ -6,6 +5,7 @@ import { BrokenAnswer } from './connection-errors.js';
 import { undiciConnector, type Connector } from './connector.js';
 import { Deadline } from './deadline.js';
 import { InterimResponses } from './interim-responses.js';
+import type { Link } from './link.js';
 import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
 
 /** Response heads of applications with many cookies fit; what is larger is a broken answer. */
@@ -22,7 +22,7 @@ export class HandshakeConnection implements UpstreamConnection, Dispatcher.Dispa
   private events: RequestEvents | null = null;
   private breakOff: ((error: Error) => void) | null = null;
   private goOn: (() => void) | null = null;
-  /** undici takes a reset for the clean end of an answer that ends with its connection. */
+  /** undici takes a reset, or an end of TCP beneath TLS, for the clean end of an answer that ends with its connection. */
   private hasFailed = false;
 
   constructor({ origin, connect }: Connector) {
@@ -107,10 +107,13 @@ export class HandshakeConnection implements UpstreamConnection, Dispatcher.Dispa
     this.events?.onUpgrade((fields ?? []).map(latin1), socket);
   }
 
-  private watch(socket: Socket): void {
+  private watch(link: Link): void {
+    const { socket } = link;
     this.interim.watch(socket);
     socket.once('error', () => {
       this.hasFailed = true;
+    }).once('end', () => {
+      this.hasFailed ||= !link.endedItself();
     });
   }
 }

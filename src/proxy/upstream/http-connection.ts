@@ -7,6 +7,7 @@ import { Deadline } from './deadline.js';
 import { requestText, statedLength } from './request-text.js';
 import { createTurnEnd } from '../turn-end.js';
 import { BrokenAnswer, MalformedRequest } from './connection-errors.js';
+import type { Link } from './link.js';
 import type { ConnectionHost, ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
 
 /** Below the 5 s after which Node, gunicorn and kin close an idle connection, so that no request meets that close. */
@@ -15,9 +16,6 @@ const keepAliveMs = 4_000;
 /** How far a receiver's own `Keep-Alive: timeout` is followed, and how long before that the connection is given up. */
 const maxKeepAliveMs = 60_000;
 const keepAliveMarginMs = 1_000;
-
-/** What one read may bring. */
-const readBytes = 64 * 1024;
 
 /** Longer bodies cost more to copy behind their head than a second piece to write. */
 const maxJoinedBytes = 16 * 1024;
@@ -34,10 +32,11 @@ const atTurnEnd = createTurnEnd();
 export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private readonly connect: Connect;
   private readonly host: ConnectionHost;
+  private readonly trustsEnds: boolean;
   private readonly parser = new AnswerParser(this);
   private readonly deadline = new Deadline(() => this.onDue());
-  private socket: Socket | null = null;
-  /** The same while it is being opened. */
+  private link: Link | null = null;
+  /** What it will be of, while it is being opened. */
   private opening: Socket | null = null;
   /** Who hears of the request under way; `null` where there is none. */
   private events: RequestEvents | null = null;
@@ -45,28 +44,32 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private head: AnswerHead | null = null;
   /** What was read in this turn of the event loop, where it waits for the turn's end. */
   private setAside: Buffer | null = null;
+  /** Whether the receiver was told that no other request follows. */
+  private isLast = false;
   private isSent = false;
   /** Whether the sink takes no more for now. */
   private isPaused = false;
   private isOver = false;
 
-  constructor(connect: Connect, host: ConnectionHost) {
+  /** `trustsEnds` takes every receiver to send no body where there is none by rule. */
+  constructor(connect: Connect, host: ConnectionHost, trustsEnds: boolean) {
     this.connect = connect;
     this.host = host;
+    this.trustsEnds = trustsEnds;
   }
 
   /** Whether a request can go out on it without waiting. */
   isIdle(): boolean {
-    return this.socket !== null && this.events === null && !this.isOver && !this.deadline.isDue();
+    return this.link !== null && this.events === null && !this.isOver && !this.deadline.isDue();
   }
 
-  send(request: ConnectionRequest, events: RequestEvents): void {
+  send(request: ConnectionRequest, events: RequestEvents, isLast: boolean): void {
     this.events = events;
-    if (this.socket !== null) {
-      this.write(this.socket, request, events);
+    this.isLast = isLast;
+    if (this.link !== null) {
+      this.write(this.link.socket, request, events);
       return;
     }
-    const buffer = Buffer.allocUnsafeSlow(readBytes);
     this.opening = this.connect((outcome) => {
       this.opening = null;
       if (outcome instanceof Error) {
@@ -74,8 +77,8 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
         return;
       }
       this.watch(outcome);
-      this.write(outcome, request, events);
-    }, { buffer, callback: length => this.onRead(buffer.subarray(0, length)) });
+      this.write(outcome.socket, request, events);
+    }, this.onRead);
   }
 
   setLimit(limitMs: number): void {
@@ -88,7 +91,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
 
   resume(): void {
     this.isPaused = false;
-    this.socket?.resume();
+    this.link?.socket.resume();
   }
 
   abort(error: Error): void {
@@ -97,6 +100,11 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
 
   close(): void {
     this.fail(new BrokenAnswer('the connection was given up'));
+  }
+
+  /** Ends it while it is idle, to make room for another one at once. */
+  giveUp(): void {
+    if (!this.isOver && this.link !== null) this.leave(this.link, false);
   }
 
   onHead(head: AnswerHead): void {
@@ -115,7 +123,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     this.parser.expect(request.method === 'HEAD');
     const { body } = request;
     const length = lengthOf(request);
-    const head = requestText(request, length);
+    const head = requestText(request, length, this.isLast);
     if (head === null) {
       this.fail(new MalformedRequest());
       return;
@@ -143,15 +151,16 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     this.events?.onRequestSent();
   }
 
-  private watch(socket: Socket): void {
-    this.socket = socket;
+  private watch(link: Link): void {
+    const { socket } = link;
+    this.link = link;
     socket.on('error', (error) => {
       this.readSetAside();
       this.fail(error);
     });
     socket.on('end', () => {
       this.readSetAside();
-      if (this.events !== null && this.parser.end()) this.complete();
+      if (this.events !== null && link.endedItself() && this.parser.end()) this.complete('ended');
       else this.fail(new BrokenAnswer('the receiver closed the connection'));
     });
     socket.on('close', () => {
@@ -165,49 +174,69 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
    *
    * @param bytes good until this returns: the next read fills the same place.
    */
-  private onRead(bytes: Buffer): boolean {
+  private readonly onRead = (bytes: Buffer): boolean => {
+    if (this.isOver) {
+      // It was left to the receiver to end it.
+      this.link?.socket.destroy();
+      return false;
+    }
     if (this.events !== null && this.setAside === null && this.head === null && bytes.length <= maxSetAsideBytes) {
       this.setAside = Buffer.from(bytes);
-      atTurnEnd(() => this.readSetAside());
+      atTurnEnd(this.readSetAside);
       return true;
     }
     this.readSetAside();
     return this.read(bytes);
-  }
+  };
 
   /** Reads what was set aside, before anything that came after it. */
-  private readSetAside(): void {
+  private readonly readSetAside = (): void => {
     const bytes = this.setAside;
     this.setAside = null;
-    if (bytes !== null && !this.read(bytes)) this.socket?.pause();
-  }
+    if (bytes !== null && !this.read(bytes)) this.link?.socket.pause();
+  };
 
   /** `false` where the sink takes no more for now. */
   private read(bytes: Buffer): boolean {
     if (this.isOver) return true;
     const isSound = this.events !== null && this.parser.read(bytes);
     if (this.events !== null && this.parser.isDone() && this.head !== null) {
-      this.complete(isSound);
+      this.complete(isSound ? 'sound' : 'spoilt');
       return true;
     }
     if (!isSound) this.abort(new BrokenAnswer('the receiver sent what is no answer'));
     return !this.isPaused;
   }
 
-  private complete(isSound = true): void {
-    const { events, head, socket } = this;
-    const keepMs = head === null || !head.persists ? 0 : keptMs(head.keepAliveS);
+  /**
+   * The answer is whole.
+   *
+   * @param state what that leaves of the connection: `spoilt` where more came than was asked for.
+   */
+  private complete(state: 'sound' | 'spoilt' | 'ended'): void {
+    const { events, head, link } = this;
     // An answer that came before the end of the request leaves a connection on which nobody knows what comes next.
-    const isReusable = isSound && this.isSent && socket?.writableLength === 0 && keepMs > 0;
+    const isClear = state === 'sound' && this.isSent && link?.socket.writableLength === 0;
+    const keepMs = head === null || this.isLast || !head.persists ? 0 : keptMs(head.keepAliveS);
+    const isReusable = isClear && keepMs > 0 && (this.trustsEnds || head?.endIsDoubtful === false);
     this.upload?.stop();
     this.upload = null;
     this.events = null;
     if (isReusable) {
       this.deadline.set(keepMs);
       // TLS hands on what it has unwrapped even when told to stop. The next answer would not be read.
-      if (this.isPaused) socket.resume();
-    } else this.end();
+      if (this.isPaused) link.socket.resume();
+    } else if (isClear) this.leave(link, this.isLast || head?.persists === false);
+    else this.end();
     events?.onComplete(isReusable);
+  }
+
+  /** Ends it in a way that does not keep its port. */
+  private leave(link: Link, willBeEnded: boolean): void {
+    this.isOver = true;
+    this.deadline.end();
+    if (willBeEnded) this.host.onFarewell(link);
+    else link.reset();
   }
 
   private onDue(): void {
@@ -241,7 +270,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     this.deadline.end();
     this.upload?.stop();
     this.upload = null;
-    (this.socket ?? this.opening)?.destroy();
+    (this.link?.socket ?? this.opening)?.destroy();
   }
 }
 

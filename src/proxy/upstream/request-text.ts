@@ -37,9 +37,10 @@ export function statedLength(fields: readonly string[]): number | null {
  * Writes the head of a request, one character for each byte (RFC 9112 §3, §5).
  *
  * @param length bytes of its body; `null` sends it in chunks.
+ * @param isLast whether the receiver is told that no other request follows on the connection.
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
-export function requestText({ method, target, fields }: RequestHeadParts, length: number | null): string | null {
+export function requestText({ method, target, fields }: RequestHeadParts, length: number | null, isLast = false): string | null {
   let text = `${method} ${target} HTTP/1.1\r\n`;
   let isStated = false;
   for (let i = 0; i < fields.length; i += 2) {
@@ -51,7 +52,7 @@ export function requestText({ method, target, fields }: RequestHeadParts, length
     } else if (isNamed(name, transferEncoding) || isNamed(name, connection)) return null;
     text += `${name}: ${value}\r\n`;
   }
-  text += 'Connection: keep-alive\r\n';
+  text += isLast ? 'Connection: close\r\n' : 'Connection: keep-alive\r\n';
   const isFramed = isStated || (length === 0 && !expectsBody.has(method));
   if (!isFramed) text += length === null ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${String(length)}\r\n`;
   text += '\r\n';

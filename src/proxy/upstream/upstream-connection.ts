@@ -1,4 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
+import type { Link } from './link.js';
 
 /** A request as it goes out on one connection. */
 export interface ConnectionRequest {
@@ -34,7 +35,8 @@ export interface RequestEvents {
 
 /** One connection to the receiver. */
 export interface UpstreamConnection {
-  readonly send: (request: ConnectionRequest, events: RequestEvents) => void;
+  /** `isLast` tells the receiver that no other request follows on the connection. */
+  readonly send: (request: ConnectionRequest, events: RequestEvents, isLast: boolean) => void;
   /** Sets the time limit of the request under way, milliseconds, in place of the one before. */
   readonly setLimit: (limitMs: number) => void;
   readonly liftLimit: () => void;
@@ -48,6 +50,8 @@ export interface UpstreamConnection {
 
 /** What a connection tells whoever keeps it. */
 export interface ConnectionHost {
+  /** It carries no other request, and the receiver was told or said so: to be left to end it. */
+  readonly onFarewell: (link: Link) => void;
   /** It ended while it was idle. */
   readonly onGone: (connection: UpstreamConnection) => void;
 }

@@ -15,7 +15,7 @@ import { admit, type Admission, type Judgement, type Peer } from '../pipeline.js
 import type { AnswerSink } from '../upstream-call.js';
 import type { UpstreamCall } from '../upstream.js';
 import { handBack } from '../session-renewal.js';
-import type { Slot } from '../slots.js';
+import { holderOf, type Slot } from '../slots.js';
 import { Tunnel } from './tunnel.js';
 import type { Switchable, Upgrade } from './upgrade.js';
 
@@ -72,11 +72,11 @@ export class WebSocket implements AnswerSink, Onward {
 
   send(method: string): void {
     const { admission, caller, inForce } = this.handshake;
-    const { target, forwarded, route: { access, responseTimeoutMs } } = admission;
+    const { target, forwarded, route: { responseTimeoutMs } } = admission;
     const fields = [...forwarded, ...assertionFields(admission, method, inForce)];
     caller.asked();
     this.call = inForce.upstream.send({
-      access, method, target: target.raw, fields, body: null, responseTimeoutMs, upgrade: webSocketProtocol,
+      holder: holderOf(admission), method, target: target.raw, fields, body: null, responseTimeoutMs, upgrade: webSocketProtocol,
     }, this);
   }
 

@@ -1,12 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { denial, type Denial } from '../../decision/denial.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
-import { principalDigest } from '../../decision/reservation-scope.js';
 import { endings } from '../../decision/websocket-endings.js';
 import type { Clock, Metrics, Timers } from '../../ports.js';
 import type { InForce } from '../in-force.js';
-import type { Admission } from '../pipeline.js';
-import { createSlots, publicShareOf, type Slot } from '../slots.js';
+import { createSlots, holderOf, type Slot } from '../slots.js';
 import { WebSocket, type Handshake, type WebSocketHost } from './websocket.js';
 
 export interface WebSocketsDeps {
@@ -34,15 +32,10 @@ export interface WebSockets {
 /** Judged in one turn of the event loop: a millisecond or two, so that nobody has to wait for all of them. */
 const judgedAtOnce = 32;
 
-/** One caller may have as many places as public routes together; and so many where there are few. */
-const placesInAnyCase = 16;
-
 export function createWebSockets(deps: WebSocketsDeps): WebSockets {
   const slots = createSlots(deps.max);
   const open = new Set<WebSocket>();
   const places = new Map<WebSocket, Slot>();
-  const heldBy = new Map<string, number>();
-  const maxOfOneCaller = Math.max(publicShareOf(deps.max), placesInAnyCase);
   let isDraining = false;
   const host: WebSocketHost = {
     ...deps,
@@ -61,7 +54,7 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
     take: (handshake) => {
       if (handshake.upgrade === null) return refuse(denial('websocket_handshake'));
       if (isDraining) return refuse(denial('shutting_down'));
-      const place = takePlace(handshake.admission);
+      const place = slots.take(holderOf(handshake.admission));
       if (place === null) return refuse(denial('overloaded'));
       const webSocket = new WebSocket(handshake, host);
       places.set(webSocket, place);
@@ -81,18 +74,4 @@ export function createWebSockets(deps: WebSocketsDeps): WebSockets {
       for (const webSocket of open) webSocket.close(endings.shutdown);
     },
   };
-
-  function takePlace({ principal, route: { access } }: Pick<Admission, 'principal' | 'route'>): Slot | null {
-    const caller = principal === null ? null : principalDigest(principal);
-    const held = caller === null ? 0 : heldBy.get(caller) ?? 0;
-    const place = held < maxOfOneCaller ? slots.take(access) : null;
-    if (place === null || caller === null) return place;
-    heldBy.set(caller, held + 1);
-    return () => {
-      place();
-      const left = (heldBy.get(caller) ?? 1) - 1;
-      if (left === 0) heldBy.delete(caller);
-      else heldBy.set(caller, left);
-    };
-  }
 }

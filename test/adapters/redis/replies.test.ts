@@ -10,7 +10,9 @@ t.test('what the reserve script answers', (t) => {
   t.same(readReserved(bytes('tombstone', '0')), { kind: 'tombstone', status: 0 });
   t.same(readReserved(bytes('replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))),
     { kind: 'replayed', response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) } });
-  for (const status of ['200', '599']) t.match(readReserved(bytes('replayed', status, '[]', '')), { kind: 'replayed', response: { status: Number(status) } });
+  for (const status of ['200', '599', '999']) {
+    t.match(readReserved(bytes('replayed', status, '[]', '')), { kind: 'replayed', response: { status: Number(status) } });
+  }
   for (const kind of ['unknown', 'mismatch', 'token_replayed', 'unsupported']) t.same(readReserved(bytes(kind)), { kind });
   t.end();
 });
@@ -28,7 +30,7 @@ t.test('what no script of ours answers is refused', (t) => {
     { name: 'no status', reply: bytes('replayed', '', '[]', '') },
     { name: 'a status nobody sends', reply: bytes('replayed', '0', '[]', '') },
     { name: 'an interim status', reply: bytes('replayed', '199', '[]', '') },
-    { name: 'a status beyond all', reply: bytes('replayed', '600', '[]', '') },
+    { name: 'a status beyond all', reply: bytes('replayed', '1000', '[]', '') },
     { name: 'headers that are no JSON', reply: bytes('replayed', '200', '[', '') },
     { name: 'headers that are no list', reply: bytes('replayed', '200', '{"a":"b"}', '') },
     { name: 'headers that are not text', reply: bytes('replayed', '200', '["a",1]', '') },

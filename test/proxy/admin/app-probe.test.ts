@@ -22,9 +22,9 @@ function recordingLog(lines: Lines): Parameters<typeof createAppProbe>[2]['log']
 function receiverAt(url: string, ca: string | null = null): ProbedReceiver {
   return {
     settings: {
-      url, caFile: null, serverName: null, host: 'preserve', beginsTrace: true, stripFields: [], passFields: [], connectTimeoutMs: 1_000,
-      responseTimeoutMs: 1_000,
-      idleTimeoutMs: 1_000, maxConnections: 1,
+      url, caFile: null, serverName: null, host: 'preserve', beginsTrace: true, stripFields: [], passFields: [],
+      connectTimeoutMs: 1_000, responseTimeoutMs: 1_000,
+      idleTimeoutMs: 1_000, maxConnections: 1, reuse: 'safe', readsBodies: false,
     },
     ca,
   };

@@ -18,7 +18,7 @@ const config: CompiledConfig = {
   sha256: 'ab'.repeat(32),
   listen: {
     host: '127.0.0.1', port: 0, tls: null, tlsTerminatedBy: null, trustForwarded: [], maxHeaderBytes: 1, maxTargetBytes: 1,
-    headerTimeoutMs: 1, keepAliveTimeoutMs: 1, bodyIdleTimeoutMs: 1, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1,
+    headerTimeoutMs: 1, keepAliveTimeoutMs: 1, bodyIdleTimeoutMs: 1, bodyMinRate: 0, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1,
     underscoreFields: 'drop', http10: 'refuse',
   },
   tokenCacheBytes: null,
@@ -26,7 +26,7 @@ const config: CompiledConfig = {
   probes: null,
   upstream: {
     url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [],
-    connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1,
+    connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1, reuse: 'safe', readsBodies: false,
   },
   sessions: null,
   issuers: [{

@@ -117,7 +117,7 @@ t.test('R-40: a caller with several bodies has a quarter of the budget, with one
 
 t.test('a place that two share is free when both let go', (t) => {
   const slots = createSlots(1);
-  const [one, other] = shareSlot(slots.take('protected'));
+  const [one, other] = shareSlot(slots.take('a caller'));
   one();
   one();
   t.equal(slots.taken(), 1);

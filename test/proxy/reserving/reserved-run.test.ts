@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
 import type { Reserved } from '../../../src/decision/reservation.js';
+import { strangers } from '../../../src/proxy/slots.js';
 import { responseMs, runBench, tick, upstreamMs, type RunBench, type RunOptions } from './run-bench.js';
 
 /** A run that was sent; what was said until then is forgotten. */
@@ -79,7 +80,7 @@ t.test('what is sent: the fields that go on, the length of the whole body howeve
     await bench.begin();
     t.same(bench.events, ['asked'], name);
     const [request] = bench.sent;
-    t.match(request, { access: 'protected', method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
+    t.match(request, { holder: strangers, method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
     t.same(request?.fields, ['Host', 'h', ...fields], name);
     t.same(request?.body, body === null ? null : Buffer.from(body), name);
     t.equal(request?.lateRefusal?.(), null);

@@ -14,7 +14,7 @@ import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
 import { createFaultyStore, type FaultyStore } from './faulty-store.js';
 import { createSteppingClock, type SteppingClock } from './stepping-clock.js';
 
-export interface SceneOptions extends Pick<HarnessOptions, 'adapt' | 'receiver' | 'listed'> {
+export interface SceneOptions extends Pick<HarnessOptions, 'adapt' | 'receiver' | 'listed' | 'upstreamUrl' | 'upstreamCa'> {
   readonly config?: ConfigTree;
   readonly replicas?: number;
   readonly settleTimeoutMs?: number;

@@ -6,14 +6,15 @@ import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
+import type { UpstreamRequest } from '../../../src/proxy/upstream-call.js';
 import { okResponse, startRawUpstream } from '../raw-upstream.js';
-import { startUpstream } from './scene.js';
+import { rest, startUpstream } from './scene.js';
 
 const ok = okResponse('ok');
 
 t.test('R-34: a connection carries another request only after a whole answer that left nothing open', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
-  const cases = [
+  const cases: readonly { readonly answer: string; readonly ends?: true; readonly isReused: boolean; readonly isReusedAlways?: true }[] = [
     { answer: ok, isReused: true },
     { answer: chunked, isReused: true },
     { answer: `HTTP/1.1 100 Continue\r\n\r\n${ok}`, isReused: true },
@@ -26,22 +27,80 @@ t.test('R-34: a connection carries another request only after a whole answer tha
     { answer: `${ok}x`, isReused: false },
     { answer: `${ok}${ok}`, isReused: false },
     { answer: `${chunked}\r\n`, isReused: false },
-    { answer: 'HTTP/1.1 204 No Content\r\n\r\n', isReused: true },
+    { answer: 'HTTP/1.1 204 No Content\r\n\r\n', isReused: false, isReusedAlways: true },
+    { answer: 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n', isReused: false },
-    { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n', isReused: true },
+    { answer: 'HTTP/1.1 304 Not Modified\r\n\r\n', isReused: true },
+    { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 0\r\n\r\n', isReused: true },
+    { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n', isReused: false, isReusedAlways: true },
+    { answer: 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 200 OK\r\n\r\nok', ends: true, isReused: false },
   ];
-  for (const { answer, ends, isReused } of cases) {
+  const tried = cases.flatMap(each => (['safe', 'always', 'never'] as const).map(reuse => ({ ...each, reuse })));
+  await Promise.all(tried.map(async ({ answer, ends, isReused, isReusedAlways, reuse }) => {
+    const name = `${reuse}: ${JSON.stringify(answer)}`;
     const receiver = await startRawUpstream(t, (socket) => {
       socket.write(answer, 'latin1');
       if (ends === true) socket.end();
     });
-    const { ask, upstream } = startUpstream(t, receiver.url);
-    for (let i = 0; i < 3; i++) t.match(await ask(), /^(?:200 ok|[23]04 )$/, JSON.stringify(answer));
-    t.equal(receiver.connections(), isReused ? 1 : 3, JSON.stringify(answer));
-    if (!isReused) await until('none is kept', () => receiver.open() === 0);
+    const { ask, upstream } = startUpstream(t, receiver.url, { reuse });
+    for (let i = 0; i < 3; i++) {
+      t.match(await ask(), /^(?:200 ok|[23]04 )$/, name);
+      await rest();
+    }
+    const isKept = reuse === 'safe' ? isReused : reuse === 'always' && (isReused || isReusedAlways === true);
+    t.equal(receiver.connections(), isKept ? 1 : 3, name);
+    if (!isKept) await until('none is kept', () => receiver.open() === 0);
     t.same(upstream.counts(), { active: 0, waiting: 0 });
+  }));
+});
+
+t.test('what may leave something on a connection has one of its own, and the receiver is told that no other request follows', async (t) => {
+  const body = Buffer.from('hello');
+  const cases: readonly { readonly request: Partial<UpstreamRequest>; readonly isAlone: boolean; readonly isAloneWhereBodiesAreRead: boolean }[] = [
+    { request: { method: 'GET' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'OPTIONS' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'DELETE' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'POST' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'HEAD' }, isAlone: true, isAloneWhereBodiesAreRead: true },
+    { request: { method: 'POST', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'PUT', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'PATCH', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
+    { request: { method: 'GET', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
+    { request: { method: 'DELETE', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
+    { request: { method: 'PROPFIND', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
+  ];
+  const settings = [{ reuse: 'safe', readsBodies: false }, { reuse: 'safe', readsBodies: true }, { reuse: 'always' }, { reuse: 'never' }] as const;
+  const tried = cases.flatMap(each => settings.map(more => ({ ...each, more })));
+  await Promise.all(tried.map(async ({ request, isAlone, isAloneWhereBodiesAreRead, more }) => {
+    const name = JSON.stringify([request.method, request.body !== undefined, more]);
+    const receiver = await startRawUpstream(t, socket => socket.write(request.method === 'HEAD' ? okResponse('') : ok));
+    const { ask } = startUpstream(t, receiver.url, more);
+    await ask();
+    await rest();
+    await ask(request);
+    await rest();
+    await ask();
+    const isOwn = more.reuse === 'safe' ? (more.readsBodies ? isAloneWhereBodiesAreRead : isAlone) : more.reuse === 'never';
+    const closing = receiver.received().filter(bytes => bytes.includes('Connection: close\r\n'));
+    t.equal(receiver.connections(), more.reuse === 'never' ? 3 : isOwn ? 2 : 1, name);
+    t.equal(closing.length, more.reuse === 'never' ? 3 : isOwn ? 1 : 0, name);
+    t.ok(closing.some(bytes => bytes.startsWith(`${String(request.method)} `)) === isOwn, name);
+  }));
+});
+
+t.test('a connection of its own is left to the receiver to end, for a while, and gives way where there is no room', async (t) => {
+  const receiver = await startRawUpstream(t, socket => socket.write(ok));
+  const { ask, upstream } = startUpstream(t, receiver.url, { maxConnections: 2, reuse: 'never' });
+  t.equal(await ask(), '200 ok');
+  t.same([receiver.open(), upstream.counts()], [1, { active: 0, waiting: 0 }]);
+  await until('it is ended where the receiver does not', () => receiver.open() === 0);
+  for (let i = 0; i < 20; i++) {
+    t.equal(await ask(), '200 ok');
+    t.ok(receiver.open() <= 3, 'no more than there may be, and one that is on its way');
   }
+  await upstream.close();
+  await until('all are gone', () => receiver.open() === 0);
 });
 
 t.test('an answer that comes in many pieces at once is read in their order, and its end behind them', async (t) => {
@@ -103,7 +162,9 @@ t.test('an idle connection on which anything happens is dropped', async (t) => {
       }, 5);
     });
     const { ask, upstream } = startUpstream(t, receiver.url, { maxConnections: 1 });
-    t.same([await ask(), await ask()], ['200 ok', '200 ok']);
+    t.equal(await ask(), '200 ok');
+    await rest();
+    t.equal(await ask(), '200 ok');
     await until('it is dropped', () => receiver.open() === 0);
     t.equal(await ask(), '200 ok', how);
     t.equal(receiver.connections(), 2);
@@ -173,6 +234,7 @@ t.test('who cancels too late does not hit the next request on the connection', a
   const { send } = startUpstream(t, receiver.url, { maxConnections: 1 });
   const first = send();
   await until('the first ended', () => first.ends() > 0);
+  await rest();
   const second = send();
   await until('the second is there', () => receiver.hits() === 2);
   first.call.cancel();
@@ -194,6 +256,7 @@ t.test('an answer that comes before the body was sent is taken, and its connecti
     const heard = send({ method: 'POST', fields, body });
     await until('it ended', () => heard.ends() > 0);
     t.same([heard.failure(), heard.body().toString()], [null, 'ok']);
+    await rest();
     t.equal(await ask(), '200 ok');
     t.equal(receiver.connections(), before + 2 - (length === null ? 0 : 1), 'the idle one of before is taken first');
     body.destroy(new Error('nobody hears of it'));

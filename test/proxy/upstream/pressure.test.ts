@@ -5,7 +5,7 @@ import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
-import { startUpstream } from './scene.js';
+import { rest, startUpstream } from './scene.js';
 
 const files = certificates(t);
 
@@ -34,6 +34,7 @@ for (const { scheme, create } of kinds) {
       });
       await until('it ended', () => heard.ends() > 0);
       t.same([heard.failure(), heard.status(), heard.body().equals(body)], [null, 200, true], String(i));
+      await rest();
     }
     t.same(upstream.counts(), { active: 0, waiting: 0 });
     t.equal(connections, 1);

@@ -1,4 +1,5 @@
 /** An upstream without the rest of the proxy: requests go straight in, and what their sink heard comes out. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { UpstreamSettings } from '../../../src/config/compiled.js';
 import type { Denial } from '../../../src/decision/denial.js';
 import type { UpstreamRequest } from '../../../src/proxy/upstream-call.js';
@@ -30,10 +31,19 @@ export interface Scene {
   readonly ask: (request?: Partial<UpstreamRequest>) => Promise<string>;
 }
 
+/** Until a connection that was released before has rested. Rests end behind the timers of a turn, of which the next may be late. */
+export async function rest(): Promise<void> {
+  for (const ms of [10, 1]) {
+    await delay(ms);
+    await new Promise(resolve => setImmediate(resolve));
+  }
+}
+
 export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): UpstreamSettings {
   return {
-    url, caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [], connectTimeoutMs: 20_000,
-    responseTimeoutMs: 30_000, idleTimeoutMs: 30_000, maxConnections: 8, ...more,
+    url, caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [],
+    connectTimeoutMs: 20_000, responseTimeoutMs: 30_000,
+    idleTimeoutMs: 30_000, maxConnections: 8, reuse: 'safe', readsBodies: false, ...more,
   };
 }
 
@@ -47,7 +57,7 @@ export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSetti
     let failure: Denial | null = null;
     const pieces: Buffer[] = [];
     const whole: UpstreamRequest = {
-      access: 'protected', method: 'GET', target: '/', fields: ['Host', 'a'], body: null, responseTimeoutMs: settings.responseTimeoutMs, ...request,
+      holder: 'checkout', method: 'GET', target: '/', fields: ['Host', 'a'], body: null, responseTimeoutMs: settings.responseTimeoutMs, ...request,
     };
     const call = upstream.send(whole, {
       onHead: (code, fields) => {

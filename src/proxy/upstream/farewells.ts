@@ -1,0 +1,46 @@
+import type { Link } from './link.js';
+
+/** How long a receiver that was told that no request follows may take to end the connection. */
+const patienceMs = 1_000;
+
+/**
+ * Connections after their last answer, whose end is left to the receiver: who ends one first keeps its port for a minute, and ports
+ * on this side are few where each request has a connection of its own.
+ */
+export class Farewells {
+  private readonly timers = new Map<Link, NodeJS.Timeout>();
+
+  count(): number {
+    return this.timers.size;
+  }
+
+  /** Takes one over. Nothing is read from it any more: it ends by itself, in time, or at the first byte. */
+  add(link: Link): void {
+    const { socket } = link;
+    const end = (): void => {
+      socket.destroy();
+    };
+    this.timers.set(link, setTimeout(end, patienceMs));
+    socket.once('end', end).once('close', () => {
+      clearTimeout(this.timers.get(link));
+      this.timers.delete(link);
+    });
+    socket.resume();
+  }
+
+  /** Ends the one that has waited longest, to make room. */
+  cutShort(): void {
+    const { value: first } = this.timers.keys().next();
+    if (first !== undefined) this.end(first);
+  }
+
+  endAll(): void {
+    for (const link of [...this.timers.keys()]) this.end(link);
+  }
+
+  private end(link: Link): void {
+    clearTimeout(this.timers.get(link));
+    this.timers.delete(link);
+    link.reset();
+  }
+}

@@ -1,0 +1,83 @@
+import { connect, Socket, type NetConnectOpts } from 'node:net';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+
+/** A connection to the receiver, opened or being opened. */
+export interface Link {
+  readonly socket: Socket;
+  /**
+   * Once the socket said `end`: whether the receiver said so. Whoever is on the way can end TCP, but cannot say within TLS that it
+   * ends (RFC 8446 §6.1), and an answer that ends with its connection is whole only then (RFC 9112 §9.8).
+   */
+  readonly endedItself: () => boolean;
+  /** Gives it up so that its port can be used at once, and not after the minute that a farewell takes (RFC 9293 §3.6.1). */
+  readonly reset: () => void;
+}
+
+export interface TlsLink extends Link {
+  readonly socket: TLSSocket;
+}
+
+/** Takes what was read. `false` reads no more until `resume`. The bytes are good until it returns: the next read fills the same place. */
+export type OnRead = (bytes: Buffer) => boolean;
+
+/** How long a connection is idle before the system asks whether the receiver is still there. */
+const keepAliveDelayMs = 60_000;
+
+/**
+ * What a read fills, whichever connection it is of: reads follow one another, and what is kept of one is copied. A place for each
+ * connection would have to be fetched into the processor's caches each time.
+ */
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+
+export function linkOf(place: NetConnectOpts, onRead?: OnRead): Link {
+  const reading = onRead === undefined ? {} : { onread: { buffer: readBuffer, callback: (length: number) => onRead(readBuffer.subarray(0, length)) } };
+  const socket = prepared(connect({ ...place, ...reading }));
+  return {
+    socket,
+    endedItself: () => true,
+    reset: () => {
+      reset(socket, place);
+    },
+  };
+}
+
+export function linkOfTls(place: NetConnectOpts, options: ConnectionOptions, onRead?: OnRead): TlsLink {
+  // One that is not connected yet is read by Node's streams and not past them: its end is heard of.
+  const tcp = new Socket();
+  let tcpHasEnded = false;
+  let endedItself = false;
+  // Before TLS listens to it: what it reads is not known to have ended before.
+  tcp.once('end', () => {
+    tcpHasEnded = true;
+  });
+  const socket = connectTls({ ...options, socket: tcp });
+  prepared(tcp.connect(place));
+  // TLS pushes its end when the receiver says it, or else when TCP has ended.
+  const push = socket.push.bind(socket);
+  socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (chunk === null && !tcpHasEnded) endedItself = true;
+    return push(chunk, encoding);
+  };
+  if (onRead !== undefined) {
+    socket.on('data', (bytes: Buffer) => {
+      if (!onRead(bytes)) socket.pause();
+    });
+  }
+  return {
+    socket,
+    endedItself: () => endedItself,
+    reset: () => {
+      reset(tcp, place);
+    },
+  };
+}
+
+function prepared(tcp: Socket): Socket {
+  return tcp.setNoDelay(true).setKeepAlive(true, keepAliveDelayMs);
+}
+
+/** Unix sockets have no ports, and Node resets none. */
+function reset(tcp: Socket, place: NetConnectOpts): void {
+  if ('path' in place) tcp.destroy();
+  else tcp.resetAndDestroy();
+}
