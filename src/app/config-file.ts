@@ -1,12 +1,15 @@
-import { accept, type Result } from '../decision/result.js';
+import { dirname, isAbsolute, resolve } from 'node:path';
+import { accept, refuse, type Result } from '../decision/result.js';
 import type { AskedWatch, FileWatch } from '../ports.js';
 import { watchFile } from '../adapters/file-watch.js';
-import { readText, textDigest } from '../adapters/text-file.js';
+import { readText, readTextSync, textDigest } from '../adapters/text-file.js';
 
 /** Where the config comes from. */
 export interface ConfigSource {
   /** As problems and logs name it. */
   readonly name: string;
+  /** Absolute path of the folder that relative paths in it start from. */
+  readonly folder: string;
   /** The text as it is now, or why it cannot be had, in words that follow the name. */
   readonly read: () => Promise<Result<string, string>>;
   /** Calls back with the text when it is no longer the one that was read or told of last. */
@@ -19,7 +22,7 @@ export type ConfigWatch = Pick<AskedWatch, 'settled' | 'close'>;
 export const maxConfigBytes = 4 * 1024 * 1024;
 
 /** A secret in a placeholder's file: a key of 16384 bits in PEM takes 13 KiB. */
-export const maxPlaceholderBytes = 64 * 1024;
+const maxPlaceholderBytes = 64 * 1024;
 
 /** A file, watched. `intervalMs` is how often it is looked at. */
 export function fileSource(path: string, name = path, intervalMs?: number): ConfigSource {
@@ -29,6 +32,7 @@ export function fileSource(path: string, name = path, intervalMs?: number): Conf
   let watch: FileWatch | null = null;
   return {
     name,
+    folder: dirname(resolve(path)),
     read: async () => {
       const text = await readText(path, limits);
       const read = text.ok ? accept(textDigest(text.value)) : text;
@@ -44,20 +48,20 @@ export function fileSource(path: string, name = path, intervalMs?: number): Conf
   };
 }
 
-/** A text that stays as it is. */
+/** A text that stays as it is, and names no files. */
 export function textSource(text: string, name: string): ConfigSource {
-  return fixedSource(() => Promise.resolve(accept(text)), name);
+  return fixedSource(() => Promise.resolve(accept(text)), { name, folder: '/' });
 }
 
 /** A text that is read and does not change. */
-export function fixedSource(read: ConfigSource['read'], name: string): ConfigSource {
-  return { name, read, watch: () => ({ settled: read, close: () => undefined }) };
+export function fixedSource(read: ConfigSource['read'], place: Pick<ConfigSource, 'name' | 'folder'>): ConfigSource {
+  return { ...place, read, watch: () => ({ settled: read, close: () => undefined }) };
 }
 
 /** A source whose texts, or what is said in their place, are changed before anybody sees them. */
-export function changedSource({ name, read, watch }: ConfigSource, change: (text: Result<string, string>) => Result<string, string>): ConfigSource {
+export function changedSource({ read, watch, ...place }: ConfigSource, change: (text: Result<string, string>) => Result<string, string>): ConfigSource {
   return {
-    name,
+    ...place,
     read: async () => change(await read()),
     watch: (onChange, leastAgeMs) => {
       const own = watch((text) => {
@@ -65,5 +69,14 @@ export function changedSource({ name, read, watch }: ConfigSource, change: (text
       }, leastAgeMs);
       return { settled: async (onWait) => change(await own.settled(onWait)), close: own.close };
     },
+  };
+}
+
+/** Reads the files of a config's placeholders. A refusal says where it looked, where the config does not. */
+export function placeholderReader({ folder }: Pick<ConfigSource, 'folder'>): (path: string) => Result<string, string> {
+  return (path) => {
+    const whole = resolve(folder, path);
+    const text = readTextSync(whole, { maxBytes: maxPlaceholderBytes });
+    return text.ok || isAbsolute(path) ? text : refuse(`${whole} ${text.error}`);
   };
 }

@@ -2,14 +2,13 @@ import { inspectConfig, type Inspection } from '../config/inspect.js';
 import type { CompiledConfig } from '../config/compiled.js';
 import { countProblems, escapeControls, formatProblem } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import { readTextSync } from '../adapters/text-file.js';
-import { maxPlaceholderBytes, type ConfigSource } from './config-file.js';
+import { placeholderReader, type ConfigSource } from './config-file.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** As much of a source as it takes to read it once. */
-export type ReadSource = Pick<ConfigSource, 'name' | 'read'>;
+export type ReadSource = Pick<ConfigSource, 'name' | 'folder' | 'read'>;
 
 /** How a config is read. */
 export interface ConfigReading {
@@ -24,9 +23,10 @@ export async function readConfig(source: ReadSource, { env, endMarkerFor = null 
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
   return accept(inspectConfig(text.value, {
     file: source.name,
+    folder: source.folder,
     env,
     endMarkerFor,
-    readFile: (path) => readTextSync(path, { maxBytes: maxPlaceholderBytes }),
+    readFile: placeholderReader(source),
   }));
 }
 

@@ -56,7 +56,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
   const take = coalesce(async () => {
     const read: ConfigSource['read'] = () => Promise.resolve(text);
     const endMarkerFor = assembly.inForce().config.reload.endMarker ? 'the config in force' : null;
-    const loaded = await loadComplete({ name: source.name, read }, { env, endMarkerFor }, files);
+    const loaded = await loadComplete({ ...source, read }, { env, endMarkerFor }, files);
     if (isClosed()) return;
     if (!loaded.ok) {
       fail(loaded.error.messages);

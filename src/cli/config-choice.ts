@@ -17,7 +17,7 @@ export interface ChosenConfig {
   readonly source: ConfigSource;
   /** As messages name it. */
   readonly name: string;
-  /** The whole path; `null` where it comes from standard input. */
+  /** The absolute path; `null` where it comes from standard input. */
   readonly path: string | null;
 }
 
@@ -61,7 +61,7 @@ function fromInput(io: Io): ChosenConfig {
     announceInput('the config', io);
     return readTextInput(io.stdin, maxConfigBytes);
   };
-  const source = fixedSource(() => (text ??= read()), inputName);
+  const source = fixedSource(() => (text ??= read()), { name: inputName, folder: resolve(io.cwd) });
   return { source, name: inputName, path: null };
 }
 

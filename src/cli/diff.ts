@@ -20,7 +20,9 @@ export async function diff([before, after]: readonly [string, string], { allowWi
     failUsage('diff', 'standard input is one config, and cannot be both', io);
     return;
   }
-  const [from, to] = [await loadConfig(namedConfig(before, io).source, io), await loadConfig(namedConfig(after, io).source, io)];
+  const [old, next] = [namedConfig(before, io).source, namedConfig(after, io).source];
+  // Both are versions of one config: a relative path means the same file in both, wherever the copies lie.
+  const [from, to] = [await loadConfig({ ...old, folder: next.folder }, io), await loadConfig(next, io)];
   if (!from.ok) fail(from.error, io);
   else if (!to.ok) fail(to.error, io);
   if (!from.ok || !to.ok) return;

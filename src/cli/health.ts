@@ -1,6 +1,5 @@
 import { request, type IncomingMessage } from 'node:http';
-import { readTextSync } from '../adapters/text-file.js';
-import { maxPlaceholderBytes } from '../app/config-file.js';
+import { placeholderReader } from '../app/config-file.js';
 import { defaultPlaces, readListenerPlaces, type ListenerPlace, type ListenerPlaces } from '../config/listener-places.js';
 import { escapeControls } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
@@ -58,12 +57,17 @@ function warn(message: string, io: Io): void {
 
 async function placesOf(named: ConfigArguments, io: Io): Promise<ListenerPlaces> {
   const chosen = chooseConfig(named, io);
-  const text = chosen.ok ? await chosen.value.source.read() : refuse(chosen.error.messages.join('; '));
-  const name = chosen.ok ? `${chosen.value.name}: ` : '';
-  if (!text.ok) return { places: defaultPlaces, doubts: [`${name}${text.error}; asking at ${defaultPlaces.map(nameOf).join(' and ')}, the defaults`] };
-  const sources = { env: io.env, readFile: (path: string) => readTextSync(path, { maxBytes: maxPlaceholderBytes }) };
-  const { places, doubts } = readListenerPlaces(text.value, sources);
+  if (!chosen.ok) return byDefault(chosen.error.messages.join('; '));
+  const { source } = chosen.value;
+  const text = await source.read();
+  const name = `${chosen.value.name}: `;
+  if (!text.ok) return byDefault(`${name}${text.error}`);
+  const { places, doubts } = readListenerPlaces(text.value, { env: io.env, readFile: placeholderReader(source) });
   return { places, doubts: doubts.map((doubt) => `${name}${doubt}; asking at ${places.map(nameOf).join(' and ')}`) };
+}
+
+function byDefault(doubt: string): ListenerPlaces {
+  return { places: defaultPlaces, doubts: [`${doubt}; asking at ${defaultPlaces.map(nameOf).join(' and ')}, the defaults`] };
 }
 
 interface Answer {

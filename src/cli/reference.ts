@@ -24,6 +24,7 @@ const introduction = `# Commands
 
 const common = `**The config.** Commands that read one take it as \`FILE\` or as \`--config FILE\`; \`-\` is standard input. Where neither is given, it is the
 file that \`$${configVariable}\` names, else \`./${defaultConfig}\`. \`serve\` takes no standard input, for it reads its config again when that changes.
+Relative paths in a config start from its own folder; from standard input, from the working folder.
 
 **Answers** go to standard output, everything said to people to standard error. An error is one line that begins with \`error:\`, or with its place in a file
 (\`FILE:LINE:COLUMN: error:\`). Commands that print data have \`--json\`.

@@ -1,21 +1,22 @@
 import type { RedisTopology, RedisStoreSettings, StoreSettings } from './compiled.js';
+import { located } from './located.js';
 import { readNodeAddress, readRedisUrl } from './schema-redis-addresses.js';
 import type { RedisFile, StoreFile } from './schema-store.js';
 
 /** Where reservations are kept; `null` where nothing says so. */
-export function compileStore(file: StoreFile | null): StoreSettings | null {
+export function compileStore(file: StoreFile | null, folder: string): StoreSettings | null {
   if (file === null) return null;
-  return file.redis === null ? { kind: 'memory' } : compileRedis(file.redis);
+  return file.redis === null ? { kind: 'memory' } : compileRedis(file.redis, folder);
 }
 
-function compileRedis(file: RedisFile): RedisStoreSettings {
+function compileRedis(file: RedisFile, folder: string): RedisStoreSettings {
   const tls = file.tls ?? (usesTls(file) ? { ca_file: null, server_name: null } : null);
   return {
     kind: 'redis',
     topology: topologyOf(file),
     username: file.username,
-    passwordFile: file.password_file,
-    tls: tls === null ? null : { caFile: tls.ca_file, serverName: tls.server_name },
+    passwordFile: located(folder, file.password_file),
+    tls: tls === null ? null : { caFile: located(folder, tls.ca_file), serverName: tls.server_name },
     prefix: file.prefix,
     replicas: file.replicas,
     reserveTimeoutMs: file.reserve_timeout,

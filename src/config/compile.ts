@@ -4,6 +4,7 @@ import { compileSessions } from './compile-sessions.js';
 import { compileStore } from './compile-store.js';
 import { compileUnmatched } from './compile-unmatched.js';
 import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
+import { located } from './located.js';
 import type { ConfigParts } from './parse.js';
 import { settingsOf } from './settings.js';
 import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
@@ -12,27 +13,35 @@ import type { IssuerFile, RevokedFile } from './schema-issuers.js';
 import type { ListenFile } from './schema-listen.js';
 import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
 
+/** What of a config is not in its text. */
+export interface Origin {
+  /** Of the file's bytes. */
+  readonly sha256: string;
+  /** Absolute path of the folder that relative paths start from. */
+  readonly folder: string;
+}
+
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
-export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: string, warnings: readonly string[]): CompiledConfig | null {
+export function compileConfig(parts: ConfigParts, table: RouteTable, { sha256, folder }: Origin, warnings: readonly string[]): CompiledConfig | null {
   const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, reload, mode, limits, receiver } = parts;
   const { token_cache: tokenCache } = parts;
-  const issuers = compileIssuers(parts);
+  const issuers = compileIssuers(parts, folder);
   if (listen === null || admin === null || probes === null || upstream === null || sessions === null || identity === null) return null;
   if (mode === null || limits === null || receiver === null || tokenCache === null) return null;
   if (store === null || revoked === null || shutdown === null || log === null || reload === null || issuers === null) return null;
   return {
     sha256,
-    listen: compileListen(listen.value),
+    listen: compileListen(listen.value, folder),
     admin: admin.value,
     probes: probes.value,
-    upstream: compileUpstream(upstream.value, receiver.value),
+    upstream: compileUpstream(upstream.value, receiver.value, folder),
     issuers,
     // The SDK is not loaded for nothing.
     sessions: sessions.value === null || !table.routes.some(({ session }) => session !== null) ? null : compileSessions(sessions.value),
     identity: compileIdentity(identity.value),
     tokenCacheBytes: tokenCache.value,
-    assertion: compileAssertion(identity.value),
-    store: compileStore(store.value),
+    assertion: compileAssertion(identity.value, folder),
+    store: compileStore(store.value, folder),
     revoked: compileRevoked(revoked.value),
     shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
     log: {
@@ -49,14 +58,14 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, sha256: str
   };
 }
 
-function compileListen(file: ListenFile): ListenSettings {
+function compileListen(file: ListenFile, folder: string): ListenSettings {
   return {
     host: file.host,
     port: file.port,
     tls: file.tls === null ? null : {
-      certFile: file.tls.cert_file,
-      keyFile: file.tls.key_file,
-      clientCaFile: file.tls.client_ca_file,
+      certFile: located(folder, file.tls.cert_file),
+      keyFile: located(folder, file.tls.key_file),
+      clientCaFile: located(folder, file.tls.client_ca_file),
       clientAuth: file.tls.client_auth,
     },
     tlsTerminatedBy: file.tls_terminated_by,
@@ -75,10 +84,10 @@ function compileListen(file: ListenFile): ListenSettings {
   };
 }
 
-function compileUpstream(file: UpstreamFile, receiver: ReceiverFile): UpstreamSettings {
+function compileUpstream(file: UpstreamFile, receiver: ReceiverFile, folder: string): UpstreamSettings {
   return {
     url: file.url.replace(/\/$/, ''),
-    caFile: file.ca_file,
+    caFile: located(folder, file.ca_file),
     serverName: file.server_name,
     host: file.host,
     beginsTrace: file.begin_trace,
@@ -93,16 +102,16 @@ function compileUpstream(file: UpstreamFile, receiver: ReceiverFile): UpstreamSe
   };
 }
 
-function compileIssuers(parts: ConfigParts): readonly IssuerSettings[] | null {
+function compileIssuers(parts: ConfigParts, folder: string): readonly IssuerSettings[] | null {
   const issuers: IssuerSettings[] = [];
   for (const [name, { part }] of parts.issuers) {
     if (part === null) return null;
-    issuers.push(compileIssuer(name, part.value));
+    issuers.push(compileIssuer(name, part.value, folder));
   }
   return issuers;
 }
 
-function compileIssuer(name: string, file: IssuerFile): IssuerSettings {
+function compileIssuer(name: string, file: IssuerFile, folder: string): IssuerSettings {
   const rules: IssuerRules = {
     name,
     issuer: file.issuer,
@@ -116,8 +125,8 @@ function compileIssuer(name: string, file: IssuerFile): IssuerSettings {
   return {
     rules,
     keys: {
-      source: file.jwks_file === null ? { kind: 'url', url: jwksUrlOf(file) } : { kind: 'file', path: file.jwks_file },
-      caFile: file.ca_file,
+      source: file.jwks_file === null ? { kind: 'url', url: jwksUrlOf(file) } : { kind: 'file', path: located(folder, file.jwks_file) },
+      caFile: located(folder, file.ca_file),
       minAgeMs: minAgeOf(file),
       maxAgeMs: file.jwks.max_age,
       maxStaleMs: file.jwks.max_stale,
@@ -128,10 +137,10 @@ function compileIssuer(name: string, file: IssuerFile): IssuerSettings {
   };
 }
 
-function compileAssertion({ assertion }: IdentityFile): AssertionSettings | null {
+function compileAssertion({ assertion }: IdentityFile, folder: string): AssertionSettings | null {
   if (assertion === null) return null;
   const { key_file: keyFile, audience, ttl, header, issuer } = assertion;
-  return { keyFile, audience, ttlS: Math.floor(ttl / 1_000), header, issuer };
+  return { keyFile: located(folder, keyFile), audience, ttlS: Math.floor(ttl / 1_000), header, issuer };
 }
 
 function compileIdentity({ headers }: IdentityFile): IdentityHeaders {

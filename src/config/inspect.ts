@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { compileConfig } from './compile.js';
+import { compileConfig, type Origin } from './compile.js';
 import { compileRoutes } from './compile-routes.js';
 import type { CompiledConfig } from './compiled.js';
 import { parseSections, type ConfigParts } from './parse.js';
@@ -26,12 +26,14 @@ import type { SourceNode } from './source-tree.js';
 import { readYaml } from './yaml-source.js';
 
 /**
- * What a config is read with: the environment for `${env:NAME}`, and a reader for `${file:/path}` whose refusal says why
+ * What a config is read with: the environment for `${env:NAME}`, and a reader for `${file:PATH}` whose refusal says why
  * in words, without the content.
  */
 export interface InspectionInput extends PlaceholderSources {
   /** Name of the file, for problems. */
   readonly file: string;
+  /** Absolute path of the folder that relative paths start from. */
+  readonly folder: string;
   /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
   readonly endMarkerFor?: string | null;
 }
@@ -58,7 +60,8 @@ export function inspectConfig(text: string, input: InspectionInput): Inspection 
   root = readYaml(text, input, report);
   const parts = root === null ? null : parseSections(root, report);
   checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
-  const config = root === null || parts === null ? null : read(root, parts, createHash('sha256').update(text).digest('hex'), report);
+  const origin = { sha256: createHash('sha256').update(text).digest('hex'), folder: input.folder };
+  const config = root === null || parts === null ? null : read(root, parts, origin, report);
   return { config, problems: report.problems(), notes: report.notes(), excerptOf: createExcerpts(text, mayShow) };
 }
 
@@ -70,7 +73,7 @@ function mayShow(key: string, value: string): boolean {
 
 let valueKeys: ReadonlySet<string> | null = null;
 
-function read(root: SourceNode, parts: ConfigParts, sha256: string, report: Report): CompiledConfig | null {
+function read(root: SourceNode, parts: ConfigParts, origin: Origin, report: Report): CompiledConfig | null {
   checkListeners(parts, report);
   checkUpstream(parts, report);
   checkIssuers(parts, report);
@@ -85,5 +88,5 @@ function read(root: SourceNode, parts: ConfigParts, sha256: string, report: Repo
   const table = checkTable(compileRoutes(parts), parts, report);
   const problems = report.problems();
   if (problems.some(({ severity }) => severity === 'error')) return null;
-  return compileConfig(parts, table, sha256, problems.map(formatProblem));
+  return compileConfig(parts, table, origin, problems.map(formatProblem));
 }

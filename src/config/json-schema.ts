@@ -36,7 +36,7 @@ export function shippedSchema(): JsonSchema {
         type: 'string',
         minLength: '${env:A}'.length,
         pattern: '\\$\\{(env|file):[^}]+\\}',
-        description: 'A text with ${env:NAME} or ${file:/path} in it, which stand for an environment variable and the content of a file.',
+        description: 'A text with ${env:NAME} or ${file:PATH} in it, which stand for an environment variable and the content of a file.',
       },
     },
     ...withPlaceholders(schema),

@@ -1,8 +1,9 @@
 import { accept, refuse, type Result } from '../decision/result.js';
 
-/** Where `${env:NAME}` and `${file:/path}` get their text from. */
+/** Where `${env:NAME}` and `${file:PATH}` get their text from. */
 export interface PlaceholderSources {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads a file by the path that the config has, which may be relative. */
   readonly readFile: (path: string) => Result<string, string>;
 }
 
@@ -25,10 +26,10 @@ const anyPlaceholder = /\$?\$\{([^}]*)\}?/g;
 /** Characters: no value of a config is longer, and a wrong path may lead to a log. */
 const maxValueLength = 65_536;
 
-const allowedForms = '${env:NAME}, ${file:/path}; $${ where ${ itself is meant';
+const allowedForms = '${env:NAME}, ${file:PATH}; $${ where ${ itself is meant';
 
 /**
- * Replaces the placeholders of a string: `${env:NAME}`, `${file:/path}` (the file's last newline is left out), and `$${`
+ * Replaces the placeholders of a string: `${env:NAME}`, `${file:PATH}` (the file's last newline is left out), and `$${`
  * for a `${` that is none. What they stand for is text and nothing else: it is never read as YAML, nor for placeholders.
  * A refusal has every fault of the string.
  */
@@ -60,7 +61,6 @@ function resolve(found: string, reference: string, { env, readFile }: Placeholde
     const value = Object.hasOwn(env, name) ? env[name] : undefined;
     return value === undefined ? refuse({ message: `${found} is not set in the environment`, allowed: 'a variable that is set' }) : accept(value);
   }
-  if (!name.startsWith('/')) return refuse({ message: `${found} does not name a file by its whole path`, allowed: '${file:/path}' });
   const content = readFile(name);
   if (!content.ok) return refuse({ message: `${found} cannot be read: ${content.error}`, allowed: 'a file that can be read' });
   return accept(content.value.replace(/\r?\n$/, ''));

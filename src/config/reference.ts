@@ -21,11 +21,13 @@ and a caret beneath. Of YAML that cannot be read, the first cause is told and no
 
 - **Durations** are whole numbers with a unit: \`250ms\`, \`5s\`, \`15m\`, \`24h\`, \`7d\`.
 - **Sizes** are whole numbers with a unit: \`512B\`, \`64KiB\`, \`1MiB\`, \`1GiB\`.
-- **Placeholders** stand in any string: \`\${env:NAME}\` for an environment variable, \`\${file:/path}\` for the content of a file
+- **Placeholders** stand in any string: \`\${env:NAME}\` for an environment variable, \`\${file:PATH}\` for the content of a file
   without its last newline. Their text is never read as YAML. A string that is one placeholder and nothing else is read as the number
   or truth value that its key asks for. A missing variable or file is an error. \`$\${\` is a plain \`\${\`. Inside \`{…}\` and \`[…]\`,
   YAML wants quotes around them. Problems name the placeholder, never what it stands for.
-- **Files** that the config names are read at start (and again when they change), not by \`check\`.
+- **Files** that the config names are read at start (and again when they change), not by \`check\`. A relative path, in a key or in
+  \`\${file:PATH}\`, starts from the folder of the config; where that comes from standard input, from the working folder. A link to the
+  config is not followed for this: what counts is the folder that the command was given.
 
 ## Routes
 

@@ -62,9 +62,9 @@ export function time(): z.ZodISODateTime {
   return z.iso.datetime({ offset: true, error: allowed }).meta({ allowed });
 }
 
-/** The path of a file on the proxy's machine; read at start, not when the config is checked. */
+/** The path of a file on the proxy's machine, from the config's folder where it is relative; read at start, not when the config is checked. */
 export function filePath(): z.ZodString {
-  return text(/^\/[^\x00-\x1f\x7f-\x9f]+$/, 'the whole path of a file, such as /etc/sallyport/ca.crt', 4_096);
+  return text(/^[^\x00-\x1f\x7f-\x9f]+$/, 'the path of a file: absolute, or from the folder of the config', 4_096);
 }
 
 /** An address or a host name. */

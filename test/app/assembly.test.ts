@@ -28,7 +28,7 @@ function issuers(named: Readonly<Record<string, ConfigTree>>): ConfigTree {
 }
 
 function compiled(overrides: ConfigTree): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig(overrides), { file: 'sallyport.yaml', env: {}, readFile: () => ({ ok: false, error: '' }) });
+  const { config, problems } = inspectConfig(baseConfig(overrides), { file: 'x', folder: '/', env: {}, readFile: () => ({ ok: false, error: '' }) });
   if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
   return config;
 }

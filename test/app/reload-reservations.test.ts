@@ -14,7 +14,7 @@ function write(name: string, idempotency: unknown, more: object = {}): object {
 }
 
 function compile(...routes: readonly object[]): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig({ ...memory, routes }), { file: 'x', env: {}, readFile: () => refuse('none') });
+  const { config, problems } = inspectConfig(baseConfig({ ...memory, routes }), { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') });
   if (config === null) throw new Error(JSON.stringify(problems));
   return config;
 }
@@ -43,7 +43,7 @@ t.test('callers whose keys no longer count', (t) => {
     const all = Object.fromEntries(Object.entries(issuers).map(([name, over]) => [name, { ...issuer, ...over }]));
     const sessions = { core_url: 'http://127.0.0.1:3567', api_domain: 'https://shop.example' };
     const text = stringify({ ...parse(baseConfig({ ...memory, sessions, routes })) as object, issuers: all });
-    const { config: compiled, problems } = inspectConfig(text, { file: 'x', env: {}, readFile: () => refuse('none') });
+    const { config: compiled, problems } = inspectConfig(text, { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') });
     if (compiled === null) throw new Error(JSON.stringify(problems));
     return compiled;
   };

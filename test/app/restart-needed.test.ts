@@ -6,7 +6,7 @@ import { refuse } from '../../src/decision/result.js';
 import { baseConfig, type ConfigTree } from '../support/world.js';
 
 function compile(config: ConfigTree): CompiledConfig {
-  const inspection = inspectConfig(baseConfig(config), { file: 'x', env: {}, readFile: () => refuse('none') });
+  const inspection = inspectConfig(baseConfig(config), { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') });
   if (inspection.config === null) throw new Error(JSON.stringify(inspection.problems));
   return inspection.config;
 }

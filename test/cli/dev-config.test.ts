@@ -5,7 +5,7 @@ import { inspectConfig } from '../../src/config/inspect.js';
 import { refuse } from '../../src/decision/result.js';
 
 const places: DevPlaces = { port: 0, coreUrl: 'http://127.0.0.1:4567', upstreamUrl: 'http://127.0.0.1:3000' };
-const input = { file: 'dev.yaml', env: {}, readFile: () => refuse('is not read here') };
+const input = { file: 'dev.yaml', folder: '/', env: {}, readFile: () => refuse('is not read here') };
 
 function composed(text: string): Record<string, unknown> {
   return parse(composeDevConfig(text, places)) as Record<string, unknown>;

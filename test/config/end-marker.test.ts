@@ -4,7 +4,7 @@ import { refuse } from '../../src/decision/result.js';
 import { configText } from './inspection.js';
 
 function inspect(text: string, endMarkerFor: string | null = null): Inspection {
-  return inspectConfig(text, { file: 'c.yaml', env: {}, endMarkerFor, readFile: () => refuse('none') });
+  return inspectConfig(text, { file: 'c.yaml', folder: '/', env: {}, endMarkerFor, readFile: () => refuse('none') });
 }
 
 const plain = configText();

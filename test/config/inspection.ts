@@ -35,6 +35,7 @@ export function withRoutes(routes: readonly string[], changes: Sections = {}): s
 export function inspect(text: string, { env = {}, files = {} }: Surroundings = {}): Inspection {
   return inspectConfig(text, {
     file: 'c.yaml',
+    folder: '/etc/sallyport',
     env,
     readFile: path => {
       const content = files[path];

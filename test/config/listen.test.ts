@@ -29,7 +29,7 @@ const listeners = [
   },
   {
     name: 'half of TLS', input: '{ host: 0.0.0.0, port: 1, tls: { cert_file: /c } }',
-    expected: ['c.yaml:1:35: error: listen.tls.key_file is missing; allowed: the whole path of a file, such as /etc/sallyport/ca.crt'],
+    expected: ['c.yaml:1:35: error: listen.tls.key_file is missing; allowed: the path of a file: absolute, or from the folder of the config'],
   },
   {
     name: 'client certificates asked of nobody', input: '{ host: 0.0.0.0, port: 1, tls: { cert_file: /c, key_file: /k, client_auth: optional } }',

@@ -23,7 +23,7 @@ t.test('the places are those of the whole config, wherever that is right', (t) =
   ];
   for (const tree of rows) {
     const text = baseConfig(tree);
-    const { config, problems } = inspectConfig(text, { file: 'sallyport.yaml', ...sources });
+    const { config, problems } = inspectConfig(text, { file: 'sallyport.yaml', folder: '/', ...sources });
     if (config === null) throw new Error(JSON.stringify(problems));
     const whole = [config.admin, config.probes].filter((place) => place !== null).map(({ host, port }) => ({ host, port }));
     t.same(read(text), { places: whole, doubts: [] }, stringify(tree));

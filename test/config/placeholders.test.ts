@@ -24,14 +24,14 @@ const replaced = [
   { name: 'as long as may be', input: '${env:LONG}', expected: { text: 'x'.repeat(65_536), substituted: true, whole: true } },
 ];
 
-const forms = '${env:NAME}, ${file:/path}; $${ where ${ itself is meant';
+const forms = '${env:NAME}, ${file:PATH}; $${ where ${ itself is meant';
 const refused = [
   { name: 'a variable that is not set', input: '${env:OTHER}', expected: [['${env:OTHER} is not set in the environment', 'a variable that is set']] },
   { name: 'a name of the language', input: '${env:constructor}', expected: [['${env:constructor} is not set in the environment', 'a variable that is set']] },
   { name: 'no name', input: '${env:}', expected: [['"${env:}" is no placeholder', forms]] },
   { name: 'a malformed name', input: '${env:A-B}', expected: [['${env:A-B} does not name an environment variable', 'letters, digits and _']] },
   { name: 'a file that is not there', input: '${file:/x}', expected: [['${file:/x} cannot be read: no such file', 'a file that can be read']] },
-  { name: 'a path that begins nowhere', input: '${file:x}', expected: [['${file:x} does not name a file by its whole path', '${file:/path}']] },
+  { name: 'no path', input: '${file:}', expected: [['"${file:}" is no placeholder', forms]] },
   { name: 'another kind', input: '${vault:x}', expected: [['"${vault:x}" is no placeholder', forms]] },
   { name: 'as in a shell', input: '${NAME}', expected: [['"${NAME}" is no placeholder, did you mean ${env:NAME}?', forms]] },
   { name: 'one that stays open', input: 'a ${env:NAME', expected: [['"${env:NAME" is no placeholder', forms]] },

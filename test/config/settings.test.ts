@@ -11,7 +11,8 @@ const sessions = { core_url: 'http://127.0.0.1:3567', api_key: 'first-secret-api
 const issuer = { issuer: 'https://b.example', audience: 'orders', source: 's', token_type: 't', jwks_url: 'http://127.0.0.1/keys' };
 
 function settings(config: ConfigTree): Settings {
-  const { config: compiled, problems } = inspectConfig(baseConfig({ routes: [order], ...config }), { file: 'x', env: {}, readFile: () => refuse('none') });
+  const input = { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') };
+  const { config: compiled, problems } = inspectConfig(baseConfig({ routes: [order], ...config }), input);
   if (compiled === null) throw new Error(JSON.stringify(problems));
   return compiled.settings;
 }

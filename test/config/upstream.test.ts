@@ -54,7 +54,11 @@ const together = [
     name: 'settings of https without it', input: '{ url: "unix:/s", ca_file: /ca, server_name: app.internal }',
     expected: [/2:38: error: upstream\.ca_file has no use without https; /, /2:56: error: upstream\.server_name has no use without https; /],
   },
-  { name: 'a file without its whole path', input: '{ url: "https://app:1", ca_file: ca.crt }', expected: [/2:44: error: upstream\.ca_file is "ca\.crt"; allowed: the whole/] },
+  { name: 'a file in the folder of the config', input: '{ url: "https://app:1", ca_file: ca.crt }', expected: [] },
+  {
+    name: 'a certificate in the place of its file', input: '{ url: "https://app:1", ca_file: "-----BEGIN CERTIFICATE-----\\nMII" }',
+    expected: [/2:44: error: upstream\.ca_file is .*; allowed: the path of a file: absolute, or from the folder of the config$/],
+  },
   { name: 'another Host', input: '{ url: "https://app:1", host: app }', expected: [/2:41: error: upstream\.host is "app"; allowed: upstream, preserve$/] },
   { name: 'another reuse', input: '{ url: "https://app:1", reuse: sometimes }', expected: [/2:42: error: upstream\.reuse is "sometimes"; allowed: safe, always, never$/] },
   { name: 'no connections', input: '{ url: "https://app:1", max_connections: 0 }', expected: [/error: upstream\.max_connections is 0; /] },

@@ -58,7 +58,7 @@ upstream: { url: "http://127.0.0.1:3000" }
 store: { memory: {} }
 issuers: { core: { issuer: "https://api.example.com", audience: orders, source: microservice, token_type: service } }
 routes: [{ name: create, methods: [POST], path: /, subjects: [a], permissions: [b], idempotency: required }]
-`, { file: 'sallyport.yaml', env: {}, readFile: () => refuse('none') });
+`, { file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('none') });
 
 interface Chart {
   readonly resources: Readonly<Record<'limits' | 'requests', { readonly memory: string }>>;

@@ -207,6 +207,6 @@ t.test('what no line changes: overrides of method and target, and other names fo
 
 t.test('without a word on repetition, a route for POST does not load', async (t) => {
   const routes = [{ name: 'create-order', methods: ['POST'], path: '/orders', ...checkout }];
-  const { problems } = inspectConfig(baseConfig({ routes }), { file: 'sallyport.yaml', env: {}, readFile: () => refuse('none') });
+  const { problems } = inspectConfig(baseConfig({ routes }), { file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('none') });
   t.match(problems.filter(({ severity }) => severity === 'error'), [{ message: /idempotency/ }]);
 });

@@ -6,7 +6,7 @@ import { tableBelow } from './pages.js';
 
 t.test('docs/limits.md names the defaults of the config', async (t) => {
   const shown = blockThatBegins('README.md', 'listen:').text;
-  const { config } = inspectConfig(shown, { file: 'sallyport.yaml', env: {}, readFile: () => refuse('is not read here') });
+  const { config } = inspectConfig(shown, { file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('is not read here') });
   if (config === null) throw new Error('the config has an error');
   const { listen, upstream, issuers: [issuer], shutdown, routes: [route] } = config;
   if (issuer === undefined || route === undefined) throw new Error('the config has no issuer or no route');
@@ -14,7 +14,7 @@ t.test('docs/limits.md names the defaults of the config', async (t) => {
   const kib = (bytes: number): string => (bytes >= 1024 * 1024 ? `${bytes / 1024 / 1024} MiB` : `${bytes / 1024} KiB`);
   const s = (ms: number): string => (ms >= 3_600_000 ? `${ms / 3_600_000} h` : ms >= 600_000 ? `${ms / 60_000} min` : `${ms / 1000} s`);
   const reserving = inspectConfig(`${shown}store: { redis: { url: "redis://127.0.0.1" } }\n`.replace('idempotency: none', 'idempotency: required'), {
-    file: 'sallyport.yaml', env: {}, readFile: () => refuse('is not read here'),
+    file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('is not read here'),
   }).config;
   const reservation = reserving?.routes.find((candidate) => candidate.reservation !== null)?.reservation ?? null;
   if (reserving?.store?.kind !== 'redis' || reservation === null) throw new Error('the config has no route that could reserve');

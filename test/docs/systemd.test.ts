@@ -44,7 +44,7 @@ t.test('systemd-analyze finds no more exposure than the page says', async (t) =>
 });
 
 t.test('a stop has the time that the config takes, and there are as many files and as much memory as docs/capacity.md asks for', async (t) => {
-  const config = inspectConfig(shownConfig(), { file: 'sallyport.yaml', env: { CREDENTIALS_DIRECTORY: '/run' }, readFile: () => refuse('none') });
+  const config = inspectConfig(shownConfig(), { file: 'sallyport.yaml', folder: '/', env: { CREDENTIALS_DIRECTORY: '/run' }, readFile: () => refuse('none') });
   t.same(config.problems.filter(({ severity }) => severity === 'error'), [], 'the config of the page');
   const { delayMs = 0, graceMs = 0 } = config.config?.shutdown ?? {};
   t.ok(delayMs > 0 && Number(settingsOf(unit, 'TimeoutStopSec')[0]) * 1000 > delayMs + graceMs);
@@ -111,6 +111,6 @@ t.test('check finds the secrets by the variable, as the page has it', async (t) 
   t.match(line, /CREDENTIALS_DIRECTORY=\/etc\/sallyport\/secrets node \/opt\/sallyport\/main\.js check \/etc\/sallyport\/sallyport\.yaml/);
   const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
   const problems = (env: Readonly<Record<string, string>>): number =>
-    inspectConfig(shownConfig(), { file: 'sallyport.yaml', env, readFile }).problems.filter(({ severity }) => severity === 'error').length;
+    inspectConfig(shownConfig(), { file: 'sallyport.yaml', folder: '/', env, readFile }).problems.filter(({ severity }) => severity === 'error').length;
   t.same([problems({}), problems({ CREDENTIALS_DIRECTORY: '/etc/sallyport/secrets' })], [1, 0]);
 });

@@ -110,7 +110,7 @@ function differsFrom(config: CompiledConfig, written: WrittenConfig): string | n
 
 function inspect(text: string): Inspection {
   // The variable stands for what is written, so that whoever reads the YAML alone reads the same.
-  return inspectConfig(text, { file: 'fuzz.yaml', env: { HOME: '${env:HOME}' }, readFile: () => ({ ok: false, error: 'there are no files here' }) });
+  return inspectConfig(text, { file: 'fuzz.yaml', folder: '/', env: { HOME: '${env:HOME}' }, readFile: () => ({ ok: false, error: 'no files here' }) });
 }
 
 function pairsOf({ access, subjects, any_of: pairs }: WrittenConfig['routes'][number]): readonly { readonly subjects: readonly string[] }[] {

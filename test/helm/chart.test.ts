@@ -39,7 +39,7 @@ t.test('the config inside is one that Sallyport takes', async (t) => {
   for (const { name, manifests } of rendered) {
     const files = manifests.filter(({ kind, data }) => kind === 'ConfigMap' && 'sallyport.yaml' in (data as object)).map(fileOf);
     for (const file of files) {
-      const { problems } = inspectConfig(file, { file: 'sallyport.yaml', env: { GRACE: '25s' }, readFile });
+      const { problems } = inspectConfig(file, { file: 'sallyport.yaml', folder: '/', env: { GRACE: '25s' }, readFile });
       t.same(problems.filter(({ severity }) => severity === 'error'), [], name);
     }
   }

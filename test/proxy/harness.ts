@@ -149,7 +149,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
 /** A config of these pieces, as `serve` would compile it. */
 export function compiled(overrides: ConfigTree): CompiledConfig {
   const { config, problems } = inspectConfig(baseConfig(overrides), {
-    file: 'test.yaml', env: {}, readFile: () => ({ ok: false, error: 'there are no files here' }),
+    file: 'test.yaml', folder: '/', env: {}, readFile: () => ({ ok: false, error: 'there are no files here' }),
   });
   if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
   return config;

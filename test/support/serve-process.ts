@@ -29,6 +29,8 @@ export interface ServeOptions {
   readonly main?: string;
   /** A command that becomes Node.js with the arguments that follow, as `nice` does. */
   readonly under?: readonly string[];
+  /** Its working folder, instead of that of the test. */
+  readonly cwd?: string;
   /** Further arguments of `serve`. */
   readonly args?: readonly string[];
 }
@@ -37,7 +39,9 @@ export interface ServeOptions {
 export function startServe(t: Scope, configFile: string, options: ServeOptions = {}): ServeProcess {
   const args = [options.main ?? join(projectDir, 'dist/main.js'), 'serve', '--config', configFile, ...(options.args ?? [])];
   const [command, ...before] = [...(options.under ?? []), process.execPath];
-  const child = spawn(command, [...before, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env } });
+  const child = spawn(command, [...before, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env }, ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
   let text = '';
   const lines: LogLine[] = [];
   for (const stream of [child.stdout, child.stderr]) {

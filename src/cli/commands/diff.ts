@@ -13,7 +13,10 @@ export function createDiffCommand(io: Io): Command {
       ['two files', 'sallyport diff sallyport.yaml next.yaml'],
       ['what was committed, and what stands there now', 'git show HEAD:sallyport.yaml | sallyport diff - sallyport.yaml'],
     ],
-    notes: ['Lines that begin with "!" let through more, or guard less, than before.'],
+    notes: [
+      'Lines that begin with "!" let through more, or guard less, than before.',
+      'Relative paths in both start from the folder of NEW, so that they mean the same files.',
+    ],
     exitCodes: { 0: 'access does not widen', 1: 'it does, or a config has errors', 2: 'usage, or a file cannot be read' },
     page: 'docs/policy-tests.md#diff',
   });
