@@ -59,6 +59,8 @@ export interface UndoneRevocation extends RevocationWrite {
 export interface RevocationsState {
   /** Whether the store was ever read. */
   readonly isLoaded: boolean;
+  /** Whether protected routes wait for that. */
+  readonly areRequired: boolean;
   /** Whether the last successful look is longer ago than it should be. */
   readonly isStale: boolean;
   /** Since the last successful look, or since the start. */

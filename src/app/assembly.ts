@@ -13,6 +13,7 @@ import type { Upstream } from '../proxy/upstream.js';
 import type { Assertions } from './assertions.js';
 import { createKeyMemory } from './key-memory.js';
 import { putInForce } from './policy-in-force.js';
+import type { OpenRevocations } from './revocations.js';
 
 export interface AssemblyDeps {
   /** What verifies sessions; `null` where no route accepted them at start. It outlives every reload. */
@@ -20,7 +21,7 @@ export interface AssemblyDeps {
   /** Signs assertions; it outlives every reload. */
   readonly assertions: Pick<Assertions, 'fields'>;
   /** What is revoked through the store; it outlives every reload. */
-  readonly listed: InForce['revocations'];
+  readonly revocations: Pick<OpenRevocations, 'listed' | 'areKnown'>;
   readonly log: Log;
   readonly metrics: ProcessMetrics;
 }
@@ -165,7 +166,8 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 }
 
 function run(
-  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, lookups: TokenLookups, { sessions, assertions, listed }: AssemblyDeps,
+  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, lookups: TokenLookups,
+  { sessions, assertions, revocations }: AssemblyDeps,
 ): Running {
   const { assertion } = config;
   return {
@@ -174,7 +176,8 @@ function run(
     inForce: putInForce(config, {
       issuers: issuers.map(({ settings, source }) => ({ rules: settings.rules, keys: source })),
       sessions,
-      listed,
+      listed: revocations.listed,
+      knowsRevocations: revocations.areKnown,
       assertion: assertion === null ? null : (request) => assertions.fields(request, assertion),
       upstream: upstream.upstream,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes, lookups),

@@ -80,9 +80,11 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const reservations = openReservations(
     opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
   );
-  const revocations = openRevocations(reservations?.revocations ?? null, log, () => void proxy.judgeWebSockets());
+  const revocations = openRevocations(reservations?.revocations ?? null, {
+    log, areRequired: reservations?.requiresRevocations ?? false, onRevoked: () => void proxy.judgeWebSockets(),
+  });
   const assembly = assemble(opened, first.upstreamCa, {
-    log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, listed: revocations.listed,
+    log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, revocations,
   });
   const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);

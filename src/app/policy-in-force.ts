@@ -39,6 +39,7 @@ export function decideOnly(config: CompiledConfig, keysOf: (issuer: IssuerSettin
     verified: null,
     // The store is not asked: what is decided here has to be the same tomorrow.
     listed: () => [],
+    knowsRevocations: () => true,
   });
 }
 

@@ -13,6 +13,8 @@ export interface Reservations {
   readonly rates: SharedRateCounter | null;
   /** What is revoked through the store; `null` where nobody else sees it. */
   readonly revocations: RevocationSource | null;
+  /** Whether protected routes wait until that was read once. */
+  readonly requiresRevocations: boolean;
   readonly state: () => StoreState;
   /** What lasts and makes the store unfit; `null` where nothing is, or nothing is known yet. */
   readonly lastingProblem: () => Promise<string | null>;
@@ -47,6 +49,7 @@ export function openReservations(
     parts: { store, metrics, replicas, settleTimeoutMs },
     rates,
     revocations,
+    requiresRevocations: settings.kind === 'redis' && !settings.startsWithoutRevocations,
     state: store.state,
     lastingProblem,
     close: async () => {

@@ -56,6 +56,7 @@ const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> 
   'store.redis.replicas': ({ replicas }) => replicas,
   'store.redis.reserve_timeout': ({ reserveTimeoutMs }) => reserveTimeoutMs,
   'store.redis.settle_timeout': ({ settleTimeoutMs }) => settleTimeoutMs,
+  'store.redis.start_without_revocations': ({ startsWithoutRevocations }) => String(startsWithoutRevocations),
   'store.redis.durability': ({ durability }) => durability,
 };
 

@@ -8,6 +8,8 @@ import { createRevocationWatch } from '../proxy/revocation-watch.js';
 /** Revocations through the store while the proxy runs. */
 export interface OpenRevocations {
   readonly listed: () => readonly Revocations[];
+  /** Whether they were read once, or need not be for protected routes to be served. */
+  readonly areKnown: () => boolean;
   /** `null` where no store tells of any. */
   readonly state: () => RevocationsState | null;
   /** Begins to look, and gives the first list a moment: what comes in before would be judged without it. */
@@ -15,17 +17,24 @@ export interface OpenRevocations {
   readonly close: () => void;
 }
 
-/** How long a start waits for the first list, milliseconds. Out of reach for longer, the store is waited for by `/readyz`. */
+/** How long a start waits for the first list, milliseconds. Out of reach for longer, protected routes and `/readyz` wait for it. */
 const firstWithinMs = 1_500;
 
 const lookEveryMs = 10;
 
-/** @param onRevoked called when more is revoked than before. */
-export function openRevocations(source: RevocationSource | null, log: Log, onRevoked: () => void): OpenRevocations {
-  if (source === null) return { listed: () => [], state: () => null, start: () => Promise.resolve(), close: () => undefined };
-  const watch = createRevocationWatch({ source, clock: systemClock, timers: systemTimers, log, onRevoked });
+export interface RevocationsDeps {
+  readonly log: Log;
+  readonly areRequired: boolean;
+  /** More is revoked than before. */
+  readonly onRevoked: () => void;
+}
+
+export function openRevocations(source: RevocationSource | null, deps: RevocationsDeps): OpenRevocations {
+  if (source === null) return { listed: () => [], areKnown: () => true, state: () => null, start: () => Promise.resolve(), close: () => undefined };
+  const watch = createRevocationWatch({ source, clock: systemClock, timers: systemTimers, ...deps });
   return {
     listed: watch.rules,
+    areKnown: watch.areKnown,
     state: watch.state,
     start: async () => {
       watch.start();

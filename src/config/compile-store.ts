@@ -21,6 +21,7 @@ function compileRedis(file: RedisFile, folder: string): RedisStoreSettings {
     replicas: file.replicas,
     reserveTimeoutMs: file.reserve_timeout,
     settleTimeoutMs: file.settle_timeout,
+    startsWithoutRevocations: file.start_without_revocations,
     durability: file.durability,
   };
 }

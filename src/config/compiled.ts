@@ -168,6 +168,8 @@ export interface RedisStoreSettings {
   readonly replicas: number;
   readonly reserveTimeoutMs: number;
   readonly settleTimeoutMs: number;
+  /** Whether protected routes are served before it was read what is revoked. */
+  readonly startsWithoutRevocations: boolean;
   /** What is asked of the settings with which Redis could forget. */
   readonly durability: 'verified' | 'unverified' | 'none';
 }

@@ -1,7 +1,7 @@
 /** The section that says where reservations are kept. */
 import type { z } from 'zod';
 import { nodeAddress, redisUrl } from './schema-redis-addresses.js';
-import { duration, filePath, host, integer, line, list, map, text, visibleText, word } from './schema-scalars.js';
+import { duration, filePath, flag, host, integer, line, list, map, text, visibleText, word } from './schema-scalars.js';
 
 const tlsSchema = map({
   ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for Redis, instead of the system’s. Read at start.'),
@@ -33,6 +33,9 @@ const redisSchema = map({
   reserve_timeout: duration('10ms', '10s').prefault('250ms').describe('Longest wait for a reservation, replicas included; then 503.'),
   settle_timeout: duration('10ms', '60s').prefault('1s')
     .describe('Longest wait for a result to be kept before the caller is answered; then it is tried again. At most half of `shutdown.grace`.'),
+  start_without_revocations: flag().prefault(false)
+    .describe('Set to true to serve protected routes while what `sallyport revoke` wrote was never read since the start: a caller that is revoked there is '
+      + 'let in until Redis is back. Otherwise they answer 503, and `/readyz` too.'),
   durability: word('verified', 'unverified', 'none').prefault('verified')
     .describe('`verified`: settings that can forget are refused. `unverified`: those that Redis does not tell are taken to be fit. `none`: any are.'),
 });

@@ -121,6 +121,7 @@ export const answers = {
   },
 
   store_unavailable: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
+  revocations_unknown: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
   keys_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   core_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
@@ -141,8 +142,8 @@ export type Reason = keyof typeof answers;
 
 /** Reasons that say of nobody that it was refused: something broke here, at the receiver or at the caller. */
 export const failureReasons = [
-  'store_unavailable', 'keys_unavailable', 'core_unavailable', 'overloaded', 'shutting_down', 'upstream_unreachable', 'upstream_failed', 'upstream_timeout',
-  'caller_gone', 'internal',
+  'store_unavailable', 'revocations_unknown', 'keys_unavailable', 'core_unavailable', 'overloaded', 'shutting_down', 'upstream_unreachable', 'upstream_failed',
+  'upstream_timeout', 'caller_gone', 'internal',
 ] as const satisfies readonly Reason[];
 
 export type FailureReason = (typeof failureReasons)[number];

@@ -130,6 +130,8 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return [`the limit is ${route?.limits?.maxInFlight ?? 'no'} requests of one caller at a time`];
     case 'store_unavailable':
       return ['the store did not answer in time, or is not fit: /status says why, and sallyport doctor what to do'];
+    case 'revocations_unknown':
+      return ['the store was not read since the start, so nobody knows what is revoked there; store.redis.start_without_revocations is false'];
     case 'overloaded':
       return [`every place was taken: listen.max_in_flight is ${config.listen.maxInFlight}, upstream.max_connections ${config.upstream.maxConnections}`];
     case 'shutting_down':

@@ -27,4 +27,9 @@ export interface InForce {
    * judged, so that a request that waited for a key or a body is held to what was revoked meanwhile.
    */
   readonly revocations: () => readonly Revocations[];
+  /**
+   * Whether what is revoked through the store is known, or need not be: until then a credential may be one that every other proxy
+   * refuses. Once it is known it stays so.
+   */
+  readonly knowsRevocations: () => boolean;
 }

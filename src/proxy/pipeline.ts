@@ -190,7 +190,8 @@ function authorizeVerified(reading: Reading, verdict: Verdict): Judgement | Prom
 
 function revokedNow({ inForce, token }: Reading, principal: Principal): Denial | null {
   const revoked = isRevoked(principal, inForce.revocations(), () => tokenDigest(token ?? ''));
-  return revoked !== null && principal.kind === 'session' ? asSessionRefusal(revoked) : revoked;
+  if (revoked === null) return inForce.knowsRevocations() ? null : denial('revocations_unknown');
+  return principal.kind === 'session' ? asSessionRefusal(revoked) : revoked;
 }
 
 /** What is left once it is settled that the caller may use the route. */

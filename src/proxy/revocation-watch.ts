@@ -10,6 +10,8 @@ export interface RevocationWatchDeps {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly timers: Timers;
   readonly log: Log;
+  /** Whether protected routes wait until they were read once. */
+  readonly areRequired: boolean;
   /** More is revoked than before. */
   readonly onRevoked: () => void;
 }
@@ -18,6 +20,8 @@ export interface RevocationWatchDeps {
 export interface RevocationWatch {
   /** What is revoked now; the same array as long as that is the same. */
   readonly rules: () => readonly Revocations[];
+  /** Whether they were read once, or need not be. */
+  readonly areKnown: () => boolean;
   readonly state: () => RevocationsState;
   /** Begins to look, again and again. */
   readonly start: () => void;
@@ -37,7 +41,7 @@ const staleAfterMs = 2_000;
 /** Ids that are logged at once. */
 const mostTold = 10;
 
-export function createRevocationWatch({ source, clock, timers, log, onRevoked }: RevocationWatchDeps): RevocationWatch {
+export function createRevocationWatch({ source, clock, timers, log, areRequired, onRevoked }: RevocationWatchDeps): RevocationWatch {
   const startedAtMs = clock.monotonic();
   let list: RevocationList = emptyRevocationList;
   let rules: readonly Revocations[] = [];
@@ -57,8 +61,10 @@ export function createRevocationWatch({ source, clock, timers, log, onRevoked }:
 
   return {
     rules: () => rules,
+    areKnown: () => !areRequired || seenAtMs !== null,
     state: () => ({
       isLoaded: seenAtMs !== null,
+      areRequired,
       isStale: isStale(),
       ageMs: ageMs(),
       problem,
@@ -124,10 +130,12 @@ export function createRevocationWatch({ source, clock, timers, log, onRevoked }:
     problem = reason;
     if (isToldStale || !isStale()) return;
     isToldStale = true;
-    const message = seenAtMs === null
-      ? 'revocations cannot be read from the store: what is revoked there is not known, and the proxy is not ready'
-      : 'revocations cannot be read from the store: what was known holds on, new ones are not seen';
-    log.error(message, { reason });
+    log.error(`revocations cannot be read from the store: ${consequence()}`, { reason });
+  }
+
+  function consequence(): string {
+    if (seenAtMs !== null) return 'what was known holds on, new ones are not seen';
+    return areRequired ? 'protected routes answer 503 until they are' : 'callers that are revoked there are let in until they are';
   }
 
   /** Drops what is over, whether the store is there or not. */

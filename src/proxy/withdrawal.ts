@@ -35,6 +35,8 @@ export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'a
   if (tokens.some(token => revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))))) {
     return denial('token_revoked');
   }
+  // Whatever is wrong with a token besides: it may be one of those that every other proxy refuses.
+  if (tokens.length > 0 && !inForce.knowsRevocations()) return denial('revocations_unknown');
   if (!revoked.some(revokesClaims)) return null;
   const sources: readonly Keys[] = [
     ...inForce.issuers.map(({ keys, rules: { keyIds } }) => ({ keys, keyIds })),

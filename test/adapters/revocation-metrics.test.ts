@@ -5,7 +5,9 @@ import type { RevocationsState } from '../../src/ports-revocations.js';
 
 const held = ['a', 'b'].map((value) => (
   { id: value, kind: 'subject', value, issuer: null, reason: 'x', author: 'ann', createdAtMs: 0, endsAtMs: 1 } as const));
-const state: RevocationsState = { isLoaded: true, isStale: false, ageMs: 1_500, problem: null, hasNews: true, held, notInForce: 3, lost: ['a'] };
+const state: RevocationsState = {
+  isLoaded: true, areRequired: true, isStale: false, ageMs: 1_500, problem: null, hasNews: true, held, notInForce: 3, lost: ['a'],
+};
 
 t.test('contract 6: revocations by kind, their age, and what is wrong with them', async (t) => {
   const registry = new Registry();

@@ -36,7 +36,8 @@ function compiled(overrides: ConfigTree): CompiledConfig {
 /** Puts a config in force and waits for its keys. */
 async function start(t: Scope, overrides: ConfigTree): Promise<Assembly> {
   const assembly = assemble(compiled(overrides), null, {
-    log: silent, metrics: createMetrics(), sessions: null, assertions: { fields: () => [] }, listed: () => [],
+    log: silent, metrics: createMetrics(), sessions: null, assertions: { fields: () => [] },
+    revocations: { listed: () => [], areKnown: () => true },
   });
   t.teardown(assembly.close);
   await until('the keys', () => assembly.keyStates().every(({ usable }) => usable));

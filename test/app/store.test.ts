@@ -42,7 +42,7 @@ t.test('a write sent twice runs once, in memory and in Redis', async (t) => {
   }
 });
 
-t.test('R-70: it starts without Redis, answers 503 to what has to be reserved and to nothing else, and heals by itself', async (t) => {
+t.test('R-70: it starts without Redis, answers 503 until it was read what is revoked, and heals by itself', async (t) => {
   const port = await freePort();
   const world = await startAppWorld(t, { config: { ...redisStore({ port }), routes: reservingRoutes }, ready: false });
   await until('it has its keys', () => world.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok');
@@ -51,16 +51,27 @@ t.test('R-70: it starts without Redis, answers 503 to what has to be reserved an
   t.match(refused.text, /store-unavailable/);
   t.match(refused.field('retry-after'), /^\d+$/);
   t.equal(world.receiver.requests.length, 0);
-  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
+  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 503);
   t.same(await storeCheck(world), { ready: 'unavailable', store: 'failed' });
   t.equal((await world.admin('/readyz')).status, 503, 'what is revoked was never read');
   t.match(world.app.status().store, { kind: 'redis', up: false, problem: /ECONNREFUSED/ });
   t.equal(await world.metric('sallyport_store_up'), 0);
   await startRedis(t, [], { port });
+  await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
   await until('the store is up', () => world.app.status().store?.up);
   t.equal((await create(world)).status, 200);
-  await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
+  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
   t.same(await storeCheck(world), { ready: 'ready', store: 'ok' });
+});
+
+t.test('where it need not know what is revoked, it answers 503 to what has to be reserved and to nothing else', async (t) => {
+  const config = { ...redisStore({ port: await freePort() }, { start_without_revocations: true }), routes: reservingRoutes };
+  const world = await startAppWorld(t, { config, ready: false });
+  await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
+  t.equal((await create(world)).status, 503);
+  t.equal(world.receiver.requests.length, 0);
+  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
+  t.same(await storeCheck(world), { ready: 'degraded', store: 'failed' });
 });
 
 t.test('it goes on without Redis, and heals', async (t) => {

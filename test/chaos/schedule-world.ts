@@ -104,6 +104,7 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     const issuers = config.issuers.map(({ rules }) => ({ rules, keys }));
     const inForce: InForce = {
       config: { ...config, routes }, fieldRules, upstream, sessions: null, assertion: null, issuers, verified: null, revocations: () => [],
+      knowsRevocations: () => true,
     };
     const proxy: Proxy = {
       reserving, link, inForce,

@@ -35,7 +35,7 @@ const table: readonly (readonly [status: number, type: string | null, error: str
   [500, 'internal', 'proxy_internal_error', false, ['internal']],
   [502, 'upstream-failed', 'connection_terminated', false, ['upstream_failed']],
   [503, 'upstream-unreachable', 'connection_refused', true, ['upstream_unreachable']],
-  [503, 'store-unavailable', 'proxy_internal_error', true, ['store_unavailable']],
+  [503, 'store-unavailable', 'proxy_internal_error', true, ['store_unavailable', 'revocations_unknown']],
   [503, 'keys-unavailable', 'proxy_internal_error', true, ['keys_unavailable', 'core_unavailable']],
   [503, 'overloaded', 'proxy_internal_error', true, ['overloaded']],
   [503, 'shutting-down', 'proxy_internal_error', true, ['shutting_down']],

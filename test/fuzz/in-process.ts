@@ -65,6 +65,7 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     sessions: sessionsInForce(config),
     upstream,
     revocations: () => [config.revoked],
+    knowsRevocations: () => true,
     verified: createVerifiedTokens(256 * 1024),
   };
   return { scene: { policy, keys: publicNumbers, sessionKeys, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress }, inForce };

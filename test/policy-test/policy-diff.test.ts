@@ -136,6 +136,7 @@ t.test('what a route lets through, and how it is guarded', async (t) => {
 t.test('what concerns every request', async (t) => {
   const routes = [orders];
   const issuer = (more: object): ConfigTree => ({ issuers: { core: { ...core, ...more } } });
+  const redis = (more: object): ConfigTree => ({ store: { redis: { url: 'redis://127.0.0.1', ...more } } });
   const rows: readonly { from?: ConfigTree; to: ConfigTree; setting: string; wider: boolean }[] = [
     { to: issuer({ clock_skew: '60s' }), setting: 'issuers.core.clock_skew', wider: true },
     { to: issuer({ clock_skew: '0s' }), setting: 'issuers.core.clock_skew', wider: false },
@@ -168,6 +169,7 @@ t.test('what concerns every request', async (t) => {
     { from: { upstream: { reuse: 'never' } }, to: {}, setting: 'upstream.reuse', wider: true },
     { to: { receiver: { reads_bodies: true } }, setting: 'receiver.reads_bodies', wider: true },
     { from: { receiver: { reads_bodies: true } }, to: {}, setting: 'receiver.reads_bodies', wider: false },
+    { from: redis({}), to: redis({ start_without_revocations: true }), setting: 'store.redis.start_without_revocations', wider: true },
     { to: { revoked: { token_ids: ['a'] } }, setting: 'revoked.token_ids', wider: false },
     { from: { revoked: { key_ids: ['d-1'] } }, to: {}, setting: 'revoked.key_ids', wider: true },
     { from: { revoked: { issued_before: '2026-01-01T00:00:00Z' } }, to: {}, setting: 'revoked.issued_before', wider: true },

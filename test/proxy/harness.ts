@@ -99,6 +99,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       sessions: options.sessions?.(config) ?? null,
       upstream,
       revocations: () => [config.revoked, ...options.listed?.() ?? []],
+      knowsRevocations: () => true,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     };
   };

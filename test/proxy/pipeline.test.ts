@@ -27,6 +27,7 @@ function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: strin
     upstream: createUpstream(config.upstream, null),
     verified: null,
     revocations: () => [config.revoked],
+    knowsRevocations: () => true,
   };
 }
 

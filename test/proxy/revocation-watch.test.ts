@@ -37,7 +37,7 @@ interface Scene {
   readonly subjects: () => readonly string[];
 }
 
-function scene(first: Answer): Scene {
+function scene(first: Answer, areRequired = true): Scene {
   const time = manualTime();
   const log = collectingLog();
   const turns = async (): Promise<void> => {
@@ -46,7 +46,7 @@ function scene(first: Answer): Scene {
   const made: Scene = {
     time, log, answer: first, asked: [], hold: { isOn: false, release: () => undefined }, news: () => undefined, revoked: 0, refreshed: 0,
     watch: createRevocationWatch({
-      clock: time.clock, timers: time.timers, log, onRevoked: () => (made.revoked += 1),
+      clock: time.clock, timers: time.timers, log, areRequired, onRevoked: () => (made.revoked += 1),
       source: {
         load: async (known) => {
           made.asked.push(known);
@@ -166,12 +166,25 @@ t.test('a failure that passes is no news', async (t) => {
 t.test('contract 6: nothing is loaded while the store was never read', async (t) => {
   const s = scene(away);
   await s.pass(3_000);
-  t.match(s.watch.state(), { isLoaded: false, isStale: true, problem: 'ECONNREFUSED' });
-  t.match(s.log.lines, [/^error revocations cannot be read .* the proxy is not ready/]);
+  t.match(s.watch.state(), { isLoaded: false, areRequired: true, isStale: true, problem: 'ECONNREFUSED' });
+  t.equal(s.watch.areKnown(), false);
+  t.match(s.log.lines, [/^error revocations cannot be read .* protected routes answer 503 until they are/]);
   s.answer = list(['a']);
   await s.pass(200);
   t.match(s.watch.state(), { isLoaded: true, isStale: false });
+  t.equal(s.watch.areKnown(), true);
   t.same(s.subjects(), ['subject-a']);
+  s.answer = away;
+  await s.pass(3_000);
+  t.equal(s.watch.areKnown(), true, 'what was read once holds on');
+});
+
+t.test('where they are not required, nothing waits for them, and the log says what that means', async (t) => {
+  const s = scene(away, false);
+  t.equal(s.watch.areKnown(), true);
+  await s.pass(3_000);
+  t.match(s.watch.state(), { isLoaded: false, areRequired: false });
+  t.match(s.log.lines, [/^error revocations cannot be read .* callers that are revoked there are let in until they are/]);
 });
 
 t.test('an emptied store takes nothing away, which is said; an undo does', async (t) => {

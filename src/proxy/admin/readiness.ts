@@ -21,7 +21,7 @@ export type Phase = 'starting' | 'serving' | 'stopping';
 /**
  * Says whether requests should be sent here. Needs the keys of one issuer and not of all: an outage of one issuer
  * must not take away the service from the callers of the others. Needs no store: routes that reserve nothing serve on. Needs
- * to have read once what is revoked: a proxy that never did would let through what every other one refuses.
+ * to have read once what is revoked, where that is required: protected routes are refused until then.
  */
 export function readinessOf(
   phase: Phase, sources: readonly KeySourceState[], store: StoreState | null, revocations: RevocationsState | null,
@@ -36,7 +36,7 @@ export function readinessOf(
     { name: 'keys', status: anyKeys ? 'ok' : 'failed' },
     ...inPart,
   ];
-  if (phase !== 'serving' || !anyKeys || revocations?.isLoaded === false) return { status: 'unavailable', checks };
+  if (phase !== 'serving' || !anyKeys || (revocations?.areRequired === true && !revocations.isLoaded)) return { status: 'unavailable', checks };
   return { status: inPart.every((check) => check.status === 'ok') ? 'ready' : 'degraded', checks };
 }
 

@@ -11,7 +11,9 @@ function store(up: boolean): StoreState {
   return { kind: 'redis', up, problem: up ? null : 'it is away', connectedReplicas: 0, failovers: 0 };
 }
 
-const known: RevocationsState = { isLoaded: true, isStale: false, ageMs: 5, problem: null, hasNews: true, held: [], notInForce: 0, lost: [] };
+const known: RevocationsState = {
+  isLoaded: true, areRequired: true, isStale: false, ageMs: 5, problem: null, hasNews: true, held: [], notInForce: 0, lost: [],
+};
 
 interface Row {
   readonly name: string;
@@ -34,6 +36,8 @@ const rows: readonly Row[] = [
   { name: 'keys and store are away', sources: [source('a', false)], store: store(false), status: 'unavailable', failing: ['keys', 'keys:a', 'store'] },
   { name: 'revocations are known', sources: [source('a', true)], revocations: {}, status: 'ready', failing: [] },
   { name: 'revocations were never read', sources: [source('a', true)], revocations: { isLoaded: false }, status: 'unavailable', failing: ['revocations'] },
+  { name: 'revocations were never read and are not waited for', sources: [source('a', true)], revocations: { isLoaded: false, areRequired: false },
+    status: 'degraded', failing: ['revocations'] },
   { name: 'revocations are not read now', sources: [source('a', true)], revocations: { isStale: true }, status: 'degraded', failing: ['revocations'] },
   { name: 'the store has lost revocations', sources: [source('a', true)], revocations: { lost: ['x'] }, status: 'degraded', failing: ['revocations'] },
   { name: 'a revocation cannot be read', sources: [source('a', true)], revocations: { notInForce: 1 }, status: 'degraded', failing: ['revocations'] },

@@ -62,7 +62,7 @@ const snapshot: Snapshot = {
   keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
   store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
   revocations: {
-    isLoaded: true, isStale: false, ageMs: 1_400, problem: 'ECONNREFUSED', hasNews: true, notInForce: 1, lost: ['B'.repeat(22)],
+    isLoaded: true, areRequired: true, isStale: false, ageMs: 1_400, problem: 'ECONNREFUSED', hasNews: true, notInForce: 1, lost: ['B'.repeat(22)],
     held: ['A', 'B'].map((letter) => ({
       id: letter.repeat(22), kind: 'subject', value: letter, issuer: null, reason: 'a leak', author: 'ann', createdAtMs: 0, endsAtMs: 1_000,
     })),
