@@ -70,17 +70,17 @@ async function showAtRedis({ redis }: SecureScene, { certFile }: Certificate): P
 
 export const certificateWeather: readonly Weather<SecureScene>[] = [
   {
-    name: 'the receiver’s',
+    name: 'of the upstream',
     asks: { read: ['503 upstream-unreachable'], write: ['503 upstream-unreachable'] },
     reasons: ['upstream_unreachable'],
     error: 'tls_certificate_error',
     grow: ['sallyport_reservations_total{result="released"}'],
-    remark: 'Never sent in plaintext, never without a look at the certificate',
+    remark: 'Nothing is sent without a valid certificate',
     begin: ({ showAtReceiver, expired }) => showAtReceiver(expired),
     end: ({ showAtReceiver, good }) => showAtReceiver(good),
   },
   {
-    name: 'that of the keys’ source',
+    name: 'of the source of keys',
     asks: { read: ['200'], 'unknown key': ['503 keys-unavailable'] },
     reasons: ['keys_unavailable'],
     grow: ['sallyport_jwks_refreshes_total{issuer="core",result="failed"}'],
@@ -91,7 +91,7 @@ export const certificateWeather: readonly Weather<SecureScene>[] = [
     end: ({ showAtKeys, good }) => showAtKeys(good),
   },
   {
-    name: 'that of Redis',
+    name: 'of Redis',
     asks: { write: ['503 store-unavailable'], read: ['200'] },
     reasons: ['store_unavailable'],
     become: { sallyport_store_up: 0 },

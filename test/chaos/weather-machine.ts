@@ -38,7 +38,7 @@ export const clockWeather = weathers<Scene>([
     name: 'jumps backwards by an hour',
     asks: { read: ['401'], write: ['401'], public: ['200'] },
     reasons: ['token_not_yet_valid'],
-    remark: 'Fresh tokens are from the future then, and one that expired within that hour would pass: keep the clock synchronised',
+    remark: 'New tokens seem to be from the future, and one that expired within that hour passes: keep the clock synchronised',
     begin: ({ machine }) => {
       machine.be({ offByMs: -hourMs });
     },

@@ -18,18 +18,24 @@ export const weatherTables: Readonly<Record<string, string>> = {
   certificates: tableOf(certificateWeather),
   clock: tableOf(clockWeather),
   machine: [
-    '| weather | callers get | you see | it recovers |', '| --- | --- | --- | --- |',
+    '| what fails | callers get | you see | it recovers |', '| --- | --- | --- | --- |',
     ...Object.values<MachineWeather>(machineWeather).map(({ name, caller, seen, recovery }) => `| **${name}** | ${caller} | ${seen} | ${recovery} |`),
   ].join('\n'),
 };
 
+/** One line for all failures that look the same. */
 function tableOf(rows: readonly Row[]): string {
-  return ['| weather | callers get | you see |', '| --- | --- | --- |', ...rows.map(lineOf)].join('\n');
+  const failures = new Map<string, string[]>();
+  for (const row of rows) {
+    const looks = `${callersGet(row)} | ${seen(row) || 'nothing'}`;
+    failures.set(looks, [...failures.get(looks) ?? [], nameOf(row)]);
+  }
+  const lines = [...failures].map(([looks, names]) => `| ${names.join('<br>')} | ${looks} |`);
+  return ['| what fails | callers get | you see |', '| --- | --- | --- |', ...lines].join('\n');
 }
 
-function lineOf(row: Row): string {
-  const remark = row.remark === undefined ? '' : `. ${row.remark}`;
-  return `| **${row.name}**${remark} | ${callersGet(row)} | ${seen(row) || 'nothing: it is no trouble of ours'} |`;
+function nameOf({ name, remark }: Row): string {
+  return `**${name}**${remark === undefined ? '' : `. ${remark}`}`;
 }
 
 function callersGet({ asks }: Row): string {

@@ -40,7 +40,7 @@ export const receiverWeather = weathers<Scene>([
   {
     name: 'idle connections forgotten by something in between',
     asks: { read: ['504 upstream-timeout'] },
-    remark: 'Once for each connection that was forgotten; it is not used again',
+    remark: 'Once for each forgotten connection; it is not used again',
     ...late,
     begin: ({ relays }) => {
       relays.receiver.forget();
@@ -59,7 +59,7 @@ export const receiverWeather = weathers<Scene>([
   {
     name: 'flapping: fails every other request',
     asks: { read: ['502 upstream-failed'] },
-    remark: 'Each answer is that of its own request: nothing is tried again, and no later one is any worse for it',
+    remark: 'Each answer belongs to its own request: nothing is repeated, and later requests are not affected',
     ...failed,
     begin: ({ receiver }) => {
       let count = 0;
@@ -74,7 +74,7 @@ export const receiverWeather = weathers<Scene>([
     name: 'announces more bytes than it sends',
     asks: { read: ['200, visibly cut off'] },
     reasons: ['upstream_failed'],
-    remark: 'The answer had begun: it ends without its end',
+    remark: 'The answer had begun: it is cut off',
     begin: ({ receiver }) => {
       receiver.behave(says('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'));
     },
@@ -83,7 +83,7 @@ export const receiverWeather = weathers<Scene>([
   {
     name: 'sends more bytes than it announced',
     asks: { read: ['200'] },
-    remark: 'What is too much reaches nobody, and the connection is closed',
+    remark: 'The surplus reaches nobody, and the connection is closed',
     begin: ({ receiver }) => {
       receiver.behave(says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen'));
     },
@@ -103,7 +103,7 @@ export const receiverWeather = weathers<Scene>([
     reasons: ['upstream_unreachable'],
     error: 'dns_error',
     grow: ['sallyport_reservations_total{result="released"}'],
-    remark: 'Connections that are open serve on',
+    remark: 'Open connections go on',
     begin: async ({ machine, relays, world }) => {
       machine.be({ unknownNames: ['receiver.test'] });
       await until('connections to be lost with their name', async () => {

@@ -24,7 +24,7 @@ export const storeWeather = weathers<Scene>([
   {
     name: 'slower than `reserve_timeout`',
     ...away,
-    remark: 'Called down after some answers that did not come in time; up again with each one that does',
+    remark: 'Counts as down after several late answers, and as up again with one in time',
     begin: ({ relays }) => {
       relays.redis.lag(3_000);
     },
@@ -67,7 +67,7 @@ export const storeWeather = weathers<Scene>([
     name: 'flapping: connections break every 100 ms',
     ...away,
     asks: { write: ['503 store-unavailable', '200'], read: ['200'] },
-    remark: 'A write whose reservation was confirmed goes on; no write is sent without',
+    remark: 'A write whose reservation was confirmed goes on; no other is sent',
     begin: ({ relays, redis }) => {
       let goesOn = true;
       const turn = (): void => {
@@ -104,7 +104,7 @@ export const storeWeather = weathers<Scene>([
   {
     name: 'out of memory',
     ...away,
-    remark: 'Results of what runs are still kept',
+    remark: 'Results of writes under way are still kept',
     begin: async ({ redis }) => redis.client.config('SET', 'maxmemory', '100000'),
     end: async ({ redis }) => redis.client.config('SET', 'maxmemory', '0'),
   },
