@@ -45,7 +45,7 @@ refused.
   route that grants it.
 
 Many routers ignore case, a trailing slash, a suffix such as \`.json\`, or dots at the end of a segment; most answer HEAD by what they do for
-GET. Unless \`receiver\` says that the receiving service's router does none of it, every request that such a router would take for one of
+GET. Unless \`receiver\` says that the upstream's router does none of it, every request that such a router would take for one of
 another route is looked up in the policy: if it reaches a route that lets somebody through whom
 the first one refuses, the config is refused, naming both.
 

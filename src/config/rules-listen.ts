@@ -50,7 +50,7 @@ function checkPorts({ listen, admin, probes, upstream }: ConfigParts, report: Re
   });
   const target = upstream === null ? null : addressOf(upstream.value.url);
   const own = target === null || !isThisMachine(target.host) ? undefined : listeners.find(({ at }) => at !== null && collide(target, at));
-  if (own !== undefined) report.error(['upstream', 'url'], `upstream.url is where Sallyport ${own.job}`, 'the receiving service');
+  if (own !== undefined) report.error(['upstream', 'url'], `upstream.url is where Sallyport ${own.job}`, 'the address of the service behind it');
 }
 
 function collide(a: HostPortFile, b: HostPortFile): boolean {

@@ -6,7 +6,7 @@ import { nameOf, type Report } from './report.js';
 import type { UpstreamFile } from './schema-upstream.js';
 import type { Path } from './source-tree.js';
 
-/** Checks what the receiving service's settings say together. */
+/** Checks what the upstream's settings say together. */
 export function checkUpstream(parts: ConfigParts, report: Report): void {
   if (parts.upstream === null) return;
   const { value: upstream } = parts.upstream;

@@ -26,7 +26,7 @@ export function webOrigin(): z.ZodType<string, string> {
   return z.string(allowed).refine(text => text.startsWith('http') && isOrigin(text), allowed).meta({ allowed });
 }
 
-/** Where the receiving service is: an origin, or a Unix socket. */
+/** Where the upstream is: an origin, or a Unix socket. */
 export function origin(): z.ZodType<string, string> {
   return z.string(originForm).refine(isOrigin, originForm).meta({ allowed: originForm });
 }

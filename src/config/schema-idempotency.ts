@@ -42,9 +42,9 @@ const settingsSchema = map({
     .describe('Header fields of the answer that are kept, beside `Content-Type`, `Content-Encoding`, `Content-Language`, `Location`, `Content-Location`, '
       + '`ETag`, `Last-Modified`, `Link` and `Retry-After`.'),
   release_on: list(integer(400, 599), 0, 'statuses from 400 to 599').prefault([...notAppliedStatuses])
-    .describe('Statuses of the receiving service that mean that nothing was done: the key is free again.'),
+    .describe('Statuses of the upstream that mean that nothing was done: the key is free again.'),
   receiver: word('plain', 'reports', 'deduplicates').prefault('plain')
-    .describe('What the receiving service adds: nothing; `Idempotency-Outcome` in its answers; or its own check of `Idempotency-Record`, so that a write in '
+    .describe('What the upstream adds: nothing; `Idempotency-Outcome` in its answers; or its own check of `Idempotency-Record`, so that a write in '
       + 'doubt may be sent again.'),
   max_body: size('0B', '16MiB').prefault('1MiB').describe('Largest body of a reserved request, which is read whole. The route’s `max_body` holds as well.'),
   max_stored_response: size('0B', '4MiB').prefault('256KiB')

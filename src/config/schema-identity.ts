@@ -1,4 +1,4 @@
-/** The section that says what the receiving service learns of the caller. */
+/** The section that says what the upstream learns of the caller. */
 import type { z } from 'zod';
 import { duration, filePath, flag, line, map, text } from './schema-scalars.js';
 
@@ -12,7 +12,7 @@ const headersSchema = map({
 
 const assertionSchema = map({
   key_file: filePath().describe('P-256 private keys in PEM: the first one signs, all are published. Read again when it changes.'),
-  audience: line(256).describe('`aud`: the receiving service, by a name that no other one has.'),
+  audience: line(256).describe('`aud`: the upstream, by a name that no other one has.'),
   ttl: duration('1s', '60s').prefault('30s').describe('How long one holds.'),
   header: fieldName().prefault('X-Auth-Assertion').describe('Header field that carries it.'),
   issuer: line(256).prefault('sallyport').describe('`iss`: who signs.'),
@@ -22,7 +22,7 @@ export const identitySchema = map({
   headers: headersSchema.prefault({}).describe('Names of the fields that only Sallyport can set.'),
   forward_authorization: flag().prefault(false).describe('Whether protected routes pass the caller’s `Authorization` on. A route may set its own.'),
   assertion: assertionSchema.nullable().prefault(null)
-    .describe('A signed JWT beside the headers, for receiving services that others can reach too. See [assertion.md](assertion.md).'),
+    .describe('A signed JWT beside the headers, for upstreams that others can reach too. See [assertion.md](assertion.md).'),
 });
 
 export type IdentityFile = z.output<typeof identitySchema>;

@@ -30,7 +30,7 @@ export const issuerSchema = map({
   jwks_url: fetchedUrl().nullable().prefault(null)
     .describe('Where its keys are. Without it and `jwks_file`: `issuer` followed by `/auth/jwt/jwks.json`.'),
   jwks_file: filePath().nullable().prefault(null).describe('File with its keys, instead of `jwks_url`. Read again when it changes.'),
-  audience: line(256).describe('Exact `aud`, one string: the name of the receiving service.'),
+  audience: line(256).describe('Exact `aud`, one string: the name of the upstream.'),
   source: oneOrMore(line(256), 'texts').describe('Exact `source`; a list while names change.'),
   token_type: oneOrMore(line(256), 'texts').describe('Exact `token_type`; a list while names change.'),
   clock_skew: duration('0ms', '60s').prefault('5s').describe('How far the issuer’s clock may be from ours.'),

@@ -55,7 +55,7 @@ export const probesSchema = map({
   host: host().prefault(probesDefault.host).describe('Address of the listener for probes.'),
   port: port().prefault(probesDefault.port).describe('Port of the listener for probes: `/livez`, `/readyz`, `/metrics`, `/app-probe/NAME`.'),
   app: z.record(probeName, probePathSchema, probeNames).prefault({}).meta({ allowed: probeNames })
-    .describe('Probes of the receiving service, which nobody but Sallyport can reach: `/app-probe/NAME` asks it for this path and answers its status. '
+    .describe('Probes of the upstream, which nobody but Sallyport can reach: `/app-probe/NAME` asks it for this path and answers its status. '
       + 'See [deployment.md](deployment.md#probes).'),
 });
 

@@ -29,9 +29,9 @@ const claimValue = z.union([line(256), z.number(), z.boolean()], claimAllowed).m
 
 const sessionSchema = map({
   claims: z.record(z.string(), claimValue, 'a map of claims').describe('Paths into the access token’s payload, such as `st-role.v`, and the value that has to '
-    + 'stand there, by itself or in a list. All of them have to hold; `{}` says that every user with a session is let through.'),
+    + 'stand there, by itself or in a list. All of them have to hold; `{}` allows every user who has a session.'),
   forward_tokens: flag().prefault(false)
-    .describe('Whether the receiving service gets the session’s cookies and fields (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as '
+    .describe('Whether the upstream gets the session’s cookies and fields (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as '
       + 'the user.'),
 });
 
@@ -77,7 +77,7 @@ export const routeSchema = map({
     'Whether `;` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not take `/admin;x` for `/admin`.',
   ),
   forward_authorization: flag().optional()
-    .describe('Whether the receiving service gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
+    .describe('Whether the upstream gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
   response_timeout: duration('10ms', '24h').optional().describe('Default: `upstream.response_timeout`.'),
   idempotency: idempotencySchema.optional()
     .describe('Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. Has to be written on routes for POST and '

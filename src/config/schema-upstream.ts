@@ -1,4 +1,4 @@
-/** The sections that describe the receiving service. */
+/** The sections that describe the upstream. */
 import type { z } from 'zod';
 import type { ReceiverRouter } from '../decision/route-folds.js';
 import { origin } from './schema-addresses.js';
@@ -7,14 +7,14 @@ import { duration, filePath, flag, host, integer, list, map, text, word } from '
 const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
 
 export const upstreamSchema = map({
-  url: origin().describe('The receiving service: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
+  url: origin().describe('The upstream: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
   ca_file: filePath().nullable().prefault(null)
-    .describe('Authorities in PEM that vouch for the receiving service, instead of the system’s. Only with https.'),
+    .describe('Authorities in PEM that vouch for the upstream, instead of the system’s. Only with https.'),
   server_name: host().nullable().prefault(null).describe('Name its certificate has to bear, where that is not the URL’s host. Only with https.'),
   begin_trace: flag().prefault(true)
     .describe('Whether a request without a sound `traceparent` gets a new one. Its flags claim no sampling: services that sample as their parent does '
-      + 'then record no trace of it. false: it gets none, and the service begins the trace.'),
-  host: word('upstream', 'preserve').prefault('upstream').describe('Which `Host` the receiving service sees: its own, or the caller’s.'),
+      + 'then record no trace of it. false: it gets none, and the upstream begins the trace.'),
+  host: word('upstream', 'preserve').prefault('upstream').describe('Which `Host` the upstream sees: its own, or the caller’s.'),
   strip_fields: list(fieldName, 0, 'field names').prefault([])
     .describe('Header fields of callers that it must not get, beside those that are always removed, in any case and with any punctuation.'),
   pass_fields: list(fieldName, 0, 'field names').prefault([])
@@ -24,7 +24,7 @@ export const upstreamSchema = map({
   response_timeout: duration('10ms', '24h').prefault('30s')
     .describe('From dispatch to the end of the response head. A route may set its own.'),
   idle_timeout: duration('10ms', '24h').prefault('60s').describe('Between bytes of a stream, in either direction.'),
-  max_connections: integer(1, 65_536).prefault(128).describe('Connections to the receiving service.'),
+  max_connections: integer(1, 65_536).prefault(128).describe('Connections to the upstream.'),
   reuse: word('safe', 'always', 'never').prefault('safe')
     .describe('When a connection carries another request: where it is certain that nothing of the last one is left on it, whenever HTTP allows it, or never.'),
 });

@@ -19,15 +19,15 @@ export const sections = {
   admin: adminSchema.prefault({}).describe('The operators’ listener. Read once, at start.'),
   probes: probesSchema.nullable().prefault(null)
     .describe('A further listener for those who may not reach `admin`: kubelet, Prometheus. Read once, at start.'),
-  upstream: upstreamSchema.describe('The receiving service.'),
-  receiver: receiverSchema.prefault({}).describe('What is known of the receiving service.'),
+  upstream: upstreamSchema.describe('The upstream.'),
+  receiver: receiverSchema.prefault({}).describe('What is known of the upstream.'),
   issuers: z.record(issuerName, issuerSchema, 'a map of issuers').prefault({}).describe('Whose tokens count, by a name of your choice.'),
   token_cache: size('64KiB', '1GiB').nullable().prefault('32MiB')
     .describe('Memory for tokens that were verified, so that one that comes again costs no signature; null verifies each one each time. Policy and '
       + 'revocation are judged for each request all the same.'),
   sessions: sessionsSchema.nullable().prefault(null)
     .describe('Where sessions of users come from. Required where a route accepts them. Read once, at start.'),
-  identity: identitySchema.prefault({}).describe('What the receiving service learns of the caller.'),
+  identity: identitySchema.prefault({}).describe('What the upstream learns of the caller.'),
   store: storeSchema.nullable().prefault(null).describe('Where reservations are kept. Required where a route reserves. Read once, at start.'),
   revoked: revokedSchema.prefault({}).describe('Credentials withdrawn before their time.'),
   shutdown: shutdownSchema.prefault({}).describe('How a stop goes. `/readyz` fails from its beginning.'),

@@ -173,7 +173,7 @@ t.test('a variable in braces is an error that says how it is written', t => {
 t.test('the receiver is no listener of Sallyport', t => {
   for (const [name, port] of [['itself listens', 8080], ['listens for operators', 9901], ['listens for probes', 9902]] as const) {
     const found = errorsOf(configText({ upstream: `{ url: "http://127.0.0.1:${String(port)}" }`, probes: '{ host: 127.0.0.1 }' }));
-    t.match(found, [new RegExp(`2:18: error: upstream\\.url is where Sallyport ${name}; allowed: the receiving service$`)], name);
+    t.match(found, [new RegExp(`2:18: error: upstream\\.url is where Sallyport ${name}; allowed: the address of the service behind it$`)], name);
   }
   t.end();
 });
