@@ -7,8 +7,8 @@ export interface Framing {
   readonly chunked: boolean;
 }
 
-/** No sign, list or blank. */
-const decimal = /^[0-9]+$/;
+/** No sign, list or blank, and no more digits than the largest number has: a reader that counts in fewer bits may count another way. */
+const decimal = /^[0-9]{1,16}$/;
 
 const chunkedCoding = /^chunked$/i;
 

@@ -29,6 +29,8 @@ const refusedHeads: readonly (readonly [string, string])[] = [
   ['a fractional length', post(['Content-Length: 1.0'], 'x')],
   ['a length with a space in it', post(['Content-Length: 1 1'], 'x')],
   ['a length beyond 2^64', post(['Content-Length: 18446744073709551617'], 'x')],
+  ['a length of 22 digits', post(['Content-Length: 0000000000000000000001'], 'x')],
+  ['a length of 17 digits', post(['Content-Length: 00000000000000001'], 'x')],
   ['a space before the colon of the length', post(['Content-Length : 1'], 'x')],
   ['a tab before the colon of the coding', post(['Transfer-Encoding\t: chunked'], '0\r\n\r\n')],
   ['gzip, chunked', post(['Transfer-Encoding: gzip, chunked'], '0\r\n\r\n')],

@@ -22,6 +22,8 @@ const refused: readonly { name: string; input: Input }[] = [
     '', 'identity', 'gzip', 'gzip, chunked', 'chunked, gzip', ',chunked', 'chunked,', 'chunked, chunked', 'xchunked', 'chunked;a', ' chunked', 'chunked ',
     '"chunked"', 'chun\u212aed', 'chunked\u0000',
   ].map(encoding => ({ name: `encoding ${JSON.stringify(encoding)}`, input: [undefined, encoding, '1.1'] as Input })),
+  { name: '22 digits', input: ['0000000000000000000003', undefined, '1.1'] },
+  { name: '17 digits', input: ['00000000000000003', undefined, '1.1'] },
   { name: 'both', input: ['5', 'chunked', '1.1'] },
   { name: 'both, with a length of 0', input: ['0', 'chunked', '1.1'] },
   { name: 'chunks in HTTP/1.0', input: [undefined, 'chunked', '1.0'] },

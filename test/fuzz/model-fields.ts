@@ -103,7 +103,7 @@ export function readFieldsSlowly(version: string, fields: readonly Field[], poli
   if (host === null || !isHost(host)) return bad;
   const [length, coding] = [only('content-length'), only('transfer-encoding')];
   if (coding !== null && (coding.toLowerCase() !== 'chunked' || length !== null || version === '1.0')) return bad;
-  if (length !== null && (!/^[0-9]+$/.test(length) || Number(length) > Number.MAX_SAFE_INTEGER)) return bad;
+  if (length !== null && (!/^[0-9]{1,16}$/.test(length) || Number(length) > Number.MAX_SAFE_INTEGER)) return bad;
 
   const options = elements(joined('connection') ?? '');
   const named = options.filter(option => !ownOptions.includes(option));
