@@ -1,151 +1,25 @@
-/** What somebody without a credential, or one caller, sends to wear a proxy out; and an honest caller beside it. */
+/** One attack after the other, each as hard as it can, and an honest caller beside it. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { request } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import type { World } from '../support/world.js';
+import { deaf, dripped, flatOut, frames, hungUp, idle, pipelined, type Attack, type Target } from './attacks.js';
 
 /** As Node takes it by itself in the memory that the chart allows. */
 export const containerHeap = { NODE_OPTIONS: '--max-old-space-size=320' };
 
-/** Where attacks go. */
-export interface Target {
-  readonly port: number;
-  /** `Authorization` of one caller. */
-  readonly bearer: string;
-}
-
-/** Something that is sent until it is told to end. */
-export interface Attack {
-  readonly name: string;
-  readonly run: (target: Target, ended: () => boolean) => Promise<void>;
-}
-
-function open(port: number): Socket {
-  const socket = connect(port, '127.0.0.1').setNoDelay();
-  socket.on('error', () => undefined).resume();
-  return socket;
-}
-
-async function written(socket: Socket, bytes: string): Promise<void> {
-  await new Promise<void>((resolve) => {
-    socket.once('close', () => resolve());
-    socket.write(bytes, () => resolve());
-  });
-}
-
-/** So many connections at a time; whichever is closed is opened anew. */
-async function keepUp(count: number, ended: () => boolean, make: () => Socket): Promise<void> {
-  const sockets = new Set<Socket>();
-  const add = (): void => {
-    const socket = make();
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  };
-  while (!ended()) {
-    // As many as the queue of a listening socket holds.
-    for (let added = 0; added < 200 && sockets.size < count; added += 1) add();
-    await sleep(20);
-  }
-  for (const socket of sockets) socket.destroy();
-}
-
-const get = (port: number, rest = ''): string => `GET /orders HTTP/1.1\r\nHost: 127.0.0.1:${String(port)}\r\n${rest}\r\n`;
-
-const pipelined: Attack = {
-  name: 'requests in one packet, without a credential',
-  run: async ({ port }, ended) => keepUp(300, ended, () => {
-    const socket = open(port);
-    socket.write('GET / HTTP/1.1\r\nHost:a\r\n\r\n'.repeat(2_520));
-    return socket;
-  }),
-};
-
-const idle: Attack = {
-  name: 'idle connections',
-  run: async ({ port }, ended) => keepUp(3_500, ended, () => {
-    const socket = open(port);
-    socket.write(get(port));
-    return socket;
-  }),
-};
-
-/** Bodies of reserved writes or of plain ones, byte by byte, of one caller. */
-function dripped(name: string, path: string, connections: number): Attack {
-  return {
-    name,
-    run: async ({ port, bearer }, ended) => {
-      const drip = async (id: number): Promise<void> => {
-        while (!ended()) {
-          const socket = open(port);
-          const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${bearer}\r\nIdempotency-Key: drip-${String(id)}\r\nContent-Length: 500000\r\n\r\n`;
-          await written(socket, head);
-          while (!ended() && socket.writable) {
-            for (let count = 0; count < 20; count += 1) socket.write('x');
-            await sleep(1);
-          }
-          socket.destroy();
-          await sleep(10);
-        }
-      };
-      await Promise.all(Array.from({ length: connections }, async (_, id) => drip(id)));
-    },
-  };
-}
-
-/** Asks for answers that come in pieces of one byte, and does not read them. */
-const deaf: Attack = {
-  name: 'answers byte by byte to callers that do not read',
-  run: async ({ port, bearer }, ended) => {
-    await keepUp(64, ended, () => {
-      const socket = connect(port, '127.0.0.1');
-      socket.on('error', () => undefined).pause();
-      socket.write(`GET /drip HTTP/1.1\r\nHost: a\r\nAuthorization: ${bearer}\r\n\r\n`);
-      return socket;
-    });
-  },
-};
-
-/** Asks and hangs up, with more requests behind. */
-const hungUp: Attack = {
-  name: 'hang-ups behind pipelined requests',
-  run: async ({ port, bearer }, ended) => {
-    const field = `Authorization: ${bearer}\r\n`;
-    while (!ended()) {
-      const sockets = Array.from({ length: 50 }, () => open(port));
-      for (const socket of sockets) socket.write(`${get(port, field).replace('/orders', '/slow')}${get(port, field).repeat(20)}`);
-      await sleep(30);
-      for (const socket of sockets) socket.destroy();
-    }
-  },
-};
-
-/** Opens WebSockets and sends frames without a payload to a service that does not read. */
-const frames: Attack = {
-  name: 'empty frames of WebSockets',
-  run: async ({ port, bearer }, ended) => {
-    const frame = Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5]);
-    await keepUp(200, ended, () => {
-      const socket = open(port);
-      socket.write(`GET /live HTTP/1.1\r\nHost: a\r\nAuthorization: ${bearer}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n`
-        + 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n');
-      const timer = setInterval(() => {
-        if (socket.writableLength < 65_536) for (let count = 0; count < 10; count += 1) socket.write(frame);
-      }, 2);
-      socket.once('close', () => {
-        clearInterval(timer);
-      });
-      return socket;
-    });
-  },
-};
-
+/** Each as hard as it can, by itself. */
 export const attacks: readonly Attack[] = [
-  pipelined, idle, dripped('bodies of reserved writes, byte by byte', '/reserved', 60), dripped('bodies of plain writes, byte by byte', '/plain', 60),
-  deaf, hungUp, frames,
+  pipelined({ count: 300, perSecond: flatOut }, 'stranger'),
+  idle({ count: 3_500, perSecond: flatOut }, 'stranger'),
+  dripped('reserved', 'caller', 60, { bytes: 20, everyMs: 1 }),
+  dripped('plain', 'caller', 60, { bytes: 20, everyMs: 1 }),
+  deaf({ count: 64, perSecond: flatOut }, 'caller'),
+  hungUp('caller', { connections: 50, everyMs: 30 }),
+  frames({ count: 200, perSecond: flatOut }, 'caller', { frames: 10, everyMs: 2 }),
 ];
 
 export const routes = [

@@ -1,0 +1,282 @@
+/** Every attack at once, from strangers and from one caller, on a proxy in the memory of the chart, and honest callers beside it. */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
+import { setPriority } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { asLoad, placeLoad, placeMeasured } from '../bench/affinity.js';
+import { stopAtEnd } from '../bench/child.js';
+import { openDescriptors, peakBytes, residentBytes } from '../support/linux.js';
+import { startRedis } from '../support/redis-server.js';
+import type { Scope } from '../support/scope.js';
+import { until } from '../support/until.js';
+import { seriesValue, startWorld, type World } from '../support/world.js';
+import { containerHeap, percentile } from './strangers.js';
+
+const honestSubjects = ['honest-1', 'honest-2', 'honest-3', 'honest-4'];
+const attacker = 'checkout';
+
+/** Another address than that of the attackers. */
+const honestAddress = '127.0.0.2';
+
+const own = { permissions: [], subjects: [attacker] };
+const routes = [
+  { name: 'orders', methods: ['GET'], path: ['/orders', '/orders/{id}'], subjects: [...honestSubjects, attacker], permissions: [] },
+  { name: 'write', methods: ['POST'], path: '/orders/{id}', subjects: honestSubjects, permissions: [], idempotency: 'required' },
+  ...['slow', 'drip', 'large', 'live'].flatMap((kind) => [
+    { name: kind, methods: ['GET'], path: `/${kind}`, ...own, ...(kind === 'live' ? { websocket: true } : {}) },
+    { name: `public-${kind}`, methods: ['GET'], path: `/public/${kind}`, access: 'public', ...(kind === 'live' ? { websocket: true } : {}) },
+  ]),
+  { name: 'reserved', methods: ['POST'], path: '/reserved', ...own, idempotency: 'required' },
+  { name: 'plain', methods: ['POST'], path: '/plain', ...own, idempotency: 'none' },
+  { name: 'public-plain', methods: ['POST'], path: '/public/plain', access: 'public', idempotency: 'none' },
+];
+
+/** What honest callers saw in one part of the run. */
+export interface Seen {
+  readonly reads: number[];
+  readonly writes: number[];
+  readonly failed: string[];
+}
+
+export interface Report {
+  readonly rest: Seen;
+  readonly attacked: Seen;
+  readonly after: Seen;
+  readonly lives: boolean;
+  readonly peakMiB: number;
+  /** What it held before and afterwards. */
+  readonly held: readonly Held[];
+  readonly strain: { readonly rest: Strain; readonly attacked: Strain };
+  /** Answers of `/readyz`, and how often each came. */
+  readonly readiness: ReadonlyMap<string, number>;
+  /** Series that tell of the attack, with what they came to. */
+  readonly told: readonly string[];
+  /** What the attackers sent. */
+  readonly sent: string;
+  readonly output: string;
+}
+
+export interface Onslaught {
+  readonly seconds: number;
+  /** How long what honest callers see is measured before and after. */
+  readonly restSeconds: number;
+  /** Only attacks whose name has this in it; all of them unless given. */
+  readonly only?: string;
+}
+
+export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }: Onslaught): Promise<Report> {
+  const redis = await startRedis(t);
+  const upstream = spawnLoad(t, 'onslaught-upstream.js', []);
+  const [line] = await once(upstream.stdout, 'data') as [string];
+  // A machine that does other things besides must not look like a proxy that refuses.
+  const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } };
+  const world = await startWorld(t, {
+    env: containerHeap,
+    config: { routes, upstream: { url: `http://127.0.0.1:${line.trim()}` }, store },
+  });
+  placeMeasured(world.process.pid);
+  placeLoad(process.pid);
+  for (const pid of [world.process.pid, process.pid, upstream.pid ?? 0]) goFirst(pid);
+  const readiness = new Map<string, number>();
+  let isOver = false;
+  const probing = probe(world, readiness, () => isOver);
+
+  // Compiles what is measured.
+  await beHonest(world, Math.min(5, restSeconds));
+  const [rest, restStrain] = await withStrain(world, async () => beHonest(world, restSeconds));
+  const held = [await holding(world)];
+  const bearer = world.authorization({ sub: attacker })['Authorization'] ?? '';
+  const attackers = spawnLoad(t, 'onslaught-attackers.js', [String(world.port), bearer, String(seconds), only]);
+  let sent = '';
+  attackers.stdout.on('data', (text: string) => (sent += text));
+  const ended = once(attackers, 'close');
+  const [attacked, strain] = await withStrain(world, async () => beHonest(world, seconds));
+  const lives = world.process.isRunning();
+  const peakMiB = lives ? mebibytes(peakBytes(world.process.pid)) : NaN;
+  await ended;
+  if (lives) {
+    await givenBack(world);
+    held.push(await holding(world));
+  }
+  const after = await beHonest(world, lives ? restSeconds : 0);
+  isOver = true;
+  await probing;
+  return {
+    rest, attacked, after, lives, peakMiB, held,
+    strain: { rest: restStrain, attacked: strain }, readiness, told: lives ? await told(world) : [], sent: sent.trim(),
+    output: world.process.output().slice(-2_000),
+  };
+}
+
+/** Lets what is measured go before whatever else the machine does, as far as the system allows that: what is left is what the attack does. */
+function goFirst(pid: number): void {
+  for (const thread of readdirSync(`/proc/${String(pid)}/task`)) {
+    try {
+      setPriority(Number(thread), -15);
+    } catch {
+      return;
+    }
+  }
+}
+
+function spawnLoad(t: Scope, name: string, args: readonly string[]) {
+  const [command, before] = asLoad(process.execPath, [join(import.meta.dirname, name)]);
+  const child = spawn(command, [...before, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  child.stdout.setEncoding('utf8');
+  stopAtEnd(t, child);
+  return child;
+}
+
+/** Each honest caller reads on a connection that it keeps and on a new one, and writes, again and again. */
+async function beHonest(world: World, seconds: number): Promise<Seen> {
+  const seen: Seen = { reads: [], writes: [], failed: [] };
+  const endsAt = performance.now() + seconds * 1_000;
+  await Promise.all(honestSubjects.map(async (subject) => {
+    const headers = world.authorization({ sub: subject });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    while (performance.now() < endsAt && world.process.isRunning()) {
+      const id = randomUUID();
+      await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent });
+      await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent: null });
+      await timed(seen.writes, seen.failed, { world, subject, headers: { ...headers, 'Idempotency-Key': id }, method: 'POST', id, agent });
+      await sleep(20);
+    }
+    agent.destroy();
+  }));
+  return seen;
+}
+
+interface HonestRequest {
+  readonly world: World;
+  readonly subject: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly method: 'GET' | 'POST';
+  readonly id: string;
+  readonly agent: Agent | null;
+}
+
+/** The answer has to be its own, and of the first run. */
+async function timed(took: number[], failed: string[], { world, subject, headers, method, id, agent }: HonestRequest): Promise<void> {
+  const started = performance.now();
+  const outcome = await new Promise<string>((resolve) => {
+    const body = method === 'POST' ? '{"amount":1}' : '';
+    const options = {
+      host: '127.0.0.1', port: world.port, localAddress: honestAddress, path: `/orders/${id}`, method, agent: agent ?? false,
+      headers: { ...headers, 'Content-Length': body.length },
+    };
+    const request = httpRequest(options, (res) => {
+      let text = '';
+      res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk)).on('error', (error) => resolve(String(error))).on('end', () => {
+        const isOwn = text === `${method} /orders/${id} 1` && res.headers['x-subject'] === subject;
+        resolve(res.statusCode === 200 && isOwn ? 'ok' : `${String(res.statusCode)} ${text.slice(0, 200)}`);
+      });
+    });
+    request.on('error', (error) => resolve(String(error))).end(body);
+  });
+  took.push(performance.now() - started);
+  if (outcome !== 'ok') failed.push(`${method}: ${outcome}`);
+}
+
+async function probe(world: World, readiness: Map<string, number>, isOver: () => boolean): Promise<void> {
+  while (!isOver() && world.process.isRunning()) {
+    const said = await world.admin('/readyz').then(({ status }) => String(status), (error: unknown) => String(error));
+    readiness.set(said, (readiness.get(said) ?? 0) + 1);
+    await sleep(250);
+  }
+}
+
+/** What a task took of the proxy meanwhile. */
+interface Strain {
+  /** Share of one CPU. */
+  readonly cpu: number;
+  /** How late its event loop was, at most in 99 of 100 turns, and at most in all; milliseconds. */
+  readonly lagMs: readonly [p99: number, max: number];
+}
+
+async function withStrain<T>(world: World, task: () => Promise<T>): Promise<readonly [T, Strain]> {
+  // Each look at the lag begins it anew.
+  await world.metric('nodejs_eventloop_lag_max_seconds');
+  const [cpuBefore, before] = [cpuSeconds(world), performance.now()];
+  const result = await task();
+  const cpu = (cpuSeconds(world) - cpuBefore) * 1_000 / (performance.now() - before);
+  if (!world.process.isRunning()) return [result, { cpu, lagMs: [NaN, NaN] }];
+  const { text } = await world.admin('/metrics');
+  const [p99 = NaN, max = NaN] = ['p99', 'max'].map((name) => seriesValue(text, `nodejs_eventloop_lag_${name}_seconds`) * 1_000);
+  return [result, { cpu, lagMs: [p99, max] }];
+}
+
+/** User and system time, in the kernel's hundredths of a second: fields 14 and 15 of `stat` (proc_pid_stat(5)). */
+function cpuSeconds({ process: { pid, isRunning } }: World): number {
+  if (!isRunning()) return NaN;
+  const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+interface Held {
+  readonly residentMiB: number;
+  readonly heapMiB: number;
+  readonly descriptors: number;
+}
+
+async function holding(world: World): Promise<Held> {
+  const { pid } = world.process;
+  const heapMiB = mebibytes(await world.metric('nodejs_heap_size_used_bytes'));
+  return { residentMiB: mebibytes(residentBytes(pid)), heapMiB, descriptors: openDescriptors(pid) };
+}
+
+/** Waits until nothing of the attackers is left. */
+async function givenBack(world: World): Promise<void> {
+  for (const gauge of ['sallyport_requests_in_flight', 'sallyport_websockets_open', 'sallyport_connections_open']) {
+    await until(`${gauge} is 0`, async () => (await world.metric(gauge)) === 0, 180_000);
+  }
+}
+
+const telling = /^sallyport_(connections_ended_total|denials_total|failures_total|websocket_closes_total|duplicate_dispatches_total)\{?/;
+
+async function told(world: World): Promise<readonly string[]> {
+  const { text } = await world.admin('/metrics');
+  return text.split('\n').filter((line) => telling.test(line) && !line.endsWith(' 0'));
+}
+
+/** What is said of a run, line by line. */
+export function linesOf(report: Report): readonly string[] {
+  const part = (name: string, { reads, writes, failed }: Seen): string => (
+    `${name}: reads ${shown(reads)}; writes ${shown(writes)}; failed ${String(failed.length)}`
+  );
+  return [
+    part('at rest', report.rest), part('attacked', report.attacked), part('after', report.after),
+    `p99 attacked / at rest: reads ${times(report, 'reads').toFixed(1)}, writes ${times(report, 'writes').toFixed(1)}`,
+    `at most ${String(report.peakMiB)} MiB resident; before and after: `
+      + report.held.map(({ residentMiB, heapMiB, descriptors }) => (
+        `${String(residentMiB)} MiB, heap ${String(heapMiB)} MiB, ${String(descriptors)} open files`
+      )).join('; '),
+    `the proxy at rest: ${strained(report.strain.rest)}; attacked: ${strained(report.strain.attacked)}`,
+    `readyz: ${[...report.readiness].map(([said, count]) => `${said} × ${String(count)}`).join(', ')}`,
+    `the attackers sent: ${report.sent}`,
+    ...report.told,
+    ...[...new Set(report.attacked.failed)].slice(0, 20),
+  ];
+}
+
+function strained({ cpu, lagMs: [p99, max] }: Strain): string {
+  return `${cpu.toFixed(2)} of a CPU, event loop late by ${p99.toFixed(0)} ms (p99), ${max.toFixed(0)} ms (max)`;
+}
+
+/** How many times longer one request in a hundred took under attack than at rest. */
+export function times({ rest, attacked }: Report, kind: 'reads' | 'writes'): number {
+  return percentile(attacked[kind], 0.99) / percentile(rest[kind], 0.99);
+}
+
+function shown(values: readonly number[]): string {
+  const [p50, p90, p99, most] = [0.5, 0.9, 0.99, 1].map((share) => percentile(values, share).toFixed(1));
+  return `p50 ${p50 ?? ''} ms, p90 ${p90 ?? ''} ms, p99 ${p99 ?? ''} ms, at most ${most ?? ''} ms, of ${String(values.length)}`;
+}
+
+function mebibytes(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}
