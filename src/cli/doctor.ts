@@ -30,7 +30,7 @@ export async function doctor(options: DoctorOptions & ConfigArguments, io: Io): 
     fail(configFailure(name, read.value), io);
     return;
   }
-  const findings = [...problems.map(configFinding), ...await examine(path, config)];
+  const findings = [...problems.map(configFinding), ...await examine(path, config, io.env)];
   if (options.json === true) io.stdout(`${JSON.stringify({ findings: findings.map(findingAsData) })}\n`);
   else for (const finding of findings) io.stdout(`${escapeControls(formatFinding(finding))}\n`);
   io.exit(exitCode(findings));
@@ -41,9 +41,9 @@ function configFinding({ file, line, column, message, allowed }: Problem): Findi
   return warning('config', `${file}:${String(line)}:${String(column)}: ${message}`, `change line ${String(line)}; allowed: ${allowed}`);
 }
 
-async function examine(configFile: string | null, config: CompiledConfig): Promise<readonly Finding[]> {
+async function examine(configFile: string | null, config: CompiledConfig, env: Io['env']): Promise<readonly Finding[]> {
   const nowMs = Date.now();
-  const notice = endOfLifeNotice(process.versions.node, nowMs);
+  const notice = endOfLifeNotice(process.versions.node, nowMs, env);
   const examined = await Promise.all([
     checkFiles(configFile, config, nowMs),
     ...config.issuers.map(checkIssuer),

@@ -31,7 +31,7 @@ async function serveUntilSignalled(options: ServeOptions & ConfigArguments, sign
     failUsage('serve', 'the config cannot come from standard input: serve reads it again when it changes, and needs a file', io);
     return;
   }
-  const notice = endOfLifeNotice(process.versions.node, Date.now());
+  const notice = endOfLifeNotice(process.versions.node, Date.now(), io.env);
   const started = await startApp({ source: chosen.value.source, env: io.env, notices: notice === null ? [] : [notice], onBuilt: releaseMemory });
   if (!started.ok) {
     fail(started.error, io);

@@ -30,6 +30,7 @@ export const programs = [
   { name: 'postgres', support: 'postgres-server', debian: ['postgresql'], check: hasPostgres },
   { name: 'prlimit', debian: ['util-linux'], check: ['prlimit', '--version'] },
   { name: 'prometheus', debian: ['prometheus'], check: ['prometheus', '--version'] },
+  { name: 'promtool', support: 'prometheus', debian: ['prometheus'], check: ['promtool', '--version'] },
   // With its library: Debian's `python3-minimal` comes without.
   { name: 'python3', support: 'python', debian: ['python3'], check: hasPythonModules('wsgiref.simple_server', 'http.server') },
   { name: 'python3-cryptography', debian: ['python3-cryptography'], check: hasPythonModules('cryptography') },

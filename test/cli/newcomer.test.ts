@@ -26,7 +26,7 @@ interface Ended {
 
 /** Runs a line of a page in a shell, with this build of the command. */
 async function shell(t: Scope, line: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Ended> {
-  const command = line.replaceAll('npx sallyport', `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`);
+  const command = line.replaceAll(/(?:npx |^)sallyport(?= )/g, `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`);
   return new Promise((resolve) => {
     const child = execFile(sh, ['-c', command], { cwd, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: `${stdout}${stderr}` });
@@ -55,11 +55,11 @@ t.test('from a 403 in the log to a request that is let through, by the commands 
   ].join('\n'));
   const lines = block(read('docs/policy-tests.md'), '## From a 403 to the edit that lets it through', 'sh').trimEnd().split('\n');
   const expected = [
-    { does: /^npx sallyport explain /, code: 1, says: /denied: 403 subject_not_approved \(route list-orders\)/ },
+    { does: /^sallyport explain /, code: 1, says: /denied: 403 subject_not_approved \(route list-orders\)/ },
     { does: /^cp .*EDITOR/, code: 0, says: /^$/ },
-    { does: /^npx sallyport check /, code: 0, says: /next\.yaml: ok/ },
-    { does: /^npx sallyport test /, code: 0, says: /ok {3}billing reads orders\n1 case, 0 failed/ },
-    { does: /^npx sallyport diff /, code: 0, says: /GET \/orders \(list-orders\)\n! {3}gains: billing with orders:read\naccess widens/ },
+    { does: /^sallyport check /, code: 0, says: /next\.yaml: ok/ },
+    { does: /^sallyport test /, code: 0, says: /ok {3}billing reads orders\n1 case, 0 failed/ },
+    { does: /^sallyport diff /, code: 0, says: /GET \/orders \(list-orders\)\n! {3}gains: billing with orders:read\naccess widens/ },
     { does: /^mv /, code: 0, says: /^$/ },
   ];
   t.equal(lines.length, expected.length);

@@ -152,7 +152,7 @@ export const snippetTable: readonly SnippetRow[] = [
     'revoked:': { config: 'keys' },
   }),
   ...page('docs/policy-tests.md', {
-    'npx sallyport explain': { test: 'test/cli/newcomer.test.ts' },
+    'sallyport explain': { test: 'test/cli/newcomer.test.ts' },
     'config: sallyport.yaml': { test: 'test/cli/newcomer.test.ts' },
     '$ sallyport diff': { sample: 'what diff prints; test/cli/diff.test.ts reads real prints' },
   }),
@@ -183,7 +183,7 @@ export const snippetTable: readonly SnippetRow[] = [
     '// issuer.mjs': { test: tokens },
     'issuers:': { test: tokens },
     'node issuer.mjs': { test: tokens },
-    'npx sallyport explain': { test: tokens },
+    'sallyport explain': { test: tokens },
   }),
   ...page('docs/troubleshooting.md', { curl: { commands: { curl: 'test/conformance/operators.test.ts asks the same' } } }),
   ...page('docs/websockets.md', {

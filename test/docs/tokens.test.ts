@@ -173,13 +173,13 @@ t.test('a key of one\'s own: the program, the issuer, and the lines that ask', a
   const issuers = parse(places(blockThatBegins(page, 'issuers:').text)) as object;
   const listen = { host: '127.0.0.1', port: ports.proxy };
   writeFileSync(join(dir, 'sallyport.yaml'), stringify({ ...readme, ...issuers, listen, admin: { port: ports.admin }, upstream: { url: upstream.url } }));
-  t.equal(serve, 'npx sallyport serve --config sallyport.yaml &');
+  t.equal(serve, 'sallyport serve --config sallyport.yaml &');
   await startServe(t, join(dir, 'sallyport.yaml')).port('proxy');
   const { stdout } = await promisify(execFile)(sh, ['-c', places(ask)], { cwd: dir });
   t.match(stdout, /^HTTP\/1\.1 200 OK\r\n/);
   t.same(upstream.requests[0]?.field('x-auth-subject'), ['checkout']);
 
-  const [explain = '', doctor = ''] = blockThatBegins(page, 'npx sallyport explain').text.split('\n').map((line) => line.replace(/^npx /, ''));
+  const [explain = '', doctor = ''] = blockThatBegins(page, 'sallyport explain').text.split('\n');
   const main = `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`;
   const explained = await promisify(execFile)(sh, ['-c', explain.replace('sallyport', main)], { cwd: dir });
   t.match(explained.stdout, /subject checkout, permissions orders:read/);
