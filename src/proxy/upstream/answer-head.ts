@@ -87,7 +87,7 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
     fields,
     body: hasNoBody ? 0 : body,
     persists: endIsKnown && !options.includes('close') && (!isOld || options.includes('keep-alive')),
-    endIsDoubtful: hasNoBody && !(status === notModified && (body === 0 || body === 'until-end')),
+    endIsDoubtful: hasNoBody && !(status === notModified && body === 0),
     keepAliveS: framing.keepAlive === null ? null : keepAliveOf(framing.keepAlive),
   };
 }

@@ -30,7 +30,7 @@ t.test('R-34: a connection carries another request only after a whole answer tha
     { answer: 'HTTP/1.1 204 No Content\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n', isReused: false },
-    { answer: 'HTTP/1.1 304 Not Modified\r\n\r\n', isReused: true },
+    { answer: 'HTTP/1.1 304 Not Modified\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 0\r\n\r\n', isReused: true },
     { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n', isReused: false, isReusedAlways: true },

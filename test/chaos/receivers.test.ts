@@ -1,0 +1,15 @@
+/** Many callers at once before real receivers. */
+import t from 'tap';
+import { holdReceiver, passTraffic } from './receivers/scene.js';
+import { djangoOnGunicorn, realReceivers } from './receivers/start.js';
+
+t.setTimeout(600_000);
+
+for (const receiver of realReceivers) {
+  t.test(`${receiver.name}: each caller gets its own answers, and no write runs twice`, async (t) => holdReceiver(t, receiver, { requests: 1_500 }));
+}
+
+t.test('the same traffic tells where answers go to others: connections that are used again at once', async (t) => {
+  const { wrong } = await passTraffic(t, djangoOnGunicorn, { requests: 3_000, config: { upstream: { reuse: 'always' }, receiver: { reads_bodies: true } } });
+  t.ok(wrong.some((what) => what.includes('POISON')), JSON.stringify(wrong));
+});

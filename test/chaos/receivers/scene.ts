@@ -1,0 +1,62 @@
+/** One of the receivers behind a real `serve`, with a real Redis. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { runSeed } from '../../fuzz/draw.js';
+import { startRedis } from '../../support/redis-server.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { merge, startWorld, type ConfigTree, type World } from '../../support/world.js';
+import type { RealReceiver } from './start.js';
+import { sendTraffic, trafficConfig, type TrafficResult } from './traffic.js';
+
+export interface SceneOptions {
+  readonly requests: number;
+  readonly mayFail?: boolean;
+  readonly config?: ConfigTree;
+}
+
+interface Scene extends TrafficResult {
+  readonly world: World;
+  readonly bearer: (subject: string) => string;
+}
+
+/** Sends the traffic through a proxy of its own. */
+export async function passTraffic(t: Test, { name, start }: RealReceiver, { requests, mayFail = false, config = {} }: SceneOptions): Promise<Scene> {
+  const ledger = join(tempDir(t), 'ledger');
+  writeFileSync(ledger, '');
+  const port = await start(t, { LEDGER: ledger });
+  const redis = await startRedis(t);
+  const world = await startWorld(t, {
+    config: merge(merge(trafficConfig, config), {
+      upstream: { url: `http://127.0.0.1:${String(port)}` }, store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } },
+    }),
+  });
+  const bearers = new Map<string, string>();
+  const bearer = (subject: string): string => {
+    const known = bearers.get(subject) ?? `Bearer ${world.token({ sub: subject, exp: Math.floor(Date.now() / 1000) + 7_000 })}`;
+    bearers.set(subject, known);
+    return known;
+  };
+  const began = performance.now();
+  const result = await sendTraffic({
+    port: world.port, bearer, ledger, seed: runSeed, requests, mayFail,
+    onProgress: (count) => {
+      if (count % 10_000 === 0) t.comment(`${name}: ${String(count)} of ${String(requests)}`);
+    },
+  });
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  t.comment(`${name}: ${String(result.sent)} requests in ${seconds} s, ${String(result.writes)} writes; ${JSON.stringify(result.answers)}`);
+  return { ...result, world, bearer };
+}
+
+/** Asserts that nobody got what is another one's, that no write ran twice, and that every place was given back. */
+export async function holdReceiver(t: Test, receiver: RealReceiver, options: SceneOptions): Promise<void> {
+  const { wrong, writes, world, bearer } = await passTraffic(t, receiver, options);
+  const { name } = receiver;
+  t.same(wrong, [], `${name}: SALLYPORT_SEED=${String(runSeed)}`);
+  t.ok(writes > options.requests / 50, 'writes ran');
+  await until('every place is given back', async () => (await world.metric('sallyport_requests_in_flight')) === 0);
+  t.equal((await world.request({ path: '/any?id=', headers: { Authorization: bearer('ann') } })).status, 200);
+  t.equal(await world.metric('sallyport_duplicate_dispatches_total'), 0);
+}

@@ -1,0 +1,13 @@
+/** PHP with its own server. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startReceiverProcess } from './receiver-process.js';
+import type { Scope } from './scope.js';
+import { tempDir } from './temp-dir.js';
+
+/** Runs this program for each request, one at a time. */
+export async function startPhp(t: Scope, text: string, env: Readonly<Record<string, string>>): Promise<number> {
+  const file = join(tempDir(t), 'service.php');
+  writeFileSync(file, text);
+  return startReceiverProcess(t, { command: 'php', args: (address) => ['-S', address, file], env });
+}
