@@ -8,6 +8,7 @@ import { readAuthorities } from '../app/pem-files.js';
 import type { UpstreamSettings } from '../config/compiled.js';
 import { networkFailure } from '../decision/network-failure.js';
 import { accept, refuse, type Result } from '../decision/result.js';
+import { checkAnswers, type OpenReceiver } from './doctor-answers.js';
 import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
 
 const subject = 'receiver';
@@ -16,34 +17,40 @@ const pastUs = 'receiver past us';
 /** Name servers that do not answer are asked for up to half a minute by the system. */
 const lookupLimitMs = 5_000;
 
-/** Connects to the receiving service as the proxy would, and tries the ways that lead past the proxy. */
+/** Connects to the receiving service as the proxy would, asks it what shows how it ends answers, and tries the ways that lead past the proxy. */
 export async function checkReceiver(upstream: UpstreamSettings): Promise<readonly Finding[]> {
-  if (upstream.url.startsWith('unix:')) return checkUnixSocket(upstream.url.slice('unix:'.length), upstream.connectTimeoutMs);
+  if (upstream.url.startsWith('unix:')) return checkUnixSocket(upstream, upstream.url.slice('unix:'.length));
   const url = new URL(upstream.url);
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isTls = url.protocol === 'https:';
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
-  const connected = await tryConnect(host, port, isTls ? upstream : null, upstream.connectTimeoutMs);
-  const reached = connected.ok
-    ? ok(subject, `answers at ${url.origin}`)
-    : unreachable(subject, `not reached at ${url.origin}: ${connected.error}`, 'start it, or correct upstream.url, ca_file or server_name');
-  return [reached, await checkBypass(host, port, upstream.connectTimeoutMs)];
+  const open: OpenReceiver = async () => openReceiver(host, port, isTls ? upstream : null, upstream.connectTimeoutMs);
+  const connected = await open();
+  const past = await checkBypass(host, port, upstream.connectTimeoutMs);
+  if (!connected.ok) {
+    return [unreachable(subject, `not reached at ${url.origin}: ${connected.error}`, 'start it, or correct upstream.url, ca_file or server_name'), past];
+  }
+  connected.value.destroy();
+  return [ok(subject, `answers at ${url.origin}`), ...await checkAnswers(url.host, upstream, open), past];
 }
 
-async function checkUnixSocket(path: string, limitMs: number): Promise<readonly Finding[]> {
-  const connected = await settled(connect({ path }), 'connect', limitMs);
+async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promise<readonly Finding[]> {
+  const openSocket: OpenReceiver = async () => settled(connect({ path }), 'connect', upstream.connectTimeoutMs);
+  const connected = await openSocket();
   if (!connected.ok) return [unreachable(subject, `not reached at ${path}: ${connected.error}`, 'start it, or correct upstream.url')];
+  connected.value.destroy();
   const { mode } = await stat(path);
   const open = (mode & 0o002) !== 0;
   return [
     ok(subject, `answers at ${path}`),
+    ...await checkAnswers('localhost', upstream, openSocket),
     open
       ? warning(pastUs, `every user of this machine may connect to ${path}`, `chmod o-w ${path}, with Sallyport in its group`)
       : ok(pastUs, 'only its owner and group may connect'),
   ];
 }
 
-async function tryConnect(host: string, port: number, tls: UpstreamSettings | null, limitMs: number): Promise<Result<null, string>> {
+async function openReceiver(host: string, port: number, tls: UpstreamSettings | null, limitMs: number): Promise<Result<Socket, string>> {
   if (tls === null) return settled(connect({ host, port }), 'connect', limitMs);
   const authorities = tls.caFile === null ? null : await readAuthorities(tls.caFile, localFiles);
   if (authorities?.ok === false) return refuse(authorities.error.messages.join('; '));
@@ -56,18 +63,19 @@ async function tryConnect(host: string, port: number, tls: UpstreamSettings | nu
   return settled(socket, 'secureConnect', limitMs);
 }
 
-function settled(socket: Socket, event: 'connect' | 'secureConnect', limitMs: number): Promise<Result<null, string>> {
+/** The socket, once it is open. */
+function settled(socket: Socket, event: 'connect' | 'secureConnect', limitMs: number): Promise<Result<Socket, string>> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => {
       finish(refuse(`no connection within ${String(limitMs)} ms`));
     }, limitMs);
-    const finish = (result: Result<null, string>): void => {
+    const finish = (result: Result<Socket, string>): void => {
       clearTimeout(timer);
-      socket.destroy();
+      if (!result.ok) socket.destroy();
       resolve(result);
     };
     socket.once(event, () => {
-      finish(accept(null));
+      finish(accept(socket));
     });
     socket.on('error', (error) => {
       finish(refuse(networkFailure(error)));
@@ -120,7 +128,9 @@ function ownAddresses(): readonly string[] {
 async function openAt(addresses: readonly string[], port: number, limitMs: number): Promise<readonly string[]> {
   const tried = await Promise.all(addresses.map(async (address) => {
     const connected = await settled(connect({ host: address, port }), 'connect', limitMs);
-    return connected.ok ? [address] : [];
+    if (!connected.ok) return [];
+    connected.value.destroy();
+    return [address];
   }));
   return tried.flat();
 }

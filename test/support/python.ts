@@ -13,6 +13,8 @@ export interface PythonReceivers {
   readonly wsgi: number;
   /** `http.server`: serves the files of the folder. `X-File` of each answer is the file that it took the target for, escaped. */
   readonly files: number;
+  /** `http.server` over HTTP/1.1: answers any POST with 201 and leaves its body unread, any GET with 200. */
+  readonly unread: number;
 }
 
 const program = `
@@ -43,10 +45,24 @@ class Files(SimpleHTTPRequestHandler):
         self.send_header('X-File', quote(file, errors='surrogateescape'))
         super().end_headers()
 
+class Unread(Files):
+    protocol_version = 'HTTP/1.1'
+    def do_GET(self):
+        self.answer(200)
+    def do_POST(self):
+        self.answer(201)
+    def answer(self, status):
+        self.send_response(status)
+        self.send_header('Content-Length', '2')
+        SimpleHTTPRequestHandler.end_headers(self)
+        self.wfile.write(b'ok')
+
 wsgi = make_server('127.0.0.1', 0, application, handler_class=QuietRequest)
 files = ThreadingHTTPServer(('127.0.0.1', 0), lambda *arguments: Files(*arguments, directory=sys.argv[1]))
-threading.Thread(target=files.serve_forever, daemon=True).start()
-print(json.dumps({'wsgi': wsgi.server_port, 'files': files.server_port}), flush=True)
+unread = ThreadingHTTPServer(('127.0.0.1', 0), Unread)
+for server in files, unread:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+print(json.dumps({'wsgi': wsgi.server_port, 'files': files.server_port, 'unread': unread.server_port}), flush=True)
 wsgi.serve_forever()
 `;
 

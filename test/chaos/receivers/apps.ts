@@ -69,15 +69,17 @@ require 'cgi'
 LEDGER = File.open(ENV.fetch('LEDGER'), File::WRONLY | File::APPEND)
 LEDGER.sync = true
 
-def handle(method, query_string, subject)
-  query = CGI.parse(query_string)
-  query.default = []
-  id = query['id'].first.to_s
-  LEDGER.syswrite("#{method} #{id} #{subject}\\n")
-  yield if query['leave'].empty?
-  sleep(query['delay'].first.to_i / 1000.0)
-  body = "#{query['q'].first}|#{id}|#{subject}|" + 'x' * query['size'].first.to_i
-  [(query['status'].first || 200).to_i, body, !query['cut'].empty?]
+module Receiver
+  def self.handle(method, query_string, subject)
+    query = CGI.parse(query_string)
+    query.default = []
+    id = query['id'].first.to_s
+    LEDGER.syswrite("#{method} #{id} #{subject}\\n")
+    yield if query['leave'].empty?
+    sleep(query['delay'].first.to_i / 1000.0)
+    body = "#{query['q'].first}|#{id}|#{subject}|" + 'x' * query['size'].first.to_i
+    [(query['status'].first || 200).to_i, body, !query['cut'].empty?]
+  end
 end
 
 class Pieces
@@ -93,7 +95,7 @@ end
 
 export const rackApp = `${rubyService}
 run lambda { |env|
-  status, body, cut = handle(env['REQUEST_METHOD'], env['QUERY_STRING'], env['HTTP_X_AUTH_SUBJECT'].to_s) { env['rack.input'].read }
+  status, body, cut = Receiver.handle(env['REQUEST_METHOD'], env['QUERY_STRING'], env['HTTP_X_AUTH_SUBJECT'].to_s) { env['rack.input'].read }
   cut ? [status, {}, Pieces.new(body)] : [status, { 'Content-Length' => body.bytesize.to_s }, [body]]
 }
 `;
@@ -111,7 +113,7 @@ end
 
 class AnyController < ActionController::API
   def view
-    status, body, cut = handle(request.request_method, request.query_string, request.headers['X-Auth-Subject'].to_s) { request.raw_post }
+    status, body, cut = Receiver.handle(request.request_method, request.query_string, request.headers['X-Auth-Subject'].to_s) { request.raw_post }
     self.status = status
     self.response_body = cut ? Pieces.new(body) : body
   end
