@@ -80,7 +80,8 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
   const listedKeys = keysOf(stripFields);
   const chosen: ChosenNames = { identityKeys, listedKeys, passNames: new Set(passFields.map(name => name.toLowerCase())), underscoreFields };
   const droppedFromAnswers = keysOf(identityKeys, hopByHopFields, [
-    'Transfer-Encoding', 'Upgrade', 'Connection', 'Proxy-Status', 'Idempotent-Replayed', 'Idempotency-Outcome', 'X-Request-Id',
+    'Transfer-Encoding', 'Upgrade', 'Connection', 'Proxy-Status', 'Idempotent-Replayed', 'Idempotency-Outcome', 'Idempotency-Record',
+    'X-Request-Id',
   ]);
   return {
     http10: settings.http10,

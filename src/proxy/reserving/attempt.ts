@@ -36,6 +36,7 @@ export interface ReservedWrite {
 /** Names of what the receiver learns of a reservation. */
 const recordField = 'Idempotency-Record';
 const fenceField = 'Idempotency-Fence';
+const answeredRecordField = recordField.toLowerCase();
 
 /** How long a result that the store did not take is offered again, milliseconds: retries come within minutes. */
 const completionPatienceMs = 5 * 60_000;
@@ -102,6 +103,15 @@ export class Attempt {
   fields(): readonly string[] {
     const { recordId } = this.write.preparation;
     return recordId === null ? [] : [recordField, recordId, fenceField, String(this.fence)];
+  }
+
+  /**
+   * Whether an answer is to another attempt, or to none of ours: a receiver that takes part in it may name the record that it answers for.
+   * One that answers twice would otherwise have its second answer kept for the next write on the connection.
+   */
+  isAnsweredBy(rawHeaders: readonly string[]): boolean {
+    const { recordId, rules } = this.write.preparation;
+    return recordId === null || rules.receiver === 'plain' || valuesOf(rawHeaders, answeredRecordField).every((value) => value.trim() === recordId);
   }
 
   /** Writes down how it ended. Settles when the store answered or failed to; never rejects for the latter. */

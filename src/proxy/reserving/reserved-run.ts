@@ -80,6 +80,11 @@ export class ReservedRun implements AnswerSink {
   }
 
   onHead(status: number, rawHeaders: readonly string[]): void {
+    if (!this.attempt.isAnsweredBy(rawHeaders)) {
+      this.call?.cancel();
+      this.onFailure(denial('upstream_failed'));
+      return;
+    }
     this.collected = { status, rawHeaders, body: new ByteBuffer() };
     // An answer to HEAD announces a body that does not come.
     const isTooLarge = this.write.method !== 'HEAD' && announcedLength(rawHeaders) > this.maxStored();

@@ -25,6 +25,40 @@ t.test('REPLAY 6, level 1: the receiver\'s word beats the meaning of its status'
   }
 });
 
+t.test('an answer that names another write is nobody\'s: it is not shown and not kept, and the write is in doubt', async (t) => {
+  const scene = await startScene(t);
+  for (const path of ['/reports', '/deduplicates']) {
+    for (const names of ['another', ['own', 'another'], 'OWN']) {
+      const write = { path, key: `${path.slice(1)}-${String(names).replace(",", "-")}` };
+      scene.receiver.behave((req, res) => {
+        const own = String(req.headers['idempotency-record']);
+        const values = [names].flat().map((name) => name.replace('own', own).replace('OWN', `${own}.`));
+        req.resume().on('end', () => res.writeHead(201, { 'Idempotency-Record': values, 'Idempotency-Outcome': 'not-applied' }).end('of another'));
+      });
+      const first = await scene.write(write);
+      t.match({ status: first.status, text: first.text }, { status: 502, text: /urn:sallyport:upstream-failed/ }, `${path} ${String(names)}`);
+      t.notMatch(first.text, 'of another');
+      t.equal((await scene.record(recordOf(first)))?.state, 'unknown');
+    }
+  }
+});
+
+t.test('an answer that names its own write is shown without the name; a plain upstream is not asked for one', async (t) => {
+  const scene = await startScene(t);
+  for (const [path, name] of [['/reports', 'own'], ['/deduplicates', 'own'], ['/orders', 'another']] as const) {
+    scene.receiver.behave((req, res) => {
+      const record = name === 'own' ? String(req.headers['idempotency-record']) : name;
+      req.resume().on('end', () => res.writeHead(201, { 'Idempotency-Record': record }).end('made'));
+    });
+    for (const replayed of [null, 'true']) {
+      const answer = await scene.write({ path, key: 'k' });
+      t.match({ status: answer.status, text: answer.text }, { status: 201, text: 'made' }, path);
+      t.equal(answer.field('Idempotent-Replayed'), replayed);
+      t.equal(answer.field('Idempotency-Record'), null, 'it is for us');
+    }
+  }
+});
+
 t.test('level 1: not-applied in the head of an answer that is cut off is a sure release', async (t) => {
   const scene = await startScene(t);
   scene.receiver.behave((req) => {
