@@ -155,7 +155,7 @@ const bounds = [
   { key: 'reserve_timeout', good: ['10ms', '10s'], bad: ['9ms', '11s'] },
   { key: 'settle_timeout', good: ['10ms', '60s'], bad: ['9ms', '61s'] },
   { key: 'username', good: ['a', 'x'.repeat(128)], bad: ['"a b"', '""', 'x'.repeat(129)] },
-  { key: 'password_file', good: ['/run/secrets/redis'], bad: ['redis.txt'] },
+  { key: 'password_file', good: ['/run/secrets/redis', 'redis.txt'], bad: ['""'] },
 ];
 
 t.test('contract 2: the bounds of the settings of Redis', (t) => {
