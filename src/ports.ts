@@ -123,7 +123,7 @@ export interface SessionVerifier {
   readonly verify: (accessToken: string, asksCore: boolean) => Promise<Result<VouchedSession, SessionRefusal>>;
 }
 
-/** One line at the end of each request (contract section 6). Never a token, key, cookie, body or query string. */
+/** One line at the end of each request. Never a token, key, cookie, body or query string. */
 export interface RequestRecord {
   readonly request_id: string;
   /** Name of the route, or `none`. */
@@ -169,7 +169,7 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
-/** Counts and measures (contract section 6). */
+/** Counts and measures. */
 export interface Metrics {
   /** `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the receiver. */
   readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;

@@ -71,6 +71,13 @@ t.test('imports keep to the table of layers', (t) => {
   t.end();
 });
 
+t.test('code and pages cite what a reader can open, and no numbered rule that stands nowhere', (t) => {
+  const pages = ['src', 'docs', 'helm'].flatMap((folder) => projectFiles(folder)).filter((path) => /\.(?:ts|md|yaml)$/.test(path));
+  const numbered = /\bcontract (?:section )?\d|\bR-\d\d\b|\bREPLAY\b/;
+  t.same(['README.md', 'SECURITY.md', 'config.example.yaml', ...pages].filter((path) => numbered.test(readProjectFile(path))), []);
+  t.end();
+});
+
 t.test('adapters do not know each other', (t) => {
   const folder = (path: string): string => path.slice(0, path.lastIndexOf('/'));
   const wrong = sources.filter(({ path }) => path.startsWith('src/adapters/')).flatMap((source) =>

@@ -21,7 +21,7 @@ const maxConnections = 64;
 
 const json = 'application/json';
 
-/** The listeners of operators and of monitors (contract section 6). */
+/** The listeners of operators and of monitors. */
 export function createAdminServers(
   { admin, probes }: CompiledConfig, sources: PageSources, log: Log,
 ): { readonly admin: PageServer; readonly probes: PageServer | null } {

@@ -2,7 +2,7 @@ import type { CompiledConfig, HostPort, ListenSettings, ProbesSettings, RedisSto
 
 type Value = string | number | null;
 
-/** Every key that counts at start only, as the config spells it (contract section 2). */
+/** Every key that counts at start only, as the config spells it. */
 const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.host': ({ listen }) => listen.host,
   'listen.port': ({ listen }) => listen.port,

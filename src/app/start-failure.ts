@@ -1,4 +1,4 @@
-/** Why the proxy does not start; the kind settles the exit code (contract section 1). */
+/** Why the proxy does not start; the kind settles the exit code. */
 export interface StartFailure {
   /** `invalid`: what was read is wrong. `unreadable`: a file may not be read as it is. `unavailable`: out of reach. */
   readonly kind: 'invalid' | 'unreadable' | 'unavailable';

@@ -34,7 +34,7 @@ export const sessionClaims = ['sessionHandle', 'refreshTokenHash1', 'stt'] as co
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
- * Holds the claims of a token whose signature was verified against its issuer's rules (contract 3.5). `nowMs` is
+ * Holds the claims of a token whose signature was verified against its issuer's rules. `nowMs` is
  * milliseconds since the epoch, claims are seconds. The first rule that fails names the refusal; what the token is
  * comes before what time it is, so that among several issuers the reason tells which one it was meant for.
  */

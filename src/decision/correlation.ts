@@ -7,7 +7,7 @@ export interface Correlation {
   readonly tracestate: string | null;
 }
 
-/** A caller's request id goes to logs and answers as it came: nothing in it may forge either (R-16). */
+/** A caller's request id goes to logs and answers as it came: nothing in it may forge either. */
 const requestId = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Keeps what is sound of the caller's fields, their lines combined; `replaced` counts what was sent and is not kept. */

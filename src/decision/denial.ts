@@ -1,6 +1,6 @@
 /**
  * Every reason for which Sallyport refuses or fails a request: the closed set that the log line, the metric label
- * `reason` and the answer share. The answer tells a caller less than the reason does (contract section 4).
+ * `reason` and the answer share. The answer tells a caller less than the reason does.
  */
 
 /** The `error` parameter of `Proxy-Status` (RFC 9209 §2.3). */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Hashes parts so that no two lists of parts can collide by joining (R-18): each part is preceded by its length in
+ * Hashes parts so that no two lists of parts can collide by joining: each part is preceded by its length in
  * bytes, as eight big-endian bytes, and the purpose is the first part, so that a value hashed for one purpose is
  * never equal to one hashed for another.
  *

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { digestOf } from './digest.js';
 
-/** What makes two requests the same request under one key (REPLAY section 2). */
+/** What makes two requests the same request under one key. */
 export interface FingerprintInput {
   readonly method: string;
   readonly operation: string;

@@ -39,7 +39,7 @@ const forwardedText = /^[\t\x20-\x7e]+$/;
 
 /**
  * Builds the header section for the receiver, names and values in turn. Identity comes last, and nothing of the caller's
- * has one of these names any more (R-10).
+ * has one of these names any more.
  */
 export function upstreamFields(forwarding: Forwarding): string[] {
   const { fields, framing } = forwarding;

@@ -2,7 +2,7 @@ import type { IdentityHeaders } from './policy.js';
 import type { Principal } from './principal.js';
 
 /**
- * The fields that tell the receiver who is calling, names and values in turn (contract section 3). Each value is visible
+ * The fields that tell the receiver who is calling, names and values in turn. Each value is visible
  * ASCII, as the claims were read; permissions keep the token's order.
  */
 export function identityFields(names: IdentityHeaders, principal: Principal): readonly string[] {

@@ -21,7 +21,7 @@ export interface Approval {
   readonly permissions: readonly string[];
 }
 
-/** Whether a refusal for want of a credential or a right is answered, or only written down (contract section 3.6). */
+/** Whether a refusal for want of a credential or a right is answered, or only written down. */
 export type Mode = 'enforce' | 'shadow';
 
 /** One route. */
@@ -77,7 +77,7 @@ export interface Rate {
   readonly shared: boolean;
 }
 
-/** How a route's writes are reserved (REPLAY section 3). */
+/** How a route's writes are reserved. */
 export interface ReservationRules {
   /** Whether a key is needed; `null` where the route takes none, and only the token counts. */
   readonly key: 'required' | 'optional' | null;

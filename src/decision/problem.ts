@@ -1,7 +1,7 @@
 import { answerOf, reasons, type Answer, type Denial, type Reason, type SessionAnswer } from './denial.js';
 import { proxyStatus } from './proxy-status.js';
 
-/** Our own answer to a request, ready to be written (contract section 4). */
+/** Our own answer to a request, ready to be written. */
 export interface Problem {
   readonly status: number;
   /** Names and values in turn; without Content-Length. */

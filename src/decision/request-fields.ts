@@ -11,7 +11,7 @@ import type { RequestHead } from './request-head.js';
 import { accept, refuse, type Result } from './result.js';
 import { addStripped, nothingStripped, type StrippedFields } from './stripped-fields.js';
 
-/** The header section of a request, cleaned (contract 3.3). */
+/** The header section of a request, cleaned. */
 export interface RequestFields extends Framing, Correlation {
   /**
    * Names and values in turn that may go to the receiver as they came: Content-Type and Idempotency-Key among them, and
@@ -49,7 +49,7 @@ export interface RequestFields extends Framing, Correlation {
 /** More fields than any honest caller sends (Envoy and Apache stop at 100), few enough to look at each. */
 export const maxFields = 256;
 
-/** A second line of one of these is a second opinion on whom, where or how much. */
+/** A second line of one of these is a second opinion on whom, where or how much. */
 const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([
   'authorization', 'content-length', 'content-type', 'host', 'idempotency-key', 'transfer-encoding',
 ]);

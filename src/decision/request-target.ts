@@ -40,7 +40,7 @@ const dotCode = 0x2e;
 
 /**
  * Reads a request target in origin-form (RFC 9112 §3.2.1), or refuses it: `target_too_long` beyond `maxTargetBytes`,
- * `target_malformed` for every target that two readers may read differently (contract 3.1). Nothing is normalised: what
+ * `target_malformed` for every target that two readers may read differently. Nothing is normalised: what
  * would have to be is refused, so that the bytes judged are the bytes forwarded.
  */
 export function readTarget(raw: string, maxTargetBytes: number): Result<RequestTarget, Denial> {

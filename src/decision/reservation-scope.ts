@@ -11,7 +11,7 @@ export interface ReservationScope {
   readonly token: string | null;
 }
 
-/** Names the scope of one request (REPLAY section 2). */
+/** Names the scope of one request. */
 export function scopeOf(input: {
   readonly principal: Pick<Principal, 'kind' | 'issuer' | 'subject'>;
   readonly audience: string;

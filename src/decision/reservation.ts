@@ -1,5 +1,5 @@
 /**
- * The life of a reservation as data (REPLAY section 3). The memory store runs these functions; the Lua scripts beside the
+ * The life of a reservation as data. The memory store runs these functions; the Lua scripts beside the
  * Redis adapter say the same in Redis, and one suite holds both to the same answers.
  */
 

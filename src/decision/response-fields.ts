@@ -4,7 +4,7 @@ import { isFieldValue, listElements } from './field-value.js';
 import { withoutOwnMember } from './proxy-status.js';
 
 /**
- * Cleans the header section of a receiver's answer for the caller, names and values in turn (contract 3.8): without
+ * Cleans the header section of a receiver's answer for the caller, names and values in turn: without
  * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay apart,
  * for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not the answer.
  */

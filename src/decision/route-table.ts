@@ -92,7 +92,7 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
 
 /**
  * Finds the route of a request: of the paths that match and have a route for the method, the most specific one (from left
- * to right a literal beats `{x}` beats `**`, contract section 2).
+ * to right a literal beats `{x}` beats `**`, docs/configuration.md).
  *
  * A target that uses an opt-out (`encodedSlash`, `pathParameters`) which the most specific route does not grant has no
  * route: falling through to a laxer one would let a spelling choose the policy. The caller answers it like any ambiguous

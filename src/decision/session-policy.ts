@@ -30,7 +30,7 @@ function holds(claim: JsonValue | undefined, value: ClaimRule['value']): boolean
   return isJsonArray(claim) ? claim.includes(value) : claim === value;
 }
 
-/** The payload's objects have no prototype, so that only members of the token are found. */
+/** The payload's objects have no prototype, so that only members of the token are found. */
 function valueAt(payload: JsonObject, path: readonly string[]): JsonValue | undefined {
   let value: JsonValue | undefined = payload;
   for (const name of path) {

@@ -28,7 +28,7 @@ export interface SettlementRules {
 }
 
 /**
- * Turns an outcome into what is written (REPLAY section 4). In doubt the key stays taken: a write that may have happened
+ * Turns an outcome into what is written. In doubt the key stays taken: a write that may have happened
  * is never run again by us.
  */
 export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settlement {

@@ -1,4 +1,4 @@
-/** Shadow mode: what would be refused for want of a credential or a right goes on, and is written down (contract section 3.6). */
+/** Shadow mode: what would be refused for want of a credential or a right goes on, and is written down. */
 import { lackedPermissions } from './authorization.js';
 import { answerOf, type Denial } from './denial.js';
 import type { Route } from './policy.js';

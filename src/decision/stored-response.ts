@@ -2,7 +2,7 @@ import { isFieldName } from './field-name.js';
 import { isFieldValue } from './field-value.js';
 import type { StoredResponse } from './reservation.js';
 
-/** Limits of what is kept of a response (REPLAY section 5). */
+/** Limits of what is kept of a response. */
 export const maxStoredHeaderBytes = 8 * 1024;
 
 /** Fields that are kept and shown again; a route may add others. */

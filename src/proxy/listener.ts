@@ -21,7 +21,7 @@ export interface Listener {
   readonly setTls: (material: TlsMaterial) => void;
 }
 
-/** How often header time-outs are looked for. */
+/** How often header time-outs are looked for. */
 const checkingIntervalMs = 1_000;
 
 /** Those that gave way are gone a moment later: this bounds them together with the new ones. */

@@ -102,7 +102,7 @@ interface Reading {
  * Decides on a request by its head. Answers at once unless a key has to be fetched. Never throws for what a caller sends.
  *
  * Without a valid credential nothing that depends on a protected route's existence or options is answered but 401, so that
- * nobody learns the routes by asking (R-72).
+ * nobody learns the routes by asking.
  */
 export function admit(
   head: RequestHead, peer: Peer, inForce: InForce, nowMs: number, observe: Observe = unobserved,

@@ -21,7 +21,7 @@ type Found = Denial | null;
 
 /**
  * Names the rule by which a token is withdrawn that was refused for another reason before anybody asked, or `null`: one that
- * is expired as well must not pass in shadow mode where it would not pass alone (contract section 3.6). A revoked key id counts
+ * is expired as well must not pass in shadow mode where it would not pass alone. A revoked key id counts
  * as the header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
  * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
  * Tokens are looked for however they are spelt: the request goes on as it came, to a service that may be less strict.

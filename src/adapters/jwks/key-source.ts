@@ -53,7 +53,7 @@ export function sameSource(a: KeySourceSettings, b: KeySourceSettings): boolean 
 }
 
 /**
- * Makes the source of one issuer's keys (contract section 5); `issuer` is its name in the config. `initialKeys` came from the
+ * Makes the source of one issuer's keys; `issuer` is its name in the config. `initialKeys` came from the
  * same place before: they serve until a fetch succeeds, no longer than if that source had gone on.
  */
 export function createKeySource(

@@ -64,7 +64,7 @@ function numberOf(text: string | undefined): number | null {
 const oldest = { major: 6, minor: 2 } as const;
 
 /**
- * Decides whether a server may hold reservations (REPLAY section 7): what it forgets, it lets run twice.
+ * Decides whether a server may hold reservations: what it forgets, it lets run twice.
  *
  * @returns why not, or nothing.
  */

@@ -1,7 +1,7 @@
 import type { KeySourceState, StoreState } from '../../ports.js';
 import type { RevocationsState } from '../../ports-revocations.js';
 
-/** What `/readyz` says (contract section 6). Names come from the config; no detail, since kubelets and monitors may read it. */
+/** What `/readyz` says. Names come from the config; no detail, since kubelets and monitors may read it. */
 export interface Readiness {
   /** `degraded` answers 200: requests are served, but somebody should look. */
   readonly status: 'ready' | 'degraded' | 'unavailable';

@@ -18,7 +18,7 @@ export interface OrderDeps extends AttemptDeps {
   readonly budget: BufferBudget;
 }
 
-/** One reserved request: its body is read whole, and only then something is reserved. */
+/** One reserved request: its body is read whole, and only then something is reserved. */
 export class Order implements Onward {
   private readonly deps: OrderDeps;
   private readonly order: ReservedOrder;

@@ -1,13 +1,13 @@
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 
-/** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver (contract 4, 429). */
+/** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver. */
 export interface Pending {
   /** Takes a place, to be given back by the function returned; `null` where the caller has too many writes under way. */
   readonly enter: (scope: ReservationScope) => (() => void) | null;
   readonly size: () => number;
 }
 
-/** Reserved writes of one caller that may be under way at once in this process (REPLAY section 5). */
+/** Reserved writes of one caller that may be under way at once in this process. */
 export const maxPendingPerCaller = 100;
 
 /**

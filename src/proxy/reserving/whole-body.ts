@@ -19,7 +19,7 @@ export interface BufferShare {
 /** Of the budget, what the bodies of one caller may take together. A single body may be larger: its route says how large. */
 const shareOfCaller = 1 / 4;
 
-/** Keeps the bodies of reserving requests within `maxBytes`: beyond it callers are told to come back (R-40). */
+/** Keeps the bodies of reserving requests within `maxBytes`: beyond it callers are told to come back. */
 export function createBufferBudget(maxBytes: number): BufferBudget {
   const takenBy = new Map<string, number>();
   let taken = 0;
