@@ -1,5 +1,6 @@
 /** Many callers at once before real receivers. */
 import t from 'tap';
+import { faultyReceiver } from './receivers/faulty.js';
 import { holdReceiver, passTraffic } from './receivers/scene.js';
 import { djangoOnGunicorn, realReceivers } from './receivers/start.js';
 
@@ -8,6 +9,10 @@ t.setTimeout(600_000);
 for (const receiver of realReceivers) {
   t.test(`${receiver.name}: each caller gets its own answers, and no write runs twice`, async (t) => holdReceiver(t, receiver, { requests: 1_500 }));
 }
+
+t.test('a receiver that cuts answers, sends too much and hangs up at any moment harms nobody but whom it answers', async (t) => {
+  await holdReceiver(t, faultyReceiver, { requests: 3_000, mayFail: true });
+});
 
 t.test('the same traffic tells where answers go to others: connections that are used again at once', async (t) => {
   const { wrong } = await passTraffic(t, djangoOnGunicorn, { requests: 3_000, config: { upstream: { reuse: 'always' }, receiver: { reads_bodies: true } } });

@@ -29,7 +29,7 @@ t.test('an answer that names another write is nobody\'s: it is not shown and not
   const scene = await startScene(t);
   for (const path of ['/reports', '/deduplicates']) {
     for (const names of ['another', ['own', 'another'], 'OWN']) {
-      const write = { path, key: `${path.slice(1)}-${String(names).replace(",", "-")}` };
+      const write = { path, key: `${path.slice(1)}-${String(names).replace(',', '-')}` };
       scene.receiver.behave((req, res) => {
         const own = String(req.headers['idempotency-record']);
         const values = [names].flat().map((name) => name.replace('own', own).replace('OWN', `${own}.`));
