@@ -10,6 +10,7 @@ import type {
 } from './decision/reservation.js';
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
+import type { ResultSize } from './decision/store-share.js';
 import type { JsonObject } from './decision/strict-json.js';
 import type { StrippedFields } from './decision/stripped-fields.js';
 import type { WebSocketEnding } from './decision/websocket-endings.js';
@@ -256,6 +257,14 @@ export interface ReservationStore {
   readonly close: () => Promise<void>;
 }
 
+/** What one caller's results may take of a store that others share. It guards the store's memory: what cannot be counted is kept. */
+export interface StoreShare {
+  /** Counts a result, and tells whether its answer is kept with it. */
+  readonly keeps: (principal: string, size: ResultSize) => Promise<boolean>;
+  /** Whether the caller has so much kept that no further write begins. Costs nothing for one that is within its share. */
+  readonly isUsedUp: (principal: string) => Promise<boolean>;
+}
+
 /** A record as an operator sees it, and the store's time in milliseconds. */
 export interface ShownRecord {
   readonly record: ReservationRecord;
@@ -290,12 +299,16 @@ export interface ReservationMetrics {
   readonly unknownOutcome: (recordId: string) => void;
   /** Too few replicas confirmed a reservation in time. */
   readonly replicaShortfall: () => void;
+  /** An answer was not kept, for its caller has used up its share of the store. */
+  readonly shareExceeded: () => void;
 }
 
 /** What reserving routes need: the store, and what is asked of it. */
 export interface ReservationParts {
   readonly store: ReservationStore;
   readonly metrics: ReservationMetrics;
+  /** `null` where the store is nobody else's. */
+  readonly share: StoreShare | null;
   /** Replicas that have to confirm a reservation before the write is dispatched. */
   readonly replicas: number;
   readonly settleTimeoutMs: number;

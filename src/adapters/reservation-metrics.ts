@@ -33,6 +33,7 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   const durations = Object.fromEntries(operations.map((operation) => [operation, createHistogram(durationBuckets)])) as Record<StoreOperation, Histogram>;
   let unknowns = 0;
   let shortfalls = 0;
+  let exceeded = 0;
   let readings: ReservationReadings = { store: () => null, oldestUnknownMs: () => null };
 
   new Counter({
@@ -55,6 +56,7 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   total('sallyport_lost_reservations_total', 'Reservations that the store had lost when their write ended.', () => counts.repaired);
   total('sallyport_unknown_outcomes_total', 'Writes of which it was not known whether they were applied.', () => unknowns);
   total('sallyport_replica_shortfalls_total', 'Writes refused because too few replicas confirmed their reservation.', () => shortfalls);
+  total('sallyport_store_share_exceeded_total', 'Answers that were not kept: their caller had used up its share of the store.', () => exceeded);
   total('sallyport_store_failovers_total', 'Times that a primary of the store was replaced or restarted.', () => readings.store()?.failovers ?? 0);
   new Gauge({
     name: 'sallyport_unknown_outcome_oldest_age_seconds', help: 'Age of the oldest write of this process that is in doubt; 0 without one.', registers,
@@ -80,6 +82,9 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     },
     unknownOutcome: () => {
       unknowns += 1;
+    },
+    shareExceeded: () => {
+      exceeded += 1;
     },
     replicaShortfall: () => {
       shortfalls += 1;

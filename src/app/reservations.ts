@@ -35,7 +35,7 @@ export function openReservations(
     return null;
   }
   const maxTokenLifetimeMs = (): number => Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
-  const { store, rates, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
+  const { store, rates, share, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
   const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
   series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
   const metrics: ReservationParts['metrics'] = {
@@ -46,7 +46,7 @@ export function openReservations(
     },
   };
   return {
-    parts: { store, metrics, replicas, settleTimeoutMs },
+    parts: { store, metrics, share, replicas, settleTimeoutMs },
     rates,
     revocations,
     requiresRevocations: settings.kind === 'redis' && !settings.startsWithoutRevocations,

@@ -57,6 +57,7 @@ const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> 
   'store.redis.reserve_timeout': ({ reserveTimeoutMs }) => reserveTimeoutMs,
   'store.redis.settle_timeout': ({ settleTimeoutMs }) => settleTimeoutMs,
   'store.redis.start_without_revocations': ({ startsWithoutRevocations }) => String(startsWithoutRevocations),
+  'store.redis.kept_per_caller': ({ keptPerCaller }) => keptPerCaller,
   'store.redis.durability': ({ durability }) => durability,
 };
 

@@ -5,7 +5,7 @@ import { createRedisStore } from '../adapters/redis/reservation-store.js';
 import type { RedisSettings } from '../adapters/redis/settings.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
 import { accept, refuse, type Result } from '../decision/result.js';
-import type { Files, Log, ReservationStore, SharedRateCounter } from '../ports.js';
+import type { Files, Log, ReservationStore, SharedRateCounter, StoreShare } from '../ports.js';
 import type { RevocationStore } from '../ports-revocations.js';
 import type { UnsettledRecords } from '../ports-unsettled.js';
 import { readAuthorities } from './pem-files.js';
@@ -33,6 +33,8 @@ export interface OpenStore {
   readonly store: ReservationStore;
   /** Counts requests together with other proxies; `null` where nobody else sees the store. */
   readonly rates: SharedRateCounter | null;
+  /** What one caller may take of it; `null` where it is this process's alone. */
+  readonly share: StoreShare | null;
   /** Revocations for every proxy that shares the store; `null` where nobody else sees it. */
   readonly revocations: RevocationStore | null;
   /** Finds records that are not settled; `null` where nobody else sees the store. */
@@ -64,7 +66,7 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 export function openStore(settings: StoreSettings, ca: string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
-    const alone = { rates: null, revocations: null, unsettled: null, replicas: 0 };
+    const alone = { rates: null, share: null, revocations: null, unsettled: null, replicas: 0 };
     return { ...alone, store, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
   const held = holdLog(log);
@@ -72,6 +74,7 @@ export function openStore(settings: StoreSettings, ca: string | null, { log, max
   return {
     store,
     rates: store.rates,
+    share: store.share,
     revocations: store.revocations,
     unsettled: store.unsettled,
     replicas: settings.replicas,

@@ -22,6 +22,7 @@ function compileRedis(file: RedisFile, folder: string): RedisStoreSettings {
     reserveTimeoutMs: file.reserve_timeout,
     settleTimeoutMs: file.settle_timeout,
     startsWithoutRevocations: file.start_without_revocations,
+    keptPerCaller: file.kept_per_caller,
     durability: file.durability,
   };
 }

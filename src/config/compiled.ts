@@ -170,6 +170,8 @@ export interface RedisStoreSettings {
   readonly settleTimeoutMs: number;
   /** Whether protected routes are served before it was read what is revoked. */
   readonly startsWithoutRevocations: boolean;
+  /** Bytes of kept results of one caller; `null` is a quarter of what the server may hold. */
+  readonly keptPerCaller: number | null;
   /** What is asked of the settings with which Redis could forget. */
   readonly durability: 'verified' | 'unverified' | 'none';
 }

@@ -1,7 +1,7 @@
 /** The section that says where reservations are kept. */
 import type { z } from 'zod';
 import { nodeAddress, redisUrl } from './schema-redis-addresses.js';
-import { duration, filePath, flag, host, integer, line, list, map, text, visibleText, word } from './schema-scalars.js';
+import { duration, filePath, flag, host, integer, line, list, map, size, text, visibleText, word } from './schema-scalars.js';
 
 const tlsSchema = map({
   ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for Redis, instead of the system’s. Read at start.'),
@@ -36,6 +36,9 @@ const redisSchema = map({
   start_without_revocations: flag().prefault(false)
     .describe('Set to true to serve protected routes while what `sallyport revoke` wrote was never read since the start: a caller that is revoked there is '
       + 'let in until Redis is back. Otherwise they answer 503, and `/readyz` too.'),
+  kept_per_caller: size('64KiB', '1024GiB').nullable().prefault(null)
+    .describe('Memory that the kept results of one caller may take. Beyond it its writes run and are kept without their answers; beyond twice of it new ones '
+      + 'are refused with 429. null: a quarter of the server’s `maxmemory`; no limit where it has none.'),
   durability: word('verified', 'unverified', 'none').prefault('verified')
     .describe('`verified`: settings that can forget are refused. `unverified`: those that Redis does not tell are taken to be fit. `none`: any are.'),
 });

@@ -115,6 +115,9 @@ export const answers = {
   too_many_pending: {
     status: 429, type: 'too-many-pending', title: 'Too many writes of this caller are pending', error: 'http_request_denied', retryAfterS: 1,
   },
+  too_many_kept: {
+    status: 429, type: 'too-many-kept', title: 'Too many results of this caller are kept', error: 'http_request_denied', retryAfterS: 60,
+  },
   rate_limited: { status: 429, type: 'rate-limited', title: 'This caller sends too many requests', error: 'http_request_denied', retryAfterS: 1 },
   too_many_in_flight: {
     status: 429, type: 'too-many-in-flight', title: 'Too many requests of this caller are in flight', error: 'http_request_denied', retryAfterS: 1,

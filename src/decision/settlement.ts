@@ -39,11 +39,16 @@ export function settle(outcome: UpstreamOutcome, rules: SettlementRules): Settle
       return { kind: 'mark' };
     case 'cut_off':
       if (isNotApplied(outcome.status, outcome.outcome, rules)) return free(rules);
-      return { kind: 'complete', state: 'tombstone', response: { status: outcome.status, fields: [], body: new Uint8Array() } };
+      return { kind: 'complete', state: 'tombstone', response: statusOnly(outcome.status) };
     case 'whole':
       if (isNotApplied(outcome.response.status, outcome.outcome, rules)) return free(rules);
       return { kind: 'complete', state: 'completed', response: outcome.response };
   }
+}
+
+/** What is kept of an answer that cannot be shown again. */
+export function statusOnly(status: number): StoredResponse {
+  return { status, fields: [], body: new Uint8Array() };
 }
 
 /** The receiver's own word, where the route trusts it, beats the meaning of the status. */

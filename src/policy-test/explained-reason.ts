@@ -124,6 +124,8 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
       return ['the store has the key with another request: method, path, query, content or body differ'];
     case 'too_many_pending':
       return ['100 writes of this caller are under way in one process'];
+    case 'too_many_kept':
+      return ['the results of this caller take twice the memory of store.redis.kept_per_caller; they end with their retention'];
     case 'rate_limited':
       return [`the caller used up its burst; the limit is ${route?.limits?.rate?.perSecond ?? 'no'} requests per second`];
     case 'too_many_in_flight':

@@ -117,6 +117,7 @@ const configSettings: readonly Setting<CompiledConfig>[] = [
   { name: 'store', of: ({ store }) => store?.kind ?? null, widens: towards('redis', 'memory') },
   { name: 'store.redis.durability', of: ({ store }) => (store?.kind === 'redis' ? store.durability : null), widens: towards('verified', 'unverified', 'none') },
   { name: 'store.redis.start_without_revocations', of: ({ store }) => store?.kind === 'redis' && store.startsWithoutRevocations, widens: whenOn },
+  { name: 'store.redis.kept_per_caller', of: ({ store }) => (store?.kind === 'redis' ? store.keptPerCaller : null), widens: whenLimitRises },
   { name: 'store.redis.replicas', of: ({ store }) => (store?.kind === 'redis' ? store.replicas : null), widens: whenLess },
 ];
 

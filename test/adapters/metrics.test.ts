@@ -140,7 +140,7 @@ t.test('contract 6: every series of reservations is there from the start, at zer
     t.equal(series.get(`sallyport_store_duration_seconds_count{operation="${operation}"}`), 0);
   }
   for (const name of ['duplicate_dispatches_total', 'lost_reservations_total', 'unknown_outcomes_total', 'replica_shortfalls_total', 'store_failovers_total',
-    'unknown_outcome_oldest_age_seconds']) t.equal(series.get(`sallyport_${name}`), 0, name);
+    'store_share_exceeded_total',     'unknown_outcome_oldest_age_seconds']) t.equal(series.get(`sallyport_${name}`), 0, name);
   t.equal(series.get('sallyport_store_up'), undefined, 'without a store, an alarm on 0 stays silent');
 });
 
@@ -154,6 +154,7 @@ t.test('contract 6: reservations are counted', async (t) => {
   reservations.unknownOutcome('id');
   reservations.unknownOutcome('id');
   reservations.replicaShortfall();
+  reservations.shareExceeded();
   const state = { kind: 'redis', up: true, problem: null, connectedReplicas: 1, failovers: 3 } as const;
   reservations.setReadings({ store: () => state, oldestUnknownMs: () => 1_500 });
   const expected: Record<string, number> = {
@@ -162,6 +163,7 @@ t.test('contract 6: reservations are counted', async (t) => {
     sallyport_unknown_outcomes_total: 2,
     sallyport_unknown_outcome_oldest_age_seconds: 1.5,
     sallyport_replica_shortfalls_total: 1,
+    sallyport_store_share_exceeded_total: 1,
     sallyport_store_failovers_total: 3,
     sallyport_store_up: 1,
     'sallyport_store_duration_seconds_bucket{operation="reserve",le="0.00025"}': 0,

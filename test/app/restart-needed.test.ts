@@ -69,9 +69,9 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
     name: 'everything else of Redis', opened: redis(),
     wanted: redis({
       username: 'a', password_file: '/p', prefix: 'x', replicas: 1, reserve_timeout: '1s', settle_timeout: '2s',
-      start_without_revocations: true, durability: 'unverified',
+      start_without_revocations: true, kept_per_caller: '1GiB', durability: 'unverified',
     }),
-    keys: ['username', 'password_file', 'prefix', 'replicas', 'reserve_timeout', 'settle_timeout', 'start_without_revocations', 'durability']
+    keys: ['username', 'password_file', 'prefix', 'replicas', 'reserve_timeout', 'settle_timeout', 'start_without_revocations', 'kept_per_caller', 'durability']
       .map((key) => `store.redis.${key}`),
   },
   { name: 'no probes any more', opened: { probes: { host: '127.0.0.1', port: 1 } }, wanted: {}, keys: ['probes.host', 'probes.port'] },

@@ -90,9 +90,10 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     const link = createStoreLink(store, witness.violation);
     const { timers, thaw } = freezable(time.timers, link);
     const reserving = createReserving({
-      store: link.store, replicas: 0, settleTimeoutMs: 1_000,
+      store: link.store, share: null, replicas: 0, settleTimeoutMs: 1_000,
       metrics: {
         reservation: (result) => results.push(result), storeCall: () => undefined, unknownOutcome: () => undefined, replicaShortfall: () => undefined,
+        shareExceeded: () => undefined,
       },
     }, { clock: time.clock, timers, log: collectingLog() });
     const upstream = receiver.upstreamOf(() => true, (dispatch) => {

@@ -18,7 +18,7 @@ import { captureIo } from './captured-io.js';
 function settings(port: number, change: Partial<RedisStoreSettings> = {}): RedisStoreSettings {
   return {
     kind: 'redis', topology: { kind: 'single', host: '127.0.0.1', port, database: 0 }, username: null, passwordFile: null, tls: null, prefix: 'sallyport',
-    replicas: 0, reserveTimeoutMs: 10_000, settleTimeoutMs: 10_000, startsWithoutRevocations: false, durability: 'verified', ...change,
+    replicas: 0, reserveTimeoutMs: 10_000, settleTimeoutMs: 10_000, startsWithoutRevocations: false, keptPerCaller: null, durability: 'verified', ...change,
   };
 }
 

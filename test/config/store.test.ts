@@ -91,14 +91,15 @@ t.test('contract 2: nodes of Sentinel and of a Cluster', (t) => {
 t.test('contract 2: the settings of Redis, compiled', (t) => {
   t.same(compiled(redis('url: "redis://127.0.0.1"')).store, {
     kind: 'redis', topology: { kind: 'single', host: '127.0.0.1', port: 6379, database: 0 }, username: null, passwordFile: null, tls: null,
-    prefix: 'sallyport', replicas: 0, reserveTimeoutMs: 250, settleTimeoutMs: 1_000, startsWithoutRevocations: false,
+    prefix: 'sallyport', replicas: 0, reserveTimeoutMs: 250, settleTimeoutMs: 1_000, startsWithoutRevocations: false, keptPerCaller: null,
     durability: 'verified',
   });
   t.same(compiled(redis('url: "rediss://redis:1/2", username: orders, password_file: /run/secrets/redis, tls: { ca_file: /ca.crt, server_name: redis.internal }, '
-    + 'prefix: orders.v1, replicas: 2, reserve_timeout: 1s, settle_timeout: 5s, start_without_revocations: true, durability: unverified')).store, {
+    + 'prefix: orders.v1, replicas: 2, reserve_timeout: 1s, settle_timeout: 5s, start_without_revocations: true, '
+    + 'kept_per_caller: 64MiB, durability: unverified')).store, {
     kind: 'redis', topology: { kind: 'single', host: 'redis', port: 1, database: 2 }, username: 'orders', passwordFile: '/run/secrets/redis',
     tls: { caFile: '/ca.crt', serverName: 'redis.internal' }, prefix: 'orders.v1', replicas: 2, reserveTimeoutMs: 1_000, settleTimeoutMs: 5_000,
-    startsWithoutRevocations: true, durability: 'unverified',
+    startsWithoutRevocations: true, keptPerCaller: 64 * 1024 * 1024, durability: 'unverified',
   });
   t.equal(compiled(configText()).store, null);
   t.equal(compiled(configText({ store: 'null' })).store, null);

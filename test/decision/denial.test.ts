@@ -2,7 +2,7 @@ import t from 'tap';
 import { answerOf, denial, denialReasons, failureReasons, isFailure, reasons, type Reason } from '../../src/decision/denial.js';
 
 /** The contract's table of answers, row by row: status, `type`, `error=` and whether to come again after a second. */
-const table: readonly (readonly [status: number, type: string | null, error: string, retries: boolean, reasons: readonly Reason[]])[] = [
+const table: readonly (readonly [status: number, type: string | null, error: string, retries: boolean | number, reasons: readonly Reason[]])[] = [
   [400, 'bad-target', 'http_request_error', false, ['target_malformed']],
   [400, 'bad-request', 'http_request_error', false, [
     'method_malformed', 'http_version', 'framing', 'field_malformed', 'field_repeated', 'field_refused', 'host_malformed', 'connection_option',
@@ -29,6 +29,7 @@ const table: readonly (readonly [status: number, type: string | null, error: str
   [422, 'idempotency-key-reused', 'http_request_denied', false, ['idempotency_key_reused']],
   [426, 'bad-request', 'http_request_error', false, ['websocket_version']],
   [429, 'too-many-pending', 'http_request_denied', true, ['too_many_pending']],
+  [429, 'too-many-kept', 'http_request_denied', 60, ['too_many_kept']],
   [429, 'rate-limited', 'http_request_denied', true, ['rate_limited']],
   [429, 'too-many-in-flight', 'http_request_denied', true, ['too_many_in_flight']],
   [431, 'bad-request', 'http_request_error', false, ['header_too_large']],
@@ -47,7 +48,7 @@ t.test('contract 4: how each reason is answered', (t) => {
     for (const reason of named) {
       const { title, retryAfterS, ...answer } = answerOf(reason);
       t.same(answer, { status, type, error }, reason);
-      t.equal(retryAfterS, retries ? 1 : undefined, reason);
+      t.equal(retryAfterS, retries === true ? 1 : retries === false ? undefined : retries, reason);
       t.equal(title.length > 0, true, reason);
       t.same(denial(reason), { reason });
     }

@@ -200,7 +200,7 @@ const rows: readonly Row[] = [
 /** These come up while a request is received, reserved or forwarded: `explain` does none of that. */
 const whileServing: readonly Reason[] = [
   'http_version', 'body_broken', 'header_timeout', 'body_timeout', 'token_replayed', 'idempotency_in_progress', 'idempotency_outcome_unknown',
-  'idempotency_not_replayable', 'idempotency_key_reused', 'too_many_pending', 'rate_limited', 'too_many_in_flight', 'store_unavailable',
+  'idempotency_not_replayable', 'idempotency_key_reused', 'too_many_pending', 'too_many_kept', 'rate_limited', 'too_many_in_flight', 'store_unavailable',
   'revocations_unknown', 'overloaded', 'shutting_down', 'upstream_unreachable', 'upstream_failed', 'upstream_timeout', 'caller_gone', 'internal',
 ];
 

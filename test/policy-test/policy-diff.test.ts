@@ -169,6 +169,7 @@ t.test('what concerns every request', async (t) => {
     { from: { upstream: { reuse: 'never' } }, to: {}, setting: 'upstream.reuse', wider: true },
     { to: { receiver: { reads_bodies: true } }, setting: 'receiver.reads_bodies', wider: true },
     { from: { receiver: { reads_bodies: true } }, to: {}, setting: 'receiver.reads_bodies', wider: false },
+    { from: redis({}), to: redis({ kept_per_caller: '1MiB' }), setting: 'store.redis.kept_per_caller', wider: false },
     { from: redis({}), to: redis({ start_without_revocations: true }), setting: 'store.redis.start_without_revocations', wider: true },
     { to: { revoked: { token_ids: ['a'] } }, setting: 'revoked.token_ids', wider: false },
     { from: { revoked: { key_ids: ['d-1'] } }, to: {}, setting: 'revoked.key_ids', wider: true },

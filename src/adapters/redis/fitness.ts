@@ -10,6 +10,8 @@ export interface ServerFacts {
   readonly version: string | null;
   readonly role: string | null;
   readonly evictionPolicy: string | null;
+  /** Bytes that it may hold; 0 where nothing limits it. */
+  readonly maxMemory: number | null;
   readonly appendOnly: boolean | null;
   /** Replicas that are connected and have caught up. */
   readonly connectedReplicas: number | null;
@@ -43,6 +45,7 @@ export function parseInfo(text: string): ServerFacts {
     version,
     role: facts.get('role') ?? null,
     evictionPolicy: facts.get('maxmemory_policy') ?? null,
+    maxMemory: numberOf(facts.get('maxmemory')),
     appendOnly: appendOnly === undefined ? null : appendOnly === '1',
     connectedReplicas: onlineReplicas(facts) ?? numberOf(facts.get('connected_slaves')),
     loading: facts.get('loading') === '1',

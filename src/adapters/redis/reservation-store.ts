@@ -1,7 +1,7 @@
 import type { Complete, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
-import type { ReservationStore, SharedRateCounter, StoreFailure } from '../../ports.js';
+import type { ReservationStore, SharedRateCounter, StoreFailure, StoreShare } from '../../ports.js';
 import type { RevocationStore } from '../../ports-revocations.js';
 import type { UnsettledRecords } from '../../ports-unsettled.js';
 import { createOddRecords } from './odd-records.js';
@@ -13,12 +13,14 @@ import { scripts, type Script } from './scripts.js';
 import { createServers, type Servers, type StoreDeps } from './servers.js';
 import type { RedisSettings } from './settings.js';
 import { isRecordRefusal } from './store-errors.js';
+import { createStoreShare } from './store-share.js';
 import { createUnsettledRecords } from './unsettled-records.js';
 
 /** A store in Redis, and what else its connections are used for. */
 export interface RedisStore extends ReservationStore {
   readonly verdict: Servers['verdict'];
   readonly rates: SharedRateCounter;
+  readonly share: StoreShare;
   readonly revocations: RevocationStore;
   readonly unsettled: UnsettledRecords;
 }
@@ -44,6 +46,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     state: servers.state,
     verdict: servers.verdict,
     rates: createSharedRateCounter(servers, settings),
+    share: createStoreShare(servers, settings),
     revocations: createRevocationStore(servers, settings),
     unsettled: createUnsettledRecords(servers, settings),
     issuedBeforeFloorS: servers.issuedBeforeFloorS,

@@ -195,9 +195,45 @@ if counted then return '0' end
 return string.format('%.0f', wait)
 `;
 
+/**
+ * Counts what is kept of one caller. KEYS[1] is a hash: n the hour up to which what ended was taken off, t bytes in all, and a ring of
+ * hours with the bytes that end in each. ARGV: share · bytes without the answer · bytes with it · retention ms. Nothing to add only asks.
+ * Answers whether the answer fits, and bytes in all.
+ */
+const keep = `
+local function text(number) return string.format('%.0f', number) end
+local hours, hourMs = 1024, 3600000
+local time = redis.call('TIME')
+local hour = math.floor(tonumber(time[1]) / 3600)
+local found = redis.call('HMGET', KEYS[1], 'n', 't')
+local seen, total = tonumber(found[1] or '') or hour, tonumber(found[2] or '') or 0
+local ended = {}
+for past = math.max(seen, hour - hours) + 1, hour do
+  local field = 'h' .. text(past % hours)
+  total = total - (tonumber(redis.call('HMGET', KEYS[1], field)[1] or '') or 0)
+  table.insert(ended, field)
+  table.insert(ended, '0')
+end
+local share, least, all = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local fits = total + all <= share
+local added = fits and all or least
+if added > 0 then
+  -- Rounded up: what began at the end of this hour ends that much later.
+  local ends = math.ceil(tonumber(ARGV[4]) / hourMs) + 1
+  local field = 'h' .. text((hour + ends) % hours)
+  local there = tonumber(redis.call('HMGET', KEYS[1], field)[1] or '') or 0
+  total = total + added
+  local lasts = math.max(redis.call('PTTL', KEYS[1]), (ends + 1) * hourMs)
+  redis.call('PEXPIRE', KEYS[1], text(lasts))
+  redis.call('HSET', KEYS[1], 'n', text(hour), 't', text(total), field, text(there + added), unpack(ended))
+  redis.call('PEXPIRE', KEYS[1], text(lasts))
+end
+return { fits and '1' or '0', text(total) }
+`;
+
 /** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
 export interface Script {
-  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit' | 'revocations' | 'revoke' | 'undo' | 'announce';
+  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit' | 'keep' | 'revocations' | 'revoke' | 'undo' | 'announce';
   readonly body: string;
   readonly allowsOom: boolean;
 }
@@ -210,6 +246,7 @@ export const scripts = {
   resolve: { name: 'resolve', body: prelude + resolve, allowsOom: true },
   show: { name: 'show', body: prelude + show, allowsOom: true },
   limit: { name: 'limit', body: limit, allowsOom: false },
+  keep: { name: 'keep', body: keep, allowsOom: true },
 } as const satisfies Readonly<Record<string, Script>>;
 
 /**

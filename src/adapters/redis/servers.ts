@@ -15,6 +15,8 @@ export interface Servers {
   readonly run: (tag: string, call: ScriptCall) => Promise<Ran>;
   /** Where such keys are served now, as far as is known. */
   readonly addressOf: (tag: string) => RedisAddress | null;
+  /** Bytes that the server of such keys may hold; `null` where nothing limits it, or that is not known. */
+  readonly memoryOf: (tag: string) => number | null;
   /** Every primary that is known now. */
   readonly addresses: () => readonly RedisAddress[];
   readonly state: () => StoreState;
@@ -65,6 +67,10 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
       return ran;
     },
     addressOf: (tag) => primaryOf(tag)?.address ?? null,
+    memoryOf: (tag) => {
+      const bytes = primaryOf(tag)?.view().facts?.maxMemory ?? 0;
+      return bytes === 0 ? null : bytes;
+    },
     addresses: () => [...primaries.values()].map(({ address }) => address),
     state: () => {
       const problem = problemNow();

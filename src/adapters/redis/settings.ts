@@ -11,6 +11,8 @@ export interface RedisSettings {
   readonly replicas: number;
   readonly reserveTimeoutMs: number;
   readonly settleTimeoutMs: number;
+  /** Bytes of kept results of one caller; `null` is a part of what the server may hold. */
+  readonly keptPerCaller: number | null;
   readonly durability: Durability;
 }
 

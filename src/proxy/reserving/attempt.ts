@@ -1,10 +1,10 @@
 import { denial, type Denial } from '../../decision/denial.js';
 import { gate, leaseMsOf } from '../../decision/dispatch-gate.js';
 import { fingerprintOf } from '../../decision/fingerprint.js';
-import type { Reserve, Reserved } from '../../decision/reservation.js';
-import { settle, type UpstreamOutcome } from '../../decision/settlement.js';
+import type { Complete, Reserve, Reserved } from '../../decision/reservation.js';
+import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../../decision/settlement.js';
 import { markerTtlMs } from '../../decision/token-marker.js';
-import type { Clock, ReservationMetrics, ReservationStore, Timers } from '../../ports.js';
+import type { Clock, ReservationMetrics, ReservationStore, StoreShare, Timers } from '../../ports.js';
 import { newAttempt } from '../identifiers.js';
 import type { InForce } from '../in-force.js';
 import type { Admission } from '../pipeline.js';
@@ -17,6 +17,7 @@ export interface AttemptDeps {
   readonly store: ReservationStore;
   readonly settlements: Settlements;
   readonly metrics: ReservationMetrics;
+  readonly share: StoreShare | null;
   readonly clock: Clock;
   readonly timers: Timers;
   /** Replicas that have to confirm. */
@@ -40,6 +41,8 @@ const answeredRecordField = recordField.toLowerCase();
 
 /** How long a result that the store did not take is offered again, milliseconds: retries come within minutes. */
 const completionPatienceMs = 5 * 60_000;
+
+type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
 
 /** One attempt to run a write, as the store knows it: reserved, dispatched at most once, settled. */
 export class Attempt {
@@ -87,6 +90,12 @@ export class Attempt {
     return reserved;
   }
 
+  /** Whether so much is kept of this caller that no write of it begins; at once where nothing limits it. */
+  isOverShare(): Promise<boolean> | false {
+    const { recordId, scope } = this.write.preparation;
+    return recordId !== null && this.deps.share !== null && this.deps.share.isUsedUp(scope.principal);
+  }
+
   /** Why it may not be dispatched now, or `null`. To be asked before it is handed on. */
   refusal(callerGone: boolean): Denial | null {
     const { replicas, metrics } = this.deps;
@@ -127,10 +136,21 @@ export class Attempt {
         await this.settleWith({ kind: 'mark', command: { attempt, fence } });
         return;
       case 'complete': {
-        const { state, response } = settlement;
+        const { share } = this.deps;
+        const { state, response } = share === null ? settlement : await this.kept(settlement, share);
         await this.settleWith({ kind: 'complete', command: { attempt, fence, fingerprint, state, response, retentionMs: rules.retentionMs } });
       }
     }
+  }
+
+  /** Beyond the caller's share of the store the status alone is kept: the key stays taken, and a retry is told that it was answered. */
+  private async kept({ state, response }: CompleteSettlement, share: StoreShare): Promise<Pick<Complete, 'state' | 'response'>> {
+    const { preparation: { recordId, rules: { retentionMs }, scope } } = this.write;
+    if (recordId === null) return { state, response };
+    const bytes = response.fields.reduce((sum, text) => sum + text.length, response.body.byteLength);
+    if (await share.keeps(scope.principal, { bytes, retentionMs }) || state === 'tombstone') return { state, response };
+    this.deps.metrics.shareExceeded();
+    return { state: 'tombstone', response: statusOnly(response.status) };
   }
 
   private gate(callerGone: boolean, upstreamMs: number): Denial | null {

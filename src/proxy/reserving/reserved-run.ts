@@ -117,7 +117,10 @@ export class ReservedRun implements AnswerSink {
   }
 
   private async dispatchOrRelease(): Promise<void> {
-    const refused = this.attempt.refusal(this.caller.isGone()) ?? (this.isBrokenOff ? denial('shutting_down') : null);
+    const asked = this.attempt.isOverShare();
+    const isOverShare = asked !== false && await asked;
+    const refused = this.attempt.refusal(this.caller.isGone()) ?? (this.isBrokenOff ? denial('shutting_down') : null)
+      ?? (isOverShare ? denial('too_many_kept') : null);
     if (refused === null) {
       this.dispatch();
       return;

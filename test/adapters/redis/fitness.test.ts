@@ -2,7 +2,7 @@ import t from 'tap';
 import { identityOf, parseInfo, takesSettlements, unfitnessOf, wordsOf, type FitnessNeeds, type ServerFacts } from '../../../src/adapters/redis/fitness.js';
 
 const fit: ServerFacts = {
-  runId: 'run', replicationId: 'history', majorVersion: 7, version: '7.0.15', role: 'master', evictionPolicy: 'noeviction', appendOnly: true,
+  runId: 'run', replicationId: 'history', majorVersion: 7, version: '7.0.15', role: 'master', evictionPolicy: 'noeviction', maxMemory: 0, appendOnly: true,
   connectedReplicas: 0, loading: false, clustered: false,
 };
 const needs: FitnessNeeds = { replicas: 0, durability: 'verified', clustered: false };
@@ -60,15 +60,17 @@ t.test('INFO is read as servers write it', (t) => {
   const info = [
     '# Server', 'redis_version:7.0.15', 'run_id:0123', '', '# Persistence', 'loading:0', 'aof_enabled:1', '# Replication', 'role:master', 'connected_slaves:3',
     'slave0:ip=10.0.0.1,port=6379,state=online,offset=1,lag=0', 'slave1:ip=10.0.0.2,port=6379,state=wait_bgsave,offset=0,lag=0',
-    'slave2:ip=10.0.0.3,port=6379,state=online,offset=1,lag=1', 'master_replid:abcd', '# Memory', 'maxmemory_policy:noeviction',
+    'slave2:ip=10.0.0.3,port=6379,state=online,offset=1,lag=1', 'master_replid:abcd', '# Memory', 'maxmemory:67108864', 'maxmemory_policy:noeviction',
     '# Cluster', 'cluster_enabled:1',
   ].join('\r\n');
   t.same(parseInfo(info), {
-    runId: '0123', replicationId: 'abcd', majorVersion: 7, version: '7.0.15', role: 'master', evictionPolicy: 'noeviction', appendOnly: true,
+    runId: '0123', replicationId: 'abcd', majorVersion: 7, version: '7.0.15', role: 'master', evictionPolicy: 'noeviction', maxMemory: 67_108_864,
+    appendOnly: true,
     connectedReplicas: 2, loading: false, clustered: true,
   });
   t.same(parseInfo(''), {
-    runId: null, replicationId: null, majorVersion: null, version: null, role: null, evictionPolicy: null, appendOnly: null, connectedReplicas: null,
+    runId: null, replicationId: null, majorVersion: null, version: null, role: null, evictionPolicy: null, maxMemory: null, appendOnly: null,
+    connectedReplicas: null,
     loading: false, clustered: false,
   });
   t.match(parseInfo('connected_slaves:2\r\naof_enabled:0\r\nloading:1'), { connectedReplicas: 2, appendOnly: false, loading: true });

@@ -23,6 +23,7 @@ export function redisSettings(port: number, change: Partial<RedisSettings> = {})
     replicas: 0,
     reserveTimeoutMs: 10_000,
     settleTimeoutMs: 10_000,
+    keptPerCaller: null,
     durability: 'verified',
     ...change,
   };

@@ -4,7 +4,7 @@ import { fingerprintOf } from '../../../src/decision/fingerprint.js';
 import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/reservation.js';
 import { accept, refuse, type Result } from '../../../src/decision/result.js';
 import type { UpstreamOutcome } from '../../../src/decision/settlement.js';
-import type { ReserveAnswer, StoreFailure } from '../../../src/ports.js';
+import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from '../../../src/proxy/reserving/attempt.js';
 import type { Settling } from '../../../src/proxy/reserving/settling.js';
 
@@ -25,6 +25,7 @@ interface BenchOptions {
   readonly scope?: typeof scope | typeof scopeWithToken;
   readonly passed?: readonly string[];
   readonly replicas?: number;
+  readonly share?: StoreShare;
   readonly answer?: Result<ReserveAnswer, StoreFailure>;
   readonly revoked?: () => Denial | null;
   readonly issuedAtS?: number;
@@ -67,8 +68,10 @@ function bench(options: BenchOptions = {}): Bench {
       reservation: (result: string) => counted.push(result),
       storeCall: (operation: string, ms: number) => counted.push(`${operation} took ${ms}`),
       replicaShortfall: () => counted.push('shortfall'),
+      shareExceeded: () => counted.push('not kept'),
     },
     clock: { now: () => clock.wallMs, monotonic: () => clock.monotonicMs },
+    share: options.share ?? null,
     replicas: options.replicas ?? 0,
     settleTimeoutMs: 2_000,
   };
@@ -251,4 +254,34 @@ t.test('REPLAY 7: a token that expires, or was issued before a fail-over, passes
     await attempt.reserve();
     t.equal(attempt.refusal(false)?.reason ?? null, reason);
   }
+});
+
+t.test('beyond the caller\'s share the status is kept and the answer is not; without a record nothing is counted', async (t) => {
+  const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
+  const asked: unknown[] = [];
+  const share = (keeps: boolean): StoreShare => ({
+    keeps: async (principal, size) => {
+      asked.push([principal, size]);
+      return keeps;
+    },
+    isUsedUp: () => Promise.resolve(true),
+  });
+  const rows = [
+    { share: share(true), written: { state: 'completed', response }, counts: [] },
+    { share: share(false), written: { state: 'tombstone', response: { status: 201, fields: [], body: new Uint8Array() } }, counts: ['not kept'] },
+  ];
+  for (const row of rows) {
+    const { attempt, settled, counted } = bench({ share: row.share });
+    await attempt.reserve();
+    counted.length = 0;
+    await attempt.settle({ kind: 'whole', response, outcome: null });
+    t.match(settled, [{ write: { kind: 'complete', command: row.written } }]);
+    t.same(counted, row.counts);
+    t.equal(await attempt.isOverShare(), true);
+  }
+  t.same(asked, [1, 2].map(() => [scope.principal, { bytes: 'ETag"1"made'.length, retentionMs: rules.retentionMs }]));
+  const { attempt } = bench({ share: share(false), recordId: null, scope: scopeWithToken });
+  await attempt.settle({ kind: 'whole', response, outcome: null });
+  t.equal(await attempt.isOverShare(), false);
+  t.equal(asked.length, 2);
 });

@@ -33,8 +33,9 @@ function bench(t: Test): Bench {
   const store = createFaultyStore(memory);
   const log = collectingLog();
   const nothing = (): void => undefined;
-  const metrics = { reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing };
-  const reserving = createReserving({ store: store.store, metrics, replicas: 0, settleTimeoutMs: 500 }, { clock: time.clock, timers: time.timers, log });
+  const metrics = { reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing };
+  const parts = { store: store.store, metrics, share: null, replicas: 0, settleTimeoutMs: 500 };
+  const reserving = createReserving(parts, { clock: time.clock, timers: time.timers, log });
   return { reserving, store, time, lines: log.lines, sent: [], sinks: [] };
 }
 

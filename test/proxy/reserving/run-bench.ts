@@ -77,8 +77,8 @@ export function runBench(options: RunOptions = {}): RunBench {
         if (options.holdsSettling === true) await new Promise<void>((resolve) => (release = resolve));
       },
     },
-    metrics: { reservation: nothing, storeCall: nothing, replicaShortfall: nothing, unknownOutcome: nothing },
-    clock: time.clock, timers: time.timers, replicas: options.replicas ?? 0, settleTimeoutMs: 500,
+    metrics: { reservation: nothing, storeCall: nothing, replicaShortfall: nothing, shareExceeded: nothing, unknownOutcome: nothing },
+    share: null, clock: time.clock, timers: time.timers, replicas: options.replicas ?? 0, settleTimeoutMs: 500,
   };
   const body = Buffer.from(options.body ?? 'body');
   const write = {

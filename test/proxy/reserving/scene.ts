@@ -83,6 +83,7 @@ export async function startScene(t: Scope, options: SceneOptions = {}): Promise<
     clock,
     ...(options.withoutStore === true ? {} : { reservations: {
       store: options.watch?.(store.store) ?? store.store,
+      share: null,
       replicas: options.replicas ?? 0,
       settleTimeoutMs: options.settleTimeoutMs ?? 1_000,
       metrics: {
@@ -92,6 +93,7 @@ export async function startScene(t: Scope, options: SceneOptions = {}): Promise<
         replicaShortfall: () => {
           shortfalls += 1;
         },
+        shareExceeded: () => undefined,
       },
     } }),
   });

@@ -41,7 +41,7 @@ t.test('what became of a settlement is counted once, and told where somebody has
       log,
       metrics: {
         reservation: (result) => seen.push(result), unknownOutcome: (id) => seen.push(`in doubt ${id}`),
-        storeCall: () => t.fail('the store is not asked'), replicaShortfall: () => t.fail('replicas are not asked'),
+        storeCall: () => t.fail('the store is not asked'), replicaShortfall: () => t.fail('replicas are not asked'), shareExceeded: () => undefined,
       },
     });
     const settling: Settling = { scope: { principal: 'p', operation: 'o', token: null }, recordId: 'p.o', write, untilMs: 0, deduplicates };

@@ -33,7 +33,7 @@ function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limi
     store: store.store, clock: time.clock, timers: time.timers, log,
     metrics: {
       reservation: (result) => results.push(result), storeCall: (operation, ms) => took.push(`${operation} ${ms}`),
-      unknownOutcome: () => undefined, replicaShortfall: () => undefined,
+      unknownOutcome: () => undefined, replicaShortfall: () => undefined, shareExceeded: () => undefined,
     },
   }, limits);
   let operations = 0;
