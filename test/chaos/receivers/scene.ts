@@ -57,6 +57,7 @@ export async function holdReceiver(t: Test, receiver: RealReceiver, options: Sce
   t.same(wrong, [], `${name}: SALLYPORT_SEED=${String(runSeed)}`);
   t.ok(writes > options.requests / 50, 'writes ran');
   await until('every place is given back', async () => (await world.metric('sallyport_requests_in_flight')) === 0);
-  t.equal((await world.request({ path: '/any?id=', headers: { Authorization: bearer('ann') } })).status, 200);
+  const served = async (): Promise<boolean> => (await world.request({ path: '/any?id=', headers: { Authorization: bearer('ann') } })).status === 200;
+  await until('a caller is served', served);
   t.equal(await world.metric('sallyport_duplicate_dispatches_total'), 0);
 }
