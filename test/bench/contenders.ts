@@ -23,27 +23,30 @@ export interface Field {
 export interface ContenderSettings {
   /** Names of contenders; all of them unless given. */
   readonly only?: readonly string[];
+  /** A built checkout of an earlier commit, to be measured beside this one. */
+  readonly before?: string;
   /** Told of each contender that does not start, and goes without. */
   readonly onRun?: (text: string) => void;
 }
 
 /** Starts all that can be had here, each before the same receiver. */
-export async function startContenders(t: Scope, { only, onRun }: ContenderSettings): Promise<Field> {
+export async function startContenders(t: Scope, { only, before, onRun }: ContenderSettings): Promise<Field> {
   const key = rsaKey();
   const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
   const { pid, port: receiver } = await startServer(t, 'receiver');
   placeLoad(pid);
   const jwks = (await startJwksServer(t, { keys: [key] })).url;
   const headers = { Authorization: `Bearer ${token}` };
-  const sallyport = async (level: 'info' | 'warn'): Promise<Child> => {
+  const sallyport = async (level: 'info' | 'warn', checkout?: string): Promise<Child> => {
     const places = { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwks } } };
-    return startSallyport(t, { ...places, log: { level } }, { path: '/orders', headers });
+    return startSallyport(t, { ...places, log: { level } }, { path: '/orders', headers }, checkout === undefined ? {} : { checkout });
   };
   const judged = 'verifies, authorizes, forwards';
   const known: readonly { name: string; work: string; start: () => Promise<Child> }[] = [
     { name: 'node:http', work: 'answers by itself', start: async () => startServer(t, 'bare') },
     { name: '@fastify/http-proxy', work: 'forwards', start: async () => startServer(t, 'http-proxy', `http://127.0.0.1:${String(receiver)}`) },
     { name: 'Sallyport', work: `${judged}, logs`, start: async () => sallyport('info') },
+    ...(before === undefined ? [] : [{ name: 'Sallyport, before', work: `${judged}, logs`, start: async () => sallyport('info', before) }]),
     { name: 'Sallyport, log.level: warn', work: judged, start: async () => sallyport('warn') },
     ...(versionOf('haproxy', '-v') === null ? [] : [
       { name: 'HAProxy', work: 'forwards', start: async () => startHaproxy(t, receiver, null, token) },

@@ -13,6 +13,8 @@ export interface MeasureSettings {
   readonly wrk: boolean;
   /** Names of contenders; all of them unless given. */
   readonly only?: readonly string[];
+  /** A built checkout of an earlier commit, to be measured beside this one. */
+  readonly before?: string;
   /** Told of each run as it ends. */
   readonly onRun?: (text: string) => void;
 }

@@ -1,9 +1,9 @@
 /**
  * Measures what a request costs here and elsewhere.
  *
- *   npm run bench -- [--seconds 10] [--rounds 3] [--connections 32]
+ *   npm run bench -- [--seconds 10] [--rounds 3] [--connections 32] [--before FOLDER]
  *
- * Prints what one authorized GET costs, and what it costs with others.
+ * Prints what one authorized GET costs, and what it costs with others. FOLDER is a built checkout of an earlier commit, to be measured beside.
  *
  *   npm run bench -- --workloads [NAME …] | --latency | --start | --flood
  *
@@ -41,7 +41,7 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { projectDir } from '../support/project-dir.js';
 import { apacheVersion } from './apache.js';
@@ -73,6 +73,7 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string' },
     out: { type: 'string', default: join(projectDir, 'docs') },
     soak: { type: 'string' },
+    before: { type: 'string' },
     all: flag, capacity: flag, flood: flag, growth: flag, import: flag, latency: flag, primaries: flag, reserved: flag, start: flag, workloads: flag,
   },
 });
@@ -87,6 +88,7 @@ const onRun = (text: string): void => {
 const dir = join(tmpdir(), 'sallyport-bench-tokens');
 const settingsOf = (seconds: number, connections = 32): Settings => ({
   seconds: Number(values.seconds ?? seconds), connections: Number(values.connections ?? connections), rounds, wrk: wrk !== null, onRun, dir,
+  ...(values.before === undefined ? {} : { before: resolve(values.before) }),
 });
 
 interface Settings {
@@ -96,6 +98,7 @@ interface Settings {
   readonly wrk: boolean;
   readonly onRun: (text: string) => void;
   readonly dir: string;
+  readonly before?: string;
 }
 
 if (values.soak !== undefined) await soak(secondsOf(values.soak));

@@ -15,15 +15,24 @@ export interface Proxy extends Child {
   readonly adminPort: number;
 }
 
-/** `serve`, writing its log to a file as a container's would be, of its own unless given; it is up when it answers this request with 200. */
-export async function startSallyport(t: Scope, config: ConfigTree, ready: RequestInput, logFile?: string): Promise<Proxy> {
+export interface SallyportOptions {
+  /** Where it writes its log, as a container's would be; a file of its own unless given. */
+  readonly logFile?: string;
+  /** A built checkout; this one unless given. */
+  readonly checkout?: string;
+}
+
+/** `serve`, up when it answers this request with 200. */
+export async function startSallyport(
+  t: Scope, config: ConfigTree, ready: RequestInput, { logFile, checkout = projectDir }: SallyportOptions = {},
+): Promise<Proxy> {
   const dir = tempDir(t);
   const configFile = join(dir, 'sallyport.yaml');
   // At level warn nobody is told which port the system gave.
   const [port, adminPort] = [await freePort(), await freePort()];
   writeFileSync(configFile, baseConfig(merge({ listen: { port }, admin: { port: adminPort }, log: { level: 'info' } }, config)));
   const log = openSync(logFile ?? join(dir, 'log'), 'a');
-  const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
+  const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
   closeSync(log);
   stopAtEnd(t, child);
   await until('the proxy is ready', async () => (await request(port, ready).catch(() => null))?.status === 200);

@@ -83,7 +83,7 @@ export async function measureSoak(t: Scope, settings: SoakSettings): Promise<Mea
     shutdown: { delay: '0s', grace: '20s' },
     routes: [readOrders, ...(redis === null ? [] : [createOrder])],
     // Its log would fill a disk.
-  }, { path: '/orders', headers: { Authorization: `Bearer ${token}` } }, '/dev/null');
+  }, { path: '/orders', headers: { Authorization: `Bearer ${token}` } }, { logFile: '/dev/null' });
   const before = openDescriptors(proxy.pid);
 
   const reads: RequestPlan = { method: 'GET', paths: ['/orders'], tokens: [], bodyBytes: 0, tokenFile: tokens };
