@@ -171,7 +171,7 @@ function newWarnings(from: CompiledConfig, to: CompiledConfig): readonly string[
 
 /** A problem begins with the name of the file, the line and the column, and counts the routes. */
 function withoutPlace(warning: string, { routes }: CompiledConfig): string {
-  return warning.replace(/:\d+:\d+: /, ': ').replace(/\broutes\[(\d+)\]/g, (_, index: string) => `routes.${routes[Number(index)]?.name ?? ''}`);
+  return warning.replace(/:\d{1,7}:\d{1,7}: /, ': ').replace(/\broutes\[(\d{1,6})\]/g, (_, index: string) => `routes.${routes[Number(index)]?.name ?? ''}`);
 }
 
 /** Says what `check` would warn of. */

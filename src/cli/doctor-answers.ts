@@ -19,8 +19,8 @@ const surplusMs = 500;
 /** A page of an error takes less. */
 const maxAnswerChars = 1024 * 1024;
 
-/** The status line of a final answer. */
-const finalStatusLine = /HTTP\/1\.[01] [2-9]\d\d[^\r\n]*\r\n/g;
+/** The status line of a final answer. Bounded: without an end of line, each of many would be looked for to the end of the text. */
+const finalStatusLine = /HTTP\/1\.[01] [2-9]\d\d[^\r\n]{0,256}\r\n/g;
 
 /**
  * Asks the service for what leaves bytes on a connection where it keeps to HTTP less strictly than it should: HEAD, and a POST whose body
