@@ -28,15 +28,35 @@ const graceMs = 1_000;
  * @returns positions in `resting`, at most `count`.
  */
 export function chooseToEnd(resting: readonly Rest[], { count, limit, nowMs }: { count: number; limit: number; nowMs: number }): readonly number[] {
-  const held = new Map<string, number>();
-  for (const { address } of resting) held.set(address, (held.get(address) ?? 0) + 1);
-  const holds = ({ address }: Rest): number => held.get(address) ?? 0;
-  const isGreedy = (rest: Rest): boolean => holds(rest) > limit * greedyShare;
-  return resting
-    .map((rest, position) => ({ rest, position, rank: rankOf(rest, nowMs, isGreedy(rest)) }))
-    .sort((one, other) => one.rank - other.rank || holds(other.rest) - holds(one.rest) || one.rest.sinceMs - other.rest.sinceMs)
-    .slice(0, count)
-    .map(({ position }) => position);
+  const counts = new Map<string, number>();
+  for (const { address } of resting) counts.set(address, (counts.get(address) ?? 0) + 1);
+  const holds = ({ address }: Rest): number => counts.get(address) ?? 0;
+  const chosen: Candidate[] = [];
+  // Not sorted whole: a flood of connections asks for this again and again.
+  for (const [position, rest] of resting.entries()) {
+    const held = holds(rest);
+    const candidate = { position, held, sinceMs: rest.sinceMs, rank: rankOf(rest, nowMs, held > limit * greedyShare) };
+    const last = chosen[count - 1];
+    if (last !== undefined && inOrder(last, candidate) <= 0) continue;
+    const place = chosen.findIndex((other) => inOrder(candidate, other) < 0);
+    chosen.splice(place === -1 ? chosen.length : place, 0, candidate);
+    if (chosen.length > count) chosen.pop();
+  }
+  return chosen.map(({ position }) => position);
+}
+
+/** One that may give way. */
+interface Candidate {
+  readonly position: number;
+  readonly rank: number;
+  /** How many its address holds. */
+  readonly held: number;
+  readonly sinceMs: number;
+}
+
+/** Below zero where the first gives way before the second. */
+function inOrder(one: Candidate, other: Candidate): number {
+  return one.rank - other.rank || other.held - one.held || one.sinceMs - other.sinceMs;
 }
 
 /** Lower gives way earlier. */

@@ -1,19 +1,18 @@
 /** Every attack at once, from strangers and from one caller, on a proxy in the memory of the chart, and honest callers beside it. */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { setPriority } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asLoad, placeLoad, placeMeasured } from '../bench/affinity.js';
-import { stopAtEnd } from '../bench/child.js';
+import { placeLoad, placeMeasured } from '../bench/affinity.js';
 import { openDescriptors, peakBytes, residentBytes } from '../support/linux.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
+import type { Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { seriesValue, startWorld, type World } from '../support/world.js';
+import { startAttackedService, startLoad } from './load-process.js';
 import { containerHeap, percentile } from './strangers.js';
 
 const honestSubjects = ['honest-1', 'honest-2', 'honest-3', 'honest-4'];
@@ -34,6 +33,11 @@ const routes = [
   { name: 'plain', methods: ['POST'], path: '/plain', ...own, idempotency: 'none' },
   { name: 'public-plain', methods: ['POST'], path: '/public/plain', access: 'public', idempotency: 'none' },
 ];
+
+/** Tokens that outlive the run. */
+function claimsOf(sub: string): Claims {
+  return { sub, exp: Math.floor(Date.now() / 1_000) + 3_600 };
+}
 
 /** What honest callers saw in one part of the run. */
 export interface Seen {
@@ -70,17 +74,16 @@ export interface Onslaught {
 
 export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }: Onslaught): Promise<Report> {
   const redis = await startRedis(t);
-  const upstream = spawnLoad(t, 'onslaught-upstream.js', []);
-  const [line] = await once(upstream.stdout, 'data') as [string];
+  const service = await startAttackedService(t, 1, 10);
   // A machine that does other things besides must not look like a proxy that refuses.
   const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } };
   const world = await startWorld(t, {
     env: containerHeap,
-    config: { routes, upstream: { url: `http://127.0.0.1:${line.trim()}` }, store },
+    config: { routes, upstream: { url: service.url }, store },
   });
   placeMeasured(world.process.pid);
   placeLoad(process.pid);
-  for (const pid of [world.process.pid, process.pid, upstream.pid ?? 0]) goFirst(pid);
+  for (const pid of [world.process.pid, process.pid, service.pid]) goFirst(pid);
   const readiness = new Map<string, number>();
   let isOver = false;
   const probing = probe(world, readiness, () => isOver);
@@ -89,8 +92,8 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   await beHonest(world, Math.min(5, restSeconds));
   const [rest, restStrain] = await withStrain(world, async () => beHonest(world, restSeconds));
   const held = [await holding(world)];
-  const bearer = world.authorization({ sub: attacker })['Authorization'] ?? '';
-  const attackers = spawnLoad(t, 'onslaught-attackers.js', [String(world.port), bearer, String(seconds), only]);
+  const bearer = world.authorization(claimsOf(attacker))['Authorization'] ?? '';
+  const attackers = startLoad(t, 'onslaught-attackers.js', [String(world.port), bearer, String(seconds), only]);
   let sent = '';
   attackers.stdout.on('data', (text: string) => (sent += text));
   const ended = once(attackers, 'close');
@@ -123,20 +126,12 @@ function goFirst(pid: number): void {
   }
 }
 
-function spawnLoad(t: Scope, name: string, args: readonly string[]) {
-  const [command, before] = asLoad(process.execPath, [join(import.meta.dirname, name)]);
-  const child = spawn(command, [...before, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
-  child.stdout.setEncoding('utf8');
-  stopAtEnd(t, child);
-  return child;
-}
-
 /** Each honest caller reads on a connection that it keeps and on a new one, and writes, again and again. */
 async function beHonest(world: World, seconds: number): Promise<Seen> {
   const seen: Seen = { reads: [], writes: [], failed: [] };
   const endsAt = performance.now() + seconds * 1_000;
   await Promise.all(honestSubjects.map(async (subject) => {
-    const headers = world.authorization({ sub: subject });
+    const headers = world.authorization(claimsOf(subject));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     while (performance.now() < endsAt && world.process.isRunning()) {
       const id = randomUUID();

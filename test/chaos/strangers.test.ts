@@ -1,14 +1,14 @@
 import t from 'tap';
 import { startWorld, type World } from '../support/world.js';
 import type { Scope } from '../support/scope.js';
-import { attacks, behave, beHonest, containerHeap, percentile, routes, withstand } from './strangers.js';
+import { startAttackedService } from './load-process.js';
+import { attacks, beHonest, containerHeap, percentile, routes, withstand } from './strangers.js';
 
 t.setTimeout(600_000);
 
 async function start(t: Scope): Promise<World> {
-  const world = await startWorld(t, { env: containerHeap, config: { routes, store: { memory: {} } } });
-  behave(world);
-  return world;
+  const { url } = await startAttackedService(t, 20, 1);
+  return startWorld(t, { env: containerHeap, config: { upstream: { url }, routes, store: { memory: {} } } });
 }
 
 for (const attack of attacks) {
@@ -22,5 +22,6 @@ for (const attack of attacks) {
       + `${percentile(rest.took, 0.99).toFixed(0)} ms at rest; at most ${String(peakMiB)} MiB`);
     t.same(failed, [], 'no request of the honest caller failed');
     t.not(took.length, 0);
+    if (attack.name.includes('WebSockets')) t.not(await world.metric('sallyport_websocket_closes_total'), 0, 'they were opened');
   });
 }

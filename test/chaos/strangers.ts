@@ -31,21 +31,6 @@ export const routes = [
   { name: 'plain', methods: ['POST'], path: '/plain', subjects: ['checkout'], permissions: [], idempotency: 'none' },
 ];
 
-/** The service behind: slow, byte by byte, or at once. */
-export function behave(world: World): void {
-  world.receiver.behave((req, res) => {
-    if (req.url === '/slow') setTimeout(() => res.end('late'), 500);
-    else if (req.url === '/drip') {
-      const timer = setInterval(() => {
-        for (let count = 0; count < 20 && !res.writableNeedDrain; count += 1) res.write('x');
-      }, 1);
-      res.on('close', () => {
-        clearInterval(timer);
-      });
-    } else res.end('ok');
-  });
-}
-
 /** What an honest caller saw: how long its requests took, and what became of those without a 200. */
 export interface Honest {
   readonly took: readonly number[];

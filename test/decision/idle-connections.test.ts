@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import t from 'tap';
 import { chooseToEnd, type Rest } from '../../src/decision/idle-connections.js';
 
@@ -27,5 +28,17 @@ t.test('who has no good credential gives way first, then who holds many', (t) =>
     const names = resting.split(' ').filter((text) => text !== '');
     t.equal(chooseToEnd(names.map(restOf), { count, limit, nowMs }).map((position) => names[position]).join(' '), chosen, name);
   }
+  t.end();
+});
+
+t.test('the first to go are the same, however many are asked for', (t) => {
+  const rests = fc.array(fc.record({
+    address: fc.constantFrom('a', 'b', 'c'), isTrusted: fc.boolean(), sinceMs: fc.integer({ min: nowMs - 3_000, max: nowMs }),
+  }), { maxLength: 30 });
+  fc.assert(fc.property(rests, fc.nat(30), (resting, count) => {
+    const all = chooseToEnd(resting, { count: resting.length, limit, nowMs });
+    const some = chooseToEnd(resting, { count, limit, nowMs });
+    return new Set(all).size === resting.length && some.join(' ') === all.slice(0, count).join(' ');
+  }));
   t.end();
 });

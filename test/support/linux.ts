@@ -37,3 +37,21 @@ function memory(pid: number, name: string): number {
   const kib = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1];
   return Number(kib ?? 0) * 1024;
 }
+
+/** What the kernel knows of the open connections that have a port of IPv4 at one end. */
+export interface KernelConnections {
+  readonly count: number;
+  /** Bytes that came and that the process has not read. */
+  readonly unread: number;
+}
+
+/**
+ * Those that were accepted on a port or, from the `far` end, lead to it: both addresses, state and queues are the fields 2 to 5 of
+ * `/proc/net/tcp` (proc_pid_net(5)).
+ */
+export function kernelConnections(port: number, end: 'near' | 'far' = 'near'): KernelConnections {
+  const established = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local = '', remote = '', state]) => state === '01' && Number.parseInt((end === 'near' ? local : remote).split(':')[1] ?? '', 16) === port);
+  return { count: established.length, unread: established.reduce((sum, fields) => sum + Number.parseInt(fields[4]?.split(':')[1] ?? '', 16), 0) };
+}

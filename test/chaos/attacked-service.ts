@@ -1,7 +1,10 @@
-/** The service behind an onslaught, as a process: quick for honest callers; slow, large or byte by byte where an attack asks for it. */
+/** The service behind a proxy that is attacked, as a process: quick for honest callers; slow, large, deaf or byte by byte where an attack asks for it. */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
+/** How many bytes of an answer byte by byte go out at once, and how often. */
+const [atOnce = 1, everyMs = 10] = process.argv.slice(2).map(Number);
 
 const large = Buffer.alloc(1024 * 1024, 'x');
 
@@ -14,8 +17,8 @@ const server = createServer((req, res) => {
   else if (kind === 'large') res.end(large);
   else if (kind === 'drip') {
     const timer = setInterval(() => {
-      if (!res.writableNeedDrain) res.write('x');
-    }, 10);
+      for (let count = 0; count < atOnce && !res.writableNeedDrain; count += 1) res.write('x');
+    }, everyMs);
     res.on('close', () => {
       clearInterval(timer);
     });
