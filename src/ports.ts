@@ -62,9 +62,9 @@ export interface FileWatch {
 export interface AskedWatch extends FileWatch {
   /**
    * What the file holds, changed or not, once that counts; `onWait` is called where it does not yet. What is told here is
-   * acted on, and not called back for. Never settles once the watch is closed.
+   * acted on, and not called back for. `null` once the watch is closed.
    */
-  readonly settled: (onWait: () => void) => Promise<Result<string, string>>;
+  readonly settled: (onWait: () => void) => Promise<Result<string, string> | null>;
 }
 
 /** A public key that may verify service tokens: RSA of 2048 to 8192 bits, checked. */

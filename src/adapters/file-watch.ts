@@ -46,7 +46,10 @@ export function watchFile(path: string, onChange: (content: Content) => void, op
     looking = true;
     const seen = await look(asked.length > 0);
     looking = false;
-    if (closed) return;
+    if (closed) {
+      for (const { tell } of asked) tell(null);
+      return;
+    }
     const askedMeanwhile = asking.length > 0;
     timer = schedule(nextLookMs(askedMeanwhile, asked.length > 0));
     if (seen === null) {
@@ -94,8 +97,12 @@ export function watchFile(path: string, onChange: (content: Content) => void, op
 
   return {
     settled: (onWait) => new Promise((resolve) => {
+      if (closed) {
+        resolve(null);
+        return;
+      }
       asking.push({ tell: resolve, wait: onWait });
-      if (closed || looking) return;
+      if (looking) return;
       clearTimeout(timer);
       timer = schedule(0);
     }),
@@ -106,6 +113,7 @@ export function watchFile(path: string, onChange: (content: Content) => void, op
     close: () => {
       closed = true;
       clearTimeout(timer);
+      for (const { tell } of asking.splice(0)) tell(null);
     },
   };
 }
@@ -114,7 +122,7 @@ type Content = Result<string, string>;
 
 /** Somebody who wants to know what counts, and that it takes a while. */
 interface Asking {
-  readonly tell: (content: Content) => void;
+  readonly tell: (content: Content | null) => void;
   /** `null` once it was called. */
   readonly wait: (() => void) | null;
 }

@@ -67,7 +67,13 @@ export function changedSource({ read, watch, ...place }: ConfigSource, change: (
       const own = watch((text) => {
         onChange(change(text));
       }, leastAgeMs);
-      return { settled: async (onWait) => change(await own.settled(onWait)), close: own.close };
+      return {
+        settled: async (onWait) => {
+          const text = await own.settled(onWait);
+          return text === null ? null : change(text);
+        },
+        close: own.close,
+      };
     },
   };
 }

@@ -124,11 +124,13 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       }, () => assembly.inForce().config.reload.leastAgeMs);
     },
     reload: async () => {
-      text = await watch.settled(() => {
+      const settled = await watch.settled(() => {
         const leastAgeMs = assembly.inForce().config.reload.leastAgeMs;
         if (leastAgeMs === 0) return;
         log.info('the config has changed and counts when it has stayed as it is for a while', { config: source.name, least_age_ms: leastAgeMs });
       });
+      if (settled === null) return;
+      text = settled;
       await take();
     },
     state: () => state,

@@ -241,7 +241,7 @@ t.test('who asks is told what counts, once it does, and is not called back for i
   const path = join(tempDir(t), 'file');
   writeFileSync(path, 'one');
   let age = Infinity;
-  const { settled, seen } = watch(t, path, 'one', 1024, () => age);
+  const { settled, seen, close } = watch(t, path, 'one', 1024, () => age);
   let waits = 0;
   const wait = (): void => {
     waits += 1;
@@ -259,6 +259,10 @@ t.test('who asks is told what counts, once it does, and is not called back for i
   t.equal(waits, 2, 'once each');
   rmSync(path);
   t.same(await settled(wait), refuse('does not exist'));
+  writeFileSync(path, 'unseen');
+  const [unseen, looked] = [settled(wait), settled(wait)];
+  close();
+  t.same(await Promise.all([unseen, looked, settled(wait)]), [null, null, null], 'nobody is kept waiting by a watch that is closed');
   t.same(seen, []);
 });
 
@@ -272,7 +276,7 @@ t.test('who asks after a writing is never told what was there before', async (t)
     // At another moment of the look that may be under way each time.
     for (let turn = 0; turn < round % 7; turn += 1) await new Promise(setImmediate);
     const content = await asked;
-    if (!content.ok || content.value !== String(round)) t.fail(`round ${String(round)}: ${JSON.stringify(content)}`);
+    if (content?.ok !== true || content.value !== String(round)) t.fail(`round ${String(round)}: ${JSON.stringify(content)}`);
   }
   t.pass('a hundred times');
 });

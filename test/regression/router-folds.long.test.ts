@@ -1,0 +1,11 @@
+/** The same with what takes more to install. */
+import t from 'tap';
+import { holdRouter } from './router-spellings.js';
+import { largeRouters } from './routers.js';
+
+t.setTimeout(120_000);
+
+for (const router of largeRouters) {
+  const title = `R-02: ${router.name}: no spelling reaches another operation than the policy matched, but by folds that receiver tells of`;
+  t.test(title, async (t) => holdRouter(t, router));
+}
