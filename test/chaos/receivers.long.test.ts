@@ -4,8 +4,9 @@
  */
 import t from 'tap';
 import { faultyReceiver } from './receivers/faulty.js';
+import { largeReceivers } from './receivers/large.js';
 import { holdReceiver } from './receivers/scene.js';
-import { largeReceivers, realReceivers } from './receivers/start.js';
+import { realReceivers } from './receivers/start.js';
 
 const requests = Number(process.env['SALLYPORT_REQUESTS'] ?? 25_000);
 const only = process.env['SALLYPORT_RECEIVER'];

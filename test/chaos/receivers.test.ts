@@ -1,8 +1,9 @@
 /** Many callers at once before real receivers. */
 import t from 'tap';
+import { djangoOnGunicorn } from './receivers/django.js';
 import { faultyReceiver } from './receivers/faulty.js';
 import { holdReceiver, passTraffic } from './receivers/scene.js';
-import { djangoOnGunicorn, realReceivers } from './receivers/start.js';
+import { realReceivers } from './receivers/start.js';
 
 t.setTimeout(600_000);
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { Finding } from '../../src/cli/doctor-finding.js';
 import { run } from '../../src/cli/program.js';
-import { djangoOnGunicorn } from '../chaos/receivers/start.js';
+import { djangoOnGunicorn } from '../chaos/receivers/django.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { listen } from '../support/listening.js';

@@ -1,7 +1,7 @@
 /** The same with what takes more to install. */
 import t from 'tap';
+import { largeRouters } from './large-routers.js';
 import { holdRouter } from './router-spellings.js';
-import { largeRouters } from './routers.js';
 
 t.setTimeout(120_000);
 

@@ -2,10 +2,8 @@
 import { createServer } from 'node:http';
 import express from 'express';
 import fastify from 'fastify';
-import { startGo } from '../support/go.js';
 import { listen } from '../support/listening.js';
 import { startGunicorn } from '../support/python-web.js';
-import { startRails } from '../support/rails.js';
 import type { Scope } from '../support/scope.js';
 
 /** What a router may ignore, by the setting of `receiver` that tells of it. */
@@ -55,48 +53,6 @@ def order(id):
     return 'order'
 `;
 
-const rails = `
-require 'action_controller/railtie'
-
-class Service < Rails::Application
-  config.eager_load = true
-  config.secret_key_base = 'none'
-  config.hosts.clear
-  config.logger = Logger.new(nil)
-  routes.append do
-    get '/orders/desk', to: 'orders#desk'
-    get '/orders/:id', to: 'orders#order'
-  end
-end
-
-class OrdersController < ActionController::API
-  def desk
-    response.headers['X-Ran'] = 'desk'
-    render plain: 'desk'
-  end
-  def order
-    render plain: 'order'
-  end
-end
-
-Service.initialize!
-run Service
-`;
-
-const go = `package main
-
-import (
-	"net/http"
-	"os"
-)
-
-func main() {
-	http.HandleFunc("/orders/desk", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("X-Ran", "desk") })
-	http.HandleFunc("/orders/", func(w http.ResponseWriter, r *http.Request) {})
-	http.ListenAndServe(os.Args[1], nil)
-}
-`;
-
 export const routers: readonly Router[] = [
   {
     name: 'Django, paths', folds: ['head_as_get'],
@@ -110,11 +66,6 @@ export const routers: readonly Router[] = [
   { name: 'Express', folds: ['case_sensitive', 'strict_slash', 'head_as_get'], start: startExpress },
   { name: 'Fastify', folds: ['head_as_get'], start: async (t) => startFastify(t, false) },
   { name: 'Fastify, ignoring case and slashes', folds: ['case_sensitive', 'strict_slash', 'head_as_get'], start: async (t) => startFastify(t, true) },
-];
-
-export const largeRouters: readonly Router[] = [
-  { name: 'Rails', folds: ['strict_slash', 'format_suffix', 'head_as_get'], start: async (t) => startRails(t, rails, {}) },
-  { name: 'Go', folds: ['head_as_get'], start: async (t) => startGo(t, go, {}) },
 ];
 
 async function startExpress(t: Scope): Promise<number> {

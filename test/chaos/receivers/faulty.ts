@@ -7,7 +7,7 @@ import { createServer, type Socket } from 'node:net';
 import { drawFrom, pick, runSeed, type Draw } from '../../fuzz/draw.js';
 import { listen } from '../../support/listening.js';
 import type { Scope } from '../../support/scope.js';
-import type { RealReceiver } from './start.js';
+import type { RealReceiver } from './real-receiver.js';
 
 export const faultyReceiver: RealReceiver = { name: 'a receiver that keeps to nothing', start: startFaulty };
 

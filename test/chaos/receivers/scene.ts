@@ -7,7 +7,7 @@ import { startRedis } from '../../support/redis-server.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 import { merge, startWorld, type ConfigTree, type World } from '../../support/world.js';
-import type { RealReceiver } from './start.js';
+import type { RealReceiver } from './real-receiver.js';
 import { sendTraffic, trafficConfig, type TrafficResult } from './traffic.js';
 
 export interface SceneOptions {

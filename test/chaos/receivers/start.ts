@@ -4,22 +4,14 @@ import { appendFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import express from 'express';
 import fastify from 'fastify';
-import { startGo } from '../../support/go.js';
 import { listen } from '../../support/listening.js';
 import { startPhp } from '../../support/php.js';
 import { startPuma } from '../../support/puma.js';
-import { startRails } from '../../support/rails.js';
 import { startGunicorn, startWaitress } from '../../support/python-web.js';
 import type { Scope } from '../../support/scope.js';
-import { djangoApp, flaskApp, goApp, phpApp, rackApp, railsApp, wsgiApp } from './apps.js';
-
-export interface RealReceiver {
-  readonly name: string;
-  /** Returns the port. `LEDGER` of the environment is the ledger's file. */
-  readonly start: (t: Scope, env: { readonly LEDGER: string }) => Promise<number>;
-}
-
-export const djangoOnGunicorn: RealReceiver = { name: 'Django on gunicorn', start: async (t, env) => startGunicorn(t, djangoApp, env) };
+import { djangoApp, flaskApp, phpApp, rackApp, wsgiApp } from './apps.js';
+import { djangoOnGunicorn } from './django.js';
+import type { RealReceiver } from './real-receiver.js';
 
 /** What comes with few packages. */
 export const realReceivers: readonly RealReceiver[] = [
@@ -32,11 +24,6 @@ export const realReceivers: readonly RealReceiver[] = [
   { name: 'PHP', start: async (t, env) => startPhp(t, phpApp, env) },
   { name: 'Express', start: startExpress },
   { name: 'Fastify', start: startFastify },
-];
-
-export const largeReceivers: readonly RealReceiver[] = [
-  { name: 'Rails on Puma', start: async (t, env) => startRails(t, railsApp, env) },
-  { name: 'Go', start: async (t, env) => startGo(t, goApp, env) },
 ];
 
 interface Asked {
