@@ -4,8 +4,10 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
+import { curl } from '../support/curl.js';
 import { startReceiver } from '../support/receiver.js';
 import type { Scope } from '../support/scope.js';
+import { sh } from '../support/sh.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
@@ -28,7 +30,7 @@ const execute = promisify(execFile);
 
 /** Runs a printed line in a shell, with the real curl. */
 async function answerTo(command: string): Promise<{ readonly status: number; readonly body: string }> {
-  const { stdout } = await execute('sh', ['-c', command]);
+  const { stdout } = await execute(sh, ['-c', command]);
   return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(stdout)?.[1]), body: stdout.slice(stdout.indexOf('\r\n\r\n') + 4) };
 }
 
@@ -40,7 +42,7 @@ interface WriteAnswer {
 
 /** The answers to a line that sends twice. */
 async function answersTo(command: string): Promise<readonly WriteAnswer[]> {
-  const { stdout } = await execute('sh', ['-c', command]);
+  const { stdout } = await execute(sh, ['-c', command]);
   return stdout.split(/^(?=HTTP\/1\.1 \d)/m).map((answer) => ({
     status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]),
     replayed: /^idempotent-replayed: true\r$/im.test(answer),
@@ -74,7 +76,7 @@ t.test('contract 1: every printed line is answered as it says, and Ctrl-C ends a
   const dev = startCommand(t, ['dev', '--port', '0']);
   await dev.says(/Ctrl-C/);
   const lines = dev.stdout().split('\n');
-  const examples = lines.flatMap((line, index) => (line.startsWith('curl ') ? [{ command: line, above: lines[index - 1] ?? '' }] : []));
+  const examples = lines.flatMap((line, index) => (line.startsWith(`${curl} `) ? [{ command: line, above: lines[index - 1] ?? '' }] : []));
   t.same(examples.map(({ above }) => above), ['# expect 200', '# expect 401', '# expect 403', '# expect 200']);
   for (const { command, above } of examples.slice(0, 3)) t.equal(`# expect ${(await answerTo(command)).status}`, above);
   t.match((await answerTo(examples[0]?.command ?? '')).body, /"x-auth-subject":"checkout"/);
