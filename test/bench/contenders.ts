@@ -38,9 +38,7 @@ export async function startContenders(t: Scope, { only, before, onRun }: Contend
   const jwks = (await startJwksServer(t, { keys: [key] })).url;
   const headers = { Authorization: `Bearer ${token}` };
   const sallyport = async (level: 'info' | 'warn', checkout?: string): Promise<Child> => {
-    // An earlier commit knows no settings that came since.
-    const settings = checkout === undefined ? {} : { reload: undefined };
-    const places = { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwks } }, ...settings };
+    const places = { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwks } } };
     return startSallyport(t, { ...places, log: { level } }, { path: '/orders', headers }, checkout === undefined ? {} : { checkout });
   };
   const judged = 'verifies, authorizes, forwards';

@@ -30,7 +30,9 @@ export async function startSallyport(
   const configFile = join(dir, 'sallyport.yaml');
   // At level warn nobody is told which port the system gave.
   const [port, adminPort] = [await freePort(), await freePort()];
-  writeFileSync(configFile, baseConfig(merge({ listen: { port }, admin: { port: adminPort }, log: { level: 'info' } }, config)));
+  const settings = merge({ listen: { port }, admin: { port: adminPort }, log: { level: 'info' } }, config);
+  // An earlier commit knows no settings that came since.
+  writeFileSync(configFile, baseConfig(checkout === projectDir ? settings : { ...settings, reload: undefined }));
   const log = openSync(logFile ?? join(dir, 'log'), 'a');
   const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
   closeSync(log);
