@@ -39,7 +39,7 @@ export class ByteBuffer {
     const needed = this.used + piece.length;
     if (this.store === null || needed > this.store.length) {
       // Not from the pool: what is held is what was counted.
-      const grown = Buffer.allocUnsafeSlow(Math.max(this.heldWith(piece.length), needed));
+      const grown = Buffer.allocUnsafeSlow(this.heldWith(piece.length));
       if (this.store !== null) this.store.copy(grown, 0, 0, this.used);
       this.store = grown;
     }

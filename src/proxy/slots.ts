@@ -3,6 +3,16 @@ import type { Principal } from '../decision/principal.js';
 /** Call it to give the place back; a second call does nothing. */
 export type Slot = () => void;
 
+/** What `giveBack` does is done once. */
+export function slotOf(giveBack: () => void): Slot {
+  let isTaken = true;
+  return () => {
+    if (!isTaken) return;
+    isTaken = false;
+    giveBack();
+  };
+}
+
 /** How many requests are under way at once, so that a flood is answered quickly instead of slowly by all. */
 export interface Slots {
   /** A place for one request of this holder, or `null` where there is none. */
@@ -74,13 +84,10 @@ export function createSlots(max: number): Slots {
       if (taken >= max || !holdings.mayHaveMore(holder)) return null;
       taken += 1;
       holdings.add(holder);
-      let isTaken = true;
-      return () => {
-        if (!isTaken) return;
-        isTaken = false;
+      return slotOf(() => {
         taken -= 1;
         holdings.remove(holder);
-      };
+      });
     },
     taken: () => taken,
   };
@@ -89,14 +96,9 @@ export function createSlots(max: number): Slots {
 /** Two holders of one place: it is given back when both let go of it. */
 export function shareSlot(slot: Slot | null): readonly [Slot, Slot] {
   let holders = 2;
-  const hold = (): Slot => {
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      holders -= 1;
-      if (holders === 0) slot?.();
-    };
-  };
+  const hold = (): Slot => slotOf(() => {
+    holders -= 1;
+    if (holders === 0) slot?.();
+  });
   return [hold(), hold()];
 }

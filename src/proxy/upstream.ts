@@ -1,6 +1,6 @@
 import type { UpstreamSettings } from '../config/compiled.js';
 import { denial } from '../decision/denial.js';
-import { Holdings, type Slot } from './slots.js';
+import { Holdings, slotOf, type Slot } from './slots.js';
 import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
 import { createConnector } from './upstream/connector.js';
 import { Farewells } from './upstream/farewells.js';
@@ -161,11 +161,9 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     takeEarlyPlace: () => {
       if (earlyCount >= maxEarly) return null;
       earlyCount += 1;
-      let isTaken = true;
-      return () => {
-        if (isTaken) earlyCount -= 1;
-        isTaken = false;
-      };
+      return slotOf(() => {
+        earlyCount -= 1;
+      });
     },
     retire: () => {
       isRetired = true;
