@@ -1,23 +1,10 @@
 /** Routers that take more to install, with the same two routes. */
 import { startGo } from '../support/go.js';
-import { startRails } from '../support/rails.js';
+import { railsProgram, startRails } from '../support/rails.js';
 import type { Router } from './routers.js';
 
-const rails = `
-require 'action_controller/railtie'
-
-class Service < Rails::Application
-  config.eager_load = true
-  config.secret_key_base = 'none'
-  config.hosts.clear
-  config.logger = Logger.new(nil)
-  routes.append do
-    get '/orders/desk', to: 'orders#desk'
-    get '/orders/:id', to: 'orders#order'
-  end
-end
-
-class OrdersController < ActionController::API
+const rails = railsProgram(`    get '/orders/desk', to: 'orders#desk'
+    get '/orders/:id', to: 'orders#order'`, `class OrdersController < ActionController::API
   def desk
     response.headers['X-Ran'] = 'desk'
     render plain: 'desk'
@@ -26,10 +13,7 @@ class OrdersController < ActionController::API
     render plain: 'order'
   end
 end
-
-Service.initialize!
-run Service
-`;
+`);
 
 const go = `package main
 

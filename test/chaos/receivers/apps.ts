@@ -100,17 +100,7 @@ run lambda { |env|
 }
 `;
 
-export const railsApp = `${rubyService}
-require 'action_controller/railtie'
-
-class Service < Rails::Application
-  config.eager_load = true
-  config.secret_key_base = 'none'
-  config.hosts.clear
-  config.logger = Logger.new(nil)
-  routes.append { match '*path', to: 'any#view', via: :all, format: false }
-end
-
+export const railsControllers = `${rubyService}
 class AnyController < ActionController::API
   def view
     status, body, cut = Receiver.handle(request.request_method, request.query_string, request.headers['X-Auth-Subject'].to_s) { request.raw_post }
@@ -118,10 +108,9 @@ class AnyController < ActionController::API
     self.response_body = cut ? Pieces.new(body) : body
   end
 end
-
-Service.initialize!
-run Service
 `;
+
+export const railsRoutes = "    match '*path', to: 'any#view', via: :all, format: false";
 
 export const phpApp = `<?php
 $id = $_GET['id'] ?? '';
