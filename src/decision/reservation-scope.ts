@@ -37,6 +37,15 @@ export function recordIdOf(scope: ReservationScope): string | null {
   return scope.operation === null ? null : `${scope.principal}.${scope.operation}`;
 }
 
+/**
+ * The id by which the receiver knows what was reserved for a request: that of the record, and where only a single-use token was
+ * reserved `<principal>.<token>`, which no other request ever has. `null` where nothing is reserved.
+ */
+export function reservationIdOf(scope: ReservationScope): string | null {
+  if (scope.operation === null && scope.token !== null) return `${scope.principal}.${scope.token}`;
+  return recordIdOf(scope);
+}
+
 /** Reads a record id back. */
 export function parseRecordId(id: string): { readonly principal: string; readonly operation: string } | null {
   const match = /^([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43})$/.exec(id);

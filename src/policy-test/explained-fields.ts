@@ -33,7 +33,8 @@ export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap
     const earlier = received.get(name);
     received.set(name, `${earlier === undefined ? '' : `${earlier}, `}${forwarded[at + 1] ?? ''}`);
   }
-  if (preparation !== null && preparation.recordId !== null) received.set('idempotency-record', preparation.recordId);
+  const id = preparation?.reservationId ?? null;
+  if (id !== null) received.set('idempotency-record', id);
   return received;
 }
 
@@ -52,6 +53,6 @@ export function fieldsSeen(
   }
   const { assertion } = inForce.config;
   if (assertion !== null && principal !== null && decision !== 'shadow') seen.push([assertion.header, '(signed when it goes out)']);
-  const recordId = preparation?.recordId ?? null;
-  return recordId === null ? seen : [...seen, ['Idempotency-Record', recordId], ['Idempotency-Fence', '(a number of the store)']];
+  const id = preparation?.reservationId ?? null;
+  return id === null ? seen : [...seen, ['Idempotency-Record', id], ['Idempotency-Fence', '(a number of the store)']];
 }

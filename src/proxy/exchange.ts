@@ -252,7 +252,7 @@ export class Exchange implements Turn, Caller {
   private reserve(admission: Admission, preparation: Preparation): void {
     const { reserving } = this.deps;
     const maxBytes = maxReservedBodyBytes(admission, preparation);
-    this.course.record = preparation.recordId;
+    this.course.record = preparation.reservationId;
     if (reserving === null || (admission.fields.contentLength ?? 0) > maxBytes) {
       this.refuse(denial(reserving === null ? 'store_unavailable' : 'body_too_large'));
       return;

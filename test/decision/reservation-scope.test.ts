@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { digestOf } from '../../src/decision/digest.js';
-import { parseRecordId, recordIdOf, scopeOf } from '../../src/decision/reservation-scope.js';
+import { parseRecordId, recordIdOf, reservationIdOf, scopeOf } from '../../src/decision/reservation-scope.js';
 
 type Input = Parameters<typeof scopeOf>[0];
 
@@ -52,6 +52,9 @@ t.test('the id of a record names its place in the store and nothing else', (t) =
   const id = recordIdOf(scope) ?? '';
   t.same(parseRecordId(id), { principal: scope.principal, operation: scope.operation });
   t.equal(recordIdOf(scopeOf({ ...base, key: null })), null);
+  t.equal(reservationIdOf(scope), id, 'what is reserved is the record, whether or not a token is used up with it');
+  t.equal(reservationIdOf(scopeOf({ ...base, key: null })), `${scope.principal}.${scope.token ?? ''}`);
+  t.equal(reservationIdOf(scopeOf({ ...base, key: null, tokenId: null })), null);
   const bads = ['', '.', id.slice(1), `x${id}`, `${id}x`, id.replace('.', ':'), `${id}\n`, `{${id}}`];
   for (const bad of bads) t.equal(parseRecordId(bad), null, JSON.stringify(bad));
   t.end();

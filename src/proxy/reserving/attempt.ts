@@ -110,8 +110,8 @@ export class Attempt {
 
   /** What the receiver is told of it: names and values in turn. */
   fields(): readonly string[] {
-    const { recordId } = this.write.preparation;
-    return recordId === null ? [] : [recordField, recordId, fenceField, String(this.fence)];
+    const { reservationId } = this.write.preparation;
+    return reservationId === null ? [] : [recordField, reservationId, fenceField, String(this.fence)];
   }
 
   /**

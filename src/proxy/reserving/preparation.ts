@@ -2,7 +2,7 @@ import { denial, type Denial } from '../../decision/denial.js';
 import { readIdempotencyKey } from '../../decision/idempotency-key.js';
 import type { IssuerRules, ReservationRules } from '../../decision/policy.js';
 import type { Principal } from '../../decision/principal.js';
-import { recordIdOf, scopeOf, type ReservationScope } from '../../decision/reservation-scope.js';
+import { recordIdOf, reservationIdOf, scopeOf, type ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { InForce } from '../in-force.js';
 import type { Admission } from '../pipeline.js';
@@ -18,6 +18,8 @@ export interface Preparation {
   readonly scope: ReservationScope;
   /** `null` where only the token is reserved. */
   readonly recordId: string | null;
+  /** What the receiver and the log call it: the record's id, or one made of the token where only that is reserved. */
+  readonly reservationId: string | null;
   /** The field as received; `null` where there is none. */
   readonly sentKey: string | null;
 }
@@ -43,7 +45,10 @@ export function prepare(admission: Admission, inForce: Pick<InForce, 'issuers'>,
   const scope = scopeOf({
     principal, audience: issuer.audience, operation: rules.operation, key: key.value, tokenId: rules.singleUse ? principal.tokenId : null,
   });
-  return accept({ rules, principal, issuer, scope, recordId: recordIdOf(scope), sentKey: key.value === null ? null : fields.idempotencyKey });
+  return accept({
+    rules, principal, issuer, scope, recordId: recordIdOf(scope), reservationId: reservationIdOf(scope),
+    sentKey: key.value === null ? null : fields.idempotencyKey,
+  });
 }
 
 /** Most that a reserved request's body may have: it is held whole. */

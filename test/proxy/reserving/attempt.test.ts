@@ -81,7 +81,8 @@ function bench(options: BenchOptions = {}): Bench {
     },
     preparation: {
       rules: { ...rules, ...options.rules }, principal: { expiresAtS, issuedAtS: options.issuedAtS ?? null }, issuer,
-      scope: options.scope ?? scope, recordId: options.recordId === undefined ? 'p.o' : options.recordId, sentKey: 'k',
+      scope: options.scope ?? scope, recordId: options.recordId === undefined ? 'p.o' : options.recordId,
+      reservationId: options.recordId === null ? 'p.t' : 'p.o', sentKey: 'k',
     },
     method: 'POST', body: Buffer.from('body'), inForce: { config: { upstream: { connectTimeoutMs: 1_000 } } },
   };
@@ -152,13 +153,13 @@ t.test('REPLAY 4: what the store says of a reserve is counted once; one that may
   }
 });
 
-t.test('the receiver is told of its record and fence, where there is a record', async (t) => {
+t.test('the receiver is told of its reservation and fence, also where only a token is reserved', async (t) => {
   const { attempt } = bench();
   await attempt.reserve();
   t.same(attempt.fields(), ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7']);
-  const without = bench({ recordId: null });
-  await without.attempt.reserve();
-  t.same(without.attempt.fields(), []);
+  const tokenOnly = bench({ recordId: null });
+  await tokenOnly.attempt.reserve();
+  t.same(tokenOnly.attempt.fields(), ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7']);
 });
 
 const whole: UpstreamOutcome = { kind: 'whole', response: { status: 201, fields: [], body: Buffer.from('made') }, outcome: null };

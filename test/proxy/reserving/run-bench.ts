@@ -94,7 +94,8 @@ export function runBench(options: RunOptions = {}): RunBench {
       },
       principal: { expiresAtS: time.clock.now() / 1000 + 600, issuedAtS: null }, issuer: { clockSkewS: 0 },
       scope: { principal: 'p', operation: 'o', token: null },
-      recordId: options.recordId === undefined ? 'p.o' : options.recordId, sentKey: options.sentKey === undefined ? '"k"' : options.sentKey,
+      recordId: options.recordId === undefined ? 'p.o' : options.recordId,
+      reservationId: options.recordId === null ? 'p.t' : 'p.o', sentKey: options.sentKey === undefined ? '"k"' : options.sentKey,
     },
     method: options.method ?? 'POST', body,
     inForce: {

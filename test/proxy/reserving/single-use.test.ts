@@ -18,12 +18,48 @@ t.test('a single-use token passes once, for any request; its replay is a 401 lik
     t.equal(replay.field('WWW-Authenticate'), 'Bearer realm="sallyport"');
   }
   t.equal(scene.executions().length, 1);
-  t.same(scene.executions()[0]?.field('Idempotency-Record'), [], 'there is no record to tell of');
-  t.same(scene.executions()[0]?.field('Idempotency-Fence'), []);
-  t.equal((await scene.write({ path: '/orders', claims })).status, 200, 'a route that is not single-use takes it still');
   const stranger = await scene.write({ path: '/single', key: null, claims: { jti: 'once', sub: 'migration' } });
   t.equal(stranger.status, 200, 'another subject\'s jti is another token');
   t.equal(scene.counted.denials.filter((reason) => reason === 'token_replayed').length, 3);
+});
+
+t.test('where only the token is reserved, the upstream gets a record and a fence to keep with its write', async (t) => {
+  const scene = await startScene(t);
+  const before = Date.now();
+  await scene.write({ path: '/single', key: null, claims: { jti: 'one' }, headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '1' } });
+  await scene.write({ path: '/single', key: null, claims: { jti: 'two' } });
+  await scene.write({ path: '/single', key: null, claims: { jti: 'one', sub: 'migration' } });
+  const told = scene.executions();
+  const records = told.map((execution) => execution.field('Idempotency-Record'));
+  for (const record of records) t.match(record, [/^[\w-]{43}\.[\w-]{43}$/]);
+  t.equal(new Set(records.flat()).size, 3, 'no two tokens have the same one');
+  for (const execution of told) t.ok(Number(execution.field('Idempotency-Fence')[0]) >= before, 'the time of the store');
+  await until('their records', () => scene.records.length === 3);
+  t.same(scene.records.map(({ record }) => [record]), records, 'the log has the same name');
+});
+
+t.test('where only the token is reserved and the store forgets it, the upstream still sees the same record, with a higher fence', async (t) => {
+  const claims = { jti: 'forgotten' };
+  const first = await startScene(t);
+  await first.write({ path: '/single', key: null, claims });
+  const second = await startScene(t);
+  second.clock.step(1_000);
+  await second.write({ path: '/single', key: null, claims });
+  const [a, b] = [first.executions()[0], second.executions()[0]];
+  t.same(b?.field('Idempotency-Record'), a?.field('Idempotency-Record'));
+  t.ok(Number(b?.field('Idempotency-Fence')[0]) > Number(a?.field('Idempotency-Fence')[0]));
+});
+
+t.test('a token that was used once passes again on routes that are not single-use, before and after, until it expires', async (t) => {
+  const scene = await startScene(t);
+  const claims = { jti: 'elsewhere', exp: Math.floor(Date.now() / 1000) + 60 };
+  const used = async (path: string): Promise<number> => (await scene.write({ path, ...(path === '/orders' ? {} : { key: null }), claims })).status;
+  t.equal(await used('/plain'), 200, 'before: that is no use of it');
+  t.equal(await used('/single'), 200);
+  for (const path of ['/plain', '/orders', '/plain', '/orders']) t.equal(await used(path), 200, `after, ${path}`);
+  t.equal(await used('/single'), 401);
+  scene.clock.step(70_000);
+  t.equal(await used('/plain'), 401, 'expired');
 });
 
 t.test('a token without jti is 401 where it has to pass once', async (t) => {
