@@ -19,6 +19,11 @@ export type Read<S extends Shape> = { readonly [Name in keyof S]: Exclude<Return
 /** Text. */
 export const string: Reader<string> = (value) => typeof value === 'string' ? value : invalid;
 
+/** Text of a form. */
+export function matching(form: RegExp): Reader<string> {
+  return (value) => typeof value === 'string' && form.test(value) ? value : invalid;
+}
+
 /** True or false. */
 export const boolean: Reader<boolean> = (value) => typeof value === 'boolean' ? value : invalid;
 

@@ -28,6 +28,23 @@ export function algorithmOf(hash: string): HashingAlgorithm | null {
   return parseHostedScrypt(hash) === null ? null : 'hosted_scrypt';
 }
 
+/** RFC 9106 and the reference implementation: parameters in this order, salt and hash in base64 without padding. */
+const standardArgon2 = /^\$argon2(?:id|d)(?:\$v=\d{1,10})?\$m=\d{1,10},t=\d{1,10},p=\d{1,8}\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/;
+const standardBcrypt = /^\$2a\$(?:0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}$/;
+const standardHostedScrypt = /^\$f_scrypt\$([^$]+)\$([^$]+)\$m=\d{1,3}\$r=\d{1,5}\$s=([^$]+)$/;
+
+/** The algorithm that made a hash, where it is whole and in a format that the specification names (2.4). */
+export function standardAlgorithmOf(hash: string): HashingAlgorithm | null {
+  if (standardBcrypt.test(hash)) return 'bcrypt';
+  if (standardArgon2.test(hash)) return 'argon2';
+  const [, ...encoded] = standardHostedScrypt.exec(hash) ?? [];
+  return encoded.length === 3 && encoded.every(isBase64) ? 'hosted_scrypt' : null;
+}
+
+function isBase64(text: string): boolean {
+  return Buffer.from(text, 'base64').toString('base64') === text;
+}
+
 /** Reads `$f_scrypt$<hash>$<salt>$m=<cost>$r=<rounds>$s=<separator>`, its parameters in any order; `null` for anything else. */
 export function parseHostedScrypt(text: string): HostedScrypt | null {
   const [before, name, hash = '', salt = '', ...parameters] = text.split('$');

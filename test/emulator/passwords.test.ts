@@ -1,5 +1,5 @@
 import t from 'tap';
-import { algorithmNamed, algorithmOf, parseHostedScrypt } from '../../src/emulator/password-hash.js';
+import { algorithmNamed, algorithmOf, parseHostedScrypt, standardAlgorithmOf } from '../../src/emulator/password-hash.js';
 import { createPasswords } from '../../src/emulator/passwords.js';
 import { argon2Hashes, hashes } from './contract/core-under-test.js';
 import { hostedSample } from './contract/live-core.js';
@@ -15,6 +15,16 @@ t.test('algorithms are told by the beginning of the hash, and by either dialect\
   for (const name of ['hosted_scrypt', 'FIREBASE_SCRYPT', ' firebase_scrypt ']) t.equal(algorithmNamed(name), 'hosted_scrypt', name);
   for (const name of ['', 'scrypt', '__proto__', 'constructor']) t.equal(algorithmNamed(name), undefined, name);
   t.end();
+});
+
+t.test('spec 2.4: formats that the specification names, whole', async (t) => {
+  t.equal(standardAlgorithmOf(await hashes.bcrypt('x')), 'bcrypt');
+  t.equal(standardAlgorithmOf(argon2Hashes.argon2id), 'argon2');
+  t.equal(standardAlgorithmOf(argon2Hashes.argon2d), 'argon2');
+  t.equal(standardAlgorithmOf(argon2Hashes.argon2d.replace('$v=19', '')), 'argon2', 'version 1.0 has no v');
+  t.equal(standardAlgorithmOf(sample), 'hosted_scrypt');
+  const others = [argon2Hashes.argon2i, '$2a$', '$argon2id$', `x${sample}`, sample.replace('$r=8', ''), '', 'plain'];
+  for (const text of others) t.equal(standardAlgorithmOf(text), null, text);
 });
 
 t.test('spec 2.4: hosted scrypt is seven parts', (t) => {

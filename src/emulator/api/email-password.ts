@@ -2,20 +2,24 @@ import { randomUUID } from 'node:crypto';
 import type { Call } from '../core.js';
 import { optional, readFields, string } from '../fields.js';
 import { json, text, type Message } from '../messages.js';
-import { algorithmNamed, algorithmOf, type HashingAlgorithm } from '../password-hash.js';
+import { algorithmNamed, algorithmOf, standardAlgorithmOf, type HashingAlgorithm } from '../password-hash.js';
 import { recipeUserId, userJson } from '../user-json.js';
 import type { UserRecord } from '../user-records.js';
-import { normaliseEmail } from './contacts.js';
+import { contactReaders, normaliseEmail } from './contacts.js';
 
 const formatNames: Readonly<Record<HashingAlgorithm, string>> = { bcrypt: 'BCrypt', argon2: 'Argon2', hosted_scrypt: 'Hosted SCrypt' };
 
-/** `POST /recipe/user/passwordhash/import`. The hash of a user that exists is overwritten. */
+/**
+ * `POST /recipe/user/passwordhash/import`. The hash of a user that exists is overwritten. SuperTokens looks at the beginning
+ * of a hash and trims it; in the specification's dialect it has to be whole, and in one of the formats of section 2.4.
+ */
 export function importPasswordHash({ core, fields, version }: Call): Message {
-  const asked = readFields(fields, { email: string, passwordHash: string, hashingAlgorithm: optional(string) });
+  const asked = readFields(fields, { email: contactReaders(core).email, passwordHash: string, hashingAlgorithm: optional(string) });
   if ('refused' in asked) return text(400, asked.refused);
-  const passwordHash = asked.passwordHash.trim();
-  if (passwordHash === '') return text(400, 'Password hash cannot be an empty string');
-  const algorithm = algorithmOf(passwordHash);
+  const isStrict = core.dialect === 'seed';
+  const passwordHash = isStrict ? asked.passwordHash : asked.passwordHash.trim();
+  if (passwordHash.trim() === '') return text(400, 'Password hash cannot be an empty string');
+  const algorithm = isStrict ? standardAlgorithmOf(passwordHash) : algorithmOf(passwordHash);
   if (asked.hashingAlgorithm !== undefined) {
     if (asked.hashingAlgorithm.trim() === '') return text(400, 'Hashing Algorithm cannot be an empty string');
     const named = algorithmNamed(asked.hashingAlgorithm);
@@ -54,7 +58,7 @@ export async function signIn({ core, fields, version }: Call): Promise<Message> 
 
 /** `PUT /recipe/user` with `rid: emailpassword`. */
 export async function updateEmailOrPassword({ core, fields }: Call, id: string): Promise<Message> {
-  const asked = readFields(fields, { email: optional(string), password: optional(string) });
+  const asked = readFields(fields, { email: optional(contactReaders(core).email), password: optional(string) });
   if ('refused' in asked) return text(400, asked.refused);
   if (asked.email === undefined && asked.password === undefined) return text(400, 'You have to provide either email or password.');
   const email = asked.email === undefined ? undefined : normaliseEmail(asked.email);
@@ -63,7 +67,8 @@ export async function updateEmailOrPassword({ core, fields }: Call, id: string):
   if (user?.recipe !== 'emailpassword') return json(200, { status: 'UNKNOWN_USER_ID_ERROR' });
   const holder = email === undefined ? undefined : core.records.users.byEmail('emailpassword', email);
   if (holder !== undefined && holder.id !== id) return json(200, { status: 'EMAIL_ALREADY_EXISTS_ERROR' });
-  core.records.make({ type: 'user', user: { ...user, email: email ?? user.email, passwordHash: hash ?? user.passwordHash } });
+  const changed = email === undefined || email === user.email ? {} : { email, verified: false };
+  core.records.make({ type: 'user', user: { ...user, ...changed, passwordHash: hash ?? user.passwordHash } });
   return json(200, { status: 'OK' });
 }
 

@@ -6,7 +6,7 @@ import { nullable, optional, readFields, string } from '../fields.js';
 import { json, text, type Message } from '../messages.js';
 import { recipeUserId, userJson } from '../user-json.js';
 import type { UserRecord } from '../user-records.js';
-import { normaliseEmail } from './contacts.js';
+import { contactReaders, normaliseEmail } from './contacts.js';
 
 /** The Core's own default, `passwordless_max_code_input_attempts`. */
 const maxAttempts = 5;
@@ -17,8 +17,9 @@ const oneWay = 'Please provide exactly one of linkCode or deviceId+userInputCode
 
 /** `POST /recipe/signinup/code`: a code for a new device of a contact, or one more for a device there is. */
 export function createCode({ core, fields }: Call): Message {
+  const contact = contactReaders(core);
   const asked = readFields(fields, {
-    email: optional(string), phoneNumber: optional(string), deviceId: optional(string), userInputCode: optional(string),
+    email: optional(contact.email), phoneNumber: optional(contact.phoneNumber), deviceId: optional(string), userInputCode: optional(string),
   });
   if ('refused' in asked) return text(400, asked.refused);
   const { email, phoneNumber, deviceId } = asked;
@@ -69,7 +70,11 @@ export function consumeCode({ core, fields, version }: Call): Message {
   if (!isFresh) return countAttempt(core, device, code !== undefined);
   core.records.make({ type: 'devices_removed', contact: device.contact });
   const existing = userOf(core, device.contact);
-  const user = existing ?? newUser(core, device.contact);
+  // SuperTokens takes whoever consumed a code for the owner of the address from CDI 4.0 on.
+  const proves = 'email' in device.contact && (core.dialect === 'seed' || isFrom('4.0', version));
+  const found = existing ?? newUser(core, device.contact);
+  const user = { ...found, verified: found.verified || proves };
+  if (existing === undefined || existing.verified !== user.verified) core.records.make({ type: 'user', user });
   const consumedDevice = { preAuthSessionId: device.id, failedCodeInputAttemptCount: device.failedAttempts, ...device.contact };
   return json(200, {
     status: 'OK',
@@ -82,7 +87,8 @@ export function consumeCode({ core, fields, version }: Call): Message {
 
 /** `PUT /recipe/user` with `rid: passwordless`: adds, replaces or, with `null`, takes away a contact. */
 export function updateContacts({ core, fields }: Call, id: string): Message {
-  const asked = readFields(fields, { email: optional(nullable(string)), phoneNumber: optional(nullable(string)) });
+  const contact = contactReaders(core);
+  const asked = readFields(fields, { email: optional(nullable(contact.email)), phoneNumber: optional(nullable(contact.phoneNumber)) });
   if ('refused' in asked) return text(400, asked.refused);
   const user = core.records.users.byId(id);
   if (user?.recipe !== 'passwordless') return json(200, { status: 'UNKNOWN_USER_ID_ERROR' });
@@ -94,7 +100,7 @@ export function updateContacts({ core, fields }: Call, id: string): Message {
   if (email === null && phoneNumber === null) return text(400, 'You cannot clear both email and phone number of a user');
   // Codes that were sent to a contact it had, or will have, may not sign in any more.
   for (const contact of changedContacts(user, email, phoneNumber)) core.records.make({ type: 'devices_removed', contact });
-  core.records.make({ type: 'user', user: { ...user, email, phoneNumber } });
+  core.records.make({ type: 'user', user: { ...user, email, phoneNumber, verified: user.verified && email === user.email } });
   return json(200, { status: 'OK' });
 }
 
@@ -117,15 +123,13 @@ function userOf({ records: { users } }: Core, contact: Contact): UserRecord | un
   return 'email' in contact ? users.byEmail('passwordless', contact.email) : users.byPhoneNumber(contact.phoneNumber);
 }
 
-function newUser({ records, now }: Core, contact: Contact): UserRecord {
-  const user: UserRecord = {
+function newUser({ now }: Core, contact: Contact): UserRecord {
+  return {
     id: randomUUID(), recipe: 'passwordless', timeJoined: now(),
     email: 'email' in contact ? contact.email : null,
     phoneNumber: 'email' in contact ? null : contact.phoneNumber,
-    thirdParty: null, passwordHash: null, verified: 'email' in contact,
+    thirdParty: null, passwordHash: null, verified: false,
   };
-  records.make({ type: 'user', user });
-  return user;
 }
 
 function contactOf(email: string | undefined, phoneNumber: string | undefined): Contact {

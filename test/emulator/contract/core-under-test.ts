@@ -25,6 +25,12 @@ export function freshPhoneNumber(): string {
   return `+1415${String(randomInt(2_000_000, 9_999_999))}`;
 }
 
+/** Texts that are no email address: SuperTokens takes them all the same. */
+export const notEmails = ['', 'ada', '@example.com', 'ada@', 'ada@@example.com', 'ada@example.com ', ' ada@example.com', 'a da@example.com', 'ada@.com'];
+
+/** Texts that are no phone number in international format: SuperTokens takes them all the same. */
+export const notInternational = ['', '030901820', '0049 30 901820', '+49 30 901820', '+030901820', '4930901820', '+1234567890123456', 'phone'];
+
 /** Cheap: what a hash costs is not what is tested. */
 export const hashes = {
   bcrypt: async (password: string): Promise<string> => (await hashBcrypt(password, 4)).replace('$2y$', () => '$2a$'),

@@ -1,9 +1,11 @@
 import type { Test } from 'tap';
 import type { CoreAnswer } from '../core-client.js';
-import { freshEmail, freshPhoneNumber, importing, statusOf, userOf, type CoreUnderTest, type UserJson } from './core-under-test.js';
+import {
+  freshEmail, freshPhoneNumber, importing, notEmails, notInternational, statusOf, userOf, type CoreUnderTest, type UserJson,
+} from './core-under-test.js';
 
 /** Spec 4.5 to 4.7: passwordless users come from a code that is made and consumed. */
-export function passwordlessContract(t: Test, { core }: CoreUnderTest): void {
+export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest): void {
   const rid = { ...importing, rid: 'passwordless' };
   const createCode = (body: unknown): Promise<CoreAnswer> => core.post('/recipe/signinup/code', body, importing);
   const consume = (body: unknown): Promise<CoreAnswer> => core.post('/recipe/signinup/code/consume', body, importing);
@@ -83,6 +85,9 @@ export function passwordlessContract(t: Test, { core }: CoreUnderTest): void {
       { name: 'email and device', body: { email: 'a@b.c', deviceId: 'x' }, expected: contact },
       { name: 'email a number', body: { email: 1 }, expected: field('email') },
       { name: 'no JSON', body: 'null', expected: '400 Invalid Json Input' },
+      ...(dialect === 'seed' ? notEmails : []).map((email) => ({ name: `email ${email}`, body: { email }, expected: field('email') })),
+      ...(dialect === 'seed' ? notInternational : []).map((phoneNumber) => (
+        { name: `phone ${phoneNumber}`, body: { phoneNumber }, expected: field('phoneNumber') })),
     ];
     for (const { name, body, expected } of creating) t.equal(statusOf(await createCode(body)), expected, name);
     const { preAuthSessionId, linkCode, deviceId, userInputCode } = code;
@@ -112,6 +117,21 @@ export function passwordlessContract(t: Test, { core }: CoreUnderTest): void {
     t.equal(statusOf(await update({ userId: id, email: null })), 'OK');
     t.equal(statusOf(await core.get(`/recipe/user?email=${encodeURIComponent(email)}`, rid)), 'UNKNOWN_EMAIL_ERROR');
     t.equal(statusOf(await update({ email })), "400 Field name 'userId' is invalid in JSON input");
+    if (dialect !== 'seed') return;
+    for (const text of notEmails) t.match(statusOf(await update({ userId: id, email: text })), /^400 Field name 'email' is invalid/, text);
+    for (const text of notInternational) t.match(statusOf(await update({ userId: id, phoneNumber: text })), /^400 Field name 'phoneNumber' is invalid/, text);
+  });
+
+  t.test('an email that a code was consumed for is verified: by SuperTokens from CDI 4.0 on', async (t) => {
+    const verifiedAt = async (version: string, email: string): Promise<unknown> => {
+      const consumed = await core.post('/recipe/signinup/code/consume', byLink(await codeFor({ email })), { 'cdi-version': version });
+      const found = userOf(await core.get(`/user/id?userId=${userOf(consumed).id}`, { 'cdi-version': '4.0' }));
+      return (found['loginMethods'] as readonly { verified: boolean }[])[0]?.verified;
+    };
+    const [email, other] = [freshEmail(), freshEmail()];
+    t.equal(await verifiedAt('2.16', email), dialect === 'seed');
+    t.equal(await verifiedAt('4.0', email), true, 'the next code does it');
+    t.equal(await verifiedAt('4.0', other), true);
   });
 
   t.test('a contact that changes hands ends the codes that were sent to it', async (t) => {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
 import type { CoreAnswer, Headers } from '../core-client.js';
-import { freshEmail, importing, statusOf, userOf, type CoreUnderTest } from './core-under-test.js';
+import { freshEmail, importing, notEmails, statusOf, userOf, type CoreUnderTest } from './core-under-test.js';
 
 /** Spec 4.8: third-party users are created by a sign-in. */
-export function thirdPartyContract(t: Test, { core }: CoreUnderTest): void {
+export function thirdPartyContract(t: Test, { core, dialect }: CoreUnderTest): void {
   const signInUp = (body: unknown, headers: Headers = importing): Promise<CoreAnswer> => core.post('/recipe/signinup', body, headers);
   const body = (thirdPartyUserId: string, email: object): object => ({ thirdPartyId: 'google', thirdPartyUserId, email });
 
@@ -23,7 +23,23 @@ export function thirdPartyContract(t: Test, { core }: CoreUnderTest): void {
     t.equal(statusOf(await find('thirdPartyId=google&userId=x')), '400 Please provide only one of userId or (thirdPartyId & thirdPartyUserId)');
   });
 
-  t.test('isVerified is not read at CDI 2.16, and wanted from 4.0 on', async (t) => {
+  t.test('spec 4.8: isVerified counts; SuperTokens reads it from CDI 4.0 on alone', async (t) => {
+    const verifiedAt = async (version: string, isVerified: boolean): Promise<unknown> => {
+      const id = randomUUID();
+      await signInUp(body(id, { id: freshEmail(), isVerified }), { 'cdi-version': version });
+      const query = `thirdPartyId=google&thirdPartyUserId=${id}&doUnionOfAccountInfo=true`;
+      const found = await core.get(`/users/by-accountinfo?${query}`, { 'cdi-version': '4.0' });
+      const [user] = found.json()['users'] as readonly { loginMethods: readonly { verified: boolean }[] }[];
+      return user?.loginMethods[0]?.verified;
+    };
+    for (const version of ['2.16', '2.21', '3.0']) t.equal(await verifiedAt(version, true), dialect === 'seed', version);
+    t.equal(await verifiedAt('4.0', true), true);
+    for (const version of ['2.16', '4.0']) t.equal(await verifiedAt(version, false), false, version);
+    const inWords = await signInUp(body(randomUUID(), { id: freshEmail(), isVerified: 'yes' }));
+    t.equal(statusOf(inWords), dialect === 'seed' ? "400 Field name 'isVerified' is invalid in JSON input" : 'OK');
+  });
+
+  t.test('isVerified may be left out below CDI 4.0, and is wanted from there on', async (t) => {
     t.equal(statusOf(await signInUp(body(randomUUID(), { id: freshEmail() }))), 'OK');
     const unmarked = await signInUp(body(randomUUID(), { id: freshEmail() }), { 'cdi-version': '4.0' });
     t.equal(statusOf(unmarked), "400 Field name 'isVerified' is invalid in JSON input");
@@ -40,6 +56,8 @@ export function thirdPartyContract(t: Test, { core }: CoreUnderTest): void {
       { name: 'email a string', body: { thirdPartyId: 'x', thirdPartyUserId: 'x', email: 'a@b.c' }, expected: field('email') },
       { name: 'email without id', body: { thirdPartyId: 'x', thirdPartyUserId: 'x', email: {} }, expected: field('id') },
       { name: 'no JSON', body: '[]', expected: '400 Invalid Json Input' },
+      ...(dialect === 'seed' ? notEmails : []).map((email) => (
+        { name: `email ${email}`, body: { thirdPartyId: 'x', thirdPartyUserId: 'x', email: { id: email } }, expected: field('id') })),
     ];
     for (const { name, body: asked, expected } of cases) t.equal(statusOf(await signInUp(asked)), expected, name);
   });
