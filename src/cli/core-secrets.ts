@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { readText } from '../adapters/text-file.js';
 import { accept, refuse, type Result } from '../decision/result.js';
+import type { Dialect } from '../emulator/core.js';
 
 /** The Core's own rule for the keys in its config. */
 const apiKey = /^[A-Za-z0-9=-]{20,}$/;
@@ -24,9 +25,23 @@ export async function readApiKeys(path: string): Promise<Result<readonly string[
 export async function readSignerKey(path: string): Promise<Result<Buffer, string>> {
   const text = await readOwn(path);
   if (!text.ok) return text;
-  const key = text.value.trim();
-  if (key === '' || !base64.test(key)) return refuse('does not hold a signer key in base64');
-  return accept(Buffer.from(key, 'base64'));
+  return signerKeyOf(text.value.trim());
+}
+
+/** Variables by which the images of the Core get the signer key: the specification's (4.4), and SuperTokens'. */
+const signerKeyVariables = { seed: 'HOSTED_PASSWORD_HASHING_SIGNER_KEY', supertokens: 'FIREBASE_PASSWORD_HASHING_SIGNER_KEY' } as const;
+
+/** The hosted provider's signer key as the environment has it, in base64; `null` where it has none. Refuses in words that name the variable. */
+export function signerKeyIn(env: Readonly<Record<string, string | undefined>>, dialect: Dialect): Result<Buffer | null, string> {
+  const variable = signerKeyVariables[dialect];
+  const value = env[variable];
+  if (value === undefined || value === '') return accept(null);
+  const key = signerKeyOf(value.trim());
+  return key.ok ? key : refuse(`${variable} ${key.error}`);
+}
+
+function signerKeyOf(key: string): Result<Buffer, string> {
+  return key === '' || !base64.test(key) ? refuse('does not hold a signer key in base64') : accept(Buffer.from(key, 'base64'));
 }
 
 async function readOwn(path: string): Promise<Result<string, string>> {

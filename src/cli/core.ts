@@ -6,9 +6,9 @@ import { accept, refuse, type Result } from '../decision/result.js';
 import type { Dialect } from '../emulator/core.js';
 import { startCoreEmulator, type CoreEmulatorOptions } from '../emulator/core-emulator.js';
 import { DataFileError } from '../emulator/data-file.js';
-import { readApiKeys, readSignerKey } from './core-secrets.js';
+import { readApiKeys, readSignerKey, signerKeyIn } from './core-secrets.js';
 import type { Io } from './io.js';
-import { fail } from './options.js';
+import { fail, failUsage } from './options.js';
 import { ended } from './running.js';
 
 export interface CoreOptions {
@@ -20,12 +20,19 @@ export interface CoreOptions {
   readonly accessTokenValidity: number;
   readonly codeLifetime: number;
   readonly apiKeysFile?: string;
+  readonly allowKeyless?: true;
   readonly signerKeyFile?: string;
   readonly faults: number;
 }
 
 /** Runs the emulator until a signal. */
 export async function core(options: CoreOptions, io: Io): Promise<void> {
+  const isOpen = options.apiKeysFile === undefined && !isLoopback(options.host);
+  if (isOpen && options.allowKeyless !== true) {
+    const allowed = '--api-keys-file FILE, which asks for a key; a loopback address; or --allow-keyless, where nobody else reaches it';
+    failUsage('core', `whoever reaches ${options.host} could mint any token, as no API key is asked for; allowed: ${allowed}`, io);
+    return;
+  }
   const secrets = await readSecrets(options, io);
   if (!secrets.ok) {
     fail({ kind: 'unreadable', messages: [secrets.error] }, io);
@@ -47,9 +54,7 @@ export async function core(options: CoreOptions, io: Io): Promise<void> {
     });
     io.stdout(`core  ${emulator.url}\n`);
     io.stderr(`an emulator, for development and tests: no substitute for a Core${options.data === undefined ? '; it forgets everything when it ends' : ''}\n`);
-    if (secrets.value.apiKeys.length === 0 && !isLoopback(host)) {
-      io.stderr('whoever reaches this address can mint any token; --api-keys-file asks for a key\n');
-    }
+    if (isOpen) io.stderr('whoever reaches this address can mint any token; --api-keys-file asks for a key\n');
     await stopped;
     await emulator.close();
   } catch (error) {
@@ -59,11 +64,12 @@ export async function core(options: CoreOptions, io: Io): Promise<void> {
 
 type Secrets = Required<Pick<CoreEmulatorOptions, 'apiKeys' | 'signerKey'>>;
 
-async function readSecrets({ apiKeysFile, signerKeyFile }: CoreOptions, io: Io): Promise<Result<Secrets, string>> {
+async function readSecrets({ apiKeysFile, signerKeyFile, dialect }: CoreOptions, io: Io): Promise<Result<Secrets, string>> {
   const apiKeys = apiKeysFile === undefined ? accept([]) : await readApiKeys(resolve(io.cwd, apiKeysFile));
   if (!apiKeys.ok) return refuse(`${apiKeysFile ?? ''} ${apiKeys.error}`);
-  const signerKey = signerKeyFile === undefined ? accept(null) : await readSignerKey(resolve(io.cwd, signerKeyFile));
-  return signerKey.ok ? accept({ apiKeys: apiKeys.value, signerKey: signerKey.value }) : refuse(`${signerKeyFile ?? ''} ${signerKey.error}`);
+  const signerKey = signerKeyFile === undefined ? signerKeyIn(io.env, dialect) : await readSignerKey(resolve(io.cwd, signerKeyFile));
+  if (!signerKey.ok) return refuse(signerKeyFile === undefined ? signerKey.error : `${signerKeyFile} ${signerKey.error}`);
+  return accept({ apiKeys: apiKeys.value, signerKey: signerKey.value });
 }
 
 function startFailure({ host, port, data }: CoreOptions, error: unknown): StartFailure {

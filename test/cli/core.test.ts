@@ -28,8 +28,8 @@ t.test('contract 1: the Core emulator runs until a signal, and ends with 0', asy
 });
 
 /** Runs the command in this process until the look at it is over, then ends it as SIGTERM does. */
-async function runCore(args: readonly string[], look: (url: string) => Promise<void>): Promise<CapturedIo> {
-  const io = captureIo();
+async function runCore(args: readonly string[], look: (url: string) => Promise<void>, env: Readonly<Record<string, string>> = {}): Promise<CapturedIo> {
+  const io = captureIo({ env });
   const over = run(['core', '--port', '0', ...args], io);
   await look(await until('the emulator says where it is', () => /^core {2}(\S+)$/m.exec(io.out())?.[1]));
   io.signal('SIGTERM');
@@ -90,15 +90,51 @@ t.test('dialect, lifetimes and faults reach the emulator', async (t) => {
   });
 });
 
-t.test('an address that others reach is warned of where no key is asked for', async (t) => {
-  t.match((await runCore(['--host', '0.0.0.0'], async () => undefined)).err(), /can mint any token/);
+t.test('spec 5.1: an address that others reach is refused without keys, and warned of where that is meant', async (t) => {
+  for (const host of ['0.0.0.0', '::', '192.0.2.1', 'core.example.com']) {
+    const io = captureIo();
+    await run(['core', '--host', host, '--port', '0'], io);
+    t.equal(io.code(), 2, host);
+    t.match(io.err(), /^error: whoever reaches \S+ could mint any token.*allowed: --api-keys-file FILE.*--allow-keyless/, host);
+    t.equal(io.out(), '', 'nothing listens');
+  }
+  t.match((await runCore(['--host', '0.0.0.0', '--allow-keyless'], async () => undefined)).err(), /can mint any token/);
+  t.notMatch((await runCore(['--host', 'localhost'], async () => undefined)).err(), /can mint any token/);
+});
+
+t.test('spec 4.4: the signer key of the environment, by the name of the dialect; the file comes first', async (t) => {
+  const { signer_key: key, password_hash: hash, salt, mem_cost: cost, rounds, salt_separator: separator, password } = hostedSample;
+  const passwordHash = `$f_scrypt$${hash}$${salt}$m=${String(cost)}$r=${String(rounds)}$s=${separator}`;
+  const ask = async (url: string, path: string, body: object): Promise<string> =>
+    (await fetch(url + path, { method: 'POST', body: JSON.stringify(body) })).text();
+  const other = Buffer.alloc(64, 7).toString('base64');
+  const [hosted, supertokens] = ['HOSTED_PASSWORD_HASHING_SIGNER_KEY', 'FIREBASE_PASSWORD_HASHING_SIGNER_KEY'];
+  const cases: readonly { name: string; env: Record<string, string>; args: readonly string[]; imported: RegExp; signedIn: RegExp }[] = [
+    { name: 'by the name of the specification', env: { [hosted]: key }, args: [], imported: /"OK"/, signedIn: /"OK"/ },
+    { name: 'by that of SuperTokens', env: { [supertokens]: key }, args: ['--dialect', 'supertokens'], imported: /"OK"/, signedIn: /"OK"/ },
+    { name: 'by that of the other', env: { [hosted]: key }, args: ['--dialect', 'supertokens'], imported: /^Internal Error/, signedIn: /WRONG/ },
+    { name: 'beside a file', env: { [hosted]: other }, args: ['--signer-key-file', keysFile(t, key)], imported: /"OK"/, signedIn: /"OK"/ },
+    { name: 'another key', env: { [hosted]: other }, args: [], imported: /"OK"/, signedIn: /WRONG/ },
+    { name: 'empty', env: { [hosted]: '' }, args: [], imported: /^Internal Error/, signedIn: /WRONG/ },
+  ];
+  for (const { name, env, args, imported, signedIn } of cases) {
+    const io = await runCore(args, async (url) => {
+      t.match(await ask(url, '/recipe/user/passwordhash/import', { email: 'a@example.com', passwordHash }), imported, name);
+      t.match(await ask(url, '/recipe/signin', { email: 'a@example.com', password }), signedIn, name);
+    }, env);
+    t.notOk((io.out() + io.err()).includes(key), name);
+  }
+  const refused = captureIo({ env: { [hosted]: 'not base64!' } });
+  await run(['core', '--port', '0'], refused);
+  t.equal(refused.code(), 2);
+  t.equal(refused.err(), 'error: HOSTED_PASSWORD_HASHING_SIGNER_KEY does not hold a signer key in base64\n');
 });
 
 t.test('contract 1: what cannot be started says why, with its exit code', async (t) => {
   const taken = await startReceiver(t);
   const cases = [
     { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: /in use[^]*--port/ },
-    { name: 'address of another machine', args: ['--host', '192.0.2.1', '--port', '0'], code: 3, says: /192\.0\.2\.1/ },
+    { name: 'address of another machine', args: ['--host', '192.0.2.1', '--port', '0', '--allow-keyless'], code: 3, says: /192\.0\.2\.1/ },
     { name: 'port too large', args: ['--port', '65536'], code: 2, says: /65535/ },
     { name: 'port no number', args: ['--port', '1e3'], code: 2, says: /whole number/ },
     { name: 'no duration', args: ['--rotate-every', '10'], code: 2, says: /duration/ },

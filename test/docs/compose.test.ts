@@ -98,7 +98,7 @@ t.test('it runs, and each line of try.sh gets what it expects', async (t) => {
 
   const ports = { core: await freePort(), proxy: await freePort(), orders: await freePort() };
   const main = join(projectDir, 'dist/main.js');
-  start(process.execPath, [main, ...(services['core']?.command ?? []).map((word) => word.replace('0.0.0.0', '127.0.0.1')), '--port', String(ports.core)]);
+  start(process.execPath, [main, ...(services['core']?.command ?? []), '--port', String(ports.core)]);
   await until('the emulator', async () => (await request(ports.core, { path: '/hello' }).catch(() => null))?.status === 200);
   cpSync(join(folder, 'service.mjs'), join(dir, 'service.mjs'));
   const [, ...orders] = services['orders']?.command ?? [];
