@@ -6,7 +6,7 @@ import type { Rate } from './decision/policy.js';
 import type { RenewedSession } from './decision/principal.js';
 import type { LimitKey } from './decision/rate-limit.js';
 import type {
-  Complete, Completed, Marked, Owned, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
+  Complete, Completed, Mark, Marked, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
 } from './decision/reservation.js';
 import type { ReservationScope } from './decision/reservation-scope.js';
 import type { Result } from './decision/result.js';
@@ -245,7 +245,7 @@ export interface ReservationStore {
   readonly reserve: (scope: ReservationScope, command: Reserve) => Promise<Result<ReserveAnswer, StoreFailure>>;
   readonly complete: (scope: ReservationScope, command: Complete) => Promise<Result<Completed, StoreFailure>>;
   readonly release: (scope: ReservationScope, command: Release) => Promise<Result<Released, StoreFailure>>;
-  readonly mark: (scope: ReservationScope, command: Owned) => Promise<Result<Marked, StoreFailure>>;
+  readonly mark: (scope: ReservationScope, command: Mark) => Promise<Result<Marked, StoreFailure>>;
   readonly show: (scope: ReservationScope) => Promise<Result<ShownRecord | null, StoreFailure>>;
   readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;
   readonly state: () => StoreState;

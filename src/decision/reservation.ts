@@ -12,6 +12,9 @@ export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
 /** How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody waits for. */
 export const withdrawalMs = 300_000;
 
+/** By how much a fence that is kept may be ahead of the clock and still be kept until the clock has reached it, milliseconds. */
+export const longestAheadMs = 31 * 86_400_000;
+
 /** What the receiver answered, as far as it may be shown again. */
 export interface StoredResponse {
   readonly status: number;
@@ -51,9 +54,21 @@ export interface Withdrawal {
   readonly expiresAtMs: number;
 }
 
+/**
+ * What is kept of a record when its key is freed. The next fence is higher, whatever the store's clock says then: a receiver that has seen
+ * this one would turn a lower one away.
+ */
+export interface Freed {
+  readonly attempt: string;
+  readonly fence: number;
+  readonly expiresAtMs: number;
+}
+
 /** What one scope holds: what one command sees. */
 export interface Slot {
   readonly record: ReservationRecord | null;
+  /** Never beside a record. */
+  readonly freed: Freed | null;
   /** The attempt that used the single-use token. */
   readonly marker: { readonly attempt: string; readonly expiresAtMs: number } | null;
   readonly withdrawals: readonly Withdrawal[];
@@ -106,6 +121,13 @@ export interface Owned {
   readonly fence: number;
 }
 
+export interface Mark extends Owned {
+  /** Needed where the record was lost and has to be written anew, as is what follows. */
+  readonly fingerprint: string;
+  readonly route: string;
+  readonly retentionMs: number;
+}
+
 /** By attempt alone: who got no answer to a reserve knows no fence. */
 export interface Release {
   readonly attempt: string;
@@ -113,7 +135,11 @@ export interface Release {
 
 /** `kept`: it is another attempt's, no longer pending, or in doubt by an attempt before. */
 export type Released = 'released' | 'kept' | 'unsupported';
-export type Marked = 'unknown' | 'kept' | 'unsupported';
+/**
+ * `repaired`: the record had been lost, and is there again, in doubt. `fenced`: somebody else owns the record, so the write may have run
+ * twice. `kept`: it is settled, or an operator has freed the key since.
+ */
+export type Marked = 'unknown' | 'repaired' | 'fenced' | 'kept' | 'unsupported';
 
 /** What an operator knows of a write in doubt. */
 export type Resolution = 'committed' | 'not-applied';
@@ -129,6 +155,7 @@ export interface Step<T> {
 export function current(slot: Slot, nowMs: number): Slot {
   return {
     record: slot.record !== null && slot.record.expiresAtMs > nowMs ? slot.record : null,
+    freed: slot.freed !== null && slot.freed.expiresAtMs > nowMs ? slot.freed : null,
     marker: slot.marker !== null && slot.marker.expiresAtMs > nowMs ? slot.marker : null,
     withdrawals: slot.withdrawals.filter(({ expiresAtMs }) => expiresAtMs > nowMs),
   };
@@ -147,32 +174,35 @@ export function reserve(before: Slot, command: Reserve, nowMs: number): Step<Res
     ? slot.marker
     : slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs };
   if (command.key === null) return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
-  const step = reserveRecord(slot.record, { ...command.key, attempt: command.attempt }, nowMs);
-  return { slot: { ...slot, record: step.record, marker }, answer: step.answer };
+  if (slot.record !== null) {
+    const step = reserveRecord(slot.record, { ...command.key, attempt: command.attempt }, nowMs);
+    return { slot: { ...slot, record: step.record, marker }, answer: step.answer };
+  }
+  const step = acquire({ ...command.key, attempt: command.attempt }, nowMs, slot.freed?.fence ?? 0, false);
+  return { slot: { ...slot, record: step.record, freed: null, marker }, answer: step.answer };
 }
 
 function reserveRecord(
-  record: ReservationRecord | null,
+  record: ReservationRecord,
   command: NonNullable<Reserve['key']> & { readonly attempt: string },
   nowMs: number,
 ): { readonly record: ReservationRecord; readonly answer: Reserved } {
-  if (record === null) return acquire(command, nowMs, 0, false);
   // Before the state is looked at: a different request learns nothing of how the first one went.
   if (record.fingerprint !== command.fingerprint) return { record, answer: { kind: 'mismatch' } };
   // The client library sent the command again after a reconnect: the same attempt, not a second one.
   if (record.state === 'pending' && record.owner === command.attempt) {
     return { record, answer: { kind: 'acquired', fence: record.fence, takenOver: record.takenOver } };
   }
-  const known = inDoubtAfterLease(record, nowMs);
-  switch (known.state) {
+  // A lease that is over is not written down: its owner may know yet that nothing was sent, and release it.
+  switch (inDoubtAfterLease(record, nowMs).state) {
     case 'pending':
-      return { record: known, answer: { kind: 'in_progress', retryAfterMs: known.leaseEndsAtMs - nowMs } };
+      return { record, answer: { kind: 'in_progress', retryAfterMs: record.leaseEndsAtMs - nowMs } };
     case 'unknown':
-      return command.takesOver ? acquire(command, nowMs, known.fence, true) : { record: known, answer: { kind: 'unknown' } };
+      return command.takesOver ? acquire(command, nowMs, record.fence, true) : { record, answer: { kind: 'unknown' } };
     case 'completed':
-      return { record: known, answer: { kind: 'replayed', response: known.response ?? noResponse } };
+      return { record, answer: { kind: 'replayed', response: record.response ?? noResponse } };
     case 'tombstone':
-      return { record: known, answer: { kind: 'tombstone', status: (known.response ?? noResponse).status } };
+      return { record, answer: { kind: 'tombstone', status: (record.response ?? noResponse).status } };
   }
 }
 
@@ -225,7 +255,7 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
       response: command.response,
       expiresAtMs: nowMs + command.retentionMs,
     };
-    return { slot: { ...slot, record: repaired }, answer: 'repaired' };
+    return { slot: { ...slot, record: repaired, freed: null }, answer: 'repaired' };
   }
   if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
   if (!owns(record, command)) return { slot, answer: 'fenced' };
@@ -237,30 +267,63 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
 }
 
 /**
- * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. Where its own reservation
- * is not there, the reserve that it follows may still be on its way: it is kept from taking the key. What it took over is in
- * doubt again, for the attempt before may have run.
+ * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. That holds after the lease, too. Where
+ * its own reservation is not there, the reserve that it follows may still be on its way: it is kept from taking the key. What it took over
+ * is in doubt again, for the attempt before may have run.
  */
 export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
-  const { record } = slot;
+  const { record, freed } = slot;
   if (record !== null && record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  if (record?.owner === command.attempt && inDoubtAfterLease(record, nowMs).state === 'pending') {
+  if (record?.owner === command.attempt && record.state === 'pending') {
     if (record.takenOver) return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'kept' };
-    return { slot: { ...slot, record: null }, answer: 'released' };
+    return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'released' };
   }
+  const expiresAtMs = nowMs + withdrawalMs;
   const others = slot.withdrawals.filter(({ attempt }) => attempt !== command.attempt);
-  const withdrawals = [...others, { attempt: command.attempt, expiresAtMs: nowMs + withdrawalMs }];
-  return { slot: { ...slot, withdrawals }, answer: record === null ? 'released' : 'kept' };
+  return {
+    slot: {
+      ...slot,
+      // Both are of one key in the store, which lasts as long as what of it lasts longest.
+      freed: freed === null ? null : { ...freed, expiresAtMs: Math.max(freed.expiresAtMs, expiresAtMs) },
+      withdrawals: [...others, { attempt: command.attempt, expiresAtMs }],
+    },
+    answer: record === null ? 'released' : 'kept',
+  };
 }
 
-/** Says that the write may have happened: nobody runs it again until an operator or the receiver knows. */
-export function mark(before: Slot, command: Owned, nowMs: number): Step<Marked> {
+/** Kept until the clock has passed the fence and for some minutes more: no step back of the clock within them makes a fence fall. */
+function freedOf({ owner, fence }: ReservationRecord, nowMs: number): Freed {
+  return { attempt: owner, fence, expiresAtMs: nowMs + Math.min(longestAheadMs, Math.max(0, fence - nowMs)) + withdrawalMs };
+}
+
+/**
+ * Says that the write may have happened: nobody runs it again until an operator or the receiver knows. A record that the store has lost
+ * is written anew, unless its key was freed since.
+ */
+export function mark(before: Slot, command: Mark, nowMs: number): Step<Marked> {
   const slot = current(before, nowMs);
-  const { record } = slot;
-  if (record === null) return { slot, answer: 'kept' };
+  const { record, freed } = slot;
+  if (record === null) {
+    if (freed?.attempt === command.attempt && freed.fence === command.fence) return { slot, answer: 'kept' };
+    const repaired: ReservationRecord = {
+      version: recordVersion,
+      state: 'unknown',
+      fingerprint: command.fingerprint,
+      route: command.route,
+      owner: command.attempt,
+      fence: Math.max(command.fence, freed?.fence ?? 0),
+      takenOver: false,
+      createdAtMs: nowMs,
+      leaseEndsAtMs: nowMs,
+      response: null,
+      expiresAtMs: nowMs + command.retentionMs,
+    };
+    return { slot: { ...slot, record: repaired, freed: null }, answer: 'repaired' };
+  }
   if (record.version !== recordVersion) return { slot, answer: 'unsupported' };
-  if (!owns(record, command) || (record.state !== 'pending' && record.state !== 'unknown')) return { slot, answer: 'kept' };
+  if (!owns(record, command)) return { slot, answer: 'fenced' };
+  if (record.state !== 'pending' && record.state !== 'unknown') return { slot, answer: 'kept' };
   return { slot: { ...slot, record: { ...record, state: 'unknown' } }, answer: 'unknown' };
 }
 
@@ -272,7 +335,7 @@ export function resolve(before: Slot, resolution: Resolution, nowMs: number): St
   if (found.version !== recordVersion) return { slot, answer: 'unsupported' };
   const record = inDoubtAfterLease(found, nowMs);
   if (record.state !== 'unknown') return { slot, answer: 'not_in_doubt' };
-  if (resolution === 'not-applied') return { slot: { ...slot, record: null }, answer: 'resolved' };
+  if (resolution === 'not-applied') return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'resolved' };
   return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, answer: 'resolved' };
 }
 

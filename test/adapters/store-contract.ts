@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import type { Complete } from '../../src/decision/reservation.js';
 import type { ReservationScope } from '../../src/decision/reservation-scope.js';
 import type { ReservationStore } from '../../src/ports.js';
-import { acquire, freshAttempt, freshScope, reserveOf } from './store-world.js';
+import { acquire, freshAttempt, freshScope, markOf, reserveOf } from './store-world.js';
 
 const response = { status: 201, fields: ['Content-Type', 'application/json', 'X-Ünicode', 'ÿ'], body: Buffer.from([0, 255, 10, 13, 128]) };
 
@@ -57,7 +57,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     const scope = freshScope();
     const fence = await acquire(store(), scope, reserveOf('mine'));
     t.same(await store().complete(scope, completion('thief', fence)), { ok: true, value: 'fenced' });
-    t.same(await store().mark(scope, { attempt: 'thief', fence }), { ok: true, value: 'kept' });
+    t.same(await store().mark(scope, markOf('thief', fence)), { ok: true, value: 'fenced' });
     t.same(await store().release(scope, { attempt: 'thief' }), { ok: true, value: 'kept' });
     t.match(await store().reserve(scope, reserveOf('second')), { value: { reserved: { kind: 'in_progress' } } });
   });
@@ -66,7 +66,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     const scope = freshScope();
     const fence = await acquire(store(), scope, reserveOf('mine'));
     t.same(await store().complete(scope, completion('mine', fence - 1)), { ok: true, value: 'fenced' });
-    t.same(await store().mark(scope, { attempt: 'mine', fence: fence - 1 }), { ok: true, value: 'kept' });
+    t.same(await store().mark(scope, markOf('mine', fence - 1)), { ok: true, value: 'fenced' });
   });
 
   t.test('guard fingerprint before state: another request learns nothing and changes nothing', async (t) => {
@@ -124,7 +124,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     for (const attempt of ['a', 'b']) await late(both, attempt);
     const fence = await acquire(store(), both, reserveOf('d'));
     t.match(await store().reserve(both, reserveOf('a')), { value: { reserved: { kind: 'unsupported' } } });
-    await store().mark(both, { attempt: 'd', fence });
+    await store().mark(both, markOf('d', fence));
     t.same(await store().resolve(both, 'not-applied'), { ok: true, value: 'resolved' });
     for (const attempt of ['a', 'b']) await late(both, attempt);
     t.same(await store().complete(both, completion('d', fence)), { ok: true, value: 'repaired' });
@@ -134,7 +134,7 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
   t.test('a record that its owner marked is in doubt: not run again, but its owner may still complete it', async (t) => {
     const scope = freshScope();
     const fence = await acquire(store(), scope, reserveOf('mine'));
-    t.same(await store().mark(scope, { attempt: 'mine', fence }), { ok: true, value: 'unknown' });
+    t.same(await store().mark(scope, markOf('mine', fence)), { ok: true, value: 'unknown' });
     t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'unknown' } } });
     t.same(await store().release(scope, { attempt: 'mine' }), { ok: true, value: 'kept' });
     t.same(await store().complete(scope, completion('mine', fence, { state: 'tombstone', response: { status: 502, fields: [], body: Buffer.alloc(0) } })),
@@ -147,17 +147,55 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     const fence = await acquire(store(), scope, reserveOf('slow', { leaseMs: 1 }));
     await sleep(20);
     t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'unknown' } } });
-    t.same(await store().release(scope, { attempt: 'slow' }), { ok: true, value: 'kept' });
     const taken = await store().reserve(scope, reserveOf('next', { takesOver: true }));
     t.match(taken, { value: { reserved: { kind: 'acquired', takenOver: true } } });
     t.ok(taken.ok && taken.value.reserved.kind === 'acquired' && taken.value.reserved.fence > fence);
     t.same(await store().complete(scope, completion('slow', fence)), { ok: true, value: 'fenced' });
   });
 
+  t.test('a release after the lease frees the key: that nothing was sent holds still, whoever has asked meanwhile', async (t) => {
+    const scope = freshScope();
+    const fence = await acquire(store(), scope, reserveOf('slow', { leaseMs: 1 }));
+    await sleep(20);
+    t.match(await store().reserve(scope, reserveOf('early')), { value: { reserved: { kind: 'unknown' } } });
+    t.same(await store().release(scope, { attempt: 'slow' }), { ok: true, value: 'released' });
+    t.ok(await acquire(store(), scope, reserveOf('next')) > fence);
+  });
+
+  t.test('guard fence: it grows with each attempt, also within a millisecond, whatever became of the one before', async (t) => {
+    const scope = { ...freshScope(), token: null };
+    let last = 0;
+    for (let index = 0; index < 20; index += 1) {
+      const attempt = `attempt ${String(index)}`;
+      const fence = await acquire(store(), scope, reserveOf(attempt));
+      t.ok(fence > last, `${String(fence)} after ${String(last)}`);
+      last = fence;
+      if (index % 2 === 0) {
+        t.same(await store().release(scope, { attempt }), { ok: true, value: 'released' });
+        t.same(await store().show(scope), { ok: true, value: null }, 'the key is free');
+        continue;
+      }
+      t.same(await store().mark(scope, markOf(attempt, fence)), { ok: true, value: 'unknown' });
+      t.same(await store().resolve(scope, 'not-applied'), { ok: true, value: 'resolved' });
+      t.same(await store().mark(scope, markOf(attempt, fence)), { ok: true, value: 'kept' }, 'a mark that comes late does not undo what an operator said');
+    }
+  });
+
+  t.test('a mark that finds its record lost writes it anew, in doubt: no retry runs, and its owner may still complete it', async (t) => {
+    const scope = freshScope();
+    t.same(await store().mark(scope, markOf('mine', 7)), { ok: true, value: 'repaired' });
+    t.same(await store().mark(scope, markOf('mine', 7)), { ok: true, value: 'unknown' });
+    t.match(await store().show(scope), { value: { record: { state: 'unknown', owner: 'mine', fence: 7, fingerprint: 'f', route: 'create-order' } } });
+    t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'unknown' } } });
+    t.match(await store().reserve(scope, reserveOf('next', { fingerprint: 'g' })), { value: { reserved: { kind: 'mismatch' } } });
+    t.same(await store().complete(scope, completion('mine', 7)), { ok: true, value: 'completed' });
+    t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'replayed' } } });
+  });
+
   t.test('guard doubt: a takeover that is sent again is one still, and its release leaves the write in doubt', async (t) => {
     const scope = freshScope();
     const fence = await acquire(store(), scope, reserveOf('first'));
-    await store().mark(scope, { attempt: 'first', fence });
+    await store().mark(scope, markOf('first', fence));
     for (const time of ['first', 'second']) {
       const taken = await store().reserve(scope, reserveOf('taker', { takesOver: true }));
       t.match(taken, { value: { reserved: { kind: 'acquired', takenOver: true } } }, time);
@@ -185,10 +223,10 @@ export function storeContract(t: Test, store: () => ReservationStore): void {
     t.same(await store().resolve(scope, 'committed'), { ok: true, value: 'absent' });
     const fence = await acquire(store(), scope, reserveOf('mine'));
     t.same(await store().resolve(scope, 'not-applied'), { ok: true, value: 'not_in_doubt' });
-    await store().mark(scope, { attempt: 'mine', fence });
+    await store().mark(scope, markOf('mine', fence));
     t.same(await store().resolve(scope, 'not-applied'), { ok: true, value: 'resolved' });
     const again = await acquire(store(), scope, reserveOf('again'));
-    await store().mark(scope, { attempt: 'again', fence: again });
+    await store().mark(scope, markOf('again', again));
     t.same(await store().resolve(scope, 'committed'), { ok: true, value: 'resolved' });
     t.match(await store().reserve(scope, reserveOf('next')), { value: { reserved: { kind: 'tombstone', status: 0 } } });
   });

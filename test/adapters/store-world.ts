@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Reserve } from '../../src/decision/reservation.js';
+import type { Mark, Reserve } from '../../src/decision/reservation.js';
 import type { ReservationScope } from '../../src/decision/reservation-scope.js';
 import type { Log, ReservationStore } from '../../src/ports.js';
 
@@ -16,6 +16,11 @@ export function freshAttempt(): string {
 /** A reserve command with a key and without a token, changed by what is given. */
 export function reserveOf(attempt: string, key: Partial<NonNullable<Reserve['key']>> = {}, markerTtlMs: number | null = null): Reserve {
   return { attempt, key: { fingerprint: 'f', route: 'create-order', leaseMs: 60_000, retentionMs: 60_000, takesOver: false, ...key }, markerTtlMs };
+}
+
+/** Marks a write of `reserveOf` as in doubt. */
+export function markOf(attempt: string, fence: number): Mark {
+  return { attempt, fence, fingerprint: 'f', route: 'create-order', retentionMs: 60_000 };
 }
 
 /** Takes a reservation and returns its fence. */

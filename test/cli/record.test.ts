@@ -6,6 +6,7 @@ import { run } from '../../src/cli/program.js';
 import { recordIdOf, scopeOf } from '../../src/decision/reservation-scope.js';
 import type { ReservationStore } from '../../src/ports.js';
 import { redisSettings, wallClock } from '../adapters/redis/redis-world.js';
+import { markOf } from '../adapters/store-world.js';
 import { freePort } from '../support/listening.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -46,7 +47,7 @@ async function world(t: Scope) {
   };
   await take('pending');
   const fence = await take('unknown');
-  await store.mark(scope('unknown'), { attempt, fence });
+  await store.mark(scope('unknown'), markOf(attempt, fence));
   const completed = { attempt, fence: await take('completed'), fingerprint: 'f', retentionMs: 86_400_000 };
   await store.complete(scope('completed'), { ...completed, state: 'completed', response: { status: 201, fields: ['X-Canary', 'canary'], body } });
   return { redis, store, fence, config: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } };

@@ -1,7 +1,7 @@
 import t from 'tap';
 import {
-  complete, current, inDoubtAfterLease, mark, recordVersion, release, reserve, resolve, withdrawalMs,
-  type Complete, type RecordState, type ReservationRecord, type Reserve, type Slot, type StoredResponse,
+  complete, current, inDoubtAfterLease, longestAheadMs, mark, recordVersion, release, reserve, resolve, withdrawalMs,
+  type Complete, type Mark, type RecordState, type ReservationRecord, type Reserve, type Slot, type StoredResponse,
 } from '../../src/decision/reservation.js';
 
 const now = 1_800_000_000_000;
@@ -18,7 +18,8 @@ function recordOf(change: Partial<ReservationRecord> = {}): ReservationRecord {
 
 function slotOf(change: Partial<ReservationRecord> | null, marker: string | null = null): Slot {
   return {
-    record: change === null ? null : recordOf(change), marker: marker === null ? null : { attempt: marker, expiresAtMs: now + 10_000 }, withdrawals: [],
+    record: change === null ? null : recordOf(change), marker: marker === null ? null : { attempt: marker, expiresAtMs: now + 10_000 },
+    withdrawals: [], freed: null,
   };
 }
 
@@ -36,6 +37,15 @@ function completeBy(attempt: string, fence: number, change: Partial<Complete> = 
   return { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 90_000, ...change };
 }
 
+/** A free key whose last holder had this fence. */
+function freedBy(attempt: string, fence: number): Slot {
+  return { ...slotOf(null), freed: { attempt, fence, expiresAtMs: Math.max(now, fence) + withdrawalMs } };
+}
+
+function markBy(attempt: string, fence: number): Mark {
+  return { attempt, fence, fingerprint: 'f', route: 'create-order', retentionMs: 90_000 };
+}
+
 const acquiredNow = { kind: 'acquired', fence: now, takenOver: false };
 
 const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: object; writes: boolean }[] = [
@@ -46,7 +56,7 @@ const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: o
     name: 'PENDING, in the last millisecond of the lease', slot: slotOf({ leaseEndsAtMs: now + 1 }), command: reserveBy('other'),
     answer: { kind: 'in_progress', retryAfterMs: 1 }, writes: false,
   },
-  { name: 'PENDING, its lease over', slot: slotOf({ leaseEndsAtMs: now }), command: reserveBy('other'), answer: { kind: 'unknown' }, writes: true },
+  { name: 'PENDING, its lease over', slot: slotOf({ leaseEndsAtMs: now }), command: reserveBy('other'), answer: { kind: 'unknown' }, writes: false },
   {
     name: 'PENDING, its lease over, taken over', slot: slotOf({ leaseEndsAtMs: now }), command: reserveBy('other', { takesOver: true }),
     answer: { kind: 'acquired', fence: now, takenOver: true }, writes: true,
@@ -83,6 +93,15 @@ const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: o
     command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false,
   },
   { name: 'of another version', slot: slotOf({ version: 2 }), command: reserveBy('mine'), answer: { kind: 'unsupported' }, writes: false },
+  { name: 'freed', slot: freedBy('mine', now - 500), command: reserveBy('other'), answer: acquiredNow, writes: true },
+  {
+    name: 'guard fence: freed, and the clock went back since', slot: freedBy('mine', now + 3_600_000), command: reserveBy('other'),
+    answer: { kind: 'acquired', fence: now + 3_600_001, takenOver: false }, writes: true,
+  },
+  {
+    name: 'guard fence: freed in this millisecond', slot: freedBy('mine', now), command: reserveBy('other'),
+    answer: { kind: 'acquired', fence: now + 1, takenOver: false }, writes: true,
+  },
 ];
 
 t.test('reserve: ABSENT is taken, everything else is answered by its state (REPLAY 3)', (t) => {
@@ -114,20 +133,20 @@ t.test('guard fingerprint before state: whatever the state, another request is a
 t.test('guard marker: a token passes one attempt only, and what is refused before burns none', (t) => {
   const used = { attempt: 'thief', expiresAtMs: now + 10_000 };
   t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', {}, 30_000), now),
-    { slot: { record: null, marker: used, withdrawals: [] }, answer: { kind: 'token_replayed' } });
+    { slot: { record: null, marker: used, withdrawals: [], freed: null }, answer: { kind: 'token_replayed' } });
   t.same(reserve(slotOf(null, 'thief'), reserveBy('mine', null, 30_000), now).answer, { kind: 'token_replayed' });
   t.same(reserve(slotOf({ version: 2 }, 'thief'), reserveBy('mine', {}, 30_000), now).answer, { kind: 'token_replayed' });
   const again = reserve(slotOf(null, 'mine'), reserveBy('mine', {}, 30_000), now);
   t.same([again.answer, again.slot.marker], [acquiredNow, { attempt: 'mine', expiresAtMs: now + 10_000 }], 'the same attempt, its marker as it was');
   t.same(reserve(slotOf(null), reserveBy('mine', null, 30_000), now), {
-    slot: { record: null, marker: { attempt: 'mine', expiresAtMs: now + 30_000 }, withdrawals: [] }, answer: acquiredNow,
+    slot: { record: null, marker: { attempt: 'mine', expiresAtMs: now + 30_000 }, withdrawals: [], freed: null }, answer: acquiredNow,
   });
   for (const state of ['pending', 'completed', 'unknown'] as const) {
     t.equal(reserve(slotOf({ state, response }), reserveBy('other', {}, 30_000), now).slot.marker?.attempt, 'other', `${state}: the token was presented`);
   }
   t.equal(reserve(slotOf({ version: 2 }), reserveBy('other', {}, 30_000), now).slot.marker, null);
   t.equal(reserve(withdrawnBy('mine'), reserveBy('mine', {}, 30_000), now).slot.marker, null);
-  const over: Slot = { record: null, marker: { attempt: 'thief', expiresAtMs: now }, withdrawals: [] };
+  const over: Slot = { record: null, marker: { attempt: 'thief', expiresAtMs: now }, withdrawals: [], freed: null };
   t.same(reserve(over, reserveBy('mine', {}, 30_000), now).answer, acquiredNow, 'a marker that is over is none');
   t.equal(reserve(slotOf(null, 'thief'), reserveBy('mine'), now).slot.marker?.attempt, 'thief', 'a route without single use leaves it alone');
   t.end();
@@ -136,7 +155,7 @@ t.test('guard marker: a token passes one attempt only, and what is refused befor
 t.test('a request without a key takes the token only', (t) => {
   const slot = slotOf({});
   t.same(reserve(slot, reserveBy('other', null, 30_000), now), {
-    slot: { record: slot.record, marker: { attempt: 'other', expiresAtMs: now + 30_000 }, withdrawals: [] }, answer: acquiredNow,
+    slot: { record: slot.record, marker: { attempt: 'other', expiresAtMs: now + 30_000 }, withdrawals: [], freed: null }, answer: acquiredNow,
   });
   t.same(reserve(slotOf({ version: 2 }), reserveBy('other', null, 30_000), now).answer, acquiredNow);
   t.end();
@@ -176,12 +195,15 @@ t.test('complete: only the attempt that owns the record, and only once (REPLAY 3
   t.end();
 });
 
-t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) => {
+t.test('release: only what is pending, and only by its owner (REPLAY 3); its fence is kept', (t) => {
   const slot = slotOf({}, 'mine');
-  t.same(release(slot, { attempt: 'mine' }, now), { slot: { ...slot, record: null }, answer: 'released' }, 'the token stays used');
+  const freed = { attempt: 'mine', fence: now - 500, expiresAtMs: now + withdrawalMs };
+  t.same(release(slot, { attempt: 'mine' }, now), { slot: { ...slot, record: null, freed }, answer: 'released' }, 'the token stays used');
+  t.same(release(slotOf({ leaseEndsAtMs: now - 1 }), { attempt: 'mine' }, now), { slot: { ...slotOf(null), freed }, answer: 'released' },
+    'its lease over: that nothing was sent holds still');
   for (const { name, change, attempt, answer } of [
     { name: 'another\'s', change: {}, attempt: 'thief', answer: 'kept' },
-    { name: 'its lease over', change: { leaseEndsAtMs: now }, attempt: 'mine', answer: 'kept' },
+    { name: 'another\'s, its lease over', change: { leaseEndsAtMs: now }, attempt: 'thief', answer: 'kept' },
     { name: 'UNKNOWN', change: { state: 'unknown' as const }, attempt: 'mine', answer: 'kept' },
     { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', answer: 'kept' },
     { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', answer: 'kept' },
@@ -191,7 +213,24 @@ t.test('release: only what is pending, and only by its owner (REPLAY 3)', (t) =>
     const withdrawals = answer === 'kept' ? [{ attempt, expiresAtMs: now + withdrawalMs }] : [];
     t.same(release(kept, { attempt }, now), { slot: { ...kept, withdrawals }, answer }, name);
   }
-  t.equal(release(slotOf({ leaseEndsAtMs: now + 1 }), { attempt: 'mine' }, now).slot.record, null, 'in the last millisecond of its lease');
+  t.end();
+});
+
+t.test('guard fence: it is kept until the clock has passed it by some minutes, however far it is ahead within a month', (t) => {
+  for (const [fence, lastsMs] of [
+    [now, withdrawalMs], [now + 1, withdrawalMs + 1],
+    [now + longestAheadMs, longestAheadMs + withdrawalMs], [now + longestAheadMs + 1, longestAheadMs + withdrawalMs],
+  ] as const) {
+    const { freed } = release(slotOf({ fence }), { attempt: 'mine' }, now).slot;
+    t.same(freed, { attempt: 'mine', fence, expiresAtMs: now + lastsMs });
+    t.same(resolve(slotOf({ fence, state: 'unknown' }), 'not-applied', now).slot.freed, freed);
+  }
+  const later = release(freedBy('mine', now), { attempt: 'late' }, now + 1).slot;
+  t.match(later.freed, { attempt: 'mine', fence: now, expiresAtMs: now + 1 + withdrawalMs }, 'a withdrawal makes it last as long');
+  t.match(release(freedBy('mine', now + 9), { attempt: 'late' }, now).slot.freed, { expiresAtMs: now + 9 + withdrawalMs }, 'and no shorter');
+  for (const step of [reserve(freedBy('mine', now), reserveBy('other'), now), complete(freedBy('mine', now), completeBy('mine', now), now)]) {
+    t.equal(step.slot.freed, null, 'a record has its own');
+  }
   t.end();
 });
 
@@ -219,25 +258,43 @@ t.test('guard withdrawal: a release that finds nothing keeps the late reserve fr
 
 t.test('mark: the owner says that nobody knows (REPLAY 3)', (t) => {
   for (const state of ['pending', 'unknown'] as const) {
-    t.same(mark(slotOf({ state }), { attempt: 'mine', fence: now - 500 }, now), { slot: slotOf({ state: 'unknown' }), answer: 'unknown' }, state);
+    t.same(mark(slotOf({ state }), markBy('mine', now - 500), now), { slot: slotOf({ state: 'unknown' }), answer: 'unknown' }, state);
   }
   for (const { name, change, attempt, fence, answer } of [
-    { name: 'guard owner', change: {}, attempt: 'thief', fence: now - 500, answer: 'kept' },
-    { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, answer: 'kept' },
+    { name: 'guard owner', change: {}, attempt: 'thief', fence: now - 500, answer: 'fenced' },
+    { name: 'guard owner: a result', change: { state: 'completed' as const, response }, attempt: 'thief', fence: now - 500, answer: 'fenced' },
+    { name: 'guard fence', change: {}, attempt: 'mine', fence: now - 501, answer: 'fenced' },
     { name: 'COMPLETED', change: { state: 'completed' as const, response }, attempt: 'mine', fence: now - 500, answer: 'kept' },
     { name: 'TOMBSTONE', change: { state: 'tombstone' as const, response }, attempt: 'mine', fence: now - 500, answer: 'kept' },
     { name: 'guard version', change: { version: 2 }, attempt: 'mine', fence: now - 500, answer: 'unsupported' },
-    { name: 'ABSENT', change: null, attempt: 'mine', fence: now - 500, answer: 'kept' },
   ]) {
     const slot = slotOf(change);
-    t.same(mark(slot, { attempt, fence }, now), { slot, answer }, name);
+    t.same(mark(slot, markBy(attempt, fence), now), { slot, answer }, name);
   }
+  t.end();
+});
+
+t.test('mark: what the store has lost is in doubt again; what was freed since is not', (t) => {
+  const repaired = recordOf({ state: 'unknown', fence: now - 500, createdAtMs: now, leaseEndsAtMs: now, expiresAtMs: now + 90_000 });
+  t.same(mark(slotOf(null, 'mine'), markBy('mine', now - 500), now), { slot: { ...slotOf(null, 'mine'), record: repaired }, answer: 'repaired' });
+  const withdrawn = withdrawnBy('late');
+  t.same(mark(withdrawn, markBy('mine', now - 500), now), { slot: { ...withdrawn, record: repaired }, answer: 'repaired' });
+  const over = slotOf({ expiresAtMs: now });
+  t.same(mark(over, markBy('mine', now - 500), now), { slot: { ...over, record: repaired }, answer: 'repaired' });
+  t.same(mark(freedBy('other', now - 501), markBy('mine', now - 500), now).slot.record, repaired);
+  t.same(mark(freedBy('other', now), markBy('mine', now - 500), now), { slot: { ...slotOf(null), record: { ...repaired, fence: now } }, answer: 'repaired' },
+    'guard fence: one that was given since counts still');
+  t.same(mark(freedBy('mine', now), markBy('mine', now - 500), now).answer, 'repaired');
+  const freed = freedBy('mine', now - 500);
+  t.same(mark(freed, markBy('mine', now - 500), now), { slot: freed, answer: 'kept' });
   t.end();
 });
 
 t.test('resolve: an operator settles what is in doubt, and only that', (t) => {
   for (const change of [{ state: 'unknown' as const }, { leaseEndsAtMs: now }]) {
-    t.same(resolve(slotOf(change, 'mine'), 'not-applied', now), { slot: slotOf(null, 'mine'), answer: 'resolved' });
+    t.same(resolve(slotOf(change, 'mine'), 'not-applied', now), {
+      slot: { ...slotOf(null, 'mine'), freed: { attempt: 'mine', fence: now - 500, expiresAtMs: now + withdrawalMs } }, answer: 'resolved',
+    });
     t.same(resolve(slotOf(change), 'committed', now), { slot: slotOf({ ...change, state: 'tombstone', response: noResponse }), answer: 'resolved' });
   }
   for (const { name, change, answer } of [
@@ -261,6 +318,8 @@ t.test('what has expired is dropped, record and marker each for itself', (t) => 
   t.same(current(slot, now + 10_000), slotOf(null));
   t.same(current(withdrawnBy('mine'), now), withdrawnBy('mine'));
   t.same(current(withdrawnBy('mine'), now + 1), slotOf(null));
+  t.same(current(freedBy('mine', now), now + withdrawalMs - 1), freedBy('mine', now));
+  t.same(current(freedBy('mine', now), now + withdrawalMs), slotOf(null));
   t.same(current(slotOf(null), now), slotOf(null));
   t.end();
 });

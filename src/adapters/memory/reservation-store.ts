@@ -1,5 +1,5 @@
 import {
-  complete, current, mark, release, reserve, resolve, type ReservationRecord, type Slot, type Step,
+  complete, current, mark, release, reserve, resolve, type Freed, type ReservationRecord, type Slot, type Step,
 } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse } from '../../decision/result.js';
@@ -7,7 +7,7 @@ import type { Clock, ReservationStore, StoreFailure } from '../../ports.js';
 
 /** Bounds of the store. What has not expired is never evicted: a full store refuses. */
 export interface MemoryStoreLimits {
-  /** Records, markers and keys with withdrawals together. */
+  /** Records, markers, keys with withdrawals and keys that were freed, together. */
   readonly maxEntries: number;
   /** Bytes of kept responses; what was reserved before is still completed beyond it. */
   readonly maxBytes: number;
@@ -25,6 +25,7 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
   const records = new Map<string, ReservationRecord>();
   const markers = new Map<string, NonNullable<Slot['marker']>>();
   const withdrawals = new Map<string, Slot['withdrawals']>();
+  const freed = new Map<string, Freed>();
   let bytes = 0;
   /** Nothing expires before: a full store need not look through everything for each request. */
   let soonestMs = Infinity;
@@ -69,6 +70,7 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
       record: scope.operation === null ? null : records.get(recordKey(scope)) ?? null,
       marker: scope.token === null ? null : markers.get(markerKey(scope)) ?? null,
       withdrawals: scope.operation === null ? [] : withdrawals.get(recordKey(scope)) ?? [],
+      freed: scope.operation === null ? null : freed.get(recordKey(scope)) ?? null,
     };
   }
 
@@ -76,9 +78,11 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     if (scope.operation !== null) {
       writeRecord(recordKey(scope), slot.record);
       writeWithdrawals(recordKey(scope), slot.withdrawals);
+      writeFreed(recordKey(scope), slot.freed);
     }
     if (scope.token !== null) writeMarker(markerKey(scope), slot.marker);
-    soonestMs = Math.min(soonestMs, slot.record?.expiresAtMs ?? Infinity, slot.marker?.expiresAtMs ?? Infinity, soonestOf(slot.withdrawals));
+    const ends = [slot.record, slot.marker, slot.freed].map((entry) => entry?.expiresAtMs ?? Infinity);
+    soonestMs = Math.min(soonestMs, ...ends, soonestOf(slot.withdrawals));
   }
 
   function writeMarker(key: string, marker: Slot['marker']): void {
@@ -91,6 +95,11 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     else withdrawals.set(key, left);
   }
 
+  function writeFreed(key: string, left: Freed | null): void {
+    if (left === null) freed.delete(key);
+    else freed.set(key, left);
+  }
+
   function writeRecord(key: string, record: ReservationRecord | null): void {
     bytes -= sizeOf(records.get(key) ?? null);
     bytes += sizeOf(record);
@@ -99,12 +108,12 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
   }
 
   function isFull(): boolean {
-    return records.size + markers.size + withdrawals.size >= limits.maxEntries || bytes >= limits.maxBytes;
+    return records.size + markers.size + withdrawals.size + freed.size >= limits.maxEntries || bytes >= limits.maxBytes;
   }
 
   function isNew(scope: ReservationScope): boolean {
     const slot = current(read(scope), clock.now());
-    return (scope.operation !== null && slot.record === null) || (scope.token !== null && slot.marker === null);
+    return (scope.operation !== null && slot.record === null && slot.freed === null) || (scope.token !== null && slot.marker === null);
   }
 
   function sweep(): void {
@@ -112,9 +121,9 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     for (const [key, record] of records) if (record.expiresAtMs <= now) writeRecord(key, null);
     for (const [key, marker] of markers) if (marker.expiresAtMs <= now) markers.delete(key);
     for (const [key, all] of withdrawals) writeWithdrawals(key, all.filter(({ expiresAtMs }) => expiresAtMs > now));
+    for (const [key, { expiresAtMs }] of freed) if (expiresAtMs <= now) freed.delete(key);
     soonestMs = Infinity;
-    for (const { expiresAtMs } of records.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
-    for (const { expiresAtMs } of markers.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    for (const entries of [records, markers, freed]) for (const { expiresAtMs } of entries.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
     for (const all of withdrawals.values()) soonestMs = Math.min(soonestMs, soonestOf(all));
   }
 }

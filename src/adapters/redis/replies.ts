@@ -13,7 +13,7 @@ export class UnexpectedReply extends Error {
 const states = new Set<ReservationRecord['state']>(['pending', 'completed', 'tombstone', 'unknown']);
 const completions = new Set<Completed>(['completed', 'repaired', 'fenced', 'unsupported']);
 const releases = new Set<Released>(['released', 'kept', 'unsupported']);
-const marks = new Set<Marked>(['unknown', 'kept', 'unsupported']);
+const marks = new Set<Marked>(['unknown', 'repaired', 'fenced', 'kept', 'unsupported']);
 const resolutions = new Set<Resolved>(['resolved', 'absent', 'not_in_doubt', 'unsupported']);
 
 /** Reads the reply of the reserve script: an array of byte strings. */
@@ -74,7 +74,8 @@ export function readShown(reply: unknown): ShownRecord | null {
       version: numberOf(version),
       state: oneOf(state, states, 'show'),
       fingerprint: textOf(fingerprint),
-      route: route === null ? null : textOf(route),
+      // Who writes a lost result anew does not know it.
+      route: textOf(route) === '' ? null : textOf(route),
       owner: textOf(owner),
       fence: numberOf(fence),
       takenOver: textOf(takenOver) === '1',

@@ -1,4 +1,4 @@
-import type { Complete, Reserve } from '../../decision/reservation.js';
+import type { Complete, Mark, Reserve } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { ReservationStore, SharedRateCounter, StoreFailure, StoreShare } from '../../ports.js';
@@ -40,7 +40,7 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
       })),
     complete: (scope, command) => settle(scope, 'completed', scripts.complete, completeValues(command), readCompleted),
     release: (scope, command) => settle(scope, 'released', scripts.release, [command.attempt], readReleased),
-    mark: (scope, command) => settle(scope, 'kept', scripts.mark, [command.attempt, String(command.fence)], readMarked),
+    mark: (scope, command) => settle(scope, 'kept', scripts.mark, markValues(command), readMarked),
     resolve: (scope, resolution) => settle(scope, 'absent', scripts.resolve, [resolution], readResolved),
     show: (scope) => settle(scope, null, scripts.show, [], readShown),
     state: servers.state,
@@ -138,6 +138,10 @@ function completeValues(command: Complete): readonly (string | Buffer)[] {
     Buffer.from(response.body.buffer, response.body.byteOffset, response.body.byteLength),
     String(command.retentionMs),
   ];
+}
+
+function markValues({ attempt, fence, fingerprint, route, retentionMs }: Mark): readonly string[] {
+  return [attempt, String(fence), fingerprint, route, String(retentionMs)];
 }
 
 function flag(value: boolean): string {

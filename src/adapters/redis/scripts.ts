@@ -5,12 +5,13 @@
  *
  * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, to taken over (1), st status, h headers (JSON),
  * b body, r route, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
- * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over.
+ * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over. Of a record
+ * whose key was freed that hash keeps owner and fence, so that the next fence is higher; without one its fence is 0.
  * Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
  *
  * Every script reads and decides before its first write: one that fails has written nothing.
  */
-import { withdrawalMs } from '../../decision/reservation.js';
+import { longestAheadMs, withdrawalMs } from '../../decision/reservation.js';
 
 /** `read` returns nothing, a record, or one that is not ours to touch: of another version, or damaged. */
 const prelude = `
@@ -35,11 +36,11 @@ local function standing(record)
   if record and record.ours and record.state == 'withdrawn' then return nil end
   return record
 end
--- Frees the key, and keeps those away that have withdrawn.
+-- Frees the key, keeps those away that have withdrawn, and remembers the fence until the clock is past it.
 local function free(record)
-  if not record.withdrawals then redis.call('DEL', KEYS[1]) return end
+  local ahead = math.min(math.max(tonumber(record.fence) - now, 0), ${String(longestAheadMs)})
   redis.call('HSET', KEYS[1], 's', 'withdrawn')
-  redis.call('PEXPIRE', KEYS[1], '${String(withdrawalMs)}')
+  redis.call('PEXPIRE', KEYS[1], text(ahead + ${String(withdrawalMs)}))
 end
 `;
 
@@ -53,6 +54,7 @@ if marked then
 end
 local record = nil
 local withdrawn = false
+local lastFence = 0
 if ARGV[2] == '1' then
   record = read()
   if record and not record.ours then return { 'unsupported' } end
@@ -61,6 +63,7 @@ if ARGV[2] == '1' then
     if ends and now < tonumber(ends) then return { 'unsupported' } end
   end
   withdrawn = record and record.state == 'withdrawn'
+  if withdrawn then lastFence = tonumber(record.fence) end
   record = standing(record)
 end
 local fresh = marked and redis.call('SET', KEYS[2], attempt, 'PX', ARGV[8], 'NX')
@@ -72,17 +75,12 @@ local function undo(failure)
 end
 local function failed(reply) return type(reply) == 'table' and reply.err end
 if ARGV[2] == '0' then return { 'acquired', text(now), '0' } end
-local lastFence = 0
 local takenOver = '0'
 if record then
   if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
   if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, record.takenOver } end
-  if record.lapsed then
-    local noted = redis.pcall('HSET', KEYS[1], 's', 'unknown')
-    if failed(noted) then return undo(noted) end
-    record.state = 'unknown'
-  end
-  if record.state == 'pending' then return { 'in_progress', text(record.lease - now) } end
+  -- Not written down: its owner may know yet that nothing was sent, and release it.
+  if record.state == 'pending' and not record.lapsed then return { 'in_progress', text(record.lease - now) } end
   if record.state == 'completed' then
     local kept = redis.call('HMGET', KEYS[1], 'h', 'b')
     return { 'replayed', record.status, kept[1] or '', kept[2] or '' }
@@ -110,7 +108,7 @@ if record and (record.owner ~= ARGV[1] or record.fence ~= ARGV[2]) then return '
 if record and (record.state == 'completed' or record.state == 'tombstone') then return 'completed' end
 if not record then
   bounded()
-  redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now), 'to', '0')
+  redis.call('HSET', KEYS[1], 'v', '1', 'fp', ARGV[3], 'o', ARGV[1], 'f', ARGV[2], 'c', text(now), 'l', text(now), 'to', '0', 'r', '')
 end
 redis.call('HSET', KEYS[1], 's', ARGV[4], 'st', ARGV[5], 'h', ARGV[6], 'b', ARGV[7])
 redis.call('PEXPIRE', KEYS[1], ARGV[8])
@@ -122,7 +120,7 @@ return 'repaired'
 const release = `
 local record = read()
 if record and not record.ours then return 'unsupported' end
-if record and record.owner == ARGV[1] and record.state == 'pending' and not record.lapsed then
+if record and record.owner == ARGV[1] and record.state == 'pending' then
   if record.takenOver == '1' then
     redis.call('HSET', KEYS[1], 's', 'unknown')
     return 'kept'
@@ -140,12 +138,24 @@ if standing(record) then return 'kept' end
 return 'released'
 `;
 
-/** ARGV: attempt · fence. */
+/** ARGV: attempt · fence · fingerprint · route · retention ms. */
 const mark = `
-local record = standing(read())
-if not record then return 'kept' end
-if not record.ours then return 'unsupported' end
-if record.owner ~= ARGV[1] or record.fence ~= ARGV[2] then return 'kept' end
+local found = read()
+if found and not found.ours then return 'unsupported' end
+local record = standing(found)
+if not record then
+  local fence = ARGV[2]
+  if found then
+    if found.owner == ARGV[1] and found.fence == fence then return 'kept' end
+    if tonumber(found.fence) > tonumber(fence) then fence = found.fence end
+  end
+  bounded()
+  redis.call('HSET', KEYS[1], 'v', '1', 's', 'unknown', 'fp', ARGV[3], 'o', ARGV[1], 'f', fence, 'c', text(now), 'l', text(now),
+    'to', '0', 'r', ARGV[4])
+  redis.call('PEXPIRE', KEYS[1], ARGV[5])
+  return 'repaired'
+end
+if record.owner ~= ARGV[1] or record.fence ~= ARGV[2] then return 'fenced' end
 if record.state ~= 'pending' and record.state ~= 'unknown' then return 'kept' end
 redis.call('HSET', KEYS[1], 's', 'unknown')
 return 'unknown'

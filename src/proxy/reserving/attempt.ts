@@ -39,8 +39,8 @@ const recordField = 'Idempotency-Record';
 const fenceField = 'Idempotency-Fence';
 const answeredRecordField = recordField.toLowerCase();
 
-/** How long a result that the store did not take is offered again, milliseconds: retries come within minutes. */
-const completionPatienceMs = 5 * 60_000;
+/** How long a result or a release that the store did not take is offered again, milliseconds: retries come within minutes. */
+const patienceMs = 5 * 60_000;
 
 type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
 
@@ -130,11 +130,13 @@ export class Attempt {
     const settlement = settle(outcome, { releaseOn: rules.releaseOn, trustsOutcome: rules.receiver !== 'plain', takenOver });
     switch (settlement.kind) {
       case 'release':
-        await this.settleWith({ kind: 'release', command: { attempt } });
+        await this.settleWith({ kind: 'release', command: { attempt }, wasSent: outcome.kind !== 'not_dispatched' });
         return;
-      case 'mark':
-        await this.settleWith({ kind: 'mark', command: { attempt, fence } });
+      case 'mark': {
+        const { admission: { route: { name: route } } } = this.write;
+        await this.settleWith({ kind: 'mark', command: { attempt, fence, fingerprint, route, retentionMs: rules.retentionMs } });
         return;
+      }
       case 'complete': {
         const { share } = this.deps;
         const { state, response } = share === null ? settlement : await this.kept(settlement, share);
@@ -188,17 +190,18 @@ export class Attempt {
 
   /** It may have run all the same, or be about to: freed by its id as soon as the store answers again. */
   private withdraw(): void {
-    void this.settleWith({ kind: 'release', command: { attempt: this.id } });
+    void this.settleWith({ kind: 'release', command: { attempt: this.id }, wasSent: false });
   }
 
   private async settleWith(write: SettleCommand): Promise<void> {
     const { scope, rules, recordId } = this.write.preparation;
     // Only a token was reserved: it stays used, or what may be used up does.
     if (recordId === null) return;
-    // A result is worth keeping as long as somebody may ask for it, a release or a mark until the lease ends by itself.
-    const untilMs = write.kind === 'complete'
-      ? this.deps.clock.monotonic() + Math.min(rules.retentionMs, completionPatienceMs)
-      : this.reservedAt.monotonicMs + this.leaseMs;
+    // A result is worth keeping as long as somebody may ask for it, and a key worth freeing, also after the lease; a mark until that ends by itself.
+    const leaseEndsMs = this.reservedAt.monotonicMs + this.leaseMs;
+    const untilMs = write.kind === 'mark'
+      ? leaseEndsMs
+      : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, patienceMs));
     await this.deps.settlements.settle({ scope, recordId, write, untilMs, deduplicates: rules.receiver === 'deduplicates' });
   }
 }

@@ -1,11 +1,12 @@
-import type { Complete, Owned, Release } from '../../decision/reservation.js';
+import type { Complete, Mark, Release } from '../../decision/reservation.js';
 import type { ReservationScope } from '../../decision/reservation-scope.js';
 
 /** Something to write about a reservation once its request is over. */
 export type SettleCommand =
   | { readonly kind: 'complete'; readonly command: Complete }
-  | { readonly kind: 'release'; readonly command: Release }
-  | { readonly kind: 'mark'; readonly command: Owned };
+  /** `wasSent`: the receiver has answered that it did nothing; else nothing went out. */
+  | { readonly kind: 'release'; readonly command: Release; readonly wasSent: boolean }
+  | { readonly kind: 'mark'; readonly command: Mark };
 
 export interface Settling {
   readonly scope: ReservationScope;

@@ -2,7 +2,7 @@ import t from 'tap';
 import { withdrawalMs } from '../../../src/decision/reservation.js';
 import { createMemoryStore, memoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
 import { until } from '../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
 import { storeContract } from '../store-contract.js';
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };
@@ -48,7 +48,7 @@ t.test('records and markers count together, and what a full store knows it still
   const sameToken = { ...freshScope(), principal: scope.principal, token: scope.token };
   t.match(await store.reserve(sameToken, reserveOf('b', {}, 60_000)), { ok: false, error: { kind: 'full', mayHaveRun: false } });
   t.match(await store.reserve(scope, reserveOf('b')), { ok: true, value: { reserved: { kind: 'in_progress' } } });
-  t.same(await store.mark(scope, { attempt: 'a', fence }), { ok: true, value: 'unknown' });
+  t.same(await store.mark(scope, markOf('a', fence)), { ok: true, value: 'unknown' });
   t.same(await store.resolve(scope, 'not-applied'), { ok: true, value: 'resolved' });
   await acquire(store, { ...scope, token: null }, reserveOf('b'));
 });
@@ -70,6 +70,8 @@ t.test('what has expired leaves by itself, and nothing else does', async (t) => 
 
 type Store = ReturnType<typeof createMemoryStore>;
 
+const longMs = 10 * withdrawalMs;
+
 /** What takes room in a store, each for as long as it is asked to or as it does. */
 const kinds: readonly { readonly name: string; readonly keep: (store: Store, lifeMs: number) => Promise<unknown>; readonly livesMs: number }[] = [
   {
@@ -81,9 +83,16 @@ const kinds: readonly { readonly name: string; readonly keep: (store: Store, lif
     keep: (store, lifeMs) => acquire(store, { ...freshScope(), operation: null }, { attempt: 'a', key: null, markerTtlMs: lifeMs }),
   },
   { name: 'a withdrawal', livesMs: withdrawalMs, keep: (store) => store.release({ ...freshScope(), token: null }, { attempt: 'a' }) },
+  {
+    name: 'a key that was freed', livesMs: withdrawalMs,
+    keep: async (store) => {
+      const scope = { ...freshScope(), token: null };
+      await acquire(store, scope, reserveOf('a', { leaseMs: longMs, retentionMs: longMs }));
+      return store.release(scope, { attempt: 'a' });
+    },
+  },
 ];
 
-const longMs = 10 * withdrawalMs;
 const asksForRoom = async (store: Store): Promise<boolean> =>
   (await store.reserve({ ...freshScope(), token: null }, reserveOf('new', { leaseMs: longMs, retentionMs: longMs }))).ok;
 

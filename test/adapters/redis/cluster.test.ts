@@ -6,7 +6,7 @@ import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
 import { readRedirection } from '../../../src/adapters/redis/redirection.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis } from '../../support/redis-server.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';
 
 t.jobs = 3;
@@ -98,7 +98,7 @@ t.test('a Cluster', async (t) => {
       { ok: false, error: { kind: 'refused', reason: /^TRYAGAIN/, mayHaveRun: false } }, 'record and token at once have to wait');
 
     for (const node of [to, from, ...cluster.nodes]) await node.client.call('cluster', 'setslot', String(slot), 'node', ids.to);
-    t.same(await store.mark(scope, { attempt: 'a', fence }), { ok: true, value: 'unknown' }, 'a slot that has moved is found');
+    t.same(await store.mark(scope, markOf('a', fence)), { ok: true, value: 'unknown' }, 'a slot that has moved is found');
     t.equal(failovers(), 0, 'and nothing was forgotten');
   });
 });

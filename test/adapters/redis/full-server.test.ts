@@ -1,6 +1,6 @@
 import t from 'tap';
 import { startRedis } from '../../support/redis-server.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
 import { openStore, redisSettings } from './redis-world.js';
 
 t.test('a server out of memory refuses reservations and still takes what settles them', async (t) => {
@@ -25,7 +25,7 @@ t.test('a server out of memory refuses reservations and still takes what settles
   const [fence = 0, markedFence = 0] = fences;
   t.same(await store.complete(completed, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 }),
     { ok: true, value: 'completed' });
-  t.same(await store.mark(marked, { attempt: 'a', fence: markedFence }), { ok: true, value: 'unknown' });
+  t.same(await store.mark(marked, markOf('a', markedFence)), { ok: true, value: 'unknown' });
   t.same(await store.release(released, { attempt: 'a' }), { ok: true, value: 'released' });
   t.same(await store.resolve(marked, 'committed'), { ok: true, value: 'resolved' });
   t.match(await store.show(completed), { ok: true, value: { record: { state: 'completed' } } });

@@ -3,7 +3,7 @@ import { freePort } from '../../support/listening.js';
 import { startRedis } from '../../support/redis-server.js';
 import { startRelay } from '../../support/tcp-relay.js';
 import { until } from '../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
 import { openStore, redisSettings } from './redis-world.js';
 
 // Most of the time is waited for.
@@ -35,7 +35,7 @@ t.test('a killed server: refused while it is away; back with another run id, it 
   await server.kill();
   await down();
   t.match(await store.reserve(freshScope(), reserveOf('b')), notSent);
-  t.match(await store.mark(scope, { attempt: 'a', fence }), notSent);
+  t.match(await store.mark(scope, markOf('a', fence)), notSent);
   const before = Math.floor(Date.now() / 1000);
   await server.restart();
   await up();
@@ -86,7 +86,7 @@ t.test('a server that hangs: each call ends by its deadline, then fails fast; on
   for (const scope of scopes) t.match(await store.reserve(scope, reserveOf('late')), { ok: false, error: { kind: 'timeout', mayHaveRun: true } });
   await down();
   t.match(await store.reserve(freshScope(), reserveOf('fast')), { ok: false, error: { kind: 'timeout', mayHaveRun: false } });
-  t.match(await store.mark(freshScope(), { attempt: 'fast', fence: 1 }), { ok: false, error: { kind: 'timeout', mayHaveRun: false } });
+  t.match(await store.mark(freshScope(), markOf('fast', 1)), { ok: false, error: { kind: 'timeout', mayHaveRun: false } });
   server.thaw();
   await until('a trial went through', async () => (await store.reserve(freshScope(), reserveOf('trial'))).ok);
   await up();

@@ -3,7 +3,7 @@ import type { ReservationStore } from '../../../src/ports.js';
 import { startRedis, startReplica } from '../../support/redis-server.js';
 import { startRelay } from '../../support/tcp-relay.js';
 import { until } from '../../support/until.js';
-import { freshScope, reserveOf } from '../store-world.js';
+import { freshScope, markOf, reserveOf } from '../store-world.js';
 import { openStore, redisSettings } from './redis-world.js';
 
 // Most of the time is waited for.
@@ -61,7 +61,7 @@ t.test('guard replica count: a black-holed link is told within the deadline, and
     order.push('reserve');
     return answer;
   });
-  t.same(await store.mark(scope, { attempt: 'a', fence }), { ok: true, value: 'unknown' });
+  t.same(await store.mark(scope, markOf('a', fence)), { ok: true, value: 'unknown' });
   order.push('mark');
   t.ok(isUnconfirmed(await waiting));
   t.same(order, ['mark', 'reserve']);

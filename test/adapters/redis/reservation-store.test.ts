@@ -4,7 +4,7 @@ import type { ReservationScope } from '../../../src/decision/reservation-scope.j
 import type { ReservationStore } from '../../../src/ports.js';
 import { startRedis } from '../../support/redis-server.js';
 import { storeContract } from '../store-contract.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
+import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
 import { openStore, redisSettings } from './redis-world.js';
 
 t.test('the Redis store', async (t) => {
@@ -27,7 +27,7 @@ t.test('the Redis store', async (t) => {
       attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response: { status: 200, fields: [], body: Buffer.alloc(0) }, retentionMs: 1_000,
     }), { ok: true, value: 'unsupported' });
     t.same(await store.release(scope, { attempt: 'a' }), { ok: true, value: 'unsupported' });
-    t.same(await store.mark(scope, { attempt: 'a', fence: 1 }), { ok: true, value: 'unsupported' });
+    t.same(await store.mark(scope, markOf('a', 1)), { ok: true, value: 'unsupported' });
     t.same(await store.resolve(scope, 'committed'), { ok: true, value: 'unsupported' });
     t.same(await server.client.hgetall(key), before);
     t.equal(await server.client.exists(`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`), 0, 'the token is not used up');
@@ -36,7 +36,7 @@ t.test('the Redis store', async (t) => {
   t.test('no key is without an end (REPLAY property 9)', async (t) => {
     const scope = freshScope();
     const fence = await acquire(store, scope, reserveOf('a', {}, 5_000));
-    await store.mark(scope, { attempt: 'a', fence });
+    await store.mark(scope, markOf('a', fence));
     for (const key of await server.client.keys('*')) {
       if (key.includes('{')) t.ok(await server.client.pttl(key) > 0 || await server.client.hexists(key, 'future') === 1, key);
     }
@@ -74,10 +74,25 @@ t.test('the Redis store', async (t) => {
   t.test('guard fence: it grows with each takeover, even where the server\'s clock went back', async (t) => {
     const scope = { ...freshScope(), token: null };
     const fence = await acquire(store, scope, reserveOf('a'));
-    await store.mark(scope, { attempt: 'a', fence });
+    await store.mark(scope, markOf('a', fence));
     const ahead = Date.now() + 3_600_000;
     await server.client.hset(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, { f: String(ahead) });
     t.equal(await acquire(store, scope, reserveOf('b', { takesOver: true })), ahead + 1);
+  });
+
+  t.test('guard fence: it grows after a release, too, even where the server\'s clock went back', async (t) => {
+    const scope = { ...freshScope(), token: null };
+    const key = `sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`;
+    await acquire(store, scope, reserveOf('a'));
+    const ahead = Date.now() + 3_600_000;
+    await server.client.hset(key, { f: String(ahead) });
+    t.same(await store.release(scope, { attempt: 'a' }), { ok: true, value: 'released' });
+    const leftMs = await server.client.pttl(key);
+    t.ok(leftMs > 3_600_000 && leftMs <= 3_900_000, `kept until the clock is past it by five minutes: ${String(leftMs)}`);
+    t.equal(await acquire(store, scope, reserveOf('b')), ahead + 1);
+    await server.client.hset(key, { f: '9007199254740990' });
+    await store.release(scope, { attempt: 'b' });
+    t.ok(await server.client.pttl(key) <= 31 * 86_400_000 + 300_000, 'and not for ever, whatever a damaged one says');
   });
 
   t.test('a damaged record is refused or unsupported, never run again, and left as it is', async (t) => {
@@ -120,7 +135,7 @@ t.test('the Redis store', async (t) => {
     t.match(await store.reserve(scope, command), { value: { reserved: { kind: 'acquired', takenOver: false } } });
     t.match(await store.reserve(scope, { ...command, attempt: 'b' }), { value: { reserved: { kind: 'token_replayed' } } });
     t.same(await store.release(scope, { attempt: 'a' }), { ok: true, value: 'released' });
-    t.same(await store.mark(scope, { attempt: 'a', fence: 1 }), { ok: true, value: 'kept' });
+    t.same(await store.mark(scope, markOf('a', 1)), { ok: true, value: 'kept' });
     t.same(await store.resolve(scope, 'committed'), { ok: true, value: 'absent' });
     t.same(await store.show(scope), { ok: true, value: null });
     const response = { status: 200, fields: [], body: Buffer.alloc(0) };

@@ -8,7 +8,7 @@ import type { RedisStore } from '../../../src/adapters/redis/reservation-store.j
 import { startCluster } from '../../support/redis-cluster.js';
 import { startSentinels } from '../../support/redis-sentinel.js';
 import { startRedis } from '../../support/redis-server.js';
-import { acquire, freshAttempt, freshScope, reserveOf } from '../store-world.js';
+import { acquire, freshAttempt, freshScope, markOf, reserveOf } from '../store-world.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';
 
 t.jobs = 3;
@@ -38,7 +38,7 @@ async function oneOfEach(store: RedisStore) {
   const [pending, lapsed, marked, completed, withdrawn] = [freshRecord(), freshRecord(), freshRecord(), freshRecord(), freshRecord()];
   await acquire(store, lapsed, reserveOf('lapsed', { leaseMs: 1, retentionMs: 3_600_000, route: 'pay' }));
   const fence = await acquire(store, marked, reserveOf('marked', { ...long, route: 'create-order' }));
-  await store.mark(marked, { attempt: 'marked', fence });
+  await store.mark(marked, markOf('marked', fence));
   await acquire(store, pending, reserveOf('pending', long));
   const done = await acquire(store, completed, reserveOf('completed', long));
   const response = { status: 200, fields: [], body: Buffer.from('kept') };
@@ -89,7 +89,7 @@ t.test('a record of a version that wrote no route is found all the same, and is 
   t.match((await listed(store)).records, [{ id: idOf(scope), shown: { record: { owner: 'before', route: null } } }]);
   const fence = await acquire(store, scope, reserveOf('after', { ...long, takesOver: true, route: 'pay' }));
   t.match((await listed(store, { inDoubtOnly: false })).records, [{ shown: { record: { owner: 'after', route: 'pay', takenOver: true } } }]);
-  await store.mark(scope, { attempt: 'after', fence });
+  await store.mark(scope, markOf('after', fence));
   t.match(await store.resolve(scope, 'committed'), { ok: true, value: 'resolved' });
   t.same(idsOf(await listed(store, { inDoubtOnly: false })), []);
 });
@@ -106,7 +106,7 @@ t.test('of many keys few are looked at in one go, and the search ends at the mos
     const scope = freshRecord();
     const attempt = freshAttempt();
     const fence = await acquire(store, scope, reserveOf(attempt, long));
-    await store.mark(scope, { attempt, fence });
+    await store.mark(scope, markOf(attempt, fence));
     ids.add(idOf(scope));
   }
   const progress: number[] = [];
@@ -166,7 +166,7 @@ t.test('in a Cluster each primary is looked through, also while a slot is handed
     const scope = freshRecord();
     const attempt = freshAttempt();
     const fence = await acquire(store, scope, reserveOf(attempt, long));
-    await store.mark(scope, { attempt, fence });
+    await store.mark(scope, markOf(attempt, fence));
     ids.push(idOf(scope));
   }
   const keysOn = await Promise.all(cluster.nodes.map(({ client }) => client.dbsize()));

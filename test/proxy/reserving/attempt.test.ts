@@ -77,7 +77,7 @@ function bench(options: BenchOptions = {}): Bench {
   };
   const write = {
     admission: {
-      target, fields: { passed: options.passed ?? [] }, route: { responseTimeoutMs: 30_000 }, revoked: options.revoked ?? (() => null),
+      target, fields: { passed: options.passed ?? [] }, route: { name: 'r', responseTimeoutMs: 30_000 }, revoked: options.revoked ?? (() => null),
     },
     preparation: {
       rules: { ...rules, ...options.rules }, principal: { expiresAtS, issuedAtS: options.issuedAtS ?? null }, issuer,
@@ -148,8 +148,8 @@ t.test('REPLAY 4: what the store says of a reserve is counted once; one that may
     const reserved = await attempt.reserve();
     t.same(counted, ['reserve took 7', counts]);
     t.same(reserved, options.answer?.ok === true ? options.answer.value.reserved : null);
-    const write = { kind: 'release', command: { attempt: commands[0]?.attempt } };
-    t.same(settled, withdrawn === true ? [{ scope, recordId: 'p.o', write, untilMs: 539_000, deduplicates: false }] : []);
+    const write = { kind: 'release', command: { attempt: commands[0]?.attempt }, wasSent: false };
+    t.same(settled, withdrawn === true ? [{ scope, recordId: 'p.o', write, untilMs: 800_007, deduplicates: false }] : []);
   }
 });
 
@@ -170,13 +170,22 @@ t.test('REPLAY 4: how a write ended is written down by its attempt, for as long 
   const completed = { kind: 'complete', command: { fence: 7, state: 'completed', response } };
   const notApplied = { ...whole, outcome: 'not-applied' };
   const cases: readonly { readonly name: string; readonly outcome: UpstreamOutcome; readonly options?: BenchOptions; readonly written: object }[] = [
-    { name: 'unsent', outcome: { kind: 'not_dispatched' }, written: { untilMs: 539_000, write: { kind: 'release' } } },
-    { name: 'in doubt', outcome: { kind: 'no_status' }, written: { untilMs: 539_000, write: { kind: 'mark', command: { fence: 7 } } } },
+    { name: 'unsent', outcome: { kind: 'not_dispatched' }, written: { untilMs: 800_007, write: { kind: 'release', wasSent: false } } },
+    {
+      name: 'unsent, its lease longer than that', outcome: { kind: 'not_dispatched' }, options: { rules: { retentionMs: 1 } },
+      written: { untilMs: 539_000, write: { kind: 'release' } },
+    },
+    { name: 'in doubt', outcome: { kind: 'no_status' }, written: {
+      untilMs: 539_000, write: { kind: 'mark', command: { fence: 7, route: 'r', retentionMs: rules.retentionMs } },
+    } },
     { name: 'cut off', outcome: { kind: 'cut_off', status: 500, outcome: null }, written: { write: tombstone } },
     { name: 'whole', outcome: whole, written: { untilMs: 800_007, deduplicates: false, scope, recordId: 'p.o', write: completed } },
     { name: 'kept shortly', outcome: whole, options: { rules: { retentionMs: 299_999 } }, written: { untilMs: 800_006 } },
     { name: 'a receiver at level 0 has no say', outcome: notApplied, written: { write: completed } },
-    { name: 'level 1', outcome: notApplied, options: { rules: { receiver: 'reports' } }, written: { deduplicates: false, write: { kind: 'release' } } },
+    {
+      name: 'level 1', outcome: notApplied, options: { rules: { receiver: 'reports' } },
+      written: { deduplicates: false, write: { kind: 'release', wasSent: true } },
+    },
     { name: 'level 2', outcome: whole, options: { rules: { receiver: 'deduplicates' } }, written: { deduplicates: true, write: completed } },
     {
       name: 'taken over', outcome: { kind: 'not_dispatched' }, options: { answer: answered({ ...acquired, takenOver: true, fence: 8 }) },
@@ -190,6 +199,7 @@ t.test('REPLAY 4: how a write ended is written down by its attempt, for as long 
     t.match(settled, [{ ...written }], name);
     t.equal(settled.length, 1);
     t.equal(settled[0]?.write.command.attempt, commands[0]?.attempt);
+    if (settled[0]?.write.kind === 'mark') t.equal(settled[0].write.command.fingerprint, commands[0]?.key?.fingerprint);
     if (settled[0]?.write.kind === 'complete') {
       t.match(settled[0].write.command, { fingerprint: commands[0]?.key?.fingerprint, retentionMs: options?.rules?.retentionMs ?? rules.retentionMs });
     }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import type { Complete, Owned, Release, Reserve } from '../../../src/decision/reservation.js';
+import type { Complete, Mark, Release, Reserve } from '../../../src/decision/reservation.js';
 import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
 import type { ReservationStore } from '../../../src/ports.js';
 import { until } from '../../support/until.js';
@@ -61,7 +61,7 @@ function watched(inner: ReservationStore, seen: unknown[]): ReservationStore {
     reserve: see<Reserve, ReturnType<ReservationStore['reserve']>>(inner.reserve),
     complete: see<Complete, ReturnType<ReservationStore['complete']>>(inner.complete),
     release: see<Release, ReturnType<ReservationStore['release']>>(inner.release),
-    mark: see<Owned, ReturnType<ReservationStore['mark']>>(inner.mark),
+    mark: see<Mark, ReturnType<ReservationStore['mark']>>(inner.mark),
   };
 }
 

@@ -2,14 +2,15 @@ import t from 'tap';
 import type { Completed, Marked, Released } from '../../../src/decision/reservation.js';
 import { createSettlementReport } from '../../../src/proxy/reserving/settlement-report.js';
 import type { SettleCommand, Settling } from '../../../src/proxy/reserving/settling.js';
-import { collectingLog } from '../../adapters/store-world.js';
+import { collectingLog, markOf } from '../../adapters/store-world.js';
 
 const response = { status: 200, fields: [], body: Buffer.alloc(0) };
 const completion = { attempt: 'a', fence: 1, fingerprint: 'f', response, retentionMs: 1_000 };
 const complete: SettleCommand = { kind: 'complete', command: { ...completion, state: 'completed' } };
 const keepStatus: SettleCommand = { kind: 'complete', command: { ...completion, state: 'tombstone' } };
-const release: SettleCommand = { kind: 'release', command: { attempt: 'a' } };
-const mark: SettleCommand = { kind: 'mark', command: { attempt: 'a', fence: 1 } };
+const release: SettleCommand = { kind: 'release', command: { attempt: 'a' }, wasSent: false };
+const freed: SettleCommand = { kind: 'release', command: { attempt: 'a' }, wasSent: true };
+const mark: SettleCommand = { kind: 'mark', command: markOf('a', 1) };
 
 interface Case {
   readonly write: SettleCommand;
@@ -30,6 +31,14 @@ const cases: readonly Case[] = [
   { write: complete, answer: 'fenced', deduplicates: true, counted: ['fenced'], line: /^warn a write was sent twice.*"record":"p\.o"/ },
   { write: release, answer: 'kept', counted: [], line: /^warn a reservation was not settled.*"record":"p\.o","settle":"release","answer":"kept"/ },
   { write: mark, answer: 'unsupported', counted: [], line: /^warn a reservation was not settled.*"settle":"mark","answer":"unsupported"/ },
+  {
+    write: mark, answer: 'repaired', counted: ['repaired', 'in doubt p.o'],
+    line: /^error the store had lost the reservation of a write that may have been applied.*"record":"p\.o".*sallyport record.*persistence/,
+  },
+  { write: mark, answer: 'fenced', counted: ['fenced', 'in doubt p.o'], line: /^error a write may have run twice.*"record":"p\.o".*compare/ },
+  { write: mark, answer: 'fenced', deduplicates: true, counted: ['fenced'], line: /^warn a write was sent twice.*"record":"p\.o"/ },
+  { write: release, answer: null, counted: [], line: /^warn a reservation could not be released: nothing was sent.*"record":"p\.o".*--outcome not-applied/ },
+  { write: freed, answer: null, counted: [], line: /^warn a reservation could not be released: nothing was applied.*"record":"p\.o"/ },
   { write: complete, answer: null, counted: ['in doubt p.o'], line: /^error a reservation could not be settled.*"record":"p\.o","settle":"complete".*sallyport record/ },
 ];
 

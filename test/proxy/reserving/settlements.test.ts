@@ -4,7 +4,7 @@ import { accept } from '../../../src/decision/result.js';
 import { createSettlements, type Settlements, type SettlementLimits } from '../../../src/proxy/reserving/settlements.js';
 import type { Settling } from '../../../src/proxy/reserving/settling.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
-import { collectingLog } from '../../adapters/store-world.js';
+import { collectingLog, markOf } from '../../adapters/store-world.js';
 import { until } from '../../support/until.js';
 import { createFaultyStore, down, gate, type FaultyStore } from './faulty-store.js';
 
@@ -96,7 +96,8 @@ t.test('settlements that wait are bounded in number and in bytes: the oldest is 
 t.test('a thousand settlements wait, with 64 MiB of answers', async (t) => {
   const byNumber = bench(t);
   byNumber.store.behaveAll(down);
-  for (let i = 0; i < 1_001; i += 1) await byNumber.settlements.settle(byNumber.settling({ write: { kind: 'release', command: { attempt: 'a' } } }));
+  const release = { kind: 'release', command: { attempt: 'a' }, wasSent: false } as const;
+  for (let i = 0; i < 1_001; i += 1) await byNumber.settlements.settle(byNumber.settling({ write: release }));
   t.equal(byNumber.settlements.open(), 1_000);
   t.match(byNumber.lines, [/p\.o1"/]);
 
@@ -115,7 +116,7 @@ t.test('a thousand settlements wait, with 64 MiB of answers', async (t) => {
 
   const withoutRoom = bench(t, { maxWaiting: 1, maxBytes: 0 });
   withoutRoom.store.behaveAll(down);
-  await withoutRoom.settlements.settle(withoutRoom.settling({ write: { kind: 'release', command: { attempt: 'a' } } }));
+  await withoutRoom.settlements.settle(withoutRoom.settling({ write: { kind: 'release', command: { attempt: 'a' }, wasSent: false } }));
   t.equal(withoutRoom.settlements.open(), 1, 'a release has no answer to keep');
 });
 
@@ -139,11 +140,11 @@ t.test('a settlement that was given up while it was tried again is told of once'
   store.behave('complete', async () => held.fault(async () => down(async () => accept(null))));
   time.advance(100);
   await until('the second try', () => held.waiting() === 1);
-  await settlements.settle(settling({ write: { kind: 'release', command: { attempt: 'a' } } }));
+  await settlements.settle(settling({ write: { kind: 'release', command: { attempt: 'a' }, wasSent: false } }));
   t.match(lines, [/p\.o1/], 'a newer one has its place');
   held.open();
   await until('its end', () => held.waiting() === 0);
-  await settlements.settle(settling({ write: { kind: 'mark', command: { attempt: 'a', fence: 1 } } }));
+  await settlements.settle(settling({ write: { kind: 'mark', command: markOf('a', 1) } }));
   t.match(lines, [/p\.o1/, /p\.o2/]);
   t.equal(lines.length, 2);
   t.equal(settlements.open(), 1);
@@ -168,7 +169,7 @@ t.test('at the end what waits is tried once more, and what is being written is w
   const { store, settlements, lines, settling, results } = bench(t);
   store.behaveAll(down);
   await settlements.settle(settling());
-  await settlements.settle(settling({ write: { kind: 'release', command: { attempt: 'a' } } }));
+  await settlements.settle(settling({ write: { kind: 'release', command: { attempt: 'a' }, wasSent: false } }));
   store.behave('release', null);
   await settlements.close();
   t.same(results, ['released']);
@@ -184,11 +185,11 @@ t.test('at the end what waits is tried once more, and what is being written is w
 
 t.test('what became of a settlement is counted and told', async (t) => {
   const { store, settlements, lines, settling, results } = bench(t);
-  const owned = { attempt: 'a', fence: 1 };
+  const owned = markOf('a', 1);
   await settlements.settle(settling({ write: { kind: 'mark', command: owned } }));
-  t.match(lines, [/^warn a reservation was not settled.*"answer":"kept"/], 'there is no record to mark');
+  t.match(lines, [/^error the store had lost a reservation/], 'there was no record to mark');
   await settlements.settle(settling());
-  t.same(results, ['repaired']);
+  t.same(results, ['repaired', 'repaired']);
   t.match(lines[1], /^error the store had lost a reservation/);
   store.behave('complete', async () => ({ ok: true, value: 'unsupported' }));
   await settlements.settle(settling());
