@@ -50,7 +50,7 @@ routes:
     path: [/, /**]
     subjects: [checkout]
     permissions: [write]
-    idempotency: none
+    idempotency: { mode: none, because: this is development }
 `;
 
 /** What a token of the issuer has to say, whatever name the config gives the issuer. */

@@ -75,6 +75,7 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     maxBodyBytes: file.max_body,
     responseTimeoutMs: file.response_timeout ?? defaults.responseTimeoutMs,
     reservation: compileReservation(file),
+    unreservedBecause: file.idempotency?.because ?? null,
     limits: isPublic ? null : file.limits === undefined ? defaults.limits : compileLimits(file.limits, file.name),
   };
 }

@@ -26,6 +26,7 @@ export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFil
       maxBodyBytes: Number.MAX_SAFE_INTEGER,
       responseTimeoutMs: upstream.response_timeout,
       reservation: null,
+      unreservedBecause: null,
       limits: null,
     },
     readings: createFoldedTable(routes, foldingOf(receiverRouter(receiver))),

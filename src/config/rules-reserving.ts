@@ -5,6 +5,11 @@ import type { Path } from './source-tree.js';
 /** Methods that a caller may repeat at will (RFC 9110 §9.2.1). */
 const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
 
+const writingMethods: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Writing methods that a caller may repeat all the same (RFC 9110 §9.2.2). */
+const repeatableMethods: readonly string[] = ['PUT', 'DELETE'];
+
 /** Statuses with which a receiver answers that acted, and then failed. */
 const mayHaveActed: readonly number[] = [500, 502, 504];
 
@@ -28,9 +33,16 @@ export function checkReservations(parts: ConfigParts, report: Report): void {
       hasKey: mode === 'required' || mode === 'optional',
       isSingleUse: parts.written([...path, 'single_use']) === true,
     };
-    if (mode === 'none') checkUseless(route);
+    if (mode === 'none') {
+      checkUseless(route);
+      checkUnreserved(route);
+    }
     if (route.hasKey || route.isSingleUse) checkReserving(route);
     if (route.hasKey) checkKeyed(route);
+    if (route.hasKey && parts.isWritten([...path, 'idempotency', 'because'])) {
+      const at = [...path, 'idempotency', 'because'];
+      report.keyError(at, `${nameOf(at)} has no use with mode: ${String(mode)}`, 'mode: none, or no because');
+    }
   }
 }
 
@@ -62,10 +74,32 @@ function checkKeyed({ path, parts, report, idempotency }: ReservingRoute): void 
   });
 }
 
+/**
+ * A write that nothing keeps from running twice is somebody's decision. PUT and DELETE are repeated without harm where the receiver keeps to
+ * RFC 9110 §9.2.2, so that a route with these alone may also say nothing.
+ */
+function checkUnreserved({ path, parts, report, idempotency, isSingleUse }: ReservingRoute): void {
+  if (isMap(idempotency) && (idempotency['because'] ?? null) !== null) return;
+  const methods = parts.written([...path, 'methods']);
+  const writes = Array.isArray(methods) ? writingMethods.filter(method => methods.includes(method) || methods.includes('*')) : [];
+  const at = [...path, 'idempotency'];
+  if (writes.length === 0 || report.hasError(at)) return;
+  const isPublic = parts.isWritten([...path, 'access']);
+  const sender = isPublic ? 'by anybody' : `by a caller that got no answer ${isSingleUse ? 'and has a new token' : 'or whoever has its token'}`;
+  const maySayNothing = writes.every(method => repeatableMethods.includes(method));
+  const allowed = [
+    ...(isPublic ? [] : ['required']),
+    '{ mode: none, because: "…" } with the reason why that does no harm',
+    ...(maySayNothing ? [`no idempotency at all where a repeated ${writes.join(' or ')} changes nothing more`] : []),
+  ];
+  report.warning(at, `route ${report.show([...path, 'name'])} writes with idempotency: none: a ${writes.join(', ')} that is sent again, ${sender}, runs again`,
+    allowed.join('; or '));
+}
+
 /** Where only the token is reserved, its request is read whole all the same. */
 function checkUseless({ path, report, idempotency, isSingleUse }: ReservingRoute): void {
   if (!isMap(idempotency)) return;
-  const used = ['mode', ...(isSingleUse ? ['max_body', 'max_stored_response'] : [])];
+  const used = ['mode', 'because', ...(isSingleUse ? ['max_body', 'max_stored_response'] : [])];
   for (const key of Object.keys(idempotency)) {
     if (used.includes(key)) continue;
     const at = [...path, 'idempotency', key];

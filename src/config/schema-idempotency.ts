@@ -29,10 +29,15 @@ const keptField = fieldName.superRefine((name, context) => {
 /** Names are scopes of keys, like those of routes. */
 const operationName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit', 128);
 
+/** Whoever reads it later has to learn something from it. */
+const reason = text(/^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$/, 'why a write may run again: 1 to 500 characters in one line', 500);
+
 const mode = word('required', 'optional', 'none');
 
 const settingsSchema = map({
   mode: mode.describe('`required`: without a key the answer is 400. `optional`: reserved where a key is sent. `none`: no key counts.'),
+  because: reason.optional()
+    .describe('With `mode: none` on a route that writes: why a repeated write may run again. `check` warns of such a route until it says so.'),
   retention: duration('1h', '31d').prefault('24h').describe('How long a result is kept, and its key taken.'),
   operation: operationName.optional()
     .describe('Scope of a key: under another operation it is another key. Default: the route’s name. Routes may share one, which their keys share then.'),

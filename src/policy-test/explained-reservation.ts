@@ -3,8 +3,11 @@ import type { Ruling } from './ruling.js';
 /** Says what would be reserved. The store is not asked. */
 export function explainReservation({ route, preparation, decision }: Ruling): readonly string[] {
   const rules = route?.reservation ?? null;
-  if (rules === null) return ['the route reserves nothing'];
+  const why = route?.unreservedBecause ?? null;
+  const because = why === null ? [] : [`a write that is sent again runs again, because: ${why}`];
+  if (rules === null) return ['the route reserves nothing', ...because];
   const asked = [
+    ...because,
     ...(rules.key === null ? [] : [`Idempotency-Key ${rules.key}, operation ${rules.operation}, kept for ${words(rules.retentionMs)}`]),
     ...(rules.singleUse ? ['a token passes once'] : []),
   ];

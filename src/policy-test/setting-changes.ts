@@ -51,7 +51,7 @@ const routeSettings: Readonly<Partial<Record<string, { readonly name: string; re
 
 /** These are compared by who gets through, or piece by piece. */
 const comparedElsewhere: ReadonlySet<string> = new Set([
-  'name', 'methods', 'paths', 'approvals', 'issuers', 'acceptsService', 'session', 'reservation', 'limits',
+  'name', 'methods', 'paths', 'approvals', 'issuers', 'acceptsService', 'session', 'reservation', 'unreservedBecause', 'limits',
 ]);
 
 const reservationSettings: readonly Setting<ReservationRules | null>[] = [
@@ -72,6 +72,7 @@ const keptReservationSettings: readonly Setting<ReservationRules>[] = [
 ];
 
 const otherRouteSettings: readonly Setting<Route>[] = [
+  { name: 'idempotency.because', of: ({ unreservedBecause }) => unreservedBecause, widens: never },
   { name: 'session.forward', of: ({ session }) => session?.forwardsTokens ?? false, widens: whenOn },
   { name: 'limits.requests_per_second', of: ({ limits }) => limits?.rate?.perSecond ?? null, widens: whenLimitRises },
   { name: 'limits.burst', of: ({ limits }) => limits?.rate?.burst ?? null, widens: whenLimitRises },

@@ -25,6 +25,7 @@ function route(name: string, paths: readonly string[], over: Partial<Route> = {}
     maxBodyBytes: 1024,
     responseTimeoutMs: 1000,
     reservation: null,
+    unreservedBecause: null,
     limits: null,
     ...over,
   };

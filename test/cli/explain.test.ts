@@ -19,6 +19,10 @@ const routes = [
     any_of: [{ subjects: ['checkout'], permissions: ['orders:write', 'orders:read'] }, { subjects: ['migration'], permissions: ['orders:import'] }],
   },
   { name: 'try-order', methods: ['PUT'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:write'], mode: 'shadow' },
+  {
+    name: 'count', methods: ['POST'], path: '/counts', subjects: ['checkout'], permissions: [], single_use: true,
+    idempotency: { mode: 'none', because: 'one more or less is no matter' },
+  },
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
@@ -56,7 +60,7 @@ t.test('contract 1: each step of one decision, in words', async (t) => {
     /for this connection only: TE$/m,
     /^ {2}route {7}ok {6}create-order, by POST \/orders$/m,
     /not list-orders: \/orders is for GET$/m,
-    /other paths: read-order export-orders try-order health$/m,
+    /other paths: read-order export-orders try-order count health$/m,
     /assumed: these claims are taken for granted, and no signature was verified$/m,
     /filled in as issuer core would: iss "https:\/\/api\.example\.com", aud "orders"/,
     /subject checkout, permissions orders:write orders:read, token id j-1$/m,
@@ -71,6 +75,18 @@ t.test('contract 1: each step of one decision, in words', async (t) => {
   ]) t.match(io.out(), line);
   t.notMatch(io.out(), /Authorization|root|eyJ/, 'neither the token nor what was dropped');
   t.equal(io.err(), '');
+});
+
+t.test('a write that may run again: why, and what the upstream is told where only the token is reserved', async (t) => {
+  const io = await explain(t, [...post('/counts'), '--subject', 'checkout', '--permissions', '', '--token-id', 'j-1']);
+  t.equal(io.code(), 0);
+  for (const line of [
+    /a write that is sent again runs again, because: one more or less is no matter$/m, /a token passes once$/m, /would use up token id j-1$/m,
+    /^ {4}Idempotency-Record: [\w-]{43}\.[\w-]{43}$/m, /^ {4}Idempotency-Fence: \(a number of the store\)$/m,
+  ]) t.match(io.out(), line);
+  const reserved = await explain(t, [...post('/orders'), '--subject', 'migration', '--permissions', 'orders:import', '--token-id', 'j', '--header',
+    'Idempotency-Key: k']);
+  t.notMatch(reserved.out(), /because:/);
 });
 
 t.test('the decision, its reason and the exit code', async (t) => {

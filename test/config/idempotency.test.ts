@@ -104,7 +104,7 @@ const malformed = [
   { input: 'idempotency: [required]', expected: [/error: routes\[0\]\.idempotency is a list; /] },
   { input: 'idempotency: {}', expected: [/error: routes\[0\]\.idempotency\.mode is missing; allowed: required, optional, none$/] },
   { input: 'idempotency: { mode: always }', expected: [/error: routes\[0\]\.idempotency\.mode is "always"; /] },
-  { input: 'idempotency: { mode: required, retntion: 1h }', expected: [/error: unknown key "retntion" in routes\[0\]\.idempotency, did you mean "retention"\?; allowed: mode, retention, /] },
+  { input: 'idempotency: { mode: required, retntion: 1h }', expected: [/error: unknown key "retntion" in routes\[0\]\.idempotency, did you mean "retention"\?; allowed: mode, because, retention, /] },
   { input: 'idempotency: required, single_use: "yes"', expected: [/error: routes\[0\]\.single_use is "yes"; allowed: true or false$/] },
 ];
 
@@ -126,6 +126,9 @@ t.test('contract 2: placeholders stand for numbers in it too', (t) => {
   t.end();
 });
 
+/** Said by whoever decided that a write may run twice. */
+const acknowledged = 'idempotency: { mode: none, because: a second one is taken for the first }';
+
 interface Together {
   readonly name: string;
   readonly route: string;
@@ -144,7 +147,7 @@ const together: readonly Together[] = [
   },
   { name: 'a single-use token without a store', route: `methods: [GET], ${who}, single_use: true`, store: 'null', expected: [/error: routes\[0\]\.single_use needs a place/] },
   { name: 'both without a store are one problem', route: `methods: [POST], ${who}, single_use: true, idempotency: required`, store: 'null', expected: [/idempotency needs a place/] },
-  { name: 'nothing needs no store', route: `methods: [POST], ${who}, idempotency: none`, store: 'null', expected: [] },
+  { name: 'nothing needs no store', route: `methods: [POST], ${who}, ${acknowledged}`, store: 'null', expected: [] },
   { name: 'a store that could not be read', route: `methods: [POST], ${who}, idempotency: required`, store: '{ redis: { url: x } }', expected: [/error: store\.redis\.url is "x"; /] },
   {
     name: 'another mistake in the route', route: 'methods: [POST], subjects: [s], permissions: [p], idempotency: required, max_body: 1', store: 'null',
@@ -160,10 +163,14 @@ const together: readonly Together[] = [
   },
   {
     name: 'settings without a key', route: `methods: [POST], ${who}, idempotency: { mode: none, retention: 1h, max_body: 1KiB }`,
-    expected: [/error: routes\[0\]\.idempotency\.retention has no use with mode: none; allowed: mode: required or optional$/, /error: routes\[0\]\.idempotency\.max_body has no use/],
+    expected: [
+      /warning: route "a" writes with idempotency: none/, /error: routes\[0\]\.idempotency\.retention has no use with mode: none; allowed: mode: required or optional$/,
+      /error: routes\[0\]\.idempotency\.max_body has no use/,
+    ],
   },
   {
-    name: 'settings with a token alone', route: `methods: [POST], ${who}, single_use: true, idempotency: { mode: none, retention: 1h, max_body: 1KiB }`,
+    name: 'settings with a token alone',
+    route: `methods: [POST], ${who}, single_use: true, idempotency: { mode: none, because: appends to a set, retention: 1h, max_body: 1KiB }`,
     expected: [/error: routes\[0\]\.idempotency\.retention has no use/],
   },
   {
@@ -220,5 +227,46 @@ t.test('neither a key nor a token that passes once has a meaning for a WebSocket
     const text = withRoutes([`name: a, methods: [GET], path: /a, ${who}, websocket: true, ${route}`], store);
     t.match(errorsOf(text).join('\n'), `routes[0].${key} stands beside routes[0].websocket; allowed: one of them`, route);
   }
+  t.end();
+});
+
+t.test('a route that writes unreserved is a warning that names the risk, until it says why', (t) => {
+  const none = 'idempotency: none';
+  const rows: readonly { readonly name: string; readonly route: string; readonly expected: readonly RegExp[] }[] = [
+    {
+      name: 'a POST', route: `methods: [POST], ${who}, ${none}`,
+      expected: [new RegExp('^c\\.yaml:6:\\d+: warning: route "a" writes with idempotency: none: a POST that is sent again, by a caller that got no answer '
+        + 'or whoever has its token, runs again; allowed: required; or \\{ mode: none, because: "…" \\} with the reason why that does no harm$')],
+    },
+    { name: 'as a map', route: `methods: [POST], ${who}, idempotency: { mode: none }`, expected: [/warning: route "a" writes with idempotency: none/] },
+    { name: 'every writing method', route: `methods: [GET, DELETE, PATCH, PUT, POST], ${who}, ${none}`, expected: [/none: a POST, PUT, PATCH, DELETE that/] },
+    { name: 'all methods', route: `methods: ["*"], ${who}, ${none}`, expected: [/none: a POST, PUT, PATCH, DELETE that/] },
+    { name: 'PUT', route: `methods: [PUT], ${who}, ${none}`, expected: [/none: a PUT that .*; or no idempotency at all where a repeated PUT changes nothing more$/] },
+    { name: 'DELETE and PATCH', route: `methods: [DELETE, PATCH], ${who}, ${none}`, expected: [/why that does no harm$/] },
+    { name: 'PUT and DELETE that say nothing', route: `methods: [PUT, DELETE], ${who}`, expected: [] },
+    { name: 'reads', route: `methods: [GET, HEAD], ${who}, ${none}`, expected: [] },
+    {
+      name: 'a token that passes once', route: `methods: [POST], ${who}, ${none}, single_use: true`,
+      expected: [/a POST that is sent again, by a caller that got no answer and has a new token, runs again; allowed: required; or/],
+    },
+    { name: 'a public route', route: `methods: [POST], access: public, ${none}`, expected: [/sent again, by anybody, runs again; allowed: \{ mode: none, because: "…" \} with/] },
+    { name: 'acknowledged', route: `methods: [POST], ${who}, ${acknowledged}`, expected: [] },
+    { name: 'acknowledged, a token that passes once', route: `methods: [POST], ${who}, ${acknowledged}, single_use: true`, expected: [] },
+    { name: 'optional', route: `methods: [POST], ${who}, idempotency: optional`, expected: [] },
+    { name: 'an empty reason', route: `methods: [POST], ${who}, idempotency: { mode: none, because: "" }`,
+      expected: [/error: routes\[0\]\.idempotency\.because is ""; allowed: why a write may run again: 1 to 500 characters in one line$/] },
+    { name: 'a blank reason', route: `methods: [POST], ${who}, idempotency: { mode: none, because: "  " }`, expected: [/error: routes\[0\]\.idempotency\.because is "  "/] },
+    { name: 'two lines', route: `methods: [POST], ${who}, idempotency: { mode: none, because: "a\\nb" }`, expected: [/error: routes\[0\]\.idempotency\.because is/] },
+    { name: 'no text', route: `methods: [POST], ${who}, idempotency: { mode: none, because: true }`, expected: [/error: routes\[0\]\.idempotency\.because is true/] },
+    { name: 'a reason for nothing', route: `methods: [POST], ${who}, idempotency: { mode: required, because: x }`,
+      expected: [/error: routes\[0\]\.idempotency\.because has no use with mode: required; allowed: mode: none, or no because$/] },
+  ];
+  for (const { name, route, expected } of rows) {
+    const problems = problemsOf(withRoutes([`name: a, path: /a, ${route}`], store));
+    t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
+    t.match(problems, expected, name);
+  }
+  t.equal(compiled(posts(acknowledged)).routes[0]?.unreservedBecause, 'a second one is taken for the first');
+  t.equal(compiled(posts('idempotency: required')).routes[0]?.unreservedBecause, null);
   t.end();
 });

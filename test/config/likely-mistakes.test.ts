@@ -126,7 +126,7 @@ const meant: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'a colon alone', text: route(`methods: [GET], path: "/orders/:", ${who}`) },
   { name: 'a colon that is encoded', text: route(`methods: [GET], path: "/orders/%3Aid", ${who}`) },
   { name: 'methods that are used and not registered', text: route(`methods: [PURGE, QUERY], path: /a, ${who}`) },
-  { name: 'every method', text: route(`methods: ["*"], path: /a, ${who}, idempotency: none`) },
+  { name: 'every method', text: route(`methods: ["*"], path: /a, ${who}, idempotency: { mode: none, because: x }`) },
   { name: 'a parameter', text: route(`methods: [GET], path: "/a/{id}", ${who}`) },
   { name: 'key ids of another issuer', text: issuer({ key_ids: '{ accept: ["*"], reject: ["s-*"] }' }) },
   { name: 'all but a wider beginning', text: issuer({ key_ids: '{ accept: ["*"], reject: ["s*"] }' }) },

@@ -26,7 +26,7 @@ const ties = [
 
 t.test('R-71, contract 2: routes that tie are an error naming both lines', t => {
   for (const { name, routes, expected } of ties) t.same(problemsOf(withRoutes(routes)), [expected], name);
-  const every = ['name: a, methods: ["*"], path: /x, subjects: [s], permissions: [p], idempotency: none', route('b', '/x', 's')];
+  const every = ['name: a, methods: ["*"], path: /x, subjects: [s], permissions: [p], idempotency: { mode: none, because: x }', route('b', '/x', 's')];
   t.match(problemsOf(withRoutes(every)), [/^c\.yaml:6:36: error: route "b" with "\/x" \(line 6\) ties with route "a" with "\/x" \(line 5\) for GET: /]);
   t.end();
 });

@@ -20,8 +20,8 @@ const cases = [
   })),
   { name: 'a method of one’s own', input: `name: a, methods: [PURGE-ALL], path: /a, ${who}`, expected: [/warning: .* no registered method/] },
   { name: 'a method twice', input: `name: a, methods: [GET, GET], path: /a, ${who}`, expected: [/error: routes\[0\]\.methods\[1\] is "GET", which the list has before; allowed: each method once$/] },
-  { name: 'every method and one', input: `name: a, methods: ["*", GET], path: /a, ${who}, idempotency: none`, expected: [/5:23: error: routes\[0\]\.methods has \* beside other methods; /] },
-  { name: 'every method', input: `name: a, methods: ["*"], path: /a, ${who}, idempotency: none`, expected: [] },
+  { name: 'every method and one', input: `name: a, methods: ["*", GET], path: /a, ${who}, idempotency: { mode: none, because: x }`, expected: [/5:23: error: routes\[0\]\.methods has \* beside other methods; /] },
+  { name: 'every method', input: `name: a, methods: ["*"], path: /a, ${who}, idempotency: { mode: none, because: x }`, expected: [] },
   ...['POST', 'PATCH', '"*"', 'GET, POST'].map(methods => ({
     name: `${methods} without a word on repetition`, input: `name: a, methods: [${methods}], path: /a, ${who}`,
     expected: [/5:3: error: routes\[0\]\.idempotency is missing: a route for POST or PATCH has to say what a repeated request does; allowed: required, optional or none$/],
@@ -52,10 +52,10 @@ const cases = [
   ...['https://a.example/', 'https://A.example', 'a.example', 'null', 'wss://a.example', '*'].map(origin => ({
     name: `the origin ${origin}`, input: `name: a, methods: [GET], path: /a, ${who}, websocket: true, origins: ["${origin}"]`, expected: [/error: routes\[0\]\.origins\[0\] is /],
   })),
-  { name: 'no WebSockets', input: `name: a, methods: [GET, POST], path: /a, ${who}, websocket: false, idempotency: none`, expected: [] },
+  { name: 'no WebSockets', input: `name: a, methods: [GET, POST], path: /a, ${who}, websocket: false, idempotency: { mode: none, because: x }`, expected: [] },
   { name: 'WebSockets in a text', input: `name: a, methods: [GET], path: /a, ${who}, websocket: yes`, expected: [/error: routes\[0\]\.websocket is "yes"; allowed: true or false$/] },
   ...['GET, HEAD', 'POST', '"*"'].map(methods => ({
-    name: `WebSockets and ${methods}`, input: `name: a, methods: [${methods}], path: /a, ${who}, websocket: true, idempotency: none`,
+    name: `WebSockets and ${methods}`, input: `name: a, methods: [${methods}], path: /a, ${who}, websocket: true, idempotency: { mode: none, because: x }`,
     expected: [/error: routes\[0\] takes WebSockets and has other methods than GET; allowed: \[GET\]; a route of their own for other methods$/],
   })),
   {
@@ -138,14 +138,14 @@ t.test('contract 2: routes, compiled', t => {
     `name: a, methods: [GET], path: "/a/{id}", ${who}`,
     'name: b, methods: [GET, HEAD], path: [/b, "/c/**"], any_of: [{ subjects: [s, t], permissions: [p, q] }, { subjects: [u], permissions: [] }], '
       + 'issuers: [core], body: allow, max_body: 2MiB, encoded_slashes: allow, path_parameters: allow, forward_authorization: false, response_timeout: 1s',
-    'name: c, methods: ["*"], path: /, access: public, idempotency: none',
+    'name: c, methods: ["*"], path: /, access: public, idempotency: { mode: none, because: x }',
   ], { identity: '{ forward_authorization: true }', upstream: '{ url: "http://127.0.0.1:3000", response_timeout: 7s }' })).routes;
   t.same(plain, {
     name: 'a', methods: new Set(['GET']),
     paths: [{ text: '/a/{id}', segments: [{ kind: 'literal', text: 'a' }, { kind: 'parameter', name: 'id' }] }],
     access: 'protected', mode: 'enforce', acceptsService: true, session: null, approvals: [{ subjects: new Set(['s']), permissions: ['p'] }],
     issuers: null, allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false, pathParameters: false,
-    forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null, limits: null,
+    forwardsAuthorization: true, maxBodyBytes: 1_048_576, responseTimeoutMs: 7_000, reservation: null, unreservedBecause: null, limits: null,
   });
   t.same(rich, {
     name: 'b', methods: new Set(['GET', 'HEAD']),
@@ -153,7 +153,7 @@ t.test('contract 2: routes, compiled', t => {
     access: 'protected', mode: 'enforce', acceptsService: true, session: null,
     approvals: [{ subjects: new Set(['s', 't']), permissions: ['p', 'q'] }, { subjects: new Set(['u']), permissions: [] }],
     issuers: new Set(['core']), allowsWebSocket: false, origins: null, allowsBody: true, encodedSlashes: true, pathParameters: true,
-    forwardsAuthorization: false, maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null, limits: null,
+    forwardsAuthorization: false, maxBodyBytes: 2_097_152, responseTimeoutMs: 1_000, reservation: null, unreservedBecause: null, limits: null,
   });
   t.match(open, { methods: null, access: 'public', approvals: [], forwardsAuthorization: false }, 'a public route forwards no credential unless it says so');
   t.equal(compiled(withRoutes(['name: c, methods: [GET], path: /, access: public, forward_authorization: true'])).routes[0]?.forwardsAuthorization, true);

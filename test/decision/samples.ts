@@ -63,6 +63,7 @@ export function route(overrides: Partial<Route> = {}): Route {
     maxBodyBytes: 1_048_576,
     responseTimeoutMs: 30_000,
     reservation: null,
+    unreservedBecause: null,
     limits: null,
     ...overrides,
   };

@@ -22,7 +22,7 @@ function blocks(page: string, language: string): readonly string[] {
 
 function errorsOf(config: string): readonly unknown[] {
   const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
-  return inspectConfig(config, { file: 'sallyport.yaml', folder: '/', env: {}, readFile }).problems.filter(({ severity }) => severity === 'error');
+  return inspectConfig(config, { file: 'sallyport.yaml', folder: '/', env: {}, readFile }).problems;
 }
 
 const deployment = blocks('docs/deployment.md', 'yaml').map((text) => parse(text) as Values);

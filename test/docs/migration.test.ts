@@ -28,7 +28,7 @@ interface OurConfig {
 t.test('what is written for Sallyport are configs without an error', async (t) => {
   for (const from of ['Envoy', 'Oathkeeper', 'middleware']) {
     const { problems } = inspectConfig(shown(`# Sallyport, from ${from}`), { file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('none') });
-    t.same(problems.filter(({ severity }) => severity === 'error'), [], from);
+    t.same(problems, [], from);
   }
 });
 

@@ -36,6 +36,8 @@ interface Route extends ConfigTree {
   readonly permissions?: readonly string[];
 }
 
+const unreserved = { mode: 'none', because: 'its callers send no key yet' };
+
 /** The block of the page in this language, its indentation taken off. */
 function block(language: string): string {
   const [, indent = '', text = ''] = new RegExp(`^( *)\`\`\`${language}\\n([^]*?)^ *\`\`\``, 'm').exec(page) ?? [];
@@ -87,7 +89,7 @@ function write(routes: readonly Route[], seen: readonly Seen[], grants: Map<stri
     const at = written.findIndex(({ name, methods, path: known }) => (route === 'none' ? methods.includes(method) && known === path : name === route));
     const found = written[at];
     if (route === 'none' && found === undefined) {
-      const idempotency = method === 'POST' ? { idempotency: 'none' } : {};
+      const idempotency = method === 'POST' ? { idempotency: unreserved } : {};
       const caller = subject === null ? { access: 'public' as const } : { subjects: [subject], permissions: permissions ?? [] };
       written.push({ name: `${method.toLowerCase()}${path.replaceAll('/', '-')}`, methods: [method], path, ...caller, ...idempotency });
     } else if (found !== undefined && subject !== null && (reason === 'subject_not_approved' || route === 'none')) {
@@ -100,7 +102,7 @@ function write(routes: readonly Route[], seen: readonly Seen[], grants: Map<stri
 t.test('shadow, read, check, enforce: the policy is written from what is seen, its callers get through, and strangers do not', async (t) => {
   const known: readonly Route[] = [
     { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['reporting'], permissions: ['orders:read'] },
-    { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none' },
+    { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: unreserved },
   ];
   const world = await startWorld(t, { config: { mode: 'shadow', routes: known } });
   const grants = new Map<string, readonly string[]>();

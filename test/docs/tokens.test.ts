@@ -172,7 +172,8 @@ t.test('a key of one\'s own: the program, the issuer, and the lines that ask', a
   const readme = parse(blockThatBegins('README.md', 'listen:').text) as object;
   const issuers = parse(places(blockThatBegins(page, 'issuers:').text)) as object;
   const listen = { host: '127.0.0.1', port: ports.proxy };
-  writeFileSync(join(dir, 'sallyport.yaml'), stringify({ ...readme, ...issuers, listen, admin: { port: ports.admin }, upstream: { url: upstream.url } }));
+  const here = { listen, store: { memory: {} }, admin: { port: ports.admin }, upstream: { url: upstream.url } };
+  writeFileSync(join(dir, 'sallyport.yaml'), stringify({ ...readme, ...issuers, ...here }));
   t.equal(serve, 'sallyport serve --config sallyport.yaml &');
   await startServe(t, join(dir, 'sallyport.yaml')).port('proxy');
   const { stdout } = await promisify(execFile)(sh, ['-c', places(ask)], { cwd: dir });

@@ -40,7 +40,8 @@ t.test('the config inside is one that Sallyport takes', async (t) => {
     const files = manifests.filter(({ kind, data }) => kind === 'ConfigMap' && 'sallyport.yaml' in (data as object)).map(fileOf);
     for (const file of files) {
       const { problems } = inspectConfig(file, { file: 'sallyport.yaml', folder: '/', env: { GRACE: '25s' }, readFile });
-      t.same(problems.filter(({ severity }) => severity === 'error'), [], name);
+      // The pod of `helm test` reads what this config names, from outside.
+      t.same(problems.filter(({ message }) => !message.includes('admin.host is')), [], name);
     }
   }
 });

@@ -38,7 +38,10 @@ const defaults: ConfigTree = {
   reload: { least_age: '0s' },
   routes: [
     { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
-    { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none' },
+    {
+      name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'],
+      idempotency: { mode: 'none', because: 'a test' },
+    },
     { name: 'read-order', methods: ['GET', 'HEAD'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:read'] },
     { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
   ],

@@ -10,7 +10,7 @@ const route: Route = {
   allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
-  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null, limits: null,
+  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null, unreservedBecause: null, limits: null,
 };
 const open: Route = { ...route, name: 'open', methods: null, access: 'public', mode: 'enforce', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
 
