@@ -7,7 +7,7 @@ export const userColumns = [
   'thirdParty.thirdPartyId', 'thirdParty.thirdPartyUserId', 'thirdParty.email', 'thirdParty.isVerified',
 ] as const;
 
-/** Columns of a list of rejected rows, which say where a row came from and why it came back. */
+/** Columns of a list of rejected rows, which say where a row came from and why it came back. Only such a list has the two in the middle. */
 export const originColumns = ['line', 'record', 'method', 'reason'] as const;
 
 const nestedAdded = ['passwordless.add.email', 'passwordless.add.phoneNumber'];
@@ -17,14 +17,20 @@ export type NearestName = (name: string, names: readonly string[]) => string | n
 
 /** Says what is wrong with a header line; `null` where nothing is. */
 export function headerProblem(columns: readonly string[], nearest: NearestName): string | null {
-  const known: readonly string[] = [...userColumns, ...nestedAdded, ...originColumns];
+  const isReturned = columns.includes('record') && columns.includes('method');
+  const known: readonly string[] = [...userColumns, ...nestedAdded, ...(isReturned ? originColumns : [])];
   const unknown = columns.findIndex((column) => !known.includes(column));
   if (unknown >= 0) {
-    const allowed = `allowed: ${[...userColumns, ...originColumns].join(', ')}`;
+    const lists = isReturned ? '' : `; in a list of rejected rows also ${originColumns.join(', ')}, of which record and method have to be there`;
+    const allowed = `allowed: ${userColumns.join(', ')}${isReturned ? `, ${originColumns.join(', ')}` : lists}`;
     return `column ${String(unknown + 1)} of the header has no known name${shownName(columns, unknown, known, nearest)}; ${allowed}`;
   }
   const twice = columns.find((column, index) => columns.indexOf(column) !== index);
   if (twice !== undefined) return `the column ${twice} is there twice; allowed: each once`;
+  const added = columns.filter((column) => column === 'passwordless.add' || nestedAdded.includes(column));
+  if (added.length > 1 && added.includes('passwordless.add')) {
+    return `the columns ${added.join(' and ')} say the same, and one would be lost; allowed: passwordless.add, or those with a further dot`;
+  }
   const names = columns.filter((column) => !(originColumns as readonly string[]).includes(column));
   return names.length === 0 ? `the header has no column of users; allowed: ${userColumns.join(', ')}` : null;
 }

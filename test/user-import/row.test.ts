@@ -114,7 +114,15 @@ t.test('CSV says the same with columns', async (t) => {
   t.same(cells({ email: 'a@b.de', 'thirdParty.email': 'a@b.de' }), { methods: [{ email: 'a@b.de' }, { thirdParty: { email: 'a@b.de' } }] });
   t.same(cells({ email: '' }), {});
   const problemOf = (...columns: readonly string[]): string | null => headerProblem(columns, nearestName);
-  t.equal(problemOf('email', 'passwordHash', 'line'), null);
+  t.equal(problemOf('email', 'passwordHash', 'line', 'record', 'method', 'reason'), null);
+  t.equal(problemOf('email', 'passwordHash', 'record', 'method'), null);
+  for (const column of ['line', 'record', 'method', 'reason']) {
+    const says = `^column 2 of the header has no known name: "${column}"; allowed: email, .*; in a list of rejected rows also line, `;
+    t.match(problemOf('email', column), new RegExp(says));
+  }
+  const twice = /^the columns passwordless\.add and .* say the same, and one would be lost/;
+  t.match(problemOf('passwordless.email', 'passwordless.add', 'passwordless.add.phoneNumber'), twice);
+  t.equal(problemOf('passwordless.email', 'passwordless.phoneNumber', 'passwordless.add.email', 'passwordless.add.phoneNumber'), null);
   t.match(problemOf('email', 'password_hash'), /^column 2 of the header has no known name: "password_hash"; did you mean passwordHash\?; allowed: email, /);
   t.match(problemOf('Email', 'passwordHash'), /^column 1 of the header has no known name: "Email"; did you mean email\?; /);
   t.match(problemOf('email', 'favourite colour'), /^column 2 of the header has no known name: "favourite colour"; allowed: /);
@@ -123,7 +131,7 @@ t.test('CSV says the same with columns', async (t) => {
   t.match(problemOf('email', '$2a$10$abc'), /^column 2 of the header has no known name; allowed: /, 'no name');
   t.match(problemOf('email', 'x'.repeat(41)), /^column 2 of the header has no known name; allowed: /);
   t.match(problemOf('email', 'email'), /^the column email is there twice/);
-  t.match(problemOf('line', 'reason'), /^the header has no column of users/);
+  t.match(problemOf('line', 'record', 'method', 'reason'), /^the header has no column of users/);
   t.same(originOfCells(new Map([['record', '7'], ['method', '2']])), { record: 7, method: 2 });
   t.same(originOfCells(new Map([['record', '7'], ['method', '']])), { record: 7, method: 0 });
   t.equal(originOfCells(new Map([['record', '0']])), null);

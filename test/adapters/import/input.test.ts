@@ -48,7 +48,7 @@ t.test('JSON Lines: each line stands for itself', async (t) => {
 const csvRules = { headerProblem: (columns: readonly string[]) => headerProblem(columns, () => null), rowOfCells, originOfCells };
 
 t.test('CSV: a bad row costs one row', async (t) => {
-  const text = '\ufeffemail, hashingAlgorithm ,record\r\na@b.de,bcrypt,7\n\n"b@b.de","x, ""y""",\nc@b.de\nd@b.de,"open,\ne@b.de,"x"y,\nf@b.de,,\n';
+  const text = '\ufeffemail, hashingAlgorithm ,record,method\r\na@b.de,bcrypt,7,\n\n"b@b.de","x, ""y""",,\nc@b.de\nd@b.de,"open,\ne@b.de,"x"y,\nf@b.de,,,\n';
   for (const size of [1, 4, 1_000]) {
     t.same(await summary(readCsv(pieces(text, size), csvRules)), [
       [2, 1, { email: 'a@b.de', hashingAlgorithm: 'bcrypt' }], [4, 2, { email: 'b@b.de', hashingAlgorithm: 'x, "y"' }], [5, 3, 'has 1 cells'],
@@ -56,7 +56,7 @@ t.test('CSV: a bad row costs one row', async (t) => {
     ], `pieces of ${size}`);
   }
   t.same(await summary(readCsv(pieces(Buffer.concat([Buffer.from('email\n'), Buffer.from([0xff, 0x0a])]), 100), csvRules)), [[2, 1, 'is not UTF-8']]);
-  for await (const { origin } of readCsv(pieces('record,email\n7,a@b.de\n', 100), csvRules)) t.same(origin, { record: 7, method: 0 });
+  for await (const { origin } of readCsv(pieces('record,method,email\n7,,a@b.de\n', 100), csvRules)) t.same(origin, { record: 7, method: 0 });
   await t.rejects(summary(readCsv(pieces('a@b.de,secret\n', 100), csvRules)), { message: /^1: column 1 of the header has no known name/ });
   await t.rejects(summary(readCsv(pieces('"email\n', 100), csvRules)), { message: /^1: the header has a quote out of place/ });
 });
