@@ -12,7 +12,8 @@ export interface ImportOptions {
   readonly acceptHash?: readonly ExtraIdentifier[];
   readonly stripHashPrefix?: true;
   readonly dialect: 'seed' | 'supertokens';
-  readonly cdiVersion: string;
+  /** For every call; chosen by what the Core speaks unless given. */
+  readonly cdiVersion?: string;
   readonly dryRun?: true;
   readonly resume?: true;
   readonly overwrite?: true;

@@ -1,6 +1,7 @@
 import { UnreadableInput } from '../adapters/import/line-records.js';
 import { escapeControls } from '../config/problems.js';
 import { makePlan, plannedKinds, type Plan } from '../user-import/plan.js';
+import { firstVersionOfIsVerified, isVerifiedField } from '../user-import/losses.js';
 import type { ImportOptions } from './import-options.js';
 import type { ImportSource } from './import-source.js';
 import type { Io } from './io.js';
@@ -29,7 +30,8 @@ export async function planImport(file: string, source: ImportSource, { dryRun, j
       if (asData && problems.length < keptProblems) problems.push({ line, record, method: method === 0 ? null : method, problem });
       if (!asData && (isDry || met <= shownProblems)) print(`${placeOf(file, source.place, { line, record, method })}: ${escapeControls(problem)}\n`);
     });
-    if (asData) print(`${JSON.stringify({ file, users: plan.users, byKind: Object.fromEntries(plannedKinds(plan)), problemCount: met, problems })}\n`);
+    const byKind = Object.fromEntries(plannedKinds(plan));
+    if (asData) print(`${JSON.stringify({ file, users: plan.users, byKind, problemCount: met, problems, ...lossesOf(plan) })}\n`);
     else print(planText(plan, isDry ? 0 : Math.max(0, met - shownProblems)));
     return { plan, sha256: digest() ?? '' };
   } catch (error) {
@@ -43,8 +45,24 @@ function placeOf(file: string, place: ImportSource['place'], { line, record, met
   return `${file}:${String(line)}${place === 'user' ? `: user ${String(record)}` : ''}${method === 0 ? '' : `: method ${String(method)}`}`;
 }
 
+/** What good rows say and the Core will not have, or only where it speaks a version that carries it. */
+function lossesOf({ lost, verified }: Plan): object {
+  return {
+    notCarried: Object.fromEntries(lost),
+    carriedFrom: verified === 0 ? {} : { [isVerifiedField]: { version: firstVersionOfIsVerified, users: verified } },
+  };
+}
+
+export function usersText(count: number): string {
+  return `${String(count)} ${count === 1 ? 'user' : 'users'}`;
+}
+
 function planText(plan: Plan, leftOut: number): string {
   const kinds = plannedKinds(plan).map(([kind, count]) => `  ${kind.padEnd(14)} ${String(count).padStart(9)}\n`);
+  const lost = [...plan.lost].map(([field, { users, line }]) =>
+    `warning: ${escapeControls(field)} of ${usersText(users)} will be lost, first in line ${String(line)}: no call of the Core carries it\n`);
+  const needed = `needs a Core that speaks version ${firstVersionOfIsVerified} or a later one`;
+  const marks = plan.verified === 0 ? '' : `${isVerifiedField}: true of ${usersText(plan.verified)} ${needed}\n`;
   const more = leftOut === 0 ? '' : `and ${String(leftOut)} more problems, which the list of rejected rows will have\n`;
-  return `${more}${String(plan.users)} users, ${String(plan.problems)} of them cannot be imported\n${kinds.join('')}`;
+  return `${more}${String(plan.users)} users, ${String(plan.problems)} of them cannot be imported\n${kinds.join('')}${lost.join('')}${marks}`;
 }

@@ -4,6 +4,7 @@ import { escapeControls } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { talliedKinds, type Ledger, type Tally, type Totals } from '../user-import/ledger.js';
 import { isNotIn, rejectedHeader, rejectedLine, settledRows, type SettledRow } from '../user-import/settled.js';
+import { usersText } from './import-plan.js';
 import type { ImportSource } from './import-source.js';
 import { journalRecords } from './import-journal.js';
 
@@ -22,6 +23,8 @@ export interface ImportReport {
   /** Whether the Core has every row. */
   readonly complete: boolean;
   readonly byKind: Readonly<Record<string, Tally>>;
+  /** Users that are in, and lack of what their rows say what this names. */
+  readonly notCarried: Readonly<Record<string, number>>;
   /** The first rows that were rejected or existed already. */
   readonly rows: readonly ReportedRow[];
   /** How many more there are of these. */
@@ -86,6 +89,7 @@ export async function makeReport(
     left: total - done,
     complete: stopped === null && done === total && notIn === 0,
     byKind: kindsOf(totals),
+    notCarried: Object.fromEntries([...totals.lost].map(([field, { users }]) => [field, users])),
     rows,
     rowsLeftOut: settled - rows.length,
     rejectedFile: notIn > 0 ? files.rejected : null,
@@ -104,6 +108,7 @@ export function reportText(report: ImportReport): string {
   return [
     'kind             created   existed  rejected', ...rows, row('all', report),
     ...(report.left > 0 ? [`${String(report.left)} of ${String(report.total)} are left`] : []),
+    ...Object.entries(report.notCarried).map(([field, users]) => `warning: ${escapeControls(field)} of ${usersText(users)} was not carried`),
     ...(shown.length > 0 ? ['', ...shown] : []),
     ...(more > 0 ? [`and ${String(more)} more`] : []),
     ...(report.rejectedFile === null ? [] : ['', `rows that are not in, to mend and import: ${report.rejectedFile}`]),

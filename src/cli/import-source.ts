@@ -94,7 +94,8 @@ async function* ofThisFile(records: AsyncIterable<ReturnedRecord>): AsyncGenerat
 
 async function* exported(chunks: AsyncIterable<Buffer>, parameters: HostedHashParameters): AsyncGenerator<SourceRecord, void, undefined> {
   for await (const record of readJsonList(chunks, 'users')) {
-    yield record.content.ok ? { ...record, content: rowOfFirebaseUser(record.content.value, parameters) } : record;
+    const read = record.content.ok ? rowOfFirebaseUser(record.content.value, parameters) : record.content;
+    yield read.ok ? { ...record, content: accept(read.value.row), lost: read.value.lost } : { ...record, content: read };
   }
 }
 

@@ -4,13 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
 import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
 import { UnreadableInput } from '../adapters/import/line-records.js';
-import { checkVersion } from '../user-import/core-versions.js';
+import type { SpokenVersions } from '../user-import/core-calls.js';
+import { carriesIsVerified, chooseVersions } from '../user-import/core-versions.js';
 import type { JournalHeader } from '../user-import/journal.js';
 import { createLedger, type Ledger } from '../user-import/ledger.js';
+import { firstVersionOfIsVerified, isVerifiedField } from '../user-import/losses.js';
 import { runImport } from '../user-import/run.js';
 import { openJournal, type ImportJournal } from './import-journal.js';
 import { optionProblem, type ImportOptions } from './import-options.js';
-import { planImport, type PlannedImport } from './import-plan.js';
+import { planImport, usersText, type PlannedImport } from './import-plan.js';
 import { showProgress } from './import-progress.js';
 import { inputChanged, makeReport, reportText, type ReportFiles } from './import-report.js';
 import { openSource, type ImportSource } from './import-source.js';
@@ -72,14 +74,26 @@ async function importPlanned(work: Import): Promise<ExitCode> {
     ...(curl.connectTimeoutMs === null ? {} : { connectTimeoutMs: curl.connectTimeoutMs }),
   });
   try {
-    const spoken = await checkVersion(core, options, (ms) => delay(ms));
-    return spoken.ok ? await importInto(core, work) : said(`the Core at ${curl.url} ${spoken.error}`, 3, io);
+    const versions = await chooseVersions(core, options.cdiVersion ?? null, (ms) => delay(ms));
+    if (!versions.ok) return said(`the Core at ${curl.url} ${versions.error}`, 3, io);
+    warnOfVersion(versions.value, work);
+    return await importInto(core, versions.value, work);
   } finally {
     await core.close();
   }
 }
 
-async function importInto(core: CoreClient, work: Import): Promise<ExitCode> {
+/** Said before the first call, so that an import can still be stopped. */
+function warnOfVersion({ thirdPartyVersion }: SpokenVersions, { planned, curl, options, io }: Import): void {
+  const { verified } = planned.plan;
+  if (verified === 0 || carriesIsVerified(thirdPartyVersion)) return;
+  const why = options.cdiVersion === undefined
+    ? `the Core at ${curl.url} speaks no version that carries it, from ${firstVersionOfIsVerified} on`
+    : `--cdi-version ${thirdPartyVersion} does not carry it`;
+  io.stderr(`warning: ${isVerifiedField} of ${usersText(verified)} will be lost: ${why}\n`);
+}
+
+async function importInto(core: CoreClient, versions: SpokenVersions, work: Import): Promise<ExitCode> {
   const { source, planned, curl, files, resumes, io } = work;
   const ledger = createLedger();
   const header: JournalHeader = { sha256: planned.sha256, bytes: source.bytes, from: source.format, core: curl.url, reading: source.reading };
@@ -87,7 +101,7 @@ async function importInto(core: CoreClient, work: Import): Promise<ExitCode> {
   if (!journal.ok) return said(`${files.journal} ${journal.error}`, 2, io);
   const { done } = ledger.totals();
   if (resumes) io.stderr(`going on after ${String(done)} of ${String(planned.plan.users)}\n`);
-  const stopped = await run(core, journal.value, work, ledger);
+  const stopped = await run(core, versions, journal.value, work, ledger);
   await journal.value.close();
   const made = await makeReport({ file: work.file, core: curl.url, stopped, total: planned.plan.users }, source, ledger, files);
   if (stopped !== null) io.stderr(`stopped: ${stopped}\n`);
@@ -98,7 +112,9 @@ async function importInto(core: CoreClient, work: Import): Promise<ExitCode> {
 }
 
 /** Imports, and returns why it stopped early. The first signal lets those in flight come to their end, the second does not. */
-async function run(core: CoreClient, journal: ImportJournal, { source, planned, options, io }: Import, ledger: Ledger): Promise<string | null> {
+async function run(
+  core: CoreClient, versions: SpokenVersions, journal: ImportJournal, { source, planned, options, io }: Import, ledger: Ledger,
+): Promise<string | null> {
   const stopping = new AbortController();
   const display = showProgress(io, planned.plan.users, ledger);
   const stopListening = io.onSignal((signal) => {
@@ -118,7 +134,7 @@ async function run(core: CoreClient, journal: ImportJournal, { source, planned, 
       chance: () => Math.random(),
       onTrouble: (why) => display.say(`trying again: ${why}`),
       signal: stopping.signal,
-    }, { ...options, overwrite: options.overwrite === true, callsPerSecond: options.rate ?? null, giveUpAfterMs: options.giveUpAfter });
+    }, { ...options, ...versions, overwrite: options.overwrite === true, callsPerSecond: options.rate ?? null, giveUpAfterMs: options.giveUpAfter });
     if (reason !== null) return reason;
     if (stopping.signal.aborted) return `by ${String(stopping.signal.reason)}; go on with --resume`;
     return pass.digest() === planned.sha256 ? null : inputChanged;

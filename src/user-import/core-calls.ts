@@ -32,9 +32,15 @@ export interface Core {
   readonly call: (request: CoreRequest) => Promise<Result<CoreReply, CoreTrouble>>;
 }
 
-export interface CoreSpeech {
-  readonly dialect: 'seed' | 'supertokens';
+/** Versions of the driver interface that the Core speaks. */
+export interface SpokenVersions {
   readonly cdiVersion: string;
+  /** That of the call for third-party users, which loses `isVerified` at the version of the others. */
+  readonly thirdPartyVersion: string;
+}
+
+export interface CoreSpeech extends SpokenVersions {
+  readonly dialect: 'seed' | 'supertokens';
 }
 
 /** What consuming a code takes. Kept in memory only. */
@@ -46,7 +52,7 @@ export interface IssuedCode {
 /** The one version whose look-ups by recipe every Core has. */
 const lookUpVersion = '2.16';
 
-export function versionsRequest({ cdiVersion }: CoreSpeech): CoreRequest {
+export function versionsRequest(cdiVersion: string): CoreRequest {
   return { method: 'GET', path: '/apiversion', cdiVersion };
 }
 
@@ -89,6 +95,7 @@ export function addContactRequest(user: PasswordlessUser, userId: string, { cdiV
   return { method: 'PUT', path: '/recipe/user', rid: 'passwordless', cdiVersion, body: { ...id, ...Object.fromEntries(contacts) } };
 }
 
-export function signInUpRequest({ thirdPartyId, thirdPartyUserId, email, isVerified }: ThirdPartyUser, { cdiVersion }: CoreSpeech): CoreRequest {
-  return { method: 'POST', path: '/recipe/signinup', cdiVersion, body: { thirdPartyId, thirdPartyUserId, email: { id: email, isVerified } } };
+export function signInUpRequest({ thirdPartyId, thirdPartyUserId, email, isVerified }: ThirdPartyUser, { thirdPartyVersion }: CoreSpeech): CoreRequest {
+  const body = { thirdPartyId, thirdPartyUserId, email: { id: email, isVerified } };
+  return { method: 'POST', path: '/recipe/signinup', cdiVersion: thirdPartyVersion, body };
 }

@@ -1,30 +1,55 @@
 import { accept, refuse, type Result } from '../decision/result.js';
-import { versionsRequest, type Core, type CoreReply, type CoreSpeech, type CoreTrouble } from './core-calls.js';
+import { versionsRequest, type Core, type CoreReply, type CoreTrouble, type SpokenVersions } from './core-calls.js';
+import { firstVersionOfIsVerified } from './losses.js';
+
+/** The version that the calls are qualified for (specification, section 9). */
+export const qualifiedVersion = '2.16';
 
 /** Tries before a Core counts as out of reach: a single answer may be lost. */
 const tries = 4;
 const pauseMs = 250;
 
-/** Asks the Core whether it speaks the version. Refuses in words that can follow its address. */
-export async function checkVersion(core: Core, speech: CoreSpeech, wait: (ms: number) => Promise<void>): Promise<Result<null, string>> {
+/**
+ * Asks the Core what it speaks, and chooses the versions of the calls: the one that was asked for, or else the qualified one,
+ * and for third-party users the oldest one that carries `isVerified`. Refuses in words that can follow the Core's address.
+ */
+export async function chooseVersions(
+  core: Core, asked: string | null, wait: (ms: number) => Promise<void>,
+): Promise<Result<SpokenVersions, string>> {
   for (let attempt = 1; ; attempt += 1) {
-    const answer = await core.call(versionsRequest(speech));
+    const answer = await core.call(versionsRequest(asked ?? qualifiedVersion));
     if (attempt < tries && isPassing(answer)) await wait(pauseMs * attempt);
-    else return answer.ok ? judged(answer.value, speech) : refuse(`is out of reach: ${answer.error.reason}`);
+    else return answer.ok ? chosen(answer.value, asked) : refuse(`is out of reach: ${answer.error.reason}`);
   }
+}
+
+/** Whether a call of this version carries whether a third-party user's email is verified. */
+export function carriesIsVerified(version: string): boolean {
+  return compare(version, firstVersionOfIsVerified) >= 0;
 }
 
 function isPassing(answer: Result<CoreReply, CoreTrouble>): boolean {
   return answer.ok ? answer.value.status === 429 || answer.value.status >= 500 : answer.error.kind !== 'refused_address';
 }
 
-function judged({ status, json, text }: CoreReply, { cdiVersion }: CoreSpeech): Result<null, string> {
+function chosen({ status, json, text }: CoreReply, asked: string | null): Result<SpokenVersions, string> {
   const versions = json?.['versions'];
   if (status === 401 || status === 403) return refuse(`refuses us (status ${String(status)}): is the api-key in the curl config file right?`);
   if (status !== 200 || !Array.isArray(versions)) {
     return refuse(`does not say which versions it speaks (status ${String(status)}${text === '' ? '' : `, ${text}`})`);
   }
-  const spoken = versions.filter((version) => typeof version === 'string' && /^\d{1,3}\.\d{1,3}$/.test(version));
-  if (spoken.includes(cdiVersion)) return accept(null);
-  return refuse(`does not speak version ${cdiVersion} of its driver interface; allowed: ${spoken.slice(0, 40).join(', ') || 'none that it names'}`);
+  const spoken = versions.filter((version): version is string => typeof version === 'string' && /^\d{1,3}\.\d{1,3}$/.test(version));
+  const cdiVersion = asked ?? qualifiedVersion;
+  if (!spoken.includes(cdiVersion)) {
+    return refuse(`does not speak version ${cdiVersion} of its driver interface; allowed: ${spoken.slice(0, 40).join(', ') || 'none that it names'}`);
+  }
+  const [oldest] = spoken.filter(carriesIsVerified).sort(compare);
+  return accept({ cdiVersion, thirdPartyVersion: asked ?? oldest ?? cdiVersion });
+}
+
+/** By major and minor number. */
+function compare(a: string, b: string): number {
+  const [majorA = 0, minorA = 0] = a.split('.').map(Number);
+  const [majorB = 0, minorB = 0] = b.split('.').map(Number);
+  return majorA - majorB || minorA - minorB;
 }

@@ -7,6 +7,7 @@ import {
 } from './core-calls.js';
 import type { Outcome } from './journal.js';
 import type { Begun } from './ledger.js';
+import { isVerifiedField } from './losses.js';
 import type { ImportedUser } from './user.js';
 
 export interface FlowRules extends CoreSpeech {
@@ -33,8 +34,8 @@ export interface Flow {
 
 export type Next =
   | { readonly step: 'call'; readonly flow: Flow }
-  /** `stop` says why no other row may be begun after this one. */
-  | { readonly step: 'end'; readonly outcome: Outcome; readonly stop: string | null };
+  /** `stop` says why no other row may be begun after this one; `lost` names what the row says and the Core does not have. */
+  | { readonly step: 'end'; readonly outcome: Outcome; readonly stop: string | null; readonly lost: readonly string[] };
 
 /** Codes are spent by whoever signs in with the same contact meanwhile: that ends. */
 const maxRestarts = 5;
@@ -121,17 +122,33 @@ function lookedUp(flow: Flow, status: JsonValue | undefined, reply: CoreReply): 
 function isThere(flow: Flow, wasThere: boolean, body: JsonObject, { overwrite }: FlowRules): Next {
   const user = body['user'];
   const record = isJsonObject(user) ? user : {};
-  const existed = flow.existed || (wasThere && !(flow.mayBeOurs && isSince(record['timeJoined'], flow.begunAtMs)));
+  // From CDI 4.0 on the user may be several linked ones, and this one has an id, a time and a mark of its own.
+  const own = loginMethodOf(record, body['recipeUserId']);
+  const existed = flow.existed || (wasThere && !(flow.mayBeOurs && isSince((own ?? record)['timeJoined'], flow.begunAtMs)));
   const adds = flow.user.kind === 'passwordless' && flow.user.add !== null;
   if (existed && !overwrite) {
-    return { step: 'end', outcome: { result: 'existed', isIn: !adds, why: `the user was there before; ${happened[flow.user.kind]}` }, stop: unexpected };
+    const why = `the user was there before; ${happened[flow.user.kind]}`;
+    return { step: 'end', outcome: { result: 'existed', isIn: !adds, why }, stop: unexpected, lost: lostOf(flow.user, own) };
   }
   const outcome: Outcome = existed ? { result: 'existed', isIn: true, why: 'the user was there before and is now as in the file' } : { result: 'created' };
-  if (!adds) return end(outcome);
-  // From CDI 4.0 on the user may be several linked ones, and this one has an id of its own.
+  if (!adds) return { step: 'end', outcome, stop: null, lost: lostOf(flow.user, own) };
   const userId = body['recipeUserId'] ?? record['id'];
   if (!isToken(userId)) return end({ result: 'rejected', why: 'the user is in, but the Core did not tell its id, so that nothing could be added' });
   return { step: 'call', flow: { ...flow, stage: 'add_contact', userId, existed, mayBeOurs: true, code: null } };
+}
+
+/** The login method that a call of CDI 4.0 or later was about; `null` in an answer of another version. */
+function loginMethodOf(record: JsonObject, recipeUserId: JsonValue | undefined): JsonObject | null {
+  const methods = record['loginMethods'];
+  if (!Array.isArray(methods)) return null;
+  return methods.filter(isJsonObject).find((method) => method['recipeUserId'] === (recipeUserId ?? record['id'])) ?? null;
+}
+
+/** What the answer does not show as kept was not: below CDI 4.0 the Core does not read the mark, and shows none. */
+function lostOf(user: ImportedUser, own: JsonObject | null): readonly string[] {
+  if (user.kind !== 'third_party') return [];
+  const shown = own?.['verified'] === true;
+  return shown === user.isVerified ? [] : [isVerifiedField];
 }
 
 const unexpected = 'the user was in the Core before this import; --resume goes on after it, and --overwrite says that such users are meant';
@@ -187,5 +204,5 @@ function saidBy({ status, json, text }: CoreReply): string {
 }
 
 function end(outcome: Outcome): Next {
-  return { step: 'end', outcome, stop: null };
+  return { step: 'end', outcome, stop: null, lost: [] };
 }

@@ -28,7 +28,17 @@ export type JournalRecord =
   | { readonly type: 'begun'; readonly number: number; readonly atMs: number }
   /** The Core's id of a passwordless user whose other contact is still missing. */
   | { readonly type: 'user'; readonly number: number; readonly userId: string; readonly existed: boolean }
-  | { readonly type: 'done'; readonly number: number; readonly line: number; readonly kind: UserKind | null; readonly outcome: Outcome };
+  | DoneRecord;
+
+export interface DoneRecord {
+  readonly type: 'done';
+  readonly number: number;
+  readonly line: number;
+  readonly kind: UserKind | null;
+  readonly outcome: Outcome;
+  /** Names of fields that the row says and the Core does not have. */
+  readonly lost?: readonly string[];
+}
 
 export const journalVersion = 1;
 
@@ -69,7 +79,7 @@ function wireOf(record: JournalRecord): object {
     case 'user':
       return { user: record.number, id: record.userId, existed: record.existed };
     case 'done':
-      return { done: record.number, line: record.line, kind: record.kind, ...record.outcome };
+      return { done: record.number, line: record.line, kind: record.kind, ...record.outcome, ...(record.lost === undefined ? {} : { lost: record.lost }) };
   }
 }
 
@@ -92,7 +102,9 @@ function headerOf({ sha256, bytes, from, core, reading }: Wire): JournalRecord |
 function doneOf(number: number, line: number, wire: Wire): JournalRecord | null {
   const kind = userKinds.find((name) => name === wire['kind']) ?? null;
   const outcome = outcomeOf(wire);
-  return outcome.ok ? { type: 'done', number, line, kind, outcome: outcome.value } : null;
+  const { lost } = wire;
+  const isNamed = Array.isArray(lost) && lost.every(isText);
+  return outcome.ok ? { type: 'done', number, line, kind, outcome: outcome.value, ...(isNamed ? { lost } : {}) } : null;
 }
 
 function outcomeOf({ result, why, isIn }: Wire): Result<Outcome, null> {

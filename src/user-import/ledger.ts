@@ -1,4 +1,5 @@
-import type { JournalRecord, Outcome } from './journal.js';
+import type { DoneRecord, JournalRecord } from './journal.js';
+import { createLosses, type Loss } from './losses.js';
 import { userKinds, type UserKind } from './user.js';
 
 /** What is known of a user that may be in the Core from an earlier try. */
@@ -21,6 +22,8 @@ export interface Totals extends Tally {
   readonly notIn: number;
   readonly done: number;
   readonly byKind: ReadonlyMap<UserKind | 'unreadable', Tally>;
+  /** What users that are in lack of what their rows say, by field. */
+  readonly lost: ReadonlyMap<string, Loss>;
 }
 
 /** What the journal's lines amount to. */
@@ -48,13 +51,14 @@ export function createLedger(): Ledger {
   const begun = new Map<number, Begun>();
   const byKind = new Map<UserKind | 'unreadable', Tally>();
   const taken = new Set<UserKind>();
+  const losses = createLosses();
 
   /** The first time counts: a user that joined after it may be ours. */
   function begin(number: number, atMs: number): void {
     if (!begun.has(number)) begun.set(number, { atMs, userId: null, existed: false });
   }
 
-  function finish(number: number, kind: UserKind | null, outcome: Outcome): void {
+  function finish({ number, line, kind, outcome, lost = [] }: DoneRecord): void {
     // A line may be there twice, where a full disk made its first writing uncertain.
     if (number < bound || above.has(number)) return;
     above.add(number);
@@ -62,21 +66,23 @@ export function createLedger(): Ledger {
     begun.delete(number);
     const tally = byKind.get(kind ?? 'unreadable') ?? nothing;
     byKind.set(kind ?? 'unreadable', { ...tally, [outcome.result]: tally[outcome.result] + 1 });
-    if (kind !== null && (outcome.result === 'created' || (outcome.result === 'existed' && outcome.isIn))) taken.add(kind);
-    if (outcome.result === 'rejected' || (outcome.result === 'existed' && !outcome.isIn)) notIn += 1;
+    const isIn = outcome.result === 'created' || (outcome.result === 'existed' && outcome.isIn);
+    if (kind !== null && isIn) taken.add(kind);
+    if (isIn) losses.add(lost, line);
+    else notIn += 1;
   }
 
   return {
     take: (record) => {
       if (record.type === 'begun') begin(record.number, record.atMs);
       else if (record.type === 'user') begun.set(record.number, { atMs: begun.get(record.number)?.atMs ?? 0, userId: record.userId, existed: record.existed });
-      else if (record.type === 'done') finish(record.number, record.kind, record.outcome);
+      else if (record.type === 'done') finish(record);
     },
     isDone: (number) => number < bound || above.has(number),
     doneBelow: () => bound,
     begun: (number) => begun.get(number) ?? null,
     hasTaken: (kind) => taken.has(kind),
-    totals: () => ({ ...sumOf([...byKind.values()]), notIn, done: bound + above.size, byKind: new Map(byKind) }),
+    totals: () => ({ ...sumOf([...byKind.values()]), notIn, done: bound + above.size, byKind: new Map(byKind), lost: losses.byField() }),
   };
 }
 

@@ -4,13 +4,13 @@ import type { Result } from '../decision/result.js';
 import type { Clock } from '../ports.js';
 import type { Core } from './core-calls.js';
 import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow, type FlowRules, type Next } from './flow.js';
-import type { JournalRecord, Outcome } from './journal.js';
+import type { DoneRecord, JournalRecord } from './journal.js';
 import type { Ledger } from './ledger.js';
 import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter, type Health, type HealthLimits, type RowFailures } from './patience.js';
 import { createSchedule, type Schedule, type Scheduled } from './schedule.js';
 import { judge } from './trouble.js';
 import type { Unit } from './units.js';
-import { contactsOf, kindOf, problemText, type UserKind } from './user.js';
+import { contactsOf, kindOf, problemText } from './user.js';
 
 /** Where records are kept. */
 export interface Journal {
@@ -68,7 +68,8 @@ interface Shared {
   readonly parts: RunParts;
   readonly rules: RunRules;
   readonly health: Health;
-  readonly lines: Map<number, number>;
+  /** What is known of the rows under way. */
+  readonly rows: Map<number, Pick<Unit, 'line' | 'lost'>>;
   /** Aborted when no user may be begun and none tried again. */
   readonly halted: AbortSignal;
   readonly halt: (why: string) => void;
@@ -89,14 +90,14 @@ function createRun(parts: RunParts, rules: RunRules): Run {
   const onSignal = (): void => halting.abort();
   signal.addEventListener('abort', onSignal, { once: true });
   if (signal.aborted) onSignal();
-  const shared: Shared = { parts, rules, health: createHealth(rules, clock.monotonic()), lines: new Map(), halted: halting.signal, halt };
+  const shared: Shared = { parts, rules, health: createHealth(rules, clock.monotonic()), rows: new Map(), halted: halting.signal, halt };
 
   function launch(): void {
     for (let item = halting.signal.aborted ? null : schedule.take(); item !== null; item = halting.signal.aborted ? null : schedule.take()) {
       const flown = item;
       const flight = fly(flown, shared).finally(() => {
         schedule.finish(flown);
-        shared.lines.delete(flown.number);
+        shared.rows.delete(flown.number);
         flights.delete(flight);
         launch();
       });
@@ -110,15 +111,15 @@ function createRun(parts: RunParts, rules: RunRules): Run {
   }
 
   return {
-    offer: async ({ number, line, content }) => {
+    offer: async ({ number, line, content, lost }) => {
       if (ledger.isDone(number)) return !halting.signal.aborted;
       if (!await roomFor(number)) return false;
       if (content.ok) {
-        shared.lines.set(number, line);
+        shared.rows.set(number, { line, lost });
         schedule.offer({ number, user: content.value, contacts: contactsOf(content.value) });
         launch();
       } else {
-        finish({ number, line, kind: null, outcome: { result: 'rejected', why: problemText(content.error) } }, parts);
+        finish({ number, line, kind: null, outcome: { result: 'rejected', why: problemText(content.error) }, lost: [] }, parts);
       }
       return true;
     },
@@ -133,16 +134,9 @@ function createRun(parts: RunParts, rules: RunRules): Run {
   };
 }
 
-interface Finished {
-  readonly number: number;
-  readonly line: number;
-  readonly kind: UserKind | null;
-  readonly outcome: Outcome;
-}
-
 /** Nobody waits for this to be on disk: a user whose end is lost is asked for again, and found. */
-function finish(finished: Finished, { journal, ledger }: RunParts): void {
-  const record: JournalRecord = { type: 'done', ...finished };
+function finish({ lost, ...finished }: Required<Omit<DoneRecord, 'type'>>, { journal, ledger }: RunParts): void {
+  const record: JournalRecord = { type: 'done', ...finished, ...(lost.length === 0 ? {} : { lost }) };
   journal.append(record);
   ledger.take(record);
 }
@@ -165,7 +159,8 @@ async function fly({ number, user }: Scheduled, shared: Shared): Promise<void> {
     if (turn === null) return;
     failures = turn.failures;
     if (turn.next.step === 'end') {
-      finish({ number, line: shared.lines.get(number) ?? 0, kind: kindOf(user), outcome: turn.next.outcome }, parts);
+      const { line = 0, lost = [] } = shared.rows.get(number) ?? {};
+      finish({ number, line, kind: kindOf(user), outcome: turn.next.outcome, lost: [...lost, ...turn.next.lost] }, parts);
       if (turn.next.stop !== null) halt(inLine(number, turn.next.stop, shared));
       return;
     }
@@ -209,7 +204,7 @@ async function callTurn(number: number, flow: Flow, failures: RowFailures, share
   const counted = countFailure(failures, verdict.isRowAnswered, health.successes());
   if (isRowAtFault(counted, health.successes(), rules.concurrency)) {
     const why = `the Core failed on it each time, and may have it all the same: ${verdict.why}`;
-    return { next: { step: 'end', outcome: { result: 'rejected', why }, stop: null }, failures: counted };
+    return { next: { step: 'end', outcome: { result: 'rejected', why }, stop: null, lost: [] }, failures: counted };
   }
   if (health.isHopeless(nowMs)) halt(`the Core has not answered well for ${String(Math.round(rules.giveUpAfterMs / 1_000))} s: ${verdict.why}`);
   if (halted.aborted) return null;
@@ -220,8 +215,8 @@ async function callTurn(number: number, flow: Flow, failures: RowFailures, share
   return { next: { step: 'call', flow: afterFailure(flow, verdict.mayHaveRun) }, failures: counted };
 }
 
-function inLine(number: number, why: string, { lines }: Shared): string {
-  return `line ${String(lines.get(number) ?? 0)}: ${why}`;
+function inLine(number: number, why: string, { rows }: Shared): string {
+  return `line ${String(rows.get(number)?.line ?? 0)}: ${why}`;
 }
 
 /** A user that is there and lacks a contact is known by its id from now on. */

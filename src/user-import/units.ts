@@ -15,6 +15,8 @@ export interface SourceRecord {
   readonly content: Result<JsonValue, RowProblem>;
   /** Where a row that came back stood in the file that still has its hash. */
   readonly origin?: Origin | null;
+  /** Names of what the record says and no call of the Core carries, for each of its users in order. */
+  readonly lost?: readonly (readonly string[])[];
 }
 
 /** A place among the records of a file, and within that record's `methods`. */
@@ -36,6 +38,8 @@ export interface Unit {
   readonly said: JsonValue;
   /** Where `--hashes-from` finds its hash, should it come back: in the file at hand, or in the one before that. */
   readonly origin: Origin;
+  /** Names of what the row says of this user and no call of the Core carries. */
+  readonly lost: readonly string[];
 }
 
 export interface UnitRules {
@@ -48,12 +52,13 @@ export interface UnitRules {
 export async function* readUnits(records: AsyncIterable<SourceRecord>, { hashes, place }: UnitRules): AsyncGenerator<Unit, void, undefined> {
   const seen = createDigestSet();
   let number = 0;
-  for await (const { line, record, content, origin } of records) {
+  for await (const { line, record, content, origin, lost } of records) {
     const at = place === 'line' ? line : record;
     const users = content.ok ? readRow(content.value, hashes) : [{ method: 0, read: content, said: null }];
     for (const { method, read, said } of users) {
       const checked = read.ok ? claimed(read.value, seen, at, place) : read;
-      yield { number, line, record, method, content: checked, said, origin: origin ?? { record, method } };
+      const lostOfUser = lost?.[Math.max(0, method - 1)] ?? [];
+      yield { number, line, record, method, content: checked, said, origin: origin ?? { record, method }, lost: lostOfUser };
       number += 1;
     }
   }

@@ -90,7 +90,7 @@ t.test('CSV, and --resume without a journal begins', async (t) => {
   t.equal(io.code(), 0, io.err());
   t.ok(await core.holds({ kind: 'password', email: 'ada@example.com', password: 'a password' }));
   t.ok(await core.holds({ kind: 'passwordless', email: 'bob@example.com', phoneNumber: '+4915112345678' }));
-  t.ok(await core.holds({ kind: 'third_party', thirdPartyId: 'github', thirdPartyUserId: '7', email: 'eve@example.com' }));
+  t.ok(await core.holds({ kind: 'third_party', thirdPartyId: 'github', thirdPartyUserId: '7', email: 'eve@example.com', isVerified: false }));
 });
 
 const exported = {
@@ -124,7 +124,7 @@ t.test("Firebase's published sample imports and signs in", async (t) => {
   t.match(io.err(), /^export\.json:\d+: user 3: user is disabled there/m);
   t.ok(await core.holds({ kind: 'password', email: 'sample@example.com', password: publishedSample.password }));
   t.notOk(await core.holds({ kind: 'password', email: 'sample@example.com', password: 'another' }));
-  t.ok(await core.holds({ kind: 'third_party', thirdPartyId: 'google', thirdPartyUserId: '77', email: 'p@example.com' }));
+  t.ok(await core.holds({ kind: 'third_party', thirdPartyId: 'google', thirdPartyUserId: '77', email: 'p@example.com', isVerified: false }));
   t.equal(await core.count(), 3);
   chmodSync(join(core.dir, 'hash-config'), 0o644);
   const open = await importFile(core, file, '--from', 'firebase', '--hash-config', 'hash-config', '--resume');

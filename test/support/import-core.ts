@@ -1,6 +1,7 @@
 /** A Core emulator as a process of its own, which keeps its users through kills, and what it says of them. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { startCommand, type StartedCommand } from '../cli/started-command.js';
 import { publishedSample, type Proof } from './import-users.js';
 import type { Scope } from './scope.js';
@@ -55,8 +56,8 @@ export async function startImportCore(t: Scope, options: CoreOptions = {}): Prom
     await running.exited;
   };
   const url = await start(options);
-  const ask = async (path: string, rid: string, body?: object): Promise<Record<string, unknown>> => {
-    const headers = { 'api-key': apiKey, 'cdi-version': '2.16', rid, 'content-type': 'application/json' };
+  const ask = async (path: string, rid: string, body?: object, version = '2.16'): Promise<Record<string, unknown>> => {
+    const headers = { 'api-key': apiKey, 'cdi-version': version, rid, 'content-type': 'application/json' };
     // Faults are for those who import: who checks asks again.
     for (let attempt = 1; ; attempt += 1) {
       const answer = await fetch(`${url}${path}`, body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) }).catch(() => null);
@@ -77,14 +78,23 @@ export async function startImportCore(t: Scope, options: CoreOptions = {}): Prom
     count: async () => Number((await ask('/users/count', ''))['count']),
     holds: async (proof) => {
       if (proof.kind === 'password') return (await ask('/recipe/signin', 'emailpassword', { email: proof.email, password: proof.password }))['status'] === 'OK';
-      const query = proof.kind === 'passwordless'
-        ? (proof.email === null ? { phoneNumber: proof.phoneNumber ?? '' } : { email: proof.email })
-        : { thirdPartyId: proof.thirdPartyId, thirdPartyUserId: proof.thirdPartyUserId };
-      const rid = proof.kind === 'passwordless' ? 'passwordless' : 'thirdparty';
-      const { status, user } = await ask(`/recipe/user?${new URLSearchParams(query).toString()}`, rid);
+      if (proof.kind === 'third_party') {
+        const { thirdPartyId, thirdPartyUserId, email, isVerified } = proof;
+        const query = new URLSearchParams({ thirdPartyId, thirdPartyUserId, doUnionOfAccountInfo: 'false' });
+        const answer = await ask(`/users/by-accountinfo?${query.toString()}`, '', undefined, '4.0');
+        const users = answer['users'] as readonly { readonly loginMethods: readonly object[] }[];
+        const [method] = users[0]?.loginMethods ?? [];
+        return users.length === 1 && isDeepStrictEqual({ email, verified: isVerified }, pick(method));
+      }
+      const query = proof.email === null ? { phoneNumber: proof.phoneNumber ?? '' } : { email: proof.email };
+      const { status, user } = await ask(`/recipe/user?${new URLSearchParams(query).toString()}`, 'passwordless');
       const found = (user ?? {}) as Record<string, unknown>;
-      const isAsSaid = (found['email'] ?? null) === proof.email && (proof.kind === 'third_party' || (found['phoneNumber'] ?? null) === proof.phoneNumber);
-      return status === 'OK' && isAsSaid;
+      return status === 'OK' && (found['email'] ?? null) === proof.email && (found['phoneNumber'] ?? null) === proof.phoneNumber;
     },
   };
+}
+
+function pick(method: object | undefined): object {
+  const { email, verified } = (method ?? {}) as Record<string, unknown>;
+  return { email, verified };
 }

@@ -7,7 +7,7 @@ import { hashSync as bcryptHashSync } from '@node-rs/bcrypt';
 export type Proof =
   | { readonly kind: 'password'; readonly email: string; readonly password: string }
   | { readonly kind: 'passwordless'; readonly email: string | null; readonly phoneNumber: string | null }
-  | { readonly kind: 'third_party'; readonly thirdPartyId: string; readonly thirdPartyUserId: string; readonly email: string };
+  | { readonly kind: 'third_party'; readonly thirdPartyId: string; readonly thirdPartyUserId: string; readonly email: string; readonly isVerified: boolean };
 
 export interface MadeUser {
   /** As a line of the input has it, or one of its `methods`. */
@@ -47,8 +47,8 @@ export function createUserMaker(): (number: number) => MadeUser {
       case 4:
         return { row: { passwordless: { phoneNumber } }, proof: { kind: 'passwordless', email: null, phoneNumber } };
       case 5: {
-        const ids = { thirdPartyId: 'google', thirdPartyUserId: `g-${String(number)}`, email };
-        return { row: { thirdParty: { ...ids, isVerified: true } }, proof: { kind: 'third_party', ...ids } };
+        const thirdParty = { thirdPartyId: 'google', thirdPartyUserId: `g-${String(number)}`, email, isVerified: number % 12 === 5 };
+        return { row: { thirdParty }, proof: { kind: 'third_party', ...thirdParty } };
       }
       default: {
         if (secret === undefined) throw new Error('no secret');

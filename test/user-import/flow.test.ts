@@ -5,7 +5,7 @@ import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow,
 import type { Begun } from '../../src/user-import/ledger.js';
 import type { ImportedUser } from '../../src/user-import/user.js';
 
-const rules: FlowRules = { dialect: 'seed', cdiVersion: '2.16', overwrite: false };
+const rules: FlowRules = { dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '2.16', overwrite: false };
 const supertokens: FlowRules = { ...rules, dialect: 'supertokens' };
 const overwriting: FlowRules = { ...rules, overwrite: true };
 const password: ImportedUser = { kind: 'password', email: 'a@b.de', passwordHash: '$2a$hash', algorithm: 'bcrypt' };
@@ -180,4 +180,36 @@ t.test('a refusal is told in the words of the Core', async (t) => {
   const next = afterReply(beginFlow(password, null, rules), { status: 400, json: null, text: 'Password hash is in invalid format', retryAfterMs: null }, rules);
   t.match(next, { outcome: { result: 'rejected', why: 'the Core refused it: status 400, Password hash is in invalid format' } });
   t.match(afterReply(beginFlow(password, null, rules), reply({ status: 'X_ERROR' }), rules), { outcome: { why: 'the Core refused it: X_ERROR' } });
+});
+
+t.test('spec 4.8: isVerified goes with a version that carries it, and is counted as lost where the answer does not show it', async (t) => {
+  const newer: FlowRules = { ...rules, thirdPartyVersion: '4.0' };
+  t.match(requestOf(beginFlow(third, null, newer), newer), { cdiVersion: '4.0', body: { email: { isVerified: true } } });
+  t.match(requestOf(beginFlow(password, null, newer), newer), { cdiVersion: '2.16' });
+  const shown = (verified: boolean): JsonObject => ({
+    status: 'OK', createdNewUser: true, recipeUserId: 'r',
+    user: { id: 'u', timeJoined: 1, loginMethods: [{ recipeUserId: 'other', verified: !verified }, { recipeUserId: 'r', verified }] },
+  });
+  const unverified: ImportedUser = { ...third, isVerified: false };
+  const cases = [
+    { name: 'kept', user: third, answer: shown(true), lost: [] },
+    { name: 'not kept', user: third, answer: shown(false), lost: ['thirdParty.isVerified'] },
+    { name: 'not shown', user: third, answer: created, lost: ['thirdParty.isVerified'] },
+    { name: 'not verified, and shown so', user: unverified, answer: shown(false), lost: [] },
+    { name: 'not verified, not shown', user: unverified, answer: created, lost: [] },
+    { name: 'not verified, but so in the Core', user: unverified, answer: shown(true), lost: ['thirdParty.isVerified'] },
+    { name: 'a user that was there', user: third, answer: there, lost: ['thirdParty.isVerified'] },
+    { name: 'refused', user: third, answer: { status: 'EMAIL_CHANGE_NOT_ALLOWED_ERROR' }, lost: [] },
+    { name: 'another kind', user: password, answer: { status: 'OK' }, lost: [] },
+  ];
+  for (const { name, user, answer, lost } of cases) t.match(afterReply(beginFlow(user, null, newer), reply(answer), newer), { step: 'end', lost }, name);
+});
+
+t.test('a user that is linked to an older one is as old as itself', async (t) => {
+  const linked = (timeJoined: number): JsonObject => ({
+    status: 'OK', createdNewUser: false, recipeUserId: 'r',
+    user: { id: 'u', timeJoined: 1, loginMethods: [{ recipeUserId: 'r', verified: true, timeJoined }] },
+  });
+  t.same(walk(third, [linked(1_000_001)], rules, begun), [thirdCall, 'created']);
+  t.same(walk(third, [linked(2)], rules, begun), [thirdCall, 'existed, stop']);
 });

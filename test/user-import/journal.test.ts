@@ -80,7 +80,7 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
 
 const bad = refuse({ field: 'row', what: 'x', allowed: 'y' });
 const unit = (number: number, said: Unit['said'], method = 0): Unit =>
-  ({ number, line: number + 1, record: number + 1, method, origin: { record: number + 1, method }, content: bad, said });
+  ({ number, line: number + 1, record: number + 1, method, origin: { record: number + 1, method }, content: bad, said, lost: [] });
 
 t.test('rows that are not in come back in the order of the file, without a hash', async (t) => {
   const units = [

@@ -5,7 +5,7 @@ import { beginFlow, type Flow } from '../../src/user-import/flow.js';
 import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter } from '../../src/user-import/patience.js';
 import { judge } from '../../src/user-import/trouble.js';
 
-const rules = { dialect: 'seed', cdiVersion: '2.16', overwrite: false } as const;
+const rules = { dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '2.16', overwrite: false } as const;
 const flow: Flow = beginFlow({ kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'bcrypt' }, null, rules);
 const scrypt: Flow = beginFlow({ kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'hosted_scrypt' }, null, rules);
 

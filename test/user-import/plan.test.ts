@@ -56,6 +56,23 @@ t.test('a plan counts by kind and tells of each problem', async (t) => {
   t.same(problems, ['9 row is no JSON; allowed: one JSON object']);
 });
 
+t.test('a plan counts what good rows lose, by field, and whose email is verified', async (t) => {
+  async function* lossy(): AsyncGenerator<SourceRecord> {
+    const methods = [{ email: 'a@b.de', passwordHash: hash }, { thirdParty: third }];
+    const madeUp = Array.from({ length: 200 }, (_, index) => `made up ${String(index)}`);
+    yield { line: 2, record: 1, content: accept({ methods }), lost: [['localId', 'x'], ['localId']] };
+    yield { line: 4, record: 2, content: accept({ email: 'bad', passwordHash: hash }), lost: [['localId']] };
+    yield { line: 6, record: 3, content: accept({ thirdParty: { ...third, thirdPartyUserId: '2', isVerified: false } }), lost: [['y']] };
+    yield { line: 8, record: 4, content: accept({ passwordless: { email: 'c@d.de' } }), lost: [madeUp] };
+  }
+  const { lost, verified } = await makePlan(readUnits(lossy(), rules), () => undefined);
+  t.equal(verified, 1);
+  t.same([...lost].slice(0, 4), [
+    ['localId', { users: 2, line: 2 }], ['x', { users: 1, line: 2 }], ['y', { users: 1, line: 6 }], ['made up 0', { users: 1, line: 8 }],
+  ]);
+  t.same([lost.size, lost.get('other members')], [101, { users: 103, line: 8 }], 'a file that makes up names fills no memory');
+});
+
 t.test('a set of many names stays small and forgets none', async (t) => {
   const set = createDigestSet(4);
   const claimed = Array.from({ length: 5_000 }, (_, i) => set.claim(`name ${i + 1}`, i + 1));

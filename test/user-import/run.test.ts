@@ -1,13 +1,15 @@
 import t from 'tap';
 import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { Core, CoreReply, CoreRequest, CoreTrouble } from '../../src/user-import/core-calls.js';
-import { checkVersion } from '../../src/user-import/core-versions.js';
-import type { JournalRecord } from '../../src/user-import/journal.js';
+import type { Core, CoreReply, CoreRequest, CoreTrouble, SpokenVersions } from '../../src/user-import/core-calls.js';
+import { chooseVersions } from '../../src/user-import/core-versions.js';
+import { decodeRecord, encodeRecord, type JournalRecord } from '../../src/user-import/journal.js';
 import { createLedger, type Ledger } from '../../src/user-import/ledger.js';
 import { runImport, type RunRules } from '../../src/user-import/run.js';
 import type { Unit } from '../../src/user-import/units.js';
 
-const rules: RunRules = { dialect: 'seed', cdiVersion: '2.16', overwrite: false, concurrency: 4, callsPerSecond: null, giveUpAfterMs: 5_000 };
+const rules: RunRules = {
+  dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '4.0', overwrite: false, concurrency: 4, callsPerSecond: null, giveUpAfterMs: 5_000,
+};
 
 type Answer = Result<CoreReply, CoreTrouble>;
 
@@ -32,11 +34,12 @@ interface Setting {
   readonly rules?: Partial<RunRules>;
   readonly ledger?: Ledger;
   readonly bad?: readonly number[];
+  readonly lost?: readonly (readonly string[])[];
   readonly commit?: (count: number) => Result<null, string>;
   readonly signal?: AbortSignal;
 }
 
-async function run({ users, answer, rules: over = {}, ledger = createLedger(), bad = [], commit = () => accept(null), signal }: Setting): Promise<World> {
+async function run({ users, answer, rules: over = {}, ledger = createLedger(), bad = [], lost, commit = () => accept(null), signal }: Setting): Promise<World> {
   const events: string[] = [];
   const records: JournalRecord[] = [];
   let nowMs = 0;
@@ -46,7 +49,8 @@ async function run({ users, answer, rules: over = {}, ledger = createLedger(), b
     for (let number = 0; number < users; number += 1) {
       const user = { kind: 'password', email: `u${String(number)}@b.de`, passwordHash: 'x', algorithm: number % 2 === 0 ? 'bcrypt' : 'argon2' } as const;
       const content = bad.includes(number) ? refuse({ field: 'email', what: 'is missing', allowed: 'one' }) : accept(user);
-      yield { number, line: number + 1, record: number + 1, method: 0, origin: { record: number + 1, method: 0 }, content, said: null };
+      const at = { line: number + 1, record: number + 1, method: 0, origin: { record: number + 1, method: 0 } };
+      yield { number, ...at, content, said: null, lost: lost?.[number] ?? [] };
     }
   }
   const core: Core = {
@@ -188,18 +192,44 @@ t.test('the pace is kept', async (t) => {
 });
 
 t.test('the Core is asked for its versions first', async (t) => {
-  const speech = { dialect: 'seed', cdiVersion: '2.16' } as const;
   const versions = (list: readonly string[]): Answer => accept({ status: 200, json: { versions: list }, text: '', retryAfterMs: null });
-  const ask = async (...answers: readonly Answer[]): Promise<Result<null, string>> => {
+  const ask = async (...answers: readonly Answer[]): Promise<Result<SpokenVersions, string>> => {
     const queue = [...answers];
-    return checkVersion({ call: async () => queue.shift() ?? unreachable }, speech, async () => undefined);
+    return chooseVersions({ call: async () => queue.shift() ?? unreachable }, null, async () => undefined);
   };
-  t.same(await ask(versions(['2.15', '2.16'])), accept(null));
-  t.same(await ask(status(500), status(429), unreachable, versions(['2.16'])), accept(null));
+  const qualified = accept({ cdiVersion: '2.16', thirdPartyVersion: '2.16' });
+  t.same(await ask(versions(['2.15', '2.16'])), qualified);
+  t.same(await ask(status(500), status(429), unreachable, versions(['2.16'])), qualified);
   t.same(await ask(versions(['5.0', '5.1'])), refuse('does not speak version 2.16 of its driver interface; allowed: 5.0, 5.1'));
   t.same(await ask(versions(['\u001b[2J', '5.0\u0007', '5.1'])), refuse('does not speak version 2.16 of its driver interface; allowed: 5.1'));
   t.same(await ask(versions([])), refuse('does not speak version 2.16 of its driver interface; allowed: none that it names'));
   t.match(await ask(status(401)), { ok: false, error: /api-key/ });
   t.match(await ask(status(404)), { ok: false, error: /^does not say which versions it speaks \(status 404, x\)/ });
   t.same(await ask(), refuse('is out of reach: connection refused'));
+});
+
+t.test('spec 4.8: third-party users go with the oldest version that carries isVerified, unless a version is asked for', async (t) => {
+  const chosen = async (asked: string | null, ...versions: readonly string[]): Promise<unknown> => {
+    const answer: Answer = accept({ status: 200, json: { versions }, text: '', retryAfterMs: null });
+    const result = await chooseVersions({ call: async () => answer }, asked, async () => undefined);
+    return result.ok ? [result.value.cdiVersion, result.value.thirdPartyVersion] : result.error;
+  };
+  t.same(await chosen(null, '2.16', '3.0', '3.1'), ['2.16', '2.16'], 'none carries it');
+  t.same(await chosen(null, '2.16', '10.0', '5.4', '4.0', '4.1'), ['2.16', '4.0']);
+  t.same(await chosen(null, '2.16', '10.0', '9.1'), ['2.16', '9.1'], 'numbers, not texts');
+  t.same(await chosen('2.16', '2.16', '4.0'), ['2.16', '2.16']);
+  t.same(await chosen('5.0', '2.16', '4.0', '5.0'), ['5.0', '5.0']);
+  t.match(await chosen('3.0', '2.16', '4.0'), /does not speak version 3\.0/);
+});
+
+t.test('what a row says and no call carries is counted where the user is in, and survives in the journal', async (t) => {
+  const answer = ({ body }: CoreRequest): Answer => ((body as { email: string }).email.startsWith('u2') ? status(400) : created);
+  const { ledger, records } = await run({ users: 4, bad: [3], answer, lost: [['createdAt', 'localId'], ['localId'], ['localId'], ['localId']] });
+  t.same([...ledger.totals().lost], [['createdAt', { users: 1, line: 1 }], ['localId', { users: 2, line: 1 }]], 'not where the row was rejected');
+  const again = createLedger();
+  for (const record of records) {
+    const read = decodeRecord(encodeRecord(record).trimEnd());
+    if (read !== null) again.take(read);
+  }
+  t.same(again.totals().lost, ledger.totals().lost);
 });

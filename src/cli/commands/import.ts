@@ -38,7 +38,8 @@ export function createImportCommand(io: Io): Command {
     .option('--strip-hash-prefix', "take away a provider's identifier in front of a hash, such as {bcrypt}")
     .addOption(new Option('--dialect <dialect>', 'names that the Core knows; supertokens is also asked whether a user is there')
       .choices(['seed', 'supertokens']).default('seed'))
-    .addOption(new Option('--cdi-version <version>', 'version of the driver interface').argParser(versionArgument).default('2.16'))
+    .addOption(new Option('--cdi-version <version>', 'version of the driver interface for every call; without it 2.16, and for third-party users one that '
+      + 'carries isVerified, where the Core has it').argParser(versionArgument))
     .option('--dry-run', 'check everything and call nothing')
     .option('--resume', 'go on where the journal beside the file ends; without one, begin')
     .option('--overwrite', 'go on where a user was in the Core before, and make it what the file says')
