@@ -7,8 +7,8 @@ import type { RowProblem } from './user.js';
 const maxLocalBytes = 64;
 const maxEmailBytes = 254;
 
-/** What the Core's tables hold. */
-const maxIdLength = 256;
+/** What the Core's columns hold: a Core that is sent more fails on it, as often as it is sent. */
+const maxLengths = { thirdPartyId: 28, thirdPartyUserId: 256 } as const;
 
 const localPart = /^[^\s\p{C}<>()[\]\\,;:@"]+$/u;
 const domainLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
@@ -31,10 +31,12 @@ export function readPhoneNumber(value: unknown, field: string): Result<string, R
 }
 
 /** A provider's name, or a user's id there. */
-export function readId(value: unknown, field: string): Result<string, RowProblem> {
-  const allowed = `a text of 1 to ${String(maxIdLength)} characters without control characters and without spaces around it`;
+export function readId(value: unknown, name: keyof typeof maxLengths): Result<string, RowProblem> {
+  const field = `thirdParty.${name}`;
+  const maxLength = maxLengths[name];
+  const allowed = `a text of 1 to ${String(maxLength)} characters without control characters and without spaces around it`;
   if (typeof value !== 'string' || value === '') return refuse({ field, what: missing(value), allowed });
-  const isId = value.length <= maxIdLength && !/[\p{C}]/u.test(value) && value.trim() === value;
+  const isId = value.length <= maxLength && !/[\p{C}]/u.test(value) && value.trim() === value;
   return isId ? accept(value) : refuse({ field, what: 'is no id', allowed });
 }
 

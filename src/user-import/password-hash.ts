@@ -19,8 +19,8 @@ export interface CheckedHash {
   readonly algorithm: HashAlgorithm;
 }
 
-/** The Core's column holds no more. */
-const maxLength = 512;
+/** The Core's column holds no more, and a Core that is sent more fails on it. */
+const maxLength = 256;
 
 /** Firebase's own bounds of its parameters. */
 const maxMemCost = 14;

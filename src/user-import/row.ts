@@ -87,9 +87,9 @@ function readContact(kind: Contact['kind'], value: JsonValue | undefined, field:
 function readThirdParty(said: JsonObject): Result<ImportedUser, RowProblem> {
   const unknown = unknownMember(said, ['thirdPartyId', 'thirdPartyUserId', 'email', 'isVerified'], 'thirdParty');
   if (unknown !== null) return refuse(unknown);
-  const thirdPartyId = readId(said['thirdPartyId'], 'thirdParty.thirdPartyId');
+  const thirdPartyId = readId(said['thirdPartyId'], 'thirdPartyId');
   if (!thirdPartyId.ok) return thirdPartyId;
-  const thirdPartyUserId = readId(said['thirdPartyUserId'], 'thirdParty.thirdPartyUserId');
+  const thirdPartyUserId = readId(said['thirdPartyUserId'], 'thirdPartyUserId');
   if (!thirdPartyUserId.ok) return thirdPartyUserId;
   const email = readEmail(said['email'], 'thirdParty.email');
   if (!email.ok) return email;

@@ -162,3 +162,17 @@ t.test('members and columns that nobody knows cost the row, or the file, and nev
   }
   t.equal(await core.count(), 0, 'nobody came in halved');
 });
+
+t.test('what does not fit the columns of the Core is refused before it can hold up the others', async (t) => {
+  const core = await startImportCore(t);
+  const argon2 = `$argon2id$v=19$m=8,t=1,p=1$${'A'.repeat(16)}$${'A'.repeat(256)}`;
+  const provider = { ...thirdParty('a', true), thirdPartyId: 'oidc.a-name-of-29-characters-' };
+  const rows = [{ email: 'a@example.com', passwordHash: argon2 }, { thirdParty: provider }, { thirdParty: thirdParty('b', true) }];
+  writeFileSync(join(core.dir, 'users.jsonl'), lines(...rows));
+  const io = await imported(core, 'users.jsonl', '--give-up-after', '5s', '--json');
+  t.equal(io.code(), 1, io.err());
+  t.notMatch(io.err(), /trying again/);
+  t.match(JSON.parse(io.out()), {
+    created: 1, left: 0, rows: [{ why: /passwordHash is longer than 256 characters/ }, { why: /thirdPartyId is no id; allowed: a text of 1 to 28/ }],
+  });
+});

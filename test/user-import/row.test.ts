@@ -78,6 +78,7 @@ t.test('rows that are refused', async (t) => {
     { name: 'the same contact to add, by name', value: { passwordless: { email: 'a@b.de', add: { email: 'c@d.de' } } }, problem: /^passwordless.add has the member email/ },
     { name: 'no provider', value: { thirdParty: { ...third, thirdPartyId: '' } }, problem: /^thirdParty.thirdPartyId is missing/ },
     { name: 'a user id with a control', value: { thirdParty: { ...third, thirdPartyUserId: 'a\u0000' } }, problem: /^thirdParty.thirdPartyUserId is no id/ },
+    { name: 'a provider that is too long for the Core', value: { thirdParty: { ...third, thirdPartyId: 'a'.repeat(29) } }, problem: /^thirdParty.thirdPartyId is no id/ },
     { name: 'a user id that is too long', value: { thirdParty: { ...third, thirdPartyUserId: 'a'.repeat(257) } }, problem: /^thirdParty.thirdPartyUserId is no id/ },
     { name: 'no email of a third party', value: { thirdParty: { ...third, email: null } }, problem: /^thirdParty.email is missing/ },
     { name: 'verified in words', value: { thirdParty: { ...third, isVerified: 'true' } }, problem: /^thirdParty.isVerified is neither true nor false/ },
@@ -92,7 +93,8 @@ t.test('rows that are refused', async (t) => {
 t.test('what is at the bounds is taken', async (t) => {
   const emails = [`${'a'.repeat(64)}@example.com`, 'o\'brien+x@sub.example.co', 'jörg@example.xn--p1ai'];
   for (const email of emails) t.ok(readRow(row({ email, passwordHash: hash }), rules)[0]?.read.ok, email);
-  t.ok(readRow(row({ thirdParty: { ...third, thirdPartyUserId: 'a'.repeat(256) } }), rules)[0]?.read.ok);
+  const longest = { ...third, thirdPartyId: 'a'.repeat(28), thirdPartyUserId: 'a'.repeat(256) };
+  t.ok(readRow(row({ thirdParty: longest }), rules)[0]?.read.ok);
 });
 
 t.test('names that the Core keeps users apart by, and contacts that none may share in flight', async (t) => {
