@@ -135,6 +135,25 @@ t.test('REPLAY 8, property 2: at level 2 each order is written once, whatever fa
   t.ok(attempts > orders, 'the weather was felt');
 });
 
+t.test('an attempt that was overtaken changes nothing and says so; what is applied is answered whatever the fence', async (t) => {
+  const database = await startPostgres(t);
+  await database.pool.query(readFileSync(join(example, 'schema.sql'), 'utf8'));
+  const receiver = await startReceiverProcess(t, database);
+  const send = async (fence: number, body: object): Promise<{ status: number; outcome: string | null; text: string }> => {
+    const headers = { 'Idempotency-Record': 'r', 'Idempotency-Fence': String(fence), 'Content-Type': 'application/json' };
+    const answer = await request(receiver.port, { method: 'POST', path: '/orders', headers, body: JSON.stringify(body) });
+    return { status: answer.status, outcome: answer.field('Idempotency-Outcome'), text: answer.text };
+  };
+  const order = { customer: 'c', item: 'i' };
+  t.match(await send(7, {}), { status: 422, outcome: 'not-applied' });
+  t.match(await send(6, order), { status: 409, outcome: 'not-applied' }, 'the docs: whatever the status, it is not kept as the result');
+  const done = await send(8, order);
+  t.match(done, { status: 201, outcome: 'committed' });
+  for (const fence of [5, 8, 9]) t.same(await send(fence, order), done);
+  const { rows: [count] } = await database.pool.query<{ count: string }>('select count(*) from orders');
+  t.equal(Number(count?.count), 1);
+});
+
 t.test('the documentation shows the schema that is tried', (t) => {
   const page = readFileSync(join(projectDir, 'docs/idempotency.md'), 'utf8');
   for (const table of readFileSync(join(example, 'schema.sql'), 'utf8').split('\n\n')) {

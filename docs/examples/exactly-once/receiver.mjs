@@ -15,17 +15,18 @@ const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 20 }
 pool.on('error', (error) => console.error(error.message));
 pool.on('connect', (client) => client.on('error', () => undefined));
 
-/** One attempt at a time gets past this; an attempt that was overtaken gets no row. */
+/** One attempt at a time gets past this, and learns whether a later one was here before it. */
 const begin = `
   insert into applied_writes (record, fence) values ($1, $2)
-    on conflict (record) do update set fence = excluded.fence where applied_writes.fence <= excluded.fence
-    returning status, body`;
+    on conflict (record) do update set fence = greatest(applied_writes.fence, excluded.fence)
+    returning status, body, fence > $2 as overtaken`;
 
 /** Applies the order unless it was applied, and answers what the first one was answered. */
 async function createOrder(client, record, fence, { customer, item }) {
   const { rows: [row] } = await client.query(begin, [record, fence]);
-  if (row === undefined) return { status: 409, body: { title: 'A later attempt was here' }, outcome: null };
   if (row.status !== null) return { status: row.status, body: row.body, outcome: 'committed' };
+  // Never without the outcome: this answer would be kept as the write's result, and the write would never happen.
+  if (row.overtaken) return { status: 409, body: { title: 'A later attempt was here' }, outcome: 'not-applied' };
   if (typeof customer !== 'string' || typeof item !== 'string') {
     // Nothing was done, and the row stays: an attempt with a lower fence that comes late finds it.
     return { status: 422, body: { title: 'customer and item are needed' }, outcome: 'not-applied' };
@@ -72,7 +73,7 @@ const server = createServer(async (req, res) => {
     if (req.method !== 'POST' || record === undefined || fence === undefined) return void res.writeHead(404).end();
     const order = parseOrder(await text(req));
     const { status, body, outcome } = await inTransaction((client) => createOrder(client, record, fence, order));
-    res.writeHead(status, { 'Content-Type': 'application/json', ...(outcome === null ? {} : { 'Idempotency-Outcome': outcome }) });
+    res.writeHead(status, { 'Content-Type': 'application/json', 'Idempotency-Outcome': outcome });
     res.end(JSON.stringify(body));
   } catch (error) {
     // Whether a commit that broke off was applied is not known here. No answer leaves the write in doubt: its retry finds out.

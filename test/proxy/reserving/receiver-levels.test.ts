@@ -116,6 +116,22 @@ t.test('level 2: a takeover that was not dispatched, or not applied, leaves the 
   t.equal(await state(), 'completed');
 });
 
+t.test('level 2: an attempt that was overtaken is not the result of the write: the next one has a higher fence and runs', async (t) => {
+  const scene = await startScene(t);
+  const write = { path: '/deduplicates', key: 'k' };
+  let lowest = Number.MAX_SAFE_INTEGER;
+  scene.receiver.behave((req, res) => {
+    const fence = Number(req.headers['idempotency-fence']);
+    const isOvertaken = fence <= lowest;
+    lowest = Math.min(lowest, fence);
+    req.resume().on('end', () => res.writeHead(isOvertaken ? 409 : 201, { 'Idempotency-Outcome': isOvertaken ? 'not-applied' : 'committed' }).end('word'));
+  });
+  t.equal((await scene.write(write)).status, 409, 'a later attempt was here, says the upstream');
+  const run = await scene.write(write);
+  t.same([run.status, run.field('Idempotent-Replayed')], [201, null], 'within the same millisecond, too');
+  t.same([(await scene.write(write)).status, scene.executions().length], [201, 2]);
+});
+
 t.test('level 2: a takeover whose answer is lost does not free the key: the write is in doubt again', async (t) => {
   const scene = await startScene(t);
   const write = { path: '/deduplicates', key: 'k' };
