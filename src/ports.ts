@@ -254,6 +254,8 @@ export interface ReservationStore {
    * clock: an issuer's may be ahead by its skew.
    */
   readonly issuedBeforeFloorS: () => number | null;
+  /** Calls back after each fail-over that is noticed: what was written shortly before may be forgotten. `null` where there can be none. */
+  readonly onFailover: ((listener: () => void) => void) | null;
   readonly close: () => Promise<void>;
 }
 
@@ -301,6 +303,8 @@ export interface ReservationMetrics {
   readonly replicaShortfall: () => void;
   /** An answer was not kept, for its caller has used up its share of the store. */
   readonly shareExceeded: () => void;
+  /** So many settlements were offered to the store once more after a fail-over. */
+  readonly offeredAgain: (count: number) => void;
 }
 
 /** What reserving routes need: the store, and what is asked of it. */

@@ -34,6 +34,7 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   let unknowns = 0;
   let shortfalls = 0;
   let exceeded = 0;
+  let offeredAgain = 0;
   let readings: ReservationReadings = { store: () => null, oldestUnknownMs: () => null };
 
   new Counter({
@@ -57,6 +58,8 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   total('sallyport_unknown_outcomes_total', 'Writes of which it was not known whether they were applied.', () => unknowns);
   total('sallyport_replica_shortfalls_total', 'Writes refused because too few replicas confirmed their reservation.', () => shortfalls);
   total('sallyport_store_share_exceeded_total', 'Answers that were not kept: their caller had used up its share of the store.', () => exceeded);
+  total('sallyport_settlements_offered_again_total', 'Settlements of the last seconds that were offered to the store again after a fail-over.',
+    () => offeredAgain);
   total('sallyport_store_failovers_total', 'Times that a primary of the store was replaced or restarted.', () => readings.store()?.failovers ?? 0);
   new Gauge({
     name: 'sallyport_unknown_outcome_oldest_age_seconds', help: 'Age of the oldest write of this process that is in doubt; 0 without one.', registers,
@@ -88,6 +91,9 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     },
     replicaShortfall: () => {
       shortfalls += 1;
+    },
+    offeredAgain: (count) => {
+      offeredAgain += count;
     },
     setReadings: (next) => {
       readings = next;

@@ -93,7 +93,7 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
       store: link.store, share: null, replicas: 0, settleTimeoutMs: 1_000,
       metrics: {
         reservation: (result) => results.push(result), storeCall: () => undefined, unknownOutcome: () => undefined, replicaShortfall: () => undefined,
-        shareExceeded: () => undefined,
+        shareExceeded: () => undefined, offeredAgain: () => undefined,
       },
     }, { clock: time.clock, timers, log: collectingLog() });
     const upstream = receiver.upstreamOf(() => true, (dispatch) => {

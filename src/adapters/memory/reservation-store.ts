@@ -49,6 +49,8 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     },
     state: () => ({ kind: 'memory', up: true, problem: null, connectedReplicas: null, failovers: 0 }),
     issuedBeforeFloorS: () => null,
+    // Nothing takes its place: it ends with the process.
+    onFailover: null,
     close: () => {
       clearInterval(timer);
       return Promise.resolve();

@@ -27,7 +27,14 @@ export interface RedisStore extends ReservationStore {
 
 /** Keeps reservations in Redis: what several proxies share, and what outlives each of them. */
 export function createRedisStore(settings: RedisSettings, deps: StoreDeps): RedisStore {
-  const servers = createServers(settings, deps);
+  const listeners: (() => void)[] = [];
+  const servers = createServers(settings, {
+    ...deps,
+    onFailover: () => {
+      deps.onFailover();
+      for (const listener of listeners) listener();
+    },
+  });
   const odd = createOddRecords(deps);
   const toReserve = { replicas: settings.replicas, deadlineMs: settings.reserveTimeoutMs } as const;
   const toSettle = { replicas: 0, deadlineMs: settings.settleTimeoutMs } as const;
@@ -50,6 +57,9 @@ export function createRedisStore(settings: RedisSettings, deps: StoreDeps): Redi
     revocations: createRevocationStore(servers, settings),
     unsettled: createUnsettledRecords(servers, settings),
     issuedBeforeFloorS: servers.issuedBeforeFloorS,
+    onFailover: (listener) => {
+      listeners.push(listener);
+    },
     close: () => {
       servers.close();
       return Promise.resolve();

@@ -1,19 +1,46 @@
 import type { Completed, Marked, Released } from '../../decision/reservation.js';
 import type { Log, ReservationMetrics } from '../../ports.js';
-import type { Settling } from './settling.js';
+import type { OfferedAgain, Settling } from './settling.js';
 
 /** Tells operators what became of reservations; where somebody has to act, what to do. */
 export interface SettlementReport {
   readonly answered: (settling: Settling, answer: Completed | Released | Marked) => void;
   /** The store did not take it in time. */
   readonly givenUp: (settling: Settling) => void;
+  /** After a fail-over: the store had lost it, and has it again. */
+  readonly foundLost: () => void;
+  /** After a fail-over: the store had lost it, and another attempt owns it. `count` of this fail-over, this one included. */
+  readonly foundFenced: (settling: Settling, count: number) => void;
+  /** All that was offered to the store once more after a fail-over. */
+  readonly offeredAgain: (sum: Readonly<OfferedAgain>) => void;
 }
+
+/** Writes that ran twice and are named one by one after a fail-over; the rest is in the sum. */
+const mostNamed = 100;
 
 const checkStore = 'check the persistence and replication of the store: while it forgets, a write may run twice';
 const findOut = 'find out from the receiving service whether the write was applied, then run: sallyport record --config FILE resolve ID';
 
 export function createSettlementReport({ log, metrics }: { readonly log: Log; readonly metrics: ReservationMetrics }): SettlementReport {
-  return { answered, givenUp };
+  return {
+    answered,
+    givenUp,
+    foundLost: () => {
+      metrics.reservation('repaired');
+    },
+    foundFenced: (settling, count) => {
+      metrics.reservation('fenced');
+      if (count <= mostNamed) tellFenced(settling);
+    },
+    offeredAgain: ({ offered, repaired, ranTwice, left }) => {
+      metrics.offeredAgain(offered);
+      const fields = { offered, repaired, ran_twice: ranTwice, not_taken: left };
+      const isLoss = repaired + ranTwice + left > 0;
+      const lost = { ...fields, what_to_do: checkStore };
+      if (isLoss) log.error('after a fail-over what was settled last was offered to the store once more: it had lost some', lost);
+      else log.info('after a fail-over what was settled last was offered to the store once more: it had lost nothing', fields);
+    },
+  };
 
   function answered(settling: Settling, answer: Completed | Released | Marked): void {
     const { recordId: record, write } = settling;
@@ -34,6 +61,7 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
         return;
       case 'fenced':
         metrics.reservation('fenced');
+        if (write.kind === 'mark' && !settling.deduplicates) metrics.unknownOutcome(record);
         tellFenced(settling);
         return;
       case 'kept':
@@ -63,7 +91,6 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
       log.error('a write ran twice: another attempt owns its reservation', toDo);
       return;
     }
-    metrics.unknownOutcome(record);
     log.error('a write may have run twice: it may have been applied, and another attempt owns its reservation', toDo);
   }
 

@@ -1,6 +1,8 @@
 import type { Completed, Marked, Released } from '../../decision/reservation.js';
 import type { Result } from '../../decision/result.js';
 import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports.js';
+import { createOfferingAgain } from './offering-again.js';
+import { createRecentSettlements, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
 import type { SettleCommand, Settling } from './settling.js';
 
@@ -41,9 +43,17 @@ interface Waiting {
   callOff: () => void;
 }
 
-export function createSettlements(deps: SettlementDeps, limits: SettlementLimits = defaultLimits): Settlements {
+export function createSettlements(deps: SettlementDeps, limits: SettlementLimits = defaultLimits, keeps?: RecentLimits): Settlements {
   const { store, clock, timers, metrics } = deps;
   const report = createSettlementReport(deps);
+  const keep = createRecentSettlements(deps, keeps);
+  const offering = createOfferingAgain({ ...deps, report, send, onThere: keep.add });
+  /** Fail-overs that were noticed. What was asked of the store before one may be lost with it. */
+  let failovers = 0;
+  store.onFailover?.(() => {
+    failovers += 1;
+    offering.start(keep.take());
+  });
   const waiting = new Set<Waiting>();
   const writing = new Set<Promise<boolean>>();
   let waitingBytes = 0;
@@ -60,6 +70,7 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
       await Promise.all(left.map(async ({ settling }) => {
         if (!await attempt(settling)) report.givenUp(settling);
       }));
+      keep.close();
     },
   };
 
@@ -103,10 +114,16 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
 
   async function writeOnce(settling: Settling): Promise<boolean> {
     const startedMs = clock.monotonic();
+    const before = failovers;
     const answer = await send(settling);
     metrics.storeCall(settling.write.kind, clock.monotonic() - startedMs);
-    if (answer.ok) report.answered(settling, answer.value);
-    return answer.ok;
+    if (!answer.ok) return false;
+    report.answered(settling, answer.value);
+    // That another attempt has it was told: once is enough.
+    if (store.onFailover === null || answer.value === 'fenced' || answer.value === 'unsupported') return true;
+    if (failovers === before) keep.add(settling);
+    else offering.start([settling]);
+    return true;
   }
 
   function send({ scope, write }: Settling): Promise<Result<Completed | Released | Marked, StoreFailure>> {

@@ -17,3 +17,14 @@ export interface Settling {
   /** Whether the receiver runs a write once, however often it is sent. */
   readonly deduplicates: boolean;
 }
+
+/** What became of the settlements that were offered to the store once more after a fail-over: how many of them. */
+export interface OfferedAgain {
+  offered: number;
+  /** The store had lost them. */
+  repaired: number;
+  /** Another attempt had their keys. */
+  ranTwice: number;
+  /** The store did not take them in time. */
+  left: number;
+}

@@ -11,7 +11,9 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
   const store = createMemoryStore(clock);
   t.teardown(store.close);
   const nothing = (): void => undefined;
-  const metrics = { reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing };
+  const metrics = {
+    reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing, offeredAgain: nothing,
+  };
   const timers = { after: () => nothing };
   const reserving = createReserving({ store, metrics, share: null, replicas: 0, settleTimeoutMs: 1_000 }, { clock, timers, log: collectingLog() });
   const sinks: AnswerSink[] = [];

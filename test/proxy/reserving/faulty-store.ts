@@ -17,6 +17,8 @@ export interface FaultyStore {
   readonly behave: (operation: StoreOperation, fault: Fault | null) => void;
   /** Everything behaves so. */
   readonly behaveAll: (fault: Fault | null) => void;
+  /** Says that the store failed over; what it forgot then is up to the test. */
+  readonly failOver: () => void;
   floorS: number | null;
 }
 
@@ -75,9 +77,13 @@ export function createFaultyStore(inner: ReservationStore): FaultyStore {
     if (fault === null) faults.delete(operation);
     else faults.set(operation, fault);
   };
+  const listeners: (() => void)[] = [];
   const faulty: FaultyStore = {
     store: {
       ...inner,
+      onFailover: (listener) => {
+        listeners.push(listener);
+      },
       reserve: (scope, command) => through('reserve', () => inner.reserve(scope, command)),
       complete: (scope, command) => through('complete', () => inner.complete(scope, command)),
       release: (scope, command) => through('release', () => inner.release(scope, command)),
@@ -89,6 +95,9 @@ export function createFaultyStore(inner: ReservationStore): FaultyStore {
     behave,
     behaveAll: (fault) => {
       for (const operation of operations) behave(operation, fault);
+    },
+    failOver: () => {
+      for (const listener of listeners) listener();
     },
     floorS: null,
   };

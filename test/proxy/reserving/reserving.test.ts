@@ -33,7 +33,9 @@ function bench(t: Test): Bench {
   const store = createFaultyStore(memory);
   const log = collectingLog();
   const nothing = (): void => undefined;
-  const metrics = { reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing };
+  const metrics = {
+    reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing, offeredAgain: nothing,
+  };
   const parts = { store: store.store, metrics, share: null, replicas: 0, settleTimeoutMs: 500 };
   const reserving = createReserving(parts, { clock: time.clock, timers: time.timers, log });
   return { reserving, store, time, lines: log.lines, sent: [], sinks: [] };

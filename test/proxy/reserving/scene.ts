@@ -93,7 +93,7 @@ export async function startScene(t: Scope, options: SceneOptions = {}): Promise<
         replicaShortfall: () => {
           shortfalls += 1;
         },
-        shareExceeded: () => undefined,
+        shareExceeded: () => undefined, offeredAgain: () => undefined,
       },
     } }),
   });

@@ -51,6 +51,7 @@ t.test('what became of a settlement is counted once, and told where somebody has
       metrics: {
         reservation: (result) => seen.push(result), unknownOutcome: (id) => seen.push(`in doubt ${id}`),
         storeCall: () => t.fail('the store is not asked'), replicaShortfall: () => t.fail('replicas are not asked'), shareExceeded: () => undefined,
+        offeredAgain: () => undefined,
       },
     });
     const settling: Settling = { scope: { principal: 'p', operation: 'o', token: null }, recordId: 'p.o', write, untilMs: 0, deduplicates };

@@ -34,6 +34,7 @@ function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limi
     metrics: {
       reservation: (result) => results.push(result), storeCall: (operation, ms) => took.push(`${operation} ${ms}`),
       unknownOutcome: () => undefined, replicaShortfall: () => undefined, shareExceeded: () => undefined,
+      offeredAgain: (count) => results.push(`again ${String(count)}`),
     },
   }, limits);
   let operations = 0;
@@ -187,7 +188,7 @@ t.test('what became of a settlement is counted and told', async (t) => {
   const { store, settlements, lines, settling, results } = bench(t);
   const owned = markOf('a', 1);
   await settlements.settle(settling({ write: { kind: 'mark', command: owned } }));
-  t.match(lines, [/^error the store had lost a reservation/], 'there was no record to mark');
+  t.match(lines, [/^error the store had lost the reservation of a write/], 'there was no record to mark');
   await settlements.settle(settling());
   t.same(results, ['repaired', 'repaired']);
   t.match(lines[1], /^error the store had lost a reservation/);

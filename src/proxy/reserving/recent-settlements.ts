@@ -1,0 +1,100 @@
+import type { Clock, Timers } from '../../ports.js';
+import type { Settling } from './settling.js';
+
+/** What the store took lately: after a fail-over it may have forgotten it. */
+export interface RecentSettlements {
+  readonly add: (settling: Settling) => void;
+  /** Gives away what was taken within the time, the latest first: that is what is most likely lost. */
+  readonly take: () => readonly Settling[];
+  readonly close: () => void;
+}
+
+export interface RecentLimits {
+  /** Milliseconds for which a settlement is kept. */
+  readonly lastMs: number;
+  /** Bytes of all of them; the oldest give way. */
+  readonly maxBytes: number;
+}
+
+/** Longer than a primary that was replaced goes on taking writes before the proxies know. */
+export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
+
+/** What a settlement takes besides its answer, bytes: ids, scope and header fields. */
+const bytesOfOne = 1_024;
+
+interface Kept {
+  readonly settling: Settling;
+  readonly bytes: number;
+  readonly atMs: number;
+}
+
+export function createRecentSettlements({ clock, timers }: { readonly clock: Clock; readonly timers: Timers }, limits = recentLimits): RecentSettlements {
+  /** In the order of their times. */
+  const kept = new Set<Kept>();
+  let bytes = 0;
+  let callOff: (() => void) | null = null;
+
+  return {
+    add: (settling) => {
+      const small = compact(settling);
+      const entry = { settling: small, bytes: bytesOfOne + answerBytes(small), atMs: clock.monotonic() };
+      kept.add(entry);
+      bytes += entry.bytes;
+      for (const oldest of kept) {
+        if (bytes <= limits.maxBytes) break;
+        drop(oldest);
+      }
+      sweepLater();
+    },
+    take: () => {
+      dropOld();
+      const taken = [...kept].reverse().map(({ settling }) => settling);
+      clear();
+      return taken;
+    },
+    close: clear,
+  };
+
+  function clear(): void {
+    kept.clear();
+    bytes = 0;
+    callOff?.();
+    callOff = null;
+  }
+
+  function drop(entry: Kept): void {
+    if (kept.delete(entry)) bytes -= entry.bytes;
+  }
+
+  function dropOld(): void {
+    const sinceMs = clock.monotonic() - limits.lastMs;
+    for (const entry of kept) {
+      if (entry.atMs > sinceMs) return;
+      drop(entry);
+    }
+  }
+
+  /** What is over its time leaves also where nothing comes after it. */
+  function sweepLater(): void {
+    if (callOff !== null || kept.size === 0) return;
+    callOff = timers.after(limits.lastMs, () => {
+      callOff = null;
+      dropOld();
+      sweepLater();
+    });
+  }
+}
+
+/** An answer that is part of a larger piece of memory would keep all of it. */
+function compact(settling: Settling): Settling {
+  const { write } = settling;
+  if (write.kind !== 'complete') return settling;
+  const { command } = write;
+  const { body } = command.response;
+  if (body.buffer.byteLength <= 2 * body.byteLength) return settling;
+  return { ...settling, write: { ...write, command: { ...command, response: { ...command.response, body: Buffer.from(body) } } } };
+}
+
+function answerBytes({ write }: Settling): number {
+  return write.kind === 'complete' ? write.command.response.body.byteLength : 0;
+}

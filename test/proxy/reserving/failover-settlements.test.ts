@@ -1,0 +1,246 @@
+import t from 'tap';
+import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
+import type { Reserve } from '../../../src/decision/reservation.js';
+import type { ReservationStore } from '../../../src/ports.js';
+import type { RecentLimits } from '../../../src/proxy/reserving/recent-settlements.js';
+import { createSettlements, type Settlements } from '../../../src/proxy/reserving/settlements.js';
+import type { SettleCommand, Settling } from '../../../src/proxy/reserving/settling.js';
+import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
+import { acquire, collectingLog, markOf, reserveOf } from '../../adapters/store-world.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import { createFaultyStore, down, gate, type FaultyStore } from './faulty-store.js';
+
+interface Bench {
+  readonly time: ManualTime;
+  readonly store: FaultyStore;
+  readonly settlements: Settlements;
+  /** What was counted since it was last looked at. */
+  readonly counted: () => readonly string[];
+  readonly lines: readonly string[];
+  readonly reserve: (operation: string, attempt?: string, key?: Partial<NonNullable<Reserve['key']>>) => Promise<number>;
+  readonly settle: (operation: string, write: SettleCommand, change?: Partial<Settling>) => Promise<void>;
+  readonly state: (operation: string) => Promise<string | null>;
+  /** Everything is forgotten but this, and that is noticed. */
+  readonly failOver: (forgets?: boolean) => void;
+  /** Resolves once all is offered. */
+  readonly offered: () => Promise<string>;
+}
+
+/** A store that fails over, on a clock that stands still. */
+function bench(t: Scope, limits?: RecentLimits): Bench {
+  const time = manualTime();
+  let memory = createMemoryStore(time.clock);
+  t.teardown(() => memory.close());
+  const current = (): ReservationStore => memory;
+  const store = createFaultyStore({
+    ...memory,
+    reserve: (...args) => current().reserve(...args),
+    complete: (...args) => current().complete(...args),
+    release: (...args) => current().release(...args),
+    mark: (...args) => current().mark(...args),
+    show: (...args) => current().show(...args),
+  });
+  const log = collectingLog();
+  const counted: string[] = [];
+  const settlements = createSettlements({
+    store: store.store, clock: time.clock, timers: time.timers, log,
+    metrics: {
+      reservation: (result) => counted.push(result), storeCall: () => undefined, unknownOutcome: () => counted.push('in doubt'),
+      replicaShortfall: () => undefined, shareExceeded: () => undefined, offeredAgain: (count) => counted.push(`again ${String(count)}`),
+    },
+  }, undefined, limits);
+  const scopeOf = (operation: string) => ({ principal: 'p', operation, token: null });
+  return {
+    time, store, settlements, lines: log.lines,
+    counted: () => counted.splice(0),
+    reserve: (operation, attempt = 'a', key = {}) => acquire(store.store, scopeOf(operation), reserveOf(attempt, key)),
+    settle: (operation, write, change) => settlements.settle({
+      scope: scopeOf(operation), recordId: `p.${operation}`, write, untilMs: time.clock.monotonic() + 60_000, deduplicates: false, ...change,
+    }),
+    state: async (operation) => {
+      const shown = await memory.show(scopeOf(operation));
+      return shown.ok ? shown.value?.record.state ?? null : 'away';
+    },
+    failOver: (forgets = true) => {
+      if (forgets) {
+        void memory.close();
+        memory = createMemoryStore(time.clock);
+      }
+      store.failOver();
+    },
+    offered: async () => until('all to be offered', () => {
+      const line = log.lines.at(-1);
+      return line?.includes('offered to the store once more') === true ? line : null;
+    }),
+  };
+}
+
+function completion(attempt: string, fence: number, bytes = 4): SettleCommand {
+  const response = { status: 201, fields: [], body: Buffer.alloc(bytes) };
+  return { kind: 'complete', command: { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 } };
+}
+
+t.test('what was settled just before a fail-over is there again: results, doubts; and counted as lost', async (t) => {
+  const { reserve, settle, counted, failOver, offered, state } = bench(t);
+  await settle('done', completion('a', await reserve('done')));
+  await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) });
+  t.same(counted(), ['completed', 'in doubt']);
+  failOver();
+  t.match(await offered(), /^error .*"offered":2,"repaired":2,"ran_twice":0,"not_taken":0.*persistence/);
+  t.same(counted(), ['repaired', 'repaired', 'again 2'], 'that it is in doubt was counted before');
+  t.same([await state('done'), await state('doubt')], ['completed', 'unknown']);
+});
+
+t.test('what ran again before it was offered is counted as run twice, once, and named', async (t) => {
+  const { reserve, settle, counted, failOver, offered, lines, state, store } = bench(t);
+  await settle('done', completion('a', await reserve('done')));
+  await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) });
+  counted();
+  const held = gate();
+  store.behave('mark', held.fault);
+  store.behave('complete', held.fault);
+  failOver();
+  await until('both are on their way', () => held.waiting() === 2);
+  await reserve('done', 'b');
+  await reserve('doubt', 'b');
+  held.open();
+  t.match(await offered(), /"offered":2,"repaired":0,"ran_twice":2,"not_taken":0/);
+  t.same(counted(), ['fenced', 'fenced', 'again 2']);
+  t.match(lines.filter((line) => line.includes('twice:')).sort(), [/^error a write may have run twice.*p\.doubt/, /^error a write ran twice.*p\.done/]);
+  t.equal(await state('done'), 'pending');
+  failOver(false);
+  await new Promise((resolve) => setImmediate(resolve));
+  t.same(counted(), [], 'it is not offered again');
+});
+
+t.test('where nothing was lost nothing changes, and that is said; releases that were lost free their keys', async (t) => {
+  const { reserve, settle, counted, failOver, offered, state, lines } = bench(t);
+  await settle('done', completion('a', await reserve('done')));
+  await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) });
+  await settle('free', { kind: 'release', command: { attempt: 'a' }, wasSent: false }).then(async () => undefined);
+  await reserve('free', 'x');
+  counted();
+  failOver(false);
+  t.match(await offered(), /^info .*"offered":3,"repaired":0,"ran_twice":0,"not_taken":0/);
+  t.same(counted(), ['again 3']);
+  t.same([await state('done'), await state('doubt'), await state('free')], ['completed', 'unknown', 'pending'], 'what another attempt has is left to it');
+  t.notOk(lines.some((line) => line.includes('not settled')));
+});
+
+t.test('the last 15 s are kept, the latest are offered first, and the time leaves no memory behind', async (t) => {
+  const { time, reserve, settle, failOver, offered, state, store } = bench(t);
+  await settle('old', completion('a', await reserve('old')));
+  time.advance(1);
+  await settle('young', completion('a', await reserve('young')));
+  time.advance(1);
+  await settle('last', completion('a', await reserve('last')));
+  time.advance(14_998);
+  const before = store.calls.length;
+  failOver();
+  t.match(await offered(), /"offered":2,"repaired":2/);
+  t.same([await state('old'), await state('young'), await state('last')], [null, 'completed', 'completed']);
+  t.equal(store.calls.length, before + 2);
+  t.ok(time.due().length <= 1, 'one task at most');
+  for (let left = 0; left < 4; left += 1) time.advance(15_000);
+  t.same(time.due(), [], 'and none where nothing is kept');
+});
+
+t.test('their memory is bounded: the oldest give way', async (t) => {
+  const { reserve, settle, failOver, offered, state } = bench(t, { lastMs: 15_000, maxBytes: 5_000 });
+  for (const operation of ['one', 'two', 'three']) await settle(operation, completion('a', await reserve(operation), 1_000));
+  failOver();
+  t.match(await offered(), /"offered":2,/);
+  t.same([await state('one'), await state('two'), await state('three')], [null, 'completed', 'completed']);
+});
+
+t.test('a small answer does not keep the memory that it is a part of', async (t) => {
+  const { reserve, settle, store, failOver, offered } = bench(t);
+  const write = completion('a', await reserve('part'), 10);
+  if (write.kind !== 'complete') throw new Error('a completion');
+  const body = Buffer.alloc(1_000_000, 'x').subarray(5, 15);
+  await settle('part', { ...write, command: { ...write.command, response: { ...write.command.response, body } } });
+  let held = 0;
+  const inner = store.store.complete;
+  Object.assign(store.store, {
+    complete: (...[scope, command]: Parameters<typeof inner>) => {
+      held = command.response.body.buffer.byteLength;
+      t.same(Buffer.from(command.response.body), body);
+      return inner(scope, command);
+    },
+  });
+  failOver();
+  await offered();
+  t.ok(held < 100_000, String(held));
+});
+
+t.test('what was asked of the store when it failed over is offered again as soon as it is answered', async (t) => {
+  const { reserve, settle, store, failOver, offered, counted, state } = bench(t);
+  const fence = await reserve('done');
+  const held = gate();
+  // It ran on the old primary; the answer comes when that is no primary any more.
+  store.behave('complete', async (run) => {
+    const answer = await run();
+    await held.fault(async () => answer);
+    return answer;
+  });
+  const settled = settle('done', completion('a', fence));
+  await until('it is on its way', () => held.waiting() === 1);
+  store.behave('complete', null);
+  failOver();
+  held.open();
+  await settled;
+  await offered();
+  t.same(counted(), ['completed', 'repaired', 'again 1']);
+  t.equal(await state('done'), 'completed');
+});
+
+t.test('one fail-over after the other: what the first brought back may be lost with the second', async (t) => {
+  const { reserve, settle, store, failOver, offered, counted, state } = bench(t);
+  await settle('done', completion('a', await reserve('done')));
+  counted();
+  const held = gate();
+  store.behave('complete', async (run) => {
+    const answer = await run();
+    await held.fault(async () => answer);
+    return answer;
+  });
+  failOver();
+  await until('it is brought back', () => held.waiting() === 1);
+  store.behave('complete', null);
+  failOver();
+  held.open();
+  t.match(await offered(), /"offered":1,"repaired":1/);
+  t.same(counted(), ['repaired', 'again 1']);
+  t.equal(await state('done'), 'completed');
+});
+
+t.test('a store that is not there yet is waited for, for half a minute', async (t) => {
+  for (const heals of [true, false]) {
+    const { time, reserve, settle, store, failOver, offered, counted } = bench(t);
+    await settle('done', completion('a', await reserve('done')));
+    counted();
+    store.behave('complete', down);
+    const before = store.calls.length;
+    failOver();
+    await until('a first try', () => store.calls.length > before);
+    if (heals) store.behave('complete', null);
+    const line = offered();
+    for (let half = 0; half < 61; half += 1) {
+      time.advance(500);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    t.match(await line, heals ? /"offered":1,"repaired":1,"ran_twice":0,"not_taken":0/ : /"offered":0,"repaired":0,"ran_twice":0,"not_taken":/);
+    t.same(counted(), heals ? ['repaired', 'again 1'] : ['again 0']);
+  }
+});
+
+t.test('at level 2 a mark that was taken over is no alarm', async (t) => {
+  const { reserve, settle, failOver, offered, counted } = bench(t);
+  await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) }, { deduplicates: true });
+  await reserve('doubt', 'b', { takesOver: true });
+  counted();
+  failOver(false);
+  t.match(await offered(), /^info .*"offered":1,"repaired":0,"ran_twice":0/);
+  t.same(counted(), ['again 1']);
+});
