@@ -9,6 +9,7 @@ import { refuse } from '../../src/decision/result.js';
 import type { ReservationStore } from '../../src/ports.js';
 import { maxConnectionsOf } from '../../src/proxy/caller-connections.js';
 import { maxPendingPerCaller } from '../../src/proxy/reserving/pending.js';
+import { recentLimits } from '../../src/proxy/reserving/recent-settlements.js';
 import { maxBufferedBytes } from '../../src/proxy/reserving/reserving.js';
 import { entryBytes } from '../../src/proxy/verified-tokens.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
@@ -69,7 +70,7 @@ t.test('they begin with the defaults of the code', async (t) => {
   const { listen, upstream, tokenCacheBytes, routes: [route] } = config;
   const mib = (bytes: number): string => `${String(bytes / 1024 ** 2)} MiB`;
   const all = `128 MiB + ${mib(tokenCacheBytes ?? 0)} + ${String(listen.maxInFlight)} × 48 KiB + ${mib(maxBufferedBytes)} `
-    + `+ ${String(listen.maxInFlight)} × ${String((route?.reservation?.maxStoredResponseBytes ?? 0) / 1024)} KiB`;
+    + `+ ${String(listen.maxInFlight)} × ${String((route?.reservation?.maxStoredResponseBytes ?? 0) / 1024)} KiB + ${mib(recentLimits.maxBytes)}`;
   const found = sums.find(({ sum }) => sum === all);
   t.ok(found !== undefined, all);
   t.match(page, `\`listen.max_in_flight\`, ${String(listen.maxInFlight)}.`);
