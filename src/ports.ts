@@ -35,6 +35,8 @@ export interface Files {
   readonly read: (path: string, limits: { readonly maxBytes: number }) => Promise<Result<string, string>>;
   /** SHA-256 of a text's bytes, hex. */
   readonly digest: (text: string) => string;
+  /** Who else may read or change the file of a secret, in words that follow a name of it; `null` where nobody who should not. */
+  readonly exposure: (path: string) => string | null;
   /** Calls back with what the file now holds each time that changes. */
   readonly watch: (path: string, onChange: (content: Result<string, string>) => void, options: WatchOptions) => FileWatch;
 }

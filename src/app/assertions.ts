@@ -4,6 +4,7 @@ import type { AssertionSettings } from '../config/compiled.js';
 import { assertionClaims, type AssertedRequest } from '../decision/assertion.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import type { Clock, Files, FileWatch, Log } from '../ports.js';
+import { warnOfExposure } from './secret-files.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** The key file of a config, read. */
@@ -76,6 +77,7 @@ export function createAssertions(first: AssertionFile | null, { files, clock, lo
     }
     replace(read.value);
     log.info('the assertion keys were reloaded', { key_ids: read.value.map(({ keyId }) => keyId) });
+    if (path !== null) warnOfExposure(path, files, log);
   }
 
   function replace(next: readonly AssertionKey[]): void {

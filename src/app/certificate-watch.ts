@@ -4,6 +4,7 @@ import type { Files, FileWatch, Log } from '../ports.js';
 import type { TlsMaterial } from '../proxy/listener.js';
 import type { CertificateExpiry } from './certificate-expiry.js';
 import { coalesce } from './coalesce.js';
+import { warnOfExposure } from './secret-files.js';
 import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './pem-files.js';
 
 export interface CertificateWatchDeps {
@@ -36,6 +37,7 @@ export function watchCertificates(tls: ListenerTls, first: ListenerCertificates,
       return [`${tls.certFile}: cannot be used for TLS`];
     }
     log.info('the certificates were reloaded', { valid_to: certificates.leaf.validTo });
+    warnOfExposure(tls.keyFile, files, log);
     deps.expiry.useListener(certificates);
     return [];
   }

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { fileExposure } from '../adapters/files.js';
 import { inspectConfig, type Inspection } from '../config/inspect.js';
 import type { CompiledConfig } from '../config/compiled.js';
 import { countProblems, escapeControls, formatProblem } from '../config/problems.js';
@@ -27,6 +29,7 @@ export async function readConfig(source: ReadSource, { env, endMarkerFor = null 
     env,
     endMarkerFor,
     readFile: placeholderReader(source),
+    exposureOf: (path) => fileExposure(resolve(source.folder, path)),
   }));
 }
 

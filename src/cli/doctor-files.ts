@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { localFiles } from '../adapters/files.js';
+import { fileExposure, localFiles } from '../adapters/files.js';
 import { readListenerCertificates } from '../app/pem-files.js';
 import type { CompiledConfig, ListenerTls } from '../config/compiled.js';
 import { certificateState, daysLeft, validityOf } from '../decision/certificate-validity.js';
@@ -58,9 +58,9 @@ function nameFindings(leaf: X509Certificate, host: string): readonly Finding[] {
 export async function checkSecretMode(subject: string, path: string): Promise<Finding> {
   const mode = await modeOf(path);
   if (mode === null) return problem(subject, `${path} cannot be looked at`, 'let the user that runs Sallyport read it');
-  if ((mode & 0o077) === 0) return ok(subject, 'only its owner may read it');
-  const who = (mode & 0o007) === 0 ? 'its group' : 'every user of this machine';
-  return warning(subject, `${path} is open to ${who} (mode ${octal(mode)})`, `chmod 600 ${path}; in Kubernetes, defaultMode: 0400 of the secret`);
+  const exposure = fileExposure(path);
+  if (exposure === null) return ok(subject, 'others may not read it');
+  return warning(subject, `${path} is a file that ${exposure}`, `chmod 600 ${path}; in Kubernetes, defaultMode: 0400 of the secret and an fsGroup`);
 }
 
 async function checkConfigMode(path: string): Promise<Finding> {

@@ -16,6 +16,7 @@ import { checkLimits } from './rules-limits.js';
 import { checkMode } from './rules-mode.js';
 import { checkReservations } from './rules-reserving.js';
 import { checkRoutes } from './rules-routes.js';
+import { checkSecretFiles, type FileExposure } from './rules-secret-files.js';
 import { checkSessions } from './rules-sessions.js';
 import { checkStore } from './rules-store.js';
 import { checkTable } from './rules-table.js';
@@ -34,6 +35,8 @@ export interface InspectionInput extends PlaceholderSources {
   readonly file: string;
   /** Absolute path of the folder that relative paths start from. */
   readonly folder: string;
+  /** Who may look into the files of secrets, by the path that the config has; not looked at unless given. */
+  readonly exposureOf?: FileExposure;
   /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
   readonly endMarkerFor?: string | null;
 }
@@ -61,7 +64,7 @@ export function inspectConfig(text: string, input: InspectionInput): Inspection 
   const parts = root === null ? null : parseSections(root, report);
   checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
   const origin = { sha256: createHash('sha256').update(text).digest('hex'), folder: input.folder };
-  const config = root === null || parts === null ? null : read(root, parts, origin, report);
+  const config = root === null || parts === null ? null : read(root, parts, origin, report, input.exposureOf ?? (() => null));
   return { config, problems: report.problems(), notes: report.notes(), excerptOf: createExcerpts(text, mayShow) };
 }
 
@@ -73,7 +76,7 @@ function mayShow(key: string, value: string): boolean {
 
 let valueKeys: ReadonlySet<string> | null = null;
 
-function read(root: SourceNode, parts: ConfigParts, origin: Origin, report: Report): CompiledConfig | null {
+function read(root: SourceNode, parts: ConfigParts, origin: Origin, report: Report, exposureOf: FileExposure): CompiledConfig | null {
   checkListeners(parts, report);
   checkUpstream(parts, report);
   checkIssuers(parts, report);
@@ -84,6 +87,7 @@ function read(root: SourceNode, parts: ConfigParts, origin: Origin, report: Repo
   checkMode(parts, report);
   checkReservations(parts, report);
   checkSessions(parts, report);
+  checkSecretFiles(root, exposureOf, report);
   checkLikelyMistakes(root, parts, report);
   const table = checkTable(compileRoutes(parts), parts, report);
   const problems = report.problems();

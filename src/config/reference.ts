@@ -25,7 +25,10 @@ and a caret beneath. Of YAML that cannot be read, the first cause is told and no
   without its last newline. Their text is never read as YAML. A string that is one placeholder and nothing else is read as the number
   or truth value that its key asks for. A missing variable or file is an error. \`$\${\` is a plain \`\${\`. Inside \`{…}\` and \`[…]\`,
   YAML wants quotes around them. Problems name the placeholder, never what it stands for.
-- **Files** that the config names are read at start (and again when they change), not by \`check\`. A relative path, in a key or in
+- **Secrets** come from files: \`\${file:PATH}\`, \`key_file\`, \`password_file\`. \`check\` warns of one that others
+  [may read](operations.md#files-of-secrets), and of one that comes from the environment.
+- **Files** that the config names are read at start (and again when they change), not by \`check\`, which only looks at who may
+  read those of secrets. A relative path, in a key or in
   \`\${file:PATH}\`, starts from the folder of the config; where that comes from standard input, from the working folder. A link to the
   config is not followed for this: what counts is the folder that the command was given.
 

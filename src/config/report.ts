@@ -76,10 +76,18 @@ function byPlace(a: Position, b: Position): number {
 }
 
 /** Keys whose values are secrets. */
-const secretKeys: ReadonlySet<string> = new Set(['api_key']);
+export const secretKeys: ReadonlySet<string> = new Set(['api_key']);
 
 /** Keys in whose place the secret itself may stand, by mistake: only what looks like a path is shown there. */
-const secretFileKeys: ReadonlySet<string> = new Set(['password_file', 'key_file']);
+export const secretFileKeys: ReadonlySet<string> = new Set(['password_file', 'key_file']);
+
+/**
+ * Whether a variable that somebody means at a key would hold a secret: then no problem proposes the environment for it. A key of a path may
+ * take its path from there, whatever the variable's name.
+ */
+export function isSecretVariable(key: string, variable: string): boolean {
+  return secretKeys.has(key) || (!key.endsWith('_file') && /pass(?:word|wd|phrase)?|secret|token|api_?key|credential/i.test(variable));
+}
 
 /** Whether what is written at a key is no secret. */
 export function mayShowValue(key: string, value: string): boolean {

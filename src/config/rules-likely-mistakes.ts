@@ -4,7 +4,7 @@ import type { KeyIdRules } from '../decision/policy.js';
 import { nearestName } from './nearest-name.js';
 import type { ConfigParts } from './parse.js';
 import { registeredMethods } from './registered-methods.js';
-import { nameOf, type Report } from './report.js';
+import { isSecretVariable, nameOf, type Report } from './report.js';
 import type { Path, SourceNode } from './source-tree.js';
 
 interface Check {
@@ -127,7 +127,9 @@ function checkTexts(node: SourceNode, path: Path, report: Report): void {
   if (node.kind !== 'scalar' || typeof node.value !== 'string' || node.written !== null || report.hasError(path)) return;
   const [, variable] = shellVariable.exec(node.value) ?? kubernetesVariable.exec(node.value) ?? [];
   if (variable !== undefined) {
-    report.warning(path, `${nameOf(path)} is ${report.show(path)}, taken to the letter`, `"\${env:${variable}}" for a variable of the environment`);
+    const isSecret = isSecretVariable(path.findLast(step => typeof step === 'string') ?? '', variable);
+    report.warning(path, `${nameOf(path)} is ${report.show(path)}, taken to the letter`,
+      isSecret ? '"${file:PATH}" for a secret, with a file that others may not read' : `"\${env:${variable}}" for a variable of the environment`);
   } else if (node.value.includes('{{') && node.value.includes('}}')) {
     report.warning(path, `${nameOf(path)} is ${report.show(path)}, a template that nobody filled in`, 'what stands in its place');
   }

@@ -37,7 +37,7 @@ export function checkSessions(parts: ConfigParts, report: Report): void {
   }
   if (apiKey !== null && report.mayShow(['sessions', 'api_key'])) {
     report.warning(['sessions', 'api_key'], 'sessions.api_key stands in the config: who reads the file may mint any token',
-      '${file:PATH} or ${env:NAME}');
+      '${file:PATH}, with a file that others may not read');
   }
   if (parts.issuers.has(sessionIssuer)) {
     report.keyError(['issuers', sessionIssuer], `issuers.${sessionIssuer} has the name that sessions go by in logs and metrics`, 'another name');

@@ -3,7 +3,7 @@ import {
   Composer, isAlias, isCollection, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, Parser, type CST, type ParsedNode,
 } from 'yaml';
 import { substitute, type PlaceholderSources } from './placeholders.js';
-import { nameOf, type Report } from './report.js';
+import { isSecretVariable, nameOf, type Report } from './report.js';
 import { explainYaml } from './yaml-errors.js';
 import type { Path, Position, SourceEntry, SourceNode } from './source-tree.js';
 
@@ -116,7 +116,8 @@ function readScalar(node: unknown, path: Path, position: Position, { report, sou
   const value = isScalar(node) ? node.value : null;
   const scalar = { kind: 'scalar', position, written: null, retypable: false, faulty: isAlias(node) } as const;
   if (typeof value !== 'string') return { ...scalar, value: typeof value === 'number' || typeof value === 'boolean' ? value : null };
-  const replaced = substitute(value, sources);
+  const key = path.findLast(step => typeof step === 'string') ?? '';
+  const replaced = substitute(value, sources, variable => isSecretVariable(key, variable));
   if (!replaced.ok) {
     for (const { message, allowed } of replaced.error) report.errorAt(position, `${nameOf(path)}: ${message}`, allowed);
     return { ...scalar, value: null, written: value, faulty: true };

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet } from 'jose';
 import t from 'tap';
@@ -51,8 +51,11 @@ t.test('contract 2: a key that is replaced in its file stays published for longe
   writeFileSync(path, 'nothing of use');
   await until('it says so', () => log.lines.some((line) => line.includes('the old ones stay in use')));
   t.equal(signer(), old);
+  t.notOk(log.lines.some((line) => line.includes('may read')));
+  chmodSync(path, 0o644);
   writeFileSync(path, pem() + pem());
   await until('the new ones', () => kids().length === 3);
+  t.ok(log.lines.some((line) => line.includes('the new file of a secret is one that every user of this machine may read (mode 0644)')));
   t.not(signer(), old);
   t.same([kids()[0], kids()[2]], [signer(), old], 'the first one signs, the old one is published last');
   advance(publishedAfterMs - 1);

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { connect, type PeerCertificate } from 'node:tls';
 import t from 'tap';
 import { certificates, type Certificates } from '../support/certificates.js';
@@ -70,4 +70,27 @@ t.test('files that break or go leave the old certificates in use', async (t) => 
   await until('the loss is noticed', () => problems(world) === 2);
   t.equal(await shown(world.port, c), fingerprint(c.server.cert));
   t.equal(world.app.readiness().status, 'ready');
+});
+
+t.test('a private key that others may read is told of at start, at a reload of the config, and when its file is replaced', async (t) => {
+  const c = certificates(t);
+  chmodSync(c.server.keyFile, 0o644);
+  const world = await start(t, c);
+  const said = (): readonly string[] => world.logs().flatMap(({ level, ...line }) => (level === 'warn' ? [JSON.stringify(line)] : []))
+    .filter((line) => line.includes('every user of this machine may read (mode 0644)'));
+  t.match(said(), [/listen\.tls\.key_file names a file that every user.*the config has a warning/]);
+  t.match(world.app.status().config.warnings, [/listen\.tls\.key_file names a file/]);
+
+  chmodSync(c.server.keyFile, 0o600);
+  await world.app.reload();
+  t.same(world.app.status().config.warnings, [], 'mended');
+  chmodSync(c.server.keyFile, 0o644);
+  await world.app.reload();
+  t.equal(said().length, 2, 'open again');
+
+  place(c.server.certFile, c.renewed.cert);
+  place(c.server.keyFile, c.renewed.key);
+  await until('the new pair is shown', async () => await shown(world.port, c) === fingerprint(c.renewed.cert));
+  t.match(said()[2], /the new file of a secret is one that every user/);
+  t.notMatch(JSON.stringify(world.logs()), /PRIVATE KEY/);
 });

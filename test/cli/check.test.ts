@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
@@ -95,6 +95,43 @@ t.test('contract 1: warnings are accepted, with --strict they are not', async (t
   t.equal(strict.err(), 'sallyport.yaml: 1 warning, which --strict does not accept\n');
   const good = await check(t, plain, '--strict');
   t.equal(good.code(), 0);
+});
+
+t.test('a secret that others may read is a warning, and an error with --strict', async (t) => {
+  const cwd = tempDir(t);
+  const pathOf = (name: string): string => join(cwd, name);
+  for (const name of ['tls.crt', 'tls.key', 'redis', 'api-key', 'assertion.pem']) writeFileSync(pathOf(name), 'abcdefghij0123456789\n', { mode: 0o600 });
+  // As the volume of a secret has it: links to links.
+  mkdirSync(pathOf('..2026'));
+  renameSync(pathOf('tls.key'), pathOf('..2026/tls.key'));
+  symlinkSync('..2026', pathOf('..data'));
+  symlinkSync('..data/tls.key', pathOf('tls.key'));
+  const session = { claims: {} };
+  writeFileSync(pathOf('sallyport.yaml'), baseConfig({
+    listen: { tls: { cert_file: 'tls.crt', key_file: 'tls.key' } },
+    identity: { assertion: { key_file: pathOf('assertion.pem'), audience: 'orders' } },
+    store: { redis: { url: 'redis://127.0.0.1', password_file: './redis' } },
+    sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com', api_key: '${file:api-key}' },
+    routes: [{ name: 'orders', methods: ['GET'], path: '/orders', accept: ['session'], session }],
+  }));
+  const checked = async (...options: readonly string[]): Promise<CapturedIo> => {
+    const io = captureIo({ cwd });
+    await run(['check', 'sallyport.yaml', ...options], io);
+    return io;
+  };
+  const good = await checked('--strict');
+  t.equal(good.out(), '');
+  t.equal(good.code(), 0);
+  for (const name of ['..2026/tls.key', 'redis', 'api-key', 'assertion.pem']) chmodSync(pathOf(name), 0o644);
+  const open = await checked();
+  t.equal(open.code(), 0);
+  const said = open.out().split('\n').filter((line) => line.includes(' file that every user of this machine may read (mode 0644); allowed: mode 0600'));
+  t.same(said.map((line) => /warning: (\S+)/.exec(line)?.[1]), [
+    'listen.tls.key_file', 'identity.assertion.key_file', 'store.redis.password_file', 'sessions.api_key',
+  ]);
+  t.equal((await checked('--strict')).code(), 1);
+  for (const name of ['..2026/tls.key', 'redis', 'api-key', 'assertion.pem']) rmSync(pathOf(name));
+  t.notMatch((await checked()).out(), /may read/, 'a file that is elsewhere is looked at where it is');
 });
 
 t.test('contract 1: --json', async (t) => {

@@ -182,7 +182,7 @@ t.test('contract 1: certificates and file modes', async (t) => {
   for (const { name, tls, subject, level, what } of rows) {
     t.match((await findings(t, { ...config, listen: { tls } })).of(subject), { level, what }, name);
   }
-  for (const [mode, level, what] of [[0o600, 'ok', /only its owner/], [0o640, 'warning', /its group/], [0o604, 'warning', /every user/]] as const) {
+  for (const [mode, level, what] of [[0o600, 'ok', /others may not/], [0o660, 'warning', /its group may change/], [0o604, 'warning', /every user/]] as const) {
     chmodSync(c.server.keyFile, mode);
     t.match((await findings(t, { ...config, listen: { tls: renew(20, ...local) } })).of('private key'), { level, what }, mode.toString(8));
   }

@@ -1,18 +1,24 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { parse, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { chartReadme, chartValues } from '../../src/config/chart-reference.js';
 import { inspectConfig } from '../../src/config/inspect.js';
 import { accept } from '../../src/decision/result.js';
+import { exposureOf } from '../../src/decision/secret-file-access.js';
 import { fencedBlocks } from '../docs/fenced-blocks.js';
-import { chartDir, helm, manifestsOf, notes, one, parentChart, render, valuesFile, type Values } from '../support/helm.js';
+import { chartDir, helm, manifestsOf, notes, one, parentChart, render, valuesFile, type Manifest, type Values } from '../support/helm.js';
 import { schemaFaults, unknownFields } from '../support/kubernetes.js';
 import { projectDir } from '../support/project-dir.js';
 import { fileOf, openingsOf, templateOf, type PodSpec } from './objects.js';
 import { config, matrix, refused, tls } from './values.js';
 
 t.setTimeout(120_000);
+
+interface SecretVolume {
+  readonly name: string;
+  readonly secret?: { readonly defaultMode?: number };
+}
 
 const rendered = matrix.map(({ name, values }) => ({ name, manifests: render(t, values) }));
 
@@ -44,6 +50,25 @@ t.test('the config inside is one that Sallyport takes', async (t) => {
       t.same(problems.filter(({ message }) => !message.includes('admin.host is')), [], name);
     }
   }
+});
+
+t.test('files of secrets are such as check asks for: kubelet makes them root’s, with the group of the pod', (t) => {
+  const names = ['alone', 'everything on'];
+  const seen: string[] = [];
+  for (const { values } of matrix.filter(({ name }) => names.includes(name))) {
+    const { stdout } = helm(t, 'template', 'shop', chartDir, '--values', valuesFile(t, values));
+    // As Kubernetes reads it: 0440 is octal in YAML 1.1 alone.
+    const deployment = parseAllDocuments(stdout, { version: '1.1' }).map((document) => document.toJS() as Manifest).find(({ kind }) => kind === 'Deployment');
+    if (deployment === undefined) throw new Error('no deployment');
+    for (const { name, secret } of (templateOf(deployment).spec.volumes ?? []) as unknown as readonly SecretVolume[]) {
+      if (secret === undefined) continue;
+      seen.push(name);
+      // The bits that kubelet adds for an fsGroup, whatever the mode is.
+      t.equal(exposureOf({ mode: (secret.defaultMode ?? 0o644) | 0o440, owner: 0 }, 65_532), null, name);
+    }
+  }
+  t.same(seen, ['sallyport-tls', 'sallyport-tls', 'sallyport-secret-0']);
+  t.end();
 });
 
 t.test('values that make no sense are refused, in words', async (t) => {
