@@ -121,7 +121,7 @@ export function keysOf(prefix: string, scope: ReservationScope): readonly string
   return [...(scope.operation === null ? marker : [`${tag}:i:${scope.operation}`]), ...marker];
 }
 
-function reserveValues(command: Reserve): readonly string[] {
+export function reserveValues(command: Reserve): readonly string[] {
   const { attempt, key, markerTtlMs } = command;
   return [
     attempt,
@@ -136,7 +136,7 @@ function reserveValues(command: Reserve): readonly string[] {
   ];
 }
 
-function completeValues(command: Complete): readonly (string | Buffer)[] {
+export function completeValues(command: Complete): readonly (string | Buffer)[] {
   const { response } = command;
   return [
     command.attempt,
@@ -150,7 +150,7 @@ function completeValues(command: Complete): readonly (string | Buffer)[] {
   ];
 }
 
-function markValues({ attempt, fence, fingerprint, route, retentionMs }: Mark): readonly string[] {
+export function markValues({ attempt, fence, fingerprint, route, retentionMs }: Mark): readonly string[] {
   return [attempt, String(fence), fingerprint, route, String(retentionMs)];
 }
 

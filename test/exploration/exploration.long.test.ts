@@ -1,0 +1,19 @@
+import t from 'tap';
+import { startLockstep } from './lockstep.js';
+import { largePresets } from './presets.js';
+import { explore, lineOf } from './search.js';
+
+t.setTimeout(7_200_000);
+
+const hold = await startLockstep(t);
+
+for (const preset of largePresets) {
+  t.test(`${preset.name}: every state keeps every promise, and the scripts do as the decision functions say`, { timeout: 3_600_000 }, async (t) => {
+    const explored = explore(preset);
+    const { runs, differences } = await hold(explored);
+    t.comment(lineOf(explored, runs));
+    t.same(explored.violations, []);
+    t.ok(explored.isExhausted, 'everything that can be reached was seen');
+    t.same(differences, []);
+  });
+}

@@ -1,0 +1,42 @@
+/** The decisions that an exploration runs: the real ones, or the real ones with one guard taken out of their text. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import * as gates from '../../src/decision/dispatch-gate.js';
+import * as reservations from '../../src/decision/reservation.js';
+import * as settlements from '../../src/decision/settlement.js';
+import { projectDir } from '../support/project-dir.js';
+import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
+
+type Reservations = Pick<typeof reservations, 'current' | 'reserve' | 'complete' | 'release' | 'mark' | 'resolve'>;
+
+export interface Machine extends Reservations, Pick<typeof settlements, 'settle'>, Pick<typeof gates, 'gate'> {}
+
+export const realMachine: Machine = { ...reservations, settle: settlements.settle, gate: gates.gate };
+
+/** A guard that is taken out of a compiled file of `src/decision`. */
+export interface Cut {
+  readonly file: 'reservation' | 'settlement' | 'dispatch-gate';
+  /** Stands in the file. */
+  readonly find: string;
+  readonly replace: string;
+}
+
+/** The real decisions but for these cuts. Throws where one is not to be found: then the guard is another one by now. */
+export async function machineWithout(t: Scope, cuts: readonly Cut[]): Promise<Machine> {
+  const dir = tempDir(t);
+  let machine: Machine = realMachine;
+  for (const file of new Set(cuts.map((cut) => cut.file))) {
+    const folder = join(projectDir, '.build/src/decision');
+    let text = readFileSync(join(folder, `${file}.js`), 'utf8').replaceAll(/from '\.\//g, `from '${pathToFileURL(folder).href}/`);
+    for (const cut of cuts.filter((one) => one.file === file)) {
+      if (!text.includes(cut.find)) throw new Error(`${file}.js has no ${cut.find}`);
+      text = text.replaceAll(cut.find, cut.replace);
+    }
+    const path = join(dir, `${file}.mjs`);
+    writeFileSync(path, text);
+    machine = { ...machine, ...await import(pathToFileURL(path).href) as Partial<Machine> };
+  }
+  return machine;
+}
