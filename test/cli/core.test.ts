@@ -49,6 +49,18 @@ t.test('keys from a file are asked for, one a line or between commas', async (t)
   t.notMatch(io.err(), /can mint any token/, 'nothing to warn of');
 });
 
+t.test('spec 8: what nobody configured: port 3567, loopback, a new dynamic key after 168 hours, published a minute ahead', async (t) => {
+  const help = captureIo();
+  await run(['core', '--help'], help);
+  t.match(help.out(), /--port <number> [^]*?3567/);
+  t.match(help.out(), /--host <address> [^]*?127\.0\.0\.1/);
+  await runCore([], async (url) => {
+    const [, age = ''] = /^max-age=(\d+),/.exec((await fetch(`${url}/.well-known/jwks.json`)).headers.get('cache-control') ?? '') ?? [];
+    const ahead = 168 * 3600 - 60 - Number(age);
+    t.ok(ahead >= 0 && ahead < 600, `${age} s to the next key`);
+  });
+});
+
 t.test('it says that it is for development, and that it forgets', async (t) => {
   t.match((await runCore([], async () => undefined)).err(), /for development and tests[^]*forgets everything/);
   t.notMatch((await runCore(['--data', join(tempDir(t), 'data')], async () => undefined)).err(), /forgets/);
