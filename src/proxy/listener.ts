@@ -21,6 +21,12 @@ export interface Listener {
   readonly setTls: (material: TlsMaterial) => void;
 }
 
+/**
+ * Connections that the system may take before we do: while this process is busy a burst waits here, and beyond it a caller tries again after
+ * a second. Linux takes `net.core.somaxconn` where that is less.
+ */
+export const acceptQueue = 4_096;
+
 /** How often header time-outs are looked for. */
 const checkingIntervalMs = 1_000;
 

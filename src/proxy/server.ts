@@ -14,7 +14,7 @@ import { Exchange } from './exchange.js';
 import type { Arrival, ExchangeDeps } from './exchange-deps.js';
 import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
-import { createListener, type TlsMaterial } from './listener.js';
+import { acceptQueue, createListener, type TlsMaterial } from './listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
 import { createReserving } from './reserving/reserving.js';
 import { createSlots } from './slots.js';
@@ -120,7 +120,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     listen: async () => {
       await frame.ready();
       const listening = once(server, 'listening');
-      server.listen({ host: listen.host, port: listen.port });
+      server.listen({ host: listen.host, port: listen.port, backlog: acceptQueue });
       await listening;
       const address = server.address();
       if (address === null || typeof address === 'string') throw new Error('the listener has no port');

@@ -9,6 +9,7 @@ import { HttpConnection } from './upstream/http-connection.js';
 import { IdleConnections } from './upstream/idle-connections.js';
 import { goesAlone, restOf } from './upstream/reuse.js';
 import { upstreamHost } from './upstream/upstream-place.js';
+import { WaitingLine } from './upstream/waiting-line.js';
 import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream/upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
@@ -17,7 +18,8 @@ export interface Upstream {
   readonly host: string;
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its
-   * holder may have, it waits in line, no longer than connecting may take. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
+   * holder may have, it waits in line, no longer than connecting may take, and in overload
+   * hardly longer than the receiver takes for a request. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
    */
   readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
   /** A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null` where there is none. */
@@ -63,7 +65,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const all = new Set<UpstreamConnection>();
   /** Those that were left to the receiver to end. */
   const farewells = new Farewells();
-  const line = new Set<CallInLine>();
+  const line = new WaitingLine(settings.maxConnections, call => call.refuse(denial('overloaded')));
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
@@ -79,7 +81,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   };
   /** Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request. */
   const startNext = (): void => {
-    if (startsSoon || line.size === 0) return;
+    if (startsSoon || line.length === 0) return;
     startsSoon = true;
     setImmediate(startAll);
   };
@@ -127,13 +129,13 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   };
   const startAll = (): void => {
     startsSoon = false;
-    for (const call of line) {
-      if (idle.count() === 0 && all.size >= settings.maxConnections) return;
+    line.startInTurn((call) => {
       const connection = take(call);
-      if (connection === null) continue;
-      line.delete(call);
+      if (connection === null) return false;
+      line.leave(call);
       call.start(connection);
-    }
+      return true;
+    }, () => idle.count() === 0 && all.size >= settings.maxConnections);
   };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
@@ -143,9 +145,9 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       if (sound && connection instanceof HttpConnection) idle.put(connection);
       else discard(connection);
       startNext();
-      if (isRetired && line.size === 0) discardIdle();
+      if (isRetired && line.length === 0) discardIdle();
     },
-    leaveLine: (call) => line.delete(call),
+    leaveLine: (call) => line.leave(call),
   };
   return {
     host: upstreamHost(settings.url),
@@ -153,8 +155,8 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
       const call = new Call(request, request.upgrade !== undefined || goesAlone(request, settings), answer, host);
       const connection = startsSoon ? null : take(call);
       if (connection === null) {
-        line.add(call);
         call.wait(settings.connectTimeoutMs);
+        line.join(call);
       } else call.start(connection);
       return call;
     },
@@ -171,13 +173,12 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     },
     close: () => {
       isRetired = true;
-      for (const call of line) call.refuse(denial('shutting_down'));
-      line.clear();
+      for (const call of line.takeAll()) call.refuse(denial('shutting_down'));
       idle.takeAll();
       for (const connection of [...all]) discard(connection);
       farewells.endAll();
       return Promise.resolve();
     },
-    counts: () => ({ active: all.size - idle.count(), waiting: line.size }),
+    counts: () => ({ active: all.size - idle.count(), waiting: line.length }),
   };
 }

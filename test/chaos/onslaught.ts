@@ -1,9 +1,8 @@
 /** Every attack at once, from strangers and from one caller, on a proxy in the memory of the chart, and honest callers beside it. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
-import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { placeLoad, placeMeasured } from '../bench/affinity.js';
 import { openDescriptors, peakBytes, residentBytes } from '../support/linux.js';
@@ -12,7 +11,7 @@ import type { Scope } from '../support/scope.js';
 import type { Claims } from '../support/tokens.js';
 import { until } from '../support/until.js';
 import { seriesValue, startWorld, type World } from '../support/world.js';
-import { startAttackedService, startLoad } from './load-process.js';
+import { goFirst, startAttackedService, startLoad } from './load-process.js';
 import { containerHeap, percentile } from './strangers.js';
 
 const honestSubjects = ['honest-1', 'honest-2', 'honest-3', 'honest-4'];
@@ -113,17 +112,6 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
     strain: { rest: restStrain, attacked: strain }, readiness, told: lives ? await told(world) : [], sent: sent.trim(),
     output: world.process.output().slice(-2_000),
   };
-}
-
-/** Lets what is measured go before whatever else the machine does, as far as the system allows that: what is left is what the attack does. */
-function goFirst(pid: number): void {
-  for (const thread of readdirSync(`/proc/${String(pid)}/task`)) {
-    try {
-      setPriority(Number(thread), -15);
-    } catch {
-      return;
-    }
-  }
 }
 
 /** Each honest caller reads on a connection that it keeps and on a new one, and writes, again and again. */
