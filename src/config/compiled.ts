@@ -198,7 +198,8 @@ export interface KeySourceSettings {
   readonly caFile: string | null;
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
-  readonly maxStaleMs: number;
+  /** `null` leaves it to what the answer says: 5 minutes under `must-revalidate`, else an hour. */
+  readonly maxStaleMs: number | null;
   readonly cooldownMs: number;
   readonly timeoutMs: number;
   readonly maxBytes: number;

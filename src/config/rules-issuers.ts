@@ -77,7 +77,7 @@ function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: Conf
   if (minAge > maxAge && parts.isWritten([...path, 'jwks', 'min_age'])) {
     report.error([...path, 'jwks', 'min_age'], `${name}.jwks.min_age is more than max_age`, 'at most max_age');
   }
-  if (maxStale < usualOutageMs) {
+  if (maxStale !== null && maxStale < usualOutageMs) {
     const at = [...path, 'jwks', 'max_stale'];
     report.warning(at, `${name}.jwks.max_stale is short: keys that cannot be refreshed end ${report.show(at)} after their lifetime`, '5m or more');
   }

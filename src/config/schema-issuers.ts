@@ -17,8 +17,9 @@ export const jwksSchema = map({
     .describe('Shortest lifetime of fetched keys, whatever the answer’s cache headers say; at most `max_age`.'),
   max_age: duration('100ms', '7d').prefault('10m')
     .describe('Longest lifetime of fetched keys, whatever the answer’s cache headers say; they are refreshed before it is over.'),
-  max_stale: duration('0ms', '30d').prefault('1h')
-    .describe('How long keys serve beyond their lifetime while their source is out of reach (stale-if-error, RFC 5861).'),
+  max_stale: duration('0ms', '30d').nullable().prefault(null)
+    .describe('How long keys serve beyond their lifetime while their source is out of reach, whatever the answer’s `must-revalidate` says. '
+      + 'Left out: 5m where the answer has `must-revalidate`, `no-cache` or `no-store` (RFC 9111 §4.2.4), else 1h.'),
   cooldown: duration('0ms', '1h').prefault('5s')
     .describe('Least time between fetches for unknown key ids, counted from the last attempt, failed or not.'),
   timeout: duration('10ms', '5m').prefault('5s').describe('For one fetch as a whole.'),

@@ -12,6 +12,21 @@ export interface LifetimeBounds {
   readonly maxAgeMs: number;
 }
 
+/** For how long an answer may be kept, by its own word. */
+export interface KeepingRules {
+  /** Milliseconds for which it stays fresh, or `null` when it does not say. */
+  readonly freshnessMs: number | null;
+  /** Whether it must not be used past that without asking again. */
+  readonly mustRevalidate: boolean;
+}
+
+/**
+ * Milliseconds for which keys serve past their lifetime while their source is out of reach, where the operator does not say:
+ * a restart of the issuer takes less than the first, most outages of a network less than the second.
+ */
+const staleUnderMustRevalidateMs = 300_000;
+const staleOtherwiseMs = 3_600_000;
+
 /** RFC 9111 §1.2.2: what does not fit counts as this many seconds. */
 const maxDeltaSeconds = 2 ** 31;
 
@@ -22,14 +37,20 @@ const directive = /(?:^|,)[ \t]*([!#$%&'*+.^_`|~\w-]+)(?:=(?:"((?:[^"\\]|\\.)*)"
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * Milliseconds for which an answer that just came stays fresh in a private cache (RFC 9111 §4.2), or `null` when it does
- * not say. What cannot be read counts as stale: 0. `s-maxage` is for shared caches and is not looked at, and
- * `must-revalidate` is not either: how long stale keys serve is the operator's to say.
+ * Reads how a private cache may keep an answer that just came. What cannot be read of its age counts as stale: 0
+ * (RFC 9111 §4.2). `must-revalidate` (§5.2.2.2), `no-cache` (§5.2.2.4) and `no-store` (§5.2.2.5) forbid its use past that, as §4.2.4 says.
+ * `s-maxage` and `proxy-revalidate` are for shared caches and are not looked at.
  */
-export function freshnessMs(fields: CacheFields): number | null {
+export function keepingRules(fields: CacheFields): KeepingRules {
   const directives = readDirectives(fields.cacheControl ?? '');
-  if (directives.has('no-store') || directives.has('no-cache')) return 0;
-  const maxAge = directives.get('max-age');
+  const mustAlwaysAsk = directives.has('no-store') || directives.has('no-cache');
+  return {
+    freshnessMs: mustAlwaysAsk ? 0 : freshnessMs(directives.get('max-age'), fields),
+    mustRevalidate: mustAlwaysAsk || directives.has('must-revalidate'),
+  };
+}
+
+function freshnessMs(maxAge: readonly string[] | undefined, fields: CacheFields): number | null {
   if (maxAge !== undefined) {
     // Of several, the strictest (RFC 9111 §4.2.1 leaves the choice).
     const allowedS = Math.min(...maxAge.map((value) => deltaSeconds(value) ?? 0));
@@ -45,6 +66,11 @@ export function freshnessMs(fields: CacheFields): number | null {
 /** Milliseconds for which keys are kept before they are fetched anew: what the answer said, within the bounds. */
 export function lifetimeMs(freshness: number | null, bounds: LifetimeBounds): number {
   return freshness === null ? bounds.maxAgeMs : Math.min(Math.max(freshness, bounds.minAgeMs), bounds.maxAgeMs);
+}
+
+/** Milliseconds for which keys serve past their lifetime while their source is out of reach. The operator's word, where given, is the one that counts. */
+export function staleAllowanceMs(maxStaleMs: number | null, mustRevalidate: boolean): number {
+  return maxStaleMs ?? (mustRevalidate ? staleUnderMustRevalidateMs : staleOtherwiseMs);
 }
 
 function readDirectives(value: string): ReadonlyMap<string, readonly string[]> {

@@ -1,5 +1,6 @@
 /** What two configs say differently besides who may do what. */
 import type { CompiledConfig, IssuerSettings } from '../config/compiled.js';
+import { staleAllowanceMs } from '../decision/cache-lifetime.js';
 import type { ReservationRules, Route } from '../decision/policy.js';
 
 /** One setting that is another now. */
@@ -25,6 +26,9 @@ const whenRemoved: Widens = (from, to) => whenAdded(to, from);
 const whenLimitRises: Widens = (from, to) => to === null || (from !== null && Number(to) > Number(from));
 const whenOn: Widens = (_from, to) => to === true;
 const whenOff: Widens = from => from === true;
+
+/** Milliseconds for which keys serve on where `max_stale` is left out, by what the issuer says. */
+const [leastStaleMs, mostStaleMs] = [staleAllowanceMs(null, true), staleAllowanceMs(null, false)];
 
 /** Later words let through more. */
 const towards = (...words: readonly unknown[]): Widens => (from, to) => words.indexOf(to) > words.indexOf(from);
@@ -134,7 +138,8 @@ const issuerSettings: readonly Setting<IssuerSettings>[] = [
   { name: 'keys', of: ({ keys }) => (keys.source.kind === 'url' ? place(keys.source.url) : keys.source.path), widens: always },
   { name: 'ca_file', of: ({ keys }) => keys.caFile, widens: always },
   { name: 'jwks.max_age', of: ({ keys }) => keys.maxAgeMs, widens: whenMore },
-  { name: 'jwks.max_stale', of: ({ keys }) => keys.maxStaleMs, widens: whenMore },
+  // Left out it is an hour at most: what the issuer says may make it less.
+  { name: 'jwks.max_stale', of: ({ keys }) => keys.maxStaleMs, widens: (from, to) => whenMore(from ?? leastStaleMs, to ?? mostStaleMs) },
 ];
 
 /** What is different for those whom both routes let through. A setting that this does not know counts as wider. */

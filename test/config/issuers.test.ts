@@ -72,6 +72,7 @@ const cases = [
     expected: [/3:\d+: warning: issuers\.core\.jwks\.max_stale is short: keys that cannot be refreshed end "299s" after their lifetime; allowed: 5m or more$/],
   },
   { name: 'keys that outlast one', changes: { jwks: '{ max_stale: 5m }' }, expected: [] },
+  { name: 'keys that last as the issuer says', changes: { jwks: '{ max_stale: null }' }, expected: [] },
   { name: 'a long age: max_stale comes on top of it', changes: { jwks: '{ max_age: 2h }' }, expected: [] },
   { name: 'an unknown key', changes: { jwks: '{ maxage: 2h }' }, expected: [/error: unknown key "maxage" in issuers\.core\.jwks, did you mean "max_age"\?; /] },
 ] as const;
@@ -152,7 +153,7 @@ t.test('contract 2: issuers, compiled', t => {
     },
     keys: {
       source: { kind: 'url', url: 'https://api.example.com/auth/jwt/jwks.json' }, caFile: null, minAgeMs: 10_000, maxAgeMs: 600_000,
-      maxStaleMs: 3_600_000, cooldownMs: 5_000, timeoutMs: 5_000, maxBytes: 262_144,
+      maxStaleMs: null, cooldownMs: 5_000, timeoutMs: 5_000, maxBytes: 262_144,
     },
   }]);
   const keys = (changes: Readonly<Record<string, string>>) => compiled(issuerText(changes)).issuers[0]?.keys;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { freshnessMs, lifetimeMs, type CacheFields } from '../../src/decision/cache-lifetime.js';
+import { keepingRules, lifetimeMs, staleAllowanceMs, type CacheFields } from '../../src/decision/cache-lifetime.js';
 
 const none: CacheFields = { cacheControl: null, age: null, expires: null, date: null };
 const date = 'Tue, 15 Nov 1994 08:12:31 GMT';
@@ -42,7 +42,35 @@ const rows: { name: string; input: Partial<CacheFields>; expected: number | null
 ];
 
 t.test('contract 5: cache headers are honoured', (t) => {
-  for (const { name, input, expected } of rows) t.equal(freshnessMs({ ...none, ...input }), expected, name);
+  for (const { name, input, expected } of rows) t.equal(keepingRules({ ...none, ...input }).freshnessMs, expected, name);
+  t.end();
+});
+
+t.test('RFC 9111 5.2.2.2: whether an answer forbids its use past its lifetime', (t) => {
+  const revalidation: { name: string; cacheControl: string | null; expected: boolean }[] = [
+    { name: 'nothing said', cacheControl: null, expected: false },
+    { name: 'only an age', cacheControl: 'max-age=60', expected: false },
+    { name: 'what the SDK of the Core sends', cacheControl: 'max-age=60, must-revalidate', expected: true },
+    { name: 'in any case, in front', cacheControl: 'Must-Revalidate,max-age=60', expected: true },
+    { name: 'without an age', cacheControl: 'must-revalidate', expected: true },
+    { name: 'no-cache forbids it too', cacheControl: 'no-cache', expected: true },
+    { name: 'and so does no-store', cacheControl: 'no-store', expected: true },
+    { name: 'proxy-revalidate is for shared caches', cacheControl: 'max-age=60, proxy-revalidate', expected: false },
+    { name: 'a longer name is another', cacheControl: 'x-must-revalidate', expected: false },
+    { name: 'within a quoted string it is text', cacheControl: 'x="a, must-revalidate"', expected: false },
+  ];
+  for (const { name, cacheControl, expected } of revalidation) t.equal(keepingRules({ ...none, cacheControl }).mustRevalidate, expected, name);
+  t.end();
+});
+
+t.test('how long keys serve past their lifetime: the operator\'s word before the issuer\'s', (t) => {
+  const allowances: { maxStaleMs: number | null; mustRevalidate: boolean; expected: number }[] = [
+    { maxStaleMs: null, mustRevalidate: false, expected: 3_600_000 },
+    { maxStaleMs: null, mustRevalidate: true, expected: 300_000 },
+    { maxStaleMs: 0, mustRevalidate: false, expected: 0 },
+    { maxStaleMs: 7_200_000, mustRevalidate: true, expected: 7_200_000 },
+  ];
+  for (const { maxStaleMs, mustRevalidate, expected } of allowances) t.equal(staleAllowanceMs(maxStaleMs, mustRevalidate), expected);
   t.end();
 });
 
@@ -65,7 +93,7 @@ t.test('a long value is read in linear time', (t) => {
   const quoted = ['x="'.repeat(5_000), '"\\'.repeat(8_000), `x="${'\\"'.repeat(8_000)}`];
   const bare = ['a,'.repeat(8_000), ' '.repeat(16_000), `a${' '.repeat(16_000)}b`, `${' '.repeat(16_000)},`, ', '.repeat(8_000)];
   for (const value of [...quoted, ...bare]) {
-    t.equal(freshnessMs({ ...none, cacheControl: value }), null);
+    t.same(keepingRules({ ...none, cacheControl: value }), { freshnessMs: null, mustRevalidate: false });
   }
   t.end();
 });

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { inspectConfig } from '../../src/config/inspect.js';
+import { staleAllowanceMs } from '../../src/decision/cache-lifetime.js';
 import { refuse } from '../../src/decision/result.js';
 import { blockThatBegins } from './fenced-blocks.js';
 import { tableBelow } from './pages.js';
@@ -34,7 +35,9 @@ t.test('docs/limits.md names the defaults of the config', async (t) => {
     ['key ids accepted', `\`${rules.keyIds.accept.join(' ')}\`: dynamic keys only`],
     [
       'keys: lifetime from `Cache-Control`, within; served while the issuer is away; refetch for an unknown `kid`',
-      `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(keys.maxStaleMs)} more; once per ${s(keys.cooldownMs)}`,
+      `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(staleAllowanceMs(keys.maxStaleMs, true))} more under `
+        + `\`must-revalidate\`, else ${s(staleAllowanceMs(keys.maxStaleMs, false))}; `
+        + `once per ${s(keys.cooldownMs)}`,
     ],
     ['keys: time for a fetch, size of the answer', `${s(keys.timeoutMs)}, ${kib(keys.maxBytes)}`],
     [

@@ -18,7 +18,7 @@ export function createFileOrigin(path: string, files: Files, onChange: () => voi
     if (watch !== null) watch.loaded(digest);
     else if (!closed) watch = files.watch(path, onChange, { digest: digest.ok ? digest.value : null, maxBytes: limits.maxBytes });
     // A file says nothing of how long it holds; it is read again at the age that is allowed, and whenever it changes.
-    return text.ok ? accept({ bytes: Buffer.from(text.value), freshnessMs: null }) : refuse(`the file ${text.error}`);
+    return text.ok ? accept({ bytes: Buffer.from(text.value), freshnessMs: null, mustRevalidate: false }) : refuse(`the file ${text.error}`);
   }
 
   return {

@@ -1,13 +1,11 @@
-import { lifetimeMs } from '../../decision/cache-lifetime.js';
+import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/cache-lifetime.js';
 import type { KeyLookup } from '../../ports.js';
 import type { LoadedKeys } from './load.js';
 
 /** The key set in hand. Times are those of the monotonic clock. */
-export interface HeldKeys {
+export interface HeldKeys extends KeepingRules {
   readonly keys: ReadonlyMap<string, HeldKey>;
   readonly loadedAtMs: number;
-  /** For how long its source calls it fresh, or `null`. */
-  readonly freshnessMs: number | null;
 }
 
 export interface HeldKey {
@@ -21,7 +19,8 @@ export interface HeldKey {
 export interface AgeLimits {
   readonly minAgeMs: number;
   readonly maxAgeMs: number;
-  readonly maxStaleMs: number;
+  /** `null` where the operator leaves it to what the source says. */
+  readonly maxStaleMs: number | null;
 }
 
 /** Takes a loaded set in the place of the one before. */
@@ -32,7 +31,7 @@ export function holdKeys(before: HeldKeys | null, loaded: LoadedKeys, nowMs: num
     const isSame = known !== undefined && known.found.key.key.equals(key.key);
     keys.set(keyId, isSame ? known : { found: { kind: 'found', key }, sinceMs: nowMs });
   }
-  return { keys, loadedAtMs: nowMs, freshnessMs: loaded.freshnessMs };
+  return { keys, loadedAtMs: nowMs, freshnessMs: loaded.freshnessMs, mustRevalidate: loaded.mustRevalidate };
 }
 
 /** Until when the set is as good as new. */
@@ -42,7 +41,7 @@ export function freshUntilMs(held: HeldKeys, limits: AgeLimits): number {
 
 /** Until when its keys serve at all, where the source is out of reach. */
 export function usableUntilMs(held: HeldKeys, limits: AgeLimits): number {
-  return freshUntilMs(held, limits) + limits.maxStaleMs;
+  return freshUntilMs(held, limits) + staleAllowanceMs(limits.maxStaleMs, held.mustRevalidate);
 }
 
 /** Tells whether two sets name the same keys. */

@@ -1,3 +1,4 @@
+import type { KeepingRules } from '../../decision/cache-lifetime.js';
 import type { Result } from '../../decision/result.js';
 
 /** Where the text of a key set comes from. */
@@ -12,9 +13,7 @@ export interface LoadLimits {
   readonly timeoutMs: number;
 }
 
-/** The text of a key set. */
-export interface LoadedKeySet {
+/** The text of a key set, and for how long it may be kept. */
+export interface LoadedKeySet extends KeepingRules {
   readonly bytes: Uint8Array;
-  /** Milliseconds for which its source calls it fresh, or `null` when the source does not say. */
-  readonly freshnessMs: number | null;
 }

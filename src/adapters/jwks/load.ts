@@ -1,12 +1,11 @@
+import type { KeepingRules } from '../../decision/cache-lifetime.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { Timers } from '../../ports.js';
 import type { KeyOrigin, LoadLimits } from './key-origin.js';
 import { readKeySet, type KeySet } from './key-set.js';
 
 /** A key set that may replace the one in hand. */
-export interface LoadedKeys extends KeySet {
-  readonly freshnessMs: number | null;
-}
+export interface LoadedKeys extends KeySet, KeepingRules {}
 
 /** An attempt under way. */
 export interface KeyLoad {
@@ -49,10 +48,10 @@ export function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers)
 async function load(origin: KeyOrigin, limits: LoadLimits, signal: AbortSignal): Promise<Result<LoadedKeys, string>> {
   const loaded = await origin.load(limits, signal);
   if (!loaded.ok) return loaded;
-  const { bytes, freshnessMs } = loaded.value;
+  const { bytes, freshnessMs, mustRevalidate } = loaded.value;
   const set = await readKeySet(bytes);
   if (!set.ok) return set;
   const { keys, skipped } = set.value;
   if (keys.size === 0) return refuse(['the key set has no usable key', ...skipped.slice(0, 3)].join('; '));
-  return accept({ keys, skipped, freshnessMs });
+  return accept({ keys, skipped, freshnessMs, mustRevalidate });
 }

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 import { readCaBundle } from '../../decision/ca-bundle.js';
-import { freshnessMs } from '../../decision/cache-lifetime.js';
+import { keepingRules } from '../../decision/cache-lifetime.js';
 import { networkFailure } from '../../decision/network-failure.js';
 import { accept, refuse, type Result } from '../../decision/result.js';
 import type { Files } from '../../ports.js';
@@ -112,13 +112,13 @@ async function read(response: Dispatcher.ResponseData, limits: LoadLimits): Prom
     if (bytes > limits.maxBytes) return refuse(`the answer is larger than ${String(limits.maxBytes)} bytes`);
     chunks.push(chunk);
   }
-  const fresh = freshnessMs({
+  const keeping = keepingRules({
     cacheControl: field(headers, 'cache-control'),
     age: field(headers, 'age'),
     expires: field(headers, 'expires'),
     date: field(headers, 'date'),
   });
-  return accept({ bytes: Buffer.concat(chunks), freshnessMs: fresh });
+  return accept({ bytes: Buffer.concat(chunks), ...keeping });
 }
 
 /** A field's value; several lines as one list (RFC 9110 §5.3). */
