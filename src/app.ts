@@ -156,6 +156,8 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   proxy.announceShutdown();
   await delay(delayMs);
   log.info('draining', { grace_ms: graceMs, in_flight: proxy.counts().inFlight });
+  parts.assembly.endWaits();
+  parts.sessions?.endWaits();
   await proxy.drain(graceMs);
   await close(parts);
   log.info('stopped');

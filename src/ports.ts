@@ -78,15 +78,35 @@ export interface VerificationKey {
 /** What a look-up of a `kid` says. */
 export type KeyLookup =
   | { readonly kind: 'found'; readonly key: VerificationKey }
-  /** The set is good and has no such key. */
+  /** The issuer's set has no such key: 401. */
   | { readonly kind: 'unknown' }
-  /** No usable set, or the key is unknown while fetching fails: 503, not 401. */
-  | { readonly kind: 'unavailable' };
+  /** No usable set, or nobody can tell whether there is such a key: 503, not 401. */
+  | { readonly kind: 'unavailable' }
+  /** It may be a new key, and too many wait to hear that already: 503. */
+  | { readonly kind: 'busy' };
+
+/** Who asks for a key, and is ready to wait until it may be fetched. */
+export interface KeyAsker {
+  /** Of the client; empty where there is none. */
+  readonly address: () => string;
+  /** Whether its connection has shown a good credential before. */
+  readonly isKnown: () => boolean;
+  /** Whether nobody waits for the answer any more. */
+  readonly isGone: () => boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/**
+ * How long a look-up may wait. `now`: not at all, and nothing is fetched. `fetch`: for a fetch that is under way or allowed now. Somebody
+ * who asks: until one that began after they came is over, for 10 s at most.
+ */
+export type KeyPatience = 'now' | 'fetch' | KeyAsker;
 
 /** The keys of one issuer. */
 export interface KeySource {
-  /** Answers at once where the key is known, else after at most one fetch. */
-  readonly find: (keyId: string) => KeyLookup | Promise<KeyLookup>;
+  /** Answers at once where the key is known, else as soon as `patience` allows, which is `fetch` unless given. */
+  readonly find: (keyId: string, patience?: KeyPatience) => KeyLookup | Promise<KeyLookup>;
   /** What operators see. */
   readonly state: () => KeySourceState;
 }
@@ -94,15 +114,25 @@ export interface KeySource {
 /** One issuer's keys, as `/status`, `/readyz` and metrics show them. */
 export interface KeySourceState {
   readonly issuer: string;
-  /** Whether a key can be had now: a set was loaded and is past its lifetime by no more than `max_stale`. */
+  /** Whether a key can be had now: a set with an accepted key was loaded and is past its lifetime by no more than `max_stale`. */
   readonly usable: boolean;
-  /** Whether the last attempt failed or the set is past its age. */
+  /** Whether the last attempt failed, a set without keys waits to be confirmed, or the set is past its age. */
   readonly stale: boolean;
   /** Milliseconds since the set was fetched, or `null` before the first. */
   readonly ageMs: number | null;
+  /** Milliseconds for which the set serves if its source stays away, 0 or more; `null` before the first. */
+  readonly servesForMs: number | null;
+  /** How much of the time past their lifetime is over for which the keys serve: 0 within their lifetime, 1 at its end; `null` before the first. */
+  readonly stalePart: number | null;
   readonly keys: readonly { readonly keyId: string; readonly ageMs: number; readonly accepted: boolean }[];
+  /** Keys that left with a fetch, the last one first, 20 at most. `ageMs`: since then. */
+  readonly withdrawn: readonly { readonly keyId: string; readonly ageMs: number }[];
+  /** Whether the issuer says that no key counts: once so far, or again when it was asked again, so that none does. */
+  readonly emptySet: 'unconfirmed' | 'confirmed' | null;
   /** Why the last attempt failed, in words, or `null`. */
   readonly lastError: string | null;
+  /** Requests that wait for a fetch. */
+  readonly waiting: number;
 }
 
 /** What the SDK of the Core says of a session that it vouches for. */
@@ -172,6 +202,9 @@ export interface Log {
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
+/** How an attempt to get keys ended. `empty`: with a good set in which no key counts. */
+export type JwksRefreshResult = 'ok' | 'empty' | 'failed';
+
 /** Counts and measures. */
 export interface Metrics {
   /** `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the receiver. */
@@ -183,7 +216,9 @@ export interface Metrics {
   /** A request that went on in shadow mode and would have been refused. */
   readonly shadowDenial: (route: string, reason: Reason) => void;
   readonly strippedFields: (stripped: StrippedFields) => void;
-  readonly jwksRefresh: (issuer: string, result: 'ok' | 'failed') => void;
+  readonly jwksRefresh: (issuer: string, result: JwksRefreshResult) => void;
+  /** A request waited for a key, or found no place to wait. */
+  readonly jwksWait: (issuer: string, result: KeyLookup['kind']) => void;
   readonly configReload: (result: 'ok' | 'failed') => void;
   readonly webSocketClosed: (ending: WebSocketEnding) => void;
   /** A caller's connection was ended, since there were too many or too much waited on it. */

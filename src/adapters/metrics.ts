@@ -7,6 +7,7 @@ import type { RevocationsState } from '../ports-revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
 import { showConnections } from './connection-metrics.js';
 import { histogramText } from './histogram.js';
+import { createKeySeries } from './key-metrics.js';
 import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
 import { showRevocations } from './revocation-metrics.js';
 import { createRouteSeries, type RouteSeries } from './route-series.js';
@@ -65,7 +66,6 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const overheadBuckets = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 
 const results = ['ok', 'failed'] as const;
-type Counts = Record<(typeof results)[number], number>;
 
 /**
  * Counts in plain numbers and hands them to prom-client at a scrape, so that a request costs a few additions and no
@@ -79,8 +79,7 @@ export function createMetrics(): ProcessMetrics {
   // Every reason has a series of one route from the start; for each route there would be too many.
   const unrouted = createRouteSeries(durationBuckets, overheadBuckets, denialReasons);
   let routes = new Map([[noRoute, unrouted]]);
-  let refreshes = new Map<string, Counts>();
-  const reloads: Counts = { ok: 0, failed: 0 };
+  const reloads: Record<(typeof results)[number], number> = { ok: 0, failed: 0 };
   const stripped = new Map<StrippedKind, number>(strippedKinds.map((kind) => [kind, 0]));
   let configSha256: string | null = null;
   let readings: MetricReadings = {
@@ -174,24 +173,7 @@ export function createMetrics(): ProcessMetrics {
       else this.set(state.bytes);
     },
   });
-  new Counter({
-    name: 'sallyport_jwks_refreshes_total', help: 'Attempts to get the keys of an issuer.', labelNames: ['issuer', 'result'], registers,
-    collect() {
-      this.reset();
-      for (const [issuer, counts] of refreshes) {
-        for (const result of results) this.inc({ issuer, result }, counts[result]);
-      }
-    },
-  });
-  new Gauge({
-    name: 'sallyport_jwks_age_seconds', help: 'Age of the keys of an issuer, once there are any.', labelNames: ['issuer'], registers,
-    collect() {
-      this.reset();
-      for (const { issuer, ageMs } of readings.keys()) {
-        if (ageMs !== null) this.set({ issuer }, ageMs / 1000);
-      }
-    },
-  });
+  const keys = createKeySeries(registry, () => readings.keys());
   new Counter({
     name: 'sallyport_config_reloads_total', help: 'Attempts to load a changed config.', labelNames: ['result'], registers,
     collect() {
@@ -236,10 +218,8 @@ export function createMetrics(): ProcessMetrics {
     strippedFields: (fields) => {
       for (const [kind, count] of stripped) stripped.set(kind, count + (fields[kind] ?? 0));
     },
-    jwksRefresh: (issuer, result) => {
-      const counts = refreshes.get(issuer);
-      if (counts !== undefined) counts[result] += 1;
-    },
+    jwksRefresh: keys.refresh,
+    jwksWait: keys.wait,
     configReload: (result) => {
       reloads[result] += 1;
     },
@@ -250,8 +230,7 @@ export function createMetrics(): ProcessMetrics {
     setLabels: (labels) => {
       const known = routes;
       routes = new Map([[noRoute, unrouted], ...labels.routes.map((name) => [name, known.get(name) ?? newSeries()] as const)]);
-      const counted = refreshes;
-      refreshes = new Map(labels.issuers.map((name) => [name, counted.get(name) ?? { ok: 0, failed: 0 }]));
+      keys.setIssuers(labels.issuers);
       configSha256 = labels.configSha256;
     },
     setReadings: (next) => {

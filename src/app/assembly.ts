@@ -1,6 +1,6 @@
 import { systemClock, systemTimers } from '../adapters/clock.js';
 import { localFiles } from '../adapters/files.js';
-import { createKeySource, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
+import { createKeySource, maxWaitMs, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
 import type { ProcessMetrics } from '../adapters/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
 import type { KeySourceState, Log, TokenCacheState, TokenLookups } from '../ports.js';
@@ -39,6 +39,8 @@ export interface Assembly {
    * the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for want of them.
    */
   readonly replace: (config: CompiledConfig, upstreamCa: string | null) => Promise<void>;
+  /** Answers requests that wait for a key that may be new; from now on nobody waits for one. */
+  readonly endWaits: () => void;
   /** Ends fetches and connections. */
   readonly close: () => Promise<void>;
 }
@@ -114,13 +116,13 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     if (before.upstream.upstream !== after.upstream.upstream) {
       before.upstream.upstream.retire();
       aside.add(before.upstream.upstream);
-      forgetWhenIdle(before.upstream.upstream, Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => settings.keys.timeoutMs)));
+      forgetWhenIdle(before.upstream.upstream, Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))));
     }
     for (const { source, settings } of before.issuers) {
       if (after.issuers.some((issuer) => issuer.source === source)) continue;
       aside.add(source);
-      // A request that began before may be waiting for this source's answer; no answer takes longer than this.
-      systemTimers.after(settings.keys.timeoutMs, () => {
+      // A request that began before may be waiting for this source's answer.
+      systemTimers.after(longestWaitMs(settings), () => {
         aside.delete(source);
         void source.close();
       });
@@ -157,6 +159,9 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     },
     receiver: () => running.upstream,
     replace,
+    endWaits: () => {
+      for (const { source } of running.issuers) source.endWaits();
+    },
     close: async () => {
       closed = true;
       const parts = [...running.issuers.map(({ source }) => source), running.upstream.upstream, ...aside];
@@ -183,6 +188,11 @@ function run(
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes, lookups),
     }),
   };
+}
+
+/** Longest time that a request waits for a key of the issuer. */
+function longestWaitMs({ keys }: IssuerSettings): number {
+  return Math.max(maxWaitMs, keys.timeoutMs);
 }
 
 function newUpstream(settings: UpstreamSettings, ca: string | null): RunningUpstream {

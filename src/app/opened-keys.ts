@@ -11,6 +11,8 @@ import type { SessionsInForce } from '../proxy/session-credential.js';
 /** What is wrong with a source stands in its state, where the explanation finds it. */
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
+const uncounted = { jwksRefresh: () => undefined, jwksWait: () => undefined };
+
 /** What verifies credentials, as `serve` would have it after its first fetch. */
 export interface OpenedKeys {
   readonly of: (issuer: IssuerSettings) => KeySource;
@@ -21,7 +23,7 @@ export interface OpenedKeys {
 
 /** Fetches the keys once. A source that cannot be had is no failure: it says so when it is asked. */
 export async function openKeys({ issuers, sessions: settings }: CompiledConfig): Promise<Result<OpenedKeys, StartFailure>> {
-  const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined } };
+  const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: uncounted };
   const sdk = await loadSessions(settings);
   if (!sdk.ok) return sdk;
   const sessions = settings === null || sdk.value === null ? null : openSessions(settings, sdk.value, deps);

@@ -13,6 +13,8 @@ import { startFailure, type StartFailure } from './start-failure.js';
 export interface Sessions {
   readonly inForce: SessionsInForce;
   readonly keyState: () => KeySourceState;
+  /** Answers requests that wait for a key that may be new. */
+  readonly endWaits: () => void;
   readonly close: () => Promise<void>;
 }
 
@@ -25,7 +27,7 @@ export async function loadSessions(settings: SessionSettings | null): Promise<Re
 
 /** Opens them and begins to fetch the Core's keys; the settings count until the process ends. */
 export function openSessions(
-  settings: SessionSettings, sdk: SessionSdk, { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh'> },
+  settings: SessionSettings, sdk: SessionSdk, { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait'> },
 ): Sessions {
   const verifier = createSessionVerifier(sdk, settings, { log, timers: systemTimers });
   const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log, metrics };
@@ -34,6 +36,7 @@ export function openSessions(
   return {
     inForce: { settings, keys, verifier },
     keyState: keys.state,
+    endWaits: keys.endWaits,
     close: async () => {
       await Promise.all([keys.close(), verifier.close()]);
     },

@@ -30,7 +30,7 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   const { rules, keys: settings } = issuer;
   const subject = `keys ${rules.name}`;
   const source = createKeySource(settings, rules.name, anyKeyId, {
-    clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined },
+    clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined, jwksWait: () => undefined },
   });
   await source.start();
   const state = source.state();

@@ -10,6 +10,9 @@ const ipv4Mapped = /^::ffff:([0-9]{1,3}(?:\.[0-9]{1,3}){3})$/i;
 
 const ipv4Bits = 32;
 const ipv6Bits = 128;
+/** Of 16 bits each. */
+const ipv6Groups = 8;
+const networkGroups = 4;
 
 /** What some proxies write behind an address: a port, for which an IPv6 address stands in brackets. */
 const withPort = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/;
@@ -52,6 +55,18 @@ export function plainAddress(address: string): string {
   if (!address.includes(':')) return address;
   const [withoutZone = ''] = address.split('%', 1);
   return ipv4Mapped.exec(withoutZone)?.[1] ?? withoutZone;
+}
+
+/** What one holder has for sure: an IPv4 address, or the first 64 bits of an IPv6 one (RFC 6177: nobody is given less). */
+export function networkOf(address: string): string {
+  const plain = plainAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [front = '', back = ''] = plain.toLowerCase().split('::');
+  const groups = front.split(':').filter((group) => group !== '');
+  // An address that is written whole has no gap to fill.
+  const behind = back.split(':').filter((group) => group !== '').length + (back.includes('.') ? 1 : 0);
+  const filled = [...groups, ...Array.from({ length: Math.max(0, ipv6Groups - groups.length - behind) }, () => '0'), ...back.split(':')];
+  return `${filled.slice(0, networkGroups).map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`;
 }
 
 /**

@@ -47,7 +47,10 @@ export function createAssumedKeys(): AssumedKeys {
   return {
     source: {
       find: keyId => ({ kind: 'found', key: { keyId, key: pair().publicKey } }),
-      state: () => ({ issuer: '', usable: true, stale: false, ageMs: 0, keys: [], lastError: null }),
+      state: () => ({
+        issuer: '', usable: true, stale: false, ageMs: 0, servesForMs: null, stalePart: null, keys: [], withdrawn: [], emptySet: null, lastError: null,
+        waiting: 0,
+      }),
     },
     token: (keyId, claims) => signed(keyId, claims),
     sessionToken: (keyId, claims) => signed(keyId, claims, { version: sessionVersion }),

@@ -141,6 +141,11 @@ export class CallerConnection {
     this.hasGoodCredential = true;
   }
 
+  /** Whether one was. */
+  isTrusted(): boolean {
+    return this.hasGoodCredential;
+  }
+
   /** How little would be lost with it; `null` while a request is being served. */
   rest(): Rest | null {
     if (this.current !== null || this.isClosing) return null;

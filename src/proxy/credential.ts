@@ -6,7 +6,7 @@ import type { Principal } from '../decision/principal.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { parseServiceToken } from '../decision/service-token.js';
 import { signatureHolds } from '../decision/signature.js';
-import type { KeyLookup } from '../ports.js';
+import type { KeyAsker, KeyLookup } from '../ports.js';
 import type { IssuerInForce } from './issuer-in-force.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-tokens.js';
 
@@ -16,13 +16,14 @@ type Verdict = Result<Principal, Denial>;
  * Verifies a service token against every issuer that accepts its `kid`; where none does, nothing is fetched. Claims are
  * read only after a signature held. Issuers may share a key set, so a signature that held under one whose claims do not
  * match ends nothing: the first issuer whose claims hold as well wins, in the order of the config where the keys are
- * known. Answers at once unless some key has to be fetched, and then as soon as one issuer accepts, so that another
- * one's slow key server delays no good token.
+ * known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts. Else it answers at once unless some key has to
+ * be fetched, and then as soon as one issuer accepts, so that another one's slow key server delays no good token.
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
+ * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
  */
 export function verifyCredential(
-  encoded: string, issuers: readonly IssuerInForce[], nowMs: number, verified: VerifiedTokens | null = null,
+  encoded: string, issuers: readonly IssuerInForce[], nowMs: number, verified: VerifiedTokens | null = null, asker: KeyAsker | null = null,
 ): Verdict | Promise<Verdict> {
   const known = verified?.find(encoded, nowMs) ?? null;
   if (known !== null) return accept(known);
@@ -35,20 +36,59 @@ export function verifyCredential(
   const remember = candidates.length > 1 || verified === null ? null : (found: Omit<VerifiedToken, 'atMs'>): void => {
     verified.keep(encoded, { ...found, atMs: nowMs });
   };
+  const [only] = candidates;
+  if (candidates.length === 1 && only !== undefined) {
+    const lookup = only.keys.find(token.value.keyId, asker ?? 'fetch');
+    return lookup instanceof Promise
+      ? judgeLater(lookup, found => judge(token.value, only, found, asker?.now() ?? nowMs, remember))
+      : judge(token.value, only, lookup, nowMs, remember);
+  }
+  return verifyByAny(token.value, candidates, nowMs, asker);
+}
+
+function verifyByAny(token: SignedToken, candidates: readonly IssuerInForce[], nowMs: number, asker: KeyAsker | null): Verdict | Promise<Verdict> {
   const refused: Denial[] = [];
-  const pending: Promise<Verdict>[] = [];
+  const ignorant: IssuerInForce[] = [];
   for (const issuer of candidates) {
-    const lookup = issuer.keys.find(token.value.keyId);
-    if (lookup instanceof Promise) {
-      // A source that breaks its word and rejects leaves us without keys: our fault, so 503.
-      pending.push(lookup.then((found) => judge(token.value, issuer, found, nowMs, remember), () => refuse(denial('keys_unavailable'))));
+    const lookup = issuer.keys.find(token.keyId, 'now');
+    if (lookup instanceof Promise || lookup.kind !== 'found') {
+      // One that breaks its word is asked again, and then waited for.
+      if (lookup instanceof Promise) lookup.catch(() => undefined);
+      ignorant.push(issuer);
       continue;
     }
-    const verdict = judge(token.value, issuer, lookup, nowMs, remember);
+    const verdict = judge(token, issuer, lookup, nowMs, null);
     if (verdict.ok) return verdict;
     refused.push(verdict.error);
   }
-  return pending.length === 0 ? refuse(mostTelling(refused)) : firstAccepted(pending, refused);
+  let isOver = false;
+  // Those that still wait when one has accepted wait for nobody.
+  const patience = asker === null ? 'fetch' : { ...bound(asker), isGone: () => isOver || asker.isGone() };
+  const pending: Promise<Verdict>[] = [];
+  for (const issuer of ignorant) {
+    const lookup = issuer.keys.find(token.keyId, patience);
+    const conclude = (found: KeyLookup, atMs: number): Verdict => judge(token, issuer, found, atMs, null);
+    if (lookup instanceof Promise) {
+      pending.push(judgeLater(lookup, found => conclude(found, asker?.now() ?? nowMs)));
+      continue;
+    }
+    const verdict = conclude(lookup, nowMs);
+    if (verdict.ok) return verdict;
+    refused.push(verdict.error);
+  }
+  if (pending.length === 0) return refuse(mostTelling(refused));
+  return firstAccepted(pending, refused).finally(() => {
+    isOver = true;
+  });
+}
+
+function bound(asker: KeyAsker): KeyAsker {
+  return { address: () => asker.address(), isKnown: () => asker.isKnown(), isGone: () => asker.isGone(), now: () => asker.now() };
+}
+
+/** A source that breaks its word and rejects leaves us without keys: our fault, so 503. */
+function judgeLater(lookup: Promise<KeyLookup>, judged: (found: KeyLookup) => Verdict): Promise<Verdict> {
+  return lookup.then(judged, () => refuse(denial('keys_unavailable')));
 }
 
 type Remember = (found: Omit<VerifiedToken, 'atMs'>) => void;
@@ -56,8 +96,7 @@ type Remember = (found: Omit<VerifiedToken, 'atMs'>) => void;
 /** What one issuer's key and rules say of the token. */
 function judge(token: SignedToken, issuer: IssuerInForce, lookup: KeyLookup, nowMs: number, remember: Remember | null): Verdict {
   const { rules } = issuer;
-  if (lookup.kind === 'unavailable') return refuse(denial('keys_unavailable'));
-  if (lookup.kind === 'unknown') return refuse(denial('key_unknown'));
+  if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
   if (!signatureHolds(token, lookup.key.key)) return refuse(denial('signature_invalid'));
   const payload = readPayload(token);
   if (!payload.ok) return payload;
@@ -66,6 +105,18 @@ function judge(token: SignedToken, issuer: IssuerInForce, lookup: KeyLookup, now
   const principal: Principal = { kind: 'service', issuerName: rules.name, issuer: rules.issuer, keyId: token.keyId, ...claims.value };
   remember?.({ principal, issuer, key: lookup.key.key });
   return accept(principal);
+}
+
+/** Why a token cannot be verified whose key is not there. */
+export function missingKey(kind: Exclude<KeyLookup['kind'], 'found'>): Denial {
+  switch (kind) {
+    case 'unknown':
+      return denial('key_unknown');
+    case 'unavailable':
+      return denial('keys_unavailable');
+    case 'busy':
+      return denial('overloaded');
+  }
 }
 
 /** Waits until one verdict accepts, or until all are in. The promises never reject. */
@@ -91,7 +142,7 @@ function firstAccepted(pending: readonly Promise<Verdict>[], refused: readonly D
  * issuer. Keys that cannot be had outweigh a signature that failed under other keys, and nothing that a key verified.
  */
 const progress: readonly Reason[] = [
-  'key_unknown', 'signature_invalid', 'keys_unavailable', 'issuer_mismatch', 'audience_mismatch', 'source_mismatch', 'token_type_mismatch',
+  'key_unknown', 'signature_invalid', 'overloaded', 'keys_unavailable', 'issuer_mismatch', 'audience_mismatch', 'source_mismatch', 'token_type_mismatch',
 ];
 
 /** The refusal of the issuer that the token was most likely meant for. */

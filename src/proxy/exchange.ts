@@ -3,6 +3,7 @@ import { denial, type Denial } from '../decision/denial.js';
 import type { RequestFields } from '../decision/request-fields.js';
 import type { RequestHead } from '../decision/request-head.js';
 import type { Result } from '../decision/result.js';
+import type { KeyAsker } from '../ports.js';
 import { describeBug } from './bug.js';
 import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer } from './caller-answer.js';
@@ -15,7 +16,7 @@ import type { InForce } from './in-force.js';
 import { onwardOf } from './onward.js';
 import { admit, unread, type Admission, type Findings, type Judgement } from './pipeline.js';
 import { openBody, type RequestBody } from './request-body.js';
-import { recordRequest } from './request-record.js';
+import { clientOf, recordRequest } from './request-record.js';
 import { maxReservedBodyBytes, prepare, type Preparation } from './reserving/preparation.js';
 import { handBack } from './session-renewal.js';
 import { shareSlot } from './slots.js';
@@ -24,7 +25,7 @@ import { createTurnEnd } from './turn-end.js';
 const atTurnEnd = createTurnEnd();
 
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
-export class Exchange implements Turn, Caller {
+export class Exchange implements Turn, Caller, KeyAsker {
   private readonly deps: ExchangeDeps;
   private readonly arrival: Arrival;
   private readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
@@ -103,6 +104,18 @@ export class Exchange implements Turn, Caller {
 
   isGone(): boolean {
     return this.phase === 'answered' || this.phase === 'over';
+  }
+
+  address(): string {
+    return clientOf(this.deps, this.head, this.arrival.connection.peer);
+  }
+
+  isKnown(): boolean {
+    return this.arrival.connection.isTrusted();
+  }
+
+  now(): number {
+    return this.deps.clock.now();
   }
 
   refuse(reason: Denial): void {
@@ -195,7 +208,7 @@ export class Exchange implements Turn, Caller {
     if (this.phase !== 'judging') return;
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
-    const judgement = admit(this.head, this.arrival.connection.peer, this.inForce, this.deps.clock.now());
+    const judgement = admit(this.head, this.arrival.connection.peer, this.inForce, this.deps.clock.now(), undefined, this);
     this.once(judgement, settled => this.settle(settled));
   }
 

@@ -19,6 +19,7 @@ import { addStripped, nothingStripped, type StrippedFields } from '../decision/s
 import { traceIdOf } from '../decision/trace-context.js';
 import { refusedUpgrade } from '../decision/websocket-handshake.js';
 import { refusedOrigin } from '../decision/websocket-origin.js';
+import type { KeyAsker } from '../ports.js';
 import { verifyCredential } from './credential.js';
 import { newRequestId, newTraceparent } from './identifiers.js';
 import type { InForce } from './in-force.js';
@@ -89,6 +90,7 @@ interface Reading {
   readonly peer: Peer;
   readonly inForce: InForce;
   readonly observe: Observe;
+  readonly asker: KeyAsker | null;
   readonly target: RequestTarget;
   readonly fields: RequestFields;
   readonly route: Route | null;
@@ -103,9 +105,11 @@ interface Reading {
  *
  * Without a valid credential nothing that depends on a protected route's existence or options is answered but 401, so that
  * nobody learns the routes by asking.
+ *
+ * @param asker who waits for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
  */
 export function admit(
-  head: RequestHead, peer: Peer, inForce: InForce, nowMs: number, observe: Observe = unobserved,
+  head: RequestHead, peer: Peer, inForce: InForce, nowMs: number, observe: Observe = unobserved, asker: KeyAsker | null = null,
 ): Judgement | Promise<Judgement> {
   const { listen, table } = inForce.config;
   const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
@@ -120,7 +124,7 @@ export function admit(
 
   const { stripped, strippedUnlessTrusted, requestId } = fields.value;
   const reading: Reading = {
-    head, peer, inForce, observe,
+    head, peer, inForce, observe, asker,
     target: target.value,
     fields: fields.value,
     route: observe('route', matchRoute(table, head.method, target.value)),
@@ -158,9 +162,9 @@ function acceptedKinds({ route, inForce: { sessions } }: Reading): AcceptedKinds
 
 function verify(credential: Credential, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
   if (credential.kind === 'service') return verifyService(credential.token, reading, nowMs);
-  const { inForce: { sessions }, head } = reading;
+  const { inForce: { sessions }, head, asker } = reading;
   // A route that accepts them is put in force only where they can be verified.
-  return sessions === null ? refuse(denial('core_unavailable')) : verifySession(credential, head.method, sessions, nowMs);
+  return sessions === null ? refuse(denial('core_unavailable')) : verifySession(credential, head.method, sessions, nowMs, asker);
 }
 
 /**
@@ -168,12 +172,12 @@ function verify(credential: Credential, reading: Reading, nowMs: number): Verdic
  * one's acceptance must not stand in its way.
  */
 function verifyService(token: string, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
-  const { inForce, route } = reading;
-  return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified), (verdict) => {
+  const { inForce, route, asker } = reading;
+  return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
     const refused = revokedNow(reading, verdict.value) ?? denial('issuer_not_accepted');
-    return after(verifyCredential(token, accepted, nowMs), second => (second.ok ? second : refuse(refused)));
+    return after(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), second => (second.ok ? second : refuse(refused)));
   });
 }
 

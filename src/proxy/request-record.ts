@@ -80,7 +80,8 @@ function count(metrics: Metrics, route: string, reason: Reason): void {
   else metrics.denial(route, reason);
 }
 
-function clientOf({ findClient }: Recorder, head: RequestHead, { remoteAddress, trusted }: Peer): string {
+/** The client's address; empty where its socket has none. */
+export function clientOf({ findClient }: Pick<Recorder, 'findClient'>, head: RequestHead, { remoteAddress, trusted }: Peer): string {
   const forwardedFor = trusted ? fieldValue(head, 'x-forwarded-for') : null;
   return forwardedFor === null ? plainAddress(remoteAddress) : findClient(remoteAddress, forwardedFor);
 }

@@ -10,7 +10,8 @@ import { accept, refuse, type Result } from '../decision/result.js';
 import { parseSessionToken, verifySessionClaims, type SessionClaims } from '../decision/session-token.js';
 import { signatureHolds } from '../decision/signature.js';
 import { isVisibleAscii } from '../decision/visible-ascii.js';
-import type { KeyLookup, KeySource, SessionVerifier } from '../ports.js';
+import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../ports.js';
+import { missingKey } from './credential.js';
 
 /** What verifies sessions. */
 export interface SessionsInForce {
@@ -37,15 +38,16 @@ const maxSubjectLength = 1024;
  * by the SDK, which asks the Core where it has to. What the SDK sees was signed by the Core, so that nobody without a session
  * makes it ask. Until the signature held the answer is that to any caller; from then on it is the one that frontends act on.
  */
-export async function verifySession(credential: SessionCredential, method: string, sessions: SessionsInForce, nowMs: number): Promise<Verdict> {
+export async function verifySession(
+  credential: SessionCredential, method: string, sessions: SessionsInForce, nowMs: number, asker: KeyAsker | null = null,
+): Promise<Verdict> {
   const token = parseSessionToken(credential.token);
   if (!token.ok) return token;
   if (!acceptsKeyId(sessionKeyIds, token.value.keyId)) return refuse(denial('key_id_refused'));
-  const lookup = await find(sessions.keys, token.value.keyId);
-  if (lookup.kind === 'unavailable') return refuse(denial('keys_unavailable'));
-  if (lookup.kind === 'unknown') return refuse(denial('key_unknown'));
+  const lookup = await find(sessions.keys, token.value.keyId, asker);
+  if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
   if (!signatureHolds(token.value, lookup.key.key)) return refuse(denial('signature_invalid'));
-  const claims = readClaims(token.value, sessions, nowMs);
+  const claims = readClaims(token.value, sessions, asker?.now() ?? nowMs);
   if (!claims.ok) return claims;
   if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) return refuseSession('anti_csrf_missing', 'try refresh token');
   return vouch(credential, token.value, claims.value, sessions);
@@ -56,9 +58,9 @@ export function asSessionRefusal(reason: Denial): Denial {
   return { ...reason, session: { message: 'unauthorised' } };
 }
 
-async function find(keys: KeySource, keyId: string): Promise<KeyLookup> {
+async function find(keys: KeySource, keyId: string, asker: KeyAsker | null): Promise<KeyLookup> {
   try {
-    return await keys.find(keyId);
+    return await keys.find(keyId, asker ?? 'fetch');
   } catch {
     // A source that breaks its word and rejects leaves us without keys: our fault, so 503.
     return { kind: 'unavailable' };

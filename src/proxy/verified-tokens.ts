@@ -147,9 +147,9 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
 
 /** Whether the key that verified it is one of its issuer's now. */
 function isStillKey({ issuer, principal, key }: VerifiedToken): boolean {
-  const found = issuer.keys.find(principal.keyId);
+  const found = issuer.keys.find(principal.keyId, 'now');
   if (found instanceof Promise) {
-    // It left, and is being looked for: whoever verifies the token anew waits for that, and hears what comes of it.
+    // A source that breaks its word: whoever verifies the token anew hears what comes of it.
     found.catch(() => undefined);
     return false;
   }

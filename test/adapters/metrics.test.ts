@@ -4,6 +4,7 @@ import { denialReasons, failureReasons } from '../../src/decision/denial.js';
 import { strippedKinds } from '../../src/decision/stripped-fields.js';
 import type { KeySourceState } from '../../src/ports.js';
 import type { CertificateStatus } from '../../src/ports-certificates.js';
+import { keyState } from '../support/key-state.js';
 
 /** The value of each series, by its name and labels as they are written. */
 async function read(metrics: ProcessMetrics): Promise<ReadonlyMap<string, number>> {
@@ -25,7 +26,7 @@ const certificate: CertificateStatus = {
 };
 
 function keys(issuer: string, ageMs: number | null): KeySourceState {
-  return { issuer, usable: true, stale: false, ageMs, keys: [], lastError: null };
+  return keyState({ issuer, ageMs });
 }
 
 t.test('contract 6: every series of the config is there from the start, at zero', async (t) => {

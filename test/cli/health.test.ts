@@ -13,6 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig, startWorld, type ConfigTree } from '../support/world.js';
 import { captureIo, type CapturedIo } from './captured-io.js';
+import { keyState } from '../support/key-state.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
@@ -40,7 +41,7 @@ async function freePort(t: Scope): Promise<number> {
 }
 
 function keys(usable: boolean, stale: boolean): KeySourceState {
-  return { issuer: 'core', usable, stale, ageMs: null, keys: [], lastError: null };
+  return keyState({ usable, stale, ageMs: null });
 }
 
 const ready = readinessOf('serving', [keys(true, false)], null, null);

@@ -19,10 +19,18 @@ const behaviours = {
   flooded: { ...never, cooldown: `${String(cooldownMs)}ms` },
   failing: { ...never, cooldown: `${String(cooldownMs)}ms` },
   removing: { ...quick, max_stale: '1h' },
+  withdrawing: { min_age: '100ms', max_age: '300ms', cooldown: '300ms', max_stale: '1h' },
+  patient: { ...never, cooldown: '3s' },
   lasting: { ...never, max_stale: '1h' },
   aging: { ...quick, max_stale: '400ms' },
 } as const;
 type Name = keyof typeof behaviours;
+
+/** What `/status` says of one. */
+interface Issuer {
+  readonly name: string;
+}
+
 
 const names = Object.keys(behaviours) as Name[];
 const servers = new Map<Name, JwksServer>();
@@ -104,14 +112,47 @@ t.test('contract 5: a key that left the set stops working', async (t) => {
   t.equal((await ask('removing', 'removing-2', rsaKey('d-next'))).status, 200);
 });
 
-t.test('R-25: an empty, broken or foreign answer never replaces a good set', async (t) => {
+t.test('specification 5.2: an issuer that withdraws every key is believed when it says so again: 401, until it lists one', async (t) => {
+  const server = serverOf('withdrawing');
+  const ofIssuer = async (): Promise<Issuer | undefined> =>
+    (JSON.parse((await world.admin('/status')).text) as { readonly issuers: readonly Issuer[] }).issuers.find((issuer) => issuer.name === 'withdrawing');
+  t.equal((await ask('withdrawing', 'withdrawing-1')).status, 200);
+  t.match(await ofIssuer(), { empty_set: null, withdrawn_keys: [] });
+  server.setKeys([withKeyId(rsaKey('d-next'), 's-1')]);
+  const refused = await until('the key is refused', async () => {
+    const response = await ask('withdrawing', 'withdrawing-1');
+    return response.status === 200 ? null : response;
+  });
+  checkRefusal(t, refused, refusals.unauthorized, 'static keys alone are left');
+  t.match(await ofIssuer(), { usable: false, empty_set: 'confirmed', withdrawn_keys: [{ key_id: 'withdrawing-1' }] });
+  t.equal(await world.metric('sallyport_jwks_keys{issuer="withdrawing"}'), 0);
+  t.ok(await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="empty"}') >= 2, 'it was asked twice at least');
+  server.behave((_req, res) => res.writeHead(500).end());
+  await until('an outage', async () => await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="failed"}') > 0);
+  t.not((await ask('withdrawing', 'withdrawing-1')).status, 200, 'an outage after it brings nothing back');
+  server.behave(null);
+  server.setKeys([withKeyId(key, 'withdrawing-1')]);
+  await until('it counts again', async () => (await ask('withdrawing', 'withdrawing-1')).status === 200);
+});
+
+t.test('specification 4.3: within the cool-down a new key is waited for, and its caller is not refused', async (t) => {
+  const server = serverOf('patient');
+  await ask('patient', 'patient-made-up');
+  server.setKeys([withKeyId(key, 'patient-1'), withKeyId(rsaKey('d-next'), 'patient-2')]);
+  const hits = server.hits();
+  const answers = await Promise.all([1, 2, 3].map(async () => ask('patient', 'patient-2', rsaKey('d-next'))));
+  t.same(answers.map(({ status }) => status), [200, 200, 200]);
+  t.equal(server.hits() - hits, 1, 'for one fetch');
+  t.ok(await world.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}') >= 3);
+});
+
+t.test('R-25: a broken or foreign answer never replaces a good set', async (t) => {
   const server = serverOf('lasting');
   const elsewhere = await startJwksServer(t, { keys: [withKeyId(rsaKey('d-next'), 'lasting-1')] });
   const bad: readonly (readonly [string, Parameters<JwksServer['behave']>[0]])[] = [
     ['500', (_req, res) => res.writeHead(500).end()],
     ['404 with a set', (_req, res) => res.writeHead(404).end('{"keys":[]}')],
-    ['no keys', (_req, res) => res.end('{"keys":[]}')],
-    ['no key of use', (_req, res) => res.end('{"keys":[{"kty":"EC","kid":"lasting-1"}]}')],
+    ['keys that are none', (_req, res) => res.end('{"keys":[7]}')],
     ['no set', (_req, res) => res.end('{}')],
     ['an array', (_req, res) => res.end('[]')],
     ['HTML', (_req, res) => res.end('<html>')],

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createAddressTest, createClientFinder, isAddressBlock, plainAddress } from '../../src/decision/trusted-address.js';
+import { createAddressTest, createClientFinder, isAddressBlock, networkOf, plainAddress } from '../../src/decision/trusted-address.js';
 
 const blocks = [
   ...[
@@ -103,5 +103,28 @@ t.test('a client is found however many others were looked for', (t) => {
   const find = createClientFinder(proxies);
   for (let i = 0; i < 2_000; i++) if (find('192.0.2.1', `198.51.100.${i & 255}, 10.0.${i >> 8}.9`) !== `198.51.100.${i & 255}`) t.fail(`client ${i}`);
   t.pass('2,000 clients');
+  t.end();
+});
+
+t.test('of an IPv6 address the first 64 bits are one holder\'s, an IPv4 address is one', (t) => {
+  const rows: { address: string; expected: string }[] = [
+    { address: '192.0.2.1', expected: '192.0.2.1' },
+    { address: '::ffff:192.0.2.1', expected: '192.0.2.1' },
+    { address: '', expected: '' },
+    { address: 'unix', expected: 'unix' },
+    { address: '::1', expected: '0:0:0:0::/64' },
+    { address: '::', expected: '0:0:0:0::/64' },
+    { address: '2001:db8::1', expected: '2001:db8:0:0::/64' },
+    { address: '2001:DB8:0:0:1::1', expected: '2001:db8:0:0::/64' },
+    { address: '2001:db8:0:00a0::1', expected: '2001:db8:0:a0::/64' },
+    { address: '2001:db8:1:2:3:4:5:6', expected: '2001:db8:1:2::/64' },
+    { address: '2001:db8:1:2::', expected: '2001:db8:1:2::/64' },
+    { address: '1::4:5:6:7:8', expected: '1:0:0:4::/64' },
+    { address: '1:2::4:5:6:7:8', expected: '1:2:0:4::/64' },
+    { address: '64:ff9b::192.0.2.1', expected: '64:ff9b:0:0::/64' },
+    { address: '1::3:4:5:6:192.0.2.1', expected: '1:0:3:4::/64' },
+    { address: 'fe80::1%eth0', expected: 'fe80:0:0:0::/64' },
+  ];
+  for (const { address, expected } of rows) t.equal(networkOf(address), expected, address);
   t.end();
 });

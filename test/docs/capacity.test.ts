@@ -11,6 +11,7 @@ import { maxConnectionsOf } from '../../src/proxy/caller-connections.js';
 import { maxPendingPerCaller } from '../../src/proxy/reserving/pending.js';
 import { recentLimits } from '../../src/proxy/reserving/recent-settlements.js';
 import { maxBufferedBytes } from '../../src/proxy/reserving/reserving.js';
+import { maxWaiting } from '../../src/adapters/jwks/waiting-room.js';
 import { entryBytes } from '../../src/proxy/verified-tokens.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
 import { acquire, freshAttempt, freshScope, reserveOf } from '../adapters/store-world.js';
@@ -69,7 +70,8 @@ t.test('they begin with the defaults of the code', async (t) => {
   if (config === null) throw new Error('the config has an error');
   const { listen, upstream, tokenCacheBytes, routes: [route] } = config;
   const mib = (bytes: number): string => `${String(bytes / 1024 ** 2)} MiB`;
-  const all = `128 MiB + ${mib(tokenCacheBytes ?? 0)} + ${String(listen.maxInFlight)} × 48 KiB + ${mib(maxBufferedBytes)} `
+  const all = `128 MiB + ${mib(tokenCacheBytes ?? 0)} + ${String(listen.maxInFlight)} × 48 KiB `
+    + `+ ${String(maxWaiting)} × 48 KiB + ${mib(maxBufferedBytes)} `
     + `+ ${String(listen.maxInFlight)} × ${String((route?.reservation?.maxStoredResponseBytes ?? 0) / 1024)} KiB + ${mib(recentLimits.maxBytes)}`;
   const found = sums.find(({ sum }) => sum === all);
   t.ok(found !== undefined, all);

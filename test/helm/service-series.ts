@@ -73,6 +73,7 @@ export const healthy: Values = ({ name, labels: { outcome, code, route } }, { jo
     case 'sallyport_config_info': case 'sallyport_build_info': case 'sallyport_store_up': return constant(1);
     case 'sallyport_revocations_age_seconds': return constant(1);
     case 'sallyport_jwks_age_seconds': return constant(300 + index);
+    case 'sallyport_jwks_keys': return constant(1);
     default: return constant(0);
   }
 };

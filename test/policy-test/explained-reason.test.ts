@@ -1,4 +1,5 @@
 import t from 'tap';
+import { keyState } from '../support/key-state.js';
 import { decideOnly } from '../../src/app/policy-in-force.js';
 import { reasons, type Reason } from '../../src/decision/denial.js';
 import { accept, refuse } from '../../src/decision/result.js';
@@ -50,9 +51,7 @@ const lookups: Readonly<Record<string, KeyLookup>> = {
 };
 const source: KeySource = {
   find: (keyId) => lookups[keyId] ?? { kind: 'unknown' },
-  state: () => ({
-    issuer: 'core', usable: true, stale: false, ageMs: 0, lastError: 'ECONNREFUSED', keys: [{ keyId: 'd-1', ageMs: 0, accepted: true }],
-  }),
+  state: () => keyState({ lastError: 'ECONNREFUSED', keys: [{ keyId: 'd-1', ageMs: 0, accepted: true }] }),
 };
 
 /** The policy, and a Core whose answer to every session is this. */

@@ -5,12 +5,13 @@ import type { Denial } from '../../src/decision/denial.js';
 import type { IssuerRules } from '../../src/decision/policy.js';
 import type { Principal } from '../../src/decision/principal.js';
 import type { Result } from '../../src/decision/result.js';
-import type { KeyLookup, KeySource } from '../../src/ports.js';
+import type { KeyAsker, KeyLookup, KeySource } from '../../src/ports.js';
 import { verifyCredential } from '../../src/proxy/credential.js';
 import type { IssuerInForce } from '../../src/proxy/issuer-in-force.js';
 import { issuerRules, nowMs, nowS, principal } from '../decision/samples.js';
 import { rsaKey, withKeyId } from '../support/keys.js';
 import { base64url, mintToken, signToken, type Claims } from '../support/tokens.js';
+import { keyState } from '../support/key-state.js';
 
 type Verdict = Result<Principal, Denial>;
 
@@ -33,7 +34,7 @@ function source(answer: (keyId: string) => KeyLookup | Promise<KeyLookup>): Stub
       asked.push(keyId);
       return answer(keyId);
     },
-    state: () => ({ issuer: 'stub', usable: true, stale: false, ageMs: 0, keys: [], lastError: null }),
+    state: () => keyState({ issuer: 'stub' }),
   };
 }
 
@@ -243,4 +244,77 @@ t.test('R-29: a thousand mixed tokens at once, sources that hang, fail and rotat
     if (forged || verdict.value.subject !== `caller-${String(index)}` || verdict.value.keyId !== keyId) t.fail(`${String(index)} got another's answer`);
   }
   t.equal(accepted > 0, true, 'where the key was found and the signature held');
+});
+
+t.test('a token that ends while its key is waited for is refused', async (t) => {
+  const token = mintToken({ key, nowMs });
+  const asked: unknown[] = [];
+  const waitingUntil = (endMs: number): KeyAsker => ({ address: () => '', isKnown: () => false, isGone: () => false, now: () => endMs });
+  const slow: IssuerInForce = {
+    rules: issuerRules(),
+    keys: {
+      find: async (_keyId, patience) => {
+        asked.push(patience);
+        return later(found(key.publicKey));
+      },
+      state: () => keyState(),
+    },
+  };
+  const endMs = nowMs + 305_000;
+  const [late, last] = [waitingUntil(endMs), waitingUntil(endMs - 1)];
+  t.equal(outcomeOf(await verifyCredential(token, [slow], nowMs, null, late)), 'token_expired');
+  t.equal(outcomeOf(await verifyCredential(token, [slow], nowMs, null, last)), 'accepted by core');
+  t.equal(outcomeOf(await verifyCredential(token, [slow], nowMs)), 'accepted by core');
+  t.same(asked, [late, last, 'fetch']);
+});
+
+t.test('where one issuer\'s key is known and accepts, no other issuer is asked to fetch', async (t) => {
+  const token = mintToken({ key, nowMs });
+  const asked: unknown[] = [];
+  const ignorant: IssuerInForce = {
+    rules: issuerRules(other),
+    keys: {
+      find: (_keyId, patience) => {
+        asked.push(patience);
+        return patience === 'now' ? unknown : later(unknown);
+      },
+      state: () => keyState(),
+    },
+  };
+  t.equal(atOnce(token, [ignorant, issuer(found(key.publicKey))]), 'accepted by core');
+  t.same(asked, ['now']);
+  t.equal(outcomeOf(await verifyCredential(token, [ignorant, issuer(unknown)], nowMs)), 'key_unknown');
+  t.same(asked, ['now', 'now', 'fetch']);
+});
+
+t.test('whoever waits for one issuer\'s key is gone when another issuer has accepted', async (t) => {
+  const token = mintToken({ key, nowMs });
+  const waiting: KeyAsker[] = [];
+  const asker: KeyAsker = { address: () => '192.0.2.1', isKnown: () => true, isGone: () => false, now: () => nowMs };
+  const slow: IssuerInForce = {
+    rules: issuerRules(other),
+    keys: {
+      find: (_keyId, patience) => {
+        if (typeof patience === 'object') waiting.push(patience);
+        return patience === 'now' ? unknown : never;
+      },
+      state: () => keyState(),
+    },
+  };
+  const soon: IssuerInForce = {
+    rules: issuerRules(),
+    keys: { find: (_keyId, patience) => (patience === 'now' ? unknown : later(found(key.publicKey))), state: () => keyState() },
+  };
+  const verdict = verifyCredential(token, [slow, soon], nowMs, null, asker);
+  t.same(waiting.map((each) => [each.isGone(), each.address(), each.isKnown(), each.now()]), [[false, '192.0.2.1', true, nowMs]]);
+  t.equal(outcomeOf(await verdict), 'accepted by core');
+  t.same(waiting.map((each) => each.isGone()), [true]);
+});
+
+t.test('too many that wait are 503, and say so before keys that are unknown elsewhere', async (t) => {
+  const token = mintToken({ key, nowMs });
+  const full: KeyLookup = { kind: 'busy' };
+  t.equal(atOnce(token, [issuer(full)]), 'overloaded');
+  t.equal(outcomeOf(await verifyCredential(token, [issuer(later(full)), issuer(unknown, other)], nowMs)), 'overloaded');
+  t.equal(atOnce(token, [issuer(full), issuer(unavailable, other)]), 'keys_unavailable');
 });

@@ -170,6 +170,7 @@ function countInto(counted: Counted): Metrics {
       counted.stripped += totalStripped(fields);
     },
     jwksRefresh: () => undefined,
+    jwksWait: () => undefined,
     configReload: () => undefined,
     webSocketClosed: ending => counted.webSocketCloses.push(ending),
     connectionEnded: ending => counted.connectionEndings.push(ending),

@@ -44,6 +44,18 @@ export function usableUntilMs(held: HeldKeys, limits: AgeLimits): number {
   return freshUntilMs(held, limits) + staleAllowanceMs(limits.maxStaleMs, held.mustRevalidate);
 }
 
+/** How much of the time past its lifetime is over for which it serves: 0 within its lifetime, 1 at the end and later. */
+export function stalePartOf(held: HeldKeys, limits: AgeLimits, nowMs: number): number {
+  const overMs = nowMs - freshUntilMs(held, limits);
+  if (overMs <= 0) return 0;
+  return Math.min(1, overMs / Math.max(1, usableUntilMs(held, limits) - freshUntilMs(held, limits)));
+}
+
+/** Ids of the keys that left. */
+export function withdrawnFrom(before: HeldKeys | null, after: HeldKeys): readonly string[] {
+  return before === null ? [] : [...before.keys.keys()].filter((keyId) => !after.keys.has(keyId));
+}
+
 /** Tells whether two sets name the same keys. */
 export function sameKeys(a: HeldKeys | null, b: HeldKeys): boolean {
   return a !== null && a.keys.size === b.keys.size && [...b.keys].every(([keyId, key]) => a.keys.get(keyId) === key);

@@ -2,21 +2,21 @@ import type { KeySourceSettings } from '../../config/compiled.js';
 import { lifetimeMs } from '../../decision/cache-lifetime.js';
 import { acceptsKeyId } from '../../decision/key-ids.js';
 import type { KeyIdRules } from '../../decision/policy.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import type { Clock, Files, KeyLookup, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports.js';
+import type { Clock, Files, KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports.js';
 import { createFileOrigin } from './file-origin.js';
-import { freshUntilMs, holdKeys, sameKeys, usableUntilMs, type HeldKeys } from './held-keys.js';
+import { freshUntilMs, holdKeys, sameKeys, stalePartOf, usableUntilMs, withdrawnFrom, type HeldKeys } from './held-keys.js';
 import type { KeyOrigin } from './key-origin.js';
 import { startLoad, type KeyLoad, type LoadedKeys } from './load.js';
 import { refreshDelayMs, retryDelayMs } from './schedule.js';
 import { createUrlOrigin } from './url-origin.js';
+import { createWaitingRoom, type Waiter } from './waiting-room.js';
 
 export interface KeySourceDeps {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly files: Files;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'jwksRefresh'>;
+  readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait'>;
   /** From 0 up to 1; `Math.random` unless given. */
   readonly random?: () => number;
 }
@@ -29,21 +29,30 @@ export interface RefreshedKeySource extends KeySource {
   readonly update: (settings: KeySourceSettings, keyIds: KeyIdRules) => void;
   /** Ends every attempt. Keys in hand still answer for requests that began before. */
   readonly close: () => Promise<void>;
+  /** Answers everybody who waits for a cool-down to be over; from now on nobody does. For the end of the process. */
+  readonly endWaits: () => void;
   /** The set in hand, for a source that takes this one's place. */
   readonly held: () => HeldKeys | null;
 }
 
 /**
- * Look-ups that wait for one attempt. Whoever sends tokens with unknown key ids holds these, without a credential, for as
- * long as the source hangs; those above are refused at once.
+ * Longest wait of a request for a key that may be new: with the defaults the cool-down and a fetch. Where the next fetch is not allowed within
+ * that, nobody waits for it.
  */
-const maxWaiting = 256;
+export const maxWaitMs = 10_000;
+
+/** Key ids that are remembered as not listed, for as long as they are asked for. */
+const maxUnlisted = 1_024;
+
+/** Withdrawn keys that operators are shown. */
+const maxWithdrawn = 20;
 
 /** Key ids and reasons that one log line lists. */
 const maxListed = 20;
 
 const unknown: KeyLookup = { kind: 'unknown' };
 const unavailable: KeyLookup = { kind: 'unavailable' };
+const busy: KeyLookup = { kind: 'busy' };
 
 /** Tells whether a running source may be updated from one to the other, so that its keys are kept. */
 export function sameSource(a: KeySourceSettings, b: KeySourceSettings): boolean {
@@ -60,81 +69,151 @@ export function createKeySource(
   initialSettings: KeySourceSettings, issuer: string, initialKeyIds: KeyIdRules, deps: KeySourceDeps, initialKeys: HeldKeys | null = null,
 ): RefreshedKeySource {
   const { clock, timers, files, log, metrics, random = Math.random } = deps;
+  const room = createWaitingRoom();
   let settings = initialSettings;
   let keyIds = initialKeyIds;
   let held = initialKeys;
   let lastError: string | null = null;
   let failures = 0;
+  /** When the source first said that no key counts, and nobody asked again since. */
+  let emptySinceMs: number | null = null;
+  /** Ids that a set did not list after they had been asked for, and whether they were asked for since. */
+  let unlisted = new Map<string, boolean>();
+  let withdrawn: readonly { readonly keyId: string; readonly atMs: number }[] = [];
   let attemptedAtMs = -Infinity;
   let load: KeyLoad | null = null;
   let underWay: Promise<void> | null = null;
-  let waiting = 0;
   let skipped = '';
   let callOffNext = (): void => undefined;
+  let hasPatience = true;
   let closed = false;
   const origin = createOrigin(initialSettings, files, () => {
     // An attempt under way may have read what was there before the change.
     void (underWay ?? Promise.resolve()).then(refresh);
   });
 
-  function find(keyId: string): KeyLookup | Promise<KeyLookup> {
+  function find(keyId: string, patience: KeyPatience = 'fetch'): KeyLookup | Promise<KeyLookup> {
     const answer = lookUp(keyId);
-    if (answer.kind === 'found' || closed) return answer;
-    if (underWay === null && clock.monotonic() - attemptedAtMs < settings.cooldownMs) return answer;
-    const attempt = refresh();
-    if (waiting >= maxWaiting) return unavailable;
-    waiting += 1;
-    return attempt.then(() => {
-      waiting -= 1;
-      return lookUp(keyId);
-    });
+    if (answer.kind === 'found' || closed || patience === 'now') return answer;
+    const waitMs = untilFetchMs();
+    if (waitMs > 0 && !isWorthWaiting(keyId, patience, waitMs)) return hasPatience || unlisted.has(keyId) ? answer : unavailable;
+    return wait(keyId, patience === 'fetch' ? null : patience, waitMs);
   }
 
-  function lookUp(keyId: string): KeyLookup {
-    const nowMs = clock.monotonic();
+  function lookUp(keyId: string, nowMs = clock.monotonic()): KeyLookup {
     if (held === null || nowMs > usableUntilMs(held, settings)) return unavailable;
     const key = held.keys.get(keyId);
     if (key !== undefined) return key.found;
     // Only a set that is good now can tell that there is no such key.
-    return lastError === null && !closed && nowMs <= freshUntilMs(held, settings) ? unknown : unavailable;
+    return lastError === null && emptySinceMs === null && !closed && nowMs <= freshUntilMs(held, settings) ? unknown : unavailable;
+  }
+
+  /** Milliseconds until a fetch for an unknown key id is allowed; 0 while one is under way. */
+  function untilFetchMs(): number {
+    return underWay === null ? Math.max(0, attemptedAtMs + settings.cooldownMs - clock.monotonic()) : 0;
+  }
+
+  /** Whether the fetch after the cool-down may tell more. Where the last attempt failed, whoever comes is told at once. */
+  function isWorthWaiting(keyId: string, patience: KeyPatience, waitMs: number): boolean {
+    if (unlisted.has(keyId)) unlisted.set(keyId, true);
+    return patience !== 'fetch' && hasPatience && lastError === null && waitMs <= maxWaitMs && !unlisted.has(keyId);
+  }
+
+  function wait(keyId: string, asker: KeyAsker | null, waitMs: number): Promise<KeyLookup> {
+    const sinceMs = clock.monotonic();
+    if (waitMs === 0) void refresh();
+    return new Promise((resolve) => {
+      const conclude = (answer: KeyLookup): void => {
+        callOff();
+        metrics.jwksWait(issuer, answer.kind);
+        resolve(answer);
+      };
+      const waiter: Waiter = { keyId, sinceMs, asker, resolve: conclude };
+      // An attempt ends within its own time limit, which may be longer.
+      const callOff = asker === null ? () => undefined : timers.after(maxWaitMs, () => {
+        room.settle((other) => (other === waiter ? unavailable : null));
+      });
+      if (!room.enter(waiter)) conclude(busy);
+      else if (underWay === null) schedule();
+    });
   }
 
   function refresh(): Promise<void> {
     if (closed) return Promise.resolve();
-    underWay ??= attempt().finally(() => {
-      underWay = null;
+    if (underWay !== null) return underWay;
+    const begun = attempt().finally(() => {
+      if (underWay === begun) underWay = null;
     });
-    return underWay;
+    underWay = begun;
+    return begun;
   }
 
   async function attempt(): Promise<void> {
+    const beganAtMs = clock.monotonic();
     load = startLoad(origin, settings, timers);
     const loaded = await load.result;
     load = null;
     if (closed) return;
     attemptedAtMs = clock.monotonic();
-    const result = loaded.ok ? useful(loaded.value) : loaded;
-    if (result.ok) take(result.value);
-    else fail(result.error);
-    metrics.jwksRefresh(issuer, result.ok ? 'ok' : 'failed');
+    const result = loaded.ok ? judge(loaded.value) : 'failed';
+    if (!loaded.ok) fail(loaded.error);
+    metrics.jwksRefresh(issuer, result);
+    // Whoever is answered may ask again at once, and has to find that this attempt is over.
+    underWay = null;
+    answerWaiting(beganAtMs);
     schedule();
   }
 
-  /** A set without a key that may count could verify nothing: it is refused, like an empty one. */
-  function useful(loaded: LoadedKeys): Result<LoadedKeys, string> {
-    return hasAccepted(loaded.keys) ? accept(loaded) : refuse(`key_ids accepts none of the set's ${String(loaded.keys.size)} keys`);
+  /**
+   * A good answer is the issuer's word: what it does not list counts no more. Where no key of it counts, which a fault may cause as well,
+   * the source is asked again a cool-down later before it is believed.
+   */
+  function judge(loaded: LoadedKeys): 'ok' | 'empty' {
+    if (hasAccepted(loaded.keys)) {
+      emptySinceMs = null;
+      take(loaded);
+      return 'ok';
+    }
+    failures = 0;
+    lastError = null;
+    const isConfirmed = emptySinceMs !== null && attemptedAtMs - emptySinceMs >= settings.cooldownMs;
+    // Nothing to lose, and nothing that was not said before.
+    if (isConfirmed || (held !== null && !hasAccepted(held.keys))) {
+      emptySinceMs = null;
+      take(loaded);
+    } else if (emptySinceMs === null) {
+      emptySinceMs = attemptedAtMs;
+      log.warn('the key set lists no key that counts: asked again before the known keys are dropped', {
+        issuer, listed: [...loaded.keys.keys()].slice(0, maxListed), asked_again_in_ms: settings.cooldownMs,
+      });
+    }
+    return 'empty';
   }
 
   function take(loaded: LoadedKeys): void {
     const before = held;
     held = holdKeys(before, loaded, attemptedAtMs);
+    const left = withdrawnFrom(before, held);
     const isNews = failures > 0 || !sameKeys(before, held);
     failures = 0;
     lastError = null;
-    if (isNews) log.info('keys loaded', { issuer, key_ids: [...held.keys.keys()].slice(0, maxListed), keys: held.keys.size });
+    remember(left);
+    if (isNews) {
+      const listed = { issuer, key_ids: [...held.keys.keys()].slice(0, maxListed), keys: held.keys.size };
+      const fields = left.length === 0 ? listed : { ...listed, withdrawn: left.slice(0, maxListed) };
+      if (hasAccepted(held.keys)) log.info('keys loaded', fields);
+      else log.error('the issuer has withdrawn every key: its tokens are refused', fields);
+    }
     const reasons = loaded.skipped.slice(0, maxListed);
     if (reasons.length > 0 && reasons.join() !== skipped) log.warn('keys of the key set were passed over', { issuer, skipped: reasons });
     skipped = reasons.join();
+  }
+
+  function remember(left: readonly string[]): void {
+    const now = left.map((keyId) => ({ keyId, atMs: attemptedAtMs }));
+    withdrawn = [...now, ...withdrawn.filter(({ keyId }) => !left.includes(keyId) && held?.keys.has(keyId) !== true)].slice(0, maxWithdrawn);
+    const stillAsked = [...unlisted].filter(([keyId, isAsked]) => isAsked && held?.keys.has(keyId) !== true).map(([keyId]) => keyId);
+    unlisted = new Map([...left, ...stillAsked].slice(0, maxUnlisted).map((keyId) => [keyId, false]));
   }
 
   function fail(error: string): void {
@@ -144,10 +223,27 @@ export function createKeySource(
     log.warn('keys could not be loaded', { issuer, error, failures, known_keys_serve: serving });
   }
 
+  /** Only a fetch that began after somebody had come can tell that their key is none. */
+  function answerWaiting(beganAtMs: number): void {
+    room.settle(({ keyId, sinceMs, asker }) => {
+      const answer = lookUp(keyId, attemptedAtMs);
+      if (asker === null || answer.kind === 'found') return answer;
+      if (lastError !== null) return unavailable;
+      if (answer.kind === 'unknown' && sinceMs <= beganAtMs) {
+        if (unlisted.size < maxUnlisted) unlisted.set(keyId, false);
+        return answer;
+      }
+      if (!hasPatience) return unavailable;
+      return settings.cooldownMs <= maxWaitMs ? null : answer;
+    });
+  }
+
   /** Plans the next attempt, counted from the last. */
   function schedule(): void {
     callOffNext();
-    const delayMs = lastError === null ? refreshDelayMs(lifetimeMs(held?.freshnessMs ?? null, settings), random()) : retryMs();
+    const regularMs = lastError === null ? refreshDelayMs(lifetimeMs(held?.freshnessMs ?? null, settings), random()) : retryMs();
+    const isAwaited = lastError === null && (emptySinceMs !== null || room.size() > 0);
+    const delayMs = isAwaited ? Math.min(regularMs, settings.cooldownMs) : regularMs;
     callOffNext = timers.after(Math.max(0, attemptedAtMs + delayMs - clock.monotonic()), () => void refresh());
   }
 
@@ -165,6 +261,11 @@ export function createKeySource(
     return [...keys.keys()].some((keyId) => acceptsKeyId(keyIds, keyId));
   }
 
+  function emptySet(): KeySourceState['emptySet'] {
+    if (emptySinceMs !== null) return 'unconfirmed';
+    return held !== null && !hasAccepted(held.keys) ? 'confirmed' : null;
+  }
+
   function state(): KeySourceState {
     const nowMs = clock.monotonic();
     const keys = [...held?.keys ?? []].map(([keyId, { sinceMs }]) => (
@@ -173,16 +274,28 @@ export function createKeySource(
     return {
       issuer,
       usable: isUsable(),
-      stale: lastError !== null || (held !== null && nowMs > freshUntilMs(held, settings)),
+      stale: lastError !== null || emptySinceMs !== null || (held !== null && nowMs > freshUntilMs(held, settings)),
       ageMs: held === null ? null : nowMs - held.loadedAtMs,
+      servesForMs: held === null ? null : Math.max(0, usableUntilMs(held, settings) - nowMs),
+      stalePart: held === null ? null : stalePartOf(held, settings, nowMs),
       keys,
+      withdrawn: withdrawn.map(({ keyId, atMs }) => ({ keyId, ageMs: nowMs - atMs })),
+      emptySet: emptySet(),
       lastError,
+      waiting: room.size(),
     };
+  }
+
+  function endWaits(): void {
+    hasPatience = false;
+    // Those for whom keys are fetched already hear what comes of it.
+    if (underWay === null) room.settle(() => unavailable);
   }
 
   return {
     find,
     state,
+    endWaits,
     held: () => held,
     start: refresh,
     update: (nextSettings, nextKeyIds) => {
@@ -199,6 +312,7 @@ export function createKeySource(
       origin.close();
       load?.callOff();
       await underWay;
+      room.settle(({ keyId }) => lookUp(keyId));
     },
   };
 }

@@ -14,7 +14,7 @@ export interface KeyLoad {
   readonly callOff: () => void;
 }
 
-/** Gets and checks a key set. One without a key that can be used is refused. */
+/** Gets and checks a key set. What is none is refused; one without a key that can be used is not. */
 export function startLoad(origin: KeyOrigin, limits: LoadLimits, timers: Timers): KeyLoad {
   const controller = new AbortController();
   let stop = (why: string): void => {
@@ -52,6 +52,5 @@ async function load(origin: KeyOrigin, limits: LoadLimits, signal: AbortSignal):
   const set = await readKeySet(bytes);
   if (!set.ok) return set;
   const { keys, skipped } = set.value;
-  if (keys.size === 0) return refuse(['the key set has no usable key', ...skipped.slice(0, 3)].join('; '));
   return accept({ keys, skipped, freshnessMs, mustRevalidate });
 }

@@ -79,7 +79,14 @@ interface IssuerStatus {
   readonly stale: boolean;
   readonly age_s: number | null;
   readonly last_error: string | null;
+  /** Seconds for which the keys serve if their source stays away. */
+  readonly serves_for_s: number | null;
   readonly keys: readonly { readonly key_id: string; readonly age_s: number; readonly accepted: boolean }[];
+  readonly withdrawn_keys: readonly { readonly key_id: string; readonly withdrawn_s: number }[];
+  /** Whether the issuer says that no key counts. */
+  readonly empty_set: 'unconfirmed' | 'confirmed' | null;
+  /** Requests that wait for a key that may be new. */
+  readonly waiting: number;
 }
 
 interface ListedIssuer {
@@ -179,7 +186,11 @@ function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceS
     stale: state?.stale ?? false,
     age_s: seconds(state?.ageMs ?? null),
     last_error: state?.lastError ?? null,
+    serves_for_s: seconds(state?.servesForMs ?? null),
     keys: (state?.keys ?? []).map((key) => ({ key_id: key.keyId, age_s: seconds(key.ageMs) ?? 0, accepted: key.accepted })),
+    withdrawn_keys: (state?.withdrawn ?? []).map(({ keyId, ageMs }) => ({ key_id: keyId, withdrawn_s: seconds(ageMs) ?? 0 })),
+    empty_set: state?.emptySet ?? null,
+    waiting: state?.waiting ?? 0,
   };
 }
 

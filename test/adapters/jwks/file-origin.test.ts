@@ -62,7 +62,7 @@ t.test('R-25: a file that is empty, broken or gone never replaces a good set', a
   const rows: { name: string; change: () => void; error: RegExp }[] = [
     { name: 'gone', change: () => { rmSync(path); }, error: /^the file does not exist$/ },
     { name: 'empty', change: () => { writeFileSync(path, ''); }, error: /not JSON/ },
-    { name: 'no keys', change: () => { writeFileSync(path, '{"keys":[]}'); }, error: /no usable key/ },
+    { name: 'no list of keys', change: () => { writeFileSync(path, '{"keys":{}}'); }, error: /no array "keys"/ },
     { name: 'no text', change: () => { writeFileSync(path, Buffer.from([0xff])); }, error: /^the file is not UTF-8 text$/ },
     { name: 'too large', change: () => { writeFileSync(path, ' '.repeat(256 * 1024 + 1)); }, error: /^the file is larger than/ },
     { name: 'a directory', change: () => { rmSync(path); mkdirSync(path); }, error: /^the file is a directory$/ },

@@ -2,7 +2,7 @@ import { localFiles } from '../../../src/adapters/files.js';
 import { createKeySource, type RefreshedKeySource } from '../../../src/adapters/jwks/key-source.js';
 import type { KeySourceSettings } from '../../../src/config/compiled.js';
 import type { KeyIdRules } from '../../../src/decision/policy.js';
-import type { Files, KeyLookup, LogFields } from '../../../src/ports.js';
+import type { Files, KeyAsker, KeyLookup, KeyPatience, LogFields } from '../../../src/ports.js';
 import type { Scope } from '../../support/scope.js';
 import { manualTime, type ManualTime } from '../manual-time.js';
 
@@ -19,8 +19,10 @@ export interface Scene {
   readonly lines: Line[];
   /** Results that were counted, in order. */
   readonly refreshes: string[];
+  /** How waits ended, in order. */
+  readonly waits: string[];
   /** Whether the answer came at once, and what it was. */
-  readonly lookUp: (keyId: string) => Promise<string>;
+  readonly lookUp: (keyId: string, patience?: KeyPatience) => Promise<string>;
   /** The settings, for `update`. */
   readonly settings: KeySourceSettings;
 }
@@ -37,7 +39,7 @@ export const dynamicKeys: KeyIdRules = { accept: ['d-*'], reject: [] };
 
 /** The defaults of the config. */
 const defaults = {
-  caFile: null, minAgeMs: 10_000, maxAgeMs: 600_000, maxStaleMs: 3_600_000, cooldownMs: 5_000, timeoutMs: 5_000, maxBytes: 256 * 1024,
+  caFile: null, minAgeMs: 10_000, maxAgeMs: 600_000, maxStaleMs: null, cooldownMs: 5_000, timeoutMs: 5_000, maxBytes: 256 * 1024,
 };
 
 /** Makes a source of the URL or file, not yet started. Its refreshes come at 0.8 of a lifetime, unless `random` says otherwise. */
@@ -46,6 +48,7 @@ export function setScene(t: Scope, source: KeySourceSettings['source'], options:
   const time = manualTime();
   const lines: Line[] = [];
   const refreshes: string[] = [];
+  const waits: string[] = [];
   const write = (level: string) => (msg: string, fields?: LogFields): void => {
     lines.push({ ...fields, level, msg });
   };
@@ -54,15 +57,20 @@ export function setScene(t: Scope, source: KeySourceSettings['source'], options:
     timers: time.timers,
     files: options.files ?? localFiles,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
-    metrics: { jwksRefresh: (issuer, result) => refreshes.push(`${issuer} ${result}`) },
+    metrics: { jwksRefresh: (issuer, result) => refreshes.push(`${issuer} ${result}`), jwksWait: (_issuer, result) => waits.push(result) },
     random: options.random ?? (() => 0),
   });
   t.teardown(() => keys.close());
-  const lookUp = async (keyId: string): Promise<string> => {
-    const answer: KeyLookup | Promise<KeyLookup> = keys.find(keyId);
+  const lookUp = async (keyId: string, patience?: KeyPatience): Promise<string> => {
+    const answer: KeyLookup | Promise<KeyLookup> = keys.find(keyId, patience);
     return answer instanceof Promise ? `waited: ${(await answer).kind}` : answer.kind;
   };
-  return { source: keys, time, lines, refreshes, lookUp, settings };
+  return { source: keys, time, lines, refreshes, waits, lookUp, settings };
+}
+
+/** Somebody who asks from that address. */
+export function asker(address = '192.0.2.1', { isKnown = false, isGone }: { isKnown?: boolean; isGone?: () => boolean } = {}): KeyAsker {
+  return { address: () => address, isKnown: () => isKnown, isGone: isGone ?? (() => false), now: () => 0 };
 }
 
 /** A source of the URL whose first attempt is over. */

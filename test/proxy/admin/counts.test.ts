@@ -10,7 +10,7 @@ t.test('what is counted reaches the metrics as well', (t) => {
   };
   const metrics: Metrics = {
     request: note('request'), denial: note('denial'), failure: note('failure'), shadowDenial: note('shadow'), strippedFields: note('stripped'),
-    jwksRefresh: note('jwks'), configReload: note('reload'), webSocketClosed: note('websocket'), connectionEnded: note('connection'),
+    jwksRefresh: note('jwks'), jwksWait: note('wait'), configReload: note('reload'), webSocketClosed: note('websocket'), connectionEnded: note('connection'),
   };
   const counted = countMetrics(metrics);
   counted.request('a', 'forwarded', 200, 2, 1);
@@ -22,12 +22,13 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.strippedFields(nothingStripped);
   counted.strippedFields({ identity: 1, forwarded: 2 });
   counted.jwksRefresh('core', 'ok');
+  counted.jwksWait('core', 'found');
   counted.configReload('failed');
   counted.webSocketClosed('idle');
   t.same(calls, [
     ['request', 'a', 'forwarded', 200, 2, 1], ['request', 'none', 'denied', 403, 2, 1], ['denial', 'a', 'token_expired'], ['denial', 'b', 'token_expired'],
     ['failure', 'a', 'internal'], ['shadow', 'a', 'credential_missing'], ['stripped', { identity: 1, forwarded: 2 }],
-    ['jwks', 'core', 'ok'], ['reload', 'failed'], ['websocket', 'idle'],
+    ['jwks', 'core', 'ok'], ['wait', 'core', 'found'], ['reload', 'failed'], ['websocket', 'idle'],
   ]);
   t.same(counted.counts(), {
     requests: { forwarded: 1, replayed: 0, denied: 1, failed: 0, shadow: 0 },

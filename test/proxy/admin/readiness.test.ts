@@ -2,9 +2,10 @@ import t from 'tap';
 import type { KeySourceState, StoreState } from '../../../src/ports.js';
 import type { RevocationsState } from '../../../src/ports-revocations.js';
 import { readinessOf, type Phase, type Readiness } from '../../../src/proxy/admin/readiness.js';
+import { keyState } from '../../support/key-state.js';
 
 function source(issuer: string, usable: boolean, stale = false): KeySourceState {
-  return { issuer, usable, stale, ageMs: usable ? 5 : null, keys: [], lastError: null };
+  return keyState({ issuer, usable, stale, ageMs: usable ? 5 : null });
 }
 
 function store(up: boolean): StoreState {

@@ -59,7 +59,10 @@ const snapshot: Snapshot = {
   configName: 'sallyport.yaml', config, loadedAtMs: 1_000,
   lastError: { atMs: 2_000, problems: ['sallyport.yaml:1:1: error: …'] },
   restartNeeded: ['listen.port'],
-  keys: [{ issuer: 'core', usable: true, stale: false, ageMs: 1_499, lastError: null, keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }] }],
+  keys: [{
+    issuer: 'core', usable: true, stale: false, ageMs: 1_499, servesForMs: 299_600, stalePart: 0, lastError: null, emptySet: 'unconfirmed', waiting: 2,
+    keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }], withdrawn: [{ keyId: 'd-0', ageMs: 2_000 }],
+  }],
   store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
   revocations: {
     isLoaded: true, areRequired: true, isStale: false, ageMs: 1_400, problem: 'ECONNREFUSED', hasNews: true, notInForce: 1, lost: ['B'.repeat(22)],

@@ -1,0 +1,74 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { JwksRefreshResult, KeyLookup, KeySourceState } from '../ports.js';
+
+/** Counts what becomes of the keys of issuers. */
+export interface KeySeries {
+  readonly refresh: (issuer: string, result: JwksRefreshResult) => void;
+  readonly wait: (issuer: string, result: KeyLookup['kind']) => void;
+  /** Fixes the issuers: series of those that are gone are dropped, and new ones start at zero. */
+  readonly setIssuers: (names: readonly string[]) => void;
+}
+
+const refreshResults = ['ok', 'empty', 'failed'] as const satisfies readonly JwksRefreshResult[];
+const waitResults = ['found', 'unknown', 'unavailable', 'busy'] as const satisfies readonly KeyLookup['kind'][];
+
+interface Counts {
+  readonly refreshes: Record<JwksRefreshResult, number>;
+  readonly waits: Record<KeyLookup['kind'], number>;
+}
+
+/** @param states asked at each scrape. */
+export function createKeySeries(registry: Registry, states: () => readonly KeySourceState[]): KeySeries {
+  const registers = [registry];
+  let issuers = new Map<string, Counts>();
+  const newCounts = (): Counts => ({ refreshes: { ok: 0, empty: 0, failed: 0 }, waits: { found: 0, unknown: 0, unavailable: 0, busy: 0 } });
+
+  new Counter({
+    name: 'sallyport_jwks_refreshes_total', help: 'Attempts to get the keys of an issuer.', labelNames: ['issuer', 'result'], registers,
+    collect() {
+      this.reset();
+      for (const [issuer, { refreshes }] of issuers) for (const result of refreshResults) this.inc({ issuer, result }, refreshes[result]);
+    },
+  });
+  new Counter({
+    name: 'sallyport_jwks_waits_total', help: 'Requests that waited for a key that may be new, by what came of it.',
+    labelNames: ['issuer', 'result'], registers,
+    collect() {
+      this.reset();
+      for (const [issuer, { waits }] of issuers) for (const result of waitResults) this.inc({ issuer, result }, waits[result]);
+    },
+  });
+  const ofIssuers = (name: string, help: string, valueOf: (state: KeySourceState) => number | null): void => {
+    new Gauge({
+      name, help, labelNames: ['issuer'], registers,
+      collect() {
+        this.reset();
+        for (const state of states()) {
+          const value = valueOf(state);
+          if (value !== null) this.set({ issuer: state.issuer }, value);
+        }
+      },
+    });
+  };
+  ofIssuers('sallyport_jwks_age_seconds', 'Age of the keys of an issuer, once there are any.', ({ ageMs }) => (ageMs === null ? null : ageMs / 1000));
+  ofIssuers('sallyport_jwks_stale_ratio', 'How much of max_stale is used up: 0 within the lifetime of the keys, 1 when they serve no more.',
+    ({ stalePart }) => stalePart);
+  ofIssuers('sallyport_jwks_keys', 'Keys of an issuer that count, in the set that was fetched last; absent before the first.',
+    ({ ageMs, keys }) => (ageMs === null ? null : keys.filter(({ accepted }) => accepted).length));
+  ofIssuers('sallyport_jwks_waiting', 'Requests that wait for a key that may be new.', ({ waiting }) => waiting);
+
+  return {
+    refresh: (issuer, result) => {
+      const counts = issuers.get(issuer);
+      if (counts !== undefined) counts.refreshes[result] += 1;
+    },
+    wait: (issuer, result) => {
+      const counts = issuers.get(issuer);
+      if (counts !== undefined) counts.waits[result] += 1;
+    },
+    setIssuers: (names) => {
+      const known = issuers;
+      issuers = new Map(names.map((name) => [name, known.get(name) ?? newCounts()]));
+    },
+  };
+}
