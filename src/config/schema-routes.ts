@@ -12,7 +12,7 @@ const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, '1 to 128 letters, digi
 const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT, or `*`';
 
 /** RFC 6749 §3.3 `scope-token`. */
-const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]+$/, '1 to 256 visible ASCII characters without `"` and `\\`', 256);
+const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]+$/, '1 to 256 visible ASCII characters without blank, `"` and `\\`: another permission grants nothing', 256);
 
 const claimAllowed = 'a text, a number or a truth value';
 

@@ -8,7 +8,7 @@ import { isVisibleAscii } from './visible-ascii.js';
 export interface ServiceClaims {
   /** Visible ASCII, 1 to 1,024 characters. */
   readonly subject: string;
-  /** In the order of the token; RFC 6749 §3.3 scope-tokens, so that a space can stand between them. */
+  /** In the order of the token; RFC 6749 §3.3 scope-tokens, so that a space can stand between them. Others are left out: they grant nothing. */
   readonly permissions: readonly string[];
   /** The `jti`, where there is one: visible ASCII, 1 to 256 characters. */
   readonly tokenId: string | null;
@@ -51,7 +51,7 @@ export function verifyClaims(payload: JsonObject, rules: IssuerRules, nowMs: num
   if (!isVisibleAscii(sub, maxSubjectLength) || !isPermissions(permissions) || !isAbsentOr(isTokenId, jti)) {
     return refuse(denial('claim_malformed'));
   }
-  return accept({ subject: sub, permissions, tokenId: jti ?? null, expiresAtS: exp, issuedAtS: iat ?? null });
+  return accept({ subject: sub, permissions: grantsOf(permissions), tokenId: jti ?? null, expiresAtS: exp, issuedAtS: iat ?? null });
 }
 
 /** What kind of token it is, by whom and for whom. Compared as strings: an array that holds the right one is not it. */
@@ -96,7 +96,17 @@ function isOneOf(values: ReadonlySet<string>, value: JsonValue | undefined): boo
 }
 
 function isPermissions(value: JsonValue | undefined): value is readonly string[] {
-  return isJsonArray(value) && value.length <= maxPermissions && value.every((item) => typeof item === 'string' && scopeToken.test(item));
+  return isJsonArray(value) && value.length <= maxPermissions && value.every((item) => typeof item === 'string');
+}
+
+/** Whether a permission can grant anything here: what has a blank in it would be two to whoever splits the header field. */
+export function isGrant(permission: string): boolean {
+  return scopeToken.test(permission);
+}
+
+/** What of a token's permissions counts: docs/adr/0010-permissions-that-grant-nothing.md. */
+function grantsOf(permissions: readonly string[]): readonly string[] {
+  return permissions.every(isGrant) ? permissions : permissions.filter(isGrant);
 }
 
 /** Narrower than the bytes that the claim may hold by its RFC: docs/adr/0006-token-id-visible-ascii.md. */

@@ -1,5 +1,5 @@
 /** Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its signature. */
-import { claimForms, sessionClaims } from '../decision/claims.js';
+import { claimForms, isGrant, sessionClaims } from '../decision/claims.js';
 import { maxTokenBytes } from '../decision/compact-jws.js';
 import type { Reason } from '../decision/denial.js';
 import { acceptsKeyId, isKeyId } from '../decision/key-ids.js';
@@ -35,7 +35,7 @@ interface Judged {
 
 const claimsAllowed: Readonly<Record<string, string>> = {
   exp: 'a whole number: seconds since 1970', nbf: 'a whole number: seconds since 1970', iat: 'a whole number: seconds since 1970',
-  sub: 'a text of 1 to 1024 visible ASCII characters', permissions: 'a list of at most 1000 texts of visible ASCII without quotes and backslashes',
+  sub: 'a text of 1 to 1024 visible ASCII characters', permissions: 'a list of at most 1000 texts',
   jti: 'a text of 1 to 256 visible ASCII characters',
 };
 
@@ -47,6 +47,15 @@ export function explainPrincipal(principal: Principal, nowMs: number): readonly 
     `subject ${subject}, permissions ${permissions.length === 0 ? 'none' : permissions.join(' ')}${tokenId === null ? '' : `, token id ${tokenId}`}`,
     `expires at ${time(expiresAtS)}, in ${Math.round(expiresAtS - nowMs / 1_000)} s`,
   ];
+}
+
+/** Says which of a token's permissions grant nothing, whoever asks for them. */
+export function explainLeftOut(explained: Explained): readonly string[] {
+  const token = explained.ruling.principal?.kind === 'service' ? tokenOf(explained) : null;
+  const permissions = token === null ? undefined : readToken(token).claims.object?.['permissions'];
+  const left = isJsonArray(permissions) ? permissions.filter(permission => typeof permission === 'string' && !isGrant(permission)) : [];
+  const rule = 'a permission is visible ASCII without blank, " and \\';
+  return left.length === 0 ? [] : [`grants nothing and is not passed on: ${left.map(permission => shown(permission)).join(', ')}; ${rule}`];
 }
 
 /** Says why a token is refused: what was found in it, and what is accepted. */

@@ -5,7 +5,7 @@ import type { Explained } from './explained.js';
 import { explainRoute } from './explained-route.js';
 import { explainReason } from './explained-reason.js';
 import { explainRevocation } from './explained-revocation.js';
-import { explainPrincipal } from './explained-token.js';
+import { explainLeftOut, explainPrincipal } from './explained-token.js';
 import { explainPolicy } from './explained-policy.js';
 import { explainFields, fieldsSeen } from './explained-fields.js';
 import { explainReservation } from './explained-reservation.js';
@@ -80,7 +80,7 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
     case 'credential':
       return explained.credentialNotes;
     case 'token':
-      return explained.ruling.principal === null ? [] : explainPrincipal(explained.ruling.principal, explained.nowMs);
+      return explained.ruling.principal === null ? [] : [...explainPrincipal(explained.ruling.principal, explained.nowMs), ...explainLeftOut(explained)];
     case 'revocation':
       return explainRevocation(explained.ruling);
     case 'policy':

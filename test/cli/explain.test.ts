@@ -185,7 +185,10 @@ t.test('contract 1: a real token on standard input is verified', async (t) => {
   t.equal(good.code(), 0);
   t.match(good.out(), /verified with the keys that its issuer publishes/);
   t.match(good.out(), /service of issuer core \(https:\/\/api\.example\.com\), key d-1/);
-  t.notMatch(good.out(), /eyJ|assumed/);
+  t.notMatch(good.out(), /eyJ|assumed|grants nothing/);
+  const odd = await ask(mintToken({ key, claims: { permissions: ['orders:read orders:write', 'é', 'x'] } }));
+  t.match(odd.out(), /denied: 403 permission_missing/);
+  t.match(odd.out(), /grants nothing and is not passed on: "orders:read orders:write", "é"; a permission is visible ASCII without blank, " and \\\n/);
   const forged = await ask(mintToken({ key: rsaKey('d-2'), header: { kid: 'd-1' } }));
   t.equal(forged.code(), 1);
   t.match(forged.out(), /denied: 401 signature_invalid/);

@@ -32,6 +32,11 @@ const cases = [
   { name: 'no permissions written', input: 'name: a, methods: [GET], path: /a, subjects: [s]', expected: [/5:3: error: routes\[0\]\.permissions is missing; allowed: a list; \[\] where none is needed$/] },
   { name: 'no subjects written', input: 'name: a, methods: [GET], path: /a, permissions: [p]', expected: [/5:3: error: routes\[0\]\.subjects is missing; allowed: a list$/] },
   { name: 'no subjects', input: 'name: a, methods: [GET], path: /a, subjects: [], permissions: [p]', expected: [/error: routes\[0\]\.subjects is an empty list; /] },
+  ...['orders:read orders:write', 'ändern', '\\"'].map((permission) => ({
+    name: `ADR 0010: a permission ${permission}, which no token can grant`,
+    input: `name: a, methods: [GET], path: /a, subjects: [s], permissions: [p, "${permission}"]`,
+    expected: [/error: routes\[0\]\.permissions\[1\] is ".*; allowed: 1 to 256 visible ASCII characters without blank, `"` and `\\`: another permission grants nothing$/],
+  })),
   { name: 'a subject with a space', input: 'name: a, methods: [GET], path: /a, subjects: [a b], permissions: [p]', expected: [/error: routes\[0\]\.subjects\[0\] is "a b"; /] },
   { name: 'no permission needed', input: 'name: a, methods: [GET], path: /a, subjects: [s], permissions: []', expected: [] },
   { name: 'no permission needed in a pair', input: 'name: a, methods: [GET], path: /a, any_of: [{ subjects: [s], permissions: [] }]', expected: [] },

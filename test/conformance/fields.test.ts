@@ -40,6 +40,17 @@ t.test('contract 3: the receiver learns the identity from fields that only Sally
   t.same(received().field('x-auth-permissions'), ['z orders:read a'], 'in the order of the token');
 });
 
+t.test('ADR 0010: a permission that a list cannot hold grants nothing and reaches nobody; the others of its token do', async (t) => {
+  for (const odd of ['orders:read admin', ' orders:read', 'orders:read\n', '', 'bestellungen:ändern', '日本', 'a"b']) {
+    t.equal((await world.request({ path: '/orders', headers: world.authorization({ permissions: [odd] }) })).status, 403, JSON.stringify(odd));
+    t.equal((await world.request({ path: '/orders', headers: world.authorization({ permissions: [odd, 'orders:read', odd, 'z'] }) })).status, 200);
+    t.same(received().field('x-auth-permissions'), ['orders:read z'], JSON.stringify(odd));
+  }
+  for (const wrong of [['orders:read', 1], ['orders:read', null], [['orders:read']]]) {
+    t.equal((await world.request({ path: '/orders', headers: world.authorization({ permissions: wrong }) })).status, 401, JSON.stringify(wrong));
+  }
+});
+
 const spellings = (name: string): string[] => [
   name, name.toLowerCase(), name.toUpperCase(), name.replaceAll('-', '_'), name.replaceAll('-', '.'), name.replaceAll('-', ''), name.replaceAll('-', '--'),
   name.replace('-', '_'),

@@ -85,7 +85,7 @@ const trials: Readonly<Record<string, readonly Trial[]>> = {
   ],
   '`permissions`': [
     { claims: { permissions: undefined }, reason: 'claim_malformed' }, { claims: { permissions: 'orders:read' }, reason: 'claim_malformed' },
-    { claims: { permissions: undefined, scope: 'orders:read' }, reason: 'claim_malformed' }, { claims: { permissions: ['a"b'] }, reason: 'claim_malformed' },
+    { claims: { permissions: undefined, scope: 'orders:read' }, reason: 'claim_malformed' }, { claims: { permissions: ['a"b'] }, reason: 'permission_missing' },
     { claims: { permissions: Array.from({ length: 1001 }, () => 'x') }, reason: 'claim_malformed' },
     { claims: { permissions: [...Array.from({ length: 999 }, () => 'x'), 'orders:read'] }, reason: null },
     { claims: { permissions: [] }, reason: 'permission_missing' },

@@ -66,8 +66,8 @@ function readClaims(claims: ReadonlyMap<string, Json>, issuerName: string, issue
   if (iat !== undefined && (!isInteger(iat) || iat > now + skew || exp - iat > cap)) return null;
   if (typeof sub !== 'string' || !isVisible(sub, 1024)) return null;
   if (jti !== undefined && (typeof jti !== 'string' || !isVisible(jti, 256))) return null;
-  if (!Array.isArray(permissions) || permissions.length > 1000 || !permissions.every(isScope)) return null;
-  return { issuerName, issuer: issuer.issuer, subject: sub, permissions, tokenId: jti ?? null, keyId, issuedAtS: iat ?? null };
+  if (!Array.isArray(permissions) || permissions.length > 1000 || !permissions.every(permission => typeof permission === 'string')) return null;
+  return { issuerName, issuer: issuer.issuer, subject: sub, permissions: permissions.filter(isScope), tokenId: jti ?? null, keyId, issuedAtS: iat ?? null };
 }
 
 function acceptsKey({ key_ids: { accept, reject = [] } }: PolicyIssuer, keyId: string): boolean {
