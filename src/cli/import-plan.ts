@@ -32,7 +32,7 @@ export async function planImport(file: string, source: ImportSource, { dryRun, j
     });
     const byKind = Object.fromEntries(plannedKinds(plan));
     if (asData) print(`${JSON.stringify({ file, users: plan.users, byKind, problemCount: met, problems, ...lossesOf(plan) })}\n`);
-    else print(planText(plan, isDry ? 0 : Math.max(0, met - shownProblems)));
+    else print(planText(plan, isDry ? 0 : Math.max(0, met - shownProblems)) + (isDry ? marksText(plan) : ''));
     return { plan, sha256: digest() ?? '' };
   } catch (error) {
     if (!(error instanceof UnreadableInput)) throw error;
@@ -61,8 +61,12 @@ function planText(plan: Plan, leftOut: number): string {
   const kinds = plannedKinds(plan).map(([kind, count]) => `  ${kind.padEnd(14)} ${String(count).padStart(9)}\n`);
   const lost = [...plan.lost].map(([field, { users, line }]) =>
     `warning: ${escapeControls(field)} of ${usersText(users)} will be lost, first in line ${String(line)}: no call of the Core carries it\n`);
-  const needed = `needs a Core that speaks version ${firstVersionOfIsVerified} or a later one`;
-  const marks = plan.verified === 0 ? '' : `${isVerifiedField}: true of ${usersText(plan.verified)} ${needed}\n`;
   const more = leftOut === 0 ? '' : `and ${String(leftOut)} more problems, which the list of rejected rows will have\n`;
-  return `${more}${String(plan.users)} users, ${String(plan.problems)} of them cannot be imported\n${kinds.join('')}${lost.join('')}${marks}`;
+  return `${more}${String(plan.users)} users, ${String(plan.problems)} of them cannot be imported\n${kinds.join('')}${lost.join('')}`;
+}
+
+/** What no dry run can tell: it does not ask the Core what it speaks. */
+function marksText({ verified }: Plan): string {
+  if (verified === 0) return '';
+  return `${isVerifiedField}: true of ${usersText(verified)} needs a Core that speaks version ${firstVersionOfIsVerified} or a later one\n`;
 }

@@ -3,6 +3,7 @@ import { writeReport } from '../adapters/import/report-file.js';
 import { escapeControls } from '../config/problems.js';
 import { accept, refuse, type Result } from '../decision/result.js';
 import { talliedKinds, type Ledger, type Tally, type Totals } from '../user-import/ledger.js';
+import type { Loss } from '../user-import/losses.js';
 import { isNotIn, rejectedHeader, rejectedLine, settledRows, type SettledRow } from '../user-import/settled.js';
 import { usersText } from './import-plan.js';
 import type { ImportSource } from './import-source.js';
@@ -24,7 +25,7 @@ export interface ImportReport {
   readonly complete: boolean;
   readonly byKind: Readonly<Record<string, Tally>>;
   /** Users that are in, and lack of what their rows say what this names. */
-  readonly notCarried: Readonly<Record<string, number>>;
+  readonly notCarried: Readonly<Record<string, Loss>>;
   /** The first rows that were rejected or existed already. */
   readonly rows: readonly ReportedRow[];
   /** How many more there are of these. */
@@ -89,7 +90,7 @@ export async function makeReport(
     left: total - done,
     complete: stopped === null && done === total && notIn === 0,
     byKind: kindsOf(totals),
-    notCarried: Object.fromEntries([...totals.lost].map(([field, { users }]) => [field, users])),
+    notCarried: Object.fromEntries(totals.lost),
     rows,
     rowsLeftOut: settled - rows.length,
     rejectedFile: notIn > 0 ? files.rejected : null,
@@ -108,7 +109,7 @@ export function reportText(report: ImportReport): string {
   return [
     'kind             created   existed  rejected', ...rows, row('all', report),
     ...(report.left > 0 ? [`${String(report.left)} of ${String(report.total)} are left`] : []),
-    ...Object.entries(report.notCarried).map(([field, users]) => `warning: ${escapeControls(field)} of ${usersText(users)} was not carried`),
+    ...Object.entries(report.notCarried).map(([field, { users }]) => `warning: ${escapeControls(field)} of ${usersText(users)} was not carried`),
     ...(shown.length > 0 ? ['', ...shown] : []),
     ...(more > 0 ? [`and ${String(more)} more`] : []),
     ...(report.rejectedFile === null ? [] : ['', `rows that are not in, to mend and import: ${report.rejectedFile}`]),

@@ -36,7 +36,8 @@ export function createLosses(): Losses {
       for (const name of new Set(fields)) {
         const field = found.has(name) || found.size < maxFields ? name : otherFields;
         const before = found.get(field) ?? { users: 0, line };
-        found.set(field, { ...before, users: before.users + 1 });
+        // Several users are under way at once: the first that is done need not be the first of the file.
+        found.set(field, { users: before.users + 1, line: Math.min(before.line, line) });
       }
     },
     byField: () => new Map(found),

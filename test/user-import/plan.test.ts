@@ -2,6 +2,7 @@ import t from 'tap';
 import { accept, refuse } from '../../src/decision/result.js';
 import type { JsonValue } from '../../src/decision/strict-json.js';
 import { createDigestSet } from '../../src/user-import/digest-set.js';
+import { createLosses } from '../../src/user-import/losses.js';
 import { withOriginalHashes, type ReturnedRecord } from '../../src/user-import/original-hashes.js';
 import { makePlan, plannedKinds } from '../../src/user-import/plan.js';
 import { progressBar, progressText, rateOf, sampled, type Sample } from '../../src/user-import/progress.js';
@@ -71,6 +72,12 @@ t.test('a plan counts what good rows lose, by field, and whose email is verified
     ['localId', { users: 2, line: 2 }], ['x', { users: 1, line: 2 }], ['y', { users: 1, line: 6 }], ['made up 0', { users: 1, line: 8 }],
   ]);
   t.same([lost.size, lost.get('other members')], [101, { users: 103, line: 8 }], 'a file that makes up names fills no memory');
+});
+
+t.test('the first line of a loss is the first of the file, in whatever order users are done', async (t) => {
+  const losses = createLosses();
+  for (const line of [7, 3, 9]) losses.add(['a', 'a'], line);
+  t.same([...losses.byField()], [['a', { users: 3, line: 3 }]], 'and a field counts once for a user');
 });
 
 t.test('a set of many names stays small and forgets none', async (t) => {
