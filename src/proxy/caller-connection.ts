@@ -14,6 +14,8 @@ export interface Turn {
   readonly isReceived: () => boolean;
   /** The rest of its body will not come. */
   readonly breakBody: (reason: Denial) => void;
+  /** A shutdown has begun, and a body may take less time from now on. */
+  readonly hurry: () => void;
   /** Time is up: it may say so to the caller, whose connection is about to end. */
   readonly cutOff: () => void;
   /** The caller took what was written, where Node does not say so itself. */
@@ -63,7 +65,8 @@ export class CallerConnection {
   private isFull = false;
   /** The last answer was given. */
   private isClosing = false;
-  private closesWhenIdle = false;
+  /** Since a shutdown began: how long it waits for another request where its caller was not told that none is served; milliseconds. */
+  private unannouncedMs: number | null = null;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
   private restedAt: number;
   /** When the last request was answered, or the connection came; monotonic milliseconds. */
@@ -187,7 +190,10 @@ export class CallerConnection {
       this.begin(next);
       // Last, since what was held may bring the next ones at once.
       this.catchUp();
-    } else if (this.closesWhenIdle) this.socket.destroySoon();
+    } else if (this.unannouncedMs !== null) {
+      if (this.isClosing) this.socket.destroySoon();
+      else setTimeout(this.closeIdle, this.unannouncedMs).unref();
+    }
   }
 
   /** The answer being written is the last one: nothing that follows is served. */
@@ -217,11 +223,19 @@ export class CallerConnection {
     else this.socket.destroy();
   }
 
-  /** Ends it as soon as no request has begun: now, or when the one being served is answered. */
-  closeWhenIdle(): void {
-    this.closesWhenIdle = true;
-    if (this.current === null && this.socket.bytesRead === this.restedAt) this.abort();
+  /**
+   * A shutdown has begun: ends it once no request comes any more. After an answer that said that it is the last one that is at once; a caller
+   * that was not told may be sending the next request by now, and has as long for it.
+   */
+  drain(unannouncedMs: number): void {
+    this.unannouncedMs = unannouncedMs;
+    this.current?.hurry();
   }
+
+  /** Where no request has begun, says that none is served any more, so that nothing is reset that the caller has not read. */
+  readonly closeIdle = (): void => {
+    if (this.current === null && !this.isClosing && !this.socket.destroyed && this.socket.bytesRead === this.restedAt) this.linger();
+  };
 
   /** Gives the caller that long to take what was written. */
   expectFlush(limitMs: number, onStalled: () => void): void {

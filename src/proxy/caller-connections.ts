@@ -28,8 +28,10 @@ export interface CallerConnections {
   readonly count: () => number;
   /** Those on which a head is larger than it may be, although it is not complete. */
   readonly withLargeHead: () => readonly Socket[];
-  /** Ends those on which no request has begun, and the others when theirs are answered. */
-  readonly closeWhenIdle: () => void;
+  /** A shutdown has begun: a connection that is idle is ended at `closeIdle`, or when it was for so long after an answer that did not say so. */
+  readonly drain: (unannouncedMs: number) => void;
+  /** Ends those on which no request has begun. */
+  readonly closeIdle: () => void;
   /** Ends all, with a word to callers whose request was not sent on. */
   readonly cutOff: () => void;
   /** Resolves once none is open and each one's request has ended: a server says that it is closed before that. */
@@ -92,8 +94,11 @@ export function createCallerConnections(
     of: socket => connections.get(socket),
     count: () => sockets.size,
     withLargeHead: () => [...connections].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
-    closeWhenIdle: () => {
-      for (const connection of connections.values()) connection.closeWhenIdle();
+    drain: (unannouncedMs) => {
+      for (const connection of connections.values()) connection.drain(unannouncedMs);
+    },
+    closeIdle: () => {
+      for (const connection of connections.values()) connection.closeIdle();
       for (const [socket] of handshaking()) socket.destroy();
     },
     cutOff: () => {

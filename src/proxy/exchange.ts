@@ -196,6 +196,10 @@ export class Exchange implements Turn, Caller, KeyAsker {
     this.attempt(() => this.answer.drained());
   }
 
+  hurry(): void {
+    this.upload?.hurry();
+  }
+
   /** Ends it at the deadline of a shutdown: what was not sent on is answered so, the rest is broken off. */
   cutOff(): void {
     this.attempt(() => {

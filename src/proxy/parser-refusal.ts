@@ -50,6 +50,7 @@ export function createParserRefusal(
     },
     isReceived: () => false,
     breakBody: () => undefined,
+    hurry: () => undefined,
     cutOff: () => undefined,
     drained: () => undefined,
   };

@@ -4,12 +4,13 @@ import { Readable } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
 import { ByteBuffer } from './byte-buffer.js';
 
-/** How slowly a caller may send a body. */
+/** How slowly a caller may send a body; asked for whenever it counts. */
 export interface BodyPace {
   /** How long it may send nothing while somebody waits for more; milliseconds. */
   readonly idleMs: number;
-  /** Bytes a second on average, once it has been waited for twice as long; 0 asks for none. */
+  /** Bytes a second on average, once it has been waited for `allowanceMs`; 0 asks for none. */
   readonly minRate: number;
+  readonly allowanceMs: number;
 }
 
 export interface RequestBodyOptions {
@@ -79,6 +80,11 @@ export class RequestBody extends Readable {
   gather(onGathered: (whole: Buffer | null) => void): void {
     this.onGathered = onGathered;
     this.begin();
+  }
+
+  /** Another pace counts, from now on. */
+  hurry(): void {
+    if (this.waitsSinceMs !== null) this.waitFor('caller');
   }
 
   override _read(): void {
@@ -196,8 +202,8 @@ export class RequestBody extends Readable {
 
   /** Whoever pauses for too long is noticed by the timer; this is for those who send hardly anything, now and then. */
   private isTooSlow(): boolean {
-    const { idleMs, minRate } = this.options.pace;
-    return minRate > 0 && this.waitedSoFarMs() > 2 * idleMs + this.receivedBytes / minRate * 1_000;
+    const { allowanceMs, minRate } = this.options.pace;
+    return minRate > 0 && this.waitedSoFarMs() > allowanceMs + this.receivedBytes / minRate * 1_000;
   }
 
   private stopTimer(): void {

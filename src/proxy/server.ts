@@ -14,12 +14,26 @@ import { Exchange } from './exchange.js';
 import type { Arrival, ExchangeDeps } from './exchange-deps.js';
 import { createFrame } from './frame.js';
 import type { InForce } from './in-force.js';
+import type { BodyPace } from './request-body.js';
 import { acceptQueue, createListener, type TlsMaterial } from './listener.js';
 import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
 import { createReserving } from './reserving/reserving.js';
 import { createSlots } from './slots.js';
 import { Upgrade } from './websocket/upgrade.js';
 import { createWebSockets } from './websocket/websockets.js';
+
+/**
+ * From the announcement of a shutdown on, a connection that a caller keeps is served for so long: whoever uses it again within that time gets an
+ * answer, which says that it is the last one, and does not meet its end; milliseconds.
+ */
+const announcedMs = 2_000;
+
+/** After the port was closed, for so long: a request may be on its way on a connection that came last; milliseconds. */
+const lastArrivalsMs = 500;
+
+/** In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses for some seconds. */
+const drainHeadMs = 2_000;
+const drainPace: BodyPace = { idleMs: 5_000, minRate: 500, allowanceMs: 2_000 };
 
 /** How often heads are looked for that are too large and not complete. */
 const checkingIntervalMs = 1_000;
@@ -62,10 +76,16 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const slots = createSlots(listen.maxInFlight);
   const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
   let isShuttingDown = false;
+  let announcedAtMs = Infinity;
+  const bodyPace = { idleMs: listen.bodyIdleTimeoutMs, minRate: listen.bodyMinRate, allowanceMs: 2 * listen.bodyIdleTimeoutMs };
+  const announce = (): void => {
+    isShuttingDown = true;
+    announcedAtMs = Math.min(announcedAtMs, deps.clock.monotonic());
+  };
   const webSockets = createWebSockets({ ...deps, max: listen.maxWebSockets, idleTimeoutMs: listen.webSocketIdleTimeoutMs });
   const exchangeDeps: ExchangeDeps = {
     ...deps, findClient: createClientFinder(listen.trustForwarded), enter: createEntrance(slots, deps.limits), reserving, webSockets,
-    bodyPace: { idleMs: listen.bodyIdleTimeoutMs, minRate: listen.bodyMinRate },
+    bodyPace,
     isShuttingDown: () => isShuttingDown,
   };
 
@@ -127,26 +147,34 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       return address;
     },
     setTls,
-    announceShutdown: () => {
-      isShuttingDown = true;
-    },
+    announceShutdown: announce,
     drain: async (graceMs) => {
-      isShuttingDown = true;
+      announce();
+      server.headersTimeout = Math.min(listen.headerTimeoutMs, drainHeadMs);
+      bodyPace.idleMs = Math.min(listen.bodyIdleTimeoutMs, drainPace.idleMs);
+      bodyPace.allowanceMs = Math.min(bodyPace.allowanceMs, drainPace.allowanceMs);
+      bodyPace.minRate = Math.max(listen.bodyMinRate, drainPace.minRate);
       const closed = new Promise<void>((resolve) => {
-        // Not the close of `http.Server`, which also ends connections whose last answer is still being read.
-        NetServer.prototype.close.call(server, () => {
-          resolve();
+        // Right behind the phase that accepts: the system resets connections that it took and nobody accepted.
+        setImmediate(() => {
+          // Not the close of `http.Server`, which also ends connections whose last answer is still being read.
+          NetServer.prototype.close.call(server, () => {
+            resolve();
+          });
         });
       });
       const deadline = setTimeout(connections.cutOff, graceMs);
       const lastSettling = setTimeout(() => reserving?.breakOff(), lastSettlingMs(graceMs, deps.reservations));
-      // What has arrived by now is read first, so that no request is cut off that a caller had sent.
-      setImmediate(connections.closeWhenIdle);
+      connections.drain(announcedMs);
+      const leftMs = Math.max(lastArrivalsMs, announcedAtMs + announcedMs - deps.clock.monotonic());
+      // What has arrived by then is read first, so that no request is cut off that a caller had sent.
+      const idleDeadline = setTimeout(() => setImmediate(connections.closeIdle), Math.min(leftMs, graceMs / 2));
       webSockets.drain();
       await closed;
       // Writes whose caller left are completed all the same.
       await reserving?.idle();
       clearTimeout(deadline);
+      clearTimeout(idleDeadline);
       clearTimeout(lastSettling);
       await reserving?.close();
       await connections.allClosed();

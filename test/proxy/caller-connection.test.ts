@@ -29,6 +29,7 @@ function turn(started: string[], name: string, isReceived = true): Turn {
     start: () => started.push(name),
     isReceived: () => isReceived,
     breakBody: reason => started.push(`${name} broken by ${reason.reason}`),
+    hurry: () => undefined,
     cutOff: () => started.push(`${name} cut off`),
     drained: () => started.push(`${name} drained`),
   };

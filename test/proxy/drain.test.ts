@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { connect as connectTls } from 'node:tls';
 import { connect } from 'node:net';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { certificates } from '../support/certificates.js';
 import { connectRaw } from '../support/raw-client.js';
@@ -59,9 +60,10 @@ t.test('R-60: what is under way is finished, what is idle or silent is closed, a
   const drained = proxy.server.drain(120_000).then(() => {
     isDrained = true;
   });
-  await idle.closed;
-  await silent.closed;
-  t.equal(silent.pending().length, 0);
+  await until('the port is closed', async () => connectRaw(proxy.port).then(({ end }) => {
+    end();
+    return false;
+  }, () => true));
   const refused = connect(proxy.port, '127.0.0.1');
   const [error] = await once(refused, 'error') as [NodeJS.ErrnoException];
   t.equal(error.code, 'ECONNREFUSED');
@@ -80,8 +82,91 @@ t.test('R-60: what is under way is finished, what is idle or silent is closed, a
   beginning.write(rest);
   t.equal((await beginning.readResponse())?.status, 200);
   await drained;
+  await idle.closed;
+  await silent.closed;
+  t.equal(silent.pending().length, 0);
   t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
   t.same(proxy.records.map(({ reason }) => reason), [null, null, null, null, null]);
+});
+
+t.test('R-60: a request that meets the shutdown on a kept connection is answered, and told that it is the last one', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  const held: ServerResponse[] = [];
+  proxy.receiver.behave((req, res) => {
+    if (req.url === '/slow') held.push(res.writeHead(200, { 'Content-Length': '4' }));
+    else res.end('ok');
+  });
+  const idle = await connectRaw(proxy.port);
+  const unused = await connectRaw(proxy.port);
+  const streaming = await connectRaw(proxy.port);
+  for (const connection of [idle, unused, streaming]) t.teardown(connection.end);
+  idle.write(get(proxy.bearer()));
+  t.equal((await idle.readResponse())?.field('connection'), 'keep-alive');
+  streaming.write(get(proxy.bearer(), '/slow'));
+  await until('it is with the receiver', () => held.length === 1);
+  held[0]?.write('fi');
+  await until('its answer began, and says that another request may follow', () => streaming.pending().includes('keep-alive'));
+  const drained = proxy.server.drain(120_000);
+  await until('nothing more is accepted', async () => connectRaw(proxy.port).then(({ end }) => {
+    end();
+    return false;
+  }, () => true));
+  for (const connection of [idle, unused]) {
+    connection.write(get(proxy.bearer()));
+    const answer = await connection.readResponse();
+    t.same([answer?.status, answer?.field('connection')], [200, 'close']);
+    await connection.closed;
+  }
+  held[0]?.end('rs');
+  t.equal((await streaming.readResponse())?.text, 'firs');
+  streaming.write(get(proxy.bearer()));
+  const answer = await streaming.readResponse();
+  t.same([answer?.status, answer?.field('connection')], [200, 'close']);
+  await drained;
+});
+
+t.test('R-60: heads and bodies that drip have a short time in a drain', async (t) => {
+  const proxy = await startProxy(t, { config: { listen: { header_timeout: '60s', body_idle_timeout: '60s' }, routes } });
+  proxy.receiver.behave(() => undefined);
+  const head = await connectRaw(proxy.port);
+  head.write('GET /a HTTP/1.1\r\nHost: a\r\n');
+  const dripping = await connectRaw(proxy.port);
+  const stalled = await connectRaw(proxy.port);
+  for (const connection of [dripping, stalled]) {
+    t.teardown(connection.end);
+    connection.write(`POST /b HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 100000\r\n\r\n01234`);
+  }
+  t.teardown(head.end);
+  await until('they are there', () => proxy.server.counts().inFlight === 2);
+  const drip = setInterval(() => {
+    dripping.write('x');
+  }, 100);
+  t.teardown(() => clearInterval(drip));
+  const drained = proxy.server.drain(120_000);
+  for (const connection of [head, dripping, stalled]) {
+    const answer = await connection.readResponse();
+    t.equal(answer?.status, 408);
+    await connection.closed;
+  }
+  await drained;
+  t.same(proxy.records.map(({ reason }) => reason).sort(), ['body_timeout', 'body_timeout', 'header_timeout']);
+});
+
+t.test('R-60: a body that comes fast enough has the whole grace', async (t) => {
+  const proxy = await startProxy(t, { config: { routes } });
+  proxy.receiver.behave(null);
+  const uploading = await connectRaw(proxy.port);
+  t.teardown(uploading.end);
+  const seconds = 7;
+  uploading.write(`POST /b HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: ${String(seconds * 4_000)}\r\n\r\n`);
+  await until('it is there', () => proxy.server.counts().inFlight === 1);
+  const drained = proxy.server.drain(120_000);
+  for (let i = 0; i < seconds; i += 1) {
+    await sleep(1_000);
+    uploading.write('x'.repeat(4_000));
+  }
+  t.equal((await uploading.readResponse())?.status, 200);
+  await drained;
 });
 
 t.test('R-60: at the end of the grace all that is left is ended', async (t) => {
