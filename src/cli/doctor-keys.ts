@@ -13,6 +13,9 @@ import { ok, problem, unreachable, warning, type Finding } from './doctor-findin
 
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
+/** The ids of the Core's static keys begin so. */
+const staticKeyIds = 's-';
+
 /** `Date` counts in whole seconds, and the answer takes a while to come. */
 const dateToleranceMs = 1_500;
 
@@ -36,6 +39,7 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   const state = source.state();
   await source.close();
   const place = settings.source.kind === 'url' ? hostOf(settings.source.url) : settings.source.path;
+  if (state.emptySet !== null && state.lastError === null) return [empty(subject, place)];
   if (state.ageMs === null) return [unusable(subject, place, issuer, state.lastError ?? 'no answer')];
   return [keysFinding(subject, state.keys.map(({ keyId }) => keyId), rules.keyIds), ...(await checkClock(issuer))];
 }
@@ -46,12 +50,22 @@ function unusable(subject: string, place: string, { keys }: CheckedIssuer, error
   return unreachable(subject, what, 'check jwks_url, ca_file and that this machine may connect to the Core');
 }
 
+function empty(subject: string, place: string): Finding {
+  return problem(subject, `the key set of ${place} lists no key that can be used: the issuer has withdrawn them all, so that every token of its is refused`,
+    'see what the issuer publishes, and whether that is meant');
+}
+
 function keysFinding(subject: string, keyIds: readonly string[], rules: KeyIdRules): Finding {
   const accepted = keyIds.filter((keyId) => acceptsKeyId(rules, keyId));
   const others = keyIds.filter((keyId) => !acceptsKeyId(rules, keyId));
   const listed = `accepted: ${list(accepted)}; not accepted: ${list(others)}`;
   if (accepted.length === 0) {
     return problem(subject, `no key counts (${listed})`, 'let key_ids.accept match the key ids of the dynamic keys, and only those');
+  }
+  const fixed = accepted.filter((keyId) => keyId.startsWith(staticKeyIds));
+  if (fixed.length > 0) {
+    return warning(subject, `static keys count (${list(fixed)}): they are never replaced, so that whoever has one signs tokens for ever; ${listed}`,
+      'key_ids: { accept: ["d-*"] }, and mint with useStaticSigningKey: false');
   }
   return ok(subject, listed);
 }

@@ -27,6 +27,8 @@ export function checkIssuers(parts: ConfigParts, report: Report): void {
   for (const entry of parts.issuers.values()) {
     if (entry.part === null) continue;
     checkKeySource(entry, entry.part.value, report);
+    checkKeyHost(entry, entry.part.value, report);
+    checkExactness(entry, entry.part.value, report);
     checkTimes(entry, entry.part.value, parts, report);
   }
   checkOverlaps([...parts.issuers.values()], report);
@@ -68,6 +70,38 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
     report.warning(at, `keys cross the network in plaintext: ${name} fetches them over http from another host`, 'https');
   } else {
     report.error(at, `${name} would fetch keys over http from another host: whoever can change the answer signs tokens`, 'https, or allow_http: true');
+  }
+}
+
+/** Whoever publishes the keys signs the tokens: another host than the issuer's is somebody's decision, as the Core's address in a cluster is. */
+function checkKeyHost({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
+  const [at, why] = [[...path, 'jwks_url'], [...path, 'jwks_url_because']];
+  const own = hostOf(readUrl(issuer.issuer)?.hostname ?? issuer.issuer);
+  const host = issuer.jwks_url === null ? null : readUrl(issuer.jwks_url)?.hostname ?? null;
+  const isElsewhere = host !== null && !isLoopback(host) && hostOf(host) !== own;
+  if (issuer.jwks_url_because === null) {
+    if (!isElsewhere || report.hasError(at)) return;
+    report.warning(at, `${nameOf(path)} takes keys from another host than its issuer’s: who can publish them there signs tokens in the issuer’s name`,
+      'the issuer’s host; or jwks_url_because: "…" beside it, with the reason why that host speaks for the issuer');
+  } else if (issuer.jwks_url === null) {
+    report.keyError(why, `${nameOf(why)} has no use without a jwks_url`, 'a jwks_url, or no jwks_url_because');
+  }
+}
+
+/** DNS ignores case, and a dot at the end (RFC 4343, RFC 1034 §3.1). */
+function hostOf(name: string): string {
+  return name.toLowerCase().replace(/\.$/, '');
+}
+
+/** The specification has one value of each: every further one lets another kind of token in. */
+function checkExactness({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
+  for (const key of ['source', 'token_type'] as const) {
+    const at = [...path, key];
+    const count = new Set(issuer[key]).size;
+    if (count > 1) {
+      report.warning(at, `${nameOf(at)} has ${String(count)} values: tokens with any of them count, with every permission that they have`,
+        'one value; a list only while names change; an issuer of its own for what stays different');
+    }
   }
 }
 

@@ -30,6 +30,8 @@ export const issuerSchema = map({
   issuer: visibleText(512).describe('Exact `iss`: the Core’s API domain.'),
   jwks_url: fetchedUrl().nullable().prefault(null)
     .describe('Where its keys are. Without it and `jwks_file`: `issuer` followed by `/auth/jwt/jwks.json`.'),
+  jwks_url_because: text(/^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$/, 'why another host speaks for the issuer: 1 to 500 characters in one line', 500).nullable().prefault(null)
+    .describe('Why `jwks_url` is on another host than `issuer`, such as the Core’s address in the cluster. `check` warns until it says so.'),
   jwks_file: filePath().nullable().prefault(null).describe('File with its keys, instead of `jwks_url`. Read again when it changes.'),
   audience: line(256).describe('Exact `aud`, one string: the name of the upstream.'),
   source: oneOrMore(line(256), 'texts').describe('Exact `source`; a list while names change.'),

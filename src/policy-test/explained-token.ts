@@ -10,6 +10,7 @@ import { serviceHeaderMembers, tokenAlgorithm, tokenType } from '../decision/ser
 import { readSessionFields } from '../decision/session-fields.js';
 import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../decision/session-token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../decision/strict-json.js';
+import type { KeySourceState } from '../ports.js';
 import type { IssuerInForce } from '../proxy/issuer-in-force.js';
 import type { SessionsInForce } from '../proxy/session-credential.js';
 import type { Explained } from './explained.js';
@@ -20,6 +21,11 @@ export type TokenReason = Extract<Reason,
   | 'token_malformed' | 'algorithm_refused' | 'key_id_refused' | 'key_unknown' | 'signature_invalid' | 'token_expired' | 'token_not_yet_valid'
   | 'lifetime_too_long' | 'issuer_mismatch' | 'issuer_not_accepted' | 'audience_mismatch' | 'source_mismatch' | 'token_type_mismatch' | 'claim_malformed'
   | 'session_claim_present' | 'service_claim_present' | 'session_expired' | 'session_refused' | 'anti_csrf_missing' | 'keys_unavailable' | 'core_unavailable'>;
+
+/** Why an issuer's keys cannot be had. */
+function whyNoKeys({ lastError, emptySet }: KeySourceState): string {
+  return lastError ?? (emptySet === null ? 'no answer' : 'its key set lists no key that counts');
+}
 
 /** A token, and who might have made it. */
 interface Judged {
@@ -115,7 +121,7 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
     case 'session_claim_present':
       return [`it has ${present(claims, sessionClaims)}, which only tokens of user sessions have`];
     case 'keys_unavailable':
-      return each(({ rules, keys }) => `the keys of ${rules.name} cannot be had: ${keys.state().lastError ?? 'no answer'}`);
+      return each(({ rules, keys }) => `the keys of ${rules.name} cannot be had: ${whyNoKeys(keys.state())}`);
     case 'service_claim_present':
     case 'session_expired':
     case 'session_refused':
@@ -159,7 +165,7 @@ function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: S
     case 'anti_csrf_missing':
       return antiCsrfWords(explained);
     case 'keys_unavailable':
-      return [`the keys of the Core cannot be had: ${keys.state().lastError ?? 'no answer'}`];
+      return [`the keys of the Core cannot be had: ${whyNoKeys(keys.state())}`];
     case 'core_unavailable':
       return ['the Core has to be asked about this session, and gave no answer'];
     case 'audience_mismatch':

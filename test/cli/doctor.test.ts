@@ -63,10 +63,17 @@ t.test('contract 1: where all is well', async (t) => {
 });
 
 t.test('contract 1: keys', async (t) => {
-  const { config } = await sound(t);
+  const { config, jwksUrl } = await sound(t);
   const none = await findings(t, { ...config, issuers: { core: { ...(config['issuers'] as { core: object }).core, key_ids: { accept: ['x-*'] } } } });
   t.match(none.of('keys core'), { level: 'problem', what: /no key counts/, fix: /key_ids\.accept/ });
   t.equal(none.code, 1);
+  const accepting = await findings(t, { ...config, issuers: { core: { jwks_url: jwksUrl, key_ids: { accept: ['d-*', 's-*'] } } } });
+  t.match(accepting.of('keys core'), { level: 'warning', what: /static keys count \(s-1\): they are never replaced, so that whoever has one signs/, fix: /"d-\*"/ });
+  t.match(accepting.of('config'), { level: 'warning', what: /lets the Core’s static keys in: they are never replaced/ }, 'the config is warned of as well');
+  const bare = await startJwksServer(t, { keys: [] });
+  const withdrawn = await findings(t, { ...config, issuers: { core: { jwks_url: bare.url } } });
+  t.match(withdrawn.of('keys core'), { level: 'problem', what: /lists no key that can be used: the issuer has withdrawn them all/ });
+  t.equal(withdrawn.code, 1, 'it was reached');
   const dead = await startJwksServer(t);
   await dead.close();
   const away = await findings(t, { ...config, issuers: { core: { jwks_url: `${dead.url}?key=hunter2` } } });

@@ -80,7 +80,7 @@ const mistaken: readonly { readonly name: string; readonly text: string; readonl
     says: /warning: issuers\.core\.issuer is .*looks like the address of keys or metadata/,
   },
   {
-    name: 'metadata for the keys', text: issuer({ jwks_url: '"https://a.example/.well-known/openid-configuration"' }),
+    name: 'metadata for the keys', text: issuer({ jwks_url: '"https://api.example.com/.well-known/openid-configuration"' }),
     says: /warning: issuers\.core\.jwks_url is the address of metadata, which holds no keys; allowed: what it names as jwks_uri$/,
   },
   {
@@ -93,7 +93,7 @@ const mistaken: readonly { readonly name: string; readonly text: string; readonl
     name: 'several sources in one text', text: issuer({ source: '"a,b"' }),
     says: /warning: issuers\.core\.source is "a,b", one name with a comma in it; allowed: an item for each name$/,
   },
-  { name: 'any type of token', text: issuer({ token_type: '[service, "*"]' }), says: /issuers\.core\.token_type\[1\] is "\*", compared to the letter: / },
+  { name: 'any type of token', text: issuer({ token_type: '["*"]' }), says: /issuers\.core\.token_type\[0\] is "\*", compared to the letter: / },
   ...['0.0.0.0/0', '::/0'].map(block => ({
     name: `trust in ${block}`, text: configText({ listen: `{ host: 127.0.0.1, port: 8080, trust_forwarded: ["10.0.0.1", "${block}"] }` }),
     says: /warning: listen\.trust_forwarded\[1\] is every address: whoever connects writes X-Forwarded-For; allowed: the proxies in front$/,
