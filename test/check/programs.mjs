@@ -18,6 +18,7 @@ export const programs = [
   { name: 'chromium', support: 'browser', debian: ['chromium-headless-shell'], check: hasBrowser },
   { name: 'curl', debian: ['curl'], check: ['curl', '--version'] },
   { name: 'fish', debian: ['fish'], check: ['fish', '--version'] },
+  { name: 'gcc', debian: ['gcc', 'libc6-dev'], check: ['gcc', '--version'] },
   { name: 'git', debian: ['git'], check: ['git', '--version'] },
   { name: 'go', debian: ['golang-go'], check: ['go', 'version'] },
   { name: 'haproxy', debian: ['haproxy'], check: ['haproxy', '-v'] },

@@ -66,8 +66,9 @@ export function createWitness(preset: Preset): Witness {
       broken.push(`replay: ${name} is told ${what.kind}, and "${state.kept}" is kept`);
     }
     if (isSteady && what.kind === 'unknown' && state.resolved === 'committed') broken.push(`doubt: ${name} is told that it is in doubt, and it was resolved`);
-    // A copy of a reserve that comes after its release reserves anew: a false doubt, that no client of ours can make, for it sends nothing twice.
-    const isExact = isSteady && (preset.budgets.doubled ?? 0) === 0;
+    // Two doubts are false, and safe: a copy of a reserve that comes after its release reserves anew, which no client of ours makes, for it
+    // sends nothing twice; and a mark that comes after an operator and another attempt freed the key cannot tell that from a loss.
+    const isExact = isSteady && (preset.budgets.doubled ?? 0) === 0 && state.resolved === null;
     if (isExact && what.kind === 'unknown' && !state.counted.unknown && state.attempts.every((other, at) => at === index || didNothing(other))) {
       broken.push(`doubt: ${name} is told that it is in doubt, and nothing can have run`);
     }

@@ -23,6 +23,7 @@ export interface RedisServer {
 
 export interface RedisServerOptions {
   readonly port?: number;
+  readonly env?: Readonly<Record<string, string>>;
   /** How the test's own client connects, where that takes more than the port. */
   readonly client?: Pick<RedisOptions, 'tls' | 'password' | 'username'>;
   /** Arguments of `redis-server` that stand in the place of the fit ones, such as a Sentinel's. */
@@ -62,7 +63,7 @@ export async function startRedis(t: Scope, settings: readonly string[] = [], opt
   };
 
   function run(): ChildProcess {
-    return spawn('redis-server', args, { stdio: 'ignore' });
+    return spawn('redis-server', args, { stdio: 'ignore', env: { ...process.env, ...options.env } });
   }
 
   async function ready(): Promise<void> {

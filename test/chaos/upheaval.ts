@@ -1,0 +1,121 @@
+/** Everything that stores, networks, clocks and processes do to reserved writes, one after the other and at once; and what came of it. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { request } from '../support/raw-client.js';
+import type { Scope } from '../support/scope.js';
+import { createUpheavalLedger, type Breach } from './upheaval-ledger.js';
+import { startUpheavalWorld } from './upheaval-world.js';
+
+export interface UpheavalOptions {
+  readonly seconds: number;
+  /** A part of the names of the disturbances that there are to be; all of them unless given. */
+  readonly only?: string;
+}
+
+export interface UpheavalReport {
+  readonly writes: number;
+  readonly answers: Readonly<Record<string, number>>;
+  readonly disturbances: Readonly<Record<string, number>>;
+  readonly cuts: number;
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly breaches: readonly Breach[];
+}
+
+/** Writes that begin each second, and that are under way at once at most. */
+const writesPerSecond = 20;
+const maxOpen = 400;
+const routes = ['plain', 'plain', 'reports', 'deduplicates', 'single'] as const;
+
+/** After these nobody repeats; the others are repeated as docs/idempotency.md asks. */
+const final: ReadonlySet<string> = new Set([
+  '201', '401', 'idempotency-outcome-unknown', 'idempotency-result-not-replayable', 'upstream-failed', 'upstream-timeout',
+]);
+
+export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions): Promise<UpheavalReport> {
+  const ledger = createUpheavalLedger();
+  const world = await startUpheavalWorld(t, ledger);
+  const done = new Map<string, number>();
+  const endMs = performance.now() + seconds * 1000;
+  const isOver = (): boolean => performance.now() > endMs;
+  const open = new Set<Promise<void>>();
+
+  await Promise.all([
+    (async () => {
+      while (!isOver()) {
+        if (open.size < maxOpen) begin();
+        await sleep(Math.random() * 2_000 / writesPerSecond);
+      }
+      await Promise.all(open);
+    })(),
+    // Two kinds at a time: what each alone does not find, both together may.
+    ...[0, 1].map(async () => {
+      while (!isOver()) {
+        await sleep(1_000 + Math.random() * 8_000);
+        await disturb();
+      }
+    }),
+  ]);
+  await world.heal();
+  const metrics: Record<string, number> = {};
+  for (const name of ['duplicate_dispatches', 'lost_reservations', 'unknown_outcomes', 'store_failovers']) {
+    metrics[`sallyport_${name}_total`] = await world.metric(`sallyport_${name}_total`);
+  }
+  return {
+    writes: ledger.writes(), answers: ledger.counts(), disturbances: Object.fromEntries([...done].sort()), cuts: world.cuts(), metrics,
+    breaches: ledger.breaches(world.lines()),
+  };
+
+  function begin(): void {
+    const one = write().finally(() => open.delete(one));
+    open.add(one);
+  }
+
+  async function disturb(): Promise<void> {
+    const names = Object.keys(world.disturbances).filter((name) => name.includes(only));
+    const name = names[Math.floor(Math.random() * names.length)] ?? '';
+    await world.disturbances[name]?.();
+    done.set(name, (done.get(name) ?? 0) + 1);
+  }
+
+  /** Asks until there is a final answer, at either proxy, some seconds long; and once more after a while, as callers do who forgot. */
+  async function write(): Promise<void> {
+    const route = routes[Math.floor(Math.random() * routes.length)] ?? 'plain';
+    const key = randomUUID();
+    const claims = route === 'single' ? { jti: key } : {};
+    for (let turn = 0; turn < 8; turn += 1) {
+      const said = await ask(route, key, claims);
+      if (isOver()) return;
+      if (final.has(said) && turn < 6) turn = 6;
+      await sleep(turn < 6 ? Math.random() * 500 * 2 ** turn : Math.random() * 4_000);
+    }
+  }
+
+  async function ask(route: string, key: string, claims: Readonly<Record<string, unknown>>): Promise<string> {
+    const requestId = randomUUID();
+    ledger.asked(route, key, requestId);
+    const port = world.ports[Math.random() < 0.5 ? 0 : 1] ?? 0;
+    const headers = { Authorization: `Bearer ${world.token(claims)}`, 'Idempotency-Key': key, 'X-Request-Id': requestId };
+    const answer = await request(port, { method: 'POST', path: `/${route}`, headers, body: `order ${key}` }, { limitMs: 20_000 }).catch(() => null);
+    return ledger.answered(route, key, requestId, answer);
+  }
+}
+
+/** For a terminal. */
+export function linesOf({ writes, answers, disturbances, cuts, metrics, breaches }: UpheavalReport): readonly string[] {
+  const kinds = new Map<string, Breach[]>();
+  for (const breach of breaches) kinds.set(breach.what, [...kinds.get(breach.what) ?? [], breach]);
+  return [
+    `${String(writes)} writes; ${String(cuts)} connections cut at a random byte`,
+    ...Object.entries(disturbances).map(([name, times]) => `disturbance: ${name}: ${String(times)}`),
+    ...Object.entries(answers).map(([said, times]) => `answer: ${said}: ${String(times)}`),
+    ...Object.entries(metrics).map(([name, value]) => `metric: ${name} ${String(value)}`),
+    ...[...kinds].map(([what, all]) => `violation: ${what}: ${String(all.length)}, of which ${String(all.filter(isTold).length)} were told`),
+    ...breaches.filter((breach) => !isTold(breach)).slice(0, 20).map(({ what, route, key, detail }) => `UNTOLD: ${what}: ${route} ${key}: ${detail}`),
+    breaches.length === 0 ? 'no violation' : breaches.every(isTold) ? 'every violation was told' : 'THERE ARE VIOLATIONS THAT NOBODY TOLD OF',
+  ];
+}
+
+/** Whether the log names it, as the metrics count it. */
+export function isTold({ told }: Breach): boolean {
+  return told.length > 0;
+}
