@@ -10,6 +10,9 @@ const usualLifetimeMs = 7_200_000;
 /** Milliseconds. A restart of the Core takes less, most outages of a network do. */
 const usualOutageMs = 300_000;
 
+/** Milliseconds. So long at most does a request wait for the fetch that may bring its key. */
+const longestWaitMs = 10_000;
+
 const keysPath = '/auth/jwt/jwks.json';
 
 /** Where an issuer's keys are fetched: as written, or below its own address. */
@@ -107,13 +110,17 @@ function checkExactness({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
 
 function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: ConfigParts, report: Report): void {
   const name = nameOf(path);
-  const { min_age: minAge, max_age: maxAge, max_stale: maxStale } = issuer.jwks;
+  const { min_age: minAge, max_age: maxAge, max_stale: maxStale, cooldown } = issuer.jwks;
   if (minAge > maxAge && parts.isWritten([...path, 'jwks', 'min_age'])) {
     report.error([...path, 'jwks', 'min_age'], `${name}.jwks.min_age is more than max_age`, 'at most max_age');
   }
   if (maxStale !== null && maxStale < usualOutageMs) {
     const at = [...path, 'jwks', 'max_stale'];
     report.warning(at, `${name}.jwks.max_stale is short: keys that cannot be refreshed end ${report.show(at)} after their lifetime`, '5m or more');
+  }
+  if (cooldown > longestWaitMs) {
+    const at = [...path, 'jwks', 'cooldown'];
+    report.warning(at, `${name}.jwks.cooldown is longer than callers wait: for up to ${report.show(at)} one with a new key is refused`, '10s or less');
   }
   if (issuer.max_lifetime > usualLifetimeMs) {
     report.warning([...path, 'max_lifetime'], `${name}.max_lifetime is long: a stolen token is of use for ${report.show([...path, 'max_lifetime'])}`,

@@ -21,7 +21,7 @@ export const jwksSchema = map({
     .describe('How long keys serve beyond their lifetime while their source is out of reach, whatever the answer’s `must-revalidate` says. '
       + 'Left out: 5m where the answer has `must-revalidate`, `no-cache` or `no-store` (RFC 9111 §4.2.4), else 1h.'),
   cooldown: duration('0ms', '1h').prefault('5s')
-    .describe('Least time between fetches for unknown key ids, counted from the last attempt, failed or not.'),
+    .describe('Least time between fetches for unknown key ids, counted from the last attempt, failed or not. Whoever has a new key waits for it, 10s at most.'),
   timeout: duration('10ms', '5m').prefault('5s').describe('For one fetch as a whole.'),
   max_bytes: size('1KiB', '16MiB').prefault('256KiB').describe('Largest answer that is read.'),
 });

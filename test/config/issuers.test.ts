@@ -89,6 +89,11 @@ const cases = [
     name: 'keys that end with a short outage', changes: { jwks: '{ max_stale: 299s }' },
     expected: [/3:\d+: warning: issuers\.core\.jwks\.max_stale is short: keys that cannot be refreshed end "299s" after their lifetime; allowed: 5m or more$/],
   },
+  {
+    name: 'a cool-down that nobody waits for', changes: { jwks: '{ cooldown: 10001ms }' },
+    expected: [/3:\d+: warning: issuers\.core\.jwks\.cooldown is longer than callers wait: for up to "10001ms" one with a new key is refused; allowed: 10s or less$/],
+  },
+  { name: 'the longest that they wait for', changes: { jwks: '{ cooldown: 10s }' }, expected: [] },
   { name: 'keys that outlast one', changes: { jwks: '{ max_stale: 5m }' }, expected: [] },
   { name: 'keys that last as the issuer says', changes: { jwks: '{ max_stale: null }' }, expected: [] },
   { name: 'a long age: max_stale comes on top of it', changes: { jwks: '{ max_age: 2h }' }, expected: [] },
