@@ -22,8 +22,6 @@ import { node, revision, version } from './version.js';
 export interface AppOptions extends PartsOptions {
   /** Warnings for the log's first lines. */
   readonly notices?: readonly string[];
-  /** Milliseconds between two looks at the listener's certificates; half a second unless given. */
-  readonly watchIntervalMs?: number;
   /** Called once, when all is built and nobody is listened to yet. */
   readonly onBuilt?: () => void;
 }
@@ -164,9 +162,10 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   flush();
 }
 
-async function close({ assembly, admin, probes, reservations, revocations, sessions, assertions, certificates }: Parts): Promise<void> {
+async function close({ assembly, admin, probes, reservations, revocations, sessions, assertions, certificates, storeAuthorities }: Parts): Promise<void> {
   assertions.close();
   certificates.close();
+  storeAuthorities.close();
   revocations.close();
   await Promise.all([assembly.close(), admin.close(), probes?.close(), reservations?.close(), sessions?.close()]);
 }

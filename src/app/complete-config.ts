@@ -13,11 +13,17 @@ export interface CompleteConfig {
   readonly upstreamCa: string | null;
   /** Keys that assertions are signed with; `null` where there are none. */
   readonly assertion: AssertionFile | null;
+  /** Files that count with the config alone, and are read again with it: path to digest. */
+  readonly digests: ReadonlyMap<string, string>;
 }
 
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
 export async function loadComplete(source: ReadSource, reading: ConfigReading, files: Files): Promise<Result<CompleteConfig, StartFailure>> {
-  const loaded = await loadConfig(source, reading);
+  const digests = new Map<string, string>();
+  const note = (path: string, text: string): void => {
+    digests.set(path, files.digest(text));
+  };
+  const loaded = await loadConfig(source, { ...reading, onFile: note });
   if (!loaded.ok) return loaded;
   const { upstream, issuers } = loaded.value;
   for (const { keys } of issuers) {
@@ -27,7 +33,8 @@ export async function loadComplete(source: ReadSource, reading: ConfigReading, f
   }
   const upstreamCa = upstream.caFile === null ? null : await readAuthorities(upstream.caFile, files);
   if (upstreamCa?.ok === false) return upstreamCa;
+  if (upstream.caFile !== null && upstreamCa !== null) note(upstream.caFile, upstreamCa.value);
   const assertion = loaded.value.assertion === null ? null : await readAssertionFile(loaded.value.assertion, files);
   if (assertion?.ok === false) return assertion;
-  return accept({ config: loaded.value, upstreamCa: upstreamCa?.value ?? null, assertion: assertion?.value ?? null });
+  return accept({ config: loaded.value, upstreamCa: upstreamCa?.value ?? null, assertion: assertion?.value ?? null, digests });
 }

@@ -79,10 +79,13 @@ export function changedSource({ read, watch, ...place }: ConfigSource, change: (
 }
 
 /** Reads the files of a config's placeholders. A refusal says where it looked, where the config does not. */
-export function placeholderReader({ folder }: Pick<ConfigSource, 'folder'>): (path: string) => Result<string, string> {
+export function placeholderReader(
+  { folder }: Pick<ConfigSource, 'folder'>, onFile?: (path: string, text: string) => void,
+): (path: string) => Result<string, string> {
   return (path) => {
     const whole = resolve(folder, path);
     const text = readTextSync(whole, { maxBytes: maxPlaceholderBytes });
+    if (text.ok) onFile?.(whole, text.value);
     return text.ok || isAbsolute(path) ? text : refuse(`${whole} ${text.error}`);
   };
 }

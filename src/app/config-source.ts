@@ -17,10 +17,12 @@ export interface ConfigReading {
   readonly env: Environment;
   /** Who asks for the line that ends a whole config, whatever the config says of it; nobody unless given. */
   readonly endMarkerFor?: string | null;
+  /** Is told of each file that a placeholder names, and of what it held. */
+  readonly onFile?: (path: string, text: string) => void;
 }
 
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
-export async function readConfig(source: ReadSource, { env, endMarkerFor = null }: ConfigReading): Promise<Result<Inspection, string>> {
+export async function readConfig(source: ReadSource, { env, endMarkerFor = null, onFile }: ConfigReading): Promise<Result<Inspection, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
   return accept(inspectConfig(text.value, {
@@ -28,7 +30,7 @@ export async function readConfig(source: ReadSource, { env, endMarkerFor = null 
     folder: source.folder,
     env,
     endMarkerFor,
-    readFile: placeholderReader(source),
+    readFile: placeholderReader(source, onFile),
     exposureOf: (path) => fileExposure(resolve(source.folder, path)),
   }));
 }

@@ -21,6 +21,7 @@ import type { CompleteConfig } from './complete-config.js';
 import { createAssertions, type Assertions } from './assertions.js';
 import { openLimits } from './limits.js';
 import { createReloader, type Reloader } from './reload.js';
+import { watchStoreAuthorities, type StoreAuthorities } from './store-authorities.js';
 import { openReservations, type Reservations } from './reservations.js';
 import { openRevocations, type OpenRevocations } from './revocations.js';
 import { openSessions, type Sessions } from './sessions.js';
@@ -30,6 +31,8 @@ export interface PartsOptions {
   readonly env: Environment;
   /** Takes log lines in the place of standard output. */
   readonly logTo?: NonNullable<LoggerOptions['destination']>;
+  /** Milliseconds between two looks at the files that the config names; half a second unless given. */
+  readonly watchIntervalMs?: number;
 }
 
 /** What the process is at the moment; the pages show it. */
@@ -53,6 +56,7 @@ export interface Parts {
   readonly sessions: Sessions | null;
   readonly assertions: Assertions;
   readonly certificates: CertificateExpiry;
+  readonly storeAuthorities: StoreAuthorities;
   readonly progress: Progress;
   readonly readiness: () => Readiness;
   readonly status: () => Status;
@@ -77,8 +81,11 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const sessions = opened.sessions === null || sessionSdk === null ? null : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
   const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
   const keyStates = (): readonly KeySourceState[] => [...assembly.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])];
+  const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
+  const pace = options.watchIntervalMs === undefined ? {} : { watchIntervalMs: options.watchIntervalMs };
+  const storeAuthorities = watchStoreAuthorities(opened.store, storeCa, { expiry: certificates, files: localFiles, log, ...pace });
   const reservations = openReservations(
-    opened.store, storeCa, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
+    opened.store, storeAuthorities.ca, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
   );
   const revocations = openRevocations(reservations?.revocations ?? null, {
     log, areRequired: reservations?.requiresRevocations ?? false, onRevoked: () => void proxy.judgeWebSockets(),
@@ -86,10 +93,9 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
   const assembly = assemble(opened, first.upstreamCa, {
     log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, revocations,
   });
-  const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
-    assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, useLog: logger.use,
+    assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, useLog: logger.use, ...pace,
     onReplaced: ({ upstreamCa }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
       void proxy.judgeWebSockets();
@@ -131,7 +137,7 @@ export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }:
     assertionKeys: assertions.jwks, readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver,
   };
   return {
-    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, revocations, sessions, assertions, certificates, progress,
-    readiness, status,
+    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, revocations, sessions, assertions, certificates,
+    storeAuthorities, progress, readiness, status,
   };
 }

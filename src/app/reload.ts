@@ -1,7 +1,7 @@
 import type { CompiledConfig } from '../config/compiled.js';
 import { changedSettings } from '../config/settings.js';
-import { refuse, type Result } from '../decision/result.js';
-import type { Clock, Files, Log, Metrics } from '../ports.js';
+import { accept, refuse, type Result } from '../decision/result.js';
+import type { Clock, Files, FileWatch, Log, Metrics } from '../ports.js';
 import type { Assembly } from './assembly.js';
 import type { Assertions } from './assertions.js';
 import { coalesce } from './coalesce.js';
@@ -9,6 +9,7 @@ import { loadComplete, type CompleteConfig } from './complete-config.js';
 import type { ConfigSource, ConfigWatch } from './config-file.js';
 import type { Environment } from './config-source.js';
 import { droppedOperations, movedScopes, reserves } from './operations.js';
+import { maxPemBytes } from './pem-files.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 
 export interface ReloaderDeps {
@@ -19,6 +20,8 @@ export interface ReloaderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'configReload'>;
+  /** Milliseconds between two looks at files that the config names. */
+  readonly watchIntervalMs?: number;
   /** Called when another config is in force. */
   readonly onReplaced: (inForce: Pick<CompleteConfig, 'upstreamCa'>) => void;
   readonly useLog: (settings: CompiledConfig['log']) => void;
@@ -44,12 +47,15 @@ export interface ReloadState {
 export function createReloader(first: CompleteConfig, assembly: Assembly, deps: ReloaderDeps): Reloader {
   const { source, env, files, clock, log, metrics } = deps;
   const opened = first.config;
+  const pace = deps.watchIntervalMs === undefined ? {} : { intervalMs: deps.watchIntervalMs };
   /** The last one that was taken, as it was asked for. */
   let last = first;
   let state: ReloadState = { loadedAtMs: clock.now(), lastError: null, restartNeeded: [] };
   let watch: ConfigWatch = { settled: source.read, close: () => undefined };
   /** What counted last: the very text that was seen twice is the one that is read. */
   let text: Result<string, string> = refuse('was not read yet');
+  /** On the files that are read with the config and by nobody else. */
+  const watches = new Map<string, FileWatch>();
   let closed = false;
   const isClosed = (): boolean => closed;
 
@@ -101,6 +107,7 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
 
   function succeed(complete: CompleteConfig): void {
     const { config } = complete;
+    watchFiles(complete);
     const [before, restartNeededBefore] = [last, state.restartNeeded];
     last = complete;
     state = { loadedAtMs: clock.now(), lastError: null, restartNeeded: restartNeeded(opened, config) };
@@ -116,27 +123,49 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     if (state.restartNeeded.length > 0 && !isTold) log.warn('a restart is needed for part of the config', { keys: state.restartNeeded });
   }
 
+  /** A file that changes is a reason to read the config again, like an edit of it. */
+  function watchFiles({ digests }: CompleteConfig): void {
+    for (const [path, fileWatch] of watches) {
+      if (digests.has(path)) continue;
+      fileWatch.close();
+      watches.delete(path);
+    }
+    for (const [path, digest] of digests) {
+      const known = watches.get(path);
+      known?.loaded(accept(digest));
+      if (known !== undefined) continue;
+      watches.set(path, files.watch(path, () => {
+        log.info('a file that the config names has changed', { config: source.name, file: path });
+        void reload();
+      }, { digest, maxBytes: maxPemBytes, leastAgeMs: () => assembly.inForce().config.reload.leastAgeMs, ...pace }));
+    }
+  }
+
+  async function reload(): Promise<void> {
+    const settled = await watch.settled(() => {
+      const leastAgeMs = assembly.inForce().config.reload.leastAgeMs;
+      if (leastAgeMs === 0) return;
+      log.info('the config has changed and counts when it has stayed as it is for a while', { config: source.name, least_age_ms: leastAgeMs });
+    });
+    if (settled === null) return;
+    text = settled;
+    await take();
+  }
+
   return {
     start: () => {
+      watchFiles(first);
       watch = source.watch((seen) => {
         text = seen;
         void take();
       }, () => assembly.inForce().config.reload.leastAgeMs);
     },
-    reload: async () => {
-      const settled = await watch.settled(() => {
-        const leastAgeMs = assembly.inForce().config.reload.leastAgeMs;
-        if (leastAgeMs === 0) return;
-        log.info('the config has changed and counts when it has stayed as it is for a while', { config: source.name, least_age_ms: leastAgeMs });
-      });
-      if (settled === null) return;
-      text = settled;
-      await take();
-    },
+    reload,
     state: () => state,
     close: () => {
       closed = true;
       watch.close();
+      for (const fileWatch of watches.values()) fileWatch.close();
     },
   };
 }

@@ -28,7 +28,7 @@ export interface Reservations {
  * @param issuersInForce asked again and again: a reload may bring tokens that live longer.
  */
 export function openReservations(
-  settings: CompiledConfig['store'], storeCa: string | null, issuersInForce: () => CompiledConfig['issuers'], series: ReservationSeries, log: Log,
+  settings: CompiledConfig['store'], storeCa: () => string | null, issuersInForce: () => CompiledConfig['issuers'], series: ReservationSeries, log: Log,
 ): Reservations | null {
   if (settings === null) {
     series.setReadings({ store: () => null, oldestUnknownMs: () => null });

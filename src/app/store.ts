@@ -63,7 +63,7 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 }
 
 /** Opens the store. Redis is connected to from here on, for as long as it takes. */
-export function openStore(settings: StoreSettings, ca: string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
+export function openStore(settings: StoreSettings, ca: () => string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
     const alone = { rates: null, share: null, revocations: null, unsettled: null, replicas: 0 };
@@ -107,7 +107,7 @@ function holdLog(log: Log): { readonly log: Log; readonly pass: () => void } {
   };
 }
 
-/** The settings as the adapter takes them: with the authorities that the file holds. */
-export function redisSettingsOf({ tls, kind: _kind, ...settings }: RedisStoreSettings, ca: string | null): RedisSettings {
+/** The settings as the adapter takes them: with the authorities that the file holds, asked for at each connect. */
+export function redisSettingsOf({ tls, kind: _kind, ...settings }: RedisStoreSettings, ca: () => string | null): RedisSettings {
   return { ...settings, tls: tls === null ? null : { ca, serverName: tls.serverName } };
 }

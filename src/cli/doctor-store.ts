@@ -29,7 +29,7 @@ export async function checkStore(settings: StoreSettings | null): Promise<readon
   const modes = settings.passwordFile === null ? [] : [await checkSecretMode('store password', settings.passwordFile)];
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return [...modes, ...files.error.messages.map((message) => problem(subject, message, 'put the password or the authorities into this file'))];
-  const redis = redisSettingsOf(settings, files.value.ca);
+  const redis = redisSettingsOf(settings, () => files.value.ca);
   const primaries = await findPrimaries(redis);
   if (!primaries.ok) return [...modes, away('no primary was found', primaries.error)];
   const servers = (await Promise.all(primaries.value.map((address) => checkServer(redis, address)))).flat();
@@ -62,7 +62,7 @@ async function checkServer(settings: RedisSettings, address: RedisAddress): Prom
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
 async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
-  const { store, revocations } = openStore(settings, ca, { log: silent, maxTokenLifetimeMs: () => 0 });
+  const { store, revocations } = openStore(settings, () => ca, { log: silent, maxTokenLifetimeMs: () => 0 });
   const scope = scopeOf({ principal: { kind: 'service', issuer: 'doctor', subject: 'doctor' }, audience: '', operation: '', key: 'doctor', tokenId: null });
   try {
     const deadline = performance.now() + withinMs;

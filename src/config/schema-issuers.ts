@@ -40,7 +40,7 @@ export const issuerSchema = map({
   max_lifetime: duration('1s', '24h').prefault('2h').describe('Longest life of a token that is accepted.'),
   key_ids: keyIdsSchema.prefault({}).describe('Which key ids count. Others are refused and never cause a fetch.'),
   jwks: jwksSchema.prefault({}).describe('How its keys are fetched and kept.'),
-  ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for `jwks_url`, instead of the system’s.'),
+  ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for `jwks_url`, instead of the system’s. Read again for each fetch.'),
   allow_http: flag().prefault(false).describe('Whether `jwks_url` may be http on another host than this: whoever can change the answer signs tokens.'),
 });
 

@@ -9,7 +9,7 @@ const tlsSchema = map({
   cert_file: filePath().describe('Certificate chain in PEM, the own certificate first. Read again when it changes.'),
   key_file: filePath().describe('Private key in PEM. Read again when it changes.'),
   client_ca_file: filePath().nullable().prefault(null)
-    .describe('Authorities in PEM whose client certificates are accepted. Without it callers are not asked for one.'),
+    .describe('Authorities in PEM whose client certificates are accepted. Read again when it changes. Without it callers are not asked for one.'),
   client_auth: word('require', 'optional').prefault('require')
     .describe('Whether a caller without a client certificate is turned away. Only with `client_ca_file`.'),
 });

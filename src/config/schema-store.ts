@@ -4,7 +4,7 @@ import { nodeAddress, redisUrl } from './schema-redis-addresses.js';
 import { duration, filePath, flag, host, integer, line, list, map, size, text, visibleText, word } from './schema-scalars.js';
 
 const tlsSchema = map({
-  ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for Redis, instead of the system’s. Read at start.'),
+  ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for Redis, instead of the system’s. Read again when it changes.'),
   server_name: host().nullable().prefault(null).describe('Name its certificate has to bear, where that is not the host connected to.'),
 });
 

@@ -9,7 +9,7 @@ const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header fie
 export const upstreamSchema = map({
   url: origin().describe('The upstream: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
   ca_file: filePath().nullable().prefault(null)
-    .describe('Authorities in PEM that vouch for the upstream, instead of the system’s. Only with https.'),
+    .describe('Authorities in PEM that vouch for the upstream, instead of the system’s. Read again when it changes. Only with https.'),
   server_name: host().nullable().prefault(null).describe('Name its certificate has to bear, where that is not the URL’s host. Only with https.'),
   begin_trace: flag().prefault(true)
     .describe('Whether a request without a sound `traceparent` gets a new one. Its flags claim no sampling: services that sample as their parent does '

@@ -22,7 +22,7 @@ export function createConnection(settings: RedisSettings, address: RedisAddress,
     ...(username === null ? {} : { username }),
     ...passwordOf(settings),
     retryStrategy: () => {
-      Object.assign(connection.options, passwordOf(settings));
+      Object.assign(connection.options, passwordOf(settings), encryptionOf(settings, address));
       return pauseMs();
     },
   });
@@ -45,7 +45,7 @@ function transportOf(settings: RedisSettings, { host, port }: RedisAddress) {
   return {
     host,
     port,
-    ...(settings.tls === null ? {} : { tls: tlsOf(settings.tls, host) }),
+    ...encryptionOf(settings, { host }),
     connectTimeout: connectTimeoutMs,
     disconnectTimeout: disconnectTimeoutMs,
     lazyConnect: true,
@@ -62,7 +62,12 @@ function transportOf(settings: RedisSettings, { host, port }: RedisAddress) {
   } satisfies RedisOptions;
 }
 
-function tlsOf({ ca, serverName }: NonNullable<RedisSettings['tls']>, host: string): NonNullable<RedisOptions['tls']> {
+function encryptionOf({ tls }: RedisSettings, { host }: Pick<RedisAddress, 'host'>): Pick<RedisOptions, 'tls'> {
+  return tls === null ? {} : { tls: tlsOf(tls, host) };
+}
+
+function tlsOf({ ca: authorities, serverName }: NonNullable<RedisSettings['tls']>, host: string): NonNullable<RedisOptions['tls']> {
+  const ca = authorities();
   // An address is no server name (RFC 6066 §3); the certificate is still checked against it.
   const name = serverName ?? (isIP(host) === 0 ? host : null);
   return {

@@ -27,8 +27,8 @@ export interface RedisAddress {
 }
 
 export interface RedisTls {
-  /** PEM; `null` trusts the system's authorities. */
-  readonly ca: string | null;
+  /** PEM, asked for at each connect, so that another CA needs no restart; `null` trusts the system's authorities. */
+  readonly ca: () => string | null;
   readonly serverName: string | null;
 }
 

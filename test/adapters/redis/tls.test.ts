@@ -25,7 +25,7 @@ t.test('TLS with a private CA, by address and by name', async (t) => {
   const port = await startTls(t, files.server);
   for (const host of ['127.0.0.1', 'localhost']) {
     const topology = { kind: 'single', host, port, database: 0 } as const;
-    const { store, up } = openStore(t, redisSettings(port, { topology, tls: { ca: files.ca.cert, serverName: null } }));
+    const { store, up } = openStore(t, redisSettings(port, { topology, tls: { ca: () => files.ca.cert, serverName: null } }));
     await up();
     await acquire(store, freshScope(), reserveOf('a'));
   }
@@ -33,9 +33,9 @@ t.test('TLS with a private CA, by address and by name', async (t) => {
 
 t.test('a certificate for another name is accepted for that name only', async (t) => {
   const port = await startTls(t, files.misnamed);
-  const named = openStore(t, redisSettings(port, { tls: { ca: files.ca.cert, serverName: 'other.example' } }));
+  const named = openStore(t, redisSettings(port, { tls: { ca: () => files.ca.cert, serverName: 'other.example' } }));
   await named.up();
-  const { store, problem } = openStore(t, redisSettings(port, { tls: { ca: files.ca.cert, serverName: null } }));
+  const { store, problem } = openStore(t, redisSettings(port, { tls: { ca: () => files.ca.cert, serverName: null } }));
   await problem(/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/);
   t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
 });
@@ -43,7 +43,7 @@ t.test('a certificate for another name is accepted for that name only', async (t
 t.test('a server of another CA is refused, and so is one that only the system would have to know', async (t) => {
   const port = await startTls(t, files.server);
   for (const ca of [files.otherCa.cert, null]) {
-    const { store, problem } = openStore(t, redisSettings(port, { tls: { ca, serverName: null } }));
+    const { store, problem } = openStore(t, redisSettings(port, { tls: { ca: () => ca, serverName: null } }));
     await problem(/certificate/);
     t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
   }
@@ -51,7 +51,7 @@ t.test('a server of another CA is refused, and so is one that only the system wo
 
 t.test('TLS asked of a server without it, and the other way round, is a store out of reach', async (t) => {
   const plain = await startRedis(t);
-  const encrypted = openStore(t, redisSettings(plain.port, { tls: { ca: files.ca.cert, serverName: null } }));
+  const encrypted = openStore(t, redisSettings(plain.port, { tls: { ca: () => files.ca.cert, serverName: null } }));
   await encrypted.problem(/./);
   const port = await startTls(t, files.server);
   const bare = openStore(t, redisSettings(port));
@@ -69,7 +69,7 @@ t.test('with TLS, nobody is asked in plaintext: neither Sentinels nor nodes of a
   });
   const nodes = [{ host: '127.0.0.1', port: plain.port }];
   for (const topology of [{ kind: 'sentinel', name: 'orders', nodes }, { kind: 'cluster', nodes }] as const) {
-    const { problem } = openStore(t, redisSettings(0, { topology, tls: { ca: files.ca.cert, serverName: null } }));
+    const { problem } = openStore(t, redisSettings(0, { topology, tls: { ca: () => files.ca.cert, serverName: null } }));
     await problem(/lost|closed|TLS|SSL|socket|ECONNRESET|deadline/i);
   }
   t.same(heard, []);
