@@ -1,9 +1,9 @@
 /** docs/specification.md: every statement has a row, and every file and test that a row names is there. */
 import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
-import { readProjectFile } from '../support/source-files.js';
+import { projectFiles, readProjectFile } from '../support/source-files.js';
 import { tableOf } from './pages.js';
 
 const page = 'docs/specification.md';
@@ -30,9 +30,11 @@ function titlesOf(path: string): ReadonlySet<string> {
   return new Set([...found].map(([, single, double, template]) => plainTitle((single ?? double ?? template ?? '').replace(/\\(.)/g, '$1'))));
 }
 
-/** Whether the tests of a file run: those of a file that is no `.test.ts` are run by another one, which imports it. */
+/** Whether the tests of a file run: those of a file that is no `.test.ts` are run by one beside it, which imports it. */
 function isRun(path: string): boolean {
-  return path.endsWith('.test.ts') || readProjectFile('test/emulator/contract/core-contract.test.ts').includes(`./${path.replace(/^.*\/|\.ts$/g, '')}.js`);
+  if (path.endsWith('.test.ts')) return true;
+  const imported = `'./${basename(path, '.ts')}.js'`;
+  return projectFiles(dirname(path)).some((other) => other.endsWith('.test.ts') && readProjectFile(other).includes(imported));
 }
 
 interface Citation {
