@@ -107,7 +107,7 @@ t.test('contract 3.6: subject and every permission, or one of several pairs', as
     { path: '/both', claims: { permissions: ['a', 'b'] }, expected: 200, route: 'needs-both' },
     { path: '/both', claims: { permissions: ['b', 'x', 'a'] }, expected: 200, route: 'needs-both' },
     { path: '/both', claims: { permissions: ['a'] }, expected: 403, route: 'needs-both' },
-    { path: '/both', claims: { permissions: ['a b'] }, expected: 401, route: 'needs-both' },
+    { path: '/both', claims: { permissions: ['a b'] }, expected: 403, route: 'needs-both' },
     { path: '/both', claims: { permissions: ['ab'] }, expected: 403, route: 'needs-both' },
     { path: '/both', claims: { permissions: ['A', 'B'] }, expected: 403, route: 'needs-both' },
     { path: '/both', claims: { permissions: [] }, expected: 403, route: 'needs-both' },
