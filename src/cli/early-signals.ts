@@ -8,6 +8,9 @@ export interface EarlySignals {
 
 const kept: readonly Signal[] = ['SIGHUP', 'SIGTERM', 'SIGINT'];
 
+/** Others send them for what they call a reload. By itself the first opens Node's debugger, and the second ends the process. */
+const ignored = ['SIGUSR1', 'SIGUSR2'] as const;
+
 /**
  * Keeps signals while the program is loaded, which takes half a second: a SIGHUP of whoever writes configs would end the process.
  * Loads nothing itself, so that it is in place before anything else is.
@@ -18,6 +21,7 @@ export function holdSignals(): EarlySignals {
     held.push(signal);
   };
   for (const signal of kept) process.on(signal, hold);
+  for (const signal of ignored) process.on(signal, () => undefined);
   return {
     handOver: (listener) => {
       for (const signal of kept) process.off(signal, hold);

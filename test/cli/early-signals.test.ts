@@ -28,6 +28,17 @@ t.test('SIGHUP while serve is being loaded reads the config again, once it runs'
   t.ok(serve.isRunning());
 });
 
+t.test('SIGUSR1 and SIGUSR2, early and later, neither end serve nor open the debugger', async (t) => {
+  const serve = signalledEarly(t, 'SIGUSR1', 'SIGUSR2');
+  await serve.port('proxy');
+  serve.signal('SIGUSR1');
+  serve.signal('SIGUSR2');
+  serve.signal('SIGHUP');
+  await until('it was reloaded', () => serve.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'));
+  t.ok(serve.isRunning());
+  t.notMatch(serve.output(), /Debugger listening/);
+});
+
 t.test('SIGTERM while serve is being loaded ends it in order', async (t) => {
   const serve = signalledEarly(t, 'SIGTERM');
   t.same(await serve.exited, { code: 0, signal: null });
