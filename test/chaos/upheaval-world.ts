@@ -1,4 +1,4 @@
-/** Two proxies, two servers of Redis under a Sentinel, and a receiver, each behind a relay that may cut; and what goes wrong with them. */
+/** Two proxies, three servers of Redis under a Sentinel, and a receiver, each behind a relay that may cut; and what goes wrong with them. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSteppedClock, type SteppedClock } from '../support/stepped-clock.js';
@@ -15,7 +15,7 @@ import { until } from '../support/until.js';
 import { seriesValue, startWorld, type ConfigTree, type World } from '../support/world.js';
 import type { UpheavalLedger } from './upheaval-ledger.js';
 
-/** One of the two servers of Redis. */
+/** One of the servers of Redis. */
 interface Member {
   readonly server: RedisServer;
   readonly clock: SteppedClock;
@@ -36,6 +36,8 @@ export interface UpheavalWorld {
   readonly token: (claims?: Claims) => string;
   /** Each does one thing, and ends when that is over. */
   readonly disturbances: Readonly<Record<string, () => Promise<void>>>;
+  /** Waits until a write is taken, so that there is something to disturb; not for ever. */
+  readonly settled: () => Promise<void>;
   /** Ends everything that is still on, and waits until both proxies take writes. */
   readonly heal: () => Promise<void>;
   /** Lines of the log of every process there was. */
@@ -55,8 +57,9 @@ const counters = [
 
 export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Promise<UpheavalWorld> {
   const first = await startMember(t, null);
-  const members: readonly [Member, Member] = [first, await startMember(t, first.relay.port)];
-  const [sentinel] = await startSentinels(t, { name, primaryPort: first.relay.port, quorum: 1, replicas: 1, count: 1 });
+  // One replica has to confirm, and there are two: a planned fail-over forgets what only the other one got.
+  const members: readonly Member[] = [first, await startMember(t, first.relay.port), await startMember(t, first.relay.port)];
+  const [sentinel] = await startSentinels(t, { name, primaryPort: first.relay.port, quorum: 1, replicas: 2, count: 1 });
   if (sentinel === undefined) throw new Error('there is a Sentinel');
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
@@ -108,12 +111,12 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
   }, 120_000);
   const replica = async (): Promise<Member> => {
     const found = await primary();
-    return found === members[0] ? members[1] : members[0];
+    return pick(members.filter((member) => member !== found));
   };
   const paired = async (): Promise<void> => {
-    await until('primary and replica', async () => {
+    await until('a primary and two replicas', async () => {
       const roles = await Promise.all(members.map(async ({ server }) => Promise.race([server.client.role().catch(() => []), sleep(500, [])])));
-      return roles.some(([role]) => role === 'master') && roles.some((role) => role[0] === 'slave' && role[3] === 'connected');
+      return roles.filter((role) => role[0] === 'slave' && role[3] === 'connected').length === 2;
     }, 180_000);
   };
   const setAside = async ({ world }: Seat): Promise<void> => {
@@ -180,6 +183,10 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
         for (const { world } of seats) world.process.signal('SIGHUP');
         await sleep(200);
       },
+    },
+    settled: async () => {
+      const isTaken = async (): Promise<boolean> => await ledger.probe(pick(seats).relay.port, token()) === 201;
+      await until('a write is taken', isTaken, 20_000).catch(() => undefined);
     },
     heal: async () => {
       for (const relay of [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)]) relay.storm(null);

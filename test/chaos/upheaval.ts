@@ -50,7 +50,8 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     // Two kinds at a time: what each alone does not find, both together may.
     ...[0, 1].map(async () => {
       while (!isOver()) {
-        await sleep(1_000 + Math.random() * 8_000);
+        await world.settled();
+        await sleep(500 + Math.random() * 5_000);
         await disturb();
       }
     }),
