@@ -1,6 +1,5 @@
 import type { RequestLineSettings } from '../config/compiled.js';
 import { oneLine } from '../decision/one-line.js';
-import { remembered, type MemoryLimits } from '../decision/remembered.js';
 import type { RequestRecord } from '../ports.js';
 
 /** Texts that stand in JSON as they are. */
@@ -11,6 +10,9 @@ type Place = Pick<RequestRecord, 'route' | 'method'>;
 
 /** What a line says of how it ended, and for whom. */
 type Verdict = Pick<RequestRecord, 'decision' | 'reason' | 'kind' | 'issuer' | 'subject' | 'key_id'>;
+
+/** What a line says of where a request came from. */
+type Client = Pick<RequestRecord, 'client_address' | 'user_agent'>;
 
 /** Callers and routes whose part of a line is kept: what others have is made each time. */
 const maxKept = 256;
@@ -30,14 +32,12 @@ export function createRequestMembers(
 ): (record: RequestRecord) => string {
   const places = new Map<string, Place & Kept>();
   const verdicts = new Map<string | null, Verdict & Kept>();
-  const memory: MemoryLimits = { maxNames: maxKept, maxLength: maxUserAgentLength };
-  const addressOf = remembered((text) => [',"client_address":', quoted(text)].join(''), memory);
-  const agentOf = remembered((text) => [',"user_agent":', quoted(withoutOdd(clean(text)).slice(0, maxUserAgentLength))].join(''), memory);
+  const clients = new Map<string | null, Client & Kept>();
 
   function placeOf({ route, method }: RequestRecord): string {
     const last = places.get(route);
     if (last !== undefined && last.method === method) return last.text;
-    const text = ['"route":', quoted(route), ',"method":', quoted(method)].join('');
+    const text = [',"route":', quoted(route), ',"method":', quoted(method), ',"path":'].join('');
     keep(places, route, { route, method, text });
     return text;
   }
@@ -47,24 +47,31 @@ export function createRequestMembers(
     if (last !== undefined && last.decision === decision && last.reason === reason && last.kind === kind && last.issuer === issuer
       && last.key_id === key_id) return last.text;
     const text = [
-      '"decision":', quoted(decision), ',"reason":', quoted(reason), ',"kind":', quoted(kind), ',"issuer":', quoted(issuer),
-      ',"subject":', quoted(subject), ',"key_id":', quoted(key_id),
+      ',"decision":', quoted(decision), ',"reason":', quoted(reason), ',"kind":', quoted(kind), ',"issuer":', quoted(issuer),
+      ',"subject":', quoted(subject), ',"key_id":', quoted(key_id), ',"status":',
     ].join('');
     keep(verdicts, subject, { decision, reason, kind, issuer, subject, key_id, text });
     return text;
   }
 
-  function clientOf({ client_address: address, user_agent: agent }: RequestRecord): string {
-    const addressText = address === null ? ',"client_address":null' : addressOf(address);
-    const agentText = agent === null ? ',"user_agent":null' : agentOf(agent);
-    return (clientAddress ? addressText : '') + (userAgent ? agentText : '');
+  function clientOf({ client_address, user_agent }: RequestRecord): string {
+    const last = clients.get(client_address);
+    if (last !== undefined && last.user_agent === user_agent) return last.text;
+    const agent = user_agent === null ? null : withoutOdd(clean(user_agent)).slice(0, maxUserAgentLength);
+    const text = [
+      ...(clientAddress ? [',"client_address":', quoted(client_address)] : []), ...(userAgent ? [',"user_agent":', quoted(agent)] : []),
+    ].join('');
+    // One of the length of a whole head is made each time.
+    if (user_agent === null || user_agent.length <= maxUserAgentLength) keep(clients, client_address, { client_address, user_agent, text });
+    return text;
   }
 
   return (record) => {
-    const { permissions, missing_permissions: missing } = record;
-    return `,"request_id":${quoted(record.request_id)},${placeOf(record)},"path":${quoted(clean(record.path))},${verdictOf(record)}`
-      + `,"status":${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}`
-      + `,"record":${quoted(record.record)},"trace_id":${quoted(record.trace_id)}${clientOf(record)}`
+    const { permissions, missing_permissions: missing, trace_id: traceId } = record;
+    return `,"request_id":${quoted(record.request_id)}${placeOf(record)}${quoted(clean(record.path))}${verdictOf(record)}`
+      + `${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}`
+      + (record.record === null ? ',"record":null,"trace_id":' : `,"record":${quoted(record.record)},"trace_id":`)
+      + (traceId === null ? 'null' : `"${traceId}"`) + clientOf(record)
       + (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`)
       + (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`);
   };

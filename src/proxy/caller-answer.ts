@@ -42,7 +42,8 @@ export class CallerAnswer implements Switchable {
   private held: Buffer | null = null;
   private isFlushed = false;
   private listensForDrain = false;
-  private readonly writes: GatheredWrites;
+  /** `null` until a piece goes out by itself: most answers are one with their head. */
+  private writes: GatheredWrites | null = null;
   private fields: readonly string[] = [];
 
   constructor({ req, res, connection, upgrade }: Arrival, pace: Pace) {
@@ -55,11 +56,6 @@ export class CallerAnswer implements Switchable {
     this.isHead = req.method === 'HEAD';
     this.comesWithBody = req.comesWithBody();
     this.offersUpgrade = req.headers.upgrade !== undefined;
-    const { socket } = req;
-    this.writes = new GatheredWrites({
-      isBlocked: () => socket.writableLength > 0,
-      write: (bytes, onTaken) => res.destroyed || res.writableEnded || res.write(bytes, onTaken),
-    });
   }
 
   /** Whether the whole request was received. Node says so of one without a body only after it was handed over. */
@@ -95,7 +91,7 @@ export class CallerAnswer implements Switchable {
     this.writeHead(status, fields);
     if (this.isHead || bodyless.has(status)) {
       this.res.end();
-      this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
+      this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
       return true;
     }
     process.nextTick(this.flush);
@@ -126,6 +122,7 @@ export class CallerAnswer implements Switchable {
   write(chunk: Buffer): boolean {
     if (this.isFlushed || this.held !== null || chunk.length > maxHeldBytes) {
       this.flush();
+      this.writes ??= this.gatherWrites();
       const flows = this.writes.write(chunk);
       if (!flows) this.waitForCaller();
       return flows;
@@ -143,9 +140,9 @@ export class CallerAnswer implements Switchable {
       this.res.write(held.toString('latin1'), 'latin1');
       this.req.socket.uncork();
     }
-    this.writes.flush();
+    this.writes?.flush();
     this.res.end();
-    this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
+    this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
   }
 
   /** The caller took what was written. */
@@ -162,8 +159,18 @@ export class CallerAnswer implements Switchable {
     this.connection.abort(endsWithConnection);
   }
 
+  private readonly onStalled = (): void => this.pace.onStalled();
+
+  private gatherWrites(): GatheredWrites {
+    const { req: { socket }, res } = this;
+    return new GatheredWrites({
+      isBlocked: () => socket.writableLength > 0,
+      write: (bytes, onTaken) => res.destroyed || res.writableEnded || res.write(bytes, onTaken),
+    });
+  }
+
   private waitForCaller(): void {
-    this.connection.expectFlush(this.pace.patienceMs(), this.pace.onStalled);
+    this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
     if (this.listensForDrain) return;
     this.listensForDrain = true;
     this.res.on('drain', () => this.drained());

@@ -53,7 +53,6 @@ export class CallerConnection {
   private readonly socket: Socket;
   private readonly maxHeadBytes: number;
   private readonly backlog: Backlog;
-  private readonly clock: Pick<Clock, 'monotonic'>;
   private readonly onTooMuch: () => void;
   private readonly intake: Intake;
   private readonly waiting: Turn[] = [];
@@ -82,7 +81,6 @@ export class CallerConnection {
     this.peer = peer;
     this.maxHeadBytes = maxHeadBytes;
     this.backlog = backlog;
-    this.clock = clock;
     this.onTooMuch = onTooMuch;
     this.intake = new Intake(socket, {
       backlog,
@@ -178,13 +176,13 @@ export class CallerConnection {
     } else onExpired();
   }
 
-  /** The current turn is answered, or nobody is left to answer to. */
-  finish(turn: Turn): void {
+  /** The current turn is answered, or nobody is left to answer to. `nowMs` is of the monotonic clock. */
+  finish(turn: Turn, nowMs: number): void {
     if (this.current !== turn) return;
     this.current = null;
     this.stopFlushTimer();
     this.restedAt = this.socket.bytesRead;
-    this.restsSinceMs = this.clock.monotonic();
+    this.restsSinceMs = nowMs;
     const next = this.waiting.shift();
     if (next !== undefined) {
       this.begin(next);

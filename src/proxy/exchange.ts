@@ -6,7 +6,7 @@ import type { Result } from '../decision/result.js';
 import type { KeyAsker } from '../ports.js';
 import { describeBug } from './bug.js';
 import type { Caller, Onward, WholeAnswer } from './caller.js';
-import { CallerAnswer } from './caller-answer.js';
+import { CallerAnswer, type Pace } from './caller-answer.js';
 import type { Turn } from './caller-connection.js';
 import { Course } from './course.js';
 import type { Places } from './entrance.js';
@@ -24,8 +24,11 @@ import { createTurnEnd } from './turn-end.js';
 
 const atTurnEnd = createTurnEnd();
 
+/** Where every exchange begins. */
+const nothingFound: Findings = { requestId: '', ...unread };
+
 /** One request from its head to the end of its answer. Whatever happens, it is recorded once. */
-export class Exchange implements Turn, Caller, KeyAsker {
+export class Exchange implements Turn, Caller, KeyAsker, Pace {
   private readonly deps: ExchangeDeps;
   private readonly arrival: Arrival;
   private readonly enter: (req: IncomingMessage, res: ServerResponse) => void;
@@ -50,17 +53,9 @@ export class Exchange implements Turn, Caller, KeyAsker {
     // Read now: the frame is shown another request.
     this.head = { method: req.method ?? '', target: req.url ?? '', httpVersion: req.httpVersion, rawHeaders: req.rawHeaders };
     this.inForce = deps.inForce();
-    this.answer = new CallerAnswer(arrival, {
-      isShuttingDown: deps.isShuttingDown,
-      patienceMs: () => this.inForce.config.upstream.idleTimeoutMs,
-      onStalled: () => {
-        this.course.reason ??= 'caller_gone';
-        this.answer.abort();
-      },
-      onFlowing: () => this.onward?.resume(),
-    });
+    this.answer = new CallerAnswer(arrival, this);
     this.course = new Course(deps.clock);
-    this.findings = { requestId: '', ...unread };
+    this.findings = nothingFound;
   }
 
   start(): void {
@@ -80,6 +75,23 @@ export class Exchange implements Turn, Caller, KeyAsker {
 
   isReceived(): boolean {
     return this.answer.isReceived();
+  }
+
+  isShuttingDown(): boolean {
+    return this.deps.isShuttingDown();
+  }
+
+  patienceMs(): number {
+    return this.inForce.config.upstream.idleTimeoutMs;
+  }
+
+  onStalled(): void {
+    this.course.reason ??= 'caller_gone';
+    this.answer.abort();
+  }
+
+  onFlowing(): void {
+    this.onward?.resume();
   }
 
   breakBody(reason: Denial): void {
@@ -293,10 +305,11 @@ export class Exchange implements Turn, Caller, KeyAsker {
     this.places?.all();
     this.identify();
     const { arrival: { connection }, course, findings, head } = this;
+    const endedMs = this.deps.clock.monotonic();
     try {
-      recordRequest(this.deps, { findings, head, peer: connection.peer, status: this.answer.status(), course });
+      recordRequest(this.deps, { findings, head, peer: connection.peer, status: this.answer.status(), course, endedMs });
     } finally {
-      connection.finish(this);
+      connection.finish(this, endedMs);
     }
   }
 

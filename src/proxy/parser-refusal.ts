@@ -46,7 +46,8 @@ export function createParserRefusal(
     start: () => {
       const problem = problemOf(reason, findings.requestId);
       connection.writeLast(problemBytes(problem, new Date(recorder.clock.now())));
-      recordRequest(recorder, { findings, head, peer: connection.peer, status: problem.status, course });
+      const endedMs = recorder.clock.monotonic();
+      recordRequest(recorder, { findings, head, peer: connection.peer, status: problem.status, course, endedMs });
     },
     isReceived: () => false,
     breakBody: () => undefined,

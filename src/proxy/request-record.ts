@@ -22,6 +22,8 @@ export interface EndedRequest {
   /** What the caller was sent; 0 where nothing was. */
   readonly status: number;
   readonly course: Course;
+  /** Of the monotonic clock, milliseconds. */
+  readonly endedMs: number;
 }
 
 const maxPathLength = 8 * 1024;
@@ -35,13 +37,12 @@ const firstFailure = 500;
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** Logs and counts one request at its end. */
-export function recordRequest(recorder: Recorder, { findings, head, peer, status, course }: EndedRequest): void {
+export function recordRequest(recorder: Recorder, { findings, head, peer, status, course, endedMs }: EndedRequest): void {
   const { requestId, route, traceId } = findings;
   const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = course;
   const principal = findings.principal ?? shadow?.principal ?? null;
-  const now = recorder.clock.monotonic();
-  const durationMs = now - startedMs;
-  const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? now) - askedMs;
+  const durationMs = endedMs - startedMs;
+  const elsewhereMs = askedMs === null ? 0 : (answeredMs ?? endedMs) - askedMs;
   // A connection that was switched was forwarded, however it ended.
   const isSwitched = status === switchingProtocols;
   const wasAsked = askedMs !== null && (ended === null || !notReached.has(ended));

@@ -47,11 +47,17 @@ const shares = { strangers: 3 / 4, caller: 7 / 8 };
 /** Where places are few, one caller with a credential may have so many. */
 const placesInAnyCase = 16;
 
+/** What one holder has. */
+export interface Holding {
+  readonly holder: string;
+  count: number;
+}
+
 /** Counts what each holder has. */
 export class Holdings {
   private readonly maxOfStrangers: number;
   private readonly maxOfCaller: number;
-  private readonly counts = new Map<string, number>();
+  private readonly held = new Map<string, Holding>();
 
   /** @param count what there is for all. Of up to three either may have all, so that none is left unused for nobody. */
   constructor(count: number, leastOfCaller = 1) {
@@ -59,19 +65,22 @@ export class Holdings {
     this.maxOfCaller = Math.max(Math.floor(count * shares.caller), Math.min(count, 3), leastOfCaller);
   }
 
-  mayHaveMore(holder: string): boolean {
-    const count = this.counts.get(holder);
-    return count === undefined || count < (holder === strangers ? this.maxOfStrangers : this.maxOfCaller);
+  /** Counts one more; `null` where this holder may have no more. Give back what this returns. */
+  take(holder: string): Holding | null {
+    const known = this.held.get(holder);
+    if (known === undefined) {
+      const holding = { holder, count: 1 };
+      this.held.set(holder, holding);
+      return holding;
+    }
+    if (known.count >= (holder === strangers ? this.maxOfStrangers : this.maxOfCaller)) return null;
+    known.count += 1;
+    return known;
   }
 
-  add(holder: string): void {
-    this.counts.set(holder, (this.counts.get(holder) ?? 0) + 1);
-  }
-
-  remove(holder: string): void {
-    const left = (this.counts.get(holder) ?? 1) - 1;
-    if (left === 0) this.counts.delete(holder);
-    else this.counts.set(holder, left);
+  giveBack(holding: Holding): void {
+    holding.count -= 1;
+    if (holding.count === 0) this.held.delete(holding.holder);
   }
 }
 
@@ -81,12 +90,12 @@ export function createSlots(max: number): Slots {
   let taken = 0;
   return {
     take: (holder) => {
-      if (taken >= max || !holdings.mayHaveMore(holder)) return null;
+      const holding = taken >= max ? null : holdings.take(holder);
+      if (holding === null) return null;
       taken += 1;
-      holdings.add(holder);
       return slotOf(() => {
         taken -= 1;
-        holdings.remove(holder);
+        holdings.giveBack(holding);
       });
     },
     taken: () => taken,

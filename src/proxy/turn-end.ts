@@ -1,3 +1,14 @@
+/** See `arrivalsReadUntilMs`. */
+let readUntilMs = -Infinity;
+
+/**
+ * A time of the monotonic clock, milliseconds: whatever had arrived by then on any connection was read. What the system has for us is read
+ * between the ends of two turns.
+ */
+export function arrivalsReadUntilMs(): number {
+  return readUntilMs;
+}
+
 /**
  * Makes something that takes steps during a turn of the event loop and takes them at its end, in their order. What one turn brings
  * is much the same many times over; done one after the other it finds its code in the processor's caches, where the network's would
@@ -7,11 +18,14 @@
  */
 export function createTurnEnd(): (step: () => void) => void {
   let waiting: (() => void)[] = [];
+  let endedMs = -Infinity;
 
   function takeAll(): void {
+    readUntilMs = Math.max(readUntilMs, endedMs);
     const steps = waiting;
     waiting = [];
     takeFrom(steps, 0);
+    endedMs = performance.now();
   }
 
   function takeFrom(steps: readonly (() => void)[], first: number): void {

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
+import type { Holding } from './slots.js';
 import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream/upstream-connection.js';
 import { answerFailure, connectFailure } from './upstream/upstream-failure.js';
 
@@ -31,7 +32,7 @@ export interface AnswerSink {
 export interface CallHost {
   readonly idleTimeoutMs: number;
   /** The connection has nothing of the call any more; `sound` when it may carry another request. */
-  readonly release: (connection: UpstreamConnection, holder: string, sound: boolean) => void;
+  readonly release: (connection: UpstreamConnection, holding: Holding, sound: boolean) => void;
   /** The call will not start. */
   readonly leaveLine: (call: CallInLine) => void;
 }
@@ -42,7 +43,7 @@ export interface CallInLine {
   readonly request: ConnectionRequest;
   /** Whether it goes out on a connection of its own. */
   readonly isAlone: boolean;
-  readonly start: (connection: UpstreamConnection) => void;
+  readonly start: (connection: UpstreamConnection, holding: Holding) => void;
   /** It will not start. */
   readonly refuse: (reason: Denial) => void;
 }
@@ -61,6 +62,7 @@ export class Call implements RequestEvents, CallInLine {
   private readonly sink: AnswerSink;
   private readonly host: CallHost;
   private connection: UpstreamConnection | null = null;
+  private holding: Holding | null = null;
   /** Whether some of it may have been written. */
   private hasBegun = false;
   private waiting: NodeJS.Timeout | null = null;
@@ -84,9 +86,10 @@ export class Call implements RequestEvents, CallInLine {
     }, limitMs);
   }
 
-  start(connection: UpstreamConnection): void {
+  start(connection: UpstreamConnection, holding: Holding): void {
     this.stopWaiting();
     this.connection = connection;
+    this.holding = holding;
     connection.send(this.request, this, this.isAlone);
   }
 
@@ -183,9 +186,9 @@ export class Call implements RequestEvents, CallInLine {
   }
 
   private release(isReusable: boolean): void {
-    const { connection } = this;
+    const { connection, holding } = this;
     this.connection = null;
-    if (connection !== null) this.host.release(connection, this.holder, isReusable);
+    if (connection !== null && holding !== null) this.host.release(connection, holding, isReusable);
   }
 
   private stopWaiting(): void {

@@ -121,27 +121,28 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     }
     return null;
   };
-  const take = ({ holder, request, isAlone }: CallInLine): UpstreamConnection | null => {
-    if (!holdings.mayHaveMore(holder)) return null;
-    const connection = (isAlone ? null : reuse()) ?? open(request, isAlone);
-    if (connection !== null) holdings.add(holder);
-    return connection;
+  /** Starts it, where its holder may have a connection and there is one. */
+  const tryToStart = (call: CallInLine): boolean => {
+    const holding = holdings.take(call.holder);
+    if (holding === null) return false;
+    const connection = (call.isAlone ? null : reuse()) ?? open(call.request, call.isAlone);
+    if (connection === null) {
+      holdings.giveBack(holding);
+      return false;
+    }
+    if (line.length > 0) line.leave(call);
+    call.start(connection, holding);
+    return true;
   };
   const startAll = (): void => {
     startsSoon = false;
-    line.startInTurn((call) => {
-      const connection = take(call);
-      if (connection === null) return false;
-      line.leave(call);
-      call.start(connection);
-      return true;
-    }, () => idle.count() === 0 && all.size >= settings.maxConnections);
+    line.startInTurn(tryToStart, () => idle.count() === 0 && all.size >= settings.maxConnections);
   };
   const host: CallHost = {
     idleTimeoutMs: settings.idleTimeoutMs,
-    release: (connection, holder, sound) => {
+    release: (connection, holding, sound) => {
       if (!all.has(connection)) return;
-      holdings.remove(holder);
+      holdings.giveBack(holding);
       if (sound && connection instanceof HttpConnection) idle.put(connection);
       else discard(connection);
       startNext();
@@ -153,11 +154,10 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     host: upstreamHost(settings.url),
     send: (request, answer) => {
       const call = new Call(request, request.upgrade !== undefined || goesAlone(request, settings), answer, host);
-      const connection = startsSoon ? null : take(call);
-      if (connection === null) {
+      if (startsSoon || !tryToStart(call)) {
         call.wait(settings.connectTimeoutMs);
         line.join(call);
-      } else call.start(connection);
+      }
       return call;
     },
     takeEarlyPlace: () => {

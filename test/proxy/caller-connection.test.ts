@@ -61,12 +61,12 @@ t.test('turns come one after another, in order, as those before them finish', as
   const [first, second, third] = [turn(started, 'first'), turn(started, 'second'), turn(started, 'third')];
   for (const next of [first, second, third]) connection.take(next);
   t.same(started, ['first']);
-  connection.finish(second);
+  connection.finish(second, 0);
   t.same(started, ['first'], 'only the one that is being served can finish');
-  connection.finish(first);
+  connection.finish(first, 0);
   t.same(started, ['first', 'second']);
   connection.close();
-  connection.finish(second);
+  connection.finish(second, 0);
   t.same(started, ['first', 'second'], 'nothing follows the last answer');
   t.notOk(connection.accepts());
 });
@@ -91,6 +91,6 @@ t.test('what the parser chokes on is the body that it was reading, or stands for
   between.stopReading(reason, turn(started, 'refusal'));
   between.stopReading(reason, turn(started, 'another refusal'));
   t.same(started.splice(0), ['whole']);
-  between.finish(whole);
+  between.finish(whole, 0);
   t.same(started.splice(0), ['refusal']);
 });

@@ -15,11 +15,16 @@ export class Deadline {
     this.onDue = onDue;
   }
 
-  /** From now on that long, whatever was left of the limit before. */
-  set(limitMs: number): void {
+  /**
+   * From now on that long, whatever was left of the limit before.
+   *
+   * @returns the time now, of the monotonic clock, in milliseconds.
+   */
+  set(limitMs: number): number {
     const nowMs = performance.now();
     this.dueMs = nowMs + limitMs;
     if (this.firesMs > this.dueMs) this.arm(nowMs);
+    return nowMs;
   }
 
   lift(): void {

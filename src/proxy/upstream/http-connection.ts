@@ -50,6 +50,11 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   /** Whether the sink takes no more for now. */
   private isPaused = false;
   private isOver = false;
+  /** A limit that is set during a read counts from its end, where it does not end the answer: each takes a look at the clock. */
+  private isInRead = false;
+  private nextLimitMs: number | null = null;
+  /** When its last answer was whole; monotonic milliseconds. */
+  private wholeAtMs = -Infinity;
 
   /** `trustsEnds` takes every receiver to send no body where there is none by rule. */
   constructor(connect: Connect, host: ConnectionHost, trustsEnds: boolean) {
@@ -61,6 +66,11 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   /** Whether a request can go out on it without waiting. */
   isIdle(): boolean {
     return this.link !== null && this.events === null && !this.isOver && !this.deadline.isDue();
+  }
+
+  /** Since when it carries nothing; monotonic milliseconds. Of one that is idle. */
+  get idleSinceMs(): number {
+    return this.wholeAtMs;
   }
 
   send(request: ConnectionRequest, events: RequestEvents, isLast: boolean): void {
@@ -82,10 +92,12 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   }
 
   setLimit(limitMs: number): void {
-    if (!this.isOver) this.deadline.set(limitMs);
+    if (this.isInRead) this.nextLimitMs = limitMs;
+    else if (!this.isOver) this.deadline.set(limitMs);
   }
 
   liftLimit(): void {
+    this.nextLimitMs = null;
     this.deadline.lift();
   }
 
@@ -199,13 +211,24 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   /** `false` where the sink takes no more for now. */
   private read(bytes: Buffer): boolean {
     if (this.isOver) return true;
-    const isSound = this.events !== null && this.parser.read(bytes);
+    const isSound = this.events !== null && this.parse(bytes);
     if (this.events !== null && this.parser.isDone() && this.head !== null) {
       this.complete(isSound ? 'sound' : 'spoilt');
       return true;
     }
+    if (this.nextLimitMs !== null) this.setLimit(this.nextLimitMs);
     if (!isSound) this.abort(new BrokenAnswer('the receiver sent what is no answer'));
     return !this.isPaused;
+  }
+
+  private parse(bytes: Buffer): boolean {
+    this.isInRead = true;
+    this.nextLimitMs = null;
+    try {
+      return this.parser.read(bytes);
+    } finally {
+      this.isInRead = false;
+    }
   }
 
   /**
@@ -223,7 +246,7 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
     this.upload = null;
     this.events = null;
     if (isReusable) {
-      this.deadline.set(keepMs);
+      this.wholeAtMs = this.deadline.set(keepMs);
       // TLS hands on what it has unwrapped even when told to stop. The next answer would not be read.
       if (this.isPaused) link.socket.resume();
     } else if (isClear) this.leave(link, this.isLast || head?.persists === false);

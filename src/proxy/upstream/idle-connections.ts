@@ -1,5 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { HttpConnection } from './http-connection.js';
+import { arrivalsReadUntilMs } from '../turn-end.js';
+import { IdleQueue } from './idle-queue.js';
 
 export interface IdleConnectionsOptions {
   readonly rest: Rest;
@@ -16,12 +18,6 @@ export interface Rest {
   readonly leastMs: number;
 }
 
-interface Resting {
-  readonly connection: HttpConnection;
-  /** Of the monotonic clock, milliseconds. */
-  readonly sinceMs: number;
-}
-
 /**
  * Where so many are idle they take turns slowly as it is. Under load each more of them costs every request: what belongs to it has left the
  * processor's caches when its turn comes.
@@ -30,6 +26,9 @@ const manyIdle = 16;
 
 /** One look serves all that have rested meanwhile: under load they are not worth a timer each. Milliseconds. */
 const betweenLooksMs = 1;
+
+/** Under load each turn tells what was read, and a look need not ask for another turn. Milliseconds. */
+const freshMs = 1;
 
 /** Those that were not needed for so long are given up, milliseconds. */
 const spareAfterMs = 1_000;
@@ -40,10 +39,10 @@ const spareAfterMs = 1_000;
  */
 export class IdleConnections {
   private readonly options: IdleConnectionsOptions;
-  /** The one idle longest comes first, here and below. */
-  private readonly resting: Resting[] = [];
-  private readonly rested: HttpConnection[] = [];
-  /** All that had arrived by then was read; milliseconds. */
+  private readonly queue = new IdleQueue<HttpConnection>();
+  /** So many at the front of the queue have rested; the others rest still. */
+  private restedCount = 0;
+  /** All that had arrived by then was read, as far as the looks here tell; milliseconds. */
   private readUntilMs = -Infinity;
   /** Calls the next look off; `null` where none is to come. */
   private callOff: (() => void) | null = null;
@@ -56,51 +55,53 @@ export class IdleConnections {
   }
 
   count(): number {
-    return this.resting.length + this.rested.length;
+    return this.queue.length;
   }
 
   put(connection: HttpConnection): void {
-    const { usualMs } = this.options.rest;
-    if (usualMs === 0) {
-      this.rested.push(connection);
-      return;
-    }
-    this.resting.push({ connection, sinceMs: performance.now() });
-    if (this.callOff === null) this.lookIn(this.options.rest.leastMs);
+    this.queue.push(connection);
+    if (this.options.rest.usualMs === 0) this.restedCount += 1;
+    else if (this.callOff === null) this.lookIn(this.options.rest.leastMs);
   }
 
   /** The one that rested longest; `null` where there is none. */
   take(): HttpConnection | null {
-    const connection = this.rested.shift();
-    if (connection === undefined) return this.takeEarly();
-    this.spare = Math.min(this.spare, this.rested.length);
-    const nowMs = performance.now();
-    if (nowMs - this.spareSinceMs >= spareAfterMs) this.giveUpSpare(nowMs);
+    if (this.restedCount === 0) return this.takeEarly();
+    const connection = this.queue.shift();
+    this.restedCount -= 1;
+    this.spare = Math.min(this.spare, this.restedCount);
+    if (connection !== null && connection.idleSinceMs - this.spareSinceMs >= spareAfterMs) this.giveUpSpare(connection.idleSinceMs);
     return connection;
   }
 
   /** The one that was idle longest, rested or not, to be given up. */
   takeOldest(): HttpConnection | null {
-    return this.rested.shift() ?? this.resting.shift()?.connection ?? null;
+    this.restedCount = Math.max(0, this.restedCount - 1);
+    return this.queue.shift();
   }
 
   takeAll(): readonly HttpConnection[] {
     this.callOff?.();
     this.callOff = null;
-    return [...this.rested.splice(0), ...this.resting.splice(0).map(({ connection }) => connection)];
+    this.restedCount = 0;
+    return this.queue.takeAll();
   }
 
   remove(gone: HttpConnection): void {
-    const inRested = this.rested.indexOf(gone);
-    if (inRested >= 0) this.rested.splice(inRested, 1);
-    const inResting = this.resting.findIndex(({ connection }) => connection === gone);
-    if (inResting >= 0) this.resting.splice(inResting, 1);
+    const index = this.queue.remove(gone);
+    if (index >= 0 && index < this.restedCount) this.restedCount -= 1;
   }
 
   /** Timers are called before what arrived is read, and immediates behind that: by then all that had arrived at the timer was seen. */
   private lookIn(ms: number): void {
     const timer = setTimeout(() => {
-      const immediate = setImmediate(this.endRests, performance.now());
+      const nowMs = performance.now();
+      const readUntilMs = arrivalsReadUntilMs();
+      if (readUntilMs >= nowMs - freshMs) {
+        this.endRests(readUntilMs);
+        return;
+      }
+      const immediate = setImmediate(this.endRests, nowMs);
       this.callOff = () => {
         clearImmediate(immediate);
       };
@@ -112,31 +113,31 @@ export class IdleConnections {
 
   private readonly endRests = (readUntilMs: number): void => {
     this.callOff = null;
-    this.readUntilMs = readUntilMs;
-    for (let first = this.resting[0]; first !== undefined && this.hasRested(first, this.options.rest.usualMs); first = this.resting[0]) {
-      this.rested.push(first.connection);
-      this.resting.shift();
-    }
-    if (this.resting.length > 0) this.lookIn(betweenLooksMs);
+    this.readUntilMs = Math.max(this.readUntilMs, readUntilMs);
+    while (this.hasRested(this.restedCount, this.options.rest.usualMs)) this.restedCount += 1;
+    if (this.restedCount < this.queue.length) this.lookIn(betweenLooksMs);
     this.options.onRested();
   };
 
   private takeEarly(): HttpConnection | null {
-    const [first] = this.resting;
     this.spare = 0;
-    if (first === undefined || this.resting.length < manyIdle || !this.hasRested(first, this.options.rest.leastMs)) return null;
-    this.resting.shift();
-    return first.connection;
+    return this.queue.length >= manyIdle && this.hasRested(0, this.options.rest.leastMs) ? this.queue.shift() : null;
   }
 
-  private hasRested({ sinceMs }: Resting, restMs: number): boolean {
-    return sinceMs + restMs <= this.readUntilMs;
+  /** Whether the one at this place of the queue is there and has rested that long. */
+  private hasRested(index: number, restMs: number): boolean {
+    const connection = this.queue.at(index);
+    return connection !== null && connection.idleSinceMs + restMs <= Math.max(this.readUntilMs, arrivalsReadUntilMs());
   }
 
   private giveUpSpare(nowMs: number): void {
-    const count = this.spare;
-    this.spare = this.rested.length;
+    const count = Math.min(this.spare, this.restedCount);
+    this.restedCount -= count;
+    this.spare = this.restedCount;
     this.spareSinceMs = nowMs;
-    for (const connection of this.rested.splice(0, count)) this.options.onSpare(connection);
+    for (let given = 0; given < count; given += 1) {
+      const connection = this.queue.shift();
+      if (connection !== null) this.options.onSpare(connection);
+    }
   }
 }
