@@ -1,6 +1,6 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import { createTurnEnd } from '../../src/proxy/turn-end.js';
+import { arrivalsReadUntilMs, createTurnEnd } from '../../src/proxy/turn-end.js';
 
 t.test('what one turn brings is done at its end, in its order, and what that brings at the end of the next', async (t) => {
   const atTurnEnd = createTurnEnd();
@@ -35,4 +35,20 @@ t.test('one that throws is told as what was not caught, and takes none with it',
   for (let i = 0; i < 4; i++) await turn();
   t.same(done, ['before', 'after 0', 'after 1']);
   t.same(uncaught, faults);
+});
+
+void t.test('what is said to be read is what arrived before the last turn ended, never what arrived in this one', async (t) => {
+  const atTurnEnd = createTurnEnd();
+  const seen = async (): Promise<{ readonly readUntilMs: number; readonly atMs: number }> => new Promise((resolve) => {
+    atTurnEnd(() => resolve({ readUntilMs: arrivalsReadUntilMs(), atMs: performance.now() }));
+  });
+  const first = await seen();
+  await pause(20);
+  const second = await seen();
+  t.ok(second.readUntilMs >= first.atMs, 'the first turn had ended then');
+  t.ok(second.readUntilMs < second.atMs - 10, 'and the pause had not begun to pass: nobody has looked since');
+  await pause(20);
+  const third = await seen();
+  t.ok(third.readUntilMs >= second.atMs);
+  t.ok(third.readUntilMs < third.atMs - 10);
 });
