@@ -318,7 +318,7 @@ export interface StoreState {
   readonly problem: string | null;
   /** Replicas of the primary that has the fewest; `null` where there are none to have. */
   readonly connectedReplicas: number | null;
-  /** How often a primary was replaced or restarted since we started: what it held may be forgotten. */
+  /** How often a primary was replaced, restarted or emptied, or its clock stepped, since we started: what it held may be forgotten. */
   readonly failovers: number;
 }
 

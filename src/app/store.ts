@@ -26,6 +26,8 @@ export interface StoreDeps {
   readonly log: Log;
   /** Longest time from a token's issue to its last valid moment, milliseconds. */
   readonly maxTokenLifetimeMs: () => number;
+  /** Where an operator's command looks on, and writes down nothing of what it sees of the store. */
+  readonly looksOn?: boolean;
 }
 
 /** A store, with what reserving routes have to know of its settings. */
@@ -63,14 +65,15 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 }
 
 /** Opens the store. Redis is connected to from here on, for as long as it takes. */
-export function openStore(settings: StoreSettings, ca: () => string | null, { log, maxTokenLifetimeMs }: StoreDeps): OpenStore {
+export function openStore(settings: StoreSettings, ca: () => string | null, { log, maxTokenLifetimeMs, looksOn = false }: StoreDeps): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
     const alone = { rates: null, share: null, revocations: null, unsettled: null, replicas: 0 };
     return { ...alone, store, settleTimeoutMs: memorySettleTimeoutMs, lastingProblem: () => Promise.resolve(null) };
   }
   const held = holdLog(log);
-  const store = createRedisStore(redisSettingsOf(settings, ca), { clock: systemClock, log: held.log, maxTokenLifetimeMs, onFailover: () => undefined });
+  const deps = { clock: systemClock, log: held.log, maxTokenLifetimeMs, onFailover: () => undefined, looksOn };
+  const store = createRedisStore(redisSettingsOf(settings, ca), deps);
   return {
     store,
     rates: store.rates,

@@ -29,7 +29,7 @@ export async function openSharedStore(settings: StoreSettings | null, configFile
   const files = await readStoreFiles(settings, localFiles);
   if (!files.ok) return files;
   const lenient: RedisStoreSettings = { ...settings, replicas: 0, durability: 'none', settleTimeoutMs: answerWithinMs };
-  const opened = openStore(lenient, () => files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0 });
+  const opened = openStore(lenient, () => files.value.ca, { log: silent, maxTokenLifetimeMs: () => 0, looksOn: true });
   const deadline = performance.now() + reachWithinMs;
   while (!opened.store.state().up && performance.now() < deadline) await delay(lookEveryMs);
   if (opened.store.state().up) return accept({ ...opened, replicas: settings.replicas });

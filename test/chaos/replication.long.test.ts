@@ -4,7 +4,7 @@ import t from 'tap';
 import { startReplica } from '../support/redis-server.js';
 import { startRelay } from '../support/tcp-relay.js';
 import { until } from '../support/until.js';
-import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
+import { beginWrite, saidBy, shareRedis, singlePasses, write } from './shared-redis.js';
 
 t.setTimeout(120_000);
 
@@ -58,6 +58,7 @@ t.test('REPLAY 7: after it, single-use tokens issued before are refused', async 
   const address = await shared.startRelay();
   const replica = await startReplica(t, shared.redis.port);
   const proxy = await shared.startProxy(address);
+  await singlePasses(proxy);
   t.equal((await write(proxy, { path: '/single', claims: { jti: 'before' } })).status, 200);
   await shared.redis.kill();
   await replica.client.call('replicaof', 'no', 'one');

@@ -94,6 +94,11 @@ export async function write(world: World, input?: ChaosWrite): Promise<RawRespon
   return request(world.port, writeTo(world, input), { limitMs: 40_000 });
 }
 
+/** Waits until tokens that are issued now pass once: those of before the first start of all may have been used, for all that is known. */
+export async function singlePasses(world: World): Promise<void> {
+  await until('a single-use token to pass', async () => (await write(world, { path: '/single', claims: { jti: randomUUID() } })).status === 200);
+}
+
 /** Sends a write and does not wait. */
 export async function beginWrite(t: Scope, world: World, input?: ChaosWrite): Promise<RawConnection> {
   const connection = await connectRaw(world.port);

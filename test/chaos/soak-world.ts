@@ -122,9 +122,9 @@ export async function startSoakWorld(t: Scope, model: SoakModel, pauseMs: number
   let policy: SoakPolicy | null = { revoked: false, closed: false };
   let inForce = policy;
   let policies = 0;
-  let floorS = 0;
   const start = async (): Promise<World> => startWorld(t, { key: signing, jwks, receiver, config: configOf(inForce) });
   const proxies: readonly [World, World] = [await start(), await start()];
+  let floorS = Math.ceil(Date.now() / 1000) + skewS;
 
   const everywhere = async (what: string, holds: (world: World) => Promise<boolean>): Promise<void> => {
     for (const world of proxies) await until(what, () => holds(world), 180_000);

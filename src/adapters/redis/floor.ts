@@ -1,14 +1,61 @@
-/** Notices that a primary was replaced or restarted, and refuses for a time what it may have forgotten. */
+import type { SeenState } from './floor-script.js';
+
+/** Why what a store held may be forgotten. */
+export type FailoverCause =
+  /** Another primary, or the same one started again. */
+  | { readonly kind: 'replaced' }
+  /** It was emptied, or an older state was put back, while it ran. */
+  | { readonly kind: 'emptied' }
+  /** Its clock stepped, by so many milliseconds: what was to last may have ended early. */
+  | { readonly kind: 'clock'; readonly stepMs: number };
+
+/** One look at a primary. */
+export interface FloorLook {
+  readonly place: string;
+  /** Names this run of the server and this history of its data. */
+  readonly identity: string;
+  /** Names what the store remembers it by; in a Cluster that changes with the slots that the primary serves. */
+  readonly tag: string;
+  /** Wall clock, milliseconds. */
+  readonly nowMs: number;
+}
+
+/** Notices that a primary was replaced, restarted or emptied, or that its clock stepped, and refuses for a time what it may have forgotten. */
 export interface FailoverFloor {
-  /** Whoever is primary there now, by identity. Says whether something may have been forgotten since. */
-  readonly see: (place: string, identity: string, nowMs: number) => boolean;
+  /** Whoever is primary there now. To be called before what the store remembers is read. */
+  readonly see: (look: FloorLook) => void;
+  /** What the store itself remembers, and its clock. `fromMs` and `toMs`, monotonic, are when it was asked and when it had answered. */
+  readonly read: (look: FloorLook, state: SeenState, asked: { readonly fromMs: number; readonly toMs: number }) => void;
+  /** What is to be told of since the last time. */
+  readonly news: (place: string) => readonly FailoverCause[];
+  /** It does not say what it remembers. Where that was never read, it is as if there was nothing: true the first time. */
+  readonly refused: (look: FloorLook) => boolean;
   /** No primary is there any more: one that comes back missed what was written meanwhile. */
   readonly leave: (place: string) => void;
   /** From now on a primary in a place where none was is a replacement: all that there were at the start have been seen. */
   readonly settle: () => void;
+  /** Milliseconds since the epoch, for the store to remember; 0 where there is nothing. */
+  readonly atMs: () => number;
   /** Seconds since the epoch: single-use tokens issued before are refused. */
   readonly issuedBeforeS: (nowMs: number) => number | null;
   readonly failovers: () => number;
+}
+
+/** What a clock may be off between two looks and still be said not to have stepped, milliseconds. */
+const longestSlewMs = 1_000;
+
+interface Place {
+  identity: string;
+  tag: string;
+  /** `null` before anything was read. */
+  epoch: string | null;
+  /** As last read; the same again is no news. */
+  readAtMs: number;
+  clock: { readonly serverMs: number; readonly fromMs: number; readonly toMs: number } | null;
+  /** Whether nothing was read yet. */
+  isNew: boolean;
+  isRefused: boolean;
+  news: FailoverCause[];
 }
 
 /**
@@ -16,28 +63,72 @@ export interface FailoverFloor {
  *   each time: issuers change while the process runs.
  */
 export function createFailoverFloor(lastsMs: () => number): FailoverFloor {
-  /** Identity last seen in each place. */
-  const seen = new Map<string, string>();
+  const places = new Map<string, Place>();
   let settled = false;
   let failovers = 0;
-  let last: { readonly issuedBeforeS: number; readonly atMs: number } | null = null;
+  let floorMs = 0;
 
   return {
-    see: (place, identity, nowMs) => {
-      if (seen.get(place) === identity) return false;
-      seen.set(place, identity);
-      if (!settled) return false;
-      failovers += 1;
-      last = { issuedBeforeS: Math.ceil(nowMs / 1000), atMs: nowMs };
+    see: ({ place, identity, tag, nowMs }) => {
+      const known = places.get(place);
+      if (known?.identity === identity && known.tag === tag) return;
+      const isSame = known?.identity === identity;
+      const clock = isSame ? known.clock : null;
+      const next: Place = { identity, tag, epoch: null, readAtMs: 0, clock, isNew: true, isRefused: false, news: known?.news ?? [] };
+      places.set(place, next);
+      if (settled && !isSame) tell(next, { kind: 'replaced' }, nowMs);
+    },
+    read: ({ place, nowMs }, state, { fromMs, toMs }) => {
+      const known = places.get(place);
+      if (known === undefined) return;
+      const stepMs = known.clock === null ? 0 : stepOf(known.clock, { serverMs: state.serverMs, fromMs, toMs });
+      if (stepMs !== 0) tell(known, { kind: 'clock', stepMs }, nowMs);
+      known.clock = { serverMs: state.serverMs, fromMs, toMs };
+      // Whoever sees a replaced primary first writes a new epoch: that is the same event. Later it is one that nobody saw coming.
+      if (!known.isNew && state.epoch !== known.epoch) tell(known, { kind: 'emptied' }, nowMs);
+      known.isNew = false;
+      known.epoch = state.epoch;
+      if (state.atMs === known.readAtMs) return;
+      known.readAtMs = state.atMs;
+      // Nothing is noticed in the future, whatever the clock of another proxy says.
+      floorMs = Math.max(floorMs, Math.min(state.atMs, nowMs));
+    },
+    news: (place) => places.get(place)?.news.splice(0) ?? [],
+    refused: ({ place, nowMs }) => {
+      const known = places.get(place);
+      if (known === undefined || !known.isNew || known.isRefused) return false;
+      known.isRefused = true;
+      floorMs = Math.max(floorMs, nowMs);
       return true;
     },
     leave: (place) => {
-      seen.delete(place);
+      places.delete(place);
     },
     settle: () => {
       settled = true;
     },
-    issuedBeforeS: (nowMs) => (last !== null && nowMs < last.atMs + lastsMs() ? last.issuedBeforeS : null),
+    atMs: () => floorMs,
+    issuedBeforeS: (nowMs) => (floorMs > 0 && nowMs < floorMs + lastsMs() ? Math.ceil(floorMs / 1000) : null),
     failovers: () => failovers,
   };
+
+  function tell(place: Place, cause: FailoverCause, nowMs: number): void {
+    failovers += 1;
+    floorMs = Math.max(floorMs, nowMs);
+    place.news.push(cause);
+  }
+}
+
+type ClockReading = NonNullable<Place['clock']>;
+
+/**
+ * By how much a server's clock has stepped between two readings, against our own that never goes back; 0 where it may have gone on as it
+ * should. When exactly it was read is not known: the answer took some time.
+ */
+export function stepOf(before: ClockReading, after: ClockReading): number {
+  const elapsedMs = after.serverMs - before.serverMs;
+  const leastMs = after.fromMs - before.toMs - longestSlewMs;
+  const mostMs = after.toMs - before.fromMs + longestSlewMs;
+  if (elapsedMs > mostMs) return elapsedMs - (mostMs - longestSlewMs);
+  return elapsedMs < leastMs ? elapsedMs - (leastMs + longestSlewMs) : 0;
 }

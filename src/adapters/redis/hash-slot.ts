@@ -10,3 +10,15 @@ export function slotOf(tag: string): number {
   }
   return crc % slotCount;
 }
+
+/**
+ * A hash tag whose keys one primary serves, the same for all that know its slots: the first of a list that falls into one of them.
+ *
+ * @param ranges first and last slot of each; none where there is no Cluster.
+ */
+export function tagOf(ranges: readonly (readonly [number, number])[]): string {
+  const isServed = (slot: number): boolean => ranges.length === 0 || ranges.some(([first, last]) => first <= slot && slot <= last);
+  let number = 0;
+  while (!isServed(slotOf(`primary-${String(number)}`))) number += 1;
+  return `primary-${String(number)}`;
+}

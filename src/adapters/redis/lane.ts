@@ -21,6 +21,8 @@ export interface Lane {
 
 /** What a lane tells. */
 export interface LaneEvents {
+  /** Called with each look before it counts; what fails in it fails the look. `ask` runs a script on the connection. */
+  readonly examine?: (facts: ServerFacts, ask: (call: ScriptCall) => Promise<ScriptReply>) => Promise<void>;
   readonly looked: (facts: ServerFacts) => void;
   readonly lost: (reason: string) => void;
 }
@@ -69,7 +71,7 @@ export function createLane(settings: RedisSettings, address: RedisAddress, event
     if (looking || closed || connection.status !== 'ready') return;
     looking = true;
     try {
-      const found = await withDeadline(inspect(connection, settings), lookTimeoutMs);
+      const found = await withDeadline(examined(), lookTimeoutMs);
       if (overdue !== null) clearTimeout(overdue);
       attempts = 0;
       reason = null;
@@ -81,6 +83,12 @@ export function createLane(settings: RedisSettings, address: RedisAddress, event
     } finally {
       looking = false;
     }
+  }
+
+  async function examined(): Promise<ServerFacts> {
+    const found = await inspect(connection, settings);
+    await events.examine?.(found, async (call) => runScript(connection, call, found.majorVersion ?? 6));
+    return found;
   }
 
   function expect(withinMs: number): void {

@@ -2,7 +2,7 @@ import { refuse, type Result } from '../../decision/result.js';
 import type { Clock, StoreFailure } from '../../ports.js';
 import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from './circuit.js';
 import { identityOf, takesSettlements, unfitnessOf, wordsOf, type ServerFacts, type Unfitness } from './fitness.js';
-import { createLane, type Lane } from './lane.js';
+import { createLane, type Lane, type LaneEvents } from './lane.js';
 import { createLanePool, type LanePool } from './lane-pool.js';
 import type { ScriptCall, ScriptReply } from './script-call.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
@@ -33,6 +33,8 @@ export const notConnectedYet = 'not connected yet';
 
 export interface PrimaryDeps {
   readonly clock: Clock;
+  /** Asks a primary that is looked at what it remembers. */
+  readonly examine: NonNullable<LaneEvents['examine']>;
   /** Called with each look, before anything is asked of the server on the strength of it. */
   readonly looked: (facts: ServerFacts) => void;
   /** Called whenever what `view` says may have changed. */
@@ -43,7 +45,7 @@ export interface PrimaryDeps {
 const lookEveryMs = 2_000;
 const lookSoonMs = 500;
 
-export function createPrimary(settings: RedisSettings, address: RedisAddress, { clock, looked, changed }: PrimaryDeps): Primary {
+export function createPrimary(settings: RedisSettings, address: RedisAddress, { clock, examine, looked, changed }: PrimaryDeps): Primary {
   const needs = { ...settings, clustered: settings.topology.kind === 'cluster' };
   let unfitness: readonly Unfitness[] = [];
   /** Why there is no connection, when there is none. */
@@ -52,7 +54,7 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
   let refusal: string | null = null;
   let circuit = closedCircuit;
   let next: NodeJS.Timeout | null = null;
-  const shared = createLane(settings, address, { looked: sharedLooked, lost: sharedLost });
+  const shared = createLane(settings, address, { examine, looked: sharedLooked, lost: sharedLost });
   const pool = settings.replicas === 0 ? null : createLanePool(openLane, isUsable);
 
   return {

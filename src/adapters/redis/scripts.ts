@@ -243,7 +243,7 @@ return { fits and '1' or '0', text(total) }
 
 /** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
 export interface Script {
-  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit' | 'keep' | 'revocations' | 'revoke' | 'undo' | 'announce';
+  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit' | 'keep' | 'revocations' | 'revoke' | 'undo' | 'announce' | 'floor';
   readonly body: string;
   readonly allowsOom: boolean;
 }

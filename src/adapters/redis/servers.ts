@@ -1,13 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { refuse } from '../../decision/result.js';
 import type { Clock, Log, StoreFailure, StoreState } from '../../ports.js';
 import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
-import { identityOf, wordsOf } from './fitness.js';
-import { createFailoverFloor } from './floor.js';
-import { slotCount, slotOf } from './hash-slot.js';
+import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './fitness.js';
+import { createFailoverFloor, type FailoverCause, type FloorLook } from './floor.js';
+import { floorLastsMs, floorScript, readSeenState } from './floor-script.js';
+import { slotCount, slotOf, tagOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
 import { readRedirection } from './redirection.js';
-import type { ScriptCall } from './script-call.js';
+import { UnexpectedReply } from './replies.js';
+import type { ScriptCall, ScriptReply } from './script-call.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
+import { reasonOf, replyCode } from './store-errors.js';
 
 /** All servers of the store, and what is known of them. */
 export interface Servers {
@@ -37,19 +41,23 @@ export interface StoreDeps {
   readonly log: Log;
   /** How long a token may be presented after its issue, the skew of clocks included, milliseconds: so long does the floor of a fail-over last. */
   readonly maxTokenLifetimeMs: () => number;
-  /** Called once for each primary that was replaced or restarted. */
+  /** Called once for each primary that was replaced, restarted or emptied, or whose clock stepped. */
   readonly onFailover: () => void;
+  /** Where an operator's command looks on: what it sees is not written down. */
+  readonly looksOn?: boolean;
 }
 
 /** Problems that are logged in one outage. */
 const mostTold = 10;
 
-export function createServers(settings: RedisSettings, { clock, log, maxTokenLifetimeMs, onFailover }: StoreDeps): Servers {
+export function createServers(settings: RedisSettings, { clock, log, maxTokenLifetimeMs, onFailover, looksOn = false }: StoreDeps): Servers {
   const { topology } = settings;
   const floor = createFailoverFloor(maxTokenLifetimeMs);
   let primaries = new Map<string, Primary>();
   /** The primary of each slot; of all of them where there is but one. */
   let slots: readonly (Primary | undefined)[] = [];
+  /** First and last slot of each range, by the name of the primary that serves them. */
+  let ranges: ReadonlyMap<string, FoundPrimary['slots']> = new Map();
   let undiscovered: string | null = notConnectedYet;
   const told = new Set<string>();
   let isWell = false;
@@ -104,6 +112,7 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
 
   function use(found: readonly FoundPrimary[]): void {
     const before = primaries;
+    ranges = new Map(found.map(({ address, slots: served }) => [nameOf(address), served]));
     primaries = new Map(found.map(({ address }) => [nameOf(address), before.get(nameOf(address)) ?? open(address)]));
     for (const [name, primary] of before) {
       if (primaries.has(name)) continue;
@@ -116,13 +125,39 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
   }
 
   function open(address: FoundPrimary['address']): Primary {
+    const place = nameOf(address);
+    const lookAt = (facts: ServerFacts): FloorLook => ({ place, identity: identityOf(facts), tag: tagOf(ranges.get(place) ?? []), nowMs: clock.now() });
     return createPrimary(settings, address, {
       clock,
+      examine: async (facts, ask) => {
+        if (!looksOn && takesSettlements(facts)) await askWhatIsRemembered(lookAt(facts), ask);
+      },
       looked: (facts) => {
-        if (facts.role === 'master' && floor.see(nameOf(address), identityOf(facts), clock.now())) tellFailover(nameOf(address));
+        if (facts.role !== 'master') return;
+        floor.see(lookAt(facts));
+        for (const cause of floor.news(place)) tellFailover(place, cause);
       },
       changed,
     });
+  }
+
+  /** Before anything is asked of a primary it is known which of its fail-overs others saw, and they are told of those that were seen here. */
+  async function askWhatIsRemembered(look: FloorLook, ask: (call: ScriptCall) => Promise<ScriptReply>): Promise<void> {
+    floor.see(look);
+    const fromMs = clock.monotonic();
+    const values = [look.identity, randomBytes(16).toString('base64url'), look.nowMs, floor.atMs(), floorLastsMs].map(String);
+    try {
+      const call = { script: floorScript, keys: [`${settings.prefix}:{${look.tag}}:floor`], values, replicas: 0, deadlineMs: Infinity };
+      const { reply } = await ask(call);
+      floor.read(look, readSeenState(reply), { fromMs, toMs: clock.monotonic() });
+    } catch (error) {
+      if (replyCode(error) === null && !(error instanceof UnexpectedReply)) throw error;
+      // A user without rights, a full server, a slot that a Cluster hands over just now: what was read before still holds.
+      if (floor.refused(look)) {
+        const what = 'the store does not say which fail-overs it had: single-use tokens issued before now are refused for a time';
+        log.warn(what, { server: look.place, reason: reasonOf(error) });
+      }
+    }
   }
 
   function slotsOf(found: readonly FoundPrimary[]): readonly (Primary | undefined)[] {
@@ -162,8 +197,15 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
     isWell = problem === null;
   }
 
-  function tellFailover(server: string): void {
-    log.warn('the store failed over or restarted and may have forgotten: single-use tokens issued before are refused for a time', { server });
+  function tellFailover(server: string, cause: FailoverCause): void {
+    const refused = 'single-use tokens issued before are refused for a time';
+    if (cause.kind === 'replaced') log.warn(`the store failed over or restarted and may have forgotten: ${refused}`, { server });
+    if (cause.kind === 'emptied') log.error(`the store was emptied, or an older state was put back, while it was in use: ${refused}`, { server });
+    if (cause.kind === 'clock') {
+      log.error(`the clock of the store stepped, and what it keeps may end early: ${refused}`, {
+        server, stepped_ms: Math.round(cause.stepMs), what_to_do: 'let the clock of every host of the store be slewed, not stepped',
+      });
+    }
     onFailover();
   }
 

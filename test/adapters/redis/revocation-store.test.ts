@@ -51,7 +51,7 @@ t.test('a revocation is kept with author, reason and end, with the rights that d
   t.same(await store.load(list.version), { ok: true, value: null }, 'nothing new');
   const left = await redis.client.pttl(key);
   t.ok(left > 0 && left <= 5_000, `${String(left)} ms`);
-  t.same(await redis.client.keys('*'), [key], 'one key, with an end');
+  t.same((await redis.client.keys('*')).filter((name) => !name.endsWith(':floor')), [key], 'one key, with an end');
 });
 
 t.test('an undo is a record of its own, and lasts as long as what it ends', async (t) => {
@@ -192,7 +192,7 @@ t.test('a right that is missing leaves no list without an end', async (t) => {
   for (const right of ['+pexpire', '+hset', '+hgetall', '+hlen', '+pttl']) {
     await redis.client.acl('SETUSER', 'sallyport', `-${right.slice(1)}`);
     t.match(await store.revoke(revocation(), 60_000), { ok: false, error: { kind: 'refused', reason: /NOPERM|permission|can't run/i } }, right);
-    t.same(await redis.client.keys('*'), [], right);
+    t.same((await redis.client.keys('*')).filter((name) => !name.endsWith(':floor')), [], right);
     await redis.client.acl('SETUSER', 'sallyport', right);
   }
   await revoke(store);

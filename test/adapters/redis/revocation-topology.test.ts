@@ -43,7 +43,7 @@ t.test('a Cluster, with the rights that docs/storage.md lists', async (t) => {
   const nodes = cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }));
   await throughAnother(t, redisSettings(0, { topology: { kind: 'cluster', nodes }, username: 'sallyport' }));
   const owner = cluster.at(await cluster.portOf(slotOf('revoked')));
-  t.same(await owner.client.keys('*'), ['sallyport:{revoked}:list'], 'on the slot of its hash tag');
+  t.same((await owner.client.keys('*')).filter((name) => !name.endsWith(':floor')), ['sallyport:{revoked}:list'], 'on the slot of its hash tag');
 });
 
 t.test('behind a Sentinel', async (t) => {

@@ -1,0 +1,130 @@
+/** Ways to set up Redis and to have it fail over. */
+import { startCluster } from '../support/redis-cluster.js';
+import { startSentinels } from '../support/redis-sentinel.js';
+import { startRedis, startReplica, type RedisServer } from '../support/redis-server.js';
+import type { Scope } from '../support/scope.js';
+import { until } from '../support/until.js';
+import type { Deployment, FailoverCase } from './failovers.js';
+
+const name = 'orders';
+/** Milliseconds for all that waits for servers to find each other. */
+const patienceMs = 120_000;
+/** Milliseconds for which writes are held back before a fail-over. */
+const heldMs = '6000';
+
+type SentinelWay = 'planned' | 'killed' | 'paused';
+
+async function deploySentinel(t: Scope, copies: number, way: SentinelWay): Promise<Deployment> {
+  const first = await startRedis(t);
+  const servers = [first];
+  for (let copy = 0; copy < copies; copy += 1) servers.push(await startReplica(t, first.port));
+  const sentinels = await startSentinels(t, { name, primaryPort: first.port, quorum: 2, replicas: copies, count: 3 });
+  let primary = first;
+  let killed: RedisServer | null = null;
+
+  const promoted = async (): Promise<RedisServer> => until('a replica is promoted', async () => {
+    for (const server of servers) {
+      if (server !== primary && (await server.client.role())[0] === 'master') return server;
+    }
+    return null;
+  }, patienceMs);
+
+  return {
+    store: { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } },
+    failOver: async () => {
+      if (way === 'killed') {
+        killed = primary;
+        await primary.kill();
+      } else {
+        if (way === 'paused') await primary.client.call('client', 'pause', heldMs, 'write');
+        await until('a Sentinel begins', async () => {
+          try {
+            return await sentinels[0]?.client.call('sentinel', 'failover', name) === 'OK';
+          } catch {
+            return false;
+          }
+        }, patienceMs);
+      }
+      const next = await promoted();
+      if (way === 'paused') await primary.client.call('client', 'unpause');
+      primary = next;
+    },
+    healed: async () => {
+      await killed?.restart();
+      killed = null;
+      await until('all servers are in their places', async () => {
+        const roles = await Promise.all(servers.map(async ({ client }) => (await client.info('replication'))));
+        const infos = await Promise.all(sentinels.map(async ({ client }) => client.info('sentinel')));
+        return roles.filter((info) => info.includes('role:master')).length === 1
+          && roles.filter((info) => info.includes('master_link_status:up')).length === copies
+          && infos.every((info) => info.includes(`status=ok,address=127.0.0.1:${String(primary.port)},slaves=${String(copies)},`));
+      }, patienceMs);
+    },
+  };
+}
+
+type ClusterWay = 'FAILOVER' | 'TAKEOVER' | 'killed' | 'paused';
+
+async function deployCluster(t: Scope, way: ClusterWay): Promise<Deployment> {
+  const cluster = await startCluster(t, 3, 1);
+  let turn = 0;
+  let killed: RedisServer | null = null;
+
+  /** Who copies whom: the ports of the replicas by those of their primaries. */
+  const copies = async (): Promise<ReadonlyMap<number, RedisServer>> => {
+    const found = new Map<number, RedisServer>();
+    for (const node of cluster.nodes) {
+      const [role, , port] = await node.client.role();
+      if (role === 'slave') found.set(Number(port), node);
+    }
+    return found;
+  };
+
+  return {
+    store: { cluster: { nodes: cluster.nodes.map(({ port }) => `127.0.0.1:${String(port)}`) } },
+    failOver: async () => {
+      const pairs = [...await copies()].sort(([one], [other]) => one - other);
+      const [port, replica] = pairs[turn % pairs.length] ?? [];
+      turn += 1;
+      if (port === undefined || replica === undefined) throw new Error('no replicas');
+      const primary = cluster.at(port);
+      if (way === 'killed') {
+        killed = primary;
+        await primary.kill();
+      } else {
+        if (way === 'paused') await primary.client.call('client', 'pause', heldMs, 'write');
+        await replica.client.call('cluster', 'failover', ...(way === 'FAILOVER' ? [] : ['takeover']));
+      }
+      await until('the replica is promoted', async () => (await replica.client.role())[0] === 'master', patienceMs);
+      if (way === 'paused') await primary.client.call('client', 'unpause');
+    },
+    healed: async () => {
+      await killed?.restart();
+      killed = null;
+      await until('all servers are in their places', async () => {
+        const infos = await Promise.all(cluster.nodes.map(async ({ client }) => client.info('replication')));
+        const states = await Promise.all(cluster.nodes.map(async ({ client }) => String(await client.call('cluster', 'info'))));
+        return infos.filter((info) => info.includes('role:master')).length === 3 && states.every((state) => state.includes('cluster_state:ok'))
+          && infos.filter((info) => info.includes('master_link_status:up')).length === 3;
+      }, patienceMs);
+    },
+  };
+}
+
+const sentinelWays: readonly (readonly [SentinelWay, string])[] = [
+  ['planned', '`SENTINEL FAILOVER`'], ['killed', 'primary killed'], ['paused', '`CLIENT PAUSE 6000 WRITE`, then `SENTINEL FAILOVER`'],
+];
+const clusterWays: readonly (readonly [ClusterWay, string])[] = [
+  ['FAILOVER', '`CLUSTER FAILOVER`'], ['TAKEOVER', '`CLUSTER FAILOVER TAKEOVER`'], ['killed', 'primary killed'],
+  ['paused', '`CLIENT PAUSE 6000 WRITE`, then `CLUSTER FAILOVER TAKEOVER`'],
+];
+
+export const failoverCases: readonly FailoverCase[] = [
+  ...[1, 2].flatMap((copies) => sentinelWays.map(([way, how]): FailoverCase => ({
+    topology: `Sentinel, ${String(copies)} ${copies === 1 ? 'replica' : 'replicas'}`, replicas: 1, how, deploy: (t) => deploySentinel(t, copies, way),
+  }))),
+  {
+    topology: 'Sentinel, 2 replicas', replicas: 2, how: '`SENTINEL FAILOVER`', deploy: (t) => deploySentinel(t, 2, 'planned'),
+  },
+  ...clusterWays.map(([way, how]): FailoverCase => ({ topology: 'Cluster, 3 × 1 replica', replicas: 1, how, deploy: (t) => deployCluster(t, way) })),
+];
