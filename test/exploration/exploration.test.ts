@@ -1,8 +1,11 @@
 import t from 'tap';
+import { readProjectFile } from '../support/source-files.js';
+import { rowOf } from './guarantees-page.js';
 import { startLockstep } from './lockstep.js';
 import { smallPresets } from './presets.js';
 import { explore, lineOf } from './search.js';
 
+const page = readProjectFile('docs/guarantees.md');
 const hold = await startLockstep(t);
 
 for (const preset of smallPresets) {
@@ -13,5 +16,6 @@ for (const preset of smallPresets) {
     t.same(explored.violations, []);
     t.ok(explored.isExhausted, 'everything that can be reached was seen');
     t.same(differences, []);
+    t.ok(page.includes(`\n${rowOf(preset, explored)}\n`), `docs/guarantees.md says so: ${rowOf(preset, explored)}`);
   });
 }

@@ -31,7 +31,7 @@ export const decisionFaults: readonly Fault[] = [
   },
   { name: 'what is in doubt is run again', foundBy: 'plain, messages', ...decisions('command.takesOver ?', 'true ?') },
   {
-    name: 'a release does not look whose the record is', foundBy: 'plain, three attempts',
+    name: 'a release does not look whose the record is', foundBy: 'plain, three at once',
     ...decisions("record?.owner === command.attempt && record.state === 'pending'", "record?.state === 'pending'"),
   },
   {
@@ -76,6 +76,8 @@ export const decisionFaults: readonly Fault[] = [
     cuts: [{ file: 'dispatch-gate', find: 'moment.sinceReserveMs + moment.upstreamMs >= moment.leaseMs', replace: 'false' }],
   },
   { name: 'tokens from before a fail-over pass', foundBy: 'plain, single use, forgets', lapses: ['floor'] },
+  { name: 'what was settled is not offered again after a fail-over', foundBy: 'plain, forgets', lapses: ['offering'] },
+  { name: 'the owner is not compared', foundBy: 'plain, forgets', ...decisions('record.owner === command.attempt && record.fence', 'record.fence') },
 ];
 
 /** In the scripts: they no longer do as the decision functions say. */
@@ -107,6 +109,7 @@ export const scriptFaults: readonly Fault[] = [
     name: 'complete: a result overwrites a result', foundBy: 'plain, crashes',
     ...lua('complete', "record.state == 'completed' or record.state == 'tombstone'", 'false'),
   },
+  { name: 'complete: the owner is not compared', foundBy: 'plain, forgets', ...lua('complete', 'record.owner ~= ARGV[1] or ', '') },
   { name: 'release: the owner is not compared', foundBy: 'plain, messages', ...lua('release', 'record.owner == ARGV[1] and ', '') },
   { name: 'release: what was settled is freed', foundBy: 'plain, doubled', ...lua('release', " and record.state == 'pending'", '') },
   { name: 'release: what was taken over is freed', foundBy: 'deduplicates, messages', ...lua('release', "record.takenOver == '1'", 'false') },

@@ -77,9 +77,10 @@ export type Command =
  * - `sent`: waits for the receiver
  * - `settling`: waits for the store's answer to its settlement
  * - `owing`: that was not answered, and is going to be tried again
+ * - `offering`: was settled, and offers that again after a fail-over
  * - `done`, `dead`: over, or its process is
  */
-export type Phase = 'idle' | 'reserving' | 'acquired' | 'sent' | 'settling' | 'owing' | 'done' | 'dead';
+export type Phase = 'idle' | 'reserving' | 'acquired' | 'sent' | 'settling' | 'owing' | 'offering' | 'done' | 'dead';
 
 /** What the caller was told. `refused` without a word of the store that it is taken means that nothing was sent. */
 export type Told =

@@ -26,8 +26,9 @@ export const smallPresets: readonly Preset[] = [
   preset('plain', 'another request', [same, other], { late: 1, broken: 1, refused: 1, lease: 1, resolve: 1 }),
   preset('plain', 'single use', [once, once], { late: 1, broken: 1, crash: 1, failover: 1 }),
   preset('plain', 'resolved', two, { late: 1, broken: 1, lease: 1, resolve: 1 }),
-  preset('plain', 'three attempts', three, { late: 1, broken: 1 }),
+  preset('plain', 'three at once', three, { late: 1, broken: 1 }),
   preset('deduplicates', 'another request', [same, same, other], { late: 1, broken: 1 }),
+  { ...preset('plain', 'forgets', two, { late: 1, broken: 1, lease: 1, failover: 1 }), forgets: true },
   { ...preset('plain', 'single use, forgets', [once, once], { late: 1, broken: 1, lease: 1, failover: 1 }), forgets: true },
   { ...preset('plain', 'single use without a key', [once, once, once], { late: 1, doubled: 1, crash: 1, broken: 1, lease: 1 }), keyless: true },
 ];
@@ -37,10 +38,13 @@ export const largePresets: readonly Preset[] = [
   ...receivers.flatMap((receiver) => [
     preset(receiver, 'everything once', two, { late: 1, doubled: 1, broken: 1, refused: 1, crash: 1, gone: 1, lease: 1, resolve: 1 }),
     preset(receiver, 'clocks and fail-over', two, { late: 1, broken: 1, refused: 1, lease: 1, back: 1, forwards: 1, failover: 1, unconfirmed: 1 }),
-    preset(receiver, 'messages twice', two, { late: 2, doubled: 2, broken: 2, refused: 1, lease: 2 }),
     preset(receiver, 'three attempts', three, { late: 1, broken: 1, refused: 1, crash: 1, lease: 1 }),
     preset(receiver, 'three attempts, clocks', three, { broken: 1, refused: 1, lease: 1, back: 1, resolve: 1 }),
   ]),
+  preset('plain', 'messages twice', two, { late: 2, doubled: 2, broken: 2, refused: 1, lease: 2 }),
+  preset('reports', 'messages twice', two, { late: 2, doubled: 2, broken: 2, refused: 1, lease: 2 }),
+  { ...preset('reports', 'forgets', two, { late: 1, broken: 1, refused: 1, lease: 1, failover: 2 }), forgets: true },
+  { ...preset('deduplicates', 'forgets', two, { late: 1, broken: 1, refused: 1, lease: 1, failover: 1 }), forgets: true },
   preset('plain', 'two attempts and another request', [same, same, other], { late: 1, broken: 1, refused: 1, lease: 1, resolve: 1 }),
   preset('plain', 'three single uses', [once, once, once], { late: 1, broken: 1, crash: 1, lease: 1, failover: 1 }),
 ];

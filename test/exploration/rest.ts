@@ -50,6 +50,8 @@ export function unrestOf(preset: Preset, { attempts, lost, effects, counted }: S
   const broken: string[] = [];
   if (attempts.some(({ phase, told }) => phase === 'done' && told === null)) broken.push('a caller is never answered');
   const ranTwice = effects > 1 && preset.receiver !== 'deduplicates' && preset.keyless !== true;
-  if (lost && ranTwice && attempts.every(({ phase }) => phase === 'done') && !counted.twice) broken.push('a write ran twice, and no metric says so');
+  // Who was killed counts nothing more, and who gave up has counted the write as in doubt.
+  const isWatched = attempts.every(({ phase, request, settlement }) => phase === 'done' && (request === 'none' || settlement !== null));
+  if (lost && ranTwice && isWatched && !counted.twice) broken.push('a write ran twice, and no metric says so');
   return broken;
 }

@@ -20,7 +20,7 @@ export interface Step {
 }
 
 /** What the proxy leaves out, for a search that has to find it. */
-export type Lapse = 'gate' | 'withdrawal' | 'doubt' | 'floor' | 'plain overtaken' | 'patience';
+export type Lapse = 'gate' | 'withdrawal' | 'doubt' | 'floor' | 'plain overtaken' | 'patience' | 'offering';
 
 export interface Exploring {
   readonly preset: Preset;
@@ -121,6 +121,12 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
           add('gives up', { ...put({ phase: 'done', settlement: null }), counted: { ...state.counted, unknown: true } });
         }
         break;
+      case 'offering': {
+        if (attempt.settlement === null) break;
+        const offered = run(state, index, attempt.settlement);
+        add(`offers again: ${offered.answer as string}`, withAttempt(count(offered.state, offered.answer, attempt.settlement), index, { phase: 'done' }));
+        break;
+      }
       case 'done':
       case 'dead':
         break;
@@ -218,7 +224,8 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     if (state.left.forwards > 0) add('the clock of the store goes forwards', spent(timeAt(state, leaseMs), 'forwards'));
     if (state.left.failover > 0) {
       for (const replica of state.replicas) {
-        const forgot = { ...state, store: replica, replicas: [], floor: true, lost: state.lost || preset.forgets === true };
+        const attempts = lapses.has('offering') ? state.attempts : state.attempts.map(offering);
+        const forgot = { ...state, attempts, store: replica, replicas: [], floor: true, lost: state.lost || preset.forgets === true };
         add('the store falls back', spent(forgot, 'failover'));
       }
     }
@@ -318,6 +325,11 @@ function aged(state: State, ms: number): State {
     ...state,
     attempts: state.attempts.map((attempt) => (attempt.phase === 'idle' ? attempt : { ...attempt, ageMs: Math.min(leaseMs, attempt.ageMs + ms) })),
   };
+}
+
+/** What a process that lives settled before a fail-over it offers again. */
+function offering(attempt: Attempt): Attempt {
+  return attempt.phase === 'done' && attempt.settlement !== null ? { ...attempt, phase: 'offering' } : attempt;
 }
 
 function commandOf(settlement: Settlement): Command {
