@@ -33,7 +33,7 @@ export async function checkStore(settings: StoreSettings | null): Promise<readon
   const primaries = await findPrimaries(redis);
   if (!primaries.ok) return [...modes, away('no primary was found', primaries.error)];
   const servers = (await Promise.all(primaries.value.map((address) => checkServer(redis, address)))).flat();
-  const isSound = servers.every(({ level }) => level === 'ok');
+  const isSound = servers.every(({ level }) => level === 'ok' || level === 'warning');
   return [...modes, ...servers, ...(isSound ? await checkAnswers(settings, files.value.ca) : [])];
 }
 
@@ -57,7 +57,17 @@ async function checkServer(settings: RedisSettings, address: RedisAddress): Prom
   const unfit = unfitnessOf(facts, { ...settings, clustered: settings.topology.kind === 'cluster' });
   if (unfit.length > 0) return unfit.map((found) => problem(subject, `${nameOf(address)}: ${found.problem}`, found.fix));
   const file = facts.appendOnly === null ? 'an append-only file or not' : facts.appendOnly ? 'an append-only file' : 'no append-only file';
-  return [ok(subject, `${nameOf(address)}: version ${facts.version ?? 'unknown'}, ${String(facts.connectedReplicas ?? 0)} replicas, ${file}`)];
+  const what = `${nameOf(address)}: version ${facts.version ?? 'unknown'}, ${String(facts.connectedReplicas ?? 0)} replicas, ${file}`;
+  return [ok(subject, what), ...unconfirmed(settings, address, facts)];
+}
+
+/** A primary that was replaced takes writes for a moment more, and a replica that still follows it confirms them: they are lost. */
+function unconfirmed({ replicas }: RedisSettings, address: RedisAddress, { connectedReplicas }: ServerFacts): readonly Finding[] {
+  const connected = connectedReplicas ?? 0;
+  if (replicas === 0 || connected <= replicas) return [];
+  const counts = `${String(connected)} replicas are connected, and ${String(replicas)} confirm`;
+  const what = `${nameOf(address)}: ${counts}: a planned fail-over can lose confirmed writes`;
+  return [warning(`${subject} replicas`, what, 'hold writes with CLIENT PAUSE before each planned fail-over: docs/storage.md#how-to-fail-over-without-loss')];
 }
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */

@@ -10,7 +10,7 @@ import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { freePort, listen } from '../support/listening.js';
 import { startReceiver } from '../support/receiver.js';
-import { startRedis } from '../support/redis-server.js';
+import { startRedis, startReplica } from '../support/redis-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { baseConfig } from '../support/world.js';
 import { captureIo } from './captured-io.js';
@@ -33,6 +33,19 @@ t.test('contract 1: a Redis that may keep reservations', async (t) => {
   t.equal(await redis.client.dbsize(), 0, 'nothing was written');
   t.same(await checkStore(null), []);
   t.same(await checkStore({ kind: 'memory' }), []);
+});
+
+t.test('a primary with more replicas than confirm is warned of: a planned fail-over can lose what was confirmed', async (t) => {
+  const redis = await startRedis(t);
+  await startReplica(t, redis.port);
+  await startReplica(t, redis.port);
+  const warned = (await checkStore(settings(redis.port, { replicas: 1 }))).filter(({ level }) => level === 'warning');
+  t.match(warned, [{ subject: 'store replicas', what: /: 2 replicas are connected, and 1 confirm: /, fix: /CLIENT PAUSE.*docs\/storage\.md/ }]);
+  t.equal(warned.length, 1);
+  for (const replicas of [0, 2]) {
+    const findings = await checkStore(settings(redis.port, { replicas }));
+    t.notOk(findings.some(({ subject }) => subject === 'store replicas'), String(replicas));
+  }
 });
 
 t.test('contract 1: each thing that makes it unfit, with its fix', async (t) => {
