@@ -12,6 +12,12 @@ const patienceMs = 120_000;
 /** Milliseconds for which writes are held back before a fail-over. */
 const heldMs = '6000';
 
+/** Writes are held until it is a replica: let go before, it would take and confirm some that the promoted one never sees. */
+async function demoted(old: RedisServer): Promise<void> {
+  await until('the old primary is a replica', async () => (await old.client.role())[0] === 'slave', patienceMs);
+  await old.client.call('client', 'unpause');
+}
+
 type SentinelWay = 'planned' | 'killed' | 'paused';
 
 async function deploySentinel(t: Scope, copies: number, way: SentinelWay): Promise<Deployment> {
@@ -46,7 +52,7 @@ async function deploySentinel(t: Scope, copies: number, way: SentinelWay): Promi
         }, patienceMs);
       }
       const next = await promoted();
-      if (way === 'paused') await primary.client.call('client', 'unpause');
+      if (way === 'paused') await demoted(primary);
       primary = next;
     },
     healed: async () => {
@@ -96,7 +102,7 @@ async function deployCluster(t: Scope, way: ClusterWay): Promise<Deployment> {
         await replica.client.call('cluster', 'failover', ...(way === 'FAILOVER' ? [] : ['takeover']));
       }
       await until('the replica is promoted', async () => (await replica.client.role())[0] === 'master', patienceMs);
-      if (way === 'paused') await primary.client.call('client', 'unpause');
+      if (way === 'paused') await demoted(primary);
     },
     healed: async () => {
       await killed?.restart();
