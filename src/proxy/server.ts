@@ -31,6 +31,9 @@ const announcedMs = 2_000;
 /** After the port was closed, for so long: a request may be on its way on a connection that came last; milliseconds. */
 const lastArrivalsMs = 500;
 
+/** Before the port is closed, what waits to be accepted is, for no longer than that; milliseconds. */
+const longestAcceptMs = 250;
+
 /** In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses for some seconds. */
 const drainHeadMs = 2_000;
 const drainPace: BodyPace = { idleMs: 5_000, minRate: 500, allowanceMs: 2_000 };
@@ -155,8 +158,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       bodyPace.allowanceMs = Math.min(bodyPace.allowanceMs, drainPace.allowanceMs);
       bodyPace.minRate = Math.max(listen.bodyMinRate, drainPace.minRate);
       const closed = new Promise<void>((resolve) => {
-        // Right behind the phase that accepts: the system resets connections that it took and nobody accepted.
-        setImmediate(() => {
+        afterLastAccept(server, Math.min(longestAcceptMs, graceMs / 2), () => {
           // Not the close of `http.Server`, which also ends connections whose last answer is still being read.
           NetServer.prototype.close.call(server, () => {
             resolve();
@@ -190,4 +192,28 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
 /** When a drain ends what has no answer yet, so that the store can still be told, twice where it fails once, within the grace. */
 function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
   return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
+}
+
+/**
+ * Calls back when a turn of the event loop brought no connection, or after a while of them. The system resets those that it took and nobody
+ * accepted, and libuv accepts one in each turn.
+ */
+function afterLastAccept(server: NetServer, limitMs: number, callback: () => void): void {
+  const deadlineMs = performance.now() + limitMs;
+  let hasAccepted = true;
+  const onConnection = (): void => {
+    hasAccepted = true;
+  };
+  const look = (): void => {
+    if (hasAccepted && performance.now() < deadlineMs) {
+      hasAccepted = false;
+      setImmediate(look);
+      return;
+    }
+    server.off('connection', onConnection);
+    callback();
+  };
+  server.on('connection', onConnection);
+  // The turn at hand may have accepted already.
+  setImmediate(look);
 }
