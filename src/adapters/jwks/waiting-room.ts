@@ -57,24 +57,11 @@ export function createWaitingRoom(max = maxWaiting): WaitingRoom {
   }
 
   function makeRoom(section: Section, network: string): boolean {
-    const own = section.networks.get(network)?.length ?? 0;
-    let [largest, most]: readonly [string, number] = ['', 0];
-    for (const [name, { length }] of section.networks) if (length > most) [largest, most] = [name, length];
-    if (most >= own + 2) {
-      const ousted = section.networks.get(largest)?.at(-1);
-      if (ousted === undefined) return false;
-      remove(section, largest, ousted);
-      ousted.resolve(busy);
-      return true;
-    }
-    for (const [name, waiters] of section.networks) {
-      const gone = waiters.find(({ asker }) => asker?.isGone() === true);
-      if (gone === undefined) continue;
-      remove(section, name, gone);
-      gone.resolve(busy);
-      return true;
-    }
-    return false;
+    const ousted = goneFrom(section) ?? newestOfLargest(section, (section.networks.get(network)?.length ?? 0) + 2);
+    if (ousted === null) return false;
+    remove(section, ousted.network, ousted.waiter);
+    ousted.waiter.resolve(busy);
+    return true;
   }
 
   function remove(section: Section, network: string, waiter: Waiter): void {
@@ -98,4 +85,26 @@ export function createWaitingRoom(max = maxWaiting): WaitingRoom {
   }
 
   return { enter, settle, size: () => known.size + strangers.size };
+}
+
+interface Placed {
+  readonly network: string;
+  readonly waiter: Waiter;
+}
+
+function goneFrom({ networks }: Section): Placed | null {
+  for (const [network, waiters] of networks) {
+    const waiter = waiters.find(({ asker }) => asker?.isGone() === true);
+    if (waiter !== undefined) return { network, waiter };
+  }
+  return null;
+}
+
+/** Of the network that holds the most, where that is at least so many. */
+function newestOfLargest({ networks }: Section, least: number): Placed | null {
+  let largest: readonly [string, readonly Waiter[]] = ['', []];
+  for (const entry of networks) if (entry[1].length > largest[1].length) largest = entry;
+  const [network, waiters] = largest;
+  const waiter = waiters.length < least ? undefined : waiters.at(-1);
+  return waiter === undefined ? null : { network, waiter };
 }

@@ -64,6 +64,15 @@ t.test('who left makes room', (t) => {
   t.end();
 });
 
+t.test('who left makes room before anybody who is still there', (t) => {
+  const { enter, answers } = open(8);
+  for (const name of ['a', 'b', 'c']) t.ok(enter(name, '203.0.113.9'));
+  t.ok(enter('d', '192.0.2.1', { isGone: () => true }));
+  t.ok(enter('e', '198.51.100.1'));
+  t.same(answers, ['d busy']);
+  t.end();
+});
+
 t.test('settling lets those go that have an answer, and gives their places back', (t) => {
   const { enter, answers, room } = open(8);
   for (const name of ['a', 'b', 'c', 'd']) enter(name, '203.0.113.9');
