@@ -178,7 +178,7 @@ export function createKeySource(
     lastError = null;
     const isConfirmed = emptySinceMs !== null && attemptedAtMs - emptySinceMs >= settings.cooldownMs;
     // Nothing to lose, and nothing that was not said before.
-    if (isConfirmed || (held !== null && !hasAccepted(held.keys))) {
+    if (isConfirmed || isBare()) {
       emptySinceMs = null;
       take(loaded);
     } else if (emptySinceMs === null) {
@@ -241,7 +241,10 @@ export function createKeySource(
   /** Plans the next attempt, counted from the last. */
   function schedule(): void {
     callOffNext();
-    const regularMs = lastError === null ? refreshDelayMs(lifetimeMs(held?.freshnessMs ?? null, settings), random()) : retryMs();
+    const refreshMs = refreshDelayMs(lifetimeMs(held?.freshnessMs ?? null, settings), random());
+    // Without a key that counts a proxy may not be ready, and then no caller comes for whom keys would be fetched: it has to ask by itself.
+    const askingMs = isBare() ? Math.min(refreshMs, Math.max(retryDelayMs(Infinity, random()), settings.cooldownMs)) : refreshMs;
+    const regularMs = lastError === null ? askingMs : retryMs();
     const isAwaited = lastError === null && (emptySinceMs !== null || room.size() > 0);
     const delayMs = isAwaited ? Math.min(regularMs, settings.cooldownMs) : regularMs;
     callOffNext = timers.after(Math.max(0, attemptedAtMs + delayMs - clock.monotonic()), () => void refresh());
@@ -261,9 +264,14 @@ export function createKeySource(
     return [...keys.keys()].some((keyId) => acceptsKeyId(keyIds, keyId));
   }
 
+  /** Whether the set in hand has no key that counts. */
+  function isBare(): boolean {
+    return held !== null && !hasAccepted(held.keys);
+  }
+
   function emptySet(): KeySourceState['emptySet'] {
     if (emptySinceMs !== null) return 'unconfirmed';
-    return held !== null && !hasAccepted(held.keys) ? 'confirmed' : null;
+    return isBare() ? 'confirmed' : null;
   }
 
   function state(): KeySourceState {

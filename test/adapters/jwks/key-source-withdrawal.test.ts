@@ -15,6 +15,9 @@ const empty = says('{"keys":[]}');
 const refreshMs = 480_000;
 const cooldownMs = 5_000;
 
+/** So long is waited at least, without a spread, between attempts at a source that has not been well for long. */
+const longestRetryMs = 15_000;
+
 t.test('specification 5.2, rule 2: a good set without a key that counts stops them all, once it was said again a cool-down later', async (t) => {
   const rows: { name: string; behaviour: Behaviour; listed: string[] }[] = [
     { name: 'no key', behaviour: empty, listed: [] },
@@ -42,7 +45,7 @@ t.test('specification 5.2, rule 2: a good set without a key that counts stops th
     t.match(source.state(), { usable: false, stale: false, emptySet: 'confirmed', lastError: null, withdrawn: [{ keyId: 'd-1', ageMs: 0 }] }, name);
     t.match(lines.filter(({ level }) => level === 'error'), [{ msg: /withdrawn every key/, issuer: 'core', withdrawn: ['d-1'] }], name);
     server.behave(null);
-    time.advance(refreshMs);
+    time.advance(longestRetryMs);
     await until(`keys again: ${name}`, () => refreshes.length === 4);
     t.equal(await lookUp('d-1'), 'found', `${name}: what is listed again counts again`);
     t.match(source.state(), { usable: true, emptySet: null, withdrawn: [] }, name);
@@ -148,4 +151,33 @@ t.test('with a cool-down of nothing it is asked again at once', async (t) => {
   await until('an answer without keys', () => refreshes.length === 2);
   time.advance(0);
   await until('the second', () => source.state().emptySet === 'confirmed');
+});
+
+t.test('a source without a key that counts is asked again by itself, for nobody may come who would cause it', async (t) => {
+  const server = await startJwksServer(t, { keys: [one] });
+  server.behave(empty);
+  const { time, source, refreshes } = await startScene(t, server.url);
+  time.advance(cooldownMs);
+  await until('the second answer', () => refreshes.length === 2);
+  for (let count = 3; count < 6; count += 1) {
+    t.same(time.due(), [longestRetryMs], 'no more often than a source that fails');
+    time.advance(longestRetryMs);
+    await until('no news', () => refreshes.length === count);
+    t.match(source.state(), { usable: false, emptySet: 'confirmed' });
+  }
+  server.behave(null);
+  time.advance(longestRetryMs);
+  await until('keys', () => source.state().usable);
+  t.same(time.due(), [refreshMs], 'and from then on as ever');
+});
+
+t.test('a source without a key that counts is asked by itself no more often than by callers, and no less than with keys', async (t) => {
+  for (const [cooldown, maxAgeMs, dueMs] of [[60_000, 600_000, 60_000], [0, 10_000, 8_000]] as const) {
+    const server = await startJwksServer(t, { keys: [] });
+    const { time, source } = await startScene(t, server.url, { settings: { cooldownMs: cooldown, maxAgeMs } });
+    time.advance(cooldown);
+    await source.start();
+    t.match(source.state(), { emptySet: 'confirmed' });
+    t.same(time.due(), [dueMs], String(cooldown));
+  }
 });
