@@ -79,7 +79,7 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
 /** Whoever publishes the keys signs the tokens: another host than the issuer's is somebody's decision, as the Core's address in a cluster is. */
 function checkKeyHost({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
   const [at, why] = [[...path, 'jwks_url'], [...path, 'jwks_url_because']];
-  const own = hostOf(readUrl(issuer.issuer)?.hostname ?? issuer.issuer);
+  const own = hostOf(hostNamedBy(issuer.issuer));
   const host = issuer.jwks_url === null ? null : readUrl(issuer.jwks_url)?.hostname ?? null;
   const isElsewhere = host !== null && !isLoopback(host) && hostOf(host) !== own;
   if (issuer.jwks_url_because === null) {
@@ -89,6 +89,13 @@ function checkKeyHost({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: R
   } else if (issuer.jwks_url === null) {
     report.keyError(why, `${nameOf(why)} has no use without a jwks_url`, 'a jwks_url, or no jwks_url_because');
   }
+}
+
+/** The host in an `iss`, which may lack its scheme; the whole of it where it names none. */
+function hostNamedBy(iss: string): string {
+  // `api.example.com:3567` is a URL too, whose scheme is the host.
+  const [url, withScheme] = [readUrl(iss)?.hostname ?? '', readUrl(`https://${iss}`)?.hostname ?? ''];
+  return url || withScheme || iss;
 }
 
 /** DNS ignores case, and a dot at the end (RFC 4343, RFC 1034 §3.1). */

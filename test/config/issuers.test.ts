@@ -42,6 +42,12 @@ const cases = [
     expected: [/3:\d+: warning: issuers\.core takes keys from another host than its issuer’s: who can publish them there signs tokens in the issuer’s name; allowed: the issuer’s host; or jwks_url_because: "…" beside it/],
   },
   { name: 'a host below the issuer’s is another', changes: { jwks_url: '"https://x.api.example.com/k"' }, expected: [/warning: issuers\.core takes keys from another host/] },
+  { name: 'the host of an issuer without a scheme', changes: { issuer: 'api.example.com/auth', jwks_url: '"https://api.example.com/k"' }, expected: [] },
+  { name: 'the host and port of an issuer without a scheme', changes: { issuer: '"api.example.com:3567"', jwks_url: '"https://api.example.com/k"' }, expected: [] },
+  {
+    name: 'an issuer that names no host', changes: { issuer: '"urn:example:core"', jwks_url: '"https://api.example.com/k"' },
+    expected: [/warning: issuers\.core takes keys from another host/],
+  },
   { name: 'keys of another host, with the reason', changes: { jwks_url: '"https://keys.example.com/k"', jwks_url_because: 'the Core in the cluster' }, expected: [] },
   { name: 'a reason that says nothing', changes: { jwks_url: '"https://keys.example.com/k"', jwks_url_because: '" "' }, expected: [/error: issuers\.core\.jwks_url_because is " "; /] },
   { name: 'a reason for nothing', changes: { jwks_url_because: 'why not' }, expected: [/3:\d+: error: issuers\.core\.jwks_url_because has no use without a jwks_url; /] },
