@@ -1,8 +1,9 @@
 import { systemClock, systemTimers } from '../adapters/clock.js';
 import { localFiles } from '../adapters/files.js';
-import { createKeySource, maxWaitMs, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
+import { createKeySource, sameSource, type RefreshedKeySource } from '../adapters/jwks/key-source.js';
 import type { ProcessMetrics } from '../adapters/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
+import { longestKeyWaitMs } from '../decision/cache-lifetime.js';
 import type { KeySourceState, Log, TokenCacheState, TokenLookups } from '../ports.js';
 import type { InForce } from '../proxy/in-force.js';
 import type { ProbedReceiver } from '../proxy/admin/app-probe.js';
@@ -192,7 +193,7 @@ function run(
 
 /** Longest time that a request waits for a key of the issuer. */
 function longestWaitMs({ keys }: IssuerSettings): number {
-  return Math.max(maxWaitMs, keys.timeoutMs);
+  return Math.max(longestKeyWaitMs, keys.timeoutMs);
 }
 
 function newUpstream(settings: UpstreamSettings, ca: string | null): RunningUpstream {

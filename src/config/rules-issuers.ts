@@ -1,3 +1,4 @@
+import { longestKeyWaitMs } from '../decision/cache-lifetime.js';
 import type { ConfigParts, Entry } from './parse.js';
 import { nameOf, type Report } from './report.js';
 import { isLoopback, readUrl } from './addresses.js';
@@ -9,9 +10,6 @@ const usualLifetimeMs = 7_200_000;
 
 /** Milliseconds. A restart of the Core takes less, most outages of a network do. */
 const usualOutageMs = 300_000;
-
-/** Milliseconds. So long at most does a request wait for the fetch that may bring its key. */
-const longestWaitMs = 10_000;
 
 const keysPath = '/auth/jwt/jwks.json';
 
@@ -125,7 +123,7 @@ function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: Conf
     const at = [...path, 'jwks', 'max_stale'];
     report.warning(at, `${name}.jwks.max_stale is short: keys that cannot be refreshed end ${report.show(at)} after their lifetime`, '5m or more');
   }
-  if (cooldown > longestWaitMs) {
+  if (cooldown > longestKeyWaitMs) {
     const at = [...path, 'jwks', 'cooldown'];
     report.warning(at, `${name}.jwks.cooldown is longer than callers wait: for up to ${report.show(at)} one with a new key is refused`, '10s or less');
   }

@@ -27,6 +27,12 @@ export interface KeepingRules {
 const staleUnderMustRevalidateMs = 300_000;
 const staleOtherwiseMs = 3_600_000;
 
+/**
+ * Longest wait of a request for a key that may be new, milliseconds: with the defaults the cool-down and a fetch. Where the next fetch is not
+ * allowed within that, nobody waits for it.
+ */
+export const longestKeyWaitMs = 10_000;
+
 /** RFC 9111 §1.2.2: what does not fit counts as this many seconds. */
 const maxDeltaSeconds = 2 ** 31;
 

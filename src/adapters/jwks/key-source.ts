@@ -1,5 +1,5 @@
 import type { KeySourceSettings } from '../../config/compiled.js';
-import { lifetimeMs } from '../../decision/cache-lifetime.js';
+import { lifetimeMs, longestKeyWaitMs } from '../../decision/cache-lifetime.js';
 import { acceptsKeyId } from '../../decision/key-ids.js';
 import type { KeyIdRules } from '../../decision/policy.js';
 import type { Clock, Files, KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports.js';
@@ -34,12 +34,6 @@ export interface RefreshedKeySource extends KeySource {
   /** The set in hand, for a source that takes this one's place. */
   readonly held: () => HeldKeys | null;
 }
-
-/**
- * Longest wait of a request for a key that may be new: with the defaults the cool-down and a fetch. Where the next fetch is not allowed within
- * that, nobody waits for it.
- */
-export const maxWaitMs = 10_000;
 
 /** Key ids that are remembered as not listed, for as long as they are asked for. */
 const maxUnlisted = 1_024;
@@ -116,7 +110,7 @@ export function createKeySource(
   /** Whether the fetch after the cool-down may tell more. Where the last attempt failed, whoever comes is told at once. */
   function isWorthWaiting(keyId: string, patience: KeyPatience, waitMs: number): boolean {
     if (unlisted.has(keyId)) unlisted.set(keyId, true);
-    return patience !== 'fetch' && hasPatience && lastError === null && waitMs <= maxWaitMs && !unlisted.has(keyId);
+    return patience !== 'fetch' && hasPatience && lastError === null && waitMs <= longestKeyWaitMs && !unlisted.has(keyId);
   }
 
   function wait(keyId: string, asker: KeyAsker | null, waitMs: number): Promise<KeyLookup> {
@@ -130,7 +124,7 @@ export function createKeySource(
       };
       const waiter: Waiter = { keyId, sinceMs, asker, resolve: conclude };
       // An attempt ends within its own time limit, which may be longer.
-      const callOff = asker === null ? () => undefined : timers.after(maxWaitMs, () => {
+      const callOff = asker === null ? () => undefined : timers.after(longestKeyWaitMs, () => {
         room.settle((other) => (other === waiter ? unavailable : null));
       });
       if (!room.enter(waiter)) conclude(busy);
@@ -234,7 +228,7 @@ export function createKeySource(
         return answer;
       }
       if (!hasPatience) return unavailable;
-      return settings.cooldownMs <= maxWaitMs ? null : answer;
+      return settings.cooldownMs <= longestKeyWaitMs ? null : answer;
     });
   }
 
