@@ -194,19 +194,26 @@ function lastSettlingMs(graceMs: number, reservations: ReservationParts | null):
   return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
 }
 
+/** A turn of the event loop that is over sooner leaves hardly any time for a connection that it did not see; milliseconds. */
+const shortTurnMs = 0.25;
+
 /**
- * Calls back when a turn of the event loop brought no connection, or after a while of them. The system resets those that it took and nobody
- * accepted, and libuv accepts one in each turn.
+ * Calls back at the end of a short turn of the event loop that brought no connection, or after a while of them. The system resets those that
+ * it took and nobody accepted, and libuv accepts one in each turn: one that comes in the rest of a long turn would be among them.
  */
 function afterLastAccept(server: NetServer, limitMs: number, callback: () => void): void {
-  const deadlineMs = performance.now() + limitMs;
+  let turnBeganMs = performance.now();
+  const deadlineMs = turnBeganMs + limitMs;
   let hasAccepted = true;
   const onConnection = (): void => {
     hasAccepted = true;
   };
   const look = (): void => {
-    if (hasAccepted && performance.now() < deadlineMs) {
+    const nowMs = performance.now();
+    const isSettled = !hasAccepted && nowMs - turnBeganMs < shortTurnMs;
+    if (!isSettled && nowMs < deadlineMs) {
       hasAccepted = false;
+      turnBeganMs = nowMs;
       setImmediate(look);
       return;
     }
