@@ -19,7 +19,7 @@ export interface RecentLimits {
 /** Longer than a primary that was replaced goes on taking writes before the proxies know. */
 export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
 
-/** What a settlement takes besides its answer, bytes: ids, scope and header fields. */
+/** What a settlement takes besides its answer, bytes: ids and scope. */
 const bytesOfOne = 1_024;
 
 interface Kept {
@@ -85,16 +85,18 @@ export function createRecentSettlements({ clock, timers }: { readonly clock: Clo
   }
 }
 
-/** An answer that is part of a larger piece of memory would keep all of it. */
+/** An answer that is part of a larger piece of memory would keep all of it, and `Buffer.from` makes a small one part of such a piece. */
 function compact(settling: Settling): Settling {
   const { write } = settling;
   if (write.kind !== 'complete') return settling;
   const { command } = write;
   const { body } = command.response;
   if (body.buffer.byteLength <= 2 * body.byteLength) return settling;
-  return { ...settling, write: { ...write, command: { ...command, response: { ...command.response, body: Buffer.from(body) } } } };
+  return { ...settling, write: { ...write, command: { ...command, response: { ...command.response, body: new Uint8Array(body) } } } };
 }
 
 function answerBytes({ write }: Settling): number {
-  return write.kind === 'complete' ? write.command.response.body.byteLength : 0;
+  if (write.kind !== 'complete') return 0;
+  const { body, fields } = write.command.response;
+  return fields.reduce((bytes, field) => bytes + field.length, body.byteLength);
 }
