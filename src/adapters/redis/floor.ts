@@ -9,6 +9,9 @@ export type FailoverCause =
   /** Its clock stepped, by so many milliseconds: what was to last may have ended early. */
   | { readonly kind: 'clock'; readonly stepMs: number };
 
+/** What a primary does not say: what it remembers, where that was never read, or for some time now what became of that. */
+export type Untold = 'past' | 'present';
+
 /** One look at a primary. */
 export interface FloorLook {
   readonly place: string;
@@ -28,8 +31,8 @@ export interface FailoverFloor {
   readonly read: (look: FloorLook, state: SeenState, asked: { readonly fromMs: number; readonly toMs: number }) => void;
   /** What is to be told of since the last time. */
   readonly news: (place: string) => readonly FailoverCause[];
-  /** It does not say what it remembers. Where that was never read, it is as if there was nothing: true the first time. */
-  readonly refused: (look: FloorLook) => boolean;
+  /** It does not say what it remembers. Where that was never read, it is as if there was nothing. Says what to tell of it, each thing once. */
+  readonly refused: (look: FloorLook) => Untold | null;
   /** No primary is there any more: one that comes back missed what was written meanwhile. */
   readonly leave: (place: string) => void;
   /** From now on a primary in a place where none was is a replacement: all that there were at the start have been seen. */
@@ -44,6 +47,9 @@ export interface FailoverFloor {
 /** What a clock may be off between two looks and still be said not to have stepped, milliseconds. */
 const longestSlewMs = 1_000;
 
+/** After so many refusals in a row it is none of the moment, as a server that is full or a slot that a Cluster hands over makes them. */
+const lastingRefusals = 3;
+
 interface Place {
   identity: string;
   tag: string;
@@ -54,7 +60,8 @@ interface Place {
   clock: { readonly serverMs: number; readonly fromMs: number; readonly toMs: number } | null;
   /** Whether nothing was read yet. */
   isNew: boolean;
-  isRefused: boolean;
+  /** In a row, after what was read last. */
+  refusals: number;
   news: FailoverCause[];
 }
 
@@ -74,7 +81,7 @@ export function createFailoverFloor(lastsMs: () => number): FailoverFloor {
       if (known?.identity === identity && known.tag === tag) return;
       const isSame = known?.identity === identity;
       const clock = isSame ? known.clock : null;
-      const next: Place = { identity, tag, epoch: null, readAtMs: 0, clock, isNew: true, isRefused: false, news: known?.news ?? [] };
+      const next: Place = { identity, tag, epoch: null, readAtMs: 0, clock, isNew: true, refusals: 0, news: known?.news ?? [] };
       places.set(place, next);
       if (settled && !isSame) tell(next, { kind: 'replaced' }, nowMs);
     },
@@ -87,6 +94,7 @@ export function createFailoverFloor(lastsMs: () => number): FailoverFloor {
       // Whoever sees a replaced primary first writes a new epoch: that is the same event. Later it is one that nobody saw coming.
       if (!known.isNew && state.epoch !== known.epoch) tell(known, { kind: 'emptied' }, nowMs);
       known.isNew = false;
+      known.refusals = 0;
       known.epoch = state.epoch;
       if (state.atMs === known.readAtMs) return;
       known.readAtMs = state.atMs;
@@ -96,10 +104,12 @@ export function createFailoverFloor(lastsMs: () => number): FailoverFloor {
     news: (place) => places.get(place)?.news.splice(0) ?? [],
     refused: ({ place, nowMs }) => {
       const known = places.get(place);
-      if (known === undefined || !known.isNew || known.isRefused) return false;
-      known.isRefused = true;
+      if (known === undefined) return null;
+      known.refusals += 1;
+      if (!known.isNew) return known.refusals === lastingRefusals ? 'present' : null;
+      if (known.refusals > 1) return null;
       floorMs = Math.max(floorMs, nowMs);
-      return true;
+      return 'past';
     },
     leave: (place) => {
       places.delete(place);

@@ -3,7 +3,7 @@ import { refuse } from '../../decision/result.js';
 import type { Clock, Log, StoreFailure, StoreState } from '../../ports.js';
 import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
 import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './fitness.js';
-import { createFailoverFloor, type FailoverCause, type FloorLook } from './floor.js';
+import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './floor.js';
 import { floorLastsMs, floorScript, readSeenState } from './floor-script.js';
 import { slotCount, slotOf, tagOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
@@ -49,6 +49,11 @@ export interface StoreDeps {
 
 /** Problems that are logged in one outage. */
 const mostTold = 10;
+
+const untoldWords: Readonly<Record<Untold, string>> = {
+  past: 'the store does not say which fail-overs it had: single-use tokens issued before now are refused for a time',
+  present: 'the store says no more which fail-overs it has: where it is emptied, or its clock steps, that is not noticed until it does',
+};
 
 export function createServers(settings: RedisSettings, { clock, log, maxTokenLifetimeMs, onFailover, looksOn = false }: StoreDeps): Servers {
   const { topology } = settings;
@@ -153,10 +158,8 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
     } catch (error) {
       if (replyCode(error) === null && !(error instanceof UnexpectedReply)) throw error;
       // A user without rights, a full server, a slot that a Cluster hands over just now: what was read before still holds.
-      if (floor.refused(look)) {
-        const what = 'the store does not say which fail-overs it had: single-use tokens issued before now are refused for a time';
-        log.warn(what, { server: look.place, reason: reasonOf(error) });
-      }
+      const untold = floor.refused(look);
+      if (untold !== null) log.warn(untoldWords[untold], { server: look.place, reason: reasonOf(error) });
     }
   }
 

@@ -93,12 +93,16 @@ t.test('what another proxy notices in our future was noticed now: its clock is w
 t.test('a store that does not say what it remembers may have forgotten all; what was read before holds', (t) => {
   const floor = createFailoverFloor(() => lifetimeMs);
   const look = (nowMs: number) => ({ place: 'one', identity: 'a', tag: 'primary-0', nowMs });
-  t.equal(floor.refused(look(1_000)), false, 'nobody is there');
+  t.equal(floor.refused(look(1_000)), null, 'nobody is there');
   see(floor, 'one', 'a', 1_000);
-  t.same([floor.refused(look(2_000)), floor.atMs()], [true, 2_000]);
-  t.same([floor.refused(look(3_000)), floor.atMs()], [false, 2_000], 'told once, and what is newer cannot have been used before');
+  t.same([floor.refused(look(2_000)), floor.atMs()], ['past', 2_000]);
+  t.same([floor.refused(look(3_000)), floor.atMs()], [null, 2_000], 'told once, and what is newer cannot have been used before');
   read(floor, 4_000, 'x', 500);
-  t.same([floor.refused(look(5_000)), floor.atMs(), floor.failovers()], [false, 2_000, 0]);
+  const refuse = () => [floor.refused(look(5_000)), floor.refused(look(5_000)), floor.refused(look(5_000)), floor.refused(look(5_000))];
+  t.same(refuse(), [null, null, 'present', null], 'a moment is nothing; what stays so is told once');
+  read(floor, 6_000, 'x', 500);
+  t.same(refuse(), [null, null, 'present', null], 'and once more where it was read in between');
+  t.same([floor.atMs(), floor.failovers()], [2_000, 0]);
   t.end();
 });
 

@@ -132,6 +132,18 @@ t.test('a server that does not say which fail-overs it had may have had one', as
   t.same(await server.client.hgetall(key), { v: '2', newer: 'field' }, 'it is of a newer version, and left as it is');
 });
 
+t.test('a server that says so no more is told of: where it is emptied now, that is noticed only once it does again', async (t) => {
+  const server = await startRedis(t);
+  const { log, up, failovers } = openStore(t, redisSettings(server.port));
+  await up();
+  await server.client.multi().del(key).set(key, 'another program').exec();
+  const line = await until('it is told', () => log.lines.find((told) => told.includes('says no more which fail-overs')) ?? null);
+  t.match(line, /^warn .*127\.0\.0\.1.*WRONGTYPE/);
+  t.equal(failovers(), 0);
+  await server.client.del(key);
+  await until('it is noticed', () => failovers() === 1);
+});
+
 t.test('the rights of docs/storage.md are enough for it', async (t) => {
   const server = await startRedis(t);
   await server.client.acl('SETUSER', 'default', 'reset', 'on', 'nopass', ...leastRights);
