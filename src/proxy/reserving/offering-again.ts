@@ -2,18 +2,26 @@ import type { Completed, Marked, Released } from '../../decision/reservation.js'
 import type { Result } from '../../decision/result.js';
 import type { Clock, StoreFailure, Timers } from '../../ports.js';
 import type { SettlementReport } from './settlement-report.js';
-import type { OfferedAgain, Settling } from './settling.js';
+import { bytesOf, type OfferedAgain, type Settling } from './settling.js';
 
 /** Writes to the store once more what it may have forgotten. What it holds already stays as it is. */
 export interface OfferingAgain {
   readonly start: (settlings: readonly Settling[]) => void;
+  /** Goes on for as long as the store takes all, for a short time at most, and tells of what is left then. */
+  readonly close: () => Promise<void>;
 }
 
-/** Settlements that are written at once. */
+/**
+ * Settlements that are written at once, and bytes of theirs: every proxy begins at the same time, and reservations, which have less time,
+ * go over the same connections.
+ */
 const atOnce = 16;
+const bytesAtOnce = 1_048_576;
 /** Pause before what failed is tried once more, and how long that goes on after a fail-over, milliseconds. */
 const pauseMs = 500;
 const patienceMs = 30_000;
+/** How long it goes on in a shutdown, milliseconds. */
+const lastMs = 1_000;
 
 export interface OfferingAgainDeps {
   readonly clock: Clock;
@@ -29,16 +37,25 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
   /** Fail-overs so far: an answer that comes after another one says nothing any more. */
   let started = 0;
   let untilMs = 0;
-  let isRunning = false;
+  /** How many are under way, and their bytes. */
+  let active = 0;
+  let bytes = 0;
+  let closesAtMs = Infinity;
+  let running: Promise<void> | null = null;
+  let endPause = (): void => undefined;
 
   return {
     start: (settlings) => {
       queue = [...queue, ...settlings];
       started += 1;
       untilMs = clock.monotonic() + patienceMs;
-      if (isRunning || queue.length === 0) return;
-      isRunning = true;
-      void run();
+      if (running !== null || queue.length === 0) return;
+      running = run();
+    },
+    close: async () => {
+      closesAtMs = clock.monotonic() + lastMs;
+      endPause();
+      await running;
     },
   };
 
@@ -46,32 +63,61 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
     const sum: OfferedAgain = { offered: 0, repaired: 0, ranTwice: 0, left: 0 };
     while (queue.length > 0) {
       const failed: Settling[] = [];
-      await Promise.all(Array.from({ length: Math.min(atOnce, queue.length) }, async () => work(sum, failed)));
+      await new Promise<void>((resolve) => {
+        sendMore(sum, failed, resolve);
+      });
       // What came with another fail-over in the meantime is in the queue by itself.
       queue = [...queue, ...failed];
-      if (failed.length === 0) continue;
-      if (clock.monotonic() + pauseMs >= untilMs) {
-        sum.left = queue.length;
+      if (failed.length === 0 && !isTooLate()) continue;
+      if (closesAtMs < Infinity || clock.monotonic() + pauseMs >= untilMs) {
+        sum.left += queue.length;
         queue = [];
-      } else await new Promise<void>((resolve) => timers.after(pauseMs, resolve));
+      } else await pause();
     }
-    isRunning = false;
+    running = null;
     report.offeredAgain(sum);
   }
 
-  async function work(sum: OfferedAgain, failed: Settling[]): Promise<void> {
-    for (let settling = queue.shift(); settling !== undefined; settling = queue.shift()) {
-      const before = started;
-      const answer = await send(settling);
-      if (!answer.ok) {
-        failed.push(settling);
-        // One that fails says enough of the others.
-        return;
-      }
-      if (started !== before && answer.value !== 'fenced') {
-        queue.push(settling);
-        continue;
-      }
+  async function pause(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const callOff = timers.after(pauseMs, resolve);
+      endPause = () => {
+        callOff();
+        resolve();
+      };
+    });
+  }
+
+  function isTooLate(): boolean {
+    return clock.monotonic() >= closesAtMs;
+  }
+
+  /** Has as many under way as may be; calls back once none is, and none may be sent. One that fails says enough of the others. */
+  function sendMore(sum: OfferedAgain, failed: Settling[], onDone: () => void): void {
+    for (let first = queue[0]; first !== undefined && mayGo(first, failed.length); first = queue[0]) {
+      queue.shift();
+      active += 1;
+      bytes += bytesOf(first);
+      void offer(first, sum, failed).finally(() => {
+        active -= 1;
+        bytes -= bytesOf(first);
+        sendMore(sum, failed, onDone);
+      });
+    }
+    if (active === 0) onDone();
+  }
+
+  function mayGo(settling: Settling, failed: number): boolean {
+    const fits = bytes === 0 || bytes + bytesOf(settling) <= bytesAtOnce;
+    return fits && active + failed < atOnce && !isTooLate();
+  }
+
+  async function offer(settling: Settling, sum: OfferedAgain, failed: Settling[]): Promise<void> {
+    const before = started;
+    const answer = await send(settling);
+    if (!answer.ok) failed.push(settling);
+    else if (started !== before && answer.value !== 'fenced') queue.push(settling);
+    else {
       sum.offered += 1;
       take(settling, answer.value, sum);
     }

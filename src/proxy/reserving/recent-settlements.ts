@@ -1,5 +1,5 @@
 import type { Clock, Timers } from '../../ports.js';
-import type { Settling } from './settling.js';
+import { bytesOf, type Settling } from './settling.js';
 
 /** What the store took lately: after a fail-over it may have forgotten it. */
 export interface RecentSettlements {
@@ -19,9 +19,6 @@ export interface RecentLimits {
 /** Longer than a primary that was replaced goes on taking writes before the proxies know. */
 export const recentLimits: RecentLimits = { lastMs: 15_000, maxBytes: 32 * 1024 * 1024 };
 
-/** What a settlement takes besides its answer, bytes: ids and scope. */
-const bytesOfOne = 1_024;
-
 interface Kept {
   readonly settling: Settling;
   readonly bytes: number;
@@ -37,7 +34,7 @@ export function createRecentSettlements({ clock, timers }: { readonly clock: Clo
   return {
     add: (settling) => {
       const small = compact(settling);
-      const entry = { settling: small, bytes: bytesOfOne + answerBytes(small), atMs: clock.monotonic() };
+      const entry = { settling: small, bytes: bytesOf(small), atMs: clock.monotonic() };
       kept.add(entry);
       bytes += entry.bytes;
       for (const oldest of kept) {
@@ -93,10 +90,4 @@ function compact(settling: Settling): Settling {
   const { body } = command.response;
   if (body.buffer.byteLength <= 2 * body.byteLength) return settling;
   return { ...settling, write: { ...write, command: { ...command, response: { ...command.response, body: new Uint8Array(body) } } } };
-}
-
-function answerBytes({ write }: Settling): number {
-  if (write.kind !== 'complete') return 0;
-  const { body, fields } = write.command.response;
-  return fields.reduce((bytes, field) => bytes + field.length, body.byteLength);
 }

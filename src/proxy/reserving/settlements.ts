@@ -67,9 +67,10 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
       await Promise.all(writing);
       const left = [...waiting];
       left.forEach(drop);
-      await Promise.all(left.map(async ({ settling }) => {
+      const tried = left.map(async ({ settling }) => {
         if (!await attempt(settling)) report.givenUp(settling);
-      }));
+      });
+      await Promise.all([...tried, offering.close()]);
       keep.close();
     },
   };

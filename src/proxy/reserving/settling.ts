@@ -18,6 +18,16 @@ export interface Settling {
   readonly deduplicates: boolean;
 }
 
+/** What a settlement takes besides its answer, bytes: ids and scope. */
+const bytesOfOne = 1_024;
+
+/** What it takes, about: in memory, and on its way to the store. */
+export function bytesOf({ write }: Settling): number {
+  if (write.kind !== 'complete') return bytesOfOne;
+  const { body, fields } = write.command.response;
+  return fields.reduce((bytes, field) => bytes + field.length, bytesOfOne + body.byteLength);
+}
+
 /** What became of the settlements that were offered to the store once more after a fail-over: how many of them. */
 export interface OfferedAgain {
   offered: number;

@@ -248,6 +248,57 @@ t.test('a store that is not there yet is waited for, for half a minute', async (
   }
 });
 
+t.test('large answers are offered a few at once, since every proxy offers its own at the same time; none is left', async (t) => {
+  const { reserve, settle, store, failOver, offered } = bench(t);
+  for (let one = 0; one < 10; one += 1) await settle(`o${String(one)}`, completion('a', await reserve(`o${String(one)}`), 300_000));
+  await settle('huge', completion('a', await reserve('huge'), 3_000_000));
+  let [now, most, alone] = [0, 0, 0];
+  store.behave('complete', async (run) => {
+    now += 1;
+    most = Math.max(most, now);
+    const before = now;
+    await new Promise((resolve) => setImmediate(resolve));
+    if (store.calls.length === 23) alone = before;
+    now -= 1;
+    return run();
+  });
+  failOver();
+  t.match(await offered(), /"offered":11,"repaired":11,"ran_twice":0,"not_taken":0/);
+  t.equal(most, 3, 'of 300 kB');
+  t.equal(alone, 1, 'one that is larger than what may go at once goes by itself, here as the first');
+});
+
+t.test('in a shutdown what is taken is brought back, and what is left is told', async (t) => {
+  for (const heals of [true, false]) {
+    const { reserve, settle, settlements, store, failOver, lines, counted } = bench(t);
+    for (const operation of ['one', 'two']) await settle(operation, completion('a', await reserve(operation)));
+    counted();
+    store.behave('complete', down);
+    const before = store.calls.length;
+    failOver();
+    await until('a first try', () => store.calls.length === before + 2);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (heals) store.behave('complete', null);
+    await settlements.close();
+    t.match(lines.at(-1), heals ? /"offered":2,"repaired":2,"ran_twice":0,"not_taken":0/ : /"offered":0,"repaired":0,"ran_twice":0,"not_taken":2/);
+  }
+});
+
+t.test('a shutdown waits for a store that is slow to take them for a second', async (t) => {
+  const { time, reserve, settle, settlements, store, failOver, lines } = bench(t);
+  for (let one = 0; one < 40; one += 1) await settle(`o${String(one)}`, completion('a', await reserve(`o${String(one)}`)));
+  const held = gate();
+  store.behave('complete', held.fault);
+  failOver();
+  await until('as many as may be at once', () => held.waiting() === 16);
+  const closed = settlements.close();
+  await new Promise((resolve) => setImmediate(resolve));
+  time.advance(1_001);
+  held.open();
+  await closed;
+  t.match(lines.at(-1), /"offered":16,"repaired":16,"ran_twice":0,"not_taken":24/);
+});
+
 t.test('at level 2 a mark that was taken over is no alarm', async (t) => {
   const { reserve, settle, failOver, offered, counted } = bench(t);
   await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) }, { deduplicates: true });
