@@ -1,7 +1,7 @@
 /** Two proxies behind HAProxy, which are restarted in turn while callers go on: none of them may notice. */
 import { freePort } from '../support/listening.js';
 import { runHaproxy } from '../support/haproxy.js';
-import { connectRaw } from '../support/raw-client.js';
+import { connectRaw, request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { until } from '../support/until.js';
 import { reportOf, startCallers, startFleet, type Fleet, type RestartsReport } from './restarts.js';
@@ -19,8 +19,8 @@ export interface RollingOptions {
 
 export async function restartInTurn(t: Scope, { restarts, requests, delay, reuse, callers }: RollingOptions): Promise<RestartsReport> {
   const fleet = await startFleet(t, 2, delay);
-  const port = await freePort();
-  runHaproxy(t, configOf(fleet, port, reuse));
+  const [port, statsPort] = [await freePort(), await freePort()];
+  runHaproxy(t, configOf(fleet, { port, statsPort, reuse }));
   await until('HAProxy listens', async () => connectRaw(port).then(({ end }) => {
     end();
     return true;
@@ -28,12 +28,20 @@ export async function restartInTurn(t: Scope, { restarts, requests, delay, reuse
   const running = startCallers([port], fleet.bearer, callers);
   for (let i = 0; i < restarts; i += 1) {
     await until('enough was asked', () => running.count() >= requests * (i + 1), 120_000);
+    // As whoever rolls them out in turn does: not the next one before the last is known to be ready.
+    await until('HAProxy has both', async () => await upCount(statsPort) === 2, 30_000);
     await fleet.instances[i % 2]?.restart();
   }
   return reportOf(fleet, await running.end(), 0);
 }
 
-function configOf({ instances }: Fleet, port: number, reuse: string): string {
+/** How many of the proxies HAProxy sends requests to. */
+async function upCount(statsPort: number): Promise<number> {
+  const { text } = await request(statsPort, { path: '/;csv' });
+  return text.split('\n').filter((line) => /^proxies,s\d/.test(line) && line.split(',').includes('UP')).length;
+}
+
+function configOf({ instances }: Fleet, { port, statsPort, reuse }: { port: number; statsPort: number; reuse: string }): string {
   const servers = instances.map(({ port: own, adminPort }, i) => (
     `  server s${String(i)} 127.0.0.1:${String(own)} check port ${String(adminPort)} inter 200ms fall 2 rise 2`
   ));
@@ -43,6 +51,7 @@ function configOf({ instances }: Fleet, port: number, reuse: string): string {
     'frontend callers', `  bind 127.0.0.1:${String(port)}`, '  default_backend proxies',
     'backend proxies', '  balance roundrobin', `  http-reuse ${reuse}`,
     '  option httpchk', '  http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host localhost',
-    ...servers, '',
+    ...servers,
+    'frontend stats', `  bind 127.0.0.1:${String(statsPort)}`, '  stats enable', '  stats uri /', '',
   ].join('\n');
 }
