@@ -62,12 +62,13 @@ async function checkServer(settings: RedisSettings, address: RedisAddress): Prom
 }
 
 /** A primary that was replaced takes writes for a moment more, and a replica that still follows it confirms them: they are lost. */
-function unconfirmed({ replicas }: RedisSettings, address: RedisAddress, { connectedReplicas }: ServerFacts): readonly Finding[] {
+function unconfirmed({ replicas, topology }: RedisSettings, address: RedisAddress, { connectedReplicas }: ServerFacts): readonly Finding[] {
   const connected = connectedReplicas ?? 0;
   if (replicas === 0 || connected <= replicas) return [];
   const counts = `${String(connected)} replicas are connected, and ${String(replicas)} confirm`;
   const what = `${nameOf(address)}: ${counts}: a planned fail-over can lose confirmed writes`;
-  return [warning(`${subject} replicas`, what, 'hold writes with CLIENT PAUSE before each planned fail-over: docs/storage.md#how-to-fail-over-without-loss')];
+  const how = topology.kind === 'sentinel' ? 'fail over with `sallyport store failover`' : 'hold writes with CLIENT PAUSE before each planned fail-over';
+  return [warning(`${subject} replicas`, what, `${how}: docs/storage.md#how-to-fail-over-without-loss`)];
 }
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */

@@ -33,6 +33,8 @@ const entries: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/revoke.js')).createRevokeCommand },
   record: { group: groups.operate, summary: 'list, read or resolve writes in doubt',
     load: async () => (await import('./commands/record.js')).createRecordCommand },
+  store: { group: groups.operate, summary: 'replace the primary of Redis without losing writes',
+    load: async () => (await import('./commands/store.js')).createStoreCommand },
   mint: { group: groups.core, summary: 'mint a service token through the Core', load: async () => (await import('./commands/mint.js')).createMintCommand },
   import: { group: groups.core, summary: 'import existing users into the Core', load: async () => (await import('./commands/import.js')).createImportCommand },
   core: { group: groups.core, summary: 'run the Core emulator alone', load: async () => (await import('./commands/core.js')).createCoreCommand },

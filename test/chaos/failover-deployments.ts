@@ -1,9 +1,14 @@
 /** Ways to set up Redis and to have it fail over. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startCommand } from '../cli/started-command.js';
 import { startCluster } from '../support/redis-cluster.js';
 import { startSentinels } from '../support/redis-sentinel.js';
 import { startRedis, startReplica, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
+import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
+import { baseConfig, merge, type ConfigTree } from '../support/world.js';
 import type { Deployment, FailoverCase } from './failovers.js';
 
 const name = 'orders';
@@ -18,9 +23,18 @@ async function demoted(old: RedisServer): Promise<void> {
   await old.client.call('client', 'unpause');
 }
 
-type SentinelWay = 'planned' | 'killed' | 'paused';
+/** `sallyport store failover --yes`, as an operator runs it. */
+async function commanded(t: Scope, store: ConfigTree): Promise<void> {
+  const file = join(tempDir(t), 'sallyport.yaml');
+  writeFileSync(file, baseConfig({ store: { redis: merge({ replicas: 1 }, store) } }));
+  const command = startCommand(t, ['store', 'failover', '--config', file, '--yes', '--json']);
+  const { code } = await command.exited;
+  if (code !== 0) throw new Error(`it ended with ${String(code)}:\n${command.stdout()}${command.stderr()}`);
+}
 
-async function deploySentinel(t: Scope, copies: number, way: SentinelWay): Promise<Deployment> {
+type SentinelWay = 'planned' | 'killed' | 'paused' | 'command';
+
+export async function deploySentinel(t: Scope, copies: number, way: SentinelWay): Promise<Deployment> {
   const first = await startRedis(t);
   const servers = [first];
   for (let copy = 0; copy < copies; copy += 1) servers.push(await startReplica(t, first.port));
@@ -35,12 +49,15 @@ async function deploySentinel(t: Scope, copies: number, way: SentinelWay): Promi
     return null;
   }, patienceMs);
 
+  const store: ConfigTree = { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } };
   return {
-    store: { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } },
+    store,
     failOver: async () => {
       if (way === 'killed') {
         killed = primary;
         await primary.kill();
+      } else if (way === 'command') {
+        await commanded(t, store);
       } else {
         if (way === 'paused') await primary.client.call('client', 'pause', heldMs, 'write');
         await until('a Sentinel begins', async () => {
@@ -119,6 +136,7 @@ async function deployCluster(t: Scope, way: ClusterWay): Promise<Deployment> {
 
 const sentinelWays: readonly (readonly [SentinelWay, string])[] = [
   ['planned', '`SENTINEL FAILOVER`'], ['killed', 'primary killed'], ['paused', '`CLIENT PAUSE 6000 WRITE`, then `SENTINEL FAILOVER`'],
+  ['command', '`sallyport store failover --yes`'],
 ];
 const clusterWays: readonly (readonly [ClusterWay, string])[] = [
   ['FAILOVER', '`CLUSTER FAILOVER`'], ['TAKEOVER', '`CLUSTER FAILOVER TAKEOVER`'], ['killed', 'primary killed'],

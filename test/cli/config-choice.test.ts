@@ -15,7 +15,7 @@ const id = `${'a'.repeat(43)}.${'b'.repeat(43)}`;
 
 /** Every command that reads a config, with what else it needs. Each fails on a wrong one before it does anything. */
 const readers: readonly (readonly string[])[] = [
-  ['serve'], ['check'], ['doctor'], ['explain', '--method', 'GET', '--path', '/'], ['record', 'show', id],
+  ['serve'], ['check'], ['doctor'], ['store', 'failover'], ['explain', '--method', 'GET', '--path', '/'], ['record', 'show', id],
   ['record', 'resolve', id, '--outcome', 'committed', '--reason', 'x'], ['revoke', '--list'], ['revoke', '--subject', 'x', '--for', '1h', '--reason', 'x'],
 ];
 

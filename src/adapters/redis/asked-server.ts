@@ -1,0 +1,80 @@
+import type { Redis } from 'ioredis';
+import { authenticate, createQuestioner } from './connection.js';
+import { withDeadline } from './deadline.js';
+import type { RedisAddress, RedisSettings } from './settings.js';
+import { reasonOf, replyCode } from './store-errors.js';
+
+/** A server that an operator's command asks now and then: it is connected to when it is asked, and again after each loss. */
+export interface AskedServer {
+  readonly address: RedisAddress;
+  /** Rejects with what the server or the system says, or with `DeadlinePassed`: what is sent may have taken effect all the same. */
+  readonly ask: (...words: readonly [string, ...string[]]) => Promise<unknown>;
+  readonly close: () => void;
+}
+
+/** Milliseconds that an answer may take, connecting included. */
+const answerWithinMs = 3_000;
+
+/** @param kind a Sentinel is told the password only if it asks for one: often it takes none, and refuses it then. */
+export function createAskedServer(settings: RedisSettings, address: RedisAddress, kind: 'server' | 'sentinel'): AskedServer {
+  let connection: Redis | null = null;
+
+  return {
+    address,
+    ask: async (...words) => {
+      try {
+        return await withDeadline(asked(words), answerWithinMs);
+      } catch (error) {
+        // What it refuses it has read: the connection is good.
+        if (replyCode(error) === null) hangUp();
+        throw error;
+      }
+    },
+    close: hangUp,
+  };
+
+  async function asked([command, ...rest]: readonly [string, ...string[]]): Promise<unknown> {
+    const open = connection?.status === 'ready' ? connection : await connect();
+    try {
+      return await open.call(command, ...rest);
+    } catch (error) {
+      if (kind !== 'sentinel' || !['NOAUTH', 'NOPERM'].includes(replyCode(error) ?? '')) throw error;
+      // A Sentinel that does not take the password either has said by its first answer what is missing.
+      await authenticate(open, settings).catch(() => {
+        throw error;
+      });
+      return open.call(command, ...rest);
+    }
+  }
+
+  async function connect(): Promise<Redis> {
+    hangUp();
+    const made = createQuestioner(settings, address);
+    connection = made;
+    const reasons: Error[] = [];
+    made.on('error', (error: Error) => reasons.push(error));
+    await made.connect().catch((error: unknown) => {
+      // ioredis says only that the connection is closed.
+      throw reasons[0] ?? error;
+    });
+    if (kind === 'server') await authenticate(made, settings);
+    return made;
+  }
+
+  function hangUp(): void {
+    connection?.disconnect(false);
+    connection = null;
+  }
+}
+
+/** `isRefused`: the server said no; else nobody knows whether it did what it was asked for. */
+export type Answer = { readonly answer: unknown } | { readonly failure: string; readonly isRefused: boolean };
+
+/** Asks, and says in words why there is no answer. Never rejects. */
+export async function answerOf(server: AskedServer, ...words: readonly [string, ...string[]]): Promise<Answer> {
+  try {
+    return { answer: await server.ask(...words) };
+  } catch (error) {
+    return { failure: reasonOf(error), isRefused: replyCode(error) !== null };
+  }
+}
