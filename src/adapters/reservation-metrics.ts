@@ -60,7 +60,8 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   total('sallyport_store_share_exceeded_total', 'Answers that were not kept: their caller had used up its share of the store.', () => exceeded);
   total('sallyport_settlements_offered_again_total', 'Settlements of the last seconds that were offered to the store again after a fail-over.',
     () => offeredAgain);
-  total('sallyport_store_failovers_total', 'Times that a primary of the store was replaced, restarted or emptied, or that its clock stepped.', () => readings.store()?.failovers ?? 0);
+  total('sallyport_store_failovers_total', 'Times that a primary of the store was replaced, restarted or emptied, or that its clock stepped.',
+    () => readings.store()?.failovers ?? 0);
   new Gauge({
     name: 'sallyport_unknown_outcome_oldest_age_seconds', help: 'Age of the oldest write of this process that is in doubt; 0 without one.', registers,
     collect() {

@@ -13,6 +13,7 @@ import { startReceiver } from '../support/receiver.js';
 import { startRedis, startReplica } from '../support/redis-server.js';
 import { tempDir } from '../support/temp-dir.js';
 import { baseConfig } from '../support/world.js';
+import { until } from '../support/until.js';
 import { captureIo } from './captured-io.js';
 
 function settings(port: number, change: Partial<RedisStoreSettings> = {}): RedisStoreSettings {
@@ -39,6 +40,7 @@ t.test('a primary with more replicas than confirm is warned of: a planned fail-o
   const redis = await startRedis(t);
   await startReplica(t, redis.port);
   await startReplica(t, redis.port);
+  await until('the primary counts both', async () => (await redis.client.info('replication')).match(/state=online/g)?.length === 2);
   const warned = (await checkStore(settings(redis.port, { replicas: 1 }))).filter(({ level }) => level === 'warning');
   t.match(warned, [{ subject: 'store replicas', what: /: 2 replicas are connected, and 1 confirm: /, fix: /CLIENT PAUSE.*docs\/storage\.md/ }]);
   t.equal(warned.length, 1);
