@@ -1,4 +1,5 @@
 /** What servers and Sentinels say of replication. */
+import { infoFields } from './fitness.js';
 import type { RedisAddress } from './settings.js';
 
 /** A replica as its primary sees it. */
@@ -27,11 +28,7 @@ export interface Replication {
 
 /** Reads the answer of `INFO`, or of its part on replication, which does not tell the run. */
 export function replicationOf(text: string): Replication {
-  const facts = new Map<string, string>();
-  for (const line of text.split('\n')) {
-    const colon = line.indexOf(':');
-    if (colon > 0) facts.set(line.slice(0, colon), line.slice(colon + 1).trim());
-  }
+  const facts = infoFields(text);
   return {
     role: facts.get('role') ?? 'unknown',
     runId: facts.get('run_id') ?? null,

@@ -31,11 +31,7 @@ export interface Unfitness {
 
 /** Reads the answer of `INFO`. */
 export function parseInfo(text: string): ServerFacts {
-  const facts = new Map<string, string>();
-  for (const line of text.split('\n')) {
-    const colon = line.indexOf(':');
-    if (colon > 0) facts.set(line.slice(0, colon), line.slice(colon + 1).trim());
-  }
+  const facts = infoFields(text);
   const version = facts.get('redis_version') ?? null;
   const appendOnly = facts.get('aof_enabled');
   return {
@@ -51,6 +47,16 @@ export function parseInfo(text: string): ServerFacts {
     loading: facts.get('loading') === '1',
     clustered: facts.get('cluster_enabled') === '1',
   };
+}
+
+/** Names and values of an answer of `INFO`, or of a part of it. */
+export function infoFields(text: string): ReadonlyMap<string, string> {
+  const facts = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const colon = line.indexOf(':');
+    if (colon > 0) facts.set(line.slice(0, colon), line.slice(colon + 1).trim());
+  }
+  return facts;
 }
 
 /** Replicas that still copy the data are connected, too, and confirm nothing. `null` where none are listed. */

@@ -65,8 +65,8 @@ export class WaitingLine {
   }
 
   /**
-   * Has calls start, one of each holder in turn, until none does. `start` is asked whether it started a call, which it may do then; it is
-   * asked for the next one of the same holder only where it did.
+   * Has calls start, one of each holder in turn, until none does. `tryToStart` takes a call out of the line before it starts it, which may end
+   * it at once, and says whether it did; it is asked for the next one of the same holder only then.
    */
   startInTurn(tryToStart: (call: CallInLine) => boolean, isFull: () => boolean): void {
     const idle = new Set<string>();
@@ -74,7 +74,6 @@ export class WaitingLine {
       for (const [holder, queue] of this.queues) {
         if (idle.has(holder) || isFull()) continue;
         const [first] = queue;
-        // Before it starts, which may end it at once.
         if (first === undefined || !tryToStart(first)) idle.add(holder);
         else this.endTurn(holder);
       }
