@@ -1,4 +1,4 @@
-/** The tables of `docs/weather.md`, out of the rows that the tests hold a proxy to. */
+/** The tables of `docs/outages.md`, out of the rows that the tests hold a proxy to. */
 import { certificateWeather } from './weather-certificates.js';
 import { keysWeather } from './weather-keys.js';
 import { clockWeather, machineWeather, type MachineWeather } from './weather-machine.js';

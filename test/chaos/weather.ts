@@ -1,4 +1,4 @@
-/** Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/weather.md` is made of these rows. */
+/** Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/outages.md` is made of these rows. */
 import type { Test } from 'tap';
 import { isFailure, type Reason } from '../../src/decision/denial.js';
 import { connectRaw, request, requestBytes, type RawResponse, type RequestInput } from '../support/raw-client.js';
