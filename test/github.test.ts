@@ -130,7 +130,9 @@ t.test('the forms for issues have what the host asks for; holes are sent to SECU
 
 t.test('.editorconfig says of every file what the tree holds to', (t) => {
   const settings = readProjectFile('.editorconfig').split('\n');
-  for (const line of ['root = true', 'charset = utf-8', 'end_of_line = lf', 'insert_final_newline = true', 'indent_style = space']) t.ok(settings.includes(line), line);
+  for (const line of ['root = true', 'charset = utf-8', 'end_of_line = lf', 'insert_final_newline = true', 'indent_style = space']) {
+    t.ok(settings.includes(line), line);
+  }
   const texts = projectFiles().filter((path) => /\.(?:ts|mjs|js|json|ya?ml|md|svg|sh)$/.test(path));
   t.ok(texts.length > 500);
   t.same(texts.filter((path) => /\r/.test(readProjectFile(path)) && !path.startsWith('test/')), [], 'line ends');
