@@ -1,9 +1,9 @@
 /** docs/specification.md: every statement has a row, and every file and test that a row names is there. */
 import { existsSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import t from 'tap';
 import { projectDir } from '../support/project-dir.js';
-import { projectFiles, readProjectFile } from '../support/source-files.js';
+import { citedTests, isRun, titlesOf } from './cited-tests.js';
 import { tableOf } from './pages.js';
 
 const page = 'docs/specification.md';
@@ -19,38 +19,6 @@ function numbered(section: string, count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `${section}.${String(index + 1)}`);
 }
 
-/** Numbers in front of a title, and behind it, are for those who write tests. */
-function plainTitle(title: string): string {
-  return title.replace(/^(?:contract|specification|spec|R-\d+|REPLAY|issue|property|guard)\b[^:]*: /, '').replace(/ \((?:R-|REPLAY)[^)]*\)/, '');
-}
-
-/** Titles of the tests of a file, as they are written. */
-function titlesOf(path: string): ReadonlySet<string> {
-  const found = readProjectFile(path).matchAll(/\btest\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g);
-  return new Set([...found].map(([, single, double, template]) => plainTitle((single ?? double ?? template ?? '').replace(/\\(.)/g, '$1'))));
-}
-
-/** Whether the tests of a file run: those of a file that is no `.test.ts` are run by one beside it, which imports it. */
-function isRun(path: string): boolean {
-  if (path.endsWith('.test.ts')) return true;
-  const imported = `'./${basename(path, '.ts')}.js'`;
-  return projectFiles(dirname(path)).some((other) => other.endsWith('.test.ts') && readProjectFile(other).includes(imported));
-}
-
-interface Citation {
-  readonly path: string;
-  readonly title: string;
-}
-
-/** The tests that a cell names. */
-function citationsIn(cell: string): readonly Citation[] {
-  const found = cell.split('<br>').flatMap((part) => {
-    const whole = /^\[[^\]]+\]\(\.\.\/(test\/[^)]+)\): (.*)$/.exec(part);
-    return whole === null ? [...part.matchAll(/\(\[[^\]]+\]\(\.\.\/(test\/[^)]+)\): ([^()]*)\)/g)] : [whole];
-  });
-  return found.map(([, path = '', title = '']) => ({ path, title: title.replace(/\\([*_|])/g, '$1') }));
-}
-
 t.test('each statement of the specification has a row', (t) => {
   const named = new Set(rows.flatMap(([section = '']) => section.split(/, | to /)));
   t.same(sections.filter((section) => !named.has(section)), []);
@@ -63,7 +31,7 @@ t.test('each row says where the statement is kept, and names a test or a page th
     const name = `${section}: ${statement}`;
     t.not(statement, '', name);
     t.match(kept, /\]\(/, name);
-    t.ok(citationsIn(shown).length > 0 || /\]\([\w-]+\.md(?:#[\w-]+)?\)/.test(shown), name);
+    t.ok(citedTests(shown).length > 0 || /\]\([\w-]+\.md(?:#[\w-]+)?\)/.test(shown), name);
   }
   t.end();
 });
@@ -74,7 +42,7 @@ t.test('the files that are named are there, and the tests have the titles that a
     for (const [, link = ''] of `${kept}${shown}${otherwise}`.matchAll(/\]\(([^)#]+)[^)]*\)/g)) {
       t.ok(existsSync(resolve(join(projectDir, dirname(page)), link)), `${section}: ${link}`);
     }
-    const citations = [...citationsIn(shown), ...citationsIn(otherwise)];
+    const citations = [...citedTests(shown), ...citedTests(otherwise)];
     t.equal(citations.length, `${shown}${otherwise}`.split('](../test/').length - 1, `${section}: every test is named with its title: ${shown}`);
     for (const { path, title } of citations) {
       seen += 1;
@@ -87,7 +55,7 @@ t.test('the files that are named are there, and the tests have the titles that a
 });
 
 t.test('what is not there would be found', (t) => {
-  const [wrong] = citationsIn('[claims](../test/decision/claims.test.ts): no such test');
+  const [wrong] = citedTests('[claims](../test/decision/claims.test.ts): no such test');
   t.same(wrong, { path: 'test/decision/claims.test.ts', title: 'no such test' });
   t.notOk(titlesOf('test/decision/claims.test.ts').has('no such test'));
   t.ok(titlesOf('test/decision/claims.test.ts').has('expiry, to the millisecond'));

@@ -1,0 +1,40 @@
+/** Tests that a page names: `[claims](../test/decision/claims.test.ts): its title`. */
+import { basename, dirname } from 'node:path';
+import { projectFiles, readProjectFile } from '../support/source-files.js';
+
+export interface CitedTest {
+  readonly path: string;
+  readonly title: string;
+}
+
+/** The tests that a cell names, or a line of a list. */
+export function citedTests(cell: string): readonly CitedTest[] {
+  const found = cell.split('<br>').flatMap((part) => {
+    const whole = /^\[[^\]]+\]\(\.\.\/(test\/[^)]+)\): (.*)$/.exec(part);
+    return whole === null ? [...part.matchAll(/\(\[[^\]]+\]\(\.\.\/(test\/[^)]+)\): ([^()]*)\)/g)] : [whole];
+  });
+  return found.map(([, path = '', title = '']) => ({ path, title: title.replace(/\\([*_|])/g, '$1') }));
+}
+
+/** Titles of the tests of a file, as they are written, and names of the rows of its tables. */
+export function titlesOf(path: string): ReadonlySet<string> {
+  const found = readProjectFile(path).matchAll(
+    /(?:\btest\(\s*|\b(?:name|title): )(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g,
+  );
+  return new Set([...found].map(([, single, double, template]) => plainTitle((single ?? double ?? template ?? '').replace(/\\(.)/g, '$1'))));
+}
+
+/** Whether the tests of a file run: those of a file that is no `.test.ts` are run by one beside it, which imports it. */
+export function isRun(path: string): boolean {
+  if (path.endsWith('.test.ts')) return true;
+  const imported = `'./${basename(path, '.ts')}.js'`;
+  return projectFiles(dirname(path)).some((other) => other.endsWith('.test.ts') && readProjectFile(other).includes(imported));
+}
+
+/** Numbers in front of a title, and behind it, are for those who write tests. */
+function plainTitle(title: string): string {
+  return title
+    .replace(/^(?:contract|specification|spec|R-\d+|F\d+|REPLAY|issue|property|guard)\b[^:]*: /, '')
+    .replace(/^(RFC [^:]*), R-\d+: /, '$1: ')
+    .replace(/ \((?:R-|REPLAY)[^)]*\)/, '');
+}
