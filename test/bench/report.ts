@@ -63,15 +63,13 @@ export function latencyTable(latencies: readonly MeasuredLatency[]): string {
   return markdown(['proxy', 'requests/s', '50 %, ms', '99 %, ms', '99.9 %, ms'], rows, 1);
 }
 
-/** The page `docs/performance.md`. */
-export function pageOf({ measured, workloads, latencies, starts, writes, floods }: Results, conditions: Conditions): string {
+/** The part of docs/performance.md that `--all` measures. */
+export function allPartOf({ measured, workloads, latencies, starts, writes, floods }: Results, conditions: Conditions): string {
   const { command, seconds, rounds, connections, load, programs, otherLoad } = conditions;
   const part = partSeconds(seconds);
   const there = Object.values(programs).filter((version) => version !== null);
   const missing = Object.entries(programs).filter(([, version]) => version === null).map(([name]) => name);
-  return `# Performance
-
-What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
+  return `What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
 answered. ${keepsApart
     ? `Here and for the workloads, each proxy runs on the first CPU, and load and receiver on the others: on a virtual machine no two CPUs are alike, and
 where a process is left for a while is chance`
@@ -86,40 +84,41 @@ Apache runs one process with threads.${missing.length === 0 ? '' : ` Not install
 
 ![CPU for a request by contender and by workload, as bars](performance.svg)
 
-## Start and rest
+### Start and rest
 
 From the start of the process until it answers, with the keys on loopback, and its memory ${String(restS)} s later, when nobody asked anything of it.
 
 ${startTable(starts)}
 
-## Workloads
+### Workloads
 
 CPU for a request under other loads; *times* is beside the row that says 1.00. A flood's requests are all refused with 401. Of a body of 1 MiB the time
-for a MiB is the same figure. Routes are asked for in turn, and so are tokens; a new token is verified, and so is each where \`token_cache\` is null.
+for a MiB is the same figure. Routes are asked for in turn, and so are tokens; a new token is verified, and so is each where \`token_cache\` is null. One
+token again and again is the request of the first table, measured some minutes later: where the two differ, the host was busier in one of them.
 
 ${workloadTable(workloads)}
 
-## Latency at fixed rates
+### Latency at fixed rates
 
 Each request is sent at its time, whether or not those before it were answered, and its latency counts from that time (no coordinated omission). The first row
 is what load and machine need by themselves.
 
 ${latencyTable(latencies)}
 
-## Reserved writes
+### Reserved writes
 
 A write of 160 bytes with its \`Idempotency-Key\`, each a new one, beside the same write unreserved. [What is in it](idempotency.md#what-it-costs).
 
 ${writes === null ? '\`redis-server\` is not installed here, and so they were not measured.' : reservedTable(writes)}
 
-## Floods of new tokens
+### Floods of new tokens
 
 Latency of ${String(timedRate)} requests a second with one token that is remembered, beside others. A new token is verified at once, on the
 thread that serves all: a request waits for one signature at a time, and no more of them are before it than there are connections that bring them.
 
 ${floodTable(floods)}
 
-## Conditions
+### Conditions
 
 - Command: \`${command}\`
 - ${String(seconds)} s for each contender and round, ${String(part.workload)} s for workloads, ${String(part.rate)} s for latency, ${String(part.flood)} s

@@ -16,20 +16,20 @@
  *
  *   npm run bench -- --all [--seconds 3] [--rounds 3] [--out docs]
  *
- * Measures all of that, and writes `performance.md` and `performance.svg`.
+ * Measures all of that, and writes its part of docs/performance.md, and `performance.svg`.
  *
  *   npm run bench -- --growth [--seconds 3] [--rounds 3] [--out docs]
  *
- * Measures requests against numbers of tokens, up to a million, and of routes, for docs/scaling.md. Signing a million tokens takes minutes; they are
+ * Measures requests against numbers of tokens, up to a million, and of routes, for docs/performance.md. Signing a million tokens takes minutes; they are
  * kept in the system's folder for temporary files, and used again for most of a day.
  *
  *   npm run bench -- --soak 10m [--out docs]
  *
- * Puts four fifths of what it can do on a proxy for that long and looks at memory and open files, for docs/scaling.md and `soak.svg`.
+ * Puts four fifths of what it can do on a proxy for that long and looks at memory and open files, for docs/performance.md and `soak.svg`.
  *
  *   npm run bench -- --primaries [--seconds 5] [--rounds 3] [--connections 64] [--out docs]
  *
- * Measures what reserved writes take of one primary of Redis and of three, for docs/scaling.md; needs `redis-server` and `redis-cli`.
+ * Measures what reserved writes take of one primary of Redis and of three, for docs/performance.md; needs `redis-server` and `redis-cli`.
  *
  *   npm run bench -- --capacity
  *
@@ -39,7 +39,7 @@
  *
  * Measures `sallyport import` beside a loop of calls, with files of growing sizes.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -56,7 +56,7 @@ import { measureWorkloads, type MeasuredWorkload } from './measure-workloads.js'
 import { measure, type Measured } from './measure.js';
 import { plotOf } from './plot.js';
 import { measurePrimaries, primariesTable } from './primaries.js';
-import { latencyTable, machine, pageOf, partSeconds, tableOf, workloadTable } from './report.js';
+import { allPartOf, latencyTable, machine, partSeconds, tableOf, workloadTable } from './report.js';
 import { measureReserved, reservedTable, type MeasuredWrite } from './reserved.js';
 import { scoped } from './scoped.js';
 import { soakPlotOf } from './soak-plot.js';
@@ -77,6 +77,8 @@ const { values, positionals } = parseArgs({
     all: flag, capacity: flag, flood: flag, growth: flag, import: flag, latency: flag, primaries: flag, reserved: flag, start: flag, workloads: flag,
   },
 });
+/** The page that has the figures. */
+const page = 'performance.md';
 const rounds = Number(values.rounds);
 const wrk = versionOf('wrk', '-v');
 const hasRedis = versionOf('redis-server', '--version') !== null;
@@ -147,16 +149,15 @@ async function measureAll(settings: Settings): Promise<void> {
   const writes = hasRedis ? await writesOf({ ...settings, seconds: part.workload, connections: 8 }) : null;
   const latencies = await latenciesOf({ ...settings, seconds: part.rate });
   const floods = await floodsOf({ ...settings, seconds: part.flood });
-  const page = pageOf({ measured, starts, workloads, writes, latencies, floods }, {
+  const text = allPartOf({ measured, starts, workloads, writes, latencies, floods }, {
     otherLoad,
     command: `npm run bench -- --all --seconds ${String(seconds)} --rounds ${String(rounds)}`,
     seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own',
     programs: { HAProxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null, 'Apache with mod_auth_openidc': apacheVersion() },
   });
-  mkdirSync(values.out, { recursive: true });
-  writeFileSync(join(values.out, 'performance.md'), page);
+  writePart(values.out, page, 'all', text);
   writeFileSync(join(values.out, 'performance.svg'), plotOf(measured, workloads));
-  console.log(page);
+  console.log(text);
 }
 
 async function growth(settings: Settings): Promise<void> {
@@ -178,10 +179,10 @@ async function soak(seconds: number): Promise<void> {
   if (faultsOf(measured).length > 0) process.exitCode = 1;
 }
 
-/** Puts a table in its place on docs/scaling.md. */
+/** Puts a table in its place on the page. */
 function write(name: string, table: string, options: string): void {
   const text = `${table}\n\n\`npm run bench -- ${options}\`, ${machine()}, Node.js ${process.version}, load average before it ${otherLoad.toFixed(1)}.`;
-  writePart(values.out, 'scaling.md', name, text);
+  writePart(values.out, page, name, text);
   console.log(text);
 }
 
