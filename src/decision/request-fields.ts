@@ -1,4 +1,4 @@
-import { readBearer } from './bearer.js';
+import { readBearer, tokenIn, type RememberedTokens } from './bearer.js';
 import { readConnection, withoutFields } from './connection-options.js';
 import { readCorrelation, type Correlation } from './correlation.js';
 import { denial, type Denial } from './denial.js';
@@ -25,6 +25,8 @@ export interface RequestFields extends Framing, Correlation {
   readonly authorization: string | null;
   /** The token in it, or why there is none. */
   readonly bearer: Result<string, Denial>;
+  /** Digest by which that token is remembered, where it was asked for and can be. */
+  readonly bearerDigest: string | null;
   /** A sound `uri-host [":" port]`. */
   readonly host: string;
   /** Whether a body comes: a length above 0, or chunks. */
@@ -62,14 +64,17 @@ const fromEarlierHops: ReadonlySet<JudgedField> = new Set<JudgedField>([
  * Reads and cleans the header section of a request. Refusals are `http_version`, `header_too_large`, `field_malformed`,
  * `field_repeated`, `field_refused`, `host_malformed`, `framing`, `connection_option` and `expectation_unknown`. Whether a
  * body or an upgrade is allowed is the route's to say.
+ *
+ * @param rememberedTokens where a token is looked for before its characters are read, which takes longer; `null` reads them.
  */
-export function readFields(head: RequestHead, rules: FieldRules): Result<RequestFields, Denial> {
+export function readFields(head: RequestHead, rules: FieldRules, rememberedTokens: RememberedTokens | null = null): Result<RequestFields, Denial> {
   const { httpVersion, rawHeaders } = head;
   if (httpVersion !== '1.1' && (httpVersion !== '1.0' || rules.http10 === 'refuse')) return refuse(denial('http_version'));
   if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
   const judged = new Map<JudgedField, string>();
   const passed: string[] = [];
   let bearer = readBearer(null);
+  let bearerDigest: string | null = null;
   let stripped = nothingStripped;
   let strippedUnlessTrusted = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -77,7 +82,10 @@ export function readFields(head: RequestHead, rules: FieldRules): Result<Request
     const value = rawHeaders[i + 1] ?? '';
     const kind = rules.requestKind(name);
     // A token, most of what a head has, is not read twice: its characters are all such of a value.
-    if (kind === 'authorization') bearer = readBearer(value);
+    if (kind === 'authorization') {
+      bearerDigest = rememberedTokens?.digestOfField(value) ?? null;
+      bearer = bearerDigest !== null && rememberedTokens?.has(bearerDigest) === true ? accept(tokenIn(value)) : readBearer(value);
+    }
     if (!(kind === 'authorization' && bearer.ok) && !isFieldValue(value)) return refuse(denial('field_malformed'));
     switch (kind) {
       case 'passed':
@@ -102,13 +110,13 @@ export function readFields(head: RequestHead, rules: FieldRules): Result<Request
       }
     }
   }
-  return conclude(httpVersion, judged, rules, { passed, bearer, stripped, strippedUnlessTrusted });
+  return conclude(httpVersion, judged, rules, { passed, bearer, bearerDigest, stripped, strippedUnlessTrusted });
 }
 
 /** Judges what takes the whole section. */
 function conclude(
   httpVersion: string, judged: ReadonlyMap<JudgedField, string>, rules: FieldRules,
-  read: Pick<RequestFields, 'passed' | 'bearer' | 'stripped' | 'strippedUnlessTrusted'>,
+  read: Pick<RequestFields, 'passed' | 'bearer' | 'bearerDigest' | 'stripped' | 'strippedUnlessTrusted'>,
 ): Result<RequestFields, Denial> {
   const host = judged.get('host');
   if (host === undefined || !isHost(host)) return refuse(denial('host_malformed'));
@@ -128,6 +136,7 @@ function conclude(
     strippedUnlessTrusted: read.strippedUnlessTrusted,
     authorization: judged.get('authorization') ?? null,
     bearer: read.bearer,
+    bearerDigest: read.bearerDigest,
     host,
     contentLength,
     chunked,

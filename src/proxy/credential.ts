@@ -21,11 +21,13 @@ type Verdict = Result<Principal, Denial>;
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
  * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
+ * @param digest by which `verified` knows the token, where that was worked out before.
  */
 export function verifyCredential(
   encoded: string, issuers: readonly IssuerInForce[], nowMs: number, verified: VerifiedTokens | null = null, asker: KeyAsker | null = null,
+  digest: string | null = null,
 ): Verdict | Promise<Verdict> {
-  const known = verified?.find(encoded, nowMs) ?? null;
+  const known = verified?.find(encoded, nowMs, digest) ?? null;
   if (known !== null) return accept(known);
   const token = parseServiceToken(encoded);
   if (!token.ok) return token;
@@ -34,7 +36,7 @@ export function verifyCredential(
 
   // Where several accept the `kid`, who wins may change with their keys: that is judged anew each time.
   const remember = candidates.length > 1 || verified === null ? null : (found: Omit<VerifiedToken, 'atMs'>): void => {
-    verified.keep(encoded, { ...found, atMs: nowMs });
+    verified.keep(encoded, { ...found, atMs: nowMs }, digest);
   };
   const [only] = candidates;
   if (candidates.length === 1 && only !== undefined) {

@@ -1,5 +1,6 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
 import { acceptsIssuer, authorize } from '../decision/authorization.js';
+import type { RememberedTokens } from '../decision/bearer.js';
 import { readCredential, type AcceptedKinds, type Credential } from '../decision/credential.js';
 import { denial, type Denial, type Reason } from '../decision/denial.js';
 import { upstreamFields } from '../decision/forwarding.js';
@@ -119,7 +120,8 @@ export function admit(
   if (method !== null) return refused(method);
   const target = observe('target', readTarget(head.target, listen.maxTargetBytes));
   if (!target.ok) return refused(target.error);
-  const fields = observe('fields', readFields(head, inForce.fieldRules));
+  const route = matchRoute(table, head.method, target.value);
+  const fields = observe('fields', readFields(head, inForce.fieldRules, rememberedTokens(route, inForce)));
   if (!fields.ok) return refused(fields.error);
 
   const { stripped, strippedUnlessTrusted, requestId } = fields.value;
@@ -127,7 +129,7 @@ export function admit(
     head, peer, inForce, observe, asker,
     target: target.value,
     fields: fields.value,
-    route: observe('route', matchRoute(table, head.method, target.value)),
+    route: observe('route', route),
     requestId: requestId ?? newRequestId(),
     stripped: peer.trusted ? stripped : addStripped(stripped, 'forwarded', strippedUnlessTrusted),
     token: null,
@@ -155,9 +157,15 @@ function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): D
 }
 
 /** What counts on the route. Where there is none, whatever some route takes may be shown to learn that. */
-function acceptedKinds({ route, inForce: { sessions } }: Reading): AcceptedKinds {
+function acceptedKinds({ route, inForce: { sessions } }: Pick<Reading, 'route' | 'inForce'>): AcceptedKinds {
   if (route === null) return { service: true, session: sessions !== null };
   return { service: route.acceptsService, session: route.session !== null };
+}
+
+/** Where the token is looked for before it is read: where it can be nothing but a service's. */
+function rememberedTokens(route: Route | null, inForce: InForce): RememberedTokens | null {
+  const { service, session } = acceptedKinds({ route, inForce });
+  return service && !session && route?.access !== 'public' ? inForce.verified : null;
 }
 
 function verify(credential: Credential, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
@@ -172,8 +180,8 @@ function verify(credential: Credential, reading: Reading, nowMs: number): Verdic
  * one's acceptance must not stand in its way.
  */
 function verifyService(token: string, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
-  const { inForce, route, asker } = reading;
-  return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker), (verdict) => {
+  const { inForce, route, asker, fields: { bearerDigest } } = reading;
+  return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker, bearerDigest), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
     const refused = revokedNow(reading, verdict.value) ?? denial('issuer_not_accepted');

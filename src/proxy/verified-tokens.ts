@@ -1,14 +1,16 @@
 import { hash, type KeyObject } from 'node:crypto';
+import { usualScheme, type RememberedTokens } from '../decision/bearer.js';
+import { maxTokenBytes } from '../decision/compact-jws.js';
 import type { Principal } from '../decision/principal.js';
 import type { TokenLookups } from '../ports.js';
 import type { IssuerInForce } from './issuer-in-force.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
-export interface VerifiedTokens {
-  /** Whom the token speaks for, or `null` where it has to be verified (again). */
-  readonly find: (token: string, nowMs: number) => Principal | null;
+export interface VerifiedTokens extends RememberedTokens {
+  /** Whom the token speaks for, or `null` where it has to be verified (again). `digest` is `digestOfField`, where that is known. */
+  readonly find: (token: string, nowMs: number, digest?: string | null) => Principal | null;
   /** Takes in what verifying the token came to. */
-  readonly keep: (token: string, verified: VerifiedToken) => void;
+  readonly keep: (token: string, verified: VerifiedToken, digest?: string | null) => void;
   /** Bytes that the entries take, about. */
   readonly bytes: () => number;
   readonly size: () => number;
@@ -54,7 +56,7 @@ const fairShare = 1 / 4;
 const maxSpared = 8;
 
 /**
- * Keeps verified tokens within `maxBytes`. Only accepted ones get in, under a digest of the whole token, so that no token
+ * Keeps verified tokens within `maxBytes`. Only accepted ones get in, under a digest of the scheme and the whole token, so that no token
  * stays in memory and no comparison tells how far a guess was right. An entry counts as long as a fresh verification would
  * say the same: its key is still the issuer's, the clock is between the verification and the end of `exp` and skew. Claims
  * that held once hold until then, for every other limit in time only gets wider. Policy and revocation are judged for each
@@ -67,8 +69,13 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
   let bytes = 0;
 
   return {
-    find: (token, nowMs) => {
-      const digest = digestOf(token);
+    digestOfField: (authorization) => {
+      const mayHoldToken = authorization.startsWith(usualScheme) && authorization.length <= usualScheme.length + maxTokenBytes;
+      return mayHoldToken ? digestOf(authorization) : null;
+    },
+    has: digest => entries.has(digest),
+    find: (token, nowMs, known = null) => {
+      const digest = known ?? digestOf(usualScheme + token);
       const entry = entries.get(digest);
       if (entry === undefined) return null;
       if (nowMs >= entry.endsAtMs || !isStillKey(entry)) {
@@ -81,13 +88,13 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
       lookups.hits += 1;
       return entry.principal;
     },
-    keep: (token, verified) => {
+    keep: (token, verified, given = null) => {
       // Counted here: what is refused would not have been found in any cache.
       lookups.misses += 1;
       const { principal, issuer } = verified;
       const size = entryBytes + token.length;
       if (size > maxBytes) return;
-      const digest = digestOf(token);
+      const digest = given ?? digestOf(usualScheme + token);
       const known = entries.get(digest);
       if (known !== undefined) remove(digest, known);
       const holder = holderOf(`${issuer.rules.name} ${principal.subject}`);
@@ -172,6 +179,7 @@ function createCursor(keys: () => Iterator<string>): Cursor {
   };
 }
 
-function digestOf(token: string): string {
-  return hash('sha256', token, 'base64url');
+/** Of the field as it comes, since a part of a text costs more to hand over than all of it. */
+function digestOf(authorization: string): string {
+  return hash('sha256', authorization, 'base64url');
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readBearer } from '../../src/decision/bearer.js';
+import { readBearer, type RememberedTokens } from '../../src/decision/bearer.js';
 import type { Reason } from '../../src/decision/denial.js';
 import { answerOf } from '../../src/decision/denial.js';
 import { createFieldRules, type FieldRuleSettings } from '../../src/decision/field-rules.js';
@@ -10,15 +10,15 @@ import { readVectors } from '../vectors/corpus.js';
 const host = ['Host', 'orders.example.com'];
 
 function read(
-  rawHeaders: readonly string[], settings: Partial<FieldRuleSettings> = {}, httpVersion = '1.1',
+  rawHeaders: readonly string[], settings: Partial<FieldRuleSettings> = {}, httpVersion = '1.1', remembered: RememberedTokens | null = null,
 ): ReturnType<typeof readFields> {
   const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });
-  return readFields({ method: 'POST', target: '/', httpVersion, rawHeaders }, rules);
+  return readFields({ method: 'POST', target: '/', httpVersion, rawHeaders }, rules, remembered);
 }
 
 const plain: RequestFields = {
-  passed: [], stripped: {}, strippedUnlessTrusted: 0, authorization: null, bearer: readBearer(null), host: 'orders.example.com', contentLength: null,
-  chunked: false, hasBody: false,
+  passed: [], stripped: {}, strippedUnlessTrusted: 0, authorization: null, bearer: readBearer(null), bearerDigest: null, host: 'orders.example.com',
+  contentLength: null, chunked: false, hasBody: false,
   expectsContinue: false, upgrade: null, upgrades: false, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null,
   forwardedProto: null, forwardedHost: null, via: null, closes: false,
 };
@@ -234,5 +234,25 @@ t.test('R-10, R-13: whatever a caller sends, nothing that we set gets through', 
     const names = result.value.passed.filter((_, i) => i % 2 === 0);
     return names.every(passed => token.test(passed) && !ours.has(passed.toLowerCase().replace(/[^a-z0-9]/g, '')));
   }), { numRuns: 2000 }));
+  t.end();
+});
+
+t.test('a token is looked for where some are remembered, and read where it is not among them', (t) => {
+  /** Its own digest, where it is a field that may have one. */
+  const remembered: RememberedTokens = { digestOfField: field => (field.startsWith('Bearer ') ? field : null), has: digest => digest === 'Bearer a.b.c' };
+  const cases: readonly (readonly [field: string, digest: string | null])[] = [
+    ['Bearer a.b.c', 'Bearer a.b.c'], ['Bearer a.b.cd', 'Bearer a.b.cd'], ['bearer a.b.c', null],
+  ];
+  for (const [field, bearerDigest] of cases) {
+    const expected = { ...plain, authorization: field, bearer: readBearer(field), bearerDigest };
+    t.same(read([...host, 'Authorization', field], {}, '1.1', remembered), { ok: true, value: expected }, field);
+  }
+  const malformed = read([...host, 'Authorization', 'Bearer a b'], {}, '1.1', remembered);
+  t.match(malformed, { ok: true, value: { bearer: { ok: false, error: { reason: 'credential_malformed' } } } });
+  t.same(read([...host, 'Authorization', 'Bearer a\u0000'], {}, '1.1', remembered), { ok: false, error: { reason: 'field_malformed' } });
+  for (const second of ['Bearer a.b.c', 'Bearer x']) {
+    const twice = read([...host, 'Authorization', 'Bearer a.b.c', 'Authorization', second], {}, '1.1', remembered);
+    t.same(twice, { ok: false, error: { reason: 'field_repeated' } });
+  }
   t.end();
 });

@@ -5,6 +5,7 @@ import type { KeyLookup } from '../../src/ports.js';
 import type { InForce } from '../../src/proxy/in-force.js';
 import { admit, type Judgement, type Peer, type Step } from '../../src/proxy/pipeline.js';
 import { createUpstream } from '../../src/proxy/upstream.js';
+import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
 import { rsaKey } from '../support/keys.js';
 import { mintToken, type Claims } from '../support/tokens.js';
 import type { ConfigTree } from '../support/world.js';
@@ -160,4 +161,29 @@ t.test('earlier hops are believed from trusted addresses only, and what is dropp
     t.equal(judgement.value.forwarded[judgement.value.forwarded.indexOf('X-Forwarded-For') + 1], forwardedFor);
     t.same(judgement.value.stripped, stripped);
   }
+});
+
+t.test('a token is looked for once, and where it is nobody\'s concern not at all', async (t) => {
+  const tokens = createVerifiedTokens(100_000);
+  let [digests, looks] = [0, 0];
+  const verified = {
+    ...tokens,
+    digestOfField: (field: string) => {
+      digests += 1;
+      return tokens.digestOfField(field);
+    },
+    has: (digest: string) => {
+      looks += tokens.has(digest) ? 1 : 0;
+      return tokens.has(digest);
+    },
+  };
+  const world = { ...inForce(), verified };
+  const asked = head('GET', '/orders', [], {});
+  for (const known of [0, 1, 2]) {
+    t.equal(outcome(await admit(asked, peer, world, Date.now())), 'admitted list-orders');
+    t.equal(looks, known);
+  }
+  t.equal(digests, 3);
+  t.equal(outcome(await admit({ ...asked, target: '/healthz' }, peer, world, Date.now())), 'admitted health');
+  t.equal(digests, 3, 'a public route');
 });

@@ -1,8 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
+import { maxTokenBytes } from '../../src/decision/compact-jws.js';
+import { createFieldRules } from '../../src/decision/field-rules.js';
 import type { IssuerRules } from '../../src/decision/policy.js';
 import type { Principal } from '../../src/decision/principal.js';
+import { readFields } from '../../src/decision/request-fields.js';
 import type { KeyLookup } from '../../src/ports.js';
 import { verifyCredential } from '../../src/proxy/credential.js';
 import type { IssuerInForce } from '../../src/proxy/issuer-in-force.js';
@@ -229,5 +232,36 @@ t.test('with and without it every decision is the same, whatever happens to keys
     }
   }), { numRuns: 300 });
   t.pass('300 runs');
+  t.end();
+});
+
+t.test('it knows a token by its field, in the usual spelling alone, and reads a field as it is read without', (t) => {
+  const issuer = issuerOf(key.publicKey);
+  const verified = createVerifiedTokens(1_000_000);
+  const [good, bad] = [token(), token({ aud: 'other' })];
+  const digest = verified.digestOfField(`Bearer ${good}`);
+  t.type(digest, 'string');
+  t.equal(verified.has(digest ?? ''), false, 'before it was verified');
+  t.match(verifyCredential(good, [issuer], nowMs, verified, null, digest), { ok: true });
+  said(bad, [issuer], nowMs, verified);
+  t.equal(verified.has(digest ?? ''), true);
+  t.equal(verified.has(verified.digestOfField(`Bearer ${bad}`) ?? ''), false, 'one that was refused');
+  t.match(verified.find(good, nowMs), { subject: 'checkout' }, 'found by its text as well');
+  t.match(verified.find(good, nowMs, digest), { subject: 'checkout' });
+  for (const other of ['', good, `bearer ${good}`, `Basic ${good}`, ` Bearer ${good}`, `Bearer\t${good}`, `Bearer ${'a'.repeat(maxTokenBytes + 1)}`]) {
+    t.equal(verified.digestOfField(other), null, other.slice(0, 10));
+  }
+  t.type(verified.digestOfField(`Bearer ${'a'.repeat(maxTokenBytes)}`), 'string', 'the longest');
+
+  const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
+  const judged = (field: string, remembered: VerifiedTokens | null): unknown => {
+    const read = readFields({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'a', 'Authorization', field] }, fieldRules, remembered);
+    return read.ok ? { ...read, value: { ...read.value, bearerDigest: null } } : read;
+  };
+  const edit = fc.record({ at: fc.nat({ max: good.length + 8 }), take: fc.nat({ max: 2 }), put: fc.string({ unit: 'binary-ascii', maxLength: 2 }) });
+  fc.assert(fc.property(fc.constantFrom('Bearer ', 'bearer ', ''), fc.array(edit, { maxLength: 2 }), (scheme, edits) => {
+    const field = edits.reduce((text, { at, take, put }) => text.slice(0, at) + put + text.slice(at + take), scheme + good);
+    t.same(judged(field, verified), judged(field, null));
+  }), { numRuns: 500 });
   t.end();
 });
