@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { audit } from './check/audit.mjs';
 import { gatherCoverage } from './check/coverage.mjs';
 import { copyToDist, forgetLostOutput } from './check/dist.mjs';
+import { sharingOf, unitTestsOf } from './check/groups.mjs';
 import { printHelp } from './check/help.mjs';
 import { findPrograms, summaryOf } from './check/needs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
@@ -22,7 +23,7 @@ import { compiledPath, findTests } from './check/test-files.mjs';
 const { values: options, positionals: named } = parseArgs({
   options: {
     help: { type: 'boolean', short: 'h', default: false }, install: { type: 'boolean', default: false },
-    long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true },
+    long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true }, unit: { type: 'boolean', default: false },
   },
   allowPositionals: true,
   allowNegative: true,
@@ -32,8 +33,9 @@ process.chdir(join(import.meta.dirname, '..'));
 /** Many tests wait more than they compute; more than a few at a time get in each other's way. */
 const jobs = Math.max(2, Math.min(4, availableParallelism()));
 const started = performance.now();
-const files = findTests(named, options.long);
-const everything = named.length === 0;
+const found = findTests(named, options.long);
+const files = options.unit ? unitTestsOf(found) : found;
+const everything = named.length === 0 && !options.unit;
 let failedSteps = 0;
 
 if (options.help) await printHelp(findTests([], true));
@@ -53,7 +55,9 @@ async function check() {
   const linted = everything && options.lint ? hold(runStep('lint', node, ['node_modules/eslint/bin/eslint.js', '.'])) : Promise.resolve(true);
   // Where tests are left out, so is what they cover.
   const coverage = everything && notRun.size === 0 ? gatherCoverage() : null;
-  const tests = await runTests(files.filter((file) => !notRun.has(file)).map(compiledPath), { jobs, coverage, again: everything });
+  const run = files.filter((file) => !notRun.has(file));
+  const sharing = sharingOf(unitTestsOf(run)).map(compiledPath);
+  const tests = await runTests(run.map(compiledPath), { jobs, sharing, coverage, again: everything });
   await linted;
   if (coverage !== null) await hold(timeStep('coverage', coverage.check));
 
@@ -68,7 +72,7 @@ async function check() {
 async function build() {
   if (!tapIsBuilt()) await hold(runStep('tap without the loaders that are not needed', node, ['node_modules/tap/dist/esm/run.mjs', 'build']));
   forgetLostOutput();
-  await hold(runStep('types', node, ['node_modules/typescript/bin/tsc', '-p', 'test/tsconfig.json', '--pretty', 'false']));
+  await hold(runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']));
   await hold(timeStep('dist', copyToDist));
 }
 

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { revisionOf, stampRevision } from '../../.release/revision.mjs';
 import { compiledPath, filesBelow } from './test-files.mjs';
@@ -25,8 +25,20 @@ export async function copyToDist() {
   return { held: true };
 }
 
-/** The compiler remembers what it wrote and not whether it is still there: has it write everything where something is gone. */
+/** What the compiler goes by to do no more than it has to. */
+const buildInfo = '.build/tsbuildinfo';
+
+/**
+ * The compiler remembers what it wrote and not whether it is still there, and looks at our files alone to see whether anything changed: has
+ * it do everything where something that it wrote is gone, or packages were installed since.
+ */
 export function forgetLostOutput() {
   const sources = [...filesBelow('src'), ...filesBelow('test')].filter((file) => file.endsWith('.ts'));
-  if (sources.some((file) => !existsSync(compiledPath(file)))) rmSync('.build/tsbuildinfo', { force: true });
+  const installed = timeOf('node_modules/.package-lock.json') > timeOf(buildInfo);
+  if (installed || sources.some((file) => !existsSync(compiledPath(file)))) rmSync(buildInfo, { force: true });
+}
+
+/** When the file was written, in milliseconds; 0 where there is none. */
+function timeOf(file) {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

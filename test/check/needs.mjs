@@ -1,34 +1,17 @@
 /** Which test files can be run here, which cannot for want of a program, and how to get that. */
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, normalize } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { fetchPrograms, source } from './fetched.mjs';
+import { loadedBy } from './imports.mjs';
 import { isThere, programs } from './programs.mjs';
 import { run, timeStep } from './step.mjs';
 
 /** Each program with the test files of these that need it. */
 export function needsOf(files) {
-  const imports = new Map();
-  const loaded = new Map(files.map((file) => [file, loadedBy(file, imports)]));
+  const loaded = new Map(files.map((file) => [file, loadedBy(file, (one) => one.startsWith('test/'))]));
   return programs.map((program) => {
     const support = `test/support/${program.support ?? program.name}.ts`;
     return { program, files: files.filter((file) => loaded.get(file).has(support)) };
   });
-}
-
-/** The test files and helpers that a file loads, itself included. What is imported for its types alone is not loaded. */
-function loadedBy(file, imports) {
-  const found = new Set([file]);
-  for (const one of found) {
-    if (!imports.has(one)) imports.set(one, importsOf(one));
-    for (const next of imports.get(one)) found.add(next);
-  }
-  return found;
-}
-
-function importsOf(file) {
-  const named = readFileSync(file, 'utf8').matchAll(/^(?:import|export)(?! type\b)[^;']*'(\.[^']+)';|\bimport\('(\.[^']+)'\)/gm);
-  return [...named].map(([, atTop, later]) => normalize(join(dirname(file), (atTop ?? later).replace(/\.js$/, '.ts'))))
-    .filter((path) => path.startsWith('test/') && existsSync(path));
 }
 
 /**

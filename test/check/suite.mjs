@@ -1,16 +1,15 @@
 /**
- * Runs compiled test files, a few at a time, each in a process of its own. tap's own runner is not used: it hands every test the paths of
- * all of them in one environment variable, and Linux starts no process with a variable of more than 128 KiB; and it has every process
- * that a test starts load a module, which takes longer than most of our commands.
+ * Runs compiled test files, a few processes at a time; files that may share one are run one after the other in each, the others have one of
+ * their own. tap's own runner is not used: it hands every test the paths of all of them in one environment variable, and Linux starts no
+ * process with a variable of more than 128 KiB; and it has every process that a test starts load a module, which takes longer than most of
+ * our commands.
  */
-import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { node } from './step.mjs';
+import { shareProcess } from './shared-process.mjs';
+import { limitMs, startTestProcess } from './test-process.mjs';
 
-/** A test file that says nothing else ends itself after this time, and says what it was waiting for. */
-const limitSeconds = 300;
-/** One that cannot do so any more is ended by the runner. */
-const graceSeconds = 15;
+/** Fewer are not worth the start of another process to share. */
+const leastShared = 8;
 
 /** More failed files than this are no matter of a busy machine. */
 const mostAgain = 3;
@@ -19,26 +18,31 @@ const mostAgain = 3;
  * Prints a line for each file as it ends; all that a failed one said, but for the assertions that held, follows its line. Returns how
  * many assertions passed and failed; a file that ends in any other way than by its last assertion counts as a failure. With `again`, up
  * to three files that failed are run once more, each by itself, and the second run counts; one that passes then is named in `unsteady`.
+ * The files of `sharing`, which are among the others, share a process for each job.
  */
-export async function runTests(files, { jobs, coverage = null, again = false }) {
+export async function runTests(files, { jobs, sharing = [], coverage = null, again = false }) {
   const counts = { passed: 0, failed: 0, unsteady: [] };
   const failures = [];
-  const waiting = [...files];
+  // To share a process with nobody is no gain, and a file by itself is easier to follow.
+  const shared = sharing.length > 1 ? [...sharing] : [];
+  const waiting = files.filter((file) => !shared.includes(file));
   const running = new Set();
   const endAll = (signal) => {
     for (const child of running) child.kill(signal);
     process.exit(128 + constants.signals[signal]);
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, endAll);
-  const work = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-      const ended = await runFile(file, running, coverage);
-      print(file, ended);
-      if (ended.failed > 0) failures.push({ file, ended });
-      else counts.passed += ended.passed;
-    }
+  const note = (file, ended) => {
+    print(file, ended);
+    if (ended.failed > 0) failures.push({ file, ended });
+    else counts.passed += ended.passed;
   };
-  await Promise.all(Array.from({ length: jobs }, work));
+  const sharers = Math.ceil(shared.length / leastShared);
+  const work = async (_, job) => {
+    while (job < sharers && shared.length > 0) counts.failed += await measure(coverage, (env) => shareProcess(shared, { running, env, note }));
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) note(file, await runFile(file, running, coverage));
+  };
+  await Promise.all(Array.from({ length: jobs }).map(work));
   const repeated = again && failures.length <= mostAgain;
   if (repeated && failures.length > 0) console.log('what failed runs once more, each by itself');
   for (const { file, ended: first } of failures) {
@@ -56,56 +60,23 @@ function print(file, { failed, seconds, output }) {
   if (failed > 0) console.log(withoutPassing(output));
 }
 
-async function runFile(file, running, coverage) {
-  const started = performance.now();
-  const measured = coverage?.begin();
-  const ended = await runProcess(file, running, measured === undefined ? {} : { NODE_V8_COVERAGE: measured });
-  if (measured !== undefined) coverage.add(measured);
-  return { ...countsOf(ended), seconds: (performance.now() - started) / 1000, output: ended.output };
+/** Gathers the coverage of what is run with these variables. */
+async function measure(coverage, work) {
+  if (coverage === null) return work({});
+  const measured = coverage.begin();
+  const done = await work({ NODE_V8_COVERAGE: measured });
+  coverage.add(measured);
+  return done;
 }
 
-/** Resolves with how the process ended and what it wrote: `tap` is what it wrote to standard output alone. */
-function runProcess(file, running, env) {
-  return new Promise((resolve) => {
-    const child = spawn(node, ['--enable-source-maps', file], {
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'], env: { ...process.env, NO_COLOR: '1', TAP_TIMEOUT: String(limitSeconds), ...env },
-    });
-    running.add(child);
-    const written = { tap: '', output: '' };
-    const note = (text) => {
-      written.output += text;
-    };
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      written.tap += text;
-      note(text);
-    });
-    child.stderr.setEncoding('utf8').on('data', note);
-    let timer;
-    const limit = (ms) => {
-      clearTimeout(timer);
-      if (ms > 0) timer = setTimeout(() => child.kill('SIGKILL'), ms + graceSeconds * 1000);
-    };
-    limit(limitSeconds * 1000);
-    // What `t.setTimeout` of a test file asks for.
-    child.on('message', (message) => {
-      if (typeof message.setTimeout === 'number') limit(message.setTimeout);
-    });
-    child.on('error', (error) => note(`${error.message}\n`));
-    let left;
-    const end = (code, signal) => {
-      for (const one of [timer, left]) clearTimeout(one);
-      running.delete(child);
-      for (const stream of [child.stdout, child.stderr]) stream.destroy();
-      if (signal !== null) note(`ended by ${signal}\n`);
-      else if (code !== 0) note(`ended with exit code ${code}\n`);
-      resolve({ ...written, code });
-    };
-    child.on('close', end);
-    // A program that the test left behind may hold the pipes open for ever.
-    child.on('exit', (code, signal) => {
-      left = setTimeout(end, 2000, code, signal);
-    });
+async function runFile(file, running, coverage) {
+  const started = performance.now();
+  const ended = await measure(coverage, async (env) => {
+    const one = startTestProcess([file], { running, env: { TAP_TIMEOUT: String(limitMs / 1000), ...env } });
+    const code = await one.closed;
+    return { code, ...one.takeSaid() };
   });
+  return { ...countsOf(ended), seconds: (performance.now() - started) / 1000, output: ended.output };
 }
 
 /** tap's last line, `# { total: 4, pass: 3, fail: 1 }`. A skipped test is a failed one, and so is a file without tests. */
