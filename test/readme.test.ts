@@ -71,6 +71,18 @@ t.test('figures of performance are those of the page that measured them', (t) =>
   t.end();
 });
 
+t.test('CONTRIBUTING.md names folders and files that are there, and every script for contributors', (t) => {
+  const text = readProjectFile('CONTRIBUTING.md');
+  const paths = [...text.matchAll(/`((?:src|test|docs|\.github)\/[\w./-]*\w)`/g)].map(([, path = '']) => path);
+  t.ok(paths.length > 15);
+  t.same(paths.filter((path) => !existsSync(join(projectDir, path))), []);
+  for (const heading of ['Set-up and loop', 'Where things are', 'Words', 'A config key', 'A check of requests', 'A metric', 'A command']) {
+    t.match(text, new RegExp(`^#+ ${heading}$`, 'm'), heading);
+  }
+  t.notMatch(text, /^\| \*\*/m, 'words stand in the glossary alone');
+  t.end();
+});
+
 t.test('the index has every page', (t) => {
   const linked = [...readme.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, page]) => page);
   t.same(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page)), []);
