@@ -44,10 +44,11 @@ export interface SharedRedisOptions {
   readonly store?: ConfigTree;
   /** Arguments of `redis-server`. */
   readonly redis?: readonly string[];
+  readonly redisEnv?: Readonly<Record<string, string>>;
 }
 
 export async function shareRedis(t: Scope, options: SharedRedisOptions = {}): Promise<SharedRedis> {
-  const redis = await startRedis(t, options.redis);
+  const redis = await startRedis(t, options.redis, { env: options.redisEnv ?? {} });
   await redis.client.connect().catch(() => undefined);
   const receiver = await startReceiver(t);
   const key = rsaKey();

@@ -2,6 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { until } from '../support/until.js';
+import { createSteppedClock } from '../support/stepped-clock.js';
+import { seriesValue } from '../support/world.js';
 import { beginWrite, saidBy, shareRedis, singlePasses, write } from './shared-redis.js';
 
 const shared = await shareRedis(t);
@@ -101,4 +103,25 @@ t.test('properties 9 and 10: no key without an end, and no secret in all that Re
   left.hush('jti-secret-99');
   t.same(await left.exposures(), []);
   t.same(await right.exposures(), []);
+});
+
+t.test('REPLAY 7: a token that was used passes at neither proxy when the clock of Redis steps past its marker, nor at one that starts then', async (t) => {
+  const clock = createSteppedClock(t);
+  const shared = await shareRedis(t, { redisEnv: clock.env });
+  const [left, right] = [await shared.startProxy(), await shared.startProxy()];
+  for (const proxy of [left, right]) await singlePasses(proxy);
+  const iat = Math.floor(Date.now() / 1000);
+  const used = [1, 2, 3].map((number) => ({ path: '/single', claims: { jti: `used-${String(number)}`, iat, exp: iat + 600 } }));
+  const sentBefore = shared.executions().length;
+  for (const input of used) t.equal((await write(left, input)).status, 200);
+  clock.setAheadMs(24 * 3_600_000);
+  for (const input of used) for (const proxy of [left, right]) t.equal((await write(proxy, input)).status, 401);
+  const late = await shared.startProxy();
+  for (const input of used) t.equal((await write(late, input)).status, 401);
+  t.equal(shared.executions().length - sentBefore, used.length, 'each ran once');
+  for (const proxy of [left, right]) {
+    t.equal(proxy.logs().filter(({ msg }) => String(msg).startsWith('the clock of the store stepped')).length, 1);
+    t.equal(seriesValue((await proxy.admin('/metrics')).text, 'sallyport_store_failovers_total'), 1);
+  }
+  for (const proxy of [left, right, late]) await singlePasses(proxy);
 });

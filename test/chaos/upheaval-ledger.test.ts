@@ -48,16 +48,10 @@ t.test('two attempts with one fence are found', (t) => {
   t.end();
 });
 
-t.test('a token that passed again is told of by the step of a clock that was noticed soon after, and by nothing else', (t) => {
+t.test('a token that passed again is found; a step of a clock that was noticed is no excuse', (t) => {
   const ledger = createUpheavalLedger();
   runs(ledger, 2, (turn) => write(`r${turn}`, turn + 1, 'single'));
   const step = { msg: 'the clock of the store stepped, and what it keeps may end early: …', time: new Date(Date.now() + 1_500).toISOString() };
-  t.match(ledger.breaches([]), [{ what: 'a single-use token passed twice', told: [] }]);
-  t.match(ledger.breaches([step]), [{ told: [step.msg] }]);
-  t.match(ledger.breaches([{ ...step, time: new Date(Date.now() - 5_000).toISOString() }]), [{ told: [] }], 'one before it explains nothing: it was noticed');
-  t.match(ledger.breaches([{ ...step, time: new Date(Date.now() + 30_000).toISOString() }]), [{ told: [] }]);
-  t.match(ledger.breaches([{ ...step, msg: 'the store failed over' }]), [{ told: [] }]);
-  runs(ledger, 2, (turn) => write(`p${turn}`, turn + 1));
-  t.match(ledger.breaches([step])[1], { what: 'a write ran twice', told: [] }, 'nor does it explain a write that ran twice');
+  t.match(ledger.breaches([step]), [{ what: 'a single-use token passed twice', told: [] }]);
   t.end();
 });

@@ -26,7 +26,7 @@ export interface Breach {
   readonly key: string;
   /** What the receiver did and what callers were shown, in short. */
   readonly detail: string;
-  /** The messages of the log that name its record, or the step of a clock that explains it; none where nobody noticed. */
+  /** The messages of the log that name its record; none where nobody noticed. */
   readonly told: readonly string[];
 }
 
@@ -47,8 +47,6 @@ interface Write {
   readonly record: Set<string>;
   /** Requests that the receiver acted on. */
   readonly ran: string[];
-  /** When it ran last, milliseconds since the epoch. */
-  ranAtMs: number;
   readonly answers: Set<string>;
   readonly notSent: string[];
   readonly fences: Map<number, string>;
@@ -63,20 +61,6 @@ const probeRoute = 'plain';
 /** Messages that tell of a write that ran, or may have run, twice; or of what a store forgot. */
 const telling = /ran twice|may have run twice|had lost/;
 
-/**
- * A token may pass again after a clock of the store stepped by more than it lasts, until the step is noticed: that is looked for each two
- * seconds, while the store can be reached.
- */
-const noticedWithinMs = 10_000;
-
-/** Steps of a clock that were noticed soon after that time. */
-function stepsAfter(atMs: number, lines: readonly LogLine[]): readonly string[] {
-  return lines.filter(({ msg, time }) => {
-    const afterMs = Date.parse(String(time)) - atMs;
-    return String(msg).startsWith('the clock of the store stepped') && afterMs >= 0 && afterMs < noticedWithinMs;
-  }).map(({ msg }) => String(msg));
-}
-
 export function createUpheavalLedger(): UpheavalLedger {
   const writes = new Map<string, Write>();
   const counts = new Map<string, number>();
@@ -88,7 +72,7 @@ export function createUpheavalLedger(): UpheavalLedger {
     const found = writes.get(name);
     if (found !== undefined) return found;
     const made: Write = {
-      route, key, record: new Set(), ran: [], ranAtMs: 0, answers: new Set(), notSent: [], fences: new Map(), sameFence: false, row: { fence: 0, answer: null },
+      route, key, record: new Set(), ran: [], answers: new Set(), notSent: [], fences: new Map(), sameFence: false, row: { fence: 0, answer: null },
     };
     writes.set(name, made);
     return made;
@@ -115,7 +99,6 @@ export function createUpheavalLedger(): UpheavalLedger {
         return refused;
       }
       write.ran.push(requestId);
-      write.ranAtMs = Date.now();
       const answer: ReceiverAnswer = { status: 201, fields: outcome('committed'), body: `${route} ${write.key} by ${requestId}` };
       write.row.answer = answer;
       return answer;
@@ -142,9 +125,7 @@ export function createUpheavalLedger(): UpheavalLedger {
         if (typeof record !== 'string' || !telling.test(String(msg))) continue;
         told.set(record, (told.get(record) ?? new Set()).add(String(msg)));
       }
-      const toldOf = (write: Write): string[] => [
-        ...[...write.record].flatMap((record) => [...told.get(record) ?? []]), ...(write.route === 'single' ? stepsAfter(write.ranAtMs, lines) : []),
-      ];
+      const toldOf = (write: Write): string[] => [...write.record].flatMap((record) => [...told.get(record) ?? []]);
       return [...writes.values()].flatMap((write) => whatIsWrong(write).map((what): Breach => (
         { what, route: write.route, key: write.key, detail: detailOf(write), told: toldOf(write) }
       )));

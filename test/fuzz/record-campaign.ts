@@ -27,7 +27,9 @@ const values = [
 /** Fields of the answer that are ours, whatever is stored. */
 const always = ['x-request-id', 'cache-control', 'idempotency-key', 'idempotent-replayed', 'content-length', 'date', 'connection', 'keep-alive'];
 
-/** The reply of the reserve script for a result that is kept, with whatever may be damaged in it. */
+const serverTime = Buffer.from('1800000000000');
+
+/** The reply of the reserve script, behind the time, for a result that is kept, with whatever may be damaged in it. */
 function someReply(draw: Draw): unknown[] {
   const fields = JSON.stringify(several(draw, pick(draw, [0, 1, 1, 2, 3]), one => [pick(one, names), pick(one, values)]).flat());
   const parts = [
@@ -42,13 +44,13 @@ function someReply(draw: Draw): unknown[] {
 
 export async function runRecords(t: Scope, seed: number, cases: number): Promise<RecordReport> {
   const faults: string[] = [];
-  let reply: unknown = [];
+  let reply: readonly unknown[] = [];
   // As the Redis store reads it: what cannot be read is an odd record, which refuses.
   const watch = (store: ReservationStore): ReservationStore => ({
     ...store,
     reserve: async () => {
       try {
-        return accept({ reserved: readReserved(reply), confirmedReplicas: 0 });
+        return accept({ reserved: readReserved([serverTime, ...reply]), confirmedReplicas: 0 });
       } catch {
         return refuse({ kind: 'refused', reason: 'odd', mayHaveRun: true });
       }

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { freePort } from './listening.js';
 import { redisCli } from './redis-cli.js';
-import { startRedis, type RedisServer } from './redis-server.js';
+import { startRedis, type RedisServer, type RedisServerOptions } from './redis-server.js';
 import type { Scope } from './scope.js';
 import { until } from './until.js';
 
@@ -17,11 +17,13 @@ export interface RedisCluster {
 }
 
 /** Starts so many primaries, each with so many replicas, and waits until all of them know each other. */
-export async function startCluster(t: Scope, primaries: number, replicas: number, settings: readonly string[] = []): Promise<RedisCluster> {
-  const nodes = await Promise.all(Array.from({ length: primaries * (1 + replicas) }, async () => {
+export async function startCluster(
+  t: Scope, primaries: number, replicas: number, settings: readonly string[] = [], envOf: (index: number) => RedisServerOptions['env'] = () => ({}),
+): Promise<RedisCluster> {
+  const nodes = await Promise.all(Array.from({ length: primaries * (1 + replicas) }, async (_, index) => {
     const bus = await freePort();
     const member = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--cluster-port', String(bus)];
-    return startRedis(t, [...member, '--appendfsync', 'everysec', ...settings]);
+    return startRedis(t, [...member, '--appendfsync', 'everysec', ...settings], { env: envOf(index) ?? {} });
   }));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${String(port)}`);
   await promisify(execFile)(redisCli, ['--cluster', 'create', ...addresses, '--cluster-replicas', String(replicas), '--cluster-yes']);

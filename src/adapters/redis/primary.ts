@@ -37,6 +37,11 @@ export interface PrimaryDeps {
   readonly examine: NonNullable<LaneEvents['examine']>;
   /** Called with each look, before anything is asked of the server on the strength of it. */
   readonly looked: (facts: ServerFacts) => void;
+  /**
+   * Called with each answer to a script before it counts, and when it was asked for and had come, monotonic. `identity` is that of the
+   * server which the connection was found to lead to.
+   */
+  readonly ran: (call: ScriptCall, reply: unknown, at: { readonly identity: string; readonly fromMs: number; readonly toMs: number }) => void;
   /** Called whenever what `view` says may have changed. */
   readonly changed: () => void;
 }
@@ -45,7 +50,7 @@ export interface PrimaryDeps {
 const lookEveryMs = 2_000;
 const lookSoonMs = 500;
 
-export function createPrimary(settings: RedisSettings, address: RedisAddress, { clock, examine, looked, changed }: PrimaryDeps): Primary {
+export function createPrimary(settings: RedisSettings, address: RedisAddress, { clock, examine, looked, ran: hasRun, changed }: PrimaryDeps): Primary {
   const needs = { ...settings, clustered: settings.topology.kind === 'cluster' };
   let unfitness: readonly Unfitness[] = [];
   /** Why there is no connection, when there is none. */
@@ -101,7 +106,10 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
 
   async function runOn(lane: Lane, call: ScriptCall): Promise<Ran> {
     try {
+      const facts = lane.facts();
+      const fromMs = clock.monotonic();
       const value = await lane.run(call);
+      if (facts !== null) hasRun(call, value.reply, { identity: identityOf(facts), fromMs, toMs: clock.monotonic() });
       answered(call, null);
       return { ok: true, value };
     } catch (error) {

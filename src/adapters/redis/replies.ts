@@ -16,10 +16,17 @@ const releases = new Set<Released>(['released', 'kept', 'unsupported']);
 const marks = new Set<Marked>(['unknown', 'repaired', 'fenced', 'kept', 'unsupported']);
 const resolutions = new Set<Resolved>(['resolved', 'absent', 'not_in_doubt', 'unsupported']);
 
-/** Reads the reply of the reserve script: an array of byte strings. */
+/** The server's time in the reply of the reserve script, milliseconds since the epoch; `null` where there is none. */
+export function readReserveTime(reply: unknown): number | null {
+  const text = Array.isArray(reply) ? textOf(reply[0]) : '';
+  return /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+/** Reads the reply of the reserve script: an array of byte strings, the first of which is the server's time. */
 export function readReserved(reply: unknown): Reserved {
   if (!Array.isArray(reply)) throw new UnexpectedReply('reserve');
-  const parts: readonly unknown[] = reply;
+  if (readReserveTime(reply) === null) throw new UnexpectedReply('reserve');
+  const parts: readonly unknown[] = reply.slice(1);
   const kind = textOf(parts[0]);
   switch (kind) {
     case 'acquired':

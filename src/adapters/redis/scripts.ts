@@ -44,23 +44,27 @@ local function free(record)
 end
 `;
 
-/** ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms · route. */
+/**
+ * ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms · route. Answers the server's
+ * time first: whoever asks compares it, before the answer counts, for a marker may have ended early with a step of that clock.
+ */
 const reserve = `
 local attempt = ARGV[1]
 local marked = ARGV[7] == '1'
+local function told(...) return { text(now), ... } end
 if marked then
   local used = redis.call('GET', KEYS[2])
-  if used and used ~= attempt then return { 'token_replayed' } end
+  if used and used ~= attempt then return told('token_replayed') end
 end
 local record = nil
 local withdrawn = false
 local lastFence = 0
 if ARGV[2] == '1' then
   record = read()
-  if record and not record.ours then return { 'unsupported' } end
+  if record and not record.ours then return told('unsupported') end
   if record and record.withdrawals then
     local ends = redis.call('HMGET', KEYS[1], 'w:' .. attempt)[1]
-    if ends and now < tonumber(ends) then return { 'unsupported' } end
+    if ends and now < tonumber(ends) then return told('unsupported') end
   end
   withdrawn = record and record.state == 'withdrawn'
   if withdrawn then lastFence = tonumber(record.fence) end
@@ -74,19 +78,19 @@ local function undo(failure)
   return failure
 end
 local function failed(reply) return type(reply) == 'table' and reply.err end
-if ARGV[2] == '0' then return { 'acquired', text(now), '0' } end
+if ARGV[2] == '0' then return told('acquired', text(now), '0') end
 local takenOver = '0'
 if record then
-  if record.fingerprint ~= ARGV[3] then return { 'mismatch' } end
-  if record.state == 'pending' and record.owner == attempt then return { 'acquired', record.fence, record.takenOver } end
+  if record.fingerprint ~= ARGV[3] then return told('mismatch') end
+  if record.state == 'pending' and record.owner == attempt then return told('acquired', record.fence, record.takenOver) end
   -- Not written down: its owner may know yet that nothing was sent, and release it.
-  if record.state == 'pending' and not record.lapsed then return { 'in_progress', text(record.lease - now) } end
+  if record.state == 'pending' and not record.lapsed then return told('in_progress', text(record.lease - now)) end
   if record.state == 'completed' then
     local kept = redis.call('HMGET', KEYS[1], 'h', 'b')
-    return { 'replayed', record.status, kept[1] or '', kept[2] or '' }
+    return told('replayed', record.status, kept[1] or '', kept[2] or '')
   end
-  if record.state == 'tombstone' then return { 'tombstone', record.status } end
-  if ARGV[6] == '0' then return { 'unknown' } end
+  if record.state == 'tombstone' then return told('tombstone', record.status) end
+  if ARGV[6] == '0' then return told('unknown') end
   lastFence = tonumber(record.fence)
   takenOver = '1'
 end
@@ -97,7 +101,7 @@ local written = redis.pcall('HSET', KEYS[1], 'v', '1', 's', 'pending', 'fp', ARG
 if failed(written) then return undo(written) end
 local bound = redis.pcall('PEXPIRE', KEYS[1], text(tonumber(ARGV[4]) + tonumber(ARGV[5])))
 if failed(bound) then return undo(bound) end
-return { 'acquired', fence, takenOver }
+return told('acquired', fence, takenOver)
 `;
 
 /** ARGV: attempt · fence · fingerprint · state · status · headers · body · retention ms. */

@@ -8,7 +8,7 @@ import { floorLastsMs, floorScript, readSeenState } from './floor-script.js';
 import { slotCount, slotOf, tagOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
 import { readRedirection } from './redirection.js';
-import { UnexpectedReply } from './replies.js';
+import { readReserveTime, UnexpectedReply } from './replies.js';
 import type { ScriptCall, ScriptReply } from './script-call.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { reasonOf, replyCode } from './store-errors.js';
@@ -52,7 +52,7 @@ const mostTold = 10;
 
 const untoldWords: Readonly<Record<Untold, string>> = {
   past: 'the store does not say which fail-overs it had: single-use tokens issued before now are refused for a time',
-  present: 'the store says no more which fail-overs it has: where it is emptied, or its clock steps, that is not noticed until it does',
+  present: 'the store says no more which fail-overs it has: where it is emptied, that is not noticed until it does',
 };
 
 export function createServers(settings: RedisSettings, { clock, log, maxTokenLifetimeMs, onFailover, looksOn = false }: StoreDeps): Servers {
@@ -140,21 +140,38 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
       looked: (facts) => {
         if (facts.role !== 'master') return;
         floor.see(lookAt(facts));
-        for (const cause of floor.news(place)) tellFailover(place, cause);
+        tellNews(place);
+      },
+      ran: ({ script }, reply, { identity, fromMs, toMs }) => {
+        const serverMs = script.name === 'reserve' ? readReserveTime(reply) : null;
+        if (serverMs === null) return;
+        floor.time({ place, identity, nowMs: clock.now() }, { serverMs, fromMs, toMs });
+        tellNews(place);
       },
       changed,
     });
+  }
+
+  function tellNews(place: string): void {
+    for (const cause of floor.news(place)) tellFailover(place, cause);
   }
 
   /** Before anything is asked of a primary it is known which of its fail-overs others saw, and they are told of those that were seen here. */
   async function askWhatIsRemembered(look: FloorLook, ask: (call: ScriptCall) => Promise<ScriptReply>): Promise<void> {
     floor.see(look);
     const fromMs = clock.monotonic();
-    const values = [look.identity, randomBytes(16).toString('base64url'), look.nowMs, floor.atMs(), floorLastsMs].map(String);
+    const expectedMs = floor.expectedMs(look.place, fromMs);
+    const values = [look.identity, randomBytes(16).toString('base64url'), look.nowMs, floor.atMs(), floorLastsMs, expectedMs ?? ''].map(String);
     try {
       const call = { script: floorScript, keys: [`${settings.prefix}:{${look.tag}}:floor`], values, replicas: 0, deadlineMs: Infinity };
       const { reply } = await ask(call);
-      floor.read(look, readSeenState(reply), { fromMs, toMs: clock.monotonic() });
+      const state = readSeenState(reply);
+      floor.read(look, state, { fromMs, toMs: clock.monotonic() });
+      if (expectedMs === null && state.aheadMs > 0) {
+        log.info('by the clock of the store nobody has looked at it for a while: single-use tokens issued before now are refused for a time', {
+          server: look.place, seconds: Math.round(state.aheadMs / 1000),
+        });
+      }
     } catch (error) {
       if (replyCode(error) === null && !(error instanceof UnexpectedReply)) throw error;
       // A user without rights, a full server, a slot that a Cluster hands over just now: what was read before still holds.

@@ -11,7 +11,7 @@ function see(floor: FailoverFloor, place: string, identity: string, nowMs: numbe
 /** A look that takes no time at a server whose clock goes as ours does, unless something is said of it. */
 function read(floor: FailoverFloor, nowMs: number, epoch: string, atMs: number, serverMs = nowMs): string[] {
   const look = { place: 'one', identity: 'a', tag: 'primary-0', nowMs };
-  floor.read(look, { epoch, atMs, serverMs }, { fromMs: nowMs, toMs: nowMs });
+  floor.read(look, { epoch, atMs, serverMs, aheadMs: 0 }, { fromMs: nowMs, toMs: nowMs });
   return floor.news('one').map(({ kind }) => kind);
 }
 
@@ -85,7 +85,7 @@ t.test('what another proxy notices in our future was noticed now: its clock is w
   t.equal(floor.issuedBeforeS(20_000), 20);
   read(floor, 25_000, 'x', 99_000_000);
   t.equal(floor.issuedBeforeS(25_000), 20, 'the same is no news');
-  floor.read({ place: 'nowhere', identity: 'a', tag: 'primary-0', nowMs: 1 }, { epoch: 'x', atMs: 1, serverMs: 1 }, { fromMs: 1, toMs: 1 });
+  floor.read({ place: 'nowhere', identity: 'a', tag: 'primary-0', nowMs: 1 }, { epoch: 'x', atMs: 1, serverMs: 1, aheadMs: 0 }, { fromMs: 1, toMs: 1 });
   t.equal(floor.atMs(), 20_000);
   t.end();
 });
@@ -138,6 +138,56 @@ t.test('a step of the server\'s clock counts as a fail-over; a slew does not', (
   see(floor, 'one', 'b', 13_000);
   t.same(read(floor, 13_000, 'x', 500, 1_000), [], 'another server has another clock');
   t.equal(floor.failovers(), 4);
+  t.end();
+});
+
+t.test('a call tells the time, too: a step counts once, whichever answer comes first', (t) => {
+  const floor = createFailoverFloor(() => lifetimeMs);
+  const time = (fromMs: number, toMs: number, serverMs: number, identity = 'a'): string[] => {
+    floor.time({ place: 'one', identity, nowMs: toMs }, { serverMs, fromMs, toMs });
+    return floor.news('one').map(({ kind }) => kind);
+  };
+  t.same(time(900, 900, 5_000), [], 'nobody is there');
+  see(floor, 'one', 'a', 1_000);
+  floor.settle();
+  t.equal(floor.expectedMs('one', 1_000), null);
+  read(floor, 1_000, 'x', 500, 101_000);
+  t.same([floor.expectedMs('one', 3_500), floor.expectedMs('two', 3_500)], [103_500, null]);
+  t.same(time(1_200, 1_210, 101_200), [], 'it goes on');
+  t.same(time(1_300, 1_310, 3_701_300), ['clock'], 'a step');
+  t.equal(floor.issuedBeforeS(1_310), 2);
+  t.same(time(1_250, 1_320, 101_260), [], 'asked before that was noticed, and answered before it was so');
+  t.same(time(1_255, 1_325, 3_701_290), [], 'asked before that, and answered afterwards');
+  t.same(read(floor, 1_305, 'x', 500, 101_305), [], 'a look that was asked for before that');
+  t.same(time(1_400, 1_410, 3_701_400), [], 'the new time counts from then on');
+  t.same(time(1_500, 1_510, 101_500), ['clock'], 'asked afterwards, the old time is another step');
+  t.same(time(1_600, 1_610, 9_000_000, 'b'), [], 'a connection that leads to another server by now');
+  t.equal(floor.failovers(), 2);
+  t.end();
+});
+
+t.test('answers that take long hide no more of a step than they took', (t) => {
+  const floor = createFailoverFloor(() => lifetimeMs);
+  see(floor, 'one', 'a', 1_000);
+  floor.settle();
+  read(floor, 1_000, 'x', 500, 101_000);
+  const time = (fromMs: number, toMs: number, serverMs: number): number => {
+    floor.time({ place: 'one', identity: 'a', nowMs: toMs }, { serverMs, fromMs, toMs });
+    return floor.failovers();
+  };
+  t.same([time(2_000, 10_000, 111_000), time(2_000, 10_000, 111_001)], [0, 1]);
+  t.end();
+});
+
+t.test('where looks are not answered, calls keep what is known of the clock young: drift is no step', (t) => {
+  const floor = createFailoverFloor(() => lifetimeMs);
+  see(floor, 'one', 'a', 0);
+  floor.settle();
+  // 500 parts per million, for six hours.
+  for (let atMs = 0; atMs < 6 * 3_600_000; atMs += 700) {
+    floor.time({ place: 'one', identity: 'a', nowMs: atMs }, { serverMs: 100_000 + Math.round(atMs * 1.0005), fromMs: atMs, toMs: atMs });
+  }
+  t.equal(floor.failovers(), 0);
   t.end();
 });
 

@@ -1,19 +1,30 @@
 import t from 'tap';
-import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown, UnexpectedReply } from '../../../src/adapters/redis/replies.js';
+import {
+  readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved, readShown, UnexpectedReply,
+} from '../../../src/adapters/redis/replies.js';
 
+const time = '1800000000000';
 const bytes = (...parts: readonly (string | null | Buffer)[]): readonly unknown[] => parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
 
 t.test('what the reserve script answers', (t) => {
-  t.same(readReserved(bytes('acquired', '1800000000123', '0')), { kind: 'acquired', fence: 1_800_000_000_123, takenOver: false });
-  t.same(readReserved(bytes('acquired', '1800000000123', '1')), { kind: 'acquired', fence: 1_800_000_000_123, takenOver: true });
-  t.same(readReserved(bytes('in_progress', '17')), { kind: 'in_progress', retryAfterMs: 17 });
-  t.same(readReserved(bytes('tombstone', '0')), { kind: 'tombstone', status: 0 });
-  t.same(readReserved(bytes('replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))),
+  t.same(readReserved(bytes(time, 'acquired', '1800000000123', '0')), { kind: 'acquired', fence: 1_800_000_000_123, takenOver: false });
+  t.same(readReserved(bytes(time, 'acquired', '1800000000123', '1')), { kind: 'acquired', fence: 1_800_000_000_123, takenOver: true });
+  t.same(readReserved(bytes(time, 'in_progress', '17')), { kind: 'in_progress', retryAfterMs: 17 });
+  t.same(readReserved(bytes(time, 'tombstone', '0')), { kind: 'tombstone', status: 0 });
+  t.same(readReserved(bytes(time, 'replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))),
     { kind: 'replayed', response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) } });
   for (const status of ['200', '599', '999']) {
-    t.match(readReserved(bytes('replayed', status, '[]', '')), { kind: 'replayed', response: { status: Number(status) } });
+    t.match(readReserved(bytes(time, 'replayed', status, '[]', '')), { kind: 'replayed', response: { status: Number(status) } });
   }
-  for (const kind of ['unknown', 'mismatch', 'token_replayed', 'unsupported']) t.same(readReserved(bytes(kind)), { kind });
+  for (const kind of ['unknown', 'mismatch', 'token_replayed', 'unsupported']) t.same(readReserved(bytes(time, kind)), { kind });
+  t.end();
+});
+
+t.test('the time that comes with it', (t) => {
+  t.equal(readReserveTime(bytes(time, 'token_replayed')), 1_800_000_000_000);
+  for (const reply of [null, Buffer.from(time), [], bytes(''), bytes('-1'), bytes('1e3'), bytes('12345678901234567'), bytes(null)]) {
+    t.equal(readReserveTime(reply), null);
+  }
   t.end();
 });
 
@@ -22,20 +33,22 @@ t.test('what no script of ours answers is refused', (t) => {
     { name: 'no list', reply: Buffer.from('acquired') },
     { name: 'nothing', reply: null },
     { name: 'an empty list', reply: [] },
-    { name: 'another word', reply: bytes('granted') },
-    { name: 'no fence', reply: bytes('acquired') },
-    { name: 'an empty fence', reply: bytes('acquired', '', '0') },
-    { name: 'a fence that is no number', reply: bytes('acquired', '1e3', '0') },
-    { name: 'a fence too large to be exact', reply: bytes('acquired', '9007199254740993', '0') },
-    { name: 'no status', reply: bytes('replayed', '', '[]', '') },
-    { name: 'a status nobody sends', reply: bytes('replayed', '0', '[]', '') },
-    { name: 'an interim status', reply: bytes('replayed', '199', '[]', '') },
-    { name: 'a status beyond all', reply: bytes('replayed', '1000', '[]', '') },
-    { name: 'headers that are no JSON', reply: bytes('replayed', '200', '[', '') },
-    { name: 'headers that are no list', reply: bytes('replayed', '200', '{"a":"b"}', '') },
-    { name: 'headers that are not text', reply: bytes('replayed', '200', '["a",1]', '') },
-    { name: 'a header without a value', reply: bytes('replayed', '200', '["a"]', '') },
-    { name: 'no body', reply: bytes('replayed', '200', '[]', null) },
+    { name: 'no time', reply: bytes('acquired', '1800000000123', '0') },
+    { name: 'a time that is no number', reply: bytes('1e3', 'acquired', '1800000000123', '0') },
+    { name: 'another word', reply: bytes(time, 'granted') },
+    { name: 'no fence', reply: bytes(time, 'acquired') },
+    { name: 'an empty fence', reply: bytes(time, 'acquired', '', '0') },
+    { name: 'a fence that is no number', reply: bytes(time, 'acquired', '1e3', '0') },
+    { name: 'a fence too large to be exact', reply: bytes(time, 'acquired', '9007199254740993', '0') },
+    { name: 'no status', reply: bytes(time, 'replayed', '', '[]', '') },
+    { name: 'a status nobody sends', reply: bytes(time, 'replayed', '0', '[]', '') },
+    { name: 'an interim status', reply: bytes(time, 'replayed', '199', '[]', '') },
+    { name: 'a status beyond all', reply: bytes(time, 'replayed', '1000', '[]', '') },
+    { name: 'headers that are no JSON', reply: bytes(time, 'replayed', '200', '[', '') },
+    { name: 'headers that are no list', reply: bytes(time, 'replayed', '200', '{"a":"b"}', '') },
+    { name: 'headers that are not text', reply: bytes(time, 'replayed', '200', '["a",1]', '') },
+    { name: 'a header without a value', reply: bytes(time, 'replayed', '200', '["a"]', '') },
+    { name: 'no body', reply: bytes(time, 'replayed', '200', '[]', null) },
   ];
   for (const { name, reply } of replies) t.throws(() => readReserved(reply), name);
   t.equal(new UnexpectedReply('reserve').name, 'UnexpectedReply');
