@@ -76,6 +76,7 @@ export const decisionFaults: readonly Fault[] = [
     cuts: [{ file: 'dispatch-gate', find: 'moment.sinceReserveMs + moment.upstreamMs >= moment.leaseMs', replace: 'false' }],
   },
   { name: 'tokens from before a fail-over pass', foundBy: 'plain, single use, forgets', lapses: ['floor'] },
+  { name: 'the time in the answer to a reserve is not looked at', foundBy: 'plain, single use, clock jumps', lapses: ['clock'] },
   { name: 'what was settled is not offered again after a fail-over', foundBy: 'plain, forgets', lapses: ['offering'] },
   { name: 'the owner is not compared', foundBy: 'plain, forgets', ...decisions('record.owner === command.attempt && record.fence', 'record.fence') },
 ];
@@ -85,16 +86,17 @@ export const scriptFaults: readonly Fault[] = [
   { name: 'reserve: the fingerprint is not compared', foundBy: 'plain, another request', ...lua('reserve', 'record.fingerprint ~= ARGV[3]', 'false') },
   {
     name: 'reserve: a withdrawal keeps nobody away', foundBy: 'plain, messages',
-    ...lua('reserve', "if ends and now < tonumber(ends) then return { 'unsupported' } end", ''),
+    ...lua('reserve', "if ends and now < tonumber(ends) then return told('unsupported') end", ''),
   },
   { name: 'reserve: a lease that is over is not looked at', foundBy: 'plain, crashes', ...lua('reserve', 'now >= record.lease', 'false') },
-  { name: 'reserve: what is in doubt is run again', foundBy: 'plain, messages', ...lua('reserve', "if ARGV[6] == '0' then return { 'unknown' } end", '') },
+  { name: 'reserve: what is in doubt is run again', foundBy: 'plain, messages', ...lua('reserve', "if ARGV[6] == '0' then return told('unknown') end", '') },
   { name: 'reserve: the fence is the time alone', foundBy: 'deduplicates, clocks', ...lua('reserve', 'math.max(lastFence + 1, now)', 'now') },
   { name: 'reserve: a freed key forgets its fence', foundBy: 'plain, clocks', ...lua('reserve', 'if withdrawn then lastFence', 'if false then lastFence') },
   {
     name: 'reserve: the token is not marked', foundBy: 'plain, single use',
     ...lua('reserve', "marked and redis.call('SET', KEYS[2], attempt, 'PX', ARGV[8], 'NX')", 'false'),
   },
+  { name: 'reserve: the time is not told', foundBy: 'plain, single use, clock jumps', ...lua('reserve', '{ text(now), ... }', "{ '0', ... }") },
   { name: 'reserve: a used token passes', foundBy: 'plain, single use', ...lua('reserve', 'used ~= attempt', 'false') },
   { name: 'reserve: the marker has no end', foundBy: 'plain, single use', ...lua('reserve', "attempt, 'PX', ARGV[8], 'NX'", "attempt, 'NX'") },
   {

@@ -4,7 +4,8 @@ import { grouped, type Exploration } from './search.js';
 
 const words: Readonly<Record<keyof Budgets, string>> = {
   late: 'unanswered commands', doubled: 'doubled commands', broken: 'broken answers', refused: 'refusals', crash: 'crashes', gone: 'callers gone',
-  lease: 'leases over', back: 'clock back', forwards: 'clock forwards', failover: 'fail-overs', unconfirmed: 'unconfirmed reserves', resolve: 'resolutions',
+  lease: 'leases over', back: 'clock back', forwards: 'clock forwards',
+  jump: 'clock past everything', failover: 'fail-overs', unconfirmed: 'unconfirmed reserves', resolve: 'resolutions',
 };
 
 /** A preset, its requests, how often what happens at most, and what was seen. */

@@ -4,7 +4,7 @@
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { Redis } from 'ioredis';
-import { readCompleted, readMarked, readReleased, readReserved, readResolved } from '../../src/adapters/redis/replies.js';
+import { readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved } from '../../src/adapters/redis/replies.js';
 import { completeValues, markValues, reserveValues } from '../../src/adapters/redis/reservation-store.js';
 import { scripts } from '../../src/adapters/redis/scripts.js';
 import type { ReservationRecord, Slot } from '../../src/decision/reservation.js';
@@ -207,6 +207,7 @@ function answerOf(kind: ScriptName, reply: unknown): unknown {
   const bytes = Array.isArray(reply) ? reply.map((part: unknown) => Buffer.from(String(part))) : Buffer.from(String(reply));
   switch (kind) {
     case 'reserve':
+      deepStrictEqual(readReserveTime(bytes), nowMs, 'another time');
       return plainAnswer(readReserved(bytes));
     case 'complete':
       return readCompleted(bytes);

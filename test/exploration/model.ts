@@ -12,6 +12,8 @@ export const backMs = 60_000;
 /** Longer than everything that happens: what the end of retention forgets is beyond the promise. */
 export const retentionMs = 100_000_000;
 export const markerTtlMs = 100_000_000;
+/** How far the store's clock jumps: all that was to end has ended. */
+export const jumpMs = 200_000_000;
 
 export type Receiver = 'plain' | 'reports' | 'deduplicates';
 
@@ -34,6 +36,8 @@ export interface Budgets {
   /** The store's clock goes back by a minute; forwards by a lease. */
   readonly back: number;
   readonly forwards: number;
+  /** The store's clock goes forwards by more than anything lasts. */
+  readonly jump: number;
   /** The store falls back to what a replica has. */
   readonly failover: number;
   /** Too few replicas confirm a reservation. */
@@ -112,6 +116,8 @@ export interface Attempt {
   readonly settlement: Command | null;
   readonly tells: Told | null;
   readonly told: Told | null;
+  /** Whether its proxy refuses single-use tokens of before, for the store's time in the answer to its reserve was not what it had to be. */
+  readonly noticed: boolean;
   /** Commands that nobody waits for any more: each may still arrive. */
   readonly strays: readonly Command[];
 }
@@ -131,6 +137,8 @@ export interface State {
   readonly lost: boolean;
   /** Single-use tokens of before are refused. */
   readonly floor: boolean;
+  /** Whether the store's clock jumped. What each proxy knows of that clock is from before. */
+  readonly jumped: boolean;
   /** What the metrics say: a write ran twice, a reservation was lost, a write is in doubt. */
   readonly counted: { readonly twice: boolean; readonly repaired: boolean; readonly unknown: boolean };
   /** The answer that was shown first, and the one that the store said it keeps. */
@@ -141,12 +149,12 @@ export interface State {
 }
 
 export const noBudgets: Budgets = {
-  late: 0, doubled: 0, broken: 0, refused: 0, crash: 0, gone: 0, lease: 0, back: 0, forwards: 0, failover: 0, unconfirmed: 0, resolve: 0,
+  late: 0, doubled: 0, broken: 0, refused: 0, crash: 0, gone: 0, lease: 0, back: 0, forwards: 0, jump: 0, failover: 0, unconfirmed: 0, resolve: 0,
 };
 
 const idle: Attempt = {
   phase: 'idle', ageMs: 0, fence: 0, takenOver: false, confirmed: false, request: 'none', acted: false, answer: null, nothingDone: false,
-  settlement: null, tells: null, told: null, strays: [],
+  settlement: null, tells: null, told: null, noticed: false, strays: [],
 };
 
 export const emptySlot: Slot = { record: null, freed: null, marker: null, withdrawals: [] };
@@ -158,7 +166,7 @@ export function attemptName(index: number): string {
 export function startOf({ requests, budgets }: Preset, emptyStore: number): State {
   return {
     store: emptyStore, replicas: [], attempts: requests.map(() => idle), left: { ...noBudgets, ...budgets }, row: { fence: 0, answer: null },
-    effects: 0, lost: false, floor: false, counted: { twice: false, repaired: false, unknown: false }, shown: null, kept: null, resolved: null,
+    effects: 0, lost: false, floor: false, jumped: false, counted: { twice: false, repaired: false, unknown: false }, shown: null, kept: null, resolved: null,
   };
 }
 

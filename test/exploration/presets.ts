@@ -31,6 +31,7 @@ export const smallPresets: readonly Preset[] = [
   { ...preset('plain', 'forgets', two, { late: 1, broken: 1, lease: 1, failover: 1 }), forgets: true },
   { ...preset('plain', 'single use, forgets', [once, once], { late: 1, broken: 1, lease: 1, failover: 1 }), forgets: true },
   { ...preset('plain', 'single use without a key', [once, once, once], { late: 1, doubled: 1, crash: 1, broken: 1, lease: 1 }), keyless: true },
+  { ...preset('plain', 'single use, clock jumps', [once, once, once], { late: 1, doubled: 1, broken: 1, back: 1, jump: 1 }), keyless: true },
 ];
 
 /** By `npm run explore -- large` and in the long tests. */

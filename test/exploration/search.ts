@@ -101,8 +101,8 @@ export function explore(preset: Preset, options: SearchOptions = {}): Exploratio
   }
 
   /** Short, for there are many: each part that states share is a number. */
-  function keyOf({ store: content, replicas, attempts: all, left, row, effects, lost, floor, counted, shown, kept, resolved }: State): string {
-    const noted = [row.answer?.text, String(lost), String(floor), ...Object.values(counted), shown, kept, resolved].join();
+  function keyOf({ store: content, replicas, attempts: all, left, row, effects, lost, floor, jumped, counted, shown, kept, resolved }: State): string {
+    const noted = [row.answer?.text, String(lost), String(floor), String(jumped), ...Object.values(counted), shown, kept, resolved].join();
     const rest = `${Object.values(left).join('')} ${row.fence} ${effects} ${noted}`;
     return `${content}/${replicas.join('.')}/${all.map(numberOf).join('.')}/${texts.of(rest)}`;
   }
@@ -113,8 +113,8 @@ function sortedStrays(attempt: State['attempts'][number]): State['attempts'][num
 }
 
 /** One more: whoever asks whether there is a way out looks ahead. */
-function timeStepsOf({ budgets: { lease = 0, back = 0, forwards = 0 } }: Preset): number {
-  return lease + back + forwards + 1;
+function timeStepsOf({ budgets: { lease = 0, back = 0, forwards = 0, jump = 0 } }: Preset): number {
+  return lease + back + forwards + jump + 1;
 }
 
 function createNumbers(): { readonly of: (text: string) => number; readonly text: (number: number) => string } {

@@ -6,7 +6,7 @@ import type { Reserved } from '../../src/decision/reservation.js';
 import type { Settlement, UpstreamOutcome } from '../../src/decision/settlement.js';
 import type { Machine } from './machine.js';
 import {
-  attemptName, backMs, leaseMs, markerTtlMs, nowMs, retentionMs, shifted, textOf, upstreamMs,
+  attemptName, backMs, jumpMs, leaseMs, markerTtlMs, nowMs, retentionMs, shifted, textOf, upstreamMs,
   type Answer, type Attempt, type Command, type Disturbance, type Preset, type State, type Told,
 } from './model.js';
 import type { ModelStore, StoreAnswer, StoreCommand } from './store.js';
@@ -20,7 +20,7 @@ export interface Step {
 }
 
 /** What the proxy leaves out, for a search that has to find it. */
-export type Lapse = 'gate' | 'withdrawal' | 'doubt' | 'floor' | 'plain overtaken' | 'patience' | 'offering';
+export type Lapse = 'gate' | 'withdrawal' | 'doubt' | 'floor' | 'clock' | 'plain overtaken' | 'patience' | 'offering';
 
 export interface Exploring {
   readonly preset: Preset;
@@ -69,7 +69,8 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         const answer = reserved.answer as Reserved;
         if (answer.kind === 'acquired') {
           const { fence, takenOver } = answer;
-          const acquired: Partial<Attempt> = { phase: 'acquired', fence, takenOver };
+          const noticed = state.jumped && !lapses.has('clock');
+          const acquired: Partial<Attempt> = { phase: 'acquired', fence, takenOver, noticed };
           const broken = witness.reserved(state, index, fence);
           add('reserves', confirmed(put({ ...acquired, confirmed: true }, reserved.state)), broken);
           if (has('unconfirmed')) add('reserves, unconfirmed', spent(put({ ...acquired, confirmed: false }, reserved.state), 'unconfirmed'), broken);
@@ -222,6 +223,7 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     if (state.left.lease > 0) add('a lease passes', spent(timeAt(aged(state, leaseMs), leaseMs), 'lease'));
     if (state.left.back > 0) add('the clock of the store goes back', spent(timeAt(state, -backMs), 'back'));
     if (state.left.forwards > 0) add('the clock of the store goes forwards', spent(timeAt(state, leaseMs), 'forwards'));
+    if (state.left.jump > 0) add('the clock of the store jumps', spent({ ...timeAt(state, jumpMs), jumped: true }, 'jump'));
     if (state.left.failover > 0) {
       for (const replica of state.replicas) {
         const attempts = lapses.has('offering') ? state.attempts : state.attempts.map(offering);
@@ -295,8 +297,8 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     return state;
   }
 
-  function isBeforeFloor({ floor }: State, index: number): boolean {
-    return floor && hasToken(index) && !lapses.has('floor');
+  function isBeforeFloor({ floor, attempts }: State, index: number): boolean {
+    return (floor || attempts[index]?.noticed === true) && hasToken(index) && !lapses.has('floor');
   }
 
   function hasToken(index: number): boolean {
