@@ -19,7 +19,8 @@ export function commandReference(program: Command): string {
 
 const introduction = `# Commands
 
-\`npm run generate\` writes this page from the commands: what it says is what \`sallyport COMMAND --help\` says.
+\`npm run generate\` writes this page from the commands: what it says is what \`sallyport COMMAND --help\` says. \`sallyport --version\` prints the
+version, the commit that it was built of, and the version of Node.js.
 `;
 
 const common = `**The config.** Commands that read one take it as \`FILE\` or as \`--config FILE\`; \`-\` is standard input. Where neither is given, it is the
