@@ -11,6 +11,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { audit } from './check/audit.mjs';
+import { selectChanged } from './check/changed.mjs';
 import { gatherCoverage } from './check/coverage.mjs';
 import { copyToDist, forgetLostOutput } from './check/dist.mjs';
 import { sharingOf, unitTestsOf } from './check/groups.mjs';
@@ -19,9 +20,13 @@ import { findPrograms, summaryOf } from './check/needs.mjs';
 import { node, runStep, timeStep } from './check/step.mjs';
 import { runTests } from './check/suite.mjs';
 import { compiledPath, findTests } from './check/test-files.mjs';
+import { howMany } from './check/words.mjs';
 
 const { values: options, positionals: named } = parseArgs({
+  // Without a base it is that of the branch.
+  args: process.argv.slice(2).map((word) => (word === '--changed' ? '--changed=' : word)),
   options: {
+    changed: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false }, install: { type: 'boolean', default: false },
     long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true }, unit: { type: 'boolean', default: false },
   },
@@ -34,15 +39,18 @@ process.chdir(join(import.meta.dirname, '..'));
 const jobs = Math.max(2, Math.min(4, availableParallelism()));
 const started = performance.now();
 const found = findTests(named, options.long);
-const files = options.unit ? unitTestsOf(found) : found;
-const everything = named.length === 0 && !options.unit;
+const asked = options.unit ? unitTestsOf(found) : found;
+const everything = named.length === 0 && !options.unit && options.changed === undefined;
 let failedSteps = 0;
 
 if (options.help) await printHelp(findTests([], true));
 else await check();
 
 async function check() {
-  console.log(`${files.length} test files, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes some 15 minutes on two cores' : ''}`);
+  const selection = options.changed === undefined ? null : await selectChanged(options.changed, asked);
+  const { files, leftOut } = selection ?? { files: asked, leftOut: [] };
+  failedSteps += selection?.failures ?? 0;
+  console.log(`${howMany(files)}, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes some 15 minutes on two cores' : ''}`);
   for (const name of named.filter((path) => !existsSync(path))) {
     console.log(`FAILED there is no ${name}`);
     failedSteps += 1;
@@ -61,7 +69,7 @@ async function check() {
   await linted;
   if (coverage !== null) await hold(timeStep('coverage', coverage.check));
 
-  for (const line of summaryOf(missing, files.length)) console.log(line);
+  for (const line of [...summaryOf(missing, files.length), ...leftOut]) console.log(line);
   for (const file of tests.unsteady) console.log(`UNSTEADY ${file}: failed beside other tests and passed by itself; its first output, above, says why`);
   console.log(`${((performance.now() - started) / 1000).toFixed(1)} s in all, Node ${process.version}`);
   const failed = tests.failed + failedSteps;

@@ -1,9 +1,9 @@
 /** Which test files can be run here, which cannot for want of a program, and how to get that. */
-import { basename, dirname } from 'node:path';
 import { fetchPrograms, source } from './fetched.mjs';
 import { loadedBy } from './imports.mjs';
 import { isThere, programs } from './programs.mjs';
 import { run, timeStep } from './step.mjs';
+import { howMany, inShort } from './words.mjs';
 
 /** Each program with the test files of these that need it. */
 export function needsOf(files) {
@@ -33,7 +33,7 @@ export async function findPrograms(files, { install }) {
 }
 
 function report(missing) {
-  for (const { program, files } of missing) console.log(`missing: ${program.name}: ${howMany(files)} not run; ${howToGet(program)}`);
+  for (const { program, files } of missing) console.log(`missing: ${program.name}: ${howMany(files, ' is', 's are')} not run; ${howToGet(program)}`);
 }
 
 async function missingOf(needed) {
@@ -49,10 +49,6 @@ function howToGet({ debian, fetched, hint }) {
   if (debian !== undefined) return `Debian has it as ${debian.join(' ')}`;
   if (fetched === true) return source === null ? 'put it on the PATH' : `put it on the PATH, or have ${source} fetched`;
   return hint;
-}
-
-function howMany(files) {
-  return `${files.length} test file${files.length === 1 ? ' is' : 's are'}`;
 }
 
 /** Says what it is about to install, and installs it. */
@@ -98,11 +94,4 @@ export function summaryOf(missing, total) {
   const all = new Set(missing.flatMap(({ files }) => files));
   const lines = missing.map(({ program, files }) => `  for want of ${program.name}, ${files.length}: ${inShort(files)}`);
   return [`NOT RUN: ${all.size} of ${total} test files`, ...lines];
-}
-
-/** `test/a/{b,c}.test.ts`: one entry for each folder. */
-function inShort(files) {
-  const folders = new Map();
-  for (const file of files) folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), basename(file, '.test.ts')]);
-  return [...folders].map(([folder, names]) => `${folder}/${names.length === 1 ? names[0] : `{${names.join(',')}}`}.test.ts`).join(' ');
 }
