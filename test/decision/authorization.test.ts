@@ -5,6 +5,8 @@ import type { Approval } from '../../src/decision/policy.js';
 import type { SessionPolicy } from '../../src/decision/session-policy.js';
 import { approval, principal, route } from './samples.js';
 
+const many = Array.from({ length: 20 }, (_, i) => `p${String(i)}`);
+
 interface Case {
   readonly name: string;
   readonly approvals: readonly Approval[];
@@ -38,6 +40,13 @@ const cases: readonly Case[] = [
   },
   {
     name: 'a star in the token grants nothing', approvals: [approval(['checkout'], ['orders:read'])], permissions: ['*', 'orders:*'],
+    expected: { reason: 'permission_missing', missing: ['orders:read'] },
+  },
+  {
+    name: 'of many that are held', approvals: [approval(['checkout'], ['orders:read', 'p19'])], permissions: [...many, 'orders:read'], expected: null,
+  },
+  {
+    name: 'beside many that are held', approvals: [approval(['checkout'], ['orders:read', 'p19', 'p1'])], permissions: many,
     expected: { reason: 'permission_missing', missing: ['orders:read'] },
   },
   { name: 'any_of: the first pair', approvals: pairs, permissions: ['orders:write'], expected: null },
