@@ -9,10 +9,9 @@ import { withoutOwnMember } from './proxy-status.js';
  * for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not the answer.
  */
 export function callerFields(status: number, rawHeaders: readonly string[], rules: FieldRules, requestId: string): string[] {
-  const kept: string[] = [];
-  const removes = new Set<string>();
+  const kept: string[] = ['X-Request-Id', requestId];
   // There is no body whose length it could be (RFC 9110 §8.6).
-  if (status < 200 || status === 204) removes.add('content-length');
+  let removes: Set<string> | null = status < 200 || status === 204 ? new Set(['content-length']) : null;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const value = rawHeaders[i + 1] ?? '';
@@ -22,14 +21,14 @@ export function callerFields(status: number, rawHeaders: readonly string[], rule
       // What almost every receiver says names no field.
       if (value === 'keep-alive') continue;
       for (const option of listElements(value)) {
-        if (rules.responseKind(option) !== 'dropped') removes.add(option);
+        if (rules.responseKind(option) !== 'dropped') (removes ??= new Set()).add(option);
       }
       continue;
     }
     const sent = kind === 'proxy-status' ? withoutOwnMember(value) : value;
     if (sent !== null) kept.push(name, sent);
   }
-  return ['X-Request-Id', requestId, ...withoutFields(kept, removes)];
+  return removes === null ? kept : [...withoutFields(kept, removes)];
 }
 
 const transferEncoding = 'transfer-encoding';
