@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { denialReasons, type Reason } from '../decision/denial.js';
-import { strippedKinds, type StrippedKind } from '../decision/stripped-fields.js';
+import { nothingStripped, strippedKinds, type StrippedKind } from '../decision/stripped-fields.js';
 import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../ports.js';
 import type { CertificateStatus } from '../ports-certificates.js';
 import type { RevocationsState } from '../ports-revocations.js';
@@ -216,6 +216,8 @@ export function createMetrics(): ProcessMetrics {
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),
     strippedFields: (fields) => {
+      // What almost every request has.
+      if (fields === nothingStripped) return;
       for (const [kind, count] of stripped) stripped.set(kind, count + (fields[kind] ?? 0));
     },
     jwksRefresh: keys.refresh,
