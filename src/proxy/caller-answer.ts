@@ -27,6 +27,31 @@ export interface Pace {
   readonly onFlowing: () => void;
 }
 
+/** Those that were begun, and may be ended by what the same read brings. */
+let begun: CallerAnswer[] = [];
+
+/** Once for all that a turn of the event loop brings. */
+function flushSoon(answer: CallerAnswer): void {
+  if (begun.length === 0) process.nextTick(flushBegun);
+  begun.push(answer);
+}
+
+function flushBegun(): void {
+  const answers = begun;
+  begun = [];
+  flushFrom(answers, 0);
+}
+
+/** One that throws keeps none of the others. */
+function flushFrom(answers: readonly CallerAnswer[], first: number): void {
+  let next = first;
+  try {
+    while (next < answers.length) answers[next++]?.flush();
+  } finally {
+    if (next < answers.length) setImmediate(flushFrom, answers, next);
+  }
+}
+
 /** What one caller is answered: the receiver's answer as it comes, or a problem document. */
 export class CallerAnswer implements Switchable {
   private readonly req: IncomingMessage;
@@ -94,7 +119,7 @@ export class CallerAnswer implements Switchable {
       this.connection.expectFlush(this.pace.patienceMs(), this.onStalled);
       return true;
     }
-    process.nextTick(this.flush);
+    flushSoon(this);
     return false;
   }
 
@@ -136,9 +161,12 @@ export class CallerAnswer implements Switchable {
     this.isFlushed = true;
     this.held = null;
     if (held !== null) {
+      const { socket } = this.req;
+      // Node would cork it too, and uncork it in a turn of its queue that nobody needs.
+      socket.cork();
       // One string goes out with the head in one piece; `end` would make a vector of pieces of it, which costs more.
       this.res.write(held.toString('latin1'), 'latin1');
-      this.req.socket.uncork();
+      socket.uncork();
     }
     this.writes?.flush();
     this.res.end();
@@ -193,7 +221,7 @@ export class CallerAnswer implements Switchable {
   }
 
   /** Sends what came so far: a head whose body is yet to come must not wait for it. */
-  private readonly flush = (): void => {
+  flush(): void {
     if (this.isFlushed) return;
     this.isFlushed = true;
     const { held } = this;
@@ -201,5 +229,5 @@ export class CallerAnswer implements Switchable {
     // `flushHeaders` would write the head as UTF-8, and with it other bytes than the receiver's.
     if (held === null) this.res.write('', 'latin1');
     else this.res.write(held);
-  };
+  }
 }
