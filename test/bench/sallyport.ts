@@ -22,6 +22,9 @@ export interface SallyportOptions {
   readonly checkout?: string;
 }
 
+/** What every load asks for, in words that all versions know. */
+const orders = { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] };
+
 /** `serve`, up when it answers this request with 200. */
 export async function startSallyport(
   t: Scope, config: ConfigTree, ready: RequestInput, { logFile, checkout = projectDir }: SallyportOptions = {},
@@ -31,8 +34,9 @@ export async function startSallyport(
   // At level warn nobody is told which port the system gave.
   const [port, adminPort] = [await freePort(), await freePort()];
   const settings = merge({ listen: { port }, admin: { port: adminPort }, log: { level: 'info' } }, config);
-  // An earlier commit knows no settings that came since.
-  writeFileSync(configFile, baseConfig(checkout === projectDir ? settings : { ...settings, reload: undefined }));
+  // An earlier commit knows no settings that came since, and none of the routes that have some.
+  const older = { ...settings, reload: undefined, routes: [orders] };
+  writeFileSync(configFile, baseConfig(checkout === projectDir ? settings : older));
   const log = openSync(logFile ?? join(dir, 'log'), 'a');
   const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
   closeSync(log);
