@@ -51,6 +51,7 @@ function noUpstream({ url }: UpstreamSettings): Upstream {
       throw new Error('what only decides sends no request');
     },
     takeEarlyPlace: () => null,
+    takeReservedPlace: () => null,
     retire: () => undefined,
     close: () => Promise.resolve(),
     counts: () => ({ active: 0, waiting: 0 }),

@@ -6,6 +6,8 @@ export interface Caller {
   readonly isGone: () => boolean;
   /** Answers with a problem document or, where an answer has begun, breaks that off. */
   readonly refuse: (reason: Denial) => void;
+  /** Refuses what was to be reserved first, and was not: there is no record of it. */
+  readonly refuseUnreserved: (reason: Denial) => void;
   /** Refuses what was not sent on yet, or lets it go on with this body where the route is in shadow mode. */
   readonly refuseUnsent: (reason: Denial, body: Buffer) => void;
   /** A whole answer: the receiver's, or one that was kept. */

@@ -144,6 +144,13 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     this.places?.all();
   }
 
+  refuseUnreserved(reason: Denial): void {
+    this.attempt(() => {
+      this.course.record = null;
+      this.refuse(reason);
+    });
+  }
+
   refuseUnsent(reason: Denial, body: Buffer | null): void {
     this.attempt(() => {
       const passed = this.isGone() ? null : this.admission?.inShadow(reason) ?? null;

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../decision/denial.js';
-import type { Holding } from './slots.js';
+import type { Holding, Slot } from './slots.js';
 import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream/upstream-connection.js';
 import { answerFailure, connectFailure } from './upstream/upstream-failure.js';
 
@@ -10,6 +10,8 @@ export interface UpstreamRequest extends ConnectionRequest {
   readonly holder: string;
   /** Milliseconds from the end of the request to the end of the response head. */
   readonly responseTimeoutMs: number;
+  /** Its place in line, where one was taken before it came: given back when it starts or ends. */
+  readonly place?: Slot;
   /** Asked on a connection, right before the first byte: why the request may not go out any more, or `null`. */
   readonly lateRefusal?: () => Denial | null;
 }
@@ -88,6 +90,7 @@ export class Call implements RequestEvents, CallInLine {
 
   start(connection: UpstreamConnection, holding: Holding): void {
     this.stopWaiting();
+    this.request.place?.();
     this.connection = connection;
     this.holding = holding;
     connection.send(this.request, this, this.isAlone);
@@ -180,6 +183,7 @@ export class Call implements RequestEvents, CallInLine {
   /** Whether this is the first end. */
   private end(): boolean {
     this.stopWaiting();
+    this.request.place?.();
     if (this.isOver) return false;
     this.isOver = true;
     return true;

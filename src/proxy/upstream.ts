@@ -24,6 +24,11 @@ export interface Upstream {
   readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
   /** A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null` where there is none. */
   readonly takeEarlyPlace: () => Slot | null;
+  /**
+   * A place in line for a request that is reserved first: `null` in overload, where that would be in vain. It goes with the request to `send`, or is
+   * given back.
+   */
+  readonly takeReservedPlace: (holder: string) => Slot | null;
   /** Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle. */
   readonly retire: () => void;
   /** Breaks off whatever is still under way and closes every connection. */
@@ -167,6 +172,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
         earlyCount -= 1;
       });
     },
+    takeReservedPlace: holder => line.takePlace(holder),
     retire: () => {
       isRetired = true;
       discardIdle();

@@ -67,6 +67,7 @@ export function createScheduleReceiver(onExecute: (dispatch: Dispatch) => void, 
     return {
       host: 'receiver',
       takeEarlyPlace: () => null,
+      takeReservedPlace: () => () => undefined,
       send: (request, sink) => {
         const dispatch = dispatchOf(request, sink);
         dispatches.push(dispatch);

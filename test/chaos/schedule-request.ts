@@ -60,6 +60,7 @@ export function callerOf(asked: { isGone: boolean; answer: Answer | null }, onAn
     isGone: () => asked.isGone,
     refuse,
     refuseUnsent: refuse,
+    refuseUnreserved: refuse,
     give: ({ status, body, isReplayed }) => {
       take({ kind: 'given', status, body: body.toString(), isReplayed });
     },

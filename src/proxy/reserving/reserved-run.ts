@@ -8,7 +8,7 @@ import type { Timers } from '../../ports.js';
 import { assertionFields } from '../assertion-fields.js';
 import { ByteBuffer } from '../byte-buffer.js';
 import type { Caller } from '../caller.js';
-import { holderOf } from '../slots.js';
+import { holderOf, type Slot } from '../slots.js';
 import type { AnswerSink } from '../upstream-call.js';
 import type { UpstreamCall } from '../upstream.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
@@ -37,6 +37,8 @@ export class ReservedRun implements AnswerSink {
   private readonly timers: Timers;
   private phase: Phase = 'reserving';
   private isBrokenOff = false;
+  /** Its place in line, until the call has it. */
+  private place: Slot = noPlace;
   private call: UpstreamCall | null = null;
   /** Stops the time that the receiver has. */
   private callOff: () => void = () => undefined;
@@ -47,13 +49,27 @@ export class ReservedRun implements AnswerSink {
   constructor(deps: AttemptDeps, write: ReservedWrite, caller: Caller, onOver: () => void) {
     this.write = write;
     this.caller = caller;
-    this.onOver = onOver;
+    this.onOver = () => {
+      this.place();
+      onOver();
+    };
     this.attempt = new Attempt(deps, write);
     this.timers = deps.timers;
   }
 
-  /** Reserves, and goes on where that succeeds. */
+  /**
+   * Reserves, and goes on where that succeeds. In overload that would mostly be in vain: to reserve, to wait and to release takes more of the
+   * store and of this process than to serve. So it is refused first, whatever the store knows of it.
+   */
   start(): void {
+    const place = this.write.inForce.upstream.takeReservedPlace(holderOf(this.write.admission));
+    if (place === null) {
+      this.phase = 'over';
+      this.caller.refuseUnreserved(denial('overloaded'));
+      this.onOver();
+      return;
+    }
+    this.place = place;
     this.go(async () => {
       const reserved = await this.attempt.reserve();
       if (reserved === null) this.refuse(denial('store_unavailable'));
@@ -145,6 +161,7 @@ export class ReservedRun implements AnswerSink {
       fields: [...forwarded, ...length, ...this.attempt.fields(), ...assertionFields(this.write.admission, method, this.write.inForce)],
       body: body.length > 0 ? body : null,
       responseTimeoutMs: route.responseTimeoutMs,
+      place: this.place,
       lateRefusal: () => this.attempt.lateRefusal(),
     }, this);
   }
@@ -276,6 +293,11 @@ export class ReservedRun implements AnswerSink {
       this.onOver();
     });
   }
+}
+
+/** Where none was taken. */
+function noPlace(): void {
+  // There is nothing to give back.
 }
 
 function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {

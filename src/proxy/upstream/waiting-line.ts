@@ -1,3 +1,4 @@
+import { slotOf, type Slot } from '../slots.js';
 import type { CallInLine } from '../upstream-call.js';
 
 /**
@@ -8,6 +9,15 @@ const waitingPerConnection = 1.5;
 
 /** Where connections are few, so many may wait: what comes by chance must not look like overload. */
 const leastWaiting = 8;
+
+/**
+ * In overload as many calls may have a place for each connection before they come: none of them gives way then where no others join, and each of them
+ * waits for hardly longer than the upstream takes.
+ */
+const placesPerConnection = 1;
+
+/** As many times these there may be, where some holders have all of them and others come. */
+const placesForOthers = 2;
 
 /** Milliseconds between two looks at whether more calls join the line than leave it. */
 const lookMs = 50;
@@ -26,7 +36,11 @@ const calmLooks = 10;
 export class WaitingLine {
   /** By holder. The first one has its turn next. */
   private readonly queues = new Map<string, Set<CallInLine>>();
+  /** Calls that are still to come, or wait: each holder's. */
+  private readonly placesOf = new Map<string, number>();
+  private places = 0;
   private readonly most: number;
+  private readonly mostPlaces: number;
   private readonly onGiveWay: (call: CallInLine) => void;
   private count = 0;
   /** Set while the line is longer than it may be in overload, or was it a while ago. */
@@ -39,11 +53,33 @@ export class WaitingLine {
   /** `onGiveWay` is called with a call that is in line no more. */
   constructor(maxConnections: number, onGiveWay: (call: CallInLine) => void) {
     this.most = Math.max(leastWaiting, Math.ceil(maxConnections * waitingPerConnection));
+    this.mostPlaces = Math.max(leastWaiting, maxConnections * placesPerConnection);
     this.onGiveWay = onGiveWay;
   }
 
   get length(): number {
     return this.count;
+  }
+
+  /**
+   * A place for a call that is still to come, since something has to be done for it first that would be in vain where it had to give way. In
+   * overload few of them are given, and to a holder beside others only its part of those; `null` where there is none. While
+   * nobody waits there is always one: what is done first may take longer than the receiver. To be given back when the call starts or ends.
+   */
+  takePlace(holder: string): Slot | null {
+    const own = this.placesOf.get(holder) ?? 0;
+    if (this.isOverloaded && this.count > 0 && this.places >= this.mostPlaces && !this.isWithinShare(own)) {
+      this.calmLooks = 0;
+      return null;
+    }
+    this.placesOf.set(holder, own + 1);
+    this.places += 1;
+    return slotOf(() => {
+      this.places -= 1;
+      const left = (this.placesOf.get(holder) ?? 1) - 1;
+      if (left === 0) this.placesOf.delete(holder);
+      else this.placesOf.set(holder, left);
+    });
   }
 
   join(call: CallInLine): void {
@@ -86,6 +122,12 @@ export class WaitingLine {
     for (const call of all) this.leave(call);
     this.stopLooking();
     return all;
+  }
+
+  /** Whether a holder with so many places may have one more, although as many are given as there are for one holder. */
+  private isWithinShare(own: number): boolean {
+    const holders = this.placesOf.size + (own === 0 ? 1 : 0);
+    return own < this.mostPlaces / holders && this.places < this.mostPlaces * placesForOthers;
   }
 
   private endTurn(holder: string): void {

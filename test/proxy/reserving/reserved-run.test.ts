@@ -47,6 +47,34 @@ t.test('REPLAY 4: what reserving comes to: nothing is sent unless the record was
   }
 });
 
+t.test('in overload nothing is asked of the store', async (t) => {
+  const bench = runBench({ isOverloaded: true });
+  await bench.begin();
+  t.same(bench.events, ['refuse unreserved overloaded', 'over']);
+  t.same([bench.reserves, bench.sent, bench.settled, bench.time.due()], [0, [], [], []]);
+  bench.run.breakOff();
+  bench.run.callerGone();
+  t.same(bench.events.slice(2), []);
+});
+
+t.test('a place in line is taken before the store is asked, goes with the request, and else is given back', async (t) => {
+  const sent = runBench();
+  sent.run.start();
+  t.equal(sent.places, 1, 'before it answered');
+  await tick();
+  t.equal(sent.places, 1);
+  sent.sent[0]?.place?.();
+  t.equal(sent.places, 0);
+  for (const reserved of [null, { kind: 'unknown' }, { kind: 'in_progress', retryAfterMs: 1 }] as const) {
+    const bench = runBench({ reserved });
+    await bench.begin();
+    t.equal(bench.places, 0, reserved?.kind ?? 'no answer');
+  }
+  const refused = runBench({ replicas: 1 });
+  await refused.begin();
+  t.equal(refused.places, 0, 'by the gate');
+});
+
 t.test('REPLAY 3: what the gate refuses is released before the caller hears of it', async (t) => {
   const cases: readonly { name: string; options?: RunOptions; change?: (bench: RunBench) => void; said: readonly string[] }[] = [
     { name: 'its caller left', change: (bench) => (bench.isGone = true), said: [] },

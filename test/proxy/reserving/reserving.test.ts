@@ -63,6 +63,7 @@ function ordered({ time, sent, sinks }: Bench, body: Readable | null = null, pri
       config: { upstream: { connectTimeoutMs: 100 } }, assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
+        takeReservedPlace: () => () => undefined,
         send: (request: UpstreamRequest, sink: AnswerSink) => {
           sent.push(request);
           sinks.push(sink);

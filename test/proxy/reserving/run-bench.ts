@@ -8,6 +8,7 @@ import { ReservedRun } from '../../../src/proxy/reserving/reserved-run.js';
 import type { Settling } from '../../../src/proxy/reserving/settling.js';
 import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream-call.js';
 import type { Caller } from '../../../src/proxy/caller.js';
+import { slotOf } from '../../../src/proxy/slots.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 
 export interface RunOptions {
@@ -26,6 +27,8 @@ export interface RunOptions {
   readonly caller?: Partial<Caller>;
   /** Settling waits until `settle` of the bench is called. */
   readonly holdsSettling?: boolean;
+  /** There is no place in line. */
+  readonly isOverloaded?: boolean;
 }
 
 export interface RunBench {
@@ -39,6 +42,10 @@ export interface RunBench {
   readonly sink: () => AnswerSink;
   /** Begins, and waits until the store has answered. */
   readonly begin: () => Promise<void>;
+  /** What was asked of the store. */
+  reserves: number;
+  /** Taken in line, and not given back. */
+  places: number;
   isGone: boolean;
   /** Whether the caller keeps up. */
   flows: boolean;
@@ -68,7 +75,13 @@ export function runBench(options: RunOptions = {}): RunBench {
   };
   const nothing = (): void => undefined;
   const deps = {
-    store: { reserve: async () => answer(), issuedBeforeFloorS: () => null },
+    store: {
+      reserve: async () => {
+        self.reserves += 1;
+        return answer();
+      },
+      issuedBeforeFloorS: () => null,
+    },
     settlements: {
       settle: async (settling: Settling) => {
         settled.push(settling);
@@ -102,6 +115,13 @@ export function runBench(options: RunOptions = {}): RunBench {
       config: { upstream: { connectTimeoutMs: connectMs } }, assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
+        takeReservedPlace: () => {
+          if (options.isOverloaded === true) return null;
+          self.places += 1;
+          return slotOf(() => {
+            self.places -= 1;
+          });
+        },
         send: (request: UpstreamRequest, sink: AnswerSink) => {
           sent.push(request);
           sinks.push(sink);
@@ -113,6 +133,7 @@ export function runBench(options: RunOptions = {}): RunBench {
   const caller: Caller = {
     isGone: () => self.isGone,
     refuse: (reason) => void events.push(`refuse ${JSON.stringify(reason)}`),
+    refuseUnreserved: ({ reason }) => void events.push(`refuse unreserved ${reason}`),
     refuseUnsent: ({ reason }, unsent) => void events.push(`refuse unsent ${reason} ${unsent.toString()}`),
     give: ({ status, fields, body: given, isReplayed }) => void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
     begin: (status, fields) => void events.push(`begin ${status} ${fields.join(' ')}`),
@@ -140,6 +161,8 @@ export function runBench(options: RunOptions = {}): RunBench {
       self.run.start();
       await tick();
     },
+    reserves: 0,
+    places: 0,
     isGone: false,
     flows: true,
   };
