@@ -7,6 +7,7 @@ import { createAddressTest } from '../decision/trusted-address.js';
 import type { Clock, Log, Metrics } from '../ports.js';
 import { Backlog, type BacklogLimits } from './backlog.js';
 import { CallerConnection } from './caller-connection.js';
+import { noteConnection } from './turn-end.js';
 
 /** What may wait behind requests that are being served, on all connections together. */
 const backlogLimits: BacklogLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };
@@ -68,6 +69,7 @@ export function createCallerConnections(
 
   server.on('drop', () => ended('refused'));
   server.on('connection', (socket: Socket) => {
+    noteConnection();
     if (sockets.size >= limit && !makeRoom()) {
       ended('refused');
       socket.destroy();

@@ -22,7 +22,7 @@ import { handBack } from './session-renewal.js';
 import { shareSlot } from './slots.js';
 import { createTurnEnd } from './turn-end.js';
 
-const atTurnEnd = createTurnEnd();
+const atTurnEnd = createTurnEnd({ connectionsFirst: true });
 
 /** Where every exchange begins. */
 const nothingFound: Findings = { requestId: '', ...unread };

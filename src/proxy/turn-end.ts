@@ -1,3 +1,14 @@
+/** While every turn brings a connection, steps that let connections go first wait for so long; milliseconds. */
+const longestWaitMs = 4;
+
+/** Connections that were accepted so far. */
+let connections = 0;
+
+/** To be called for each connection that is accepted. */
+export function noteConnection(): void {
+  connections += 1;
+}
+
 /** See `arrivalsReadUntilMs`. */
 let readUntilMs = -Infinity;
 
@@ -15,17 +26,38 @@ export function arrivalsReadUntilMs(): number {
  * have pushed it out between two of them. A sixth less CPU for each request, where several come at once.
  *
  * A step that throws ends none but itself.
+ *
+ * `connectionsFirst`: libuv accepts one connection in each turn. Where a turn takes long, since there is much to do, new connections would wait for a
+ * turn each, behind everything that connections of before bring. So while turns bring some, the steps of several turns are taken together.
  */
-export function createTurnEnd(): (step: () => void) => void {
+export function createTurnEnd({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (step: () => void) => void {
   let waiting: (() => void)[] = [];
   let endedMs = -Infinity;
+  /** Connections at the last look, and when steps began to wait for more of them. */
+  let known = 0;
+  let waitsSinceMs: number | null = null;
 
   function takeAll(): void {
     readUntilMs = Math.max(readUntilMs, endedMs);
+    if (connectionsFirst && mayWait()) {
+      endedMs = performance.now();
+      setImmediate(takeAll);
+      return;
+    }
+    waitsSinceMs = null;
     const steps = waiting;
     waiting = [];
     takeFrom(steps, 0);
     endedMs = performance.now();
+  }
+
+  /** Whether there may be more connections to accept, and nothing waits for too long. */
+  function mayWait(): boolean {
+    if (connections === known) return false;
+    known = connections;
+    const nowMs = performance.now();
+    waitsSinceMs ??= nowMs;
+    return nowMs - waitsSinceMs < longestWaitMs;
   }
 
   function takeFrom(steps: readonly (() => void)[], first: number): void {

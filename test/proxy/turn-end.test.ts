@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import { arrivalsReadUntilMs, createTurnEnd } from '../../src/proxy/turn-end.js';
+import { arrivalsReadUntilMs, createTurnEnd, noteConnection } from '../../src/proxy/turn-end.js';
 
 t.test('what one turn brings is done at its end, in its order, and what that brings at the end of the next', async (t) => {
   const atTurnEnd = createTurnEnd();
@@ -35,6 +35,36 @@ t.test('one that throws is told as what was not caught, and takes none with it',
   for (let i = 0; i < 4; i++) await turn();
   t.same(done, ['before', 'after 0', 'after 1']);
   t.same(uncaught, faults);
+});
+
+t.test('steps that let connections go first wait for the turn that brings none', async (t) => {
+  const done: string[] = [];
+  createTurnEnd()(() => done.push('at once'));
+  createTurnEnd({ connectionsFirst: true })(() => done.push('waited'));
+  noteConnection();
+  await turn();
+  t.same(done, ['at once']);
+  await turn();
+  t.same(done, ['at once', 'waited']);
+});
+
+t.test('they do not wait for ever, and not for connections of before', async (t) => {
+  const atTurnEnd = createTurnEnd({ connectionsFirst: true });
+  const done: string[] = [];
+  atTurnEnd(() => done.push('first'));
+  let turns = 0;
+  for (; done.length === 0 && turns < 1_000_000; turns += 1) {
+    noteConnection();
+    await turn();
+  }
+  t.same(done, ['first'], `after ${String(turns)} turns that brought a connection each`);
+  atTurnEnd(() => done.push('second'));
+  await turn();
+  await turn();
+  t.same(done, ['first', 'second']);
+  atTurnEnd(() => done.push('third'));
+  await turn();
+  t.same(done, ['first', 'second', 'third']);
 });
 
 void t.test('what is said to be read is what arrived before the last turn ended, never what arrived in this one', async (t) => {
