@@ -27,8 +27,9 @@ export async function selectChanged(base, files) {
   }
   const { selected, starting, unread, shared } = concernedBy(changed, files);
   console.log(`changed since ${ref}: ${changed.length === 0 ? 'nothing' : changed.join(' ')}`);
+  const started = `${howMany(starting, ' that starts', 's that start')} the program, in which something changed`;
   const leftOut = [
-    ...(starting.length > 0 ? [`NOT SELECTED: ${howMany(starting)} that start the program, in which something changed: ${inShort(starting)}`] : []),
+    ...(starting.length > 0 ? [`NOT SELECTED: ${started}: ${inShort(starting)}`] : []),
     ...(shared.length > 0 ? [`NOT SELECTED: the other test files, which all depend on ${shared.join(' ')}`] : []),
     ...(unread.length > 0 ? [`NOT KNOWN: which of these test files depend on ${unread.join(' ')}`] : []),
   ];

@@ -54,7 +54,7 @@ t.test('nothing changed, nothing runs', (t) => {
 });
 
 t.test('the test files that load what changed, in a commit or in the work tree; those that start the program are named', (t) => {
-  const starting = ['NOT SELECTED: 1 test file that start the program, in which something changed: test/starts.test.ts'];
+  const starting = ['NOT SELECTED: 1 test file that starts the program, in which something changed: test/starts.test.ts'];
   appendFileSync(join(dir, 'src/lib/text.ts'), '// Changed.\n');
   t.match(chosen('--changed'), { ran: ['later', 'rule', 'through-helper'], left: starting, code: 0 });
   commit('second');
