@@ -39,6 +39,7 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
         throw new Error('a bug');
       },
       upstream: {
+        takeReservedPlace: () => nothing,
         send: (_request: unknown, sink: AnswerSink) => {
           sinks.push(sink);
           return { cancel: nothing, resume: nothing, mayBeSent: () => true };
