@@ -1,4 +1,4 @@
-/** What docs/capacity.md counts with: memory of a proxy that is full in one way after the other, and what a reserved write takes of Redis. */
+/** What docs/performance.md counts with: memory of a proxy that is full in one way after the other, and what a reserved write takes of Redis. */
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { acquire, freshScope, reserveOf } from '../adapters/store-world.js';
@@ -13,7 +13,7 @@ import { startWorld, type World } from '../support/world.js';
 
 const mib = 1024 ** 2;
 
-/** The table of memory, and what a write takes of Redis, as docs/capacity.md has them. */
+/** The table of memory, and what a write takes of Redis, as docs/performance.md has them. */
 export async function measureCapacity(t: Scope): Promise<string> {
   const rows = (await measureMemory(t)).map(([name, peak]) => `| ${name} | ${peak.toFixed(0)} MiB |`);
   const costs = [];
@@ -46,6 +46,9 @@ const loads: readonly Load[] = [
   { name: '240 reserved writes of 1 MiB', count: 240, method: 'POST', bodyBytes: mib, answerBytes: 0 },
   { name: '240 reserved writes of 1 MiB, answers of 256 KiB', count: 240, method: 'POST', bodyBytes: mib, answerBytes: mib / 4 },
 ];
+
+/** What the rows of memory are called. */
+export const loadNames: readonly string[] = loads.map(({ name }) => name);
 
 /** Rows of name and memory, MiB. Each load meets a proxy of its own. */
 export async function measureMemory(t: Scope): Promise<readonly (readonly [string, number])[]> {

@@ -49,7 +49,7 @@ interface Run {
 
 /** Each writes as often as the others; a primary gets those whose keys lie in its slots. */
 const callers = Array.from({ length: 300 }, (_, index) => `caller-${String(index)}`);
-/** Share of a core that a primary is to have to do, as docs/capacity.md plans. */
+/** Share of a core that a primary is to have to do, as docs/performance.md plans. */
 const plannedShare = 0.7;
 const restS = 1;
 

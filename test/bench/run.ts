@@ -33,7 +33,7 @@
  *
  *   npm run bench -- --capacity
  *
- * Measures the memory of a proxy that is full, and what a write takes of Redis, for docs/capacity.md; needs `redis-server`.
+ * Measures the memory of a proxy that is full, and what a write takes of Redis, for docs/performance.md; needs `redis-server`.
  *
  *   npm run bench -- --import
  *

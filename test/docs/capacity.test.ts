@@ -1,4 +1,4 @@
-/** docs/capacity.md: its sums are right, and begin with the defaults of the code and the figures of the pages that have them. */
+/** docs/performance.md: its sums are right, and begin with the defaults of the code and the figures of the pages that have them. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,14 +15,14 @@ import { maxWaiting } from '../../src/adapters/jwks/waiting-room.js';
 import { entryBytes } from '../../src/proxy/verified-tokens.js';
 import { openStore, redisSettings } from '../adapters/redis/redis-world.js';
 import { acquire, freshAttempt, freshScope, reserveOf } from '../adapters/store-world.js';
-import { measureRedis } from '../bench/capacity.js';
+import { loadNames, measureRedis } from '../bench/capacity.js';
 import { projectDir } from '../support/project-dir.js';
 import { startRedis } from '../support/redis-server.js';
 
 t.setTimeout(120_000);
 
 const read = (path: string): string => readFileSync(join(projectDir, path), 'utf8');
-const page = read('docs/capacity.md');
+const page = read('docs/performance.md');
 const units: Readonly<Record<string, number>> = {
   '': 1, 'µs': 1e-6, 'ms': 1e-3, 's': 1, 'h': 3600, 'B': 1, 'KB': 1e3, 'GB': 1e9, 'KiB': 1024, 'MiB': 1024 ** 2, '/s': 1,
 };
@@ -87,6 +87,11 @@ t.test('they begin with the defaults of the code', async (t) => {
   for (const value of [resources.limits.memory, resources.requests.memory]) t.ok(page.includes(`\`${value}\``), value);
   t.match(read('docs/examples/compose/compose.yaml'), `mem_limit: ${resources.limits.memory.replace('Mi', 'm')}`);
   t.match(read('docs/operations.md'), `give it ${resources.limits.memory.replace('Mi', ' MiB')}`);
+});
+
+t.test('the table of memory has a row for each load that is measured', async (t) => {
+  const [, table = ''] = /^## Memory\n([^]*?)^`npm run bench -- --capacity`/m.exec(page) ?? [];
+  t.same([...table.matchAll(/^\| (.*) \| \d+ MiB \|$/gm)].map(([, name]) => name), loadNames);
 });
 
 t.test('they take the CPU of a request from the pages that measured it', async (t) => {

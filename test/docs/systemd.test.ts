@@ -43,12 +43,12 @@ t.test('systemd-analyze finds no more exposure than the page says', async (t) =>
   }
 });
 
-t.test('a stop has the time that the config takes, and there are as many files and as much memory as docs/capacity.md asks for', async (t) => {
+t.test('a stop has the time that the config takes, and there are as many files and as much memory as docs/performance.md asks for', async (t) => {
   const config = inspectConfig(shownConfig(), { file: 'sallyport.yaml', folder: '/', env: { CREDENTIALS_DIRECTORY: '/run' }, readFile: () => refuse('none') });
   t.same(config.problems, [], 'the config of the page');
   const { delayMs = 0, graceMs = 0 } = config.config?.shutdown ?? {};
   t.ok(delayMs > 0 && Number(settingsOf(unit, 'TimeoutStopSec')[0]) * 1000 > delayMs + graceMs);
-  const capacity = readFileSync(join(projectDir, 'docs/capacity.md'), 'utf8');
+  const capacity = readFileSync(join(projectDir, 'docs/performance.md'), 'utf8');
   t.match(capacity, `| open files | ${settingsOf(unit, 'LimitNOFILE')[0] ?? ''} |`);
   t.match(capacity, `\`${settingsOf(unit, 'MemoryMax')[0] ?? ''}i\``, 'what the chart gives it, too');
 });
