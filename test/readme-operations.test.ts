@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createMetrics } from '../src/adapters/metrics.js';
+import { createMetrics } from '../src/adapters/metrics/metrics.js';
 import { answerOf, reasons } from '../src/decision/denial.js';
 import { projectDir } from './support/project-dir.js';
 

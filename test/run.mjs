@@ -85,7 +85,7 @@ async function build() {
 }
 
 async function holdGenerated() {
-  await hold(runStep('generated files are up to date', node, ['dist/config/generate.js', '--check']));
+  await hold(runStep('generated files are up to date', node, ['dist/config/docs/generate.js', '--check']));
   await hold(runStep('config.example.yaml', node, ['dist/main.js', 'check', 'config.example.yaml']));
   await hold(runStep('docs/licences.md', node, ['test/check/licences.mjs', '--check']));
   await hold(timeStep('npm audit', audit));

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, sign, type KeyObject } from 'node:crypto';
-import { thumbprint, type AssertionClaims } from '../decision/assertion.js';
-import { accept, refuse, type Result } from '../decision/result.js';
+import { thumbprint, type AssertionClaims } from '../decision/token/assertion.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 
 /** A P-256 key that assertions are signed with, or were. */
 export interface AssertionKey {

@@ -1,5 +1,5 @@
-import type { KeySourceState, StoreState } from '../../ports.js';
-import type { RevocationsState } from '../../ports-revocations.js';
+import type { KeySourceState, StoreState } from '../ports/ports.js';
+import type { RevocationsState } from '../ports/revocations.js';
 
 /** What `/readyz` says. Names come from the config; no detail, since kubelets and monitors may read it. */
 export interface Readiness {

@@ -1,5 +1,5 @@
-import type { Revocation, RevocationKind } from '../../decision/revocation-record.js';
-import type { RevocationsState } from '../../ports-revocations.js';
+import type { Revocation, RevocationKind } from '../decision/revocation/record.js';
+import type { RevocationsState } from '../ports/revocations.js';
 
 /** Revocations through the store, as `/status` shows them. */
 export interface RevocationsStatus {

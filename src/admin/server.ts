@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { HostPort } from '../../config/compiled.js';
-import type { Log } from '../../ports.js';
+import type { HostPort } from '../config/types.js';
+import type { Log } from '../ports/ports.js';
 import { limitConnections } from './connection-limit.js';
-import { isOwnHost } from './own-host.js';
+import { isOwnHost } from './host-check.js';
 
 /** What one path answers. */
 export interface Page {

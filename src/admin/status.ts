@@ -1,10 +1,10 @@
-import type { HostPort, CompiledConfig, KeySourceSettings } from '../../config/compiled.js';
-import type { CertificateState } from '../../decision/certificate-validity.js';
-import type { IssuerRules, Mode } from '../../decision/policy.js';
-import type { Outcome, KeySourceState, LimitsState, StoreState } from '../../ports.js';
-import type { CertificateName, CertificateStatus } from '../../ports-certificates.js';
-import type { RevocationsState } from '../../ports-revocations.js';
-import { sessionIssuerName } from '../session-credential.js';
+import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/types.js';
+import type { CertificateState } from '../lib/certificate-validity.js';
+import type { IssuerRules, Mode } from '../decision/route/policy.js';
+import type { Outcome, KeySourceState, LimitsState, StoreState } from '../ports/ports.js';
+import type { CertificateName, CertificateStatus } from '../ports/certificates.js';
+import type { RevocationsState } from '../ports/revocations.js';
+import { sessionIssuerName } from '../proxy/auth/verify-session.js';
 import { revocationsStatus, type RevocationsStatus } from './revocations-status.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 

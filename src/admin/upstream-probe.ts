@@ -1,7 +1,7 @@
 import { Client } from 'undici';
-import type { UpstreamSettings } from '../../config/compiled.js';
-import type { Log } from '../../ports.js';
-import { createConnector, undiciConnector, type Connector } from '../upstream/connector.js';
+import type { UpstreamSettings } from '../config/types.js';
+import type { Log } from '../ports/ports.js';
+import { createConnector, undiciConnector, type Connector } from '../proxy/upstream/connector.js';
 import type { Page } from './server.js';
 
 /** Whom a probe asks: the receiving service that is in force. */

@@ -1,9 +1,9 @@
-import type { CompiledConfig, ProbesSettings } from '../config/compiled.js';
-import type { Log } from '../ports.js';
-import { createAppProbe, type ProbedReceiver } from '../proxy/admin/app-probe.js';
-import type { Readiness } from '../proxy/admin/readiness.js';
-import { createPageServer, type Page, type PageServer } from '../proxy/admin/server.js';
-import type { Status } from '../proxy/admin/status.js';
+import type { CompiledConfig, ProbesSettings } from '../config/types.js';
+import type { Log } from '../ports/ports.js';
+import { createAppProbe, type ProbedReceiver } from '../admin/upstream-probe.js';
+import type { Readiness } from '../admin/readiness.js';
+import { createPageServer, type Page, type PageServer } from '../admin/server.js';
+import type { Status } from '../admin/status.js';
 
 /** What the pages show, read anew for each request. */
 export interface PageSources {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readAssertionKeys, signAssertion, type AssertionKey } from '../adapters/assertion-keys.js';
-import type { AssertionSettings } from '../config/compiled.js';
-import { assertionClaims, type AssertedRequest } from '../decision/assertion.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Clock, Files, FileWatch, Log } from '../ports.js';
+import { readAssertionKeys, signAssertion, type AssertionKey } from '../adapters/assertion-signer.js';
+import type { AssertionSettings } from '../config/types.js';
+import { assertionClaims, type AssertedRequest } from '../decision/token/assertion.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Clock, Files, FileWatch, Log } from '../ports/ports.js';
 import { warnOfExposure } from './secret-files.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 

@@ -1,8 +1,8 @@
-import { readCaBundle } from '../decision/ca-bundle.js';
-import { certificateState, daysLeft, validityOf, validityOfBundle, type CertificateState, type Validity } from '../decision/certificate-validity.js';
-import type { Clock, Log, Timers } from '../ports.js';
-import type { CertificateName, CertificateStatus } from '../ports-certificates.js';
-import type { ListenerCertificates } from './pem-files.js';
+import { readCaBundle } from '../lib/pem.js';
+import { certificateState, daysLeft, validityOf, validityOfBundle, type CertificateState, type Validity } from '../lib/certificate-validity.js';
+import type { Clock, Log, Timers } from '../ports/ports.js';
+import type { CertificateName, CertificateStatus } from '../ports/certificates.js';
+import type { ListenerCertificates } from './certificates.js';
 
 /** Between two looks: some certificates live for a day only. */
 const checkIntervalMs = 60 * 60 * 1000;

@@ -1,11 +1,11 @@
-import type { ListenerTls } from '../config/compiled.js';
-import { accept } from '../decision/result.js';
-import type { Files, FileWatch, Log } from '../ports.js';
-import type { TlsMaterial } from '../proxy/listener.js';
+import type { ListenerTls } from '../config/types.js';
+import { accept } from '../lib/result.js';
+import type { Files, FileWatch, Log } from '../ports/ports.js';
+import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import type { CertificateExpiry } from './certificate-expiry.js';
 import { coalesce } from './coalesce.js';
 import { warnOfExposure } from './secret-files.js';
-import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './pem-files.js';
+import { maxPemBytes, readListenerCertificates, type ListenerCertificates } from './certificates.js';
 
 export interface CertificateWatchDeps {
   readonly setTls: (material: TlsMaterial) => void;

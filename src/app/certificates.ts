@@ -1,9 +1,9 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { ListenerTls } from '../config/compiled.js';
-import { readCaBundle } from '../decision/ca-bundle.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Files } from '../ports.js';
+import type { ListenerTls } from '../config/types.js';
+import { readCaBundle } from '../lib/pem.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Files } from '../ports/ports.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** A bundle of every public authority has some 250 KB. */

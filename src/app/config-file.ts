@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { AskedWatch, FileWatch } from '../ports.js';
-import { watchFile } from '../adapters/file-watch.js';
-import { readText, readTextSync, textDigest } from '../adapters/text-file.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { AskedWatch, FileWatch } from '../ports/ports.js';
+import { watchFile } from '../adapters/files/file-watch.js';
+import { readText, readTextSync, textDigest } from '../adapters/files/read-file.js';
 
 /** Where the config comes from. */
 export interface ConfigSource {

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { fileExposure } from '../adapters/files.js';
-import { inspectConfig, type Inspection } from '../config/inspect.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import { countProblems, escapeControls, formatProblem } from '../config/problems.js';
-import { accept, refuse, type Result } from '../decision/result.js';
+import { fileExposure } from '../adapters/files/files.js';
+import { inspectConfig, type Inspection } from '../config/load/load-config.js';
+import type { CompiledConfig } from '../config/types.js';
+import { countProblems, escapeControls, formatProblem } from '../config/load/problems.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 import { placeholderReader, type ConfigSource } from './config-file.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 

@@ -1,6 +1,6 @@
-import type { RecordState } from '../decision/reservation.js';
-import { parseRecordId } from '../decision/reservation-scope.js';
-import type { Clock, ReservationStore, Timers } from '../ports.js';
+import type { RecordState } from '../decision/idempotency/record.js';
+import { parseRecordId } from '../decision/idempotency/scope.js';
+import type { Clock, ReservationStore, Timers } from '../ports/ports.js';
 
 /** The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from. */
 export interface UnknownOutcomes {

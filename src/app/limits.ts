@@ -1,8 +1,8 @@
-import { systemClock } from '../adapters/clock.js';
+import { systemClock } from '../adapters/system/clock.js';
 import { createRateCounter } from '../adapters/memory/rate-counter.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import type { LimitsState, Log, SharedRateCounter } from '../ports.js';
-import { createCallerLimits, type CallerLimits } from '../proxy/caller-limits.js';
+import type { CompiledConfig } from '../config/types.js';
+import type { LimitsState, Log, SharedRateCounter } from '../ports/ports.js';
+import { createCallerLimits, type CallerLimits } from '../proxy/exchange/rate-limiter.js';
 
 /** Limits by caller while the proxy runs. */
 export interface OpenLimits {

@@ -1,9 +1,9 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import { accept, type Result } from '../decision/result.js';
-import type { Files } from '../ports.js';
-import { readAssertionFile, type AssertionFile } from './assertions.js';
+import type { CompiledConfig } from '../config/types.js';
+import { accept, type Result } from '../lib/result.js';
+import type { Files } from '../ports/ports.js';
+import { readAssertionFile, type AssertionFile } from './assertion-keys.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './config-source.js';
-import { readAuthorities } from './pem-files.js';
+import { readAuthorities } from './certificates.js';
 import type { StartFailure } from './start-failure.js';
 
 /** A config with the files it names, all of them good. */

@@ -1,12 +1,12 @@
-import { systemClock, systemTimers } from '../adapters/clock.js';
-import { localFiles } from '../adapters/files.js';
+import { systemClock, systemTimers } from '../adapters/system/clock.js';
+import { localFiles } from '../adapters/files/files.js';
 import { createKeySource } from '../adapters/jwks/key-source.js';
 import { loadSessions, openSessions } from './sessions.js';
 import type { StartFailure } from './start-failure.js';
-import type { CompiledConfig, IssuerSettings } from '../config/compiled.js';
-import { accept, type Result } from '../decision/result.js';
-import type { KeySource, Log } from '../ports.js';
-import type { SessionsInForce } from '../proxy/session-credential.js';
+import type { CompiledConfig, IssuerSettings } from '../config/types.js';
+import { accept, type Result } from '../lib/result.js';
+import type { KeySource, Log } from '../ports/ports.js';
+import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 
 /** What is wrong with a source stands in its state, where the explanation finds it. */
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };

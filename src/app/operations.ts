@@ -1,4 +1,4 @@
-import type { CompiledConfig } from '../config/compiled.js';
+import type { CompiledConfig } from '../config/types.js';
 
 type Routes = Pick<CompiledConfig, 'routes'>;
 

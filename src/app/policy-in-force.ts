@@ -1,11 +1,11 @@
-import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/compiled.js';
-import { createFieldRules } from '../decision/field-rules.js';
-import type { Revocations } from '../decision/policy.js';
-import type { KeySource } from '../ports.js';
-import type { InForce } from '../proxy/in-force.js';
-import type { SessionsInForce } from '../proxy/session-credential.js';
-import type { Upstream } from '../proxy/upstream.js';
-import { upstreamHost } from '../proxy/upstream/upstream-place.js';
+import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/types.js';
+import { createFieldRules } from '../decision/http/header-rules.js';
+import type { Revocations } from '../decision/route/policy.js';
+import type { KeySource } from '../ports/ports.js';
+import type { InForce } from '../proxy/auth/active-config.js';
+import type { SessionsInForce } from '../proxy/auth/verify-session.js';
+import type { Upstream } from '../proxy/upstream/pool.js';
+import { upstreamHost } from '../proxy/upstream/address.js';
 
 /** What runs beside a config. */
 export interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'revocations'> {

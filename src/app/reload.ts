@@ -1,15 +1,15 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import { changedSettings } from '../config/settings.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Clock, Files, FileWatch, Log, Metrics } from '../ports.js';
-import type { Assembly } from './assembly.js';
-import type { Assertions } from './assertions.js';
+import type { CompiledConfig } from '../config/types.js';
+import { changedSettings } from '../config/load/setting-names.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Clock, Files, FileWatch, Log, Metrics } from '../ports/ports.js';
+import type { Assembly } from './activate-config.js';
+import type { Assertions } from './assertion-keys.js';
 import { coalesce } from './coalesce.js';
-import { loadComplete, type CompleteConfig } from './complete-config.js';
+import { loadComplete, type CompleteConfig } from './load-config.js';
 import type { ConfigSource, ConfigWatch } from './config-file.js';
 import type { Environment } from './config-source.js';
 import { droppedOperations, movedScopes, reserves } from './operations.js';
-import { maxPemBytes } from './pem-files.js';
+import { maxPemBytes } from './certificates.js';
 import { restartNeeded, withOpened } from './restart-needed.js';
 
 export interface ReloaderDeps {

@@ -1,10 +1,10 @@
-import { systemClock, systemTimers } from '../adapters/clock.js';
-import type { ReservationSeries } from '../adapters/reservation-metrics.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import type { Log, ReservationParts, SharedRateCounter, StoreState } from '../ports.js';
-import type { RevocationSource } from '../ports-revocations.js';
+import { systemClock, systemTimers } from '../adapters/system/clock.js';
+import type { ReservationSeries } from '../adapters/metrics/reservations.js';
+import type { CompiledConfig } from '../config/types.js';
+import type { Log, ReservationParts, SharedRateCounter, StoreState } from '../ports/ports.js';
+import type { RevocationSource } from '../ports/revocations.js';
 import { openStore } from './store.js';
-import { createUnknownOutcomes } from './unknown-outcomes.js';
+import { createUnknownOutcomes } from './doubtful-writes.js';
 
 /** The store while the proxy runs, and what is counted of it. */
 export interface Reservations {

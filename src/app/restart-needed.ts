@@ -1,4 +1,4 @@
-import type { CompiledConfig, HostPort, ListenSettings, ProbesSettings, RedisStoreSettings, SessionSettings, StoreSettings } from '../config/compiled.js';
+import type { CompiledConfig, HostPort, ListenSettings, ProbesSettings, RedisStoreSettings, SessionSettings, StoreSettings } from '../config/types.js';
 
 type Value = string | number | null;
 

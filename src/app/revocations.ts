@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock, systemTimers } from '../adapters/clock.js';
-import type { Revocations } from '../decision/policy.js';
-import type { Log } from '../ports.js';
-import type { RevocationSource, RevocationsState } from '../ports-revocations.js';
-import { createRevocationWatch } from '../proxy/revocation-watch.js';
+import { systemClock, systemTimers } from '../adapters/system/clock.js';
+import type { Revocations } from '../decision/route/policy.js';
+import type { Log } from '../ports/ports.js';
+import type { RevocationSource, RevocationsState } from '../ports/revocations.js';
+import { createRevocationWatch } from '../proxy/auth/revocation-poller.js';
 
 /** Revocations through the store while the proxy runs. */
 export interface OpenRevocations {

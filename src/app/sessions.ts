@@ -1,12 +1,12 @@
-import { systemClock, systemTimers } from '../adapters/clock.js';
-import { localFiles } from '../adapters/files.js';
+import { systemClock, systemTimers } from '../adapters/system/clock.js';
+import { localFiles } from '../adapters/files/files.js';
 import { createKeySource } from '../adapters/jwks/key-source.js';
 import { loadSessionSdk, type SessionSdk } from '../adapters/session/session-sdk.js';
 import { createSessionVerifier } from '../adapters/session/session-verifier.js';
-import type { SessionSettings } from '../config/compiled.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { KeySourceState, Log, Metrics } from '../ports.js';
-import { sessionIssuerName, sessionKeyIds, type SessionsInForce } from '../proxy/session-credential.js';
+import type { SessionSettings } from '../config/types.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { KeySourceState, Log, Metrics } from '../ports/ports.js';
+import { sessionIssuerName, sessionKeyIds, type SessionsInForce } from '../proxy/auth/verify-session.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** What verifies sessions while the proxy runs. */

@@ -1,23 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemTimers } from './adapters/clock.js';
-import { localFiles } from './adapters/files.js';
-import { createLogger, type Logger } from './adapters/logger.js';
-import type { SessionSdk } from './adapters/session/session-sdk.js';
-import { tlsMaterial, watchCertificates } from './app/certificate-watch.js';
-import { loadComplete, type CompleteConfig } from './app/complete-config.js';
-import { openListener, type ListenerName } from './app/opening.js';
-import { createParts, type Parts, type PartsOptions } from './app/parts.js';
-import { readListenerCertificates, type ListenerCertificates } from './app/pem-files.js';
-import { logWarnings } from './app/reload.js';
-import { loadSessions } from './app/sessions.js';
-import { startFailure, type StartFailure } from './app/start-failure.js';
-import { readStoreFiles } from './app/store.js';
-import type { CompiledConfig, HostPort, LogSettings } from './config/compiled.js';
-import { accept, refuse, type Result } from './decision/result.js';
-import type { FileWatch } from './ports.js';
-import type { Readiness } from './proxy/admin/readiness.js';
-import type { Status } from './proxy/admin/status.js';
-import { node, revision, version } from './version.js';
+import { systemTimers } from '../adapters/system/clock.js';
+import { localFiles } from '../adapters/files/files.js';
+import { createLogger, type Logger } from '../adapters/log/logger.js';
+import type { SessionSdk } from '../adapters/session/session-sdk.js';
+import { tlsMaterial, watchCertificates } from './certificate-watch.js';
+import { loadComplete, type CompleteConfig } from './load-config.js';
+import { openListener, type ListenerName } from './listen.js';
+import { createParts, type Parts, type PartsOptions } from './compose.js';
+import { readListenerCertificates, type ListenerCertificates } from './certificates.js';
+import { logWarnings } from './reload.js';
+import { loadSessions } from './sessions.js';
+import { startFailure, type StartFailure } from './start-failure.js';
+import { readStoreFiles } from './store.js';
+import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { FileWatch } from '../ports/ports.js';
+import type { Readiness } from '../admin/readiness.js';
+import type { Status } from '../admin/status.js';
+import { node, revision, version } from '../version.js';
 
 export interface AppOptions extends PartsOptions {
   /** Warnings for the log's first lines. */

@@ -1,8 +1,8 @@
-import type { StoreSettings } from '../config/compiled.js';
-import { readCaBundle } from '../decision/ca-bundle.js';
-import type { Files, FileWatch, Log } from '../ports.js';
+import type { StoreSettings } from '../config/types.js';
+import { readCaBundle } from '../lib/pem.js';
+import type { Files, FileWatch, Log } from '../ports/ports.js';
 import type { CertificateExpiry } from './certificate-expiry.js';
-import { maxPemBytes } from './pem-files.js';
+import { maxPemBytes } from './certificates.js';
 
 /** Who vouches for the store, while the proxy runs. */
 export interface StoreAuthorities {

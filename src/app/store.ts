@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../adapters/clock.js';
+import { systemClock } from '../adapters/system/clock.js';
 import { createMemoryStore } from '../adapters/memory/reservation-store.js';
 import { createRedisStore } from '../adapters/redis/reservation-store.js';
-import type { RedisSettings } from '../adapters/redis/settings.js';
-import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Files, Log, ReservationStore, SharedRateCounter, StoreShare } from '../ports.js';
-import type { RevocationStore } from '../ports-revocations.js';
-import type { UnsettledRecords } from '../ports-unsettled.js';
-import { readAuthorities } from './pem-files.js';
+import type { RedisSettings } from '../adapters/redis/client/settings.js';
+import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Files, Log, ReservationStore, SharedRateCounter, StoreShare } from '../ports/ports.js';
+import type { RevocationStore } from '../ports/revocations.js';
+import type { UnsettledRecords } from '../ports/unsettled-records.js';
+import { readAuthorities } from './certificates.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** A password of an access list; the adapter reads it for each connection. */

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { parseRecordId } from '../decision/reservation-scope.js';
+import { parseRecordId } from '../decision/idempotency/scope.js';
 import { versionLine } from '../version.js';
 import { defineCommand, settle } from './definition.js';
 import type { Io } from './io.js';
@@ -14,32 +14,32 @@ const groups = { run: 'Run it:', policy: 'Policy:', operate: 'Operate:', core: '
 
 /** Every command. Each is loaded when it is asked for, and what it runs when it runs: help and completion come at once. */
 const entries: Readonly<Record<string, Entry>> = {
-  serve: { group: groups.run, summary: 'run the proxy', load: async () => (await import('./commands/serve.js')).createServeCommand },
-  dev: { group: groups.run, summary: 'run everything on loopback, to try it out', load: async () => (await import('./commands/dev.js')).createDevCommand },
+  serve: { group: groups.run, summary: 'run the proxy', load: async () => (await import('./commands/serve/index.js')).createServeCommand },
+  dev: { group: groups.run, summary: 'run everything on loopback, to try it out', load: async () => (await import('./commands/dev/index.js')).createDevCommand },
   check: { group: groups.policy, summary: 'say what is wrong with a config, all at once',
-    load: async () => (await import('./commands/check.js')).createCheckCommand },
+    load: async () => (await import('./commands/check/index.js')).createCheckCommand },
   schema: { group: groups.policy, summary: 'print the schema of the config, for editors',
     load: async () => (await import('./commands/schema.js')).createSchemaCommand },
   explain: { group: groups.policy, summary: 'explain one decision, step by step',
-    load: async () => (await import('./commands/explain.js')).createExplainCommand },
-  test: { group: groups.policy, summary: 'run policy tests', load: async () => (await import('./commands/test.js')).createTestCommand },
+    load: async () => (await import('./commands/explain/index.js')).createExplainCommand },
+  test: { group: groups.policy, summary: 'run policy tests', load: async () => (await import('./commands/test/index.js')).createTestCommand },
   diff: { group: groups.policy, summary: 'say what an edit of the config changes in effect',
-    load: async () => (await import('./commands/diff.js')).createDiffCommand },
+    load: async () => (await import('./commands/diff/index.js')).createDiffCommand },
   doctor: { group: groups.operate, summary: 'look at what a config needs: keys, clock, service, Redis',
-    load: async () => (await import('./commands/doctor.js')).createDoctorCommand },
+    load: async () => (await import('./commands/doctor/index.js')).createDoctorCommand },
   health: { group: groups.operate, summary: 'ask the running proxy whether it is ready',
-    load: async () => (await import('./commands/health.js')).createHealthCommand },
+    load: async () => (await import('./commands/health/index.js')).createHealthCommand },
   revoke: { group: groups.operate, summary: 'withdraw keys, subjects or tokens on every proxy',
-    load: async () => (await import('./commands/revoke.js')).createRevokeCommand },
+    load: async () => (await import('./commands/revoke/index.js')).createRevokeCommand },
   record: { group: groups.operate, summary: 'list, read or resolve writes in doubt',
-    load: async () => (await import('./commands/record.js')).createRecordCommand },
+    load: async () => (await import('./commands/record/index.js')).createRecordCommand },
   store: { group: groups.operate, summary: 'replace the primary of Redis without losing writes',
-    load: async () => (await import('./commands/store.js')).createStoreCommand },
-  mint: { group: groups.core, summary: 'mint a service token through the Core', load: async () => (await import('./commands/mint.js')).createMintCommand },
-  import: { group: groups.core, summary: 'import existing users into the Core', load: async () => (await import('./commands/import.js')).createImportCommand },
-  core: { group: groups.core, summary: 'run the Core emulator alone', load: async () => (await import('./commands/core.js')).createCoreCommand },
+    load: async () => (await import('./commands/store/index.js')).createStoreCommand },
+  mint: { group: groups.core, summary: 'mint a service token through the Core', load: async () => (await import('./commands/mint/index.js')).createMintCommand },
+  import: { group: groups.core, summary: 'import existing users into the Core', load: async () => (await import('../user-import/cli/index.js')).createImportCommand },
+  core: { group: groups.core, summary: 'run the Core emulator alone', load: async () => (await import('../core-emulator/cli/index.js')).createCoreCommand },
   completion: { group: groups.shell, summary: 'print completion for bash, zsh or fish',
-    load: async () => (await import('./commands/completion.js')).createCompletionCommand },
+    load: async () => (await import('./commands/completion/index.js')).createCompletionCommand },
 };
 
 /** Names of the commands, as the help lists them. */

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { localFiles } from '../adapters/files.js';
+import { localFiles } from '../adapters/files/files.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import { openStore, readStoreFiles, type OpenStore } from '../app/store.js';
-import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
-import { escapeControls } from '../config/problems.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Log, StoreFailure } from '../ports.js';
+import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
+import { escapeControls } from '../config/load/problems.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Log, StoreFailure } from '../ports/ports.js';
 import type { Io } from './io.js';
 import { fail } from './options.js';
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
-import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem } from '../decision/strict-json.js';
-import { accept, refuse, type Result } from '../decision/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem } from '../lib/strict-json.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 import type { Io } from './io.js';
 
 const problems: Readonly<Record<JsonProblem, string>> = {

@@ -1,9 +1,9 @@
-import { normalizeApiDomain } from '../decision/api-domain.js';
-import { readCaBundle } from '../decision/ca-bundle.js';
-import { readCoreUrl } from '../decision/core-url.js';
-import type { IssuanceRecord } from '../decision/issuance-record.js';
-import { cdiVersionProblem, maxValidityS, readMintClaims, type MintClaims } from '../decision/mint-request.js';
-import { accept, refuse, type Result } from '../decision/result.js';
+import { normalizeApiDomain } from '../core-api/api-domain.js';
+import { readCaBundle } from '../lib/pem.js';
+import { readCoreUrl } from '../core-api/core-url.js';
+import type { IssuanceRecord } from '../core-api/issuance-record.js';
+import { cdiVersionProblem, maxValidityS, readMintClaims, type MintClaims } from '../core-api/mint-request.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 
 /** Where the Core is, and how to call it. */
 export interface CoreOptions {

@@ -1,12 +1,12 @@
 /** Service tokens for programs that call other services: `import { createTokenSource } from 'sallyport/client'`. */
 import { randomBytes } from 'node:crypto';
-import { systemClock } from '../adapters/clock.js';
-import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
-import { mintToken } from '../adapters/core/minter.js';
-import { issuanceRecord } from '../decision/issuance-record.js';
-import { tokenIdBytes, type MintRequest } from '../decision/mint-request.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Clock } from '../ports.js';
+import { systemClock } from '../adapters/system/clock.js';
+import { createCoreClient, type CoreClient } from '../core-api/core-client.js';
+import { mintToken } from '../core-api/mint.js';
+import { issuanceRecord } from '../core-api/issuance-record.js';
+import { tokenIdBytes, type MintRequest } from '../core-api/mint-request.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Clock } from '../ports/ports.js';
 import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './token-cache.js';
 import { TokenError, type TokenErrorCode } from './token-error.js';
 import { apiKeyRule, isApiKey, readTokenOptions, type TokenSettings, type TokenSourceOptions } from './token-options.js';

@@ -1,9 +1,9 @@
-import type { AssertionRules } from '../decision/assertion.js';
-import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/policy.js';
-import type { RouteTable } from '../decision/route-table.js';
-import type { SessionCookie } from '../decision/session-fields.js';
-import type { Unmatched } from '../decision/shadow.js';
-import type { Settings } from './settings.js';
+import type { AssertionRules } from '../decision/token/assertion.js';
+import type { IdentityHeaders, IssuerRules, Revocations, Route } from '../decision/route/policy.js';
+import type { RouteTable } from '../decision/route/route-table.js';
+import type { SessionCookie } from '../decision/session/headers.js';
+import type { Unmatched } from '../decision/route/shadow-mode.js';
+import type { Settings } from './load/setting-names.js';
 
 /** A whole config in force: durations in milliseconds, sizes in bytes, everything checked. */
 export interface CompiledConfig {

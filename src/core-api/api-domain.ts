@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { accept, refuse, type Result } from './result.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 
 /**
  * Normalises an API domain as the backend SDK does, so that `iss` is the one that its tokens have: lower case, scheme and

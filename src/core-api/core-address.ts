@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { accept, refuse, type Result } from './result.js';
-import { createAddressTest, plainAddress } from './trusted-address.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import { createAddressTest, plainAddress } from '../lib/ip-ranges.js';
 
 /** What an operator allows beyond the safe cases. */
 export interface CoreAddressRules {

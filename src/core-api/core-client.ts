@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { Agent, type Dispatcher } from 'undici';
-import type { CoreAddressRules } from '../../decision/core-address.js';
-import { networkFailure } from '../../decision/network-failure.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../../decision/strict-json.js';
-import { hide, readableAnswer } from './answer-text.js';
+import type { CoreAddressRules } from './core-address.js';
+import { networkFailure } from '../lib/errors.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import { isJsonObject, parseStrictJson, defaultMaxDepth, type JsonObject } from '../lib/strict-json.js';
+import { hide, readableAnswer } from './redact-answer.js';
 import { limitCall } from './call-limits.js';
 import { createPinnedConnector, NotConnected, RefusedAddress, type Lookup } from './pinned-connector.js';
 

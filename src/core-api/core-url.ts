@@ -1,4 +1,4 @@
-import { accept, refuse, type Result } from './result.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 
 /** Calls of the Core that operators write down with their whole address, so that `curl -K` works. */
 const knownCalls = [

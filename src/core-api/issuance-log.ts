@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { IssuanceRecord } from '../../decision/issuance-record.js';
-import { oneLine } from '../../decision/one-line.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
+import type { IssuanceRecord } from './issuance-record.js';
+import { oneLine } from '../lib/one-line.js';
+import { accept, refuse, type Result } from '../lib/result.js';
 
 /** A file with one line of JSON for each issued token. */
 export interface IssuanceLog {

@@ -1,4 +1,4 @@
-import type { MintedToken } from './minted-token.js';
+import type { MintedToken } from './mint-response.js';
 
 /** One issued token, for the log that is reviewed after a compromise (specification 5.4). Never the token itself. */
 export interface IssuanceRecord {

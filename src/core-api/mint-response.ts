@@ -1,8 +1,8 @@
-import { maxTokenBytes, readPayload } from './compact-jws.js';
+import { maxTokenBytes, readPayload } from '../decision/token/compact-jws.js';
 import type { MintClaims, MintRequest } from './mint-request.js';
-import { accept, refuse, type Result } from './result.js';
-import { parseServiceToken } from './service-token.js';
-import { isJsonArray, type JsonObject, type JsonValue } from './strict-json.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import { parseServiceToken } from '../decision/token/service-token.js';
+import { isJsonArray, type JsonObject, type JsonValue } from '../lib/strict-json.js';
 
 /** A token that is what was asked for. */
 export interface MintedToken {

@@ -1,7 +1,7 @@
-import { mintBody, type MintRequest } from '../../decision/mint-request.js';
-import { checkMinted, type MintedToken } from '../../decision/minted-token.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import type { Clock } from '../../ports.js';
+import { mintBody, type MintRequest } from './mint-request.js';
+import { checkMinted, type MintedToken } from './mint-response.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import type { Clock } from '../ports/ports.js';
 import type { CoreAnswer, CoreCall, CoreClient, CoreFailure } from './core-client.js';
 
 /** Why there is no token. */

@@ -1,9 +1,9 @@
-import type { Fields } from './fields.js';
-import type { Version } from './driver-interface.js';
-import type { Message } from './messages.js';
+import type { Fields } from './http/body.js';
+import type { Version } from './cdi-version.js';
+import type { Message } from './http/messages.js';
 import type { Passwords } from './passwords.js';
-import type { Records } from './records.js';
-import type { SigningKeys } from './signing-keys.js';
+import type { Records } from './storage/records.js';
+import type { SigningKeys } from './keys/signing-keys.js';
 
 /** Whose names the emulator uses where the specification and SuperTokens differ; it understands both. */
 export type Dialect = 'seed' | 'supertokens';

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
-import { json, listen, readBody, send, text, type RunningServer } from './messages.js';
+import { json, listen, readBody, send, text, type RunningServer } from './http/messages.js';
 
 /** Starts a receiving service that answers with what it received. */
 export function startDemoReceiver(host: string, port: number): Promise<RunningServer> {

@@ -8,9 +8,9 @@ import { signInUp } from './api/third-party.js';
 import {
   countUsers, findByAccountInfo, findByContact, findByEmail, findById, findByThirdParty, putEmailPasswordUser, putPasswordlessUser,
 } from './api/users.js';
-import type { Endpoint } from './core.js';
-import { isFrom, supportedVersions, type Version } from './driver-interface.js';
-import { json, text } from './messages.js';
+import type { Endpoint } from './context.js';
+import { isFrom, supportedVersions, type Version } from './cdi-version.js';
+import { json, text } from './http/messages.js';
 
 /** End points of one path, by method. */
 export type Methods = Readonly<Partial<Record<string, Endpoint>>>;

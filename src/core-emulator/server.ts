@@ -1,16 +1,16 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Core, Dialect } from './core.js';
-import { openDataFile } from './data-file.js';
-import { newestVersion, versionOf } from './driver-interface.js';
+import type { Core, Dialect } from './context.js';
+import { openDataFile } from './storage/data-file.js';
+import { newestVersion, versionOf } from './cdi-version.js';
 import { createFaults, type Fault, type FaultOptions } from './faults.js';
-import { parseFields } from './fields.js';
-import { noJournal, type Journal } from './journal.js';
-import { listen, readBody, send, text, type Message, type RunningServer } from './messages.js';
+import { parseFields } from './http/body.js';
+import { noJournal, type Journal } from './storage/journal.js';
+import { listen, readBody, send, text, type Message, type RunningServer } from './http/messages.js';
 import { createPasswords } from './passwords.js';
-import { createRecords, watchRecords } from './records.js';
+import { createRecords, watchRecords } from './storage/records.js';
 import { routeOf } from './routes.js';
-import { createSigningKeys } from './signing-keys.js';
+import { createSigningKeys } from './keys/signing-keys.js';
 
 /** How the emulated Core runs. What is not given is as in a Core that nobody configured. */
 export interface CoreEmulatorOptions {

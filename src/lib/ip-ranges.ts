@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
-import { trimBlanks } from './field-value.js';
-import { remembered, type MemoryLimits } from './remembered.js';
+import { trimBlanks } from '../decision/http/header-values.js';
+import { remembered, type MemoryLimits } from './memo.js';
 
 /** `address` or `address/prefix length`. */
 const block = /^([0-9A-Fa-f:.]+)(?:\/(0|[1-9][0-9]{0,2}))?$/;

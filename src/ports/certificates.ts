@@ -1,5 +1,5 @@
 /** What operators learn of certificates: types only. */
-import type { CertificateState } from './decision/certificate-validity.js';
+import type { CertificateState } from '../lib/certificate-validity.js';
 
 /** Certificates whose end somebody has to see coming: what callers are shown, and who vouches for callers, receiver and store. */
 export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca';

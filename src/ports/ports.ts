@@ -1,19 +1,19 @@
 /** What the inside needs from outside: types only. */
-import type { ConnectionEnding } from './decision/idle-connections.js';
+import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
 import type { KeyObject } from 'node:crypto';
-import type { FailureReason, Reason } from './decision/denial.js';
-import type { Rate } from './decision/policy.js';
-import type { RenewedSession } from './decision/principal.js';
-import type { LimitKey } from './decision/rate-limit.js';
+import type { FailureReason, Reason } from '../decision/denial.js';
+import type { Rate } from '../decision/route/policy.js';
+import type { RenewedSession } from '../decision/token/principal.js';
+import type { LimitKey } from '../decision/route/rate-limit.js';
 import type {
   Complete, Completed, Mark, Marked, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
-} from './decision/reservation.js';
-import type { ReservationScope } from './decision/reservation-scope.js';
-import type { Result } from './decision/result.js';
-import type { ResultSize } from './decision/store-share.js';
-import type { JsonObject } from './decision/strict-json.js';
-import type { StrippedFields } from './decision/stripped-fields.js';
-import type { WebSocketEnding } from './decision/websocket-endings.js';
+} from '../decision/idempotency/record.js';
+import type { ReservationScope } from '../decision/idempotency/scope.js';
+import type { Result } from '../lib/result.js';
+import type { ResultSize } from '../decision/limits/store-share.js';
+import type { JsonObject } from '../lib/strict-json.js';
+import type { StrippedFields } from '../decision/http/stripped-headers.js';
+import type { WebSocketEnding } from '../decision/websocket/close-codes.js';
 
 /** Reads time. */
 export interface Clock {

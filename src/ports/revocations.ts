@@ -1,7 +1,7 @@
 /** What is needed from outside of revocations that proxies share: types only. */
-import type { Result } from './decision/result.js';
-import type { StoredRevocations } from './decision/revocation-list.js';
-import type { NewRevocation, Revocation, RevocationUndo } from './decision/revocation-record.js';
+import type { Result } from '../lib/result.js';
+import type { StoredRevocations } from '../decision/revocation/local-list.js';
+import type { NewRevocation, Revocation, RevocationUndo } from '../decision/revocation/record.js';
 import type { StoreFailure } from './ports.js';
 
 /** What a proxy asks of the revocations in the store. Every call ends within its deadline, and never rejects. */

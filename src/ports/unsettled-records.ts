@@ -1,4 +1,4 @@
-import type { Result } from './decision/result.js';
+import type { Result } from '../lib/result.js';
 import type { ShownRecord, StoreFailure } from './ports.js';
 
 /** Which records an operator asks for. */

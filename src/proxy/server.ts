@@ -1,26 +1,26 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
-import type { ListenSettings } from '../config/compiled.js';
+import type { ListenSettings } from '../config/types.js';
 import { denial, type Denial } from '../decision/denial.js';
-import { createClientFinder } from '../decision/trusted-address.js';
-import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports.js';
-import type { CallerConnection } from './caller-connection.js';
-import type { CallerLimits } from './caller-limits.js';
-import { createCallerConnections } from './caller-connections.js';
-import { CallerRequest } from './caller-request.js';
-import { createEntrance } from './entrance.js';
-import { Exchange } from './exchange.js';
-import type { Arrival, ExchangeDeps } from './exchange-deps.js';
-import { createFrame } from './frame.js';
-import type { InForce } from './in-force.js';
-import type { BodyPace } from './request-body.js';
-import { acceptQueue, createListener, type TlsMaterial } from './listener.js';
-import { createParserRefusal, parserDenial, type Asked } from './parser-refusal.js';
-import { createReserving } from './reserving/reserving.js';
-import { createSlots } from './slots.js';
-import { Upgrade } from './websocket/upgrade.js';
-import { createWebSockets } from './websocket/websockets.js';
+import { createClientFinder } from '../lib/ip-ranges.js';
+import type { Clock, Log, Metrics, RequestRecord, ReservationParts, Timers } from '../ports/ports.js';
+import type { CallerConnection } from './inbound/client-connection.js';
+import type { CallerLimits } from './exchange/rate-limiter.js';
+import { createCallerConnections } from './inbound/client-connections.js';
+import { CallerRequest } from './inbound/incoming-request.js';
+import { createEntrance } from './exchange/admission-control.js';
+import { Exchange } from './exchange/exchange.js';
+import type { Arrival, ExchangeDeps } from './exchange/exchange-deps.js';
+import { createFrame } from './exchange/fastify-shell.js';
+import type { InForce } from './auth/active-config.js';
+import type { BodyPace } from './inbound/request-body.js';
+import { acceptQueue, createListener, type TlsMaterial } from './inbound/listener.js';
+import { createParserRefusal, parserDenial, type Asked } from './inbound/parse-error.js';
+import { createReserving } from './idempotency/coordinator.js';
+import { createSlots } from './exchange/concurrency.js';
+import { Upgrade } from './websocket/upgrade-request.js';
+import { createWebSockets } from './websocket/connections.js';
 
 /**
  * From the announcement of a shutdown on, a connection that a caller keeps is served for so long: whoever uses it again within that time gets an

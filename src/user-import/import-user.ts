@@ -1,14 +1,14 @@
 /** What one user takes, call by call: one function from a state and the Core's answer to the next step. */
-import type { JsonObject, JsonValue } from '../decision/strict-json.js';
-import { isJsonObject } from '../decision/strict-json.js';
+import type { JsonObject, JsonValue } from '../lib/strict-json.js';
+import { isJsonObject } from '../lib/strict-json.js';
 import {
   addContactRequest, codeRequest, consumeRequest, importHashRequest, lookUpRequest, signInUpRequest,
   type CoreReply, type CoreRequest, type CoreSpeech, type IssuedCode,
-} from './core-calls.js';
+} from './core/requests.js';
 import type { Outcome } from './journal.js';
-import type { Begun } from './ledger.js';
+import type { Begun } from './totals.js';
 import { isVerifiedField } from './losses.js';
-import type { ImportedUser } from './user.js';
+import type { ImportedUser } from './row/user.js';
 
 export interface FlowRules extends CoreSpeech {
   /** Existing users are expected, and made what the row says. */

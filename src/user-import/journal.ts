@@ -1,6 +1,6 @@
 /** What the journal beside the input says, line by line, and what follows from it. No hash, code or key is in it. */
-import { accept, refuse, type Result } from '../decision/result.js';
-import { userKinds, type UserKind } from './user.js';
+import { accept, refuse, type Result } from '../lib/result.js';
+import { userKinds, type UserKind } from './row/user.js';
 
 /** What a journal belongs to. A run with other values would number or mean its users differently. */
 export interface JournalHeader {

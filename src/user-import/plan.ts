@@ -1,7 +1,7 @@
-import { talliedKinds } from './ledger.js';
+import { talliedKinds } from './totals.js';
 import { createLosses, type Loss } from './losses.js';
-import type { Unit } from './units.js';
-import { kindOf, problemText, type UserKind } from './user.js';
+import type { Unit } from './row/rows.js';
+import { kindOf, problemText, type UserKind } from './row/user.js';
 
 /** What a file asks for, before anything is sent. */
 export interface Plan {

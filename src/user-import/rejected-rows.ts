@@ -1,10 +1,10 @@
 /** The rows that are worth a word after a run, found by reading input and journal side by side. */
-import type { JsonValue } from '../decision/strict-json.js';
-import { isJsonObject, type JsonObject } from '../decision/strict-json.js';
-import { asText, originColumns, userColumns } from './csv-row.js';
+import type { JsonValue } from '../lib/strict-json.js';
+import { isJsonObject, type JsonObject } from '../lib/strict-json.js';
+import { asText, originColumns, userColumns } from './row/csv.js';
 import type { JournalRecord, Outcome } from './journal.js';
-import { createLedger } from './ledger.js';
-import type { Unit } from './units.js';
+import { createLedger } from './totals.js';
+import type { Unit } from './row/rows.js';
 
 export interface SettledRow {
   readonly unit: Unit;

@@ -1,16 +1,16 @@
 /** The import itself: users in the order of the file, several in flight, each step journalled before it can matter. */
 import { setMaxListeners } from 'node:events';
-import type { Result } from '../decision/result.js';
-import type { Clock } from '../ports.js';
-import type { Core } from './core-calls.js';
-import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow, type FlowRules, type Next } from './flow.js';
+import type { Result } from '../lib/result.js';
+import type { Clock } from '../ports/ports.js';
+import type { Core } from './core/requests.js';
+import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow, type FlowRules, type Next } from './import-user.js';
 import type { DoneRecord, JournalRecord } from './journal.js';
-import type { Ledger } from './ledger.js';
-import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter, type Health, type HealthLimits, type RowFailures } from './patience.js';
+import type { Ledger } from './totals.js';
+import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter, type Health, type HealthLimits, type RowFailures } from './retry.js';
 import { createSchedule, type Schedule, type Scheduled } from './schedule.js';
-import { judge } from './trouble.js';
-import type { Unit } from './units.js';
-import { contactsOf, kindOf, problemText } from './user.js';
+import { judge } from './core/errors.js';
+import type { Unit } from './row/rows.js';
+import { contactsOf, kindOf, problemText } from './row/user.js';
 
 /** Where records are kept. */
 export interface Journal {

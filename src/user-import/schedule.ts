@@ -1,4 +1,4 @@
-import type { ImportedUser } from './user.js';
+import type { ImportedUser } from './row/user.js';
 
 /** A user that waits for its turn or is in flight. */
 export interface Scheduled {

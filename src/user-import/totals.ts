@@ -1,6 +1,6 @@
 import type { DoneRecord, JournalRecord } from './journal.js';
 import { createLosses, type Loss } from './losses.js';
-import { userKinds, type UserKind } from './user.js';
+import { userKinds, type UserKind } from './row/user.js';
 
 /** What is known of a user that may be in the Core from an earlier try. */
 export interface Begun {

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { importJWK, jwtVerify } from 'jose';
 import t from 'tap';
-import { readAssertionKeys, signAssertion } from '../../src/adapters/assertion-keys.js';
+import { readAssertionKeys, signAssertion } from '../../src/adapters/assertion-signer.js';
 
 const pair = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).privateKey;
 const pem = (type: 'pkcs8' | 'sec1' = 'pkcs8', namedCurve = 'P-256'): string => pair(namedCurve).export({ format: 'pem', type }).toString();

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
-import type { Complete } from '../../src/decision/reservation.js';
-import type { ReservationScope } from '../../src/decision/reservation-scope.js';
-import type { ReservationStore } from '../../src/ports.js';
+import type { Complete } from '../../src/decision/idempotency/record.js';
+import type { ReservationScope } from '../../src/decision/idempotency/scope.js';
+import type { ReservationStore } from '../../src/ports/ports.js';
 import { acquire, freshAttempt, freshScope, markOf, reserveOf } from './store-world.js';
 
 const response = { status: 201, fields: ['Content-Type', 'application/json', 'X-Ünicode', 'ÿ'], body: Buffer.from([0, 255, 10, 13, 128]) };

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Mark, Reserve } from '../../src/decision/reservation.js';
-import type { ReservationScope } from '../../src/decision/reservation-scope.js';
-import type { Log, ReservationStore } from '../../src/ports.js';
+import type { Mark, Reserve } from '../../src/decision/idempotency/record.js';
+import type { ReservationScope } from '../../src/decision/idempotency/scope.js';
+import type { Log, ReservationStore } from '../../src/ports/ports.js';
 
 /** A fresh scope: nothing in the store answers for it yet. */
 export function freshScope(): ReservationScope {

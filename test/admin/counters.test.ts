@@ -1,7 +1,7 @@
 import t from 'tap';
-import { nothingStripped } from '../../../src/decision/stripped-fields.js';
-import type { Metrics } from '../../../src/ports.js';
-import { countMetrics } from '../../../src/proxy/admin/counts.js';
+import { nothingStripped } from '../../src/decision/http/stripped-headers.js';
+import type { Metrics } from '../../src/ports/ports.js';
+import { countMetrics } from '../../src/admin/counters.js';
 
 t.test('what is counted reaches the metrics as well', (t) => {
   const calls: unknown[][] = [];

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isOwnHost } from '../../../src/proxy/admin/own-host.js';
+import { isOwnHost } from '../../src/admin/host-check.js';
 
 const cases: readonly { name: string; field: string; configured?: string; local?: string; expected: boolean }[] = [
   { name: 'loopback address with port', field: '127.0.0.1:9901', expected: true },

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { KeySourceState, StoreState } from '../../../src/ports.js';
-import type { RevocationsState } from '../../../src/ports-revocations.js';
-import { readinessOf, type Phase, type Readiness } from '../../../src/proxy/admin/readiness.js';
-import { keyState } from '../../support/key-state.js';
+import type { KeySourceState, StoreState } from '../../src/ports/ports.js';
+import type { RevocationsState } from '../../src/ports/revocations.js';
+import { readinessOf, type Phase, type Readiness } from '../../src/admin/readiness.js';
+import { keyState } from '../support/key-state.js';
 
 function source(issuer: string, usable: boolean, stale = false): KeySourceState {
   return keyState({ issuer, usable, stale, ageMs: usable ? 5 : null });

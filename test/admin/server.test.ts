@@ -1,8 +1,8 @@
 import t from 'tap';
-import { createPageServer, type Page } from '../../../src/proxy/admin/server.js';
-import type { Scope } from '../../support/scope.js';
-import { connectRaw, request, sendRaw, type RawConnection } from '../../support/raw-client.js';
-import { until } from '../../support/until.js';
+import { createPageServer, type Page } from '../../src/admin/server.js';
+import type { Scope } from '../support/scope.js';
+import { connectRaw, request, sendRaw, type RawConnection } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const page = (body: string): Page => ({ status: 200, type: 'text/plain', body });

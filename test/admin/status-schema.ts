@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { projectDir } from '../../support/project-dir.js';
+import { projectDir } from '../support/project-dir.js';
 
 /** Where a status differs from the published schema, members that the schema does not describe included. */
 export function statusProblems(status: unknown): readonly unknown[] {

@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { CompiledConfig } from '../../../src/config/compiled.js';
-import { createRouteTable } from '../../../src/decision/route-table.js';
-import type { Route } from '../../../src/decision/policy.js';
-import { statusOf, type Snapshot } from '../../../src/proxy/admin/status.js';
+import type { CompiledConfig } from '../../src/config/types.js';
+import { createRouteTable } from '../../src/decision/route/route-table.js';
+import type { Route } from '../../src/decision/route/policy.js';
+import { statusOf, type Snapshot } from '../../src/admin/status.js';
 import { statusProblems } from './status-schema.js';
 
 const route: Route = {

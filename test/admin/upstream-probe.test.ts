@@ -2,13 +2,13 @@ import { createServer } from 'node:net';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { createAppProbe, type ProbedReceiver } from '../../../src/proxy/admin/app-probe.js';
-import type { LogFields } from '../../../src/ports.js';
-import { certificates } from '../../support/certificates.js';
-import { listen } from '../../support/listening.js';
-import { startReceiver } from '../../support/receiver.js';
-import { tempDir } from '../../support/temp-dir.js';
-import { until } from '../../support/until.js';
+import { createAppProbe, type ProbedReceiver } from '../../src/admin/upstream-probe.js';
+import type { LogFields } from '../../src/ports/ports.js';
+import { certificates } from '../support/certificates.js';
+import { listen } from '../support/listening.js';
+import { startReceiver } from '../support/receiver.js';
+import { tempDir } from '../support/temp-dir.js';
+import { until } from '../support/until.js';
 
 type Lines = { readonly level: string; readonly fields: LogFields | undefined }[];
 

@@ -1,10 +1,10 @@
 /** A deployment on loopback with the proxy in this process: quicker than a process of its own, and open to inspection. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startApp, type App } from '../../src/app.js';
+import { startApp, type App } from '../../src/app/start.js';
 import { fileSource } from '../../src/app/config-file.js';
 import type { StartFailure } from '../../src/app/start-failure.js';
-import type { Result } from '../../src/decision/result.js';
+import type { Result } from '../../src/lib/result.js';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { request, type RawResponse, type RequestInput } from '../support/raw-client.js';

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { textDigest } from '../../src/adapters/text-file.js';
-import { startApp } from '../../src/app.js';
+import { textDigest } from '../../src/adapters/files/read-file.js';
+import { startApp } from '../../src/app/start.js';
 import { fileSource, type ConfigSource } from '../../src/app/config-file.js';
-import { accept, type Result } from '../../src/decision/result.js';
+import { accept, type Result } from '../../src/lib/result.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';

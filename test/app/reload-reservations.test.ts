@@ -1,9 +1,9 @@
 import t from 'tap';
 import { parse, stringify } from 'yaml';
 import { droppedOperations, movedScopes, reserves } from '../../src/app/operations.js';
-import { inspectConfig } from '../../src/config/inspect.js';
-import type { CompiledConfig } from '../../src/config/compiled.js';
-import { refuse } from '../../src/decision/result.js';
+import { inspectConfig } from '../../src/config/load/load-config.js';
+import type { CompiledConfig } from '../../src/config/types.js';
+import { refuse } from '../../src/lib/result.js';
 import { baseConfig } from '../support/world.js';
 import { startAppWorld, type AppWorld } from './app-world.js';
 

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync, readFi
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
-import { startApp } from '../../src/app.js';
+import { startApp } from '../../src/app/start.js';
 import { fileSource, type ConfigSource } from '../../src/app/config-file.js';
 import { certificates } from '../support/certificates.js';
 import { startJwksServer } from '../support/jwks-server.js';

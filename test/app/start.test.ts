@@ -9,7 +9,7 @@ import { connectRaw, request } from '../support/raw-client.js';
 import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig, type ConfigTree } from '../support/world.js';
-import { statusProblems } from '../proxy/admin/status-schema.js';
+import { statusProblems } from '../admin/status-schema.js';
 import { startAppWorld, startFrom } from './app-world.js';
 
 t.test('requests are let through or refused, and every listener says where it is', async (t) => {

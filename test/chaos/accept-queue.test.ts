@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
-import { acceptQueue } from '../../src/proxy/listener.js';
+import { acceptQueue } from '../../src/proxy/inbound/listener.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
 

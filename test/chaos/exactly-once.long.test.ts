@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import { createRandom } from '../proxy/chaos.js';
+import { createRandom } from '../proxy/exchange/chaos.js';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { startPostgres, type PostgresServer } from '../support/postgres-server.js';

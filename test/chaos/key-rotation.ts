@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { startCore, decoded, jwtCall, publishedKeyIds, type CoreClient } from '../emulator/core-client.js';
+import { startCore, decoded, jwtCall, publishedKeyIds, type CoreClient } from '../core-emulator/core-client.js';
 import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
 

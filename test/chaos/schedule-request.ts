@@ -1,11 +1,11 @@
 import type { Denial } from '../../src/decision/denial.js';
-import type { Principal } from '../../src/decision/principal.js';
-import { readFields } from '../../src/decision/request-fields.js';
-import { readTarget } from '../../src/decision/request-target.js';
-import { nothingStripped } from '../../src/decision/stripped-fields.js';
-import type { Caller } from '../../src/proxy/caller.js';
-import type { InForce } from '../../src/proxy/in-force.js';
-import type { Admission } from '../../src/proxy/pipeline.js';
+import type { Principal } from '../../src/decision/token/principal.js';
+import { readFields } from '../../src/decision/http/request-headers.js';
+import { readTarget } from '../../src/decision/http/request-target.js';
+import { nothingStripped } from '../../src/decision/http/stripped-headers.js';
+import type { Caller } from '../../src/proxy/exchange/caller.js';
+import type { InForce } from '../../src/proxy/auth/active-config.js';
+import type { Admission } from '../../src/proxy/auth/authorize-request.js';
 
 export const routeNames = ['create', 'single', 'reports', 'deduplicates'] as const;
 

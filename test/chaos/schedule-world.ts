@@ -1,11 +1,11 @@
 /** Proxies' reserved requests with their real code, on one store and one receiver, in a time that a schedule moves. */
 import { PassThrough } from 'node:stream';
 import { createMemoryStore } from '../../src/adapters/memory/reservation-store.js';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import type { ReservationResult, Timers } from '../../src/ports.js';
-import type { InForce } from '../../src/proxy/in-force.js';
-import { prepare } from '../../src/proxy/reserving/preparation.js';
-import { createReserving, type Reserving } from '../../src/proxy/reserving/reserving.js';
+import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import type { ReservationResult, Timers } from '../../src/ports/ports.js';
+import type { InForce } from '../../src/proxy/auth/active-config.js';
+import { prepare } from '../../src/proxy/idempotency/plan-reservation.js';
+import { createReserving, type Reserving } from '../../src/proxy/idempotency/coordinator.js';
 import { manualTime, type ManualTime } from '../adapters/manual-time.js';
 import { collectingLog } from '../adapters/store-world.js';
 import { compiled } from '../proxy/harness.js';

@@ -24,7 +24,7 @@ t.test(machineWeather.fullDisk.name, async (t) => {
   for (let count = 0; count < 100; count += 1) t.equal(await proxy.ask(), 200);
   t.match(await proxy.metrics(), /sallyport_requests_total\{route="list-orders",outcome="forwarded",code="2xx"\} 100/);
   t.ok(proxy.isRunning());
-  // That lines come again once there is room: adapters/log-stream-full-disk.test.ts.
+  // That lines come again once there is room: adapters/log/log-stream-full-disk.test.ts.
 });
 
 t.test(machineWeather.closedLog.name, async (t) => {
@@ -47,7 +47,7 @@ t.test(machineWeather.hungLog.name, async (t) => {
     text += chunk;
   });
   await until('every line, once it is read', () => text.split('"route":"list-orders"').length - 1 === 400);
-  // That no more than 8 MiB wait, and what is dropped is counted: adapters/log-stream.test.ts.
+  // That no more than 8 MiB wait, and what is dropped is counted: adapters/log/log-stream.test.ts.
   t.ok(proxy.isRunning());
 });
 

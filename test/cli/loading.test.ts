@@ -23,7 +23,7 @@ function packagesOf(path: string): readonly string[] {
 }
 
 t.test('help and completion of every command load nothing but the parser of arguments', async (t) => {
-  for (const path of ['src/cli/program.ts', 'src/cli/completion.ts', ...commandNames.map((name) => `src/cli/commands/${name}.ts`)]) {
+  for (const path of ['src/cli/program.ts', 'src/cli/commands/completion/script.ts', ...commandNames.map((name) => `src/cli/commands/${name}.ts`)]) {
     t.ok(sources.has(path), path);
     t.same(packagesOf(path).filter((name) => name !== 'commander'), [], path);
   }
@@ -37,12 +37,12 @@ t.test('the first file loads no other before it takes signals', async (t) => {
 
 t.test('what is run often, or in a hurry, loads neither the proxy nor Redis', async (t) => {
   const allowed: Readonly<Record<string, readonly string[]>> = {
-    'src/cli/health.ts': ['yaml'],
-    'src/cli/check.ts': ['yaml', 'zod'],
-    'src/cli/diff.ts': ['yaml', 'zod'],
-    'src/cli/explain.ts': ['yaml', 'zod'],
-    'src/cli/mint.ts': ['undici'],
-    'src/cli/record.ts': ['ioredis', 'yaml', 'zod'],
+    'src/cli/commands/health/run.ts': ['yaml'],
+    'src/cli/commands/check/run.ts': ['yaml', 'zod'],
+    'src/cli/commands/diff/run.ts': ['yaml', 'zod'],
+    'src/cli/commands/explain/run.ts': ['yaml', 'zod'],
+    'src/cli/commands/mint/run.ts': ['undici'],
+    'src/cli/commands/record/run.ts': ['ioredis', 'yaml', 'zod'],
   };
   for (const [path, packages] of Object.entries(allowed)) t.same(packagesOf(path).filter((name) => name !== 'commander'), packages, path);
 });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { endOfLifeNotice } from '../../src/cli/node-release.js';
+import { endOfLifeNotice } from '../../src/cli/node-eol.js';
 
 const cases: readonly { name: string; node: string; at: string; expected: RegExp | null }[] = [
   { name: 'the last day of a line', node: '20.20.2', at: '2026-04-30T12:00:00Z', expected: null },

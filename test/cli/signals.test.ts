@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Signal } from '../../src/cli/io.js';
-import { createSignalQueue } from '../../src/cli/signal-queue.js';
+import { createSignalQueue } from '../../src/cli/signals.js';
 import { captureIo } from './captured-io.js';
 
 t.test('signals that come before anybody takes them are kept, in order', (t) => {

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
+import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { projectDir } from '../support/project-dir.js';
 import { parseSource, projectFiles } from '../support/source-files.js';
 import { startWorld } from '../support/world.js';
@@ -49,7 +49,7 @@ t.test('loading it loads neither the proxy nor the schema of its config', async 
     }
   };
   walk('src/client/token-source.ts');
-  t.ok(seen.has('src/adapters/core/core-client.ts'));
+  t.ok(seen.has('src/core-api/core-client.ts'));
   t.same([...packages], ['undici']);
 });
 

@@ -1,9 +1,9 @@
 import t from 'tap';
 import { createTokenCache, createTokenMint, type AttemptFailure, type TokenSupply } from '../../src/client/token-cache.js';
 import { TokenError } from '../../src/client/token-error.js';
-import type { MintedToken } from '../../src/decision/minted-token.js';
-import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { Clock } from '../../src/ports.js';
+import type { MintedToken } from '../../src/core-api/mint-response.js';
+import { accept, refuse, type Result } from '../../src/lib/result.js';
+import type { Clock } from '../../src/ports/ports.js';
 
 type Outcome = Result<MintedToken, AttemptFailure>;
 

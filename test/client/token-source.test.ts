@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createTokenSource, TokenError, type TokenSource, type TokenSourceOptions } from '../../src/client/token-source.js';
-import type { IssuanceRecord } from '../../src/decision/issuance-record.js';
-import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
+import type { IssuanceRecord } from '../../src/core-api/issuance-record.js';
+import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { certificates } from '../support/certificates.js';
 import { startFakeCore, type FakeCore } from '../support/fake-core.js';
 import { rsaKey, withKeyId } from '../support/keys.js';

@@ -1,7 +1,7 @@
-import { inspectConfig, type Inspection } from '../../src/config/inspect.js';
-import { formatProblem } from '../../src/config/problems.js';
-import type { CompiledConfig } from '../../src/config/compiled.js';
-import { accept, refuse } from '../../src/decision/result.js';
+import { inspectConfig, type Inspection } from '../../src/config/load/load-config.js';
+import { formatProblem } from '../../src/config/load/problems.js';
+import type { CompiledConfig } from '../../src/config/types.js';
+import { accept, refuse } from '../../src/lib/result.js';
 
 /** Sections and their text; `null` leaves one out. */
 type Sections = Readonly<Record<string, string | null>>;

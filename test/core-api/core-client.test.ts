@@ -2,12 +2,12 @@ import type { LookupAddress } from 'node:dns';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import t from 'tap';
-import { createCoreClient, type CoreClient, type CoreClientOptions, type CoreFailure } from '../../../src/adapters/core/core-client.js';
-import type { Lookup } from '../../../src/adapters/core/pinned-connector.js';
-import { certificates } from '../../support/certificates.js';
-import { startFakeCore } from '../../support/fake-core.js';
-import { listen } from '../../support/listening.js';
-import { until } from '../../support/until.js';
+import { createCoreClient, type CoreClient, type CoreClientOptions, type CoreFailure } from '../../src/core-api/core-client.js';
+import type { Lookup } from '../../src/core-api/pinned-connector.js';
+import { certificates } from '../support/certificates.js';
+import { startFakeCore } from '../support/fake-core.js';
+import { listen } from '../support/listening.js';
+import { until } from '../support/until.js';
 
 const key = 'k3y-of-twenty-and-more-characters';
 const headers = [{ name: 'api-key', value: key }];

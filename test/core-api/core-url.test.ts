@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readCoreUrl } from '../../src/decision/core-url.js';
+import { readCoreUrl } from '../../src/core-api/core-url.js';
 
 const accepted: { input: string; expected: string }[] = [
   { input: 'http://127.0.0.1:3567', expected: 'http://127.0.0.1:3567' },

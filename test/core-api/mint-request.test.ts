@@ -1,5 +1,5 @@
 import t from 'tap';
-import { cdiVersionProblem, maxValidityS, mintBody, readMintClaims, tokenIdBytes } from '../../src/decision/mint-request.js';
+import { cdiVersionProblem, maxValidityS, mintBody, readMintClaims, tokenIdBytes } from '../../src/core-api/mint-request.js';
 
 const claims = { aud: 'orders', sub: 'checkout', source: 'microservice', token_type: 'service', permissions: ['orders:read'] };
 

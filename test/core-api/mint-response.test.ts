@@ -1,7 +1,7 @@
 import t from 'tap';
-import { issuanceRecord } from '../../src/decision/issuance-record.js';
-import type { MintRequest } from '../../src/decision/mint-request.js';
-import { checkMinted } from '../../src/decision/minted-token.js';
+import { issuanceRecord } from '../../src/core-api/issuance-record.js';
+import type { MintRequest } from '../../src/core-api/mint-request.js';
+import { checkMinted } from '../../src/core-api/mint-response.js';
 import { rsaKey, withKeyId } from '../support/keys.js';
 import { mintToken, signToken, type Claims } from '../support/tokens.js';
 

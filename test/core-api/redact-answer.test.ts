@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readableAnswer } from '../../../src/adapters/core/answer-text.js';
+import { readableAnswer } from '../../src/core-api/redact-answer.js';
 
 const secret = 'key-of-twenty-characters';
 

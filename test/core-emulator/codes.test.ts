@@ -1,6 +1,6 @@
 import t from 'tap';
 import { connectCore, startCore } from './core-client.js';
-import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
+import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { importing, statusOf } from './contract/core-under-test.js';
 
 t.test('spec 3: a code that is over is refused, one of its last millisecond is not', async (t) => {

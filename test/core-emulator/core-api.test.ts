@@ -1,5 +1,5 @@
 import t from 'tap';
-import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
+import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { connectRaw } from '../support/raw-client.js';
 import { jwtCall, publishedKeyIds, startCore } from './core-client.js';
 

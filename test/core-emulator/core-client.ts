@@ -1,4 +1,4 @@
-import { startCoreEmulator, type CoreEmulatorOptions } from '../../src/emulator/core-emulator.js';
+import { startCoreEmulator, type CoreEmulatorOptions } from '../../src/core-emulator/server.js';
 import type { Scope } from '../support/scope.js';
 
 export interface CoreAnswer {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { startDemoReceiver } from '../../src/emulator/demo-receiver.js';
+import { startDemoReceiver } from '../../src/core-emulator/demo-service.js';
 import type { Scope } from '../support/scope.js';
 import { sendRaw } from '../support/raw-client.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFaults } from '../../src/emulator/faults.js';
+import { createFaults } from '../../src/core-emulator/faults.js';
 import { freshEmail, importing, statusOf } from './contract/core-under-test.js';
 import { startCore } from './core-client.js';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { algorithmNamed, algorithmOf, parseHostedScrypt, standardAlgorithmOf } from '../../src/emulator/password-hash.js';
-import { createPasswords } from '../../src/emulator/passwords.js';
+import { algorithmNamed, algorithmOf, parseHostedScrypt, standardAlgorithmOf } from '../../src/core-emulator/password-hash.js';
+import { createPasswords } from '../../src/core-emulator/passwords.js';
 import { argon2Hashes, hashes } from './contract/core-under-test.js';
 import { hostedSample } from './contract/live-core.js';
 

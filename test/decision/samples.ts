@@ -1,5 +1,5 @@
-import type { Approval, IssuerRules, Revocations, Route } from '../../src/decision/policy.js';
-import type { Principal } from '../../src/decision/principal.js';
+import type { Approval, IssuerRules, Revocations, Route } from '../../src/decision/route/policy.js';
+import type { Principal } from '../../src/decision/token/principal.js';
 
 /** The moment at which the tables of decision tests take place. */
 export const nowS = 1_750_000_000;

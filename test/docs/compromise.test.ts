@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../src/cli/program.js';
-import { tokenDigest } from '../../src/decision/revocation.js';
+import { tokenDigest } from '../../src/decision/revocation/match.js';
 import { captureIo, type CapturedIo } from '../cli/captured-io.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';

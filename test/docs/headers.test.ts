@@ -1,14 +1,14 @@
 /** docs/http.md names every header that Sallyport writes: in answers, and in requests to the upstream. */
 import t from 'tap';
 import { denial, reasons } from '../../src/decision/denial.js';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import { upstreamFields } from '../../src/decision/forwarding.js';
-import { identityFields } from '../../src/decision/identity-fields.js';
-import { problemOf } from '../../src/decision/problem.js';
-import { readFields } from '../../src/decision/request-fields.js';
-import { callerFields } from '../../src/decision/response-fields.js';
-import { withRenewedSession } from '../../src/decision/session-fields.js';
-import { replayedFields } from '../../src/decision/stored-response.js';
+import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import { upstreamFields } from '../../src/decision/http/forwarded-headers.js';
+import { identityFields } from '../../src/decision/http/identity-headers.js';
+import { problemOf } from '../../src/decision/http/problem-details.js';
+import { readFields } from '../../src/decision/http/request-headers.js';
+import { callerFields } from '../../src/decision/http/response-headers.js';
+import { withRenewedSession } from '../../src/decision/session/headers.js';
+import { replayedFields } from '../../src/decision/idempotency/stored-response.js';
 import { compiled } from '../proxy/harness.js';
 import { codeSpans, tableBelow, tableOf } from './pages.js';
 

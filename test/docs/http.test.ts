@@ -1,12 +1,12 @@
 import t from 'tap';
 import { decideOnly } from '../../src/app/policy-in-force.js';
 import { answers } from '../../src/decision/denial.js';
-import type { JsonObject } from '../../src/decision/strict-json.js';
-import { createAssumedKeys } from '../../src/policy-test/assumed-keys.js';
-import { stepNames } from '../../src/policy-test/explained-step.js';
-import { explain } from '../../src/policy-test/explanation.js';
-import { headOf, type PolicyRequest } from '../../src/policy-test/request.js';
-import { rule } from '../../src/policy-test/ruling.js';
+import type { JsonObject } from '../../src/lib/strict-json.js';
+import { createAssumedKeys } from '../../src/policy-test/simulate/test-keys.js';
+import { stepNames } from '../../src/policy-test/explain/steps.js';
+import { explain } from '../../src/policy-test/explain/explanation.js';
+import { headOf, type PolicyRequest } from '../../src/policy-test/simulate/request.js';
+import { rule } from '../../src/policy-test/simulate/decide.js';
 import { compiled } from '../proxy/harness.js';
 import { blockThatBegins } from './fenced-blocks.js';
 import { tableOf } from './pages.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { inspectConfig } from '../../src/config/inspect.js';
-import { staleAllowanceMs } from '../../src/decision/cache-lifetime.js';
-import { refuse } from '../../src/decision/result.js';
+import { inspectConfig } from '../../src/config/load/load-config.js';
+import { staleAllowanceMs } from '../../src/decision/http/http-freshness.js';
+import { refuse } from '../../src/lib/result.js';
 import { blockThatBegins } from './fenced-blocks.js';
 import { tableBelow } from './pages.js';
 

@@ -59,7 +59,7 @@ export const snippetTable: readonly SnippetRow[] = [
     '# Traefik': { sample: 'Traefik is no package of Debian or npm; the page says that its lines were not run' },
   }),
   ...page('docs/core-emulator.md', {
-    'sallyport core': { commands: { curl: 'test/emulator/core-api.test.ts asks the same' } },
+    'sallyport core': { commands: { curl: 'test/core-emulator/core-api.test.ts asks the same' } },
     'CORE_URL=': { commands: {} },
   }),
   ...page('docs/deployment.md', {
@@ -83,13 +83,13 @@ export const snippetTable: readonly SnippetRow[] = [
     'store:': { config: 'keys' },
     '    idempotency: required': { config: 'route' },
     'POST /orders': { sample: 'a request; test/conformance/reservations.test.ts sends such ones' },
-    'HTTP/1.1 422': { sample: 'an answer; test/proxy/reserving/receiver-levels.test.ts has receivers give such ones' },
+    'HTTP/1.1 422': { sample: 'an answer; test/proxy/idempotency/receiver-levels.test.ts has receivers give such ones' },
     'create table applied_writes': { test: 'test/chaos/exactly-once.long.test.ts' },
     'begin;': { sample: 'with $1 to $5 for values; docs/examples/exactly-once/receiver.mjs has the same, and test/chaos/exactly-once.long.test.ts runs that' },
     '    idempotency: { mode: none': { config: 'route' },
     '    idempotency: { mode: required': { config: 'route' },
     'create table outbox': { test: 'test/chaos/exactly-once.long.test.ts' },
-    '$ sallyport record': { sample: 'ids are cut; test/cli/record.test.ts runs the command and reads what it prints' },
+    '$ sallyport record': { sample: 'ids are cut; test/cli/commands/record.test.ts runs the command and reads what it prints' },
   }),
   ...page('docs/image.md', {
     'docker build': { commands: { docker } },
@@ -98,9 +98,9 @@ export const snippetTable: readonly SnippetRow[] = [
   }),
   ...page('docs/import.md', {
     'sallyport import users.jsonl --dry-run': { commands: {} },
-    '{"email"': { sample: 'hashes are cut; test/cli/import.test.ts imports whole ones of each kind' },
-    'firebase auth:export': { commands: { firebase: 'of Firebase; what it writes is read by test/cli/import.test.ts' } },
-    'url =': { sample: 'a file for curl -K, with a key left out; test/config/curl-config.test.ts reads such files' },
+    '{"email"': { sample: 'hashes are cut; test/user-import/cli/import.test.ts imports whole ones of each kind' },
+    'firebase auth:export': { commands: { firebase: 'of Firebase; what it writes is read by test/user-import/cli/import.test.ts' } },
+    'url =': { sample: 'a file for curl -K, with a key left out; test/core-api/curl/curl-config.test.ts reads such files' },
     'sallyport import users.jsonl.import': { commands: {} },
   }),
   ...page('docs/install.md', {
@@ -143,9 +143,9 @@ export const snippetTable: readonly SnippetRow[] = [
     'export function identify': { test: 'test/docs/migration.test.ts' },
   }),
   ...page('docs/minting.md', {
-    '$ cat core.curl': { sample: 'the key is left out; test/cli/mint.test.ts runs the command with one' },
-    '# curl asks': { commands: { curl: 'test/cli/mint.test.ts sends the same body' } },
-    '{"time"': { sample: 'a line of the issuance log; test/cli/mint.test.ts reads real ones' },
+    '$ cat core.curl': { sample: 'the key is left out; test/cli/commands/mint.test.ts runs the command with one' },
+    '# curl asks': { commands: { curl: 'test/cli/commands/mint.test.ts sends the same body' } },
+    '{"time"': { sample: 'a line of the issuance log; test/cli/commands/mint.test.ts reads real ones' },
     'import { readFile }': { test: 'test/client/package.test.ts' },
   }),
   ...page('docs/operations.md', {
@@ -155,7 +155,7 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/policy-tests.md', {
     'sallyport explain': { test: 'test/cli/newcomer.test.ts' },
     'config: sallyport.yaml': { test: 'test/cli/newcomer.test.ts' },
-    '$ sallyport diff': { sample: 'what diff prints; test/cli/diff.test.ts reads real prints' },
+    '$ sallyport diff': { sample: 'what diff prints; test/cli/commands/diff.test.ts reads real prints' },
   }),
   ...page('docs/releasing.md', {
     'node .release/release.mjs': { test: 'test/release/release.test.ts' },
@@ -165,7 +165,7 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/shadow.md', { 'mode: shadow': { config: 'keys' } }),
   ...page('docs/storage.md', {
     'maxmemory 2gb': { test: 'test/docs/snippets.test.ts' },
-    'user sallyport on': { test: 'test/adapters/redis/access.test.ts' },
+    'user sallyport on': { test: 'test/adapters/redis/client/access.test.ts' },
   }),
   ...page('docs/systemd.md', {
     'npm ci && npm run bundle': { commands: { sudo: 'needs root: test/docs/systemd.test.ts holds the unit and the user that it installs' } },

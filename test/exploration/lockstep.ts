@@ -4,10 +4,10 @@
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { Redis } from 'ioredis';
-import { readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved } from '../../src/adapters/redis/replies.js';
+import { readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved } from '../../src/adapters/redis/scripts/replies.js';
 import { completeValues, markValues, reserveValues } from '../../src/adapters/redis/reservation-store.js';
-import { scripts } from '../../src/adapters/redis/scripts.js';
-import type { ReservationRecord, Slot } from '../../src/decision/reservation.js';
+import { scripts } from '../../src/adapters/redis/scripts/reservation.js';
+import type { ReservationRecord, Slot } from '../../src/decision/idempotency/record.js';
 import { startRedis } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
 import { nowMs, textOf } from './model.js';

@@ -2,9 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import * as gates from '../../src/decision/dispatch-gate.js';
-import * as reservations from '../../src/decision/reservation.js';
-import * as settlements from '../../src/decision/settlement.js';
+import * as gates from '../../src/decision/idempotency/dispatch-check.js';
+import * as reservations from '../../src/decision/idempotency/record.js';
+import * as settlements from '../../src/decision/idempotency/settlement.js';
 import { projectDir } from '../support/project-dir.js';
 import type { Scope } from '../support/scope.js';
 import { tempDir } from '../support/temp-dir.js';

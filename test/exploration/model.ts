@@ -1,5 +1,5 @@
 /** What an exploration knows of a moment: the store, the attempts, what is on its way, and what has to be remembered to judge. */
-import type { Resolution, Slot } from '../../src/decision/reservation.js';
+import type { Resolution, Slot } from '../../src/decision/idempotency/record.js';
 
 /** The store's clock stands still in every state: what passes is taken off all times instead, so that equal situations are equal states. */
 export const nowMs = 1_800_000_000_000;

@@ -1,5 +1,5 @@
 /** What has to hold of a state by itself: nobody is stuck, and when everything is over everybody knows how it ended. */
-import type { Reserved } from '../../src/decision/reservation.js';
+import type { Reserved } from '../../src/decision/idempotency/record.js';
 import { backMs, leaseMs, retentionMs, type Preset, type State } from './model.js';
 import type { ModelStore } from './store.js';
 

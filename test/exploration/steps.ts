@@ -2,8 +2,8 @@
  * Everything that can happen next. The proxy's part follows `proxy/reserving`: reserve, gate, send, settle, answer; what cannot be written is
  * offered again. What is decided, the real functions decide.
  */
-import type { Reserved } from '../../src/decision/reservation.js';
-import type { Settlement, UpstreamOutcome } from '../../src/decision/settlement.js';
+import type { Reserved } from '../../src/decision/idempotency/record.js';
+import type { Settlement, UpstreamOutcome } from '../../src/decision/idempotency/settlement.js';
 import type { Machine } from './machine.js';
 import {
   attemptName, backMs, jumpMs, leaseMs, markerTtlMs, nowMs, retentionMs, shifted, textOf, upstreamMs,

@@ -1,5 +1,5 @@
 /** The store of an exploration: what each command makes of each content, as the decision functions say, worked out once. */
-import type { Complete, Completed, Marked, Release, Released, Reserve, Reserved, Resolution, Resolved, Slot } from '../../src/decision/reservation.js';
+import type { Complete, Completed, Marked, Release, Released, Reserve, Reserved, Resolution, Resolved, Slot } from '../../src/decision/idempotency/record.js';
 import type { Machine } from './machine.js';
 import { emptySlot, nowMs, shifted, textOf } from './model.js';
 

@@ -1,9 +1,9 @@
 /** Tries configs by the thousand: what is accepted has to decide as its text reads, and nothing may throw. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import type { CompiledConfig } from '../../src/config/compiled.js';
-import { inspectConfig, type Inspection } from '../../src/config/inspect.js';
-import { formatProblem } from '../../src/config/problems.js';
+import type { CompiledConfig } from '../../src/config/types.js';
+import { inspectConfig, type Inspection } from '../../src/config/load/load-config.js';
+import { formatProblem } from '../../src/config/load/problems.js';
 import type { Scope } from '../support/scope.js';
 import { damagedText, policyText, someAsk, somePolicy } from './configs.js';
 import { drawFrom, once, pick } from './draw.js';

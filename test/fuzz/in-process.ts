@@ -1,16 +1,16 @@
 /** The real decision, asked in this process: what `serve` does with a head once Node has parsed it. */
-import type { CompiledConfig } from '../../src/config/compiled.js';
+import type { CompiledConfig } from '../../src/config/types.js';
 import { answers } from '../../src/decision/denial.js';
-import { accept, refuse } from '../../src/decision/result.js';
-import { defaultMaxDepth, parseStrictJson } from '../../src/decision/strict-json.js';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import { totalStripped } from '../../src/decision/stripped-fields.js';
-import type { SessionVerifier } from '../../src/ports.js';
-import type { InForce } from '../../src/proxy/in-force.js';
-import { admit, type Judgement, type Step } from '../../src/proxy/pipeline.js';
-import type { SessionsInForce } from '../../src/proxy/session-credential.js';
-import { createUpstream, type Upstream } from '../../src/proxy/upstream.js';
-import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
+import { accept, refuse } from '../../src/lib/result.js';
+import { defaultMaxDepth, parseStrictJson } from '../../src/lib/strict-json.js';
+import { createFieldRules } from '../../src/decision/http/header-rules.js';
+import { totalStripped } from '../../src/decision/http/stripped-headers.js';
+import type { SessionVerifier } from '../../src/ports/ports.js';
+import type { InForce } from '../../src/proxy/auth/active-config.js';
+import { admit, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
+import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
+import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool.js';
+import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
 import { compiled } from '../proxy/harness.js';
 import type { Scope } from '../support/scope.js';
 import { keyrings, publicNumbers } from './keyring.js';

@@ -1,9 +1,9 @@
 /** The search finds what it is for: guards that are taken out of the real decision, one at a time. */
 import t from 'tap';
-import { createRouteTable } from '../../src/decision/route-table.js';
-import type { Route } from '../../src/decision/policy.js';
-import type { InForce } from '../../src/proxy/in-force.js';
-import type { SessionsInForce } from '../../src/proxy/session-credential.js';
+import { createRouteTable } from '../../src/decision/route/route-table.js';
+import type { Route } from '../../src/decision/route/policy.js';
+import type { InForce } from '../../src/proxy/auth/active-config.js';
+import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
 import { runCampaign } from './campaign.js';
 import { createStages } from './in-process.js';
 

@@ -1,8 +1,8 @@
 /** Stored records by the thousand, as a store that is damaged would hand them back. */
-import { readReserved } from '../../src/adapters/redis/replies.js';
-import { accept, refuse } from '../../src/decision/result.js';
-import type { ReservationStore } from '../../src/ports.js';
-import { startScene } from '../proxy/reserving/scene.js';
+import { readReserved } from '../../src/adapters/redis/scripts/replies.js';
+import { accept, refuse } from '../../src/lib/result.js';
+import type { ReservationStore } from '../../src/ports/ports.js';
+import { startScene } from '../proxy/idempotency/scene.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';
 import { drawFrom, once, pick, several, type Draw } from './draw.js';

@@ -28,8 +28,8 @@ const serve = ['serve', '--config', at('sallyport.yaml')];
 /** Snapshots and single executables take one CommonJS file, which can't await at its top. */
 writeFileSync(at('one.js'), `
 import { startupSnapshot } from 'node:v8';
-import { createServeCommand } from ${JSON.stringify(join(project, 'dist/cli/serve.js'))};
-import { createHealthCommand } from ${JSON.stringify(join(project, 'dist/cli/health.js'))};
+import { createServeCommand } from ${JSON.stringify(join(project, 'dist/cli/commands/serve/run.js'))};
+import { createHealthCommand } from ${JSON.stringify(join(project, 'dist/cli/commands/health/run.js'))};
 import { processIo } from ${JSON.stringify(join(project, 'dist/cli/process-io.js'))};
 function start() {
   const words = process.argv.slice(process.argv.findIndex((word) => word === 'serve' || word === 'health'));

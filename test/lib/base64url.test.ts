@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { isCanonicalBase64Url } from '../../src/decision/base64url.js';
+import { isCanonicalBase64Url } from '../../src/lib/base64url.js';
 
 const cases = [
   { name: 'empty', input: '', expected: false },

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import t from 'tap';
-import { certificateState, daysLeft, validityOf, validityOfBundle } from '../../src/decision/certificate-validity.js';
+import { certificateState, daysLeft, validityOf, validityOfBundle } from '../../src/lib/certificate-validity.js';
 import { certificates } from '../support/certificates.js';
 import { expiredServer } from '../support/expired-certificate.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { nearestName } from '../../src/config/nearest-name.js';
+import { nearestName } from '../../src/lib/did-you-mean.js';
 
 const names = ['listen', 'port', 'permissions', 'path', 'host', 'max_age', 'max_stale', 'url', 'audience', 'max_in_flight'];
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
-import { digestOf } from '../../src/decision/digest.js';
+import { digestOf } from '../../src/lib/digest.js';
 
 t.test('R-18: no two lists of parts collide by joining', (t) => {
   const lists: readonly (readonly string[])[] = [

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { networkFailure } from '../../src/decision/network-failure.js';
+import { networkFailure } from '../../src/lib/errors.js';
 
 function withCode(code: string): Error {
   return Object.assign(new Error('what was received'), { code });

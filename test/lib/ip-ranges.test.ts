@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createAddressTest, createClientFinder, isAddressBlock, networkOf, plainAddress } from '../../src/decision/trusted-address.js';
+import { createAddressTest, createClientFinder, isAddressBlock, networkOf, plainAddress } from '../../src/lib/ip-ranges.js';
 
 const blocks = [
   ...[

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { remembered } from '../../src/decision/remembered.js';
+import { remembered } from '../../src/lib/memo.js';
 
 /** Asks for names in turn. Returns those that had to be worked out. */
 function workedOut(names: readonly string[], maxNames: number, maxLength: number): readonly string[] {

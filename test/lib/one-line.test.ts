@@ -1,5 +1,5 @@
 import t from 'tap';
-import { oneLine } from '../../src/decision/one-line.js';
+import { oneLine } from '../../src/lib/one-line.js';
 
 t.test('what breaks or disguises a line is escaped, and reads back as it was', async (t) => {
   const texts = ['plain', 'é ü 漢', '\u2028', '\u2029a', '\x7f\x85\x9f', 'a\u202eb\u2066c\u200f'];

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readCaBundle } from '../../src/decision/ca-bundle.js';
+import { readCaBundle } from '../../src/lib/pem.js';
 import { certificates } from '../support/certificates.js';
 
 t.test('reads authorities, refusing whatever would make Node trust others than are listed', (t) => {

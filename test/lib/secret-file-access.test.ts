@@ -1,5 +1,5 @@
 import t from 'tap';
-import { exposureOf } from '../../src/decision/secret-file-access.js';
+import { exposureOf } from '../../src/lib/secret-file-access.js';
 
 const [root, own, other] = [0, 1000, 2000];
 

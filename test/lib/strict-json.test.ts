@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject, type JsonProblem } from '../../src/decision/strict-json.js';
-import type { Result } from '../../src/decision/result.js';
+import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject, type JsonProblem } from '../../src/lib/strict-json.js';
+import type { Result } from '../../src/lib/result.js';
 import { readVectors } from '../vectors/corpus.js';
 
 interface Vector {

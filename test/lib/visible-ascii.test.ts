@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isVisibleAscii } from '../../src/decision/visible-ascii.js';
+import { isVisibleAscii } from '../../src/lib/visible-ascii.js';
 
 t.test('R-16: what may go to a field and a log line', (t) => {
   const cases: { name: string; input: unknown; expected: boolean }[] = [

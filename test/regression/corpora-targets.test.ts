@@ -3,8 +3,8 @@
  * R-02). Without the public corpora the same runs on the project's own list.
  */
 import t from 'tap';
-import { readTarget } from '../../src/decision/request-target.js';
-import { reEncoded } from '../decision/target-spelling.js';
+import { readTarget } from '../../src/decision/http/request-target.js';
+import { reEncoded } from '../decision/http/target-spelling.js';
 import { readCorpus, readVectors } from '../vectors/corpus.js';
 
 const limit = 8192;

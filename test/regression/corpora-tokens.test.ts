@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import t, { type Test } from 'tap';
-import type { SignedToken } from '../../src/decision/compact-jws.js';
-import { parseServiceToken } from '../../src/decision/service-token.js';
-import { signatureHolds } from '../../src/decision/signature.js';
-import type { JsonObject } from '../../src/decision/strict-json.js';
-import { checkJwk } from '../../src/decision/verification-key.js';
+import type { SignedToken } from '../../src/decision/token/compact-jws.js';
+import { parseServiceToken } from '../../src/decision/token/service-token.js';
+import { signatureHolds } from '../../src/decision/token/verify-signature.js';
+import type { JsonObject } from '../../src/lib/strict-json.js';
+import { checkJwk } from '../../src/decision/token/jwk.js';
 import { readCorpus, readVectors } from '../vectors/corpus.js';
 
 interface VectorFile {

@@ -4,7 +4,7 @@ import t from 'tap';
 import { connectRaw, request, sendRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startProxy } from '../proxy/harness.js';
-import { okResponse, startRawUpstream } from '../proxy/raw-upstream.js';
+import { okResponse, startRawUpstream } from '../proxy/upstream/raw-upstream.js';
 
 const routes = [
   { name: 'any', methods: ['*'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '1KiB', idempotency: 'none' },

@@ -1,6 +1,6 @@
 /** Names of fields that become one variable in CGI, WSGI, PHP and kin: what the receiver's program reads there is ours, or nothing. */
 import t from 'tap';
-import { believedFields, obeyedFields } from '../decision/field-names.js';
+import { believedFields, obeyedFields } from '../decision/http/field-names.js';
 import { startProxy } from '../proxy/harness.js';
 import { startPython } from '../support/python.js';
 import { request } from '../support/raw-client.js';

@@ -1,6 +1,6 @@
 /** What the policy matched is what real receivers parse: Express, and what comes with Python. */
 import t from 'tap';
-import { readTarget } from '../../src/decision/request-target.js';
+import { readTarget } from '../../src/decision/http/request-target.js';
 import { startProxy } from '../proxy/harness.js';
 import type { RawResponse } from '../support/raw-client.js';
 import { pathReaders, type PathReader } from './path-readers.js';

@@ -1,9 +1,9 @@
 import t from 'tap';
-import type { JsonObject } from '../../src/decision/strict-json.js';
-import type { CoreReply } from '../../src/user-import/core-calls.js';
-import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow, type FlowRules } from '../../src/user-import/flow.js';
-import type { Begun } from '../../src/user-import/ledger.js';
-import type { ImportedUser } from '../../src/user-import/user.js';
+import type { JsonObject } from '../../src/lib/strict-json.js';
+import type { CoreReply } from '../../src/user-import/core/requests.js';
+import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow, type FlowRules } from '../../src/user-import/import-user.js';
+import type { Begun } from '../../src/user-import/totals.js';
+import type { ImportedUser } from '../../src/user-import/row/user.js';
 
 const rules: FlowRules = { dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '2.16', overwrite: false };
 const supertokens: FlowRules = { ...rules, dialect: 'supertokens' };

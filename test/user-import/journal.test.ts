@@ -1,10 +1,10 @@
 import t from 'tap';
-import { refuse } from '../../src/decision/result.js';
+import { refuse } from '../../src/lib/result.js';
 import { decodeRecord, encodeRecord, headerDifference, type JournalRecord } from '../../src/user-import/journal.js';
-import { rowOfCells } from '../../src/user-import/csv-row.js';
-import { createLedger } from '../../src/user-import/ledger.js';
-import { isNotIn, rejectedHeader, rejectedLine, settledRows } from '../../src/user-import/settled.js';
-import type { Unit } from '../../src/user-import/units.js';
+import { rowOfCells } from '../../src/user-import/row/csv.js';
+import { createLedger } from '../../src/user-import/totals.js';
+import { isNotIn, rejectedHeader, rejectedLine, settledRows } from '../../src/user-import/rejected-rows.js';
+import type { Unit } from '../../src/user-import/row/rows.js';
 
 const header = { sha256: 'ab', bytes: 7, from: 'csv', core: 'http://127.0.0.1:3567', reading: '' };
 const done = (number: number, outcome: Extract<JournalRecord, { type: 'done' }>['outcome'], line = number + 1): JournalRecord =>

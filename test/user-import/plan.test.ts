@@ -1,12 +1,12 @@
 import t from 'tap';
-import { accept, refuse } from '../../src/decision/result.js';
-import type { JsonValue } from '../../src/decision/strict-json.js';
-import { createDigestSet } from '../../src/user-import/digest-set.js';
+import { accept, refuse } from '../../src/lib/result.js';
+import type { JsonValue } from '../../src/lib/strict-json.js';
+import { createDigestSet } from '../../src/user-import/seen-contacts.js';
 import { createLosses } from '../../src/user-import/losses.js';
-import { withOriginalHashes, type ReturnedRecord } from '../../src/user-import/original-hashes.js';
+import { withOriginalHashes, type ReturnedRecord } from '../../src/user-import/row/rejoin-hashes.js';
 import { makePlan, plannedKinds } from '../../src/user-import/plan.js';
 import { progressBar, progressText, rateOf, sampled, type Sample } from '../../src/user-import/progress.js';
-import { readUnits, type SourceRecord } from '../../src/user-import/units.js';
+import { readUnits, type SourceRecord } from '../../src/user-import/row/rows.js';
 
 const hash = `$2a$10$${'a'.repeat(53)}`;
 const rules = { hashes: { accepted: new Set<string>(), stripPrefix: false }, place: 'line' } as const;

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { CoreReply, CoreTrouble } from '../../src/user-import/core-calls.js';
-import { beginFlow, type Flow } from '../../src/user-import/flow.js';
-import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter } from '../../src/user-import/patience.js';
-import { judge } from '../../src/user-import/trouble.js';
+import { accept, refuse, type Result } from '../../src/lib/result.js';
+import type { CoreReply, CoreTrouble } from '../../src/user-import/core/requests.js';
+import { beginFlow, type Flow } from '../../src/user-import/import-user.js';
+import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter } from '../../src/user-import/retry.js';
+import { judge } from '../../src/user-import/core/errors.js';
 
 const rules = { dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '2.16', overwrite: false } as const;
 const flow: Flow = beginFlow({ kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'bcrypt' }, null, rules);

@@ -1,11 +1,11 @@
 import t from 'tap';
-import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { Core, CoreReply, CoreRequest, CoreTrouble, SpokenVersions } from '../../src/user-import/core-calls.js';
-import { chooseVersions } from '../../src/user-import/core-versions.js';
+import { accept, refuse, type Result } from '../../src/lib/result.js';
+import type { Core, CoreReply, CoreRequest, CoreTrouble, SpokenVersions } from '../../src/user-import/core/requests.js';
+import { chooseVersions } from '../../src/user-import/core/versions.js';
 import { decodeRecord, encodeRecord, type JournalRecord } from '../../src/user-import/journal.js';
-import { createLedger, type Ledger } from '../../src/user-import/ledger.js';
+import { createLedger, type Ledger } from '../../src/user-import/totals.js';
 import { runImport, type RunRules } from '../../src/user-import/run.js';
-import type { Unit } from '../../src/user-import/units.js';
+import type { Unit } from '../../src/user-import/row/rows.js';
 
 const rules: RunRules = {
   dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '4.0', overwrite: false, concurrency: 4, callsPerSecond: null, giveUpAfterMs: 5_000,

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
-import { accept, type Result } from '../decision/result.js';
-import type { AskedWatch, WatchOptions } from '../ports.js';
-import { readText, textDigest } from './text-file.js';
+import { accept, type Result } from '../../lib/result.js';
+import type { AskedWatch, WatchOptions } from '../../ports/ports.js';
+import { readText, textDigest } from './read-file.js';
 
 const defaultIntervalMs = 500;
 

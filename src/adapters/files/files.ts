@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
-import { exposureOf } from '../decision/secret-file-access.js';
-import type { Files } from '../ports.js';
+import { exposureOf } from '../../lib/secret-file-access.js';
+import type { Files } from '../../ports/ports.js';
 import { watchFile } from './file-watch.js';
-import { readText, textDigest } from './text-file.js';
+import { readText, textDigest } from './read-file.js';
 
 /** The machine's files. */
 export const localFiles: Files = { read: readText, digest: textDigest, watch: watchFile, exposure: fileExposure };

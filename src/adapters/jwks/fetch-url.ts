@@ -1,9 +1,9 @@
 import { Agent, type Dispatcher } from 'undici';
-import { readCaBundle } from '../../decision/ca-bundle.js';
-import { keepingRules } from '../../decision/cache-lifetime.js';
-import { networkFailure } from '../../decision/network-failure.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import type { Files } from '../../ports.js';
+import { readCaBundle } from '../../lib/pem.js';
+import { keepingRules } from '../../decision/http/http-freshness.js';
+import { networkFailure } from '../../lib/errors.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Files } from '../../ports/ports.js';
 import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */

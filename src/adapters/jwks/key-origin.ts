@@ -1,5 +1,5 @@
-import type { KeepingRules } from '../../decision/cache-lifetime.js';
-import type { Result } from '../../decision/result.js';
+import type { KeepingRules } from '../../decision/http/http-freshness.js';
+import type { Result } from '../../lib/result.js';
 
 /** Where the text of a key set comes from. */
 export interface KeyOrigin {

@@ -1,9 +1,9 @@
 import { KeyObject } from 'node:crypto';
 import { importJWK } from 'jose';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject, type JsonProblem } from '../../decision/strict-json.js';
-import { checkJwk } from '../../decision/verification-key.js';
-import type { VerificationKey } from '../../ports.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject, type JsonProblem } from '../../lib/strict-json.js';
+import { checkJwk } from '../../decision/token/jwk.js';
+import type { VerificationKey } from '../../ports/ports.js';
 
 /** The keys of a set that can verify service tokens. */
 export interface KeySet {

@@ -1,14 +1,14 @@
-import type { KeySourceSettings } from '../../config/compiled.js';
-import { lifetimeMs, longestKeyWaitMs } from '../../decision/cache-lifetime.js';
-import { acceptsKeyId } from '../../decision/key-ids.js';
-import type { KeyIdRules } from '../../decision/policy.js';
-import type { Clock, Files, KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports.js';
-import { createFileOrigin } from './file-origin.js';
+import type { KeySourceSettings } from '../../config/types.js';
+import { lifetimeMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
+import { acceptsKeyId } from '../../decision/token/kid-filter.js';
+import type { KeyIdRules } from '../../decision/route/policy.js';
+import type { Clock, Files, KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports/ports.js';
+import { createFileOrigin } from './read-file.js';
 import { freshUntilMs, holdKeys, sameKeys, stalePartOf, usableUntilMs, withdrawnFrom, type HeldKeys } from './held-keys.js';
 import type { KeyOrigin } from './key-origin.js';
 import { startLoad, type KeyLoad, type LoadedKeys } from './load.js';
 import { refreshDelayMs, retryDelayMs } from './schedule.js';
-import { createUrlOrigin } from './url-origin.js';
+import { createUrlOrigin } from './fetch-url.js';
 import { createWaitingRoom, type Waiter } from './waiting-room.js';
 
 export interface KeySourceDeps {

@@ -1,6 +1,6 @@
-import type { RequestLineSettings } from '../config/compiled.js';
-import { oneLine } from '../decision/one-line.js';
-import type { RequestRecord } from '../ports.js';
+import type { RequestLineSettings } from '../../config/types.js';
+import { oneLine } from '../../lib/one-line.js';
+import type { RequestRecord } from '../../ports/ports.js';
 
 /** Texts that stand in JSON as they are. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;

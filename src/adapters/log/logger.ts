@@ -1,10 +1,10 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
-import type { LogLevel, LogSettings } from '../config/compiled.js';
-import { oneLine } from '../decision/one-line.js';
-import type { Log, LogFields, RequestRecord, Timers } from '../ports.js';
+import type { LogLevel, LogSettings } from '../../config/types.js';
+import { oneLine } from '../../lib/one-line.js';
+import type { Log, LogFields, RequestRecord, Timers } from '../../ports/ports.js';
 import { createLogStream, type LogStream } from './log-stream.js';
-import { createRefusalLines, isRefusal } from './refusal-lines.js';
-import { createRequestMembers, levelOf } from './request-line.js';
+import { createRefusalLines, isRefusal } from './refusal-sampler.js';
+import { createRequestMembers, levelOf } from './access-log-line.js';
 
 export interface Logger {
   /** Events of the process. */

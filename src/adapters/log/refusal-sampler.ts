@@ -1,4 +1,4 @@
-import type { Log, RequestRecord, Timers } from '../ports.js';
+import type { Log, RequestRecord, Timers } from '../../ports/ports.js';
 
 /** Decides which refusals get a line of their own in the log: a flood of them must neither fill a disk nor bury what matters. */
 export interface RefusalLines {

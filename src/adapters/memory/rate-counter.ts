@@ -1,6 +1,6 @@
-import type { LimitKey } from '../../decision/rate-limit.js';
-import { takeRequest } from '../../decision/rate-limit.js';
-import type { Clock, RateCounter } from '../../ports.js';
+import type { LimitKey } from '../../decision/route/rate-limit.js';
+import { takeRequest } from '../../decision/route/rate-limit.js';
+import type { Clock, RateCounter } from '../../ports/ports.js';
 
 /** Callers whose buckets are remembered at once, some 200 bytes each; the one that asked least recently is forgotten first. */
 export const maxRateCallers = 100_000;

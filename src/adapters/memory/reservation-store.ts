@@ -1,9 +1,9 @@
 import {
   complete, current, mark, release, reserve, resolve, type Freed, type ReservationRecord, type Slot, type Step,
-} from '../../decision/reservation.js';
-import type { ReservationScope } from '../../decision/reservation-scope.js';
-import { accept, refuse } from '../../decision/result.js';
-import type { Clock, ReservationStore, StoreFailure } from '../../ports.js';
+} from '../../decision/idempotency/record.js';
+import type { ReservationScope } from '../../decision/idempotency/scope.js';
+import { accept, refuse } from '../../lib/result.js';
+import type { Clock, ReservationStore, StoreFailure } from '../../ports/ports.js';
 
 /** Bounds of the store. What has not expired is never evicted: a full store refuses. */
 export interface MemoryStoreLimits {

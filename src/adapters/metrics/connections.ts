@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { connectionEndings, type ConnectionEnding } from '../decision/idle-connections.js';
+import { connectionEndings, type ConnectionEnding } from '../../decision/limits/idle-connections.js';
 
 /** Shows callers' connections; returns what counts those that were ended. `open` is asked at each scrape. */
 export function showConnections(registry: Registry, open: () => number): (ending: ConnectionEnding) => void {

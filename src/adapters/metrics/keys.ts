@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { JwksRefreshResult, KeyLookup, KeySourceState } from '../ports.js';
+import type { JwksRefreshResult, KeyLookup, KeySourceState } from '../../ports/ports.js';
 
 /** Counts what becomes of the keys of issuers. */
 export interface KeySeries {

@@ -1,15 +1,15 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { denialReasons, type Reason } from '../decision/denial.js';
-import { nothingStripped, strippedKinds, type StrippedKind } from '../decision/stripped-fields.js';
-import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../ports.js';
-import type { CertificateStatus } from '../ports-certificates.js';
-import type { RevocationsState } from '../ports-revocations.js';
-import { webSocketEndings, type WebSocketEnding } from '../decision/websocket-endings.js';
-import { showConnections } from './connection-metrics.js';
+import { denialReasons, type Reason } from '../../decision/denial.js';
+import { nothingStripped, strippedKinds, type StrippedKind } from '../../decision/http/stripped-headers.js';
+import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../../ports/ports.js';
+import type { CertificateStatus } from '../../ports/certificates.js';
+import type { RevocationsState } from '../../ports/revocations.js';
+import { webSocketEndings, type WebSocketEnding } from '../../decision/websocket/close-codes.js';
+import { showConnections } from './connections.js';
 import { histogramText } from './histogram.js';
-import { createKeySeries } from './key-metrics.js';
-import { createReservationSeries, type ReservationSeries } from './reservation-metrics.js';
-import { showRevocations } from './revocation-metrics.js';
+import { createKeySeries } from './keys.js';
+import { createReservationSeries, type ReservationSeries } from './reservations.js';
+import { showRevocations } from './revocations.js';
 import { createRouteSeries, type RouteSeries } from './route-series.js';
 
 /** Names that label values may come from: those of the config in force. */

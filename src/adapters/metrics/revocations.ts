@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import { revocationKinds } from '../decision/revocation-record.js';
-import type { RevocationsState } from '../ports-revocations.js';
+import { revocationKinds } from '../../decision/revocation/record.js';
+import type { RevocationsState } from '../../ports/revocations.js';
 
 /** Shows revocations through the store; no series where none tells of any. */
 export function showRevocations(registry: Registry, state: () => RevocationsState | null): void {

@@ -1,9 +1,9 @@
-import type { LimitKey } from '../../decision/rate-limit.js';
-import { accept, refuse } from '../../decision/result.js';
-import type { SharedRateCounter } from '../../ports.js';
-import { scripts } from './scripts.js';
-import type { Servers } from './servers.js';
-import type { RedisSettings } from './settings.js';
+import type { LimitKey } from '../../decision/route/rate-limit.js';
+import { accept, refuse } from '../../lib/result.js';
+import type { SharedRateCounter } from '../../ports/ports.js';
+import { scripts } from './scripts/reservation.js';
+import type { Servers } from './topology/primaries.js';
+import type { RedisSettings } from './client/settings.js';
 
 /** Counts requests in Redis, by its clock: one round trip each, within the time that a reservation has. */
 export function createSharedRateCounter(servers: Pick<Servers, 'run'>, settings: RedisSettings): SharedRateCounter {

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import type { RevocationNews } from '../../ports-revocations.js';
-import { createConnection } from './connection.js';
-import { nameOf } from './discovery.js';
-import type { RedisAddress, RedisSettings } from './settings.js';
+import type { RevocationNews } from '../../ports/revocations.js';
+import { createConnection } from './client/connection.js';
+import { nameOf } from './topology/discovery.js';
+import type { RedisAddress, RedisSettings } from './client/settings.js';
 
 /** Pause between two attempts to connect or to subscribe, milliseconds. */
 const pauseMs = 500;

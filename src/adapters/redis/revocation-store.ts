@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import type { StoredRevocations } from '../../decision/revocation-list.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { StoredRevocations } from '../../decision/revocation/local-list.js';
 import {
   maxRevocationBytes, maxRevocationRecords, readRevocation, readUndo, revocationBody, undoBody, type Revocation, type RevocationUndo,
-} from '../../decision/revocation-record.js';
-import type { StoreFailure } from '../../ports.js';
-import type { RevocationStore, UndoneRevocation, WrittenRevocation } from '../../ports-revocations.js';
-import { listenForNews } from './news.js';
-import { numberOf, textOf } from './replies.js';
-import { revocationScripts } from './revocation-scripts.js';
-import type { ScriptCall, ScriptReply } from './script-call.js';
-import type { Script } from './scripts.js';
-import type { Servers } from './servers.js';
-import type { RedisSettings } from './settings.js';
+} from '../../decision/revocation/record.js';
+import type { StoreFailure } from '../../ports/ports.js';
+import type { RevocationStore, UndoneRevocation, WrittenRevocation } from '../../ports/revocations.js';
+import { listenForNews } from './revocation-channel.js';
+import { numberOf, textOf } from './scripts/replies.js';
+import { revocationScripts } from './scripts/revocation.js';
+import type { ScriptCall, ScriptReply } from './scripts/run-script.js';
+import type { Script } from './scripts/reservation.js';
+import type { Servers } from './topology/primaries.js';
+import type { RedisSettings } from './client/settings.js';
 
 /** The hash tag of a Cluster: all of them are on one slot. No caller's digest is as short. */
 const tag = 'revoked';

@@ -1,9 +1,9 @@
-import { bytesOfRecord, isOverTwice, type ResultSize } from '../../decision/store-share.js';
-import type { StoreShare } from '../../ports.js';
-import { numberOf, textOf } from './replies.js';
-import { scripts } from './scripts.js';
-import type { Servers } from './servers.js';
-import type { RedisSettings } from './settings.js';
+import { bytesOfRecord, isOverTwice, type ResultSize } from '../../decision/limits/store-share.js';
+import type { StoreShare } from '../../ports/ports.js';
+import { numberOf, textOf } from './scripts/replies.js';
+import { scripts } from './scripts/reservation.js';
+import type { Servers } from './topology/primaries.js';
+import type { RedisSettings } from './client/settings.js';
 
 /** Answers up to this size are counted without waiting for it, bytes: what is under way at once can be that much over, and no more. */
 const smallAnswer = 16 * 1024;

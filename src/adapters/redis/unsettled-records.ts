@@ -1,15 +1,15 @@
 import type { Redis } from 'ioredis';
-import { inDoubtAfterLease, recordVersion } from '../../decision/reservation.js';
-import { parseRecordId } from '../../decision/reservation-scope.js';
-import { accept, refuse } from '../../decision/result.js';
-import type { ShownRecord, StoreFailure } from '../../ports.js';
-import type { UnsettledList, UnsettledQuery, UnsettledRecord, UnsettledRecords } from '../../ports-unsettled.js';
-import { createConnection } from './connection.js';
-import { withDeadline } from './deadline.js';
-import { numberOf, readShown, textOf } from './replies.js';
-import type { Servers } from './servers.js';
-import type { RedisAddress, RedisSettings } from './settings.js';
-import { failureOf } from './store-errors.js';
+import { inDoubtAfterLease, recordVersion } from '../../decision/idempotency/record.js';
+import { parseRecordId } from '../../decision/idempotency/scope.js';
+import { accept, refuse } from '../../lib/result.js';
+import type { ShownRecord, StoreFailure } from '../../ports/ports.js';
+import type { UnsettledList, UnsettledQuery, UnsettledRecord, UnsettledRecords } from '../../ports/unsettled-records.js';
+import { createConnection } from './client/connection.js';
+import { withDeadline } from './client/deadline.js';
+import { numberOf, readShown, textOf } from './scripts/replies.js';
+import type { Servers } from './topology/primaries.js';
+import type { RedisAddress, RedisSettings } from './client/settings.js';
+import { failureOf } from './scripts/errors.js';
 
 /** Keys that the server looks at in one go: a millisecond or less, in which it serves nobody else. */
 const keysAtOnce = 500;

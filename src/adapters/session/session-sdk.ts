@@ -1,7 +1,7 @@
 import type * as Sdk from 'supertokens-node';
 import type * as SessionRecipe from 'supertokens-node/recipe/session';
-import type { SessionSettings } from '../../config/compiled.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
+import type { SessionSettings } from '../../config/types.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** SuperTokens' SDK as it is imported. */
 export interface SessionSdk {

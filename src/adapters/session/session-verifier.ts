@@ -1,9 +1,9 @@
 import type { SessionContainer } from 'supertokens-node/recipe/session';
 import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
-import type { SessionSettings } from '../../config/compiled.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import { defaultMaxDepth, parseStrictJson } from '../../decision/strict-json.js';
-import type { Log, SessionRefusal, SessionVerifier, Timers, VouchedSession } from '../../ports.js';
+import type { SessionSettings } from '../../config/types.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
+import type { Log, SessionRefusal, SessionVerifier, Timers, VouchedSession } from '../../ports/ports.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
 export interface SessionVerifierDeps {

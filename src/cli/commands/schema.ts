@@ -12,7 +12,7 @@ export function createSchemaCommand(io: Io): Command {
     exitCodes: { 0: 'always', 2: 'usage' },
     page: 'docs/configuration.md',
   }).action(async () => {
-    const { shippedSchema } = await import('../../config/json-schema.js');
+    const { shippedSchema } = await import('../../config/docs/json-schema.js');
     io.stdout(`${JSON.stringify(shippedSchema(), null, 2)}\n`);
   });
 }

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { changedSource, fileSource, fixedSource, maxConfigBytes, type ConfigSource } from '../app/config-file.js';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { configVariable, defaultConfig, type ConfigArguments } from './config-argument.js';
-import type { Io } from './io.js';
-import { announceInput, readTextInput } from './standard-input.js';
+import { changedSource, fileSource, fixedSource, maxConfigBytes, type ConfigSource } from '../../app/config-file.js';
+import { startFailure, type StartFailure } from '../../app/start-failure.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { configVariable, defaultConfig, type ConfigArguments } from './argument.js';
+import type { Io } from '../io.js';
+import { announceInput, readTextInput } from '../stdin.js';
 
 /** Standard input, as an argument. */
 export const inputArgument = '-';

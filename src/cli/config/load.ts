@@ -1,11 +1,11 @@
-import { loadConfig, readConfig } from '../app/config-source.js';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import type { Inspection } from '../config/inspect.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { ConfigArguments } from './config-argument.js';
-import { chooseConfig, type ChosenConfig } from './config-choice.js';
-import type { Io } from './io.js';
+import { loadConfig, readConfig } from '../../app/config-source.js';
+import { startFailure, type StartFailure } from '../../app/start-failure.js';
+import type { CompiledConfig } from '../../config/types.js';
+import type { Inspection } from '../../config/load/load-config.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { ConfigArguments } from './argument.js';
+import { chooseConfig, type ChosenConfig } from './choose.js';
+import type { Io } from '../io.js';
 
 export interface InspectedConfig extends ChosenConfig, Inspection {}
 

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander';
-import { configNote, configVariable, defaultConfig } from './config-argument.js';
-import { textOf, type CommandText } from './definition.js';
+import { configNote, configVariable, defaultConfig } from '../config/argument.js';
+import { textOf, type CommandText } from '../definition.js';
 
 /** Writes `docs/cli.md`: every command, from the commands themselves. */
 export function commandReference(program: Command): string {

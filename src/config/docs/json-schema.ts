@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { configSchema } from './schema.js';
+import { configSchema } from '../sections/schema.js';
 
 /** A part of a JSON Schema, as far as it is read here. */
 export interface JsonSchema {

@@ -1,4 +1,4 @@
-import type { ConfigParts } from './parse.js';
+import type { ConfigParts } from './parse-sections.js';
 import type { Report } from './report.js';
 import type { SourceNode } from './source-tree.js';
 

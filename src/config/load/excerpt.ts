@@ -1,5 +1,5 @@
 /** Shows the line of a config that a problem is about, with a caret under the place. */
-import { concealedIn, mask, type Range } from './concealed.js';
+import { concealedIn, mask, type Range } from './redact.js';
 import { escapeControls } from './problems.js';
 import type { Position } from './source-tree.js';
 

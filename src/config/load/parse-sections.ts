@@ -1,17 +1,17 @@
 /** Reads the sections of a config, each for itself, so that a problem in one hides none in another. */
 import type { z } from 'zod';
-import type { Mode } from '../decision/policy.js';
+import type { Mode } from '../../decision/route/policy.js';
 import type { Report } from './report.js';
-import { reportIssue, reportUnknownKey, retyped, specificIssues } from './schema-issues.js';
-import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from './schema-issuers.js';
-import type { IdentityFile } from './schema-identity.js';
-import type { LimitsFile } from './schema-limits.js';
-import type { HostPortFile, ListenFile, ProbesFile } from './schema-listen.js';
-import { routeSchema, type RouteFile } from './schema-routes.js';
-import type { SessionsFile } from './schema-sessions.js';
-import type { StoreFile } from './schema-store.js';
-import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
-import { sections } from './schema.js';
+import { reportIssue, reportUnknownKey, retyped, specificIssues } from './zod-issues.js';
+import { issuerName, issuerSchema, type IssuerFile, type RevokedFile } from '../sections/issuers-schema.js';
+import type { IdentityFile } from '../sections/identity.js';
+import type { LimitsFile } from '../sections/limits-schema.js';
+import type { HostPortFile, ListenFile, ProbesFile } from '../sections/listen.js';
+import { routeSchema, type RouteFile } from '../sections/routes.js';
+import type { SessionsFile } from '../sections/sessions-schema.js';
+import type { StoreFile } from '../sections/store-schema.js';
+import type { ReceiverFile, UpstreamFile } from '../sections/upstream-schema.js';
+import { sections } from '../sections/schema.js';
 import { locate, replaceAt, valueOf, type Path, type SourceNode } from './source-tree.js';
 
 /** A section that was read; `null` where it has errors. */

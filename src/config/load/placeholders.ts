@@ -1,4 +1,4 @@
-import { accept, refuse, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** Where `${env:NAME}` and `${file:PATH}` get their text from. */
 export interface PlaceholderSources {

@@ -1,4 +1,4 @@
-import { withoutSecrets } from './concealed.js';
+import { withoutSecrets } from './redact.js';
 import type { Note, Problem } from './problems.js';
 import { locate, pathText, type Path, type Position, type SourceNode } from './source-tree.js';
 

@@ -1,6 +1,6 @@
 /** What a config says by the names that it uses, so that two of them can be told apart without showing a value. */
-import type { ConfigParts, Part } from './parse.js';
-import type { sections } from './schema.js';
+import type { ConfigParts, Part } from './parse-sections.js';
+import type { sections } from '../sections/schema.js';
 
 /** Sections, `issuers.NAME` and `routes.NAME`, each with what was read. What is left out or `null` is not there. */
 export type Settings = ReadonlyMap<string, unknown>;

@@ -1,6 +1,6 @@
 /** Turns what the schema found into problems with places and words. */
 import type { z } from 'zod';
-import { nearestName } from './nearest-name.js';
+import { nearestName } from '../../lib/did-you-mean.js';
 import { nameOf, type Report } from './report.js';
 import { keysAt } from './schema-shape.js';
 import { isFaulty, locate, type Path, type SourceNode, type SourceScalar } from './source-tree.js';

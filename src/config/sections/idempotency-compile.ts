@@ -1,6 +1,6 @@
-import type { ReservationRules } from '../decision/policy.js';
-import { noKeyReserved } from './schema-idempotency.js';
-import type { RouteFile } from './schema-routes.js';
+import type { ReservationRules } from '../../decision/route/policy.js';
+import { noKeyReserved } from './idempotency-schema.js';
+import type { RouteFile } from './routes.js';
 
 /** What a route reserves; `null` where nothing is. */
 export function compileReservation(route: RouteFile): ReservationRules | null {

@@ -1,9 +1,9 @@
 /** What a route says of writes that may come twice. */
 import { z } from 'zod';
-import { volatileFields } from '../decision/fingerprint.js';
-import { createFieldRules } from '../decision/field-rules.js';
-import { whyNeverStored } from '../decision/stored-response.js';
-import { duration, integer, list, map, size, text, word } from './schema-scalars.js';
+import { volatileFields } from '../../decision/idempotency/fingerprint.js';
+import { createFieldRules } from '../../decision/http/header-rules.js';
+import { whyNeverStored } from '../../decision/idempotency/stored-response.js';
+import { duration, integer, list, map, size, text, word } from './scalars.js';
 
 /** Statuses whose meaning is that nothing was done (RFC 9110 §15.5, RFC 6585 §4, RFC 8470 §5.2). */
 const notAppliedStatuses: readonly number[] = [401, 403, 408, 421, 425, 429];

@@ -1,6 +1,6 @@
-import type { ConfigParts } from './parse.js';
-import { nameOf, type Report } from './report.js';
-import type { Path } from './source-tree.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import { nameOf, type Report } from '../load/report.js';
+import type { Path } from '../load/source-tree.js';
 
 /** Methods that a caller may repeat at will (RFC 9110 §9.2.1). */
 const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];

@@ -1,7 +1,7 @@
-import { lookAlikeKey } from '../decision/field-name.js';
-import { mayNameIdentity } from '../decision/field-rules.js';
-import type { ConfigParts } from './parse.js';
-import type { Report } from './report.js';
+import { lookAlikeKey } from '../../decision/http/field-name.js';
+import { mayNameIdentity } from '../../decision/http/header-rules.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
 
 /** Checks that each identity header is one that nothing else has a use for, and that no two can be taken for one another. */
 export function checkIdentity({ identity }: ConfigParts, report: Report): void {

@@ -1,6 +1,6 @@
 /** The section that says what the upstream learns of the caller. */
 import type { z } from 'zod';
-import { duration, filePath, flag, line, map, text } from './schema-scalars.js';
+import { duration, filePath, flag, line, map, text } from './scalars.js';
 
 const headersSchema = map({
   subject: header('X-Auth-Subject', 'the verified `sub`'),

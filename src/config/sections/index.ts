@@ -1,17 +1,17 @@
-import type { IdentityHeaders, IssuerRules, Revocations } from '../decision/policy.js';
-import type { RouteTable } from '../decision/route-table.js';
-import { compileSessions } from './compile-sessions.js';
-import { compileStore } from './compile-store.js';
-import { compileUnmatched } from './compile-unmatched.js';
-import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from './compiled.js';
+import type { IdentityHeaders, IssuerRules, Revocations } from '../../decision/route/policy.js';
+import type { RouteTable } from '../../decision/route/route-table.js';
+import { compileSessions } from './sessions-compile.js';
+import { compileStore } from './store-compile.js';
+import { compileUnmatched } from './mode.js';
+import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from '../types.js';
 import { located } from './located.js';
-import type { ConfigParts } from './parse.js';
-import { settingsOf } from './settings.js';
-import { jwksUrlOf, minAgeOf } from './rules-issuers.js';
-import type { IdentityFile } from './schema-identity.js';
-import type { IssuerFile, RevokedFile } from './schema-issuers.js';
-import type { ListenFile } from './schema-listen.js';
-import type { ReceiverFile, UpstreamFile } from './schema-upstream.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import { settingsOf } from '../load/setting-names.js';
+import { jwksUrlOf, minAgeOf } from './issuers.js';
+import type { IdentityFile } from './identity.js';
+import type { IssuerFile, RevokedFile } from './issuers-schema.js';
+import type { ListenFile } from './listen.js';
+import type { ReceiverFile, UpstreamFile } from './upstream-schema.js';
 
 /** What of a config is not in its text. */
 export interface Origin {

@@ -1,7 +1,7 @@
 /** The sections that say whose tokens count, and which no longer do. */
 import type { z } from 'zod';
-import { fetchedUrl } from './schema-addresses.js';
-import { duration, filePath, flag, line, list, map, oneOrMore, size, text, time, visibleText } from './schema-scalars.js';
+import { fetchedUrl } from './address-schemas.js';
+import { duration, filePath, flag, line, list, map, oneOrMore, size, text, time, visibleText } from './scalars.js';
 
 const keyIdPattern = text(/^(?=.)[\x21-\x29\x2b-\x7e]*\*?$/, 'a key id, or its beginning and `*`', 256);
 

@@ -1,9 +1,9 @@
-import { longestKeyWaitMs } from '../decision/cache-lifetime.js';
-import type { ConfigParts, Entry } from './parse.js';
-import { nameOf, type Report } from './report.js';
+import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
+import type { ConfigParts, Entry } from '../load/parse-sections.js';
+import { nameOf, type Report } from '../load/report.js';
 import { isLoopback, readUrl } from './addresses.js';
-import { fetchedUrl } from './schema-addresses.js';
-import type { IssuerFile } from './schema-issuers.js';
+import { fetchedUrl } from './address-schemas.js';
+import type { IssuerFile } from './issuers-schema.js';
 
 /** Milliseconds. The Core's tokens live an hour or two; a longer life is longer use of a stolen one. */
 const usualLifetimeMs = 7_200_000;

@@ -1,11 +1,11 @@
 /** What is legal, and hardly ever what was meant. Only what is as good as certain: a warning too many is one that nobody reads. */
-import { readMethod } from '../decision/method.js';
-import type { KeyIdRules } from '../decision/policy.js';
-import { nearestName } from './nearest-name.js';
-import type { ConfigParts } from './parse.js';
+import { readMethod } from '../../decision/http/method.js';
+import type { KeyIdRules } from '../../decision/route/policy.js';
+import { nearestName } from '../../lib/did-you-mean.js';
+import type { ConfigParts } from '../load/parse-sections.js';
 import { registeredMethods } from './registered-methods.js';
-import { isSecretVariable, nameOf, type Report } from './report.js';
-import type { Path, SourceNode } from './source-tree.js';
+import { isSecretVariable, nameOf, type Report } from '../load/report.js';
+import type { Path, SourceNode } from '../load/source-tree.js';
 
 interface Check {
   readonly parts: ConfigParts;

@@ -1,5 +1,5 @@
-import type { Limits } from '../decision/policy.js';
-import type { LimitsFile } from './schema-limits.js';
+import type { Limits } from '../../decision/route/policy.js';
+import type { LimitsFile } from './limits-schema.js';
 
 /** What a caller may ask for; `route` names what counts for itself. */
 export function compileLimits(file: LimitsFile | null, route: string | null): Limits | null {

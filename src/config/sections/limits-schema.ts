@@ -1,6 +1,6 @@
 /** What the config says of limits by caller. */
 import type { z } from 'zod';
-import { decimal, flag, integer, map } from './schema-scalars.js';
+import { decimal, flag, integer, map } from './scalars.js';
 
 export const limitsSchema = map({
   requests_per_second: decimal(0.01, 100_000).nullable().prefault(null).describe('Requests of one caller in a second, on average. More are answered 429.'),

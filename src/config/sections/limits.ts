@@ -1,6 +1,6 @@
-import type { ConfigParts } from './parse.js';
-import { nameOf, type Report } from './report.js';
-import type { Path } from './source-tree.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import { nameOf, type Report } from '../load/report.js';
+import type { Path } from '../load/source-tree.js';
 
 /** Checks what limits say together, as it is written: whether or not something else is wrong with a route. */
 export function checkLimits(parts: ConfigParts, report: Report): void {

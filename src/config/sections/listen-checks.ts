@@ -1,8 +1,8 @@
-import type { ConfigParts } from './parse.js';
-import type { Report } from './report.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
 import { isLoopback, isWildcard, readUrl } from './addresses.js';
-import type { HostPortFile } from './schema-listen.js';
-import type { Path } from './source-tree.js';
+import type { HostPortFile } from './listen.js';
+import type { Path } from '../load/source-tree.js';
 
 /** Checks what the listeners' settings say together. */
 export function checkListeners(parts: ConfigParts, report: Report): void {

@@ -1,9 +1,9 @@
 /** The sections that say where Sallyport listens. */
 import { z } from 'zod';
-import { readTarget } from '../decision/request-target.js';
-import { adminDefault, probesDefault } from './listener-places.js';
-import { duration, filePath, flag, host, integer, line, list, map, port, size, text, word } from './schema-scalars.js';
-import { addressBlock } from './schema-addresses.js';
+import { readTarget } from '../../decision/http/request-target.js';
+import { adminDefault, probesDefault } from '../load/listener-addresses.js';
+import { duration, filePath, flag, host, integer, line, list, map, port, size, text, word } from './scalars.js';
+import { addressBlock } from './address-schemas.js';
 
 const tlsSchema = map({
   cert_file: filePath().describe('Certificate chain in PEM, the own certificate first. Read again when it changes.'),

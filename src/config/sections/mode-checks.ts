@@ -1,5 +1,5 @@
-import type { ConfigParts } from './parse.js';
-import type { Report } from './report.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
 
 /** Warns of what is in shadow mode: nobody is kept out there. */
 export function checkMode({ written, routes }: ConfigParts, report: Report): void {

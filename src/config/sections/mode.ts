@@ -1,8 +1,8 @@
-import { createFoldedTable } from '../decision/route-folded-table.js';
-import type { Route } from '../decision/policy.js';
-import type { Unmatched } from '../decision/shadow.js';
-import { foldingOf } from '../decision/route-folds.js';
-import { receiverRouter, type ReceiverFile, type UpstreamFile } from './schema-upstream.js';
+import { createFoldedTable } from '../../decision/route/conflicts/folded-table.js';
+import type { Route } from '../../decision/route/policy.js';
+import type { Unmatched } from '../../decision/route/shadow-mode.js';
+import { foldingOf } from '../../decision/route/conflicts/find-conflicts.js';
+import { receiverRouter, type ReceiverFile, type UpstreamFile } from './upstream-schema.js';
 
 /** How requests without a route go on where the file's mode is shadow. Nobody said how large their bodies may be. */
 export function compileUnmatched(routes: readonly Route[], upstream: UpstreamFile, receiver: ReceiverFile): Unmatched {

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { readUrl } from './addresses.js';
-import { host } from './schema-scalars.js';
+import { host } from './scalars.js';
 
 /** A place to connect to. */
 export interface RedisPlace {

@@ -1,11 +1,11 @@
-import { findFolds, type ReceiverRouter, type RouteFold } from '../decision/route-folds.js';
-import { unreachablePaths } from '../decision/route-reach.js';
-import { createRouteTable, type PlacedRoute, type RouteTable, type RouteTie } from '../decision/route-table.js';
-import type { CompiledRoutes } from './compile-routes.js';
-import type { ConfigParts } from './parse.js';
-import { receiverRouter } from './schema-upstream.js';
-import { nameOf, type Report } from './report.js';
-import type { Path } from './source-tree.js';
+import { findFolds, type ReceiverRouter, type RouteFold } from '../../decision/route/conflicts/find-conflicts.js';
+import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
+import { createRouteTable, type PlacedRoute, type RouteTable, type RouteTie } from '../../decision/route/route-table.js';
+import type { CompiledRoutes } from './routes-compile.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import { receiverRouter } from './upstream-schema.js';
+import { nameOf, type Report } from '../load/report.js';
+import type { Path } from '../load/source-tree.js';
 
 interface Routes extends CompiledRoutes {
   readonly report: Report;

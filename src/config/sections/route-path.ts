@@ -1,6 +1,6 @@
-import type { RoutePath, Segment } from '../decision/policy.js';
-import { readTarget } from '../decision/request-target.js';
-import { accept, refuse, type Result } from '../decision/result.js';
+import type { RoutePath, Segment } from '../../decision/route/policy.js';
+import { readTarget } from '../../decision/http/request-target.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** What is wrong with a path. */
 export interface PathFault {

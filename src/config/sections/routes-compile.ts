@@ -1,11 +1,11 @@
-import type { Approval, Limits, Mode, Route, RoutePath } from '../decision/policy.js';
-import { compileLimits } from './compile-limits.js';
-import { compileReservation } from './compile-reservation.js';
-import { compileSessionPolicy } from './compile-sessions.js';
-import type { ConfigParts, Entry } from './parse.js';
+import type { Approval, Limits, Mode, Route, RoutePath } from '../../decision/route/policy.js';
+import { compileLimits } from './limits-compile.js';
+import { compileReservation } from './idempotency-compile.js';
+import { compileSessionPolicy } from './sessions-compile.js';
+import type { ConfigParts, Entry } from '../load/parse-sections.js';
 import { readRoutePath } from './route-path.js';
-import type { RouteFile } from './schema-routes.js';
-import type { Path } from './source-tree.js';
+import type { RouteFile } from './routes.js';
+import type { Path } from '../load/source-tree.js';
 
 /** Routes as the decision functions read them, and where in the file they came from. */
 export interface CompiledRoutes {

@@ -1,10 +1,10 @@
 /** The section that says who may do what. */
 import { z } from 'zod';
-import { readMethod } from '../decision/method.js';
+import { readMethod } from '../../decision/http/method.js';
 import { readRoutePath } from './route-path.js';
-import { idempotencySchema } from './schema-idempotency.js';
-import { limitsSchema } from './schema-limits.js';
-import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './schema-scalars.js';
+import { idempotencySchema } from './idempotency-schema.js';
+import { limitsSchema } from './limits-schema.js';
+import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './scalars.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
 const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit', 128);

@@ -3,15 +3,15 @@
  * `docs/configuration.md` are generated from it.
  */
 import { z } from 'zod';
-import { identitySchema } from './schema-identity.js';
-import { issuerName, issuerSchema, revokedSchema } from './schema-issuers.js';
-import { adminSchema, listenSchema, logSchema, probesSchema, reloadSchema, shutdownSchema } from './schema-listen.js';
-import { routeSchema } from './schema-routes.js';
-import { limitsSchema } from './schema-limits.js';
-import { list, map, size, word } from './schema-scalars.js';
-import { sessionsSchema } from './schema-sessions.js';
-import { storeSchema } from './schema-store.js';
-import { receiverSchema, upstreamSchema } from './schema-upstream.js';
+import { identitySchema } from './identity.js';
+import { issuerName, issuerSchema, revokedSchema } from './issuers-schema.js';
+import { adminSchema, listenSchema, logSchema, probesSchema, reloadSchema, shutdownSchema } from './listen.js';
+import { routeSchema } from './routes.js';
+import { limitsSchema } from './limits-schema.js';
+import { list, map, size, word } from './scalars.js';
+import { sessionsSchema } from './sessions-schema.js';
+import { storeSchema } from './store-schema.js';
+import { receiverSchema, upstreamSchema } from './upstream-schema.js';
 
 /** Sections that are read one by one, so that a problem in one does not hide those of another. */
 export const sections = {

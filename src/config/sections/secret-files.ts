@@ -1,8 +1,8 @@
 /** Files that hold secrets, and who else may read them. */
-import { secretFileRule } from '../decision/secret-file-access.js';
-import { placeholdersIn } from './placeholders.js';
-import { nameOf, secretFileKeys, secretKeys, type Report } from './report.js';
-import type { Path, SourceNode } from './source-tree.js';
+import { secretFileRule } from '../../lib/secret-file-access.js';
+import { placeholdersIn } from '../load/placeholders.js';
+import { nameOf, secretFileKeys, secretKeys, type Report } from '../load/report.js';
+import type { Path, SourceNode } from '../load/source-tree.js';
 
 /** Says who may read or change the file with this path but should not, in words that follow a name of it; `null` where nobody, or where there is no file. */
 export type FileExposure = (path: string) => string | null;

@@ -1,8 +1,8 @@
-import type { SessionPolicy } from '../decision/session-policy.js';
-import type { SessionSettings } from './compiled.js';
-import { jwksSchema } from './schema-issuers.js';
-import type { RouteFile } from './schema-routes.js';
-import type { SessionsFile } from './schema-sessions.js';
+import type { SessionPolicy } from '../../decision/session/claim-rules.js';
+import type { SessionSettings } from '../types.js';
+import { jwksSchema } from './issuers-schema.js';
+import type { RouteFile } from './routes.js';
+import type { SessionsFile } from './sessions-schema.js';
 
 /** Where sessions come from, as the SDK has it: it lower-cases the API domain and drops default ports and trailing slashes. */
 export function compileSessions(file: SessionsFile): SessionSettings {

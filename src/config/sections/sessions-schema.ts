@@ -1,7 +1,7 @@
 /** The section that says where sessions of users come from. */
 import type { z } from 'zod';
-import { baseUrl, webOrigin } from './schema-addresses.js';
-import { flag, host, map, text, word } from './schema-scalars.js';
+import { baseUrl, webOrigin } from './address-schemas.js';
+import { flag, host, map, text, word } from './scalars.js';
 
 /** As the Core takes them. */
 const apiKeyAllowed = 'a key of 20 to 256 letters, digits, `=` and `-`';

@@ -1,7 +1,7 @@
-import type { ConfigParts } from './parse.js';
-import { nameOf, type Report } from './report.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import { nameOf, type Report } from '../load/report.js';
 import { isLoopback, readUrl } from './addresses.js';
-import type { Path } from './source-tree.js';
+import type { Path } from '../load/source-tree.js';
 
 /** The name that sessions have among issuers: in metrics, logs and `/status`. */
 const sessionIssuer = 'sessions';

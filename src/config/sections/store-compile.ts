@@ -1,7 +1,7 @@
-import type { RedisTopology, RedisStoreSettings, StoreSettings } from './compiled.js';
+import type { RedisTopology, RedisStoreSettings, StoreSettings } from '../types.js';
 import { located } from './located.js';
-import { readNodeAddress, readRedisUrl } from './schema-redis-addresses.js';
-import type { RedisFile, StoreFile } from './schema-store.js';
+import { readNodeAddress, readRedisUrl } from './redis-addresses.js';
+import type { RedisFile, StoreFile } from './store-schema.js';
 
 /** Where reservations are kept; `null` where nothing says so. */
 export function compileStore(file: StoreFile | null, folder: string): StoreSettings | null {

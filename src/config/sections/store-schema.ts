@@ -1,7 +1,7 @@
 /** The section that says where reservations are kept. */
 import type { z } from 'zod';
-import { nodeAddress, redisUrl } from './schema-redis-addresses.js';
-import { duration, filePath, flag, host, integer, line, list, map, size, text, visibleText, word } from './schema-scalars.js';
+import { nodeAddress, redisUrl } from './redis-addresses.js';
+import { duration, filePath, flag, host, integer, line, list, map, size, text, visibleText, word } from './scalars.js';
 
 const tlsSchema = map({
   ca_file: filePath().nullable().prefault(null).describe('Authorities in PEM that vouch for Redis, instead of the system’s. Read again when it changes.'),

@@ -1,8 +1,8 @@
-import { topologyOf, usesTls } from './compile-store.js';
-import type { ConfigParts } from './parse.js';
-import type { Report } from './report.js';
+import { topologyOf, usesTls } from './store-compile.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import type { Report } from '../load/report.js';
 import { isLoopback } from './addresses.js';
-import type { RedisFile, StoreFile } from './schema-store.js';
+import type { RedisFile, StoreFile } from './store-schema.js';
 
 /** What is said of a store that nobody else sees. */
 export const memoryWarning = 'reservations are kept by this process alone and forgotten at its end: a write may then run twice';

@@ -1,8 +1,8 @@
 /** The sections that describe the upstream. */
 import type { z } from 'zod';
-import type { ReceiverRouter } from '../decision/route-folds.js';
-import { origin } from './schema-addresses.js';
-import { duration, filePath, flag, host, integer, list, map, text, word } from './schema-scalars.js';
+import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
+import { origin } from './address-schemas.js';
+import { duration, filePath, flag, host, integer, list, map, text, word } from './scalars.js';
 
 const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
 

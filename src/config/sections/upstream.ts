@@ -1,10 +1,10 @@
-import { lookAlikeKey } from '../decision/field-name.js';
-import { mayPass, mayStrip } from '../decision/field-rules.js';
+import { lookAlikeKey } from '../../decision/http/field-name.js';
+import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
 import { isLoopback, isWildcard, readUrl } from './addresses.js';
-import type { ConfigParts } from './parse.js';
-import { nameOf, type Report } from './report.js';
-import type { UpstreamFile } from './schema-upstream.js';
-import type { Path } from './source-tree.js';
+import type { ConfigParts } from '../load/parse-sections.js';
+import { nameOf, type Report } from '../load/report.js';
+import type { UpstreamFile } from './upstream-schema.js';
+import type { Path } from '../load/source-tree.js';
 
 /** Checks what the upstream's settings say together. */
 export function checkUpstream(parts: ConfigParts, report: Report): void {

@@ -1,9 +1,9 @@
 import { constants, type Stats } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { formatCurlProblem, parseCurlConfig, type CurlConfig } from '../../config/curl-config.js';
-import { readCaBundle } from '../../decision/ca-bundle.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
+import { formatCurlProblem, parseCurlConfig, type CurlConfig } from './curl-config.js';
+import { readCaBundle } from '../../lib/pem.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** A curl config file and what it points to. */
 export interface CurlConfigFile extends CurlConfig {

@@ -1,9 +1,9 @@
-import { readCoreUrl } from '../decision/core-url.js';
-import { accept, refuse, type Result } from '../decision/result.js';
+import { readCoreUrl } from '../core-url.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import { readCurlHeader, type CurlHeader } from './curl-header.js';
 import { readCurlLines, type CurlLine, type LineProblem } from './curl-lines.js';
 import { findCurlOption, knownNames, longName, supportedOptions, type CurlOption } from './curl-options.js';
-import { nearestName } from './nearest-name.js';
+import { nearestName } from '../../lib/did-you-mean.js';
 
 /** Where the Core is and what every call of it carries, as a curl config file says it. */
 export interface CurlConfig {

@@ -1,4 +1,4 @@
-import { accept, refuse, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** A header of every call. */
 export interface CurlHeader {

@@ -1,5 +1,5 @@
 /** The lines of a curl config file, as the curl command takes them apart. */
-import { accept, refuse, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** One line that is no comment. */
 export interface CurlLine {

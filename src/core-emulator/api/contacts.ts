@@ -1,5 +1,5 @@
-import type { Dialect } from '../core.js';
-import { matching, string, type Reader } from '../fields.js';
+import type { Dialect } from '../context.js';
+import { matching, string, type Reader } from '../http/body.js';
 
 const address = /^[^\s\p{C}@]+@[^\s\p{C}@.]+(?:\.[^\s\p{C}@.]+)*$/u;
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Call } from '../core.js';
-import { optional, readFields, string } from '../fields.js';
-import { json, text, type Message } from '../messages.js';
+import type { Call } from '../context.js';
+import { optional, readFields, string } from '../http/body.js';
+import { json, text, type Message } from '../http/messages.js';
 import { algorithmNamed, algorithmOf, standardAlgorithmOf, type HashingAlgorithm } from '../password-hash.js';
-import { recipeUserId, userJson } from '../user-json.js';
-import type { UserRecord } from '../user-records.js';
+import { recipeUserId, userJson } from './user-json.js';
+import type { UserRecord } from '../storage/users.js';
 import { contactReaders, normaliseEmail } from './contacts.js';
 
 const formatNames: Readonly<Record<HashingAlgorithm, string>> = { bcrypt: 'BCrypt', argon2: 'Argon2', hosted_scrypt: 'Hosted SCrypt' };

@@ -1,8 +1,8 @@
-import { json, text, type Message } from '../messages.js';
-import type { Call } from '../core.js';
-import { isFrom } from '../driver-interface.js';
-import { boolean, object, optional, readFields, string, whole } from '../fields.js';
-import { signToken } from '../signing-keys.js';
+import { json, text, type Message } from '../http/messages.js';
+import type { Call } from '../context.js';
+import { isFrom } from '../cdi-version.js';
+import { boolean, object, optional, readFields, string, whole } from '../http/body.js';
+import { signToken } from '../keys/signing-keys.js';
 
 const shape = { algorithm: string, jwksDomain: string, payload: object, validity: whole, useStaticSigningKey: optional(boolean) };
 

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomInt, randomUUID } from 'node:crypto';
-import type { Call, Core } from '../core.js';
-import type { Code, Contact, Device } from '../devices.js';
-import { isFrom } from '../driver-interface.js';
-import { nullable, optional, readFields, string } from '../fields.js';
-import { json, text, type Message } from '../messages.js';
-import { recipeUserId, userJson } from '../user-json.js';
-import type { UserRecord } from '../user-records.js';
+import type { Call, Core } from '../context.js';
+import type { Code, Contact, Device } from '../storage/passwordless-devices.js';
+import { isFrom } from '../cdi-version.js';
+import { nullable, optional, readFields, string } from '../http/body.js';
+import { json, text, type Message } from '../http/messages.js';
+import { recipeUserId, userJson } from './user-json.js';
+import type { UserRecord } from '../storage/users.js';
 import { contactReaders, normaliseEmail } from './contacts.js';
 
 /** The Core's own default, `passwordless_max_code_input_attempts`. */

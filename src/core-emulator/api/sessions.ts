@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Call, Core } from '../core.js';
-import { isFrom, type Version } from '../driver-interface.js';
-import { boolean, object, optional, readFields, string, strings, type Fields } from '../fields.js';
-import { json, text, type Message } from '../messages.js';
-import type { SessionRecord } from '../session-records.js';
+import type { Call, Core } from '../context.js';
+import { isFrom, type Version } from '../cdi-version.js';
+import { boolean, object, optional, readFields, string, strings, type Fields } from '../http/body.js';
+import { json, text, type Message } from '../http/messages.js';
+import type { SessionRecord } from '../storage/sessions.js';
 import {
   issueAccessToken, issueRefreshToken, protectedClaims, readAccessToken, readRefreshToken, refreshValidityMs, sha256, type RefreshClaims,
-} from '../session-tokens.js';
+} from '../keys/session-tokens.js';
 
 const ended = { status: 'UNAUTHORISED', message: 'Either the session has ended or has been blacklisted' };
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Call } from '../core.js';
-import { isFrom } from '../driver-interface.js';
-import { boolean, object, optional, readFields, string } from '../fields.js';
-import { json, text, type Message } from '../messages.js';
-import { recipeUserId, userJson } from '../user-json.js';
-import type { UserRecord } from '../user-records.js';
+import type { Call } from '../context.js';
+import { isFrom } from '../cdi-version.js';
+import { boolean, object, optional, readFields, string } from '../http/body.js';
+import { json, text, type Message } from '../http/messages.js';
+import { recipeUserId, userJson } from './user-json.js';
+import type { UserRecord } from '../storage/users.js';
 import { contactReaders, normaliseEmail } from './contacts.js';
 
 /**

@@ -1,5 +1,5 @@
-import { isFrom, type Version } from './driver-interface.js';
-import type { UserRecord } from './user-records.js';
+import { isFrom, type Version } from '../cdi-version.js';
+import type { UserRecord } from '../storage/users.js';
 
 const tenantIds = ['public'];
 

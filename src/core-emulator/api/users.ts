@@ -1,9 +1,9 @@
-import type { Call } from '../core.js';
-import { isFrom } from '../driver-interface.js';
-import { readFields, string, type Refused } from '../fields.js';
-import { json, text, type Message } from '../messages.js';
-import { userJson } from '../user-json.js';
-import type { Recipe, UserRecord } from '../user-records.js';
+import type { Call } from '../context.js';
+import { isFrom } from '../cdi-version.js';
+import { readFields, string, type Refused } from '../http/body.js';
+import { json, text, type Message } from '../http/messages.js';
+import { userJson } from './user-json.js';
+import type { Recipe, UserRecord } from '../storage/users.js';
 import { normaliseEmail } from './contacts.js';
 import { updateEmailOrPassword } from './email-password.js';
 import { updateContacts } from './passwordless.js';

@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
-import { durationArgument, portArgument, shareArgument } from '../arguments.js';
-import type { CoreOptions } from '../core.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
+import { durationArgument, portArgument, shareArgument } from '../../cli/arguments.js';
+import type { CoreOptions } from './run.js';
+import { defineCommand } from '../../cli/definition.js';
+import type { Io } from '../../cli/io.js';
 
 /** The Core's own defaults: `access_token_dynamic_signing_key_update_interval`, `access_token_validity`, `passwordless_code_lifetime`. */
 const defaults = { rotateEveryMs: 168 * 60 * 60 * 1000, accessTokenValidityMs: 60 * 60 * 1000, codeLifetimeMs: 15 * 60 * 1000 };
@@ -42,7 +42,7 @@ export function createCoreCommand(io: Io): Command {
       .argParser(shareArgument)
       .default(0, '0%'))
     .action(async (options: CoreOptions) => {
-      const { core } = await import('../core.js');
+      const { core } = await import('./run.js');
       await core(options, io);
     });
 }

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import { listenFailure } from '../app/opening.js';
-import type { StartFailure } from '../app/start-failure.js';
-import { isLoopback } from '../config/addresses.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Dialect } from '../emulator/core.js';
-import { startCoreEmulator, type CoreEmulatorOptions } from '../emulator/core-emulator.js';
-import { DataFileError } from '../emulator/data-file.js';
-import { readApiKeys, readSignerKey, signerKeyIn } from './core-secrets.js';
-import type { Io } from './io.js';
-import { fail, failUsage } from './options.js';
-import { ended } from './running.js';
+import { listenFailure } from '../../app/listen.js';
+import type { StartFailure } from '../../app/start-failure.js';
+import { isLoopback } from '../../config/sections/addresses.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Dialect } from '../context.js';
+import { startCoreEmulator, type CoreEmulatorOptions } from '../server.js';
+import { DataFileError } from '../storage/data-file.js';
+import { readApiKeys, readSignerKey, signerKeyIn } from './secrets.js';
+import type { Io } from '../../cli/io.js';
+import { fail, failUsage } from '../../cli/options.js';
+import { ended } from '../../cli/running.js';
 
 export interface CoreOptions {
   readonly host: string;

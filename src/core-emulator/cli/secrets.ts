@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
-import { readText } from '../adapters/text-file.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Dialect } from '../emulator/core.js';
+import { readText } from '../../adapters/files/read-file.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Dialect } from '../context.js';
 
 /** The Core's own rule for the keys in its config. */
 const apiKey = /^[A-Za-z0-9=-]{20,}$/;

@@ -1,9 +1,9 @@
 import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { compactVerify } from 'jose';
-import type { Core } from './core.js';
-import { isFrom, type Version } from './driver-interface.js';
-import { parseFields, type Fields } from './fields.js';
-import type { SessionRecord } from './session-records.js';
+import type { Core } from '../context.js';
+import { isFrom, type Version } from '../cdi-version.js';
+import { parseFields, type Fields } from '../http/body.js';
+import type { SessionRecord } from '../storage/sessions.js';
 import { signToken } from './signing-keys.js';
 
 /** A token as answers show it. */

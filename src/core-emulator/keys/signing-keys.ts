@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, randomUUID, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { CompactSign } from 'jose';
-import type { Fields } from './fields.js';
-import { inForce, nextKeyDueMs, nextSignsFromMs, unexpired, type KeySchedule, type ScheduledKey } from './key-schedule.js';
-import type { KeyRecord, Records } from './records.js';
+import type { Fields } from '../http/body.js';
+import { inForce, nextKeyDueMs, nextSignsFromMs, unexpired, type KeySchedule, type ScheduledKey } from './schedule.js';
+import type { KeyRecord, Records } from '../storage/records.js';
 
 /** A public key as the key set shows it: `kty kid n e alg use` and nothing else. */
 export interface PublishedKey {

@@ -1,7 +1,7 @@
 import { createPrivateKey, randomBytes } from 'node:crypto';
-import { createDevices, type Contact, type Device, type Devices } from './devices.js';
-import { createSessionRecords, type SessionRecord, type SessionRecords } from './session-records.js';
-import { createUserRecords, type UserRecord, type UserRecords } from './user-records.js';
+import { createDevices, type Contact, type Device, type Devices } from './passwordless-devices.js';
+import { createSessionRecords, type SessionRecord, type SessionRecords } from './sessions.js';
+import { createUserRecords, type UserRecord, type UserRecords } from './users.js';
 
 /** A signing key as it is kept. */
 export interface KeyRecord {

@@ -1,4 +1,4 @@
-import type { Fields } from './fields.js';
+import type { Fields } from '../http/body.js';
 
 /** A user session. */
 export interface SessionRecord {

@@ -1,8 +1,8 @@
-import { denial, type Denial } from './denial.js';
+import { denial, type Denial } from '../denial.js';
 import { isFieldName } from './field-name.js';
-import type { RequestFieldKind } from './field-rules.js';
-import { listElements } from './field-value.js';
-import { accept, refuse, type Result } from './result.js';
+import type { RequestFieldKind } from './header-rules.js';
+import { listElements } from './header-values.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** What a caller's Connection fields ask for. */
 export interface ConnectionOptions {

@@ -1,8 +1,8 @@
-import { trimBlanks } from './field-value.js';
+import { trimBlanks } from './header-values.js';
 import type { Framing } from './framing.js';
 import { isHost } from './host.js';
-import type { RequestFields } from './request-fields.js';
-import { plainAddress } from './trusted-address.js';
+import type { RequestFields } from './request-headers.js';
+import { plainAddress } from '../../lib/ip-ranges.js';
 
 /** What a request is forwarded with. */
 export interface Forwarding {

@@ -1,5 +1,5 @@
-import { denial, type Denial } from './denial.js';
-import { accept, refuse, type Result } from './result.js';
+import { denial, type Denial } from '../denial.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** How the end of a request's body is found. */
 export interface Framing {

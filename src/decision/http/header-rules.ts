@@ -3,8 +3,8 @@ import {
   certificateFields, certificatePrefixes, consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, originFields,
   originPrefixes, overrideFields, overridePrefixes, principalFields, principalPrefixes, reservationFields, secondPathFields, type JudgedField,
 } from './known-fields.js';
-import { remembered, type MemoryLimits } from './remembered.js';
-import { strippedKind, type StrippedKind } from './stripped-fields.js';
+import { remembered, type MemoryLimits } from '../../lib/memo.js';
+import { strippedKind, type StrippedKind } from './stripped-headers.js';
 
 /** What becomes of a caller's field by its name. */
 export type RequestFieldKind =

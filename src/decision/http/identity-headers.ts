@@ -1,5 +1,5 @@
-import type { IdentityHeaders } from './policy.js';
-import type { Principal } from './principal.js';
+import type { IdentityHeaders } from '../route/policy.js';
+import type { Principal } from '../token/principal.js';
 
 /**
  * The fields that tell the receiver who is calling, names and values in turn. Each value is visible

@@ -1,4 +1,4 @@
-import { denial, type Denial } from './denial.js';
+import { denial, type Denial } from '../denial.js';
 
 /**
  * Methods that are none of a resource: CONNECT opens a tunnel past every later check, TRACE and TRACK echo credentials,

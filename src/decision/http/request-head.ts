@@ -1,4 +1,4 @@
-import { combine } from './field-value.js';
+import { combine } from './header-values.js';
 
 /** A request as far as its head: what a decision is made from. */
 export interface RequestHead {

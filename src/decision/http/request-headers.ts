@@ -1,15 +1,15 @@
-import { readBearer, tokenIn, type RememberedTokens } from './bearer.js';
-import { readConnection, withoutFields } from './connection-options.js';
+import { readBearer, tokenIn, type RememberedTokens } from '../token/bearer.js';
+import { readConnection, withoutFields } from './connection-header.js';
 import { readCorrelation, type Correlation } from './correlation.js';
-import { denial, type Denial } from './denial.js';
-import type { FieldRules } from './field-rules.js';
-import { combine, isFieldValue, listElements } from './field-value.js';
+import { denial, type Denial } from '../denial.js';
+import type { FieldRules } from './header-rules.js';
+import { combine, isFieldValue, listElements } from './header-values.js';
 import { readFraming, type Framing } from './framing.js';
 import { isHost } from './host.js';
 import type { JudgedField } from './known-fields.js';
 import type { RequestHead } from './request-head.js';
-import { accept, refuse, type Result } from './result.js';
-import { addStripped, nothingStripped, type StrippedFields } from './stripped-fields.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { addStripped, nothingStripped, type StrippedFields } from './stripped-headers.js';
 
 /** The header section of a request, cleaned. */
 export interface RequestFields extends Framing, Correlation {

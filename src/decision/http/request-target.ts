@@ -1,6 +1,6 @@
-import { denial, type Denial } from './denial.js';
+import { denial, type Denial } from '../denial.js';
 import { readPathSegment } from './path-segment.js';
-import { accept, refuse, type Result } from './result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** An unambiguous request target: every router reads the same path from it. */
 export interface RequestTarget {

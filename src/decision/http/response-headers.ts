@@ -1,6 +1,6 @@
-import { withoutFields } from './connection-options.js';
-import type { FieldRules } from './field-rules.js';
-import { isFieldValue, listElements } from './field-value.js';
+import { withoutFields } from './connection-header.js';
+import type { FieldRules } from './header-rules.js';
+import { isFieldValue, listElements } from './header-values.js';
 import { withoutOwnMember } from './proxy-status.js';
 
 /**

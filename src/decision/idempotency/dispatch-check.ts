@@ -1,4 +1,4 @@
-import { denial, type Denial } from './denial.js';
+import { denial, type Denial } from '../denial.js';
 
 /** What is known in the moment before the first byte would go to the receiver. */
 export interface DispatchMoment {

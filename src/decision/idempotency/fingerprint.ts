@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { digestOf } from './digest.js';
+import { digestOf } from '../../lib/digest.js';
 
 /** What makes two requests the same request under one key. */
 export interface FingerprintInput {

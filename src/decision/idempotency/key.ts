@@ -1,5 +1,5 @@
-import { denial, type Denial } from './denial.js';
-import { accept, refuse, type Result } from './result.js';
+import { denial, type Denial } from '../denial.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** Longest key, unquoted. */
 export const maxKeyCharacters = 255;

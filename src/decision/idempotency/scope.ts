@@ -1,5 +1,5 @@
-import { digestOf } from './digest.js';
-import type { Principal } from './principal.js';
+import { digestOf } from '../../lib/digest.js';
+import type { Principal } from '../token/principal.js';
 
 /** Where a reservation lives: hashes only, so that the store learns no subject, key or token id. */
 export interface ReservationScope {

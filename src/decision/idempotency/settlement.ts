@@ -1,4 +1,4 @@
-import type { Complete, StoredResponse } from './reservation.js';
+import type { Complete, StoredResponse } from './record.js';
 
 /** How the receiver's part of a reserved request ended, as far as the proxy can know. */
 export type UpstreamOutcome =

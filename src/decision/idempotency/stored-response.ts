@@ -1,6 +1,6 @@
-import { isFieldName } from './field-name.js';
-import { isFieldValue } from './field-value.js';
-import type { StoredResponse } from './reservation.js';
+import { isFieldName } from '../http/field-name.js';
+import { isFieldValue } from '../http/header-values.js';
+import type { StoredResponse } from './record.js';
 
 /** Limits of what is kept of a response. */
 export const maxStoredHeaderBytes = 8 * 1024;

@@ -1,6 +1,6 @@
 /** The revocations that a proxy holds: what the store says adds to them, and nothing but time or an undo takes away. */
-import type { Revocations } from './policy.js';
-import { maxRevocationMs, maxRevocationRecords, type Revocation, type RevocationUndo } from './revocation-record.js';
+import type { Revocations } from '../route/policy.js';
+import { maxRevocationMs, maxRevocationRecords, type Revocation, type RevocationUndo } from './record.js';
 
 /** What the store holds. */
 export interface StoredRevocations {

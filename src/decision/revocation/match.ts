@@ -1,8 +1,8 @@
-import { denial, type Denial, type Reason } from './denial.js';
-import { digestOf } from './digest.js';
-import type { Revocations } from './policy.js';
-import type { Principal } from './principal.js';
-import type { JsonObject } from './strict-json.js';
+import { denial, type Denial, type Reason } from '../denial.js';
+import { digestOf } from '../../lib/digest.js';
+import type { Revocations } from '../route/policy.js';
+import type { Principal } from '../token/principal.js';
+import type { JsonObject } from '../../lib/strict-json.js';
 
 /** Why a credential is refused that was withdrawn. */
 export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>(['key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked']);

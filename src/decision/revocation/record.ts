@@ -1,8 +1,8 @@
 /** A revocation as the store keeps it. What is read back may be damaged, or written by somebody else. */
-import { isKeyId } from './key-ids.js';
-import { accept, refuse, type Result } from './result.js';
-import { parseStrictJson, type JsonObject } from './strict-json.js';
-import { isVisibleAscii } from './visible-ascii.js';
+import { isKeyId } from '../token/kid-filter.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
+import { isVisibleAscii } from '../../lib/visible-ascii.js';
 
 /** What a revocation withdraws. `token` is one token by its digest. */
 export const revocationKinds = ['key_id', 'subject', 'token_id', 'token', 'issued_before'] as const;

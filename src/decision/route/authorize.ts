@@ -1,7 +1,7 @@
-import { denial, type Denial } from './denial.js';
+import { denial, type Denial } from '../denial.js';
 import type { Approval, Route } from './policy.js';
-import type { Principal } from './principal.js';
-import { unmetClaims } from './session-policy.js';
+import type { Principal } from '../token/principal.js';
+import { unmetClaims } from '../session/claim-rules.js';
 
 const fewPermissions = 16;
 

@@ -1,6 +1,6 @@
 /** The compiled policy: what a config says of routes, as the decision functions read it. Types only. */
 
-import type { SessionPolicy } from './session-policy.js';
+import type { SessionPolicy } from '../session/claim-rules.js';
 
 /** One segment of a route's path: decoded text, one whole non-empty segment, or anything below. */
 export type Segment =

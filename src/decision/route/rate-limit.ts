@@ -2,11 +2,11 @@
  * Limits by caller: protection of a service from callers that ask too much, and no security. The rate is a bucket of `burst`
  * requests that fills at `perSecond`, kept as one time, that at which it would be full (generic cell rate algorithm).
  */
-import { denial, type Denial, type Reason } from './denial.js';
-import { digestOf } from './digest.js';
+import { denial, type Denial, type Reason } from '../denial.js';
+import { digestOf } from '../../lib/digest.js';
 import type { Limits, Rate } from './policy.js';
-import type { Principal } from './principal.js';
-import { principalDigest } from './reservation-scope.js';
+import type { Principal } from '../token/principal.js';
+import { principalDigest } from '../idempotency/scope.js';
 
 /** Whose requests are counted, and where: hashes, so that the store learns no subject. */
 export interface LimitKey {

@@ -1,9 +1,9 @@
 /** Shadow mode: what would be refused for want of a credential or a right goes on, and is written down. */
-import { lackedPermissions } from './authorization.js';
-import { answerOf, type Denial } from './denial.js';
+import { lackedPermissions } from './authorize.js';
+import { answerOf, type Denial } from '../denial.js';
 import type { Route } from './policy.js';
-import type { Principal } from './principal.js';
-import { foldedPlaces, type FoldedTable } from './route-folded-table.js';
+import type { Principal } from '../token/principal.js';
+import { foldedPlaces, type FoldedTable } from './conflicts/folded-table.js';
 import type { RouteTarget } from './route-table.js';
 
 /** A refusal that was not answered. */

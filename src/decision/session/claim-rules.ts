@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from './strict-json.js';
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 
 /** What a route asks of sessions: a policy of its own, apart from that for service tokens. */
 export interface SessionPolicy {

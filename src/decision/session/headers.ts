@@ -1,6 +1,6 @@
 /** The fields in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK has them. */
-import { trimBlanks } from './field-value.js';
-import type { RenewedSession } from './principal.js';
+import { trimBlanks } from '../http/header-values.js';
+import type { RenewedSession } from '../token/principal.js';
 
 /** The cookie that holds a session's access token. */
 export const accessTokenCookie = 'sAccessToken';

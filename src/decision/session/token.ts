@@ -1,10 +1,10 @@
-import { parseCompactJws, type SignedToken } from './compact-jws.js';
-import { denial, type Denial, type Reason } from './denial.js';
-import { isKeyId } from './key-ids.js';
-import { accept, refuse, type Result } from './result.js';
-import type { JsonObject, JsonValue } from './strict-json.js';
-import { largestClockSkewS } from './token-marker.js';
-import { isVisibleAscii } from './visible-ascii.js';
+import { parseCompactJws, type SignedToken } from '../token/compact-jws.js';
+import { denial, type Denial, type Reason } from '../denial.js';
+import { isKeyId } from '../token/kid-filter.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
+import { largestClockSkewS } from '../idempotency/token-marker.js';
+import { isVisibleAscii } from '../../lib/visible-ascii.js';
 
 /** What a session's access token says, once its signature held. */
 export interface SessionClaims {

@@ -1,6 +1,6 @@
 import { maxTokenBytes } from './compact-jws.js';
-import { denial, type Denial } from './denial.js';
-import { accept, refuse, type Result } from './result.js';
+import { denial, type Denial } from '../denial.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 const scheme = /^bearer /i;
 

@@ -1,8 +1,8 @@
-import { denial, type Denial, type Reason } from './denial.js';
-import type { IssuerRules } from './policy.js';
-import { accept, refuse, type Result } from './result.js';
-import { isJsonArray, type JsonObject, type JsonValue } from './strict-json.js';
-import { isVisibleAscii } from './visible-ascii.js';
+import { denial, type Denial, type Reason } from '../denial.js';
+import type { IssuerRules } from '../route/policy.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { isVisibleAscii } from '../../lib/visible-ascii.js';
 
 /** What a service token says, once its signature and every rule of its issuer held. */
 export interface ServiceClaims {

@@ -1,7 +1,7 @@
-import { isCanonicalBase64Url } from './base64url.js';
-import { denial, type Denial, type Reason } from './denial.js';
-import { accept, refuse, type Result } from './result.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject } from './strict-json.js';
+import { isCanonicalBase64Url } from '../../lib/base64url.js';
+import { denial, type Denial, type Reason } from '../denial.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
 
 /** Longest token that is looked at: 8 KiB, half of the default header section. */
 export const maxTokenBytes = 8192;

@@ -1,9 +1,9 @@
 import { peekHeader } from './compact-jws.js';
-import { denial, type Denial } from './denial.js';
-import type { RequestFields } from './request-fields.js';
-import { accept, refuse, type Result } from './result.js';
-import { readSessionFields, type SessionFields } from './session-fields.js';
-import { isSessionHeader } from './session-token.js';
+import { denial, type Denial } from '../denial.js';
+import type { RequestFields } from '../http/request-headers.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { readSessionFields, type SessionFields } from '../session/headers.js';
+import { isSessionHeader } from '../session/token.js';
 
 /** What a caller shows to prove who it is. */
 export type Credential =

@@ -1,8 +1,8 @@
-import { isCanonicalBase64Url } from './base64url.js';
-import { isKeyId } from './key-ids.js';
-import { accept, refuse, type Result } from './result.js';
+import { isCanonicalBase64Url } from '../../lib/base64url.js';
+import { isKeyId } from './kid-filter.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRocaModulus } from './roca.js';
-import { isJsonArray, type JsonObject, type JsonValue } from './strict-json.js';
+import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 
 /** What a key set says of a key that may verify service tokens. */
 export interface KeyDescription {

@@ -1,5 +1,5 @@
-import type { KeyIdRules } from './policy.js';
-import { isVisibleAscii } from './visible-ascii.js';
+import type { KeyIdRules } from '../route/policy.js';
+import { isVisibleAscii } from '../../lib/visible-ascii.js';
 
 /** Longest `kid`, in characters: those of the Core have 38 at most. */
 const maxKeyIdLength = 256;

@@ -1,4 +1,4 @@
-import type { JsonObject } from './strict-json.js';
+import type { JsonObject } from '../../lib/strict-json.js';
 
 /** Who a verified credential speaks for. */
 export interface Principal {

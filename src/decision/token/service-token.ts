@@ -1,8 +1,8 @@
 import { parseCompactJws, type SignedToken } from './compact-jws.js';
-import type { Denial, Reason } from './denial.js';
-import { isKeyId } from './key-ids.js';
-import { accept, refuse, type Result } from './result.js';
-import type { JsonObject } from './strict-json.js';
+import type { Denial, Reason } from '../denial.js';
+import { isKeyId } from './kid-filter.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { JsonObject } from '../../lib/strict-json.js';
 
 /** `crit`, `b64`, `jku`, `jwk`, `x5c`, `x5u` and kin change how a token is read or bring a key along: none is allowed. */
 export const serviceHeaderMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);

@@ -1,4 +1,4 @@
-import { answerOf, type Denial, type Reason } from './denial.js';
+import { answerOf, type Denial, type Reason } from '../denial.js';
 
 /** How a WebSocket connection may end: the closed set that `sallyport_websocket_closes_total` counts. */
 export const webSocketEndings = [

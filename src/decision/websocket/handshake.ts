@@ -1,10 +1,10 @@
 /** The two heads by which a caller and the receiver agree on a WebSocket connection (RFC 6455 §4). */
 import { createHash } from 'node:crypto';
-import { denial, type Denial } from './denial.js';
-import { combine, listElements, trimBlanks } from './field-value.js';
-import type { RequestFields } from './request-fields.js';
-import type { RequestHead } from './request-head.js';
-import { accept, refuse, type Result } from './result.js';
+import { denial, type Denial } from '../denial.js';
+import { combine, listElements, trimBlanks } from '../http/header-values.js';
+import type { RequestFields } from '../http/request-headers.js';
+import type { RequestHead } from '../http/request-head.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** The only upgrade there is. */
 export const webSocketProtocol = 'websocket';

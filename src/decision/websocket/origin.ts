@@ -1,7 +1,7 @@
-import { denial, type Denial } from './denial.js';
-import type { Route } from './policy.js';
-import type { Principal } from './principal.js';
-import type { RequestFields } from './request-fields.js';
+import { denial, type Denial } from '../denial.js';
+import type { Route } from '../route/policy.js';
+import type { Principal } from '../token/principal.js';
+import type { RequestFields } from '../http/request-headers.js';
 
 /**
  * Whether the page that opens a WebSocket may: a browser adds cookies to what any page asks for, and neither CORS nor a field

@@ -1,12 +1,12 @@
 /** Lets every kind of caller that two policies tell apart ask for an operation, and compares what becomes of it. */
-import type { Route } from '../decision/policy.js';
-import type { SessionPolicy } from '../decision/session-policy.js';
-import type { InForce } from '../proxy/in-force.js';
-import { assumeSession, assumeToken, noCredential, type ShownCredential } from './assumed-credential.js';
-import type { AssumedKeys } from './assumed-keys.js';
-import { headOf, type PolicyRequest } from './request.js';
-import { rule } from './ruling.js';
-import { claimsHolding } from './session-claims.js';
+import type { Route } from '../../decision/route/policy.js';
+import type { SessionPolicy } from '../../decision/session/claim-rules.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import { assumeSession, assumeToken, noCredential, type ShownCredential } from '../simulate/test-credentials.js';
+import type { AssumedKeys } from '../simulate/test-keys.js';
+import { headOf, type PolicyRequest } from '../simulate/request.js';
+import { rule } from '../simulate/decide.js';
+import { claimsHolding } from '../simulate/session-claims.js';
 
 /** Callers in words, such as `checkout with orders:read`. */
 export interface TrialResult {

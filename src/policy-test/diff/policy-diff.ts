@@ -1,12 +1,12 @@
 /** What a policy edit changes in effect: who gains and who loses which operation. */
-import type { CompiledConfig } from '../config/compiled.js';
-import type { Route } from '../decision/policy.js';
-import { unreachablePaths } from '../decision/route-reach.js';
-import { placeOf } from '../decision/route-table.js';
-import type { InForce } from '../proxy/in-force.js';
-import { createCallerTrial, type TrialDeps } from './caller-trial.js';
+import type { CompiledConfig } from '../../config/types.js';
+import type { Route } from '../../decision/route/policy.js';
+import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
+import { placeOf } from '../../decision/route/route-table.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import { createCallerTrial, type TrialDeps } from './compare-callers.js';
 import { routeChanges, settingsChanges, type SettingChange } from './setting-changes.js';
-import { methodsOf, spellingsOf } from './spellings.js';
+import { methodsOf, spellingsOf } from './sample-requests.js';
 
 /** What changes for the requests with this method and path. */
 export interface OperationChange {

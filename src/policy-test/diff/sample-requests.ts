@@ -1,7 +1,7 @@
 /** Requests that stand for all others: every path that some route of some policies tells from the rest. */
 import { METHODS } from 'node:http';
-import { readTarget } from '../decision/request-target.js';
-import type { RouteNode, RouteTable } from '../decision/route-table.js';
+import { readTarget } from '../../decision/http/request-target.js';
+import type { RouteNode, RouteTable } from '../../decision/route/route-table.js';
 
 /** One path, as a request spells it. */
 export interface Spelling {

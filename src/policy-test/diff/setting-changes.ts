@@ -1,7 +1,7 @@
 /** What two configs say differently besides who may do what. */
-import type { CompiledConfig, IssuerSettings } from '../config/compiled.js';
-import { staleAllowanceMs } from '../decision/cache-lifetime.js';
-import type { ReservationRules, Route } from '../decision/policy.js';
+import type { CompiledConfig, IssuerSettings } from '../../config/types.js';
+import { staleAllowanceMs } from '../../decision/http/http-freshness.js';
+import type { ReservationRules, Route } from '../../decision/route/policy.js';
 
 /** One setting that is another now. */
 export interface SettingChange {

@@ -1,6 +1,6 @@
-import type { RequestHead } from '../decision/request-head.js';
-import type { InForce } from '../proxy/in-force.js';
-import type { Ruling } from './ruling.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import type { Ruling } from '../simulate/decide.js';
 
 /** What was decided on. */
 export interface Explained {

@@ -1,15 +1,15 @@
 /** A decision, step by step, in words. */
-import { answerOf, type Denial } from '../decision/denial.js';
-import { readTarget } from '../decision/request-target.js';
+import { answerOf, type Denial } from '../../decision/denial.js';
+import { readTarget } from '../../decision/http/request-target.js';
 import type { Explained } from './explained.js';
-import { explainRoute } from './explained-route.js';
-import { explainReason } from './explained-reason.js';
-import { explainRevocation } from './explained-revocation.js';
-import { explainLeftOut, explainPrincipal } from './explained-token.js';
-import { explainPolicy } from './explained-policy.js';
-import { explainFields, fieldsSeen } from './explained-fields.js';
-import { explainReservation } from './explained-reservation.js';
-import { refusingStep, stepNames, type ExplainedStepName } from './explained-step.js';
+import { explainRoute } from './route.js';
+import { explainReason } from './reason.js';
+import { explainRevocation } from './revocation.js';
+import { explainLeftOut, explainPrincipal } from './token.js';
+import { explainPolicy } from './policy.js';
+import { explainFields, fieldsSeen } from './headers.js';
+import { explainReservation } from './reservation.js';
+import { refusingStep, stepNames, type ExplainedStepName } from './steps.js';
 
 /** One step. `would_refuse`: let through in shadow mode. `not_reached`: decided before, or of no account here. */
 export interface ExplainedStep {

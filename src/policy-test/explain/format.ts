@@ -1,5 +1,5 @@
-import { escapeControls } from '../config/problems.js';
-import { answerOf } from '../decision/denial.js';
+import { escapeControls } from '../../config/load/problems.js';
+import { answerOf } from '../../decision/denial.js';
 import type { Explained } from './explained.js';
 import { explain, type ExplainedStep } from './explanation.js';
 

@@ -1,8 +1,8 @@
-import type { FieldRules } from '../decision/field-rules.js';
-import type { RequestHead } from '../decision/request-head.js';
-import { readFields } from '../decision/request-fields.js';
+import type { FieldRules } from '../../decision/http/header-rules.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import { readFields } from '../../decision/http/request-headers.js';
 import type { Explained } from './explained.js';
-import type { Ruling } from './ruling.js';
+import type { Ruling } from '../simulate/decide.js';
 
 /** Values that are nobody's business on a screen. */
 export const secretFields: ReadonlySet<string> = new Set(['authorization', 'cookie', 'st-access-token', 'st-refresh-token', 'anti-csrf']);

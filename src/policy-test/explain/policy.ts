@@ -1,7 +1,7 @@
-import type { Approval, Route } from '../decision/policy.js';
-import type { Principal } from '../decision/principal.js';
-import { unmetClaims } from '../decision/session-policy.js';
-import type { Ruling } from './ruling.js';
+import type { Approval, Route } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { unmetClaims } from '../../decision/session/claim-rules.js';
+import type { Ruling } from '../simulate/decide.js';
 
 /** Says of each approval of the route whether it names the caller, and of each permission whether the caller holds it. */
 export function explainPolicy({ route, principal }: Ruling): readonly string[] {

@@ -1,14 +1,14 @@
 /** Says of each reason for which a request is refused what was found, and what is accepted. */
-import type { Denial } from '../decision/denial.js';
+import type { Denial } from '../../decision/denial.js';
 import type { Explained } from './explained.js';
-import { explainPolicy } from './explained-policy.js';
+import { explainPolicy } from './policy.js';
 import {
   bodySizeWords, bodyWords, credentialWords, fieldWords, headerSizeWords, keyWords, malformedTargetWords, methodWords, originWords, repeatedWords, sentWords,
   targetWords,
-} from './explained-request.js';
-import { explainRevocation } from './explained-revocation.js';
-import { explainRoute } from './explained-route.js';
-import { explainRefusedToken } from './explained-token.js';
+} from './request.js';
+import { explainRevocation } from './revocation.js';
+import { explainRoute } from './route.js';
+import { explainRefusedToken } from './token.js';
 
 /** What explains a reason: at least one sentence for each. */
 export function explainReason({ reason, missing }: Denial, explained: Explained): readonly string[] {

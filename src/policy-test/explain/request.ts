@@ -1,12 +1,12 @@
 /** Says what of a request as such is refused: its target, its fields, its body. */
-import { maxTokenBytes } from '../decision/compact-jws.js';
-import type { Reason } from '../decision/denial.js';
-import { maxKeyCharacters } from '../decision/idempotency-key.js';
-import { maxFields, readFields } from '../decision/request-fields.js';
-import { headerBytes } from '../decision/request-head.js';
-import { readTarget } from '../decision/request-target.js';
+import { maxTokenBytes } from '../../decision/token/compact-jws.js';
+import type { Reason } from '../../decision/denial.js';
+import { maxKeyCharacters } from '../../decision/idempotency/key.js';
+import { maxFields, readFields } from '../../decision/http/request-headers.js';
+import { headerBytes } from '../../decision/http/request-head.js';
+import { readTarget } from '../../decision/http/request-target.js';
 import type { Explained } from './explained.js';
-import { secretFields } from './explained-fields.js';
+import { secretFields } from './headers.js';
 
 /** What callers wrote; longer texts are cut. */
 const maxShown = 120;

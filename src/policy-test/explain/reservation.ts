@@ -1,4 +1,4 @@
-import type { Ruling } from './ruling.js';
+import type { Ruling } from '../simulate/decide.js';
 
 /** Says what would be reserved. The store is not asked. */
 export function explainReservation({ route, preparation, decision }: Ruling): readonly string[] {

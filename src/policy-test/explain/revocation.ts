@@ -1,4 +1,4 @@
-import type { Ruling } from './ruling.js';
+import type { Ruling } from '../simulate/decide.js';
 
 /** Says which rule of the config withdrew the credential, or that none did. */
 export function explainRevocation({ denial, principal }: Ruling): readonly string[] {

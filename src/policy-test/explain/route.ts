@@ -1,10 +1,10 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import type { Route } from '../decision/policy.js';
-import type { RequestHead } from '../decision/request-head.js';
-import { readTarget, type RequestTarget } from '../decision/request-target.js';
-import { createFoldedTable, foldedPlaces } from '../decision/route-folded-table.js';
-import { representativeMethods } from '../decision/route-reach.js';
-import { createRouteTable, matchRoute, placeOf } from '../decision/route-table.js';
+import type { CompiledConfig } from '../../config/types.js';
+import type { Route } from '../../decision/route/policy.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import { readTarget, type RequestTarget } from '../../decision/http/request-target.js';
+import { createFoldedTable, foldedPlaces } from '../../decision/route/conflicts/folded-table.js';
+import { representativeMethods } from '../../decision/route/conflicts/unreachable.js';
+import { createRouteTable, matchRoute, placeOf } from '../../decision/route/route-table.js';
 
 /** Names that are listed; of a thousand routes those that have nothing to do with the request are counted. */
 const maxNamed = 8;

@@ -1,5 +1,5 @@
-import type { Reason } from '../decision/denial.js';
-import type { Step } from '../proxy/pipeline.js';
+import type { Reason } from '../../decision/denial.js';
+import type { Step } from '../../proxy/auth/authorize-request.js';
 
 /** What is decided on, in the order in which it is. */
 export type ExplainedStepName =

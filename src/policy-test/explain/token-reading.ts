@@ -1,6 +1,6 @@
 /** Reads a token that may be anything, to say what of it is wrong. Nothing is decided here. */
-import { isCanonicalBase64Url } from '../decision/base64url.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem, type JsonValue } from '../decision/strict-json.js';
+import { isCanonicalBase64Url } from '../../lib/base64url.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem, type JsonValue } from '../../lib/strict-json.js';
 
 export interface TokenReading {
   readonly bytes: number;

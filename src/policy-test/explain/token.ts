@@ -1,18 +1,18 @@
 /** Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its signature. */
-import { claimForms, isGrant, sessionClaims } from '../decision/claims.js';
-import { maxTokenBytes } from '../decision/compact-jws.js';
-import type { Reason } from '../decision/denial.js';
-import { acceptsKeyId, isKeyId } from '../decision/key-ids.js';
-import type { IssuerRules } from '../decision/policy.js';
-import type { Principal } from '../decision/principal.js';
-import { readFields } from '../decision/request-fields.js';
-import { serviceHeaderMembers, tokenAlgorithm, tokenType } from '../decision/service-token.js';
-import { readSessionFields } from '../decision/session-fields.js';
-import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../decision/session-token.js';
-import { isJsonArray, type JsonObject, type JsonValue } from '../decision/strict-json.js';
-import type { KeySourceState } from '../ports.js';
-import type { IssuerInForce } from '../proxy/issuer-in-force.js';
-import type { SessionsInForce } from '../proxy/session-credential.js';
+import { claimForms, isGrant, sessionClaims } from '../../decision/token/claims.js';
+import { maxTokenBytes } from '../../decision/token/compact-jws.js';
+import type { Reason } from '../../decision/denial.js';
+import { acceptsKeyId, isKeyId } from '../../decision/token/kid-filter.js';
+import type { IssuerRules } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { readFields } from '../../decision/http/request-headers.js';
+import { serviceHeaderMembers, tokenAlgorithm, tokenType } from '../../decision/token/service-token.js';
+import { readSessionFields } from '../../decision/session/headers.js';
+import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../../decision/session/token.js';
+import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import type { KeySourceState } from '../../ports/ports.js';
+import type { IssuerInForce } from '../../proxy/auth/active-issuer.js';
+import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 import type { Explained } from './explained.js';
 import { readToken, shown, type TokenReading } from './token-reading.js';
 

@@ -1,13 +1,13 @@
 /** What becomes of one request, decided by the pipeline that serves. */
 import { METHODS } from 'node:http';
-import { answerOf, denial, type Denial, type Reason } from '../decision/denial.js';
-import type { Route } from '../decision/policy.js';
-import type { Principal } from '../decision/principal.js';
-import type { RequestHead } from '../decision/request-head.js';
-import type { ShadowPass } from '../decision/shadow.js';
-import type { InForce } from '../proxy/in-force.js';
-import { admit, type Admission, type Findings, type Observe, type Peer, type Step } from '../proxy/pipeline.js';
-import { maxReservedBodyBytes, prepare, type Preparation } from '../proxy/reserving/preparation.js';
+import { answerOf, denial, type Denial, type Reason } from '../../decision/denial.js';
+import type { Route } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import type { ShadowPass } from '../../decision/route/shadow-mode.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import { admit, type Admission, type Findings, type Observe, type Peer, type Step } from '../../proxy/auth/authorize-request.js';
+import { maxReservedBodyBytes, prepare, type Preparation } from '../../proxy/idempotency/plan-reservation.js';
 
 /** A decision, and all that is known of how it came about. */
 export interface Ruling {

@@ -1,4 +1,4 @@
-import type { RequestHead } from '../decision/request-head.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
 
 /** A request as a person writes it down. */
 export interface PolicyRequest {

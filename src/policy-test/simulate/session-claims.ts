@@ -1,5 +1,5 @@
-import type { ClaimRule, SessionPolicy } from '../decision/session-policy.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../decision/strict-json.js';
+import type { ClaimRule, SessionPolicy } from '../../decision/session/claim-rules.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
 
 /** The fewest claims of a session that a route's policy is content with. */
 export function claimsHolding({ claims }: SessionPolicy): JsonObject {

@@ -1,6 +1,6 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import type { IssuerRules, Route } from '../decision/policy.js';
-import type { JsonObject, JsonValue } from '../decision/strict-json.js';
+import type { CompiledConfig } from '../../config/types.js';
+import type { IssuerRules, Route } from '../../decision/route/policy.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 
 /** Claims of a token that nobody issued. */
 export interface AssumedClaims {

@@ -1,10 +1,10 @@
-import type { Route } from '../decision/policy.js';
-import { readTarget } from '../decision/request-target.js';
-import { matchRoute } from '../decision/route-table.js';
-import type { JsonObject } from '../decision/strict-json.js';
-import type { InForce } from '../proxy/in-force.js';
-import { completeClaims, completeSessionClaims, issuerMeant } from './assumed-claims.js';
-import { acceptedKeyId, type AssumedKeys } from './assumed-keys.js';
+import type { Route } from '../../decision/route/policy.js';
+import { readTarget } from '../../decision/http/request-target.js';
+import { matchRoute } from '../../decision/route/route-table.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import { completeClaims, completeSessionClaims, issuerMeant } from './test-claims.js';
+import { acceptedKeyId, type AssumedKeys } from './test-keys.js';
 import { headOf, type PolicyRequest } from './request.js';
 
 /** A credential as it comes with a request, and what is to be said of it. */

@@ -1,9 +1,9 @@
 /** Credentials for requests that nobody sent: signed with a key of this process's own, which only the policy under test knows. */
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import { acceptsKeyId } from '../decision/key-ids.js';
-import type { KeyIdRules, Revocations } from '../decision/policy.js';
-import type { JsonObject } from '../decision/strict-json.js';
-import type { KeySource } from '../ports.js';
+import { acceptsKeyId } from '../../decision/token/kid-filter.js';
+import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import type { KeySource } from '../../ports/ports.js';
 
 /** What stands in for every issuer's keys. */
 export interface AssumedKeys {

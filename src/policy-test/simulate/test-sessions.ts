@@ -1,9 +1,9 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import { readPayload } from '../decision/compact-jws.js';
-import { accept, refuse } from '../decision/result.js';
-import { parseSessionToken } from '../decision/session-token.js';
-import type { SessionsInForce } from '../proxy/session-credential.js';
-import type { AssumedKeys } from './assumed-keys.js';
+import type { CompiledConfig } from '../../config/types.js';
+import { readPayload } from '../../decision/token/compact-jws.js';
+import { accept, refuse } from '../../lib/result.js';
+import { parseSessionToken } from '../../decision/session/token.js';
+import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
+import type { AssumedKeys } from './test-keys.js';
 
 /** Stands in for the Core and its SDK: vouches for every session that the assumed key signed. */
 export function assumedSessions({ sessions: settings }: CompiledConfig, keys: AssumedKeys): SessionsInForce | null {

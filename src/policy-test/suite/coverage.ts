@@ -1,4 +1,4 @@
-import type { Route } from '../decision/policy.js';
+import type { Route } from '../../decision/route/policy.js';
 import type { CaseResult } from './run.js';
 
 /** One thing that a policy says and that a case can show to be so. */

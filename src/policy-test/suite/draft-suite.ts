@@ -1,13 +1,13 @@
 /** Cases for a policy that has none: what it lets through and what it refuses, as it stands. */
 import { stringify } from 'yaml';
-import type { Approval, Route } from '../decision/policy.js';
-import { placeOf } from '../decision/route-table.js';
-import type { JsonObject } from '../decision/strict-json.js';
-import type { InForce } from '../proxy/in-force.js';
-import type { AssumedKeys } from './assumed-keys.js';
+import type { Approval, Route } from '../../decision/route/policy.js';
+import { placeOf } from '../../decision/route/route-table.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import type { AssumedKeys } from '../simulate/test-keys.js';
 import { runCase } from './run.js';
-import { claimsHolding } from './session-claims.js';
-import { methodsOf, spellingsOf, type Spelling } from './spellings.js';
+import { claimsHolding } from '../simulate/session-claims.js';
+import { methodsOf, spellingsOf, type Spelling } from '../diff/sample-requests.js';
 import type { PolicyCase } from './suite.js';
 
 /** Cases as a file, and the routes that no request reaches. */

@@ -1,6 +1,6 @@
 /** Results of policy tests for other programs: TAP 14 and JUnit's XML. */
 import { stringify } from 'yaml';
-import { explanationLines } from './explained-text.js';
+import { explanationLines } from '../explain/format.js';
 import type { CaseResult } from './run.js';
 
 /** The Test Anything Protocol, version 14. */

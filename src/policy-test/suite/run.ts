@@ -1,10 +1,10 @@
-import type { InForce } from '../proxy/in-force.js';
-import { assumeSession, assumeToken, forgeToken, noCredential, type ShownCredential } from './assumed-credential.js';
-import type { AssumedKeys } from './assumed-keys.js';
-import { headersReceived } from './explained-fields.js';
-import type { Explained } from './explained.js';
-import { headOf } from './request.js';
-import { rule } from './ruling.js';
+import type { InForce } from '../../proxy/auth/active-config.js';
+import { assumeSession, assumeToken, forgeToken, noCredential, type ShownCredential } from '../simulate/test-credentials.js';
+import type { AssumedKeys } from '../simulate/test-keys.js';
+import { headersReceived } from '../explain/headers.js';
+import type { Explained } from '../explain/explained.js';
+import { headOf } from '../simulate/request.js';
+import { rule } from '../simulate/decide.js';
 import type { PolicyCase } from './suite.js';
 
 /** What became of one case. */

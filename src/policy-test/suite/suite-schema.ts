@@ -1,7 +1,7 @@
 /** What a file of policy tests may say. */
 import { z } from 'zod';
-import { integer, list, map, time, word } from '../config/schema-scalars.js';
-import { reasons } from '../decision/denial.js';
+import { integer, list, map, time, word } from '../../config/sections/scalars.js';
+import { reasons } from '../../decision/denial.js';
 
 const words = 'a text';
 const name = z.string('a name').min(1, 'a name').max(200, 'at most 200 characters');

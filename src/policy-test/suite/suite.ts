@@ -1,11 +1,11 @@
-import { specificIssues, reportIssue } from '../config/schema-issues.js';
-import { createReport, type Report } from '../config/report.js';
-import type { Problem } from '../config/problems.js';
-import { locate, valueOf, type SourceNode } from '../config/source-tree.js';
-import { readYaml } from '../config/yaml-source.js';
-import { refuse } from '../decision/result.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../decision/strict-json.js';
-import type { PolicyRequest } from './request.js';
+import { specificIssues, reportIssue } from '../../config/load/zod-issues.js';
+import { createReport, type Report } from '../../config/load/report.js';
+import type { Problem } from '../../config/load/problems.js';
+import { locate, valueOf, type SourceNode } from '../../config/load/source-tree.js';
+import { readYaml } from '../../config/load/yaml.js';
+import { refuse } from '../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
+import type { PolicyRequest } from '../simulate/request.js';
 import { suiteSchema, type CaseFile } from './suite-schema.js';
 
 /** A file of policy tests. */

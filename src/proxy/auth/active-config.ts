@@ -1,11 +1,11 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import type { AssertedRequest } from '../decision/assertion.js';
-import type { FieldRules } from '../decision/field-rules.js';
-import type { Revocations } from '../decision/policy.js';
-import type { IssuerInForce } from './issuer-in-force.js';
-import type { SessionsInForce } from './session-credential.js';
-import type { Upstream } from './upstream.js';
-import type { VerifiedTokens } from './verified-tokens.js';
+import type { CompiledConfig } from '../../config/types.js';
+import type { AssertedRequest } from '../../decision/token/assertion.js';
+import type { FieldRules } from '../../decision/http/header-rules.js';
+import type { Revocations } from '../../decision/route/policy.js';
+import type { IssuerInForce } from './active-issuer.js';
+import type { SessionsInForce } from './verify-session.js';
+import type { Upstream } from '../upstream/pool.js';
+import type { VerifiedTokens } from './verified-token-cache.js';
 
 /**
  * Everything that a decision needs, as one immutable object. A reload replaces it whole; a request keeps the one it

@@ -1,31 +1,31 @@
 /** What becomes of a request, top to bottom: `serve`, `explain` and `test` all ask this. */
-import { acceptsIssuer, authorize } from '../decision/authorization.js';
-import type { RememberedTokens } from '../decision/bearer.js';
-import { readCredential, type AcceptedKinds, type Credential } from '../decision/credential.js';
-import { denial, type Denial, type Reason } from '../decision/denial.js';
-import { upstreamFields } from '../decision/forwarding.js';
-import { identityFields } from '../decision/identity-fields.js';
-import { readMethod } from '../decision/method.js';
-import type { Route } from '../decision/policy.js';
-import type { Principal } from '../decision/principal.js';
-import { readFields, type RequestFields } from '../decision/request-fields.js';
-import { headerBytes, type RequestHead } from '../decision/request-head.js';
-import { readTarget, type RequestTarget } from '../decision/request-target.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { isRevoked, revocationReasons, tokenDigest } from '../decision/revocation.js';
-import { matchRoute, placeOf } from '../decision/route-table.js';
-import { withoutSessionFields } from '../decision/session-fields.js';
-import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../decision/shadow.js';
-import { addStripped, nothingStripped, type StrippedFields } from '../decision/stripped-fields.js';
-import { traceIdOf } from '../decision/trace-context.js';
-import { refusedUpgrade } from '../decision/websocket-handshake.js';
-import { refusedOrigin } from '../decision/websocket-origin.js';
-import type { KeyAsker } from '../ports.js';
-import { verifyCredential } from './credential.js';
-import { newRequestId, newTraceparent } from './identifiers.js';
-import type { InForce } from './in-force.js';
-import { asSessionRefusal, verifySession } from './session-credential.js';
-import { findWithdrawal } from './withdrawal.js';
+import { acceptsIssuer, authorize } from '../../decision/route/authorize.js';
+import type { RememberedTokens } from '../../decision/token/bearer.js';
+import { readCredential, type AcceptedKinds, type Credential } from '../../decision/token/credential.js';
+import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { upstreamFields } from '../../decision/http/forwarded-headers.js';
+import { identityFields } from '../../decision/http/identity-headers.js';
+import { readMethod } from '../../decision/http/method.js';
+import type { Route } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { readFields, type RequestFields } from '../../decision/http/request-headers.js';
+import { headerBytes, type RequestHead } from '../../decision/http/request-head.js';
+import { readTarget, type RequestTarget } from '../../decision/http/request-target.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
+import { matchRoute, placeOf } from '../../decision/route/route-table.js';
+import { withoutSessionFields } from '../../decision/session/headers.js';
+import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../../decision/route/shadow-mode.js';
+import { addStripped, nothingStripped, type StrippedFields } from '../../decision/http/stripped-headers.js';
+import { traceIdOf } from '../../decision/http/trace-context.js';
+import { refusedUpgrade } from '../../decision/websocket/handshake.js';
+import { refusedOrigin } from '../../decision/websocket/origin.js';
+import type { KeyAsker } from '../../ports/ports.js';
+import { verifyCredential } from './verify-service-token.js';
+import { newRequestId, newTraceparent } from '../exchange/ids.js';
+import type { InForce } from './active-config.js';
+import { asSessionRefusal, verifySession } from './verify-session.js';
+import { findWithdrawal } from './find-revoked-token.js';
 
 /** The other end of the caller's connection. */
 export interface Peer {

@@ -1,15 +1,15 @@
-import { acceptsKeyId } from '../decision/key-ids.js';
-import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../decision/compact-jws.js';
-import { denial, type Denial } from '../decision/denial.js';
-import type { KeyIdRules, Revocations } from '../decision/policy.js';
-import type { RequestFields } from '../decision/request-fields.js';
-import { accept } from '../decision/result.js';
-import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../decision/revocation.js';
-import { readSessionFields } from '../decision/session-fields.js';
-import { signatureHolds } from '../decision/signature.js';
-import type { KeySource } from '../ports.js';
-import type { InForce } from './in-force.js';
-import { sessionKeyIds } from './session-credential.js';
+import { acceptsKeyId } from '../../decision/token/kid-filter.js';
+import { parseCompactJws, peekHeader, readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import { denial, type Denial } from '../../decision/denial.js';
+import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
+import type { RequestFields } from '../../decision/http/request-headers.js';
+import { accept } from '../../lib/result.js';
+import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
+import { readSessionFields } from '../../decision/session/headers.js';
+import { signatureHolds } from '../../decision/token/verify-signature.js';
+import type { KeySource } from '../../ports/ports.js';
+import type { InForce } from './active-config.js';
+import { sessionKeyIds } from './verify-session.js';
 
 /** Keys, and for which key ids they are asked. */
 interface Keys {

@@ -1,9 +1,9 @@
-import type { Revocations } from '../decision/policy.js';
+import type { Revocations } from '../../decision/route/policy.js';
 import {
   emptyRevocationList, revocationRules, takeStored, withoutEnded, type RevocationList, type StoredRevocations, type Taken,
-} from '../decision/revocation-list.js';
-import type { Clock, Log, StoreFailure, Timers } from '../ports.js';
-import type { RevocationNews, RevocationSource, RevocationsState } from '../ports-revocations.js';
+} from '../../decision/revocation/local-list.js';
+import type { Clock, Log, StoreFailure, Timers } from '../../ports/ports.js';
+import type { RevocationNews, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 
 export interface RevocationWatchDeps {
   readonly source: RevocationSource;

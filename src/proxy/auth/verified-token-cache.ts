@@ -1,9 +1,9 @@
 import { hash, type KeyObject } from 'node:crypto';
-import { usualScheme, type RememberedTokens } from '../decision/bearer.js';
-import { maxTokenBytes } from '../decision/compact-jws.js';
-import type { Principal } from '../decision/principal.js';
-import type { TokenLookups } from '../ports.js';
-import type { IssuerInForce } from './issuer-in-force.js';
+import { usualScheme, type RememberedTokens } from '../../decision/token/bearer.js';
+import { maxTokenBytes } from '../../decision/token/compact-jws.js';
+import type { Principal } from '../../decision/token/principal.js';
+import type { TokenLookups } from '../../ports/ports.js';
+import type { IssuerInForce } from './active-issuer.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
 export interface VerifiedTokens extends RememberedTokens {

@@ -1,14 +1,14 @@
-import { verifyClaims } from '../decision/claims.js';
-import { readPayload, type SignedToken } from '../decision/compact-jws.js';
-import { denial, type Denial, type Reason } from '../decision/denial.js';
-import { acceptsKeyId } from '../decision/key-ids.js';
-import type { Principal } from '../decision/principal.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { parseServiceToken } from '../decision/service-token.js';
-import { signatureHolds } from '../decision/signature.js';
-import type { KeyAsker, KeyLookup } from '../ports.js';
-import type { IssuerInForce } from './issuer-in-force.js';
-import type { VerifiedToken, VerifiedTokens } from './verified-tokens.js';
+import { verifyClaims } from '../../decision/token/claims.js';
+import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { acceptsKeyId } from '../../decision/token/kid-filter.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { parseServiceToken } from '../../decision/token/service-token.js';
+import { signatureHolds } from '../../decision/token/verify-signature.js';
+import type { KeyAsker, KeyLookup } from '../../ports/ports.js';
+import type { IssuerInForce } from './active-issuer.js';
+import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 
 type Verdict = Result<Principal, Denial>;
 

@@ -1,17 +1,17 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { SessionSettings } from '../config/compiled.js';
-import { readPayload, type SignedToken } from '../decision/compact-jws.js';
-import type { Credential } from '../decision/credential.js';
-import { denial, type Denial, type Reason, type SessionAnswer } from '../decision/denial.js';
-import { acceptsKeyId } from '../decision/key-ids.js';
-import type { KeyIdRules } from '../decision/policy.js';
-import type { Principal } from '../decision/principal.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { parseSessionToken, verifySessionClaims, type SessionClaims } from '../decision/session-token.js';
-import { signatureHolds } from '../decision/signature.js';
-import { isVisibleAscii } from '../decision/visible-ascii.js';
-import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../ports.js';
-import { missingKey } from './credential.js';
+import type { SessionSettings } from '../../config/types.js';
+import { readPayload, type SignedToken } from '../../decision/token/compact-jws.js';
+import type { Credential } from '../../decision/token/credential.js';
+import { denial, type Denial, type Reason, type SessionAnswer } from '../../decision/denial.js';
+import { acceptsKeyId } from '../../decision/token/kid-filter.js';
+import type { KeyIdRules } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { parseSessionToken, verifySessionClaims, type SessionClaims } from '../../decision/session/token.js';
+import { signatureHolds } from '../../decision/token/verify-signature.js';
+import { isVisibleAscii } from '../../lib/visible-ascii.js';
+import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/ports.js';
+import { missingKey } from './verify-service-token.js';
 
 /** What verifies sessions. */
 export interface SessionsInForce {

@@ -1,9 +1,9 @@
-import { answerOf, isFailure, type Reason } from '../decision/denial.js';
-import { fieldValue, type RequestHead } from '../decision/request-head.js';
-import { plainAddress } from '../decision/trusted-address.js';
-import type { Clock, Metrics, Outcome, RequestRecord } from '../ports.js';
-import type { Course } from './course.js';
-import type { Findings, Peer } from './pipeline.js';
+import { answerOf, isFailure, type Reason } from '../../decision/denial.js';
+import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
+import { plainAddress } from '../../lib/ip-ranges.js';
+import type { Clock, Metrics, Outcome, RequestRecord } from '../../ports/ports.js';
+import type { Course } from './request-timing.js';
+import type { Findings, Peer } from '../auth/authorize-request.js';
 
 /** Where the end of each request is told. */
 export interface Recorder {

@@ -1,8 +1,8 @@
-import { denial, type Denial } from '../decision/denial.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { CallerLimits } from './caller-limits.js';
-import type { Admission } from './pipeline.js';
-import { holderOf, type Slot, type Slots } from './slots.js';
+import { denial, type Denial } from '../../decision/denial.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { CallerLimits } from './rate-limiter.js';
+import type { Admission } from '../auth/authorize-request.js';
+import { holderOf, type Slot, type Slots } from './concurrency.js';
 
 /** What a request holds while it is under way. */
 export interface Places {

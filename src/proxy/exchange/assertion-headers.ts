@@ -1,5 +1,5 @@
-import type { InForce } from './in-force.js';
-import type { Admission } from './pipeline.js';
+import type { InForce } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
 
 /**
  * The signed assertion for one request, a name and a value; none for nobody. Made when the request goes out: a body that was read whole

@@ -1,4 +1,4 @@
-import type { Denial } from '../decision/denial.js';
+import type { Denial } from '../../decision/denial.js';
 
 /** The caller of a request, who may be gone: what carries the request on speaks to it through this. */
 export interface Caller {

@@ -1,4 +1,4 @@
-import type { Principal } from '../decision/principal.js';
+import type { Principal } from '../../decision/token/principal.js';
 
 /** Call it to give the place back; a second call does nothing. */
 export type Slot = () => void;

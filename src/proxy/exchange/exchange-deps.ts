@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Log } from '../ports.js';
-import type { CallerConnection } from './caller-connection.js';
-import type { InForce } from './in-force.js';
-import type { BodyPace } from './request-body.js';
-import type { Recorder } from './request-record.js';
-import type { Reserving } from './reserving/reserving.js';
-import type { Entrance } from './entrance.js';
-import type { Upgrade } from './websocket/upgrade.js';
-import type { WebSockets } from './websocket/websockets.js';
+import type { Log } from '../../ports/ports.js';
+import type { CallerConnection } from '../inbound/client-connection.js';
+import type { InForce } from '../auth/active-config.js';
+import type { BodyPace } from '../inbound/request-body.js';
+import type { Recorder } from './access-log-record.js';
+import type { Reserving } from '../idempotency/coordinator.js';
+import type { Entrance } from './admission-control.js';
+import type { Upgrade } from '../websocket/upgrade-request.js';
+import type { WebSockets } from '../websocket/connections.js';
 
 /** What every exchange of a server works with. */
 export interface ExchangeDeps extends Recorder {

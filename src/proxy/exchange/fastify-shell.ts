@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net';
 import httpProxy from '@fastify/http-proxy';
 import { fastify } from 'fastify';
-import { exchangeOf } from './caller-request.js';
+import { exchangeOf } from '../inbound/incoming-request.js';
 
 export interface FrameDeps {
   /** Makes the server that Fastify stands on. Its requests come through `enter`, when they are judged. */

@@ -1,13 +1,13 @@
-import type { RequestHead } from '../decision/request-head.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
 import type { Caller } from './caller.js';
-import type { Course } from './course.js';
+import type { Course } from './request-timing.js';
 import type { Arrival, ExchangeDeps } from './exchange-deps.js';
-import { Forward } from './forward.js';
-import type { InForce } from './in-force.js';
-import type { Admission } from './pipeline.js';
-import type { Slot } from './slots.js';
-import type { Switchable } from './websocket/upgrade.js';
-import type { WebSocket } from './websocket/websocket.js';
+import { Forward } from './stream-response.js';
+import type { InForce } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
+import type { Slot } from './concurrency.js';
+import type { Switchable } from '../websocket/upgrade-request.js';
+import type { WebSocket } from '../websocket/connection.js';
 
 /** An admitted request, and who is to hear of it. */
 export interface Admitted {

@@ -1,10 +1,10 @@
-import type { Denial } from '../decision/denial.js';
-import type { Limits, Rate } from '../decision/policy.js';
-import type { Principal } from '../decision/principal.js';
-import { limitDenial, limitKey, type LimitKey } from '../decision/rate-limit.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Clock, LimitsState, Log, RateCounter, SharedRateCounter } from '../ports.js';
-import type { Slot } from './slots.js';
+import type { Denial } from '../../decision/denial.js';
+import type { Limits, Rate } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { limitDenial, limitKey, type LimitKey } from '../../decision/route/rate-limit.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { Clock, LimitsState, Log, RateCounter, SharedRateCounter } from '../../ports/ports.js';
+import type { Slot } from './concurrency.js';
 
 /** Holds each caller to its limits. */
 export interface CallerLimits {

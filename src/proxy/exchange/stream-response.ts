@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
-import type { Denial } from '../decision/denial.js';
-import { callerFields } from '../decision/response-fields.js';
-import { assertionFields } from './assertion-fields.js';
+import type { Denial } from '../../decision/denial.js';
+import { callerFields } from '../../decision/http/response-headers.js';
+import { assertionFields } from './assertion-headers.js';
 import type { Caller, Onward } from './caller.js';
-import type { InForce } from './in-force.js';
-import type { Admission } from './pipeline.js';
-import type { RequestBody } from './request-body.js';
-import { holderOf, type Slot } from './slots.js';
-import type { AnswerSink } from './upstream-call.js';
-import type { UpstreamCall } from './upstream.js';
+import type { InForce } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
+import type { RequestBody } from '../inbound/request-body.js';
+import { holderOf, type Slot } from './concurrency.js';
+import type { AnswerSink } from '../upstream/call.js';
+import type { UpstreamCall } from '../upstream/pool.js';
 
 /** A request that streams to the receiver and back. It ends when the caller leaves. */
 export class Forward implements AnswerSink, Onward {

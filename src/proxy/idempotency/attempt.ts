@@ -1,16 +1,16 @@
 import { denial, type Denial } from '../../decision/denial.js';
-import { gate, leaseMsOf } from '../../decision/dispatch-gate.js';
-import { fingerprintOf } from '../../decision/fingerprint.js';
-import type { Complete, Reserve, Reserved } from '../../decision/reservation.js';
-import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../../decision/settlement.js';
-import { markerTtlMs } from '../../decision/token-marker.js';
-import type { Clock, ReservationMetrics, ReservationStore, StoreShare, Timers } from '../../ports.js';
-import { newAttempt } from '../identifiers.js';
-import type { InForce } from '../in-force.js';
-import type { Admission } from '../pipeline.js';
-import { valuesOf } from './collected-answer.js';
-import { isBefore, type Preparation } from './preparation.js';
-import type { Settlements } from './settlements.js';
+import { gate, leaseMsOf } from '../../decision/idempotency/dispatch-check.js';
+import { fingerprintOf } from '../../decision/idempotency/fingerprint.js';
+import type { Complete, Reserve, Reserved } from '../../decision/idempotency/record.js';
+import { settle, statusOnly, type Settlement, type UpstreamOutcome } from '../../decision/idempotency/settlement.js';
+import { markerTtlMs } from '../../decision/idempotency/token-marker.js';
+import type { Clock, ReservationMetrics, ReservationStore, StoreShare, Timers } from '../../ports/ports.js';
+import { newAttempt } from '../exchange/ids.js';
+import type { InForce } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
+import { valuesOf } from './buffered-response.js';
+import { isBefore, type Preparation } from './plan-reservation.js';
+import type { Settlements } from './settlement-queue.js';
 import type { SettleCommand } from './settling.js';
 
 export interface AttemptDeps {

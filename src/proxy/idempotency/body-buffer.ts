@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { ByteBuffer } from '../byte-buffer.js';
+import { ByteBuffer } from '../inbound/byte-buffer.js';
 
 /** Memory that bodies read whole may take together. */
 export interface BufferBudget {

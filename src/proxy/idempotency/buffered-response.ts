@@ -1,4 +1,4 @@
-import type { ByteBuffer } from '../byte-buffer.js';
+import type { ByteBuffer } from '../inbound/byte-buffer.js';
 
 /** The receiver's answer as it comes in, kept while it is small enough to be shown again. */
 export interface CollectedAnswer {

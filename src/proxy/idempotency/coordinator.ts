@@ -1,10 +1,10 @@
 import { denial } from '../../decision/denial.js';
-import type { Clock, Log, ReservationParts, Timers } from '../../ports.js';
-import type { Onward } from '../caller.js';
+import type { Clock, Log, ReservationParts, Timers } from '../../ports/ports.js';
+import type { Onward } from '../exchange/caller.js';
 import { Order, type OrderDeps, type ReservedOrder } from './order.js';
-import { createPending } from './pending.js';
-import { createSettlements } from './settlements.js';
-import { createBufferBudget } from './whole-body.js';
+import { createPending } from './pending-limit.js';
+import { createSettlements } from './settlement-queue.js';
+import { createBufferBudget } from './body-buffer.js';
 
 /** Bodies of reserved requests that are held at once, together. */
 export const maxBufferedBytes = 256 * 1024 * 1024;

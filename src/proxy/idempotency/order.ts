@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { denial } from '../../decision/denial.js';
-import type { Caller, Onward } from '../caller.js';
+import type { Caller, Onward } from '../exchange/caller.js';
 import type { AttemptDeps, ReservedWrite } from './attempt.js';
-import { ReservedRun } from './reserved-run.js';
-import { readWhole, type BufferBudget } from './whole-body.js';
+import { ReservedRun } from './reserved-write.js';
+import { readWhole, type BufferBudget } from './body-buffer.js';
 
 /** A request that reserves before it is forwarded. */
 export interface ReservedOrder extends Omit<ReservedWrite, 'body'> {

@@ -1,4 +1,4 @@
-import type { ReservationScope } from '../../decision/reservation-scope.js';
+import type { ReservationScope } from '../../decision/idempotency/scope.js';
 
 /** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver. */
 export interface Pending {

@@ -1,11 +1,11 @@
 import { denial, type Denial } from '../../decision/denial.js';
-import { readIdempotencyKey } from '../../decision/idempotency-key.js';
-import type { IssuerRules, ReservationRules } from '../../decision/policy.js';
-import type { Principal } from '../../decision/principal.js';
-import { recordIdOf, reservationIdOf, scopeOf, type ReservationScope } from '../../decision/reservation-scope.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import type { InForce } from '../in-force.js';
-import type { Admission } from '../pipeline.js';
+import { readIdempotencyKey } from '../../decision/idempotency/key.js';
+import type { IssuerRules, ReservationRules } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import { recordIdOf, reservationIdOf, scopeOf, type ReservationScope } from '../../decision/idempotency/scope.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import type { InForce } from '../auth/active-config.js';
+import type { Admission } from '../auth/authorize-request.js';
 
 /** What of a credential's issuer counts for a reservation. */
 export type ScopedIssuer = Pick<IssuerRules, 'audience' | 'clockSkewS'>;

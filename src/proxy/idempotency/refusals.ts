@@ -1,5 +1,5 @@
 import { denial, type Denial } from '../../decision/denial.js';
-import type { Reserved } from '../../decision/reservation.js';
+import type { Reserved } from '../../decision/idempotency/record.js';
 
 /** The longest that a caller is told to wait for a write in progress, seconds: most end long before their lease. */
 const longestRetryAfterS = 5;

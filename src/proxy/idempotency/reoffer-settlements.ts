@@ -1,6 +1,6 @@
-import type { Completed, Marked, Released } from '../../decision/reservation.js';
-import type { Result } from '../../decision/result.js';
-import type { Clock, StoreFailure, Timers } from '../../ports.js';
+import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
+import type { Result } from '../../lib/result.js';
+import type { Clock, StoreFailure, Timers } from '../../ports/ports.js';
 import type { SettlementReport } from './settlement-report.js';
 import { bytesOf, type OfferedAgain, type Settling } from './settling.js';
 

@@ -1,18 +1,18 @@
 import { denial, type Denial, type Reason } from '../../decision/denial.js';
-import type { Reserved } from '../../decision/reservation.js';
-import { callerFields } from '../../decision/response-fields.js';
-import { revocationReasons } from '../../decision/revocation.js';
-import type { UpstreamOutcome } from '../../decision/settlement.js';
-import { isShowable, replayedFields, storedFields } from '../../decision/stored-response.js';
-import type { Timers } from '../../ports.js';
-import { assertionFields } from '../assertion-fields.js';
-import { ByteBuffer } from '../byte-buffer.js';
-import type { Caller } from '../caller.js';
-import { holderOf, type Slot } from '../slots.js';
-import type { AnswerSink } from '../upstream-call.js';
-import type { UpstreamCall } from '../upstream.js';
+import type { Reserved } from '../../decision/idempotency/record.js';
+import { callerFields } from '../../decision/http/response-headers.js';
+import { revocationReasons } from '../../decision/revocation/match.js';
+import type { UpstreamOutcome } from '../../decision/idempotency/settlement.js';
+import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
+import type { Timers } from '../../ports/ports.js';
+import { assertionFields } from '../exchange/assertion-headers.js';
+import { ByteBuffer } from '../inbound/byte-buffer.js';
+import type { Caller } from '../exchange/caller.js';
+import { holderOf, type Slot } from '../exchange/concurrency.js';
+import type { AnswerSink } from '../upstream/call.js';
+import type { UpstreamCall } from '../upstream/pool.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from './attempt.js';
-import { announcedLength, outcomeField, type CollectedAnswer } from './collected-answer.js';
+import { announcedLength, outcomeField, type CollectedAnswer } from './buffered-response.js';
 import { refusalOf } from './refusals.js';
 
 /**

@@ -1,7 +1,7 @@
-import type { Completed, Marked, Released } from '../../decision/reservation.js';
-import type { Result } from '../../decision/result.js';
-import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports.js';
-import { createOfferingAgain } from './offering-again.js';
+import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
+import type { Result } from '../../lib/result.js';
+import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports/ports.js';
+import { createOfferingAgain } from './reoffer-settlements.js';
 import { createRecentSettlements, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';
 import type { SettleCommand, Settling } from './settling.js';

@@ -1,5 +1,5 @@
-import type { Completed, Marked, Released } from '../../decision/reservation.js';
-import type { Log, ReservationMetrics } from '../../ports.js';
+import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
+import type { Log, ReservationMetrics } from '../../ports/ports.js';
 import type { OfferedAgain, Settling } from './settling.js';
 
 /** Tells operators what became of reservations; where somebody has to act, what to do. */

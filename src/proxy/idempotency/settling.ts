@@ -1,5 +1,5 @@
-import type { Complete, Mark, Release } from '../../decision/reservation.js';
-import type { ReservationScope } from '../../decision/reservation-scope.js';
+import type { Complete, Mark, Release } from '../../decision/idempotency/record.js';
+import type { ReservationScope } from '../../decision/idempotency/scope.js';
 
 /** Something to write about a reservation once its request is over. */
 export type SettleCommand =

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { denial, type Denial } from '../decision/denial.js';
-import type { Rest } from '../decision/idle-connections.js';
-import type { Clock } from '../ports.js';
-import type { Backlog } from './backlog.js';
-import { Intake } from './intake.js';
-import type { Peer } from './pipeline.js';
+import { denial, type Denial } from '../../decision/denial.js';
+import type { Rest } from '../../decision/limits/idle-connections.js';
+import type { Clock } from '../../ports/ports.js';
+import type { Backlog } from './connection-queue.js';
+import { Intake } from './read-control.js';
+import type { Peer } from '../auth/authorize-request.js';
 
 /** A request, or what stands for one that the parser refused: served when those before it are answered. */
 export interface Turn {

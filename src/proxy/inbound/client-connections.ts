@@ -1,13 +1,13 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { ListenSettings } from '../config/compiled.js';
-import { chooseToEnd, connectionEndings, type ConnectionEnding, type Rest } from '../decision/idle-connections.js';
-import { createAddressTest } from '../decision/trusted-address.js';
-import type { Clock, Log, Metrics } from '../ports.js';
-import { Backlog, type BacklogLimits } from './backlog.js';
-import { CallerConnection } from './caller-connection.js';
-import { noteConnection } from './turn-end.js';
+import type { ListenSettings } from '../../config/types.js';
+import { chooseToEnd, connectionEndings, type ConnectionEnding, type Rest } from '../../decision/limits/idle-connections.js';
+import { createAddressTest } from '../../lib/ip-ranges.js';
+import type { Clock, Log, Metrics } from '../../ports/ports.js';
+import { Backlog, type BacklogLimits } from './connection-queue.js';
+import { CallerConnection } from './client-connection.js';
+import { noteConnection } from '../exchange/event-loop-batch.js';
 
 /** What may wait behind requests that are being served, on all connections together. */
 const backlogLimits: BacklogLimits = { requests: 1_024, bytes: 16 * 1024 * 1024 };

@@ -1,5 +1,5 @@
 import { IncomingMessage } from 'node:http';
-import type { Exchange } from './exchange.js';
+import type { Exchange } from '../exchange/exchange.js';
 
 /**
  * What the server makes of each request, with a place for its exchange. A WeakMap would do as well, but it keeps every

@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import type { ListenSettings } from '../config/compiled.js';
-import { maxConnectionsOf } from './caller-connections.js';
-import { CallerRequest } from './caller-request.js';
+import type { ListenSettings } from '../../config/types.js';
+import { maxConnectionsOf } from './client-connections.js';
+import { CallerRequest } from './incoming-request.js';
 
 /** Certificates of the listener, as PEM texts. */
 export interface TlsMaterial {

@@ -1,11 +1,11 @@
-import { denial, type Denial, type Reason } from '../decision/denial.js';
-import { problemOf } from '../decision/problem.js';
-import type { CallerConnection, Turn } from './caller-connection.js';
-import { Course } from './course.js';
-import { newRequestId } from './identifiers.js';
-import { unread } from './pipeline.js';
+import { denial, type Denial, type Reason } from '../../decision/denial.js';
+import { problemOf } from '../../decision/http/problem-details.js';
+import type { CallerConnection, Turn } from './client-connection.js';
+import { Course } from '../exchange/request-timing.js';
+import { newRequestId } from '../exchange/ids.js';
+import { unread } from '../auth/authorize-request.js';
 import { problemBytes } from './problem-bytes.js';
-import { recordRequest, type Recorder } from './request-record.js';
+import { recordRequest, type Recorder } from '../exchange/access-log-record.js';
 
 const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ['ERR_HTTP_REQUEST_TIMEOUT', 'header_timeout'],

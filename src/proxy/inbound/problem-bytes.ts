@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Problem } from '../decision/problem.js';
+import type { Problem } from '../../decision/http/problem-details.js';
 
 /** A whole answer that closes its connection, for callers of whom Node made no request. */
 export function problemBytes({ status, fields, body }: Problem, now: Date): string {

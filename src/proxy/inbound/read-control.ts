@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import type { Backlog } from './backlog.js';
+import type { Backlog } from './connection-queue.js';
 import { ByteBuffer } from './byte-buffer.js';
-import { mayParse, stopParser } from './node-parser.js';
+import { mayParse, stopParser } from './node-internals.js';
 
 /**
  * What is read at once behind a request that is being served, and then each second that it takes: a caller that hung up is noticed, however

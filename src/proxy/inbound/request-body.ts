@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
-import { denial, type Denial } from '../decision/denial.js';
+import { denial, type Denial } from '../../decision/denial.js';
 import { ByteBuffer } from './byte-buffer.js';
 
 /** How slowly a caller may send a body; asked for whenever it counts. */

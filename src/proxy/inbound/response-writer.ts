@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Denial } from '../decision/denial.js';
-import { problemOf } from '../decision/problem.js';
-import type { CallerConnection } from './caller-connection.js';
-import type { Arrival } from './exchange-deps.js';
-import { bodyless } from './upstream/answer-head.js';
+import type { Denial } from '../../decision/denial.js';
+import { problemOf } from '../../decision/http/problem-details.js';
+import type { CallerConnection } from './client-connection.js';
+import type { Arrival } from '../exchange/exchange-deps.js';
+import { bodyless } from '../upstream/response-head.js';
 import { GatheredWrites } from './gathered-writes.js';
-import type { Switchable, SwitchedSocket, Upgrade } from './websocket/upgrade.js';
+import type { Switchable, SwitchedSocket, Upgrade } from '../websocket/upgrade-request.js';
 
 /** How long a caller may leave an answer of ours, which is short, in its connection. */
 const refusalFlushMs = 10_000;

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { denial, type Denial } from '../decision/denial.js';
-import type { Holding, Slot } from './slots.js';
-import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream/upstream-connection.js';
-import { answerFailure, connectFailure } from './upstream/upstream-failure.js';
+import { denial, type Denial } from '../../decision/denial.js';
+import type { Holding, Slot } from '../exchange/concurrency.js';
+import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
+import { answerFailure, connectFailure } from './errors.js';
 
 /** What the receiver is asked. */
 export interface UpstreamRequest extends ConnectionRequest {

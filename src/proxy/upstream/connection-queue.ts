@@ -1,5 +1,5 @@
-import { slotOf, type Slot } from '../slots.js';
-import type { CallInLine } from '../upstream-call.js';
+import { slotOf, type Slot } from '../exchange/concurrency.js';
+import type { CallInLine } from './call.js';
 
 /**
  * In overload as many calls may wait for each connection: with all of them busy, the last in line waits for one and a half times what the

@@ -2,9 +2,9 @@ import { isIP, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { checkServerIdentity, type ConnectionOptions } from 'node:tls';
 import type { buildConnector } from 'undici';
-import type { UpstreamSettings } from '../../config/compiled.js';
-import { linkOf, linkOfTls, type Link, type OnRead } from './link.js';
-import { upstreamPlace } from './upstream-place.js';
+import type { UpstreamSettings } from '../../config/types.js';
+import { linkOf, linkOfTls, type Link, type OnRead } from './socket.js';
+import { upstreamPlace } from './address.js';
 
 /**
  * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is destroyed

@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
 import { Client, type Dispatcher } from 'undici';
-import { hasReadableBody } from '../../decision/response-fields.js';
+import { hasReadableBody } from '../../decision/http/response-headers.js';
 import { BrokenAnswer } from './connection-errors.js';
 import { undiciConnector, type Connector } from './connector.js';
 import { Deadline } from './deadline.js';
 import { InterimResponses } from './interim-responses.js';
-import type { Link } from './link.js';
+import type { Link } from './socket.js';
 import type { ConnectionRequest, RequestEvents, UpstreamConnection } from './upstream-connection.js';
 
 /** Response heads of applications with many cookies fit; what is larger is a broken answer. */

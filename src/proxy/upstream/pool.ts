@@ -1,16 +1,16 @@
-import type { UpstreamSettings } from '../config/compiled.js';
-import { denial } from '../decision/denial.js';
-import { Holdings, slotOf, type Slot } from './slots.js';
-import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './upstream-call.js';
-import { createConnector } from './upstream/connector.js';
-import { Farewells } from './upstream/farewells.js';
-import { HandshakeConnection } from './upstream/handshake-connection.js';
-import { HttpConnection } from './upstream/http-connection.js';
-import { IdleConnections } from './upstream/idle-connections.js';
-import { goesAlone, restOf } from './upstream/reuse.js';
-import { upstreamHost } from './upstream/upstream-place.js';
-import { WaitingLine } from './upstream/waiting-line.js';
-import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream/upstream-connection.js';
+import type { UpstreamSettings } from '../../config/types.js';
+import { denial } from '../../decision/denial.js';
+import { Holdings, slotOf, type Slot } from '../exchange/concurrency.js';
+import { Call, type AnswerSink, type CallHost, type CallInLine, type UpstreamRequest } from './call.js';
+import { createConnector } from './connector.js';
+import { Farewells } from './farewells.js';
+import { HandshakeConnection } from './handshake-connection.js';
+import { HttpConnection } from './http-connection.js';
+import { IdleConnections } from './idle-connections.js';
+import { goesAlone, restOf } from './reuse.js';
+import { upstreamHost } from './address.js';
+import { WaitingLine } from './connection-queue.js';
+import type { ConnectionHost, ConnectionRequest, UpstreamConnection } from './upstream-connection.js';
 
 /** The receiving service, as one version of the config names it. */
 export interface Upstream {

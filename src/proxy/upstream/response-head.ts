@@ -1,5 +1,5 @@
-import { listElements, trimBlanks } from '../../decision/field-value.js';
-import { contentLengthOf } from '../../decision/framing.js';
+import { listElements, trimBlanks } from '../../decision/http/header-values.js';
+import { contentLengthOf } from '../../decision/http/framing.js';
 
 /** The head of a receiver's answer, and what it says of the connection. */
 export interface AnswerHead {

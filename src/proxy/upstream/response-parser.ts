@@ -1,4 +1,4 @@
-import { isInterim, readAnswerHead, type AnswerHead } from './answer-head.js';
+import { isInterim, readAnswerHead, type AnswerHead } from './response-head.js';
 
 /** Hears of an answer, once for each part of it that a read brought. */
 export interface AnswerEvents {

@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
-import type { Link } from './link.js';
+import type { Link } from './socket.js';
 
 /** A request as it goes out on one connection. */
 export interface ConnectionRequest {

@@ -1,23 +1,23 @@
 import type { Duplex } from 'node:stream';
 import { denial, type Denial } from '../../decision/denial.js';
-import type { Route } from '../../decision/policy.js';
-import type { Principal } from '../../decision/principal.js';
-import type { RequestHead } from '../../decision/request-head.js';
-import { callerFields } from '../../decision/response-fields.js';
-import { endingOf, endings, type Ending } from '../../decision/websocket-endings.js';
-import { readAgreement, webSocketProtocol } from '../../decision/websocket-handshake.js';
-import type { Clock, Timers } from '../../ports.js';
-import { assertionFields } from '../assertion-fields.js';
-import type { Caller, Onward } from '../caller.js';
-import type { Course } from '../course.js';
-import type { InForce } from '../in-force.js';
-import { admit, type Admission, type Judgement, type Peer } from '../pipeline.js';
-import type { AnswerSink } from '../upstream-call.js';
-import type { UpstreamCall } from '../upstream.js';
-import { handBack } from '../session-renewal.js';
-import { holderOf, type Slot } from '../slots.js';
-import { Tunnel } from './tunnel.js';
-import type { Switchable, Upgrade } from './upgrade.js';
+import type { Route } from '../../decision/route/policy.js';
+import type { Principal } from '../../decision/token/principal.js';
+import type { RequestHead } from '../../decision/http/request-head.js';
+import { callerFields } from '../../decision/http/response-headers.js';
+import { endingOf, endings, type Ending } from '../../decision/websocket/close-codes.js';
+import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
+import type { Clock, Timers } from '../../ports/ports.js';
+import { assertionFields } from '../exchange/assertion-headers.js';
+import type { Caller, Onward } from '../exchange/caller.js';
+import type { Course } from '../exchange/request-timing.js';
+import type { InForce } from '../auth/active-config.js';
+import { admit, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
+import type { AnswerSink } from '../upstream/call.js';
+import type { UpstreamCall } from '../upstream/pool.js';
+import { handBack } from '../exchange/session-renewal.js';
+import { holderOf, type Slot } from '../exchange/concurrency.js';
+import { Tunnel } from './relay.js';
+import type { Switchable, Upgrade } from './upgrade-request.js';
 
 /** An opening handshake that may go on. */
 export interface Handshake {

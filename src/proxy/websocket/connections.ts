@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { denial, type Denial } from '../../decision/denial.js';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import { endings } from '../../decision/websocket-endings.js';
-import type { Clock, Metrics, Timers } from '../../ports.js';
-import type { InForce } from '../in-force.js';
-import { createSlots, holderOf, type Slot } from '../slots.js';
-import { WebSocket, type Handshake, type WebSocketHost } from './websocket.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { endings } from '../../decision/websocket/close-codes.js';
+import type { Clock, Metrics, Timers } from '../../ports/ports.js';
+import type { InForce } from '../auth/active-config.js';
+import { createSlots, holderOf, type Slot } from '../exchange/concurrency.js';
+import { WebSocket, type Handshake, type WebSocketHost } from './connection.js';
 
 export interface WebSocketsDeps {
   /** What is in force now. */

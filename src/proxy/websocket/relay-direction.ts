@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type { FrameReader } from '../../decision/websocket-frames.js';
-import { GatheredWrites } from '../gathered-writes.js';
+import type { FrameReader } from '../../decision/websocket/frames.js';
+import { GatheredWrites } from '../inbound/gathered-writes.js';
 
 /**
  * - `open`: frames are passed on

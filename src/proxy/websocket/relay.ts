@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { endings, type Ending } from '../../decision/websocket-endings.js';
-import { closeFrame, FrameReader } from '../../decision/websocket-frames.js';
-import { Lane } from './lane.js';
-import type { SwitchedSocket } from './upgrade.js';
+import { endings, type Ending } from '../../decision/websocket/close-codes.js';
+import { closeFrame, FrameReader } from '../../decision/websocket/frames.js';
+import { Lane } from './relay-direction.js';
+import type { SwitchedSocket } from './upgrade-request.js';
 
 /** How long an end may take to answer a Close of ours, and to close its connection after the last word. */
 const closeTimeoutMs = 5_000;

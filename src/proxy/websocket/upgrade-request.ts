@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { ByteBuffer } from '../byte-buffer.js';
-import type { CallerConnection } from '../caller-connection.js';
+import { ByteBuffer } from '../inbound/byte-buffer.js';
+import type { CallerConnection } from '../inbound/client-connection.js';
 
 /** A connection that speaks another protocol from now on. */
 export interface SwitchedSocket {

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { extraIdentifiers, type ExtraIdentifier } from '../../user-import/password-hash.js';
-import { durationArgument, numberArgument } from '../arguments.js';
-import { defineCommand } from '../definition.js';
-import { formats, type ImportOptions } from '../import-options.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import { extraIdentifiers, type ExtraIdentifier } from '../row/password-hash.js';
+import { durationArgument, numberArgument } from '../../cli/arguments.js';
+import { defineCommand } from '../../cli/definition.js';
+import { formats, type ImportOptions } from './options.js';
+import type { Io } from '../../cli/io.js';
+import { jsonOption } from '../../cli/options.js';
 
 /** Calls under way at once: more than that only queue up in the Core. */
 const defaultConcurrency = 16;
@@ -51,7 +51,7 @@ export function createImportCommand(io: Io): Command {
     .option('--allow-public-core', 'let the Core be on a public address')
     .addOption(jsonOption())
     .action(async (file: string, options: ImportOptions) => {
-      const { importFile } = await import('../import.js');
+      const { importFile } = await import('./run.js');
       io.exit(await importFile(file, options, io));
     });
 }

@@ -1,9 +1,9 @@
-import { createJournalFile, openJournalFile, readJournalLines, type JournalFile } from '../adapters/import/journal-file.js';
-import { processMark } from '../adapters/import/process-mark.js';
-import { accept, type Result } from '../decision/result.js';
-import { decodeRecord, encodeRecord, headerDifference, type JournalHeader, type JournalRecord } from '../user-import/journal.js';
-import type { Ledger } from '../user-import/ledger.js';
-import type { Journal } from '../user-import/run.js';
+import { createJournalFile, openJournalFile, readJournalLines, type JournalFile } from '../io/journal-file.js';
+import { processMark } from '../io/process-id.js';
+import { accept, type Result } from '../../lib/result.js';
+import { decodeRecord, encodeRecord, headerDifference, type JournalHeader, type JournalRecord } from '../journal.js';
+import type { Ledger } from '../totals.js';
+import type { Journal } from '../run.js';
 
 export interface ImportJournal extends Journal {
   readonly close: () => Promise<void>;

@@ -1,4 +1,4 @@
-import { extraIdentifiers, type ExtraIdentifier, type HashRules } from '../user-import/password-hash.js';
+import { extraIdentifiers, type ExtraIdentifier, type HashRules } from '../row/password-hash.js';
 
 export const formats = ['jsonl', 'csv', 'firebase'] as const;
 

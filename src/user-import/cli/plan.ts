@@ -1,10 +1,10 @@
-import { UnreadableInput } from '../adapters/import/line-records.js';
-import { escapeControls } from '../config/problems.js';
-import { makePlan, plannedKinds, type Plan } from '../user-import/plan.js';
-import { firstVersionOfIsVerified, isVerifiedField } from '../user-import/losses.js';
-import type { ImportOptions } from './import-options.js';
-import type { ImportSource } from './import-source.js';
-import type { Io } from './io.js';
+import { UnreadableInput } from '../io/records.js';
+import { escapeControls } from '../../config/load/problems.js';
+import { makePlan, plannedKinds, type Plan } from '../plan.js';
+import { firstVersionOfIsVerified, isVerifiedField } from '../losses.js';
+import type { ImportOptions } from './options.js';
+import type { ImportSource } from './source.js';
+import type { Io } from '../../cli/io.js';
 
 export interface PlannedImport {
   readonly plan: Plan;

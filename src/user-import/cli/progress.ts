@@ -1,6 +1,6 @@
-import type { Ledger } from '../user-import/ledger.js';
-import { progressBar, progressText, sampled, type Sample } from '../user-import/progress.js';
-import type { Io } from './io.js';
+import type { Ledger } from '../totals.js';
+import { progressBar, progressText, sampled, type Sample } from '../progress.js';
+import type { Io } from '../../cli/io.js';
 
 /** What a running import tells those who watch it. */
 export interface ProgressDisplay {

@@ -1,13 +1,13 @@
-import { UnreadableInput } from '../adapters/import/line-records.js';
-import { writeReport } from '../adapters/import/report-file.js';
-import { escapeControls } from '../config/problems.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { talliedKinds, type Ledger, type Tally, type Totals } from '../user-import/ledger.js';
-import type { Loss } from '../user-import/losses.js';
-import { isNotIn, rejectedHeader, rejectedLine, settledRows, type SettledRow } from '../user-import/settled.js';
-import { usersText } from './import-plan.js';
-import type { ImportSource } from './import-source.js';
-import { journalRecords } from './import-journal.js';
+import { UnreadableInput } from '../io/records.js';
+import { writeReport } from '../io/report-file.js';
+import { escapeControls } from '../../config/load/problems.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { talliedKinds, type Ledger, type Tally, type Totals } from '../totals.js';
+import type { Loss } from '../losses.js';
+import { isNotIn, rejectedHeader, rejectedLine, settledRows, type SettledRow } from '../rejected-rows.js';
+import { usersText } from './plan.js';
+import type { ImportSource } from './source.js';
+import { journalRecords } from './journal.js';
 
 /** What became of an import, as its JSON report has it. */
 export interface ImportReport {

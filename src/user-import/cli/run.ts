@@ -1,23 +1,23 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createCoreClient, type CoreClient } from '../adapters/core/core-client.js';
-import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
-import { UnreadableInput } from '../adapters/import/line-records.js';
-import type { SpokenVersions } from '../user-import/core-calls.js';
-import { carriesIsVerified, chooseVersions } from '../user-import/core-versions.js';
-import type { JournalHeader } from '../user-import/journal.js';
-import { createLedger, type Ledger } from '../user-import/ledger.js';
-import { firstVersionOfIsVerified, isVerifiedField } from '../user-import/losses.js';
-import { runImport } from '../user-import/run.js';
-import { openJournal, type ImportJournal } from './import-journal.js';
-import { optionProblem, type ImportOptions } from './import-options.js';
-import { planImport, usersText, type PlannedImport } from './import-plan.js';
-import { showProgress } from './import-progress.js';
-import { inputChanged, makeReport, reportText, type ReportFiles } from './import-report.js';
-import { openSource, type ImportSource } from './import-source.js';
-import type { ExitCode, Io } from './io.js';
-import { failUsage } from './options.js';
+import { createCoreClient, type CoreClient } from '../../core-api/core-client.js';
+import { readCurlConfig, type CurlConfigFile } from '../../core-api/curl/curl-config-file.js';
+import { UnreadableInput } from '../io/records.js';
+import type { SpokenVersions } from '../core/requests.js';
+import { carriesIsVerified, chooseVersions } from '../core/versions.js';
+import type { JournalHeader } from '../journal.js';
+import { createLedger, type Ledger } from '../totals.js';
+import { firstVersionOfIsVerified, isVerifiedField } from '../losses.js';
+import { runImport } from '../run.js';
+import { openJournal, type ImportJournal } from './journal.js';
+import { optionProblem, type ImportOptions } from './options.js';
+import { planImport, usersText, type PlannedImport } from './plan.js';
+import { showProgress } from './progress.js';
+import { inputChanged, makeReport, reportText, type ReportFiles } from './report.js';
+import { openSource, type ImportSource } from './source.js';
+import type { ExitCode, Io } from '../../cli/io.js';
+import { failUsage } from '../../cli/options.js';
 
 /** Moves users into the Core; answers with the exit code. */
 export async function importFile(file: string, options: ImportOptions, io: Io): Promise<ExitCode> {

@@ -1,16 +1,16 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { openInput, type InputFile } from '../adapters/import/input-file.js';
-import { readJsonList } from '../adapters/import/json-list.js';
-import { readCsv, readJsonLines } from '../adapters/import/line-records.js';
-import { readText } from '../adapters/text-file.js';
-import { nearestName } from '../config/nearest-name.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { headerProblem, originOfCells, rowOfCells } from '../user-import/csv-row.js';
-import { parseHashParameters, rowOfFirebaseUser, type HostedHashParameters } from '../user-import/firebase.js';
-import { withOriginalHashes, type ReturnedRecord } from '../user-import/original-hashes.js';
-import { readUnits, type SourceRecord, type Unit } from '../user-import/units.js';
-import { formatOf, hashRulesOf, type Format, type ImportOptions } from './import-options.js';
+import { openInput, type InputFile } from '../io/input-file.js';
+import { readJsonList } from '../io/json-array.js';
+import { readCsv, readJsonLines } from '../io/records.js';
+import { readText } from '../../adapters/files/read-file.js';
+import { nearestName } from '../../lib/did-you-mean.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { headerProblem, originOfCells, rowOfCells } from '../row/csv.js';
+import { parseHashParameters, rowOfFirebaseUser, type HostedHashParameters } from '../row/firebase.js';
+import { withOriginalHashes, type ReturnedRecord } from '../row/rejoin-hashes.js';
+import { readUnits, type SourceRecord, type Unit } from '../row/rows.js';
+import { formatOf, hashRulesOf, type Format, type ImportOptions } from './options.js';
 
 /** The input, read from its start as often as asked. */
 export interface ImportSource {

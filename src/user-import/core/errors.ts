@@ -1,7 +1,7 @@
 /** Which answers end a row, which are tried again, and which end the run. */
-import type { Result } from '../decision/result.js';
-import type { CoreReply, CoreTrouble } from './core-calls.js';
-import type { Flow } from './flow.js';
+import type { Result } from '../../lib/result.js';
+import type { CoreReply, CoreTrouble } from './requests.js';
+import type { Flow } from '../import-user.js';
 
 export type Verdict =
   /** The Core has spoken of this row. */

@@ -1,7 +1,7 @@
 /** The Core's calls that an import makes (specification, sections 4.4 to 4.8), in its dialects. */
-import type { Result } from '../decision/result.js';
-import type { JsonObject } from '../decision/strict-json.js';
-import type { ImportedUser, PasswordlessUser, PasswordUser, ThirdPartyUser } from './user.js';
+import type { Result } from '../../lib/result.js';
+import type { JsonObject } from '../../lib/strict-json.js';
+import type { ImportedUser, PasswordlessUser, PasswordUser, ThirdPartyUser } from '../row/user.js';
 
 export interface CoreRequest {
   readonly method: 'GET' | 'POST' | 'PUT';

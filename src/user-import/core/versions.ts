@@ -1,6 +1,6 @@
-import { accept, refuse, type Result } from '../decision/result.js';
-import { versionsRequest, type Core, type CoreReply, type CoreTrouble, type SpokenVersions } from './core-calls.js';
-import { firstVersionOfIsVerified } from './losses.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { versionsRequest, type Core, type CoreReply, type CoreTrouble, type SpokenVersions } from './requests.js';
+import { firstVersionOfIsVerified } from '../losses.js';
 
 /** The version that the calls are qualified for (specification, section 9). */
 export const qualifiedVersion = '2.16';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
-import { accept, refuse, type Result } from '../../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** One reading of the input from its start. */
 export interface Pass {

@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { accept, refuse, type Result } from '../../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import { openFailure } from './input-file.js';
-import { readLines } from './text-lines.js';
+import { readLines } from './lines.js';
 
 /** A file to which lines are added and kept, whatever ends the process. */
 export interface JournalFile {

@@ -1,7 +1,7 @@
 /** The members of one list within a large JSON file, such as `users` of a Firebase export, one at a time. */
-import { refuse } from '../../decision/result.js';
-import type { SourceRecord } from '../../user-import/units.js';
-import { jsonOf, maxRecordBytes, tooLong } from './line-records.js';
+import { refuse } from '../../lib/result.js';
+import type { SourceRecord } from '../row/rows.js';
+import { jsonOf, maxRecordBytes, tooLong } from './records.js';
 
 const code = (character: string): number => character.charCodeAt(0);
 const [quote, backslash, comma, lineFeed] = [code('"'), code('\\'), code(','), code('\n')];

@@ -1,11 +1,11 @@
 /** JSON Lines and CSV: a record is a line. */
 import { parse } from 'csv-parse/sync';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import { defaultMaxDepth, parseStrictJson, type JsonProblem, type JsonValue } from '../../decision/strict-json.js';
-import type { ReturnedRecord } from '../../user-import/original-hashes.js';
-import type { SourceRecord } from '../../user-import/units.js';
-import type { RowProblem } from '../../user-import/user.js';
-import { readLines, type TextLine } from './text-lines.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonProblem, type JsonValue } from '../../lib/strict-json.js';
+import type { ReturnedRecord } from '../row/rejoin-hashes.js';
+import type { SourceRecord } from '../row/rows.js';
+import type { RowProblem } from '../row/user.js';
+import { readLines, type TextLine } from './lines.js';
 
 /** A row of 32 users takes a tenth of it. */
 export const maxRecordBytes = 64 * 1024;

@@ -1,5 +1,5 @@
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { accept, refuse, type Result } from '../../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 
 /** Joined before they are written: a system call for each line would take most of the time. */
 const blockChars = 64 * 1024;

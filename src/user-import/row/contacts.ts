@@ -1,6 +1,6 @@
 /** Forms of email addresses, phone numbers and ids, checked before anything is sent. */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max';
-import { accept, refuse, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import type { RowProblem } from './user.js';
 
 /** RFC 5321 §4.5.3.1: a local part, and a whole address without its angle brackets. */

@@ -1,5 +1,5 @@
 /** CSV as rows: the members of the JSON forms are columns, those inside one another with a dot between. */
-import type { JsonObject, JsonValue } from '../decision/strict-json.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 
 /** Columns that say something of a user. */
 export const userColumns = [

@@ -1,7 +1,7 @@
 /** Users as `firebase auth:export` writes them, and the account's hash parameters. */
-import { accept, refuse, type Result } from '../decision/result.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../decision/strict-json.js';
-import { fieldName } from './losses.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { fieldName } from '../losses.js';
 import { isBase64 } from './password-hash.js';
 import type { RowProblem } from './user.js';
 

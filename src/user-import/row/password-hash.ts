@@ -1,5 +1,5 @@
 /** Password hashes as the Core takes them (specification, section 2.4). What is wrong is told without the hash. */
-import { accept, refuse, type Result } from '../decision/result.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
 import type { HashAlgorithm, RowProblem } from './user.js';
 
 /** Identifiers that not every Core takes: SuperTokens does. */

@@ -1,7 +1,7 @@
-import { accept, refuse, type Result } from '../decision/result.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../decision/strict-json.js';
-import { readEmail } from './contact-form.js';
-import type { Origin, SourceRecord } from './units.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
+import { readEmail } from './contacts.js';
+import type { Origin, SourceRecord } from './rows.js';
 import type { RowProblem } from './user.js';
 
 /** A record that came back as rejected knows where in the first file it stood. */

@@ -1,8 +1,8 @@
 /** One row of the input: which users it asks for, and what is wrong with it. */
-import type { JsonObject, JsonValue } from '../decision/strict-json.js';
-import { isJsonObject } from '../decision/strict-json.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { readEmail, readId, readPhoneNumber } from './contact-form.js';
+import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
+import { isJsonObject } from '../../lib/strict-json.js';
+import { accept, refuse, type Result } from '../../lib/result.js';
+import { readEmail, readId, readPhoneNumber } from './contacts.js';
 import { readPasswordHash, type HashRules } from './password-hash.js';
 import type { Contact, ImportedUser, RowProblem } from './user.js';
 

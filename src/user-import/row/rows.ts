@@ -1,7 +1,7 @@
 /** The users of an input file in order, numbered: what is planned, sent and journalled one by one. */
-import { refuse, type Result } from '../decision/result.js';
-import type { JsonValue } from '../decision/strict-json.js';
-import { createDigestSet, type DigestSet } from './digest-set.js';
+import { refuse, type Result } from '../../lib/result.js';
+import type { JsonValue } from '../../lib/strict-json.js';
+import { createDigestSet, type DigestSet } from '../seen-contacts.js';
 import type { HashRules } from './password-hash.js';
 import { readRow } from './row.js';
 import { identitiesOf, type ImportedUser, type RowProblem } from './user.js';

@@ -1,12 +1,12 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { watchFile } from '../../src/adapters/file-watch.js';
-import { textDigest } from '../../src/adapters/text-file.js';
-import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { AskedWatch } from '../../src/ports.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
+import { watchFile } from '../../../src/adapters/files/file-watch.js';
+import { textDigest } from '../../../src/adapters/files/read-file.js';
+import { accept, refuse, type Result } from '../../../src/lib/result.js';
+import type { AskedWatch } from '../../../src/ports/ports.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
 
 type Content = Result<string, string>;
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { readText, readTextSync } from '../../src/adapters/text-file.js';
-import { sizelessFile } from '../support/linux.js';
+import { readText, readTextSync } from '../../../src/adapters/files/read-file.js';
+import { sizelessFile } from '../../support/linux.js';
 
 t.test('reads files that claim to be empty', async (t) => {
   const expected = { ok: true, value: 'Linux\n' };

@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readText, readTextSync, textDigest } from '../../src/adapters/text-file.js';
-import type { Result } from '../../src/decision/result.js';
-import { makeFifo } from '../support/sh.js';
-import { tempDir } from '../support/temp-dir.js';
+import { readText, readTextSync, textDigest } from '../../../src/adapters/files/read-file.js';
+import type { Result } from '../../../src/lib/result.js';
+import { makeFifo } from '../../support/sh.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 const maxBytes = 64 * 1024;
 

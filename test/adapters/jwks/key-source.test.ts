@@ -1,6 +1,6 @@
 import t from 'tap';
 import { sameSource } from '../../../src/adapters/jwks/key-source.js';
-import type { KeySourceSettings } from '../../../src/config/compiled.js';
+import type { KeySourceSettings } from '../../../src/config/types.js';
 import { startJwksServer } from '../../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { until } from '../../support/until.js';

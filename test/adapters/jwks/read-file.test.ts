@@ -1,10 +1,10 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { localFiles } from '../../../src/adapters/files.js';
-import { createFileOrigin } from '../../../src/adapters/jwks/file-origin.js';
-import { accept, type Result } from '../../../src/decision/result.js';
-import type { Files } from '../../../src/ports.js';
+import { localFiles } from '../../../src/adapters/files/files.js';
+import { createFileOrigin } from '../../../src/adapters/jwks/read-file.js';
+import { accept, type Result } from '../../../src/lib/result.js';
+import type { Files } from '../../../src/ports/ports.js';
 import { keySet } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { tempDir } from '../../support/temp-dir.js';

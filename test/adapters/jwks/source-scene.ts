@@ -1,8 +1,8 @@
-import { localFiles } from '../../../src/adapters/files.js';
+import { localFiles } from '../../../src/adapters/files/files.js';
 import { createKeySource, type RefreshedKeySource } from '../../../src/adapters/jwks/key-source.js';
-import type { KeySourceSettings } from '../../../src/config/compiled.js';
-import type { KeyIdRules } from '../../../src/decision/policy.js';
-import type { Files, KeyAsker, KeyLookup, KeyPatience, LogFields } from '../../../src/ports.js';
+import type { KeySourceSettings } from '../../../src/config/types.js';
+import type { KeyIdRules } from '../../../src/decision/route/policy.js';
+import type { Files, KeyAsker, KeyLookup, KeyPatience, LogFields } from '../../../src/ports/ports.js';
 import type { Scope } from '../../support/scope.js';
 import { manualTime, type ManualTime } from '../manual-time.js';
 

@@ -1,9 +1,9 @@
 import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createLogStream } from '../../src/adapters/log-stream.js';
-import { fullDevice } from '../support/linux.js';
-import { tempDir } from '../support/temp-dir.js';
+import { createLogStream } from '../../../src/adapters/log/log-stream.js';
+import { fullDevice } from '../../support/linux.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 t.test('a disk that has room again gets lines, and the count of those that were dropped', async (t) => {
   const path = join(tempDir(t), 'log');

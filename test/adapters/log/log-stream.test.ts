@@ -1,11 +1,11 @@
 import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createLogStream } from '../../src/adapters/log-stream.js';
-import type { Scope } from '../support/scope.js';
-import { makeFifo } from '../support/sh.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
+import { createLogStream } from '../../../src/adapters/log/log-stream.js';
+import type { Scope } from '../../support/scope.js';
+import { makeFifo } from '../../support/sh.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
 
 function open(t: Scope, path: string, flags: number): number {
   const descriptor = openSync(path, flags);

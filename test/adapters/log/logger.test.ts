@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { systemTimers } from '../../src/adapters/clock.js';
-import { createLogger, type Logger } from '../../src/adapters/logger.js';
-import type { LogLevel } from '../../src/config/compiled.js';
-import type { LogFields, RequestRecord } from '../../src/ports.js';
-import { sh } from '../support/sh.js';
-import { mintToken } from '../support/tokens.js';
-import { rsaKey } from '../support/keys.js';
+import { systemTimers } from '../../../src/adapters/system/clock.js';
+import { createLogger, type Logger } from '../../../src/adapters/log/logger.js';
+import type { LogLevel } from '../../../src/config/types.js';
+import type { LogFields, RequestRecord } from '../../../src/ports/ports.js';
+import { sh } from '../../support/sh.js';
+import { mintToken } from '../../support/tokens.js';
+import { rsaKey } from '../../support/keys.js';
 
 const record: RequestRecord = {
   request_id: 'r-1', route: 'list-orders', method: 'GET', path: '/orders', decision: 'forwarded', reason: null, kind: 'service', issuer: 'core',
@@ -139,7 +139,7 @@ t.test('R-16: no character breaks or disguises a line', (t) => {
 });
 
 t.test('standard output has every line when the process ends', async (t) => {
-  const module = JSON.stringify(new URL('../../src/adapters/logger.js', import.meta.url).href);
+  const module = JSON.stringify(new URL('../../../src/adapters/log/logger.js', import.meta.url).href);
   const script = (end: string): string => `import { createLogger } from ${module};
     const { log, flush } = createLogger({ level: 'info', ...${JSON.stringify(settings)}, timers: { after: () => () => undefined } });
     for (let i = 0; i < 500; i += 1) log.info('line', { i });
@@ -154,7 +154,7 @@ t.test('standard output has every line when the process ends', async (t) => {
 });
 
 t.test('a reader of standard output that leaves does not end the process', async (t) => {
-  const module = JSON.stringify(new URL('../../src/adapters/logger.js', import.meta.url).href);
+  const module = JSON.stringify(new URL('../../../src/adapters/log/logger.js', import.meta.url).href);
   const script = `import { createLogger } from ${module};
     const { log, flush } = createLogger({ level: 'info', ...${JSON.stringify(settings)}, timers: { after: () => () => undefined } });
     let rounds = 0;

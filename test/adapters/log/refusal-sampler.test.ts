@@ -1,8 +1,8 @@
 import t from 'tap';
-import { createLogger } from '../../src/adapters/logger.js';
-import { createRefusalLines } from '../../src/adapters/refusal-lines.js';
-import type { LogFields, RequestRecord } from '../../src/ports.js';
-import { manualTime } from './manual-time.js';
+import { createLogger } from '../../../src/adapters/log/logger.js';
+import { createRefusalLines } from '../../../src/adapters/log/refusal-sampler.js';
+import type { LogFields, RequestRecord } from '../../../src/ports/ports.js';
+import { manualTime } from '../manual-time.js';
 
 const record: RequestRecord = {
   request_id: 'r-1', route: 'none', method: 'GET', path: '/orders', decision: 'denied', reason: 'signature_invalid', kind: null, issuer: null,

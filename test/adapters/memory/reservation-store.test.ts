@@ -1,5 +1,5 @@
 import t from 'tap';
-import { withdrawalMs } from '../../../src/decision/reservation.js';
+import { withdrawalMs } from '../../../src/decision/idempotency/record.js';
 import { createMemoryStore, memoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
 import { until } from '../../support/until.js';
 import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';

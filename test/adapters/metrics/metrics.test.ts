@@ -1,10 +1,10 @@
 import t from 'tap';
-import { createMetrics, type ProcessMetrics } from '../../src/adapters/metrics.js';
-import { denialReasons, failureReasons } from '../../src/decision/denial.js';
-import { strippedKinds } from '../../src/decision/stripped-fields.js';
-import type { KeySourceState } from '../../src/ports.js';
-import type { CertificateStatus } from '../../src/ports-certificates.js';
-import { keyState } from '../support/key-state.js';
+import { createMetrics, type ProcessMetrics } from '../../../src/adapters/metrics/metrics.js';
+import { denialReasons, failureReasons } from '../../../src/decision/denial.js';
+import { strippedKinds } from '../../../src/decision/http/stripped-headers.js';
+import type { KeySourceState } from '../../../src/ports/ports.js';
+import type { CertificateStatus } from '../../../src/ports/certificates.js';
+import { keyState } from '../../support/key-state.js';
 
 /** The value of each series, by its name and labels as they are written. */
 async function read(metrics: ProcessMetrics): Promise<ReadonlyMap<string, number>> {

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { showRevocations } from '../../src/adapters/revocation-metrics.js';
-import type { RevocationsState } from '../../src/ports-revocations.js';
+import { showRevocations } from '../../../src/adapters/metrics/revocations.js';
+import type { RevocationsState } from '../../../src/ports/revocations.js';
 
 const held = ['a', 'b'].map((value) => (
   { id: value, kind: 'subject', value, issuer: null, reason: 'x', author: 'ann', createdAtMs: 0, endsAtMs: 1 } as const));

@@ -1,8 +1,8 @@
 /** A step of the clock of Redis is noticed by the first reservation behind it, before that counts. */
 import t from 'tap';
-import { markerMarginMs } from '../../../src/decision/token-marker.js';
-import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
-import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
+import { markerMarginMs } from '../../../src/decision/idempotency/token-marker.js';
+import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
+import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
 import { keysOf } from '../../../src/adapters/redis/reservation-store.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';

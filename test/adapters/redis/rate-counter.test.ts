@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { createSharedRateCounter } from '../../../src/adapters/redis/rate-counter.js';
-import { scripts } from '../../../src/adapters/redis/scripts.js';
-import type { Ran } from '../../../src/adapters/redis/primary.js';
-import type { ScriptCall } from '../../../src/adapters/redis/script-call.js';
-import type { LimitKey } from '../../../src/decision/rate-limit.js';
+import { scripts } from '../../../src/adapters/redis/scripts/reservation.js';
+import type { Ran } from '../../../src/adapters/redis/topology/primary.js';
+import type { ScriptCall } from '../../../src/adapters/redis/scripts/run-script.js';
+import type { LimitKey } from '../../../src/decision/route/rate-limit.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';

@@ -1,5 +1,5 @@
 import { createRedisStore } from '../../../src/adapters/redis/reservation-store.js';
-import type { RedisSettings } from '../../../src/adapters/redis/settings.js';
+import type { RedisSettings } from '../../../src/adapters/redis/client/settings.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { collectingLog } from '../store-world.js';

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import type { Ran } from '../../../src/adapters/redis/primary.js';
-import { revocationScripts } from '../../../src/adapters/redis/revocation-scripts.js';
+import type { Ran } from '../../../src/adapters/redis/topology/primary.js';
+import { revocationScripts } from '../../../src/adapters/redis/scripts/revocation.js';
 import { createRevocationStore } from '../../../src/adapters/redis/revocation-store.js';
-import type { ScriptCall } from '../../../src/adapters/redis/script-call.js';
-import { maxRevocationBytes, revocationBody, undoBody, type NewRevocation } from '../../../src/decision/revocation-record.js';
-import type { RevocationStore } from '../../../src/ports-revocations.js';
+import type { ScriptCall } from '../../../src/adapters/redis/scripts/run-script.js';
+import { maxRevocationBytes, revocationBody, undoBody, type NewRevocation } from '../../../src/decision/revocation/record.js';
+import type { RevocationStore } from '../../../src/ports/revocations.js';
 import { redisSettings } from './redis-world.js';
 
 const newId = (): string => randomBytes(16).toString('base64url');

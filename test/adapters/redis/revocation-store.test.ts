@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { circuitThreshold } from '../../../src/adapters/redis/circuit.js';
-import { maxRevocationMs, maxRevocationRecords, revocationBody, type NewRevocation } from '../../../src/decision/revocation-record.js';
-import type { RevocationStore } from '../../../src/ports-revocations.js';
+import { circuitThreshold } from '../../../src/adapters/redis/client/circuit-breaker.js';
+import { maxRevocationMs, maxRevocationRecords, revocationBody, type NewRevocation } from '../../../src/decision/revocation/record.js';
+import type { RevocationStore } from '../../../src/ports/revocations.js';
 import { startRedis, type RedisServer } from '../../support/redis-server.js';
 import { startRelay } from '../../support/tcp-relay.js';
 import { until } from '../../support/until.js';

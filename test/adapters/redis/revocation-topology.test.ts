@@ -1,9 +1,9 @@
 /** Revocations on a Redis Cluster and behind Sentinels: from one client to another. */
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
-import type { RedisSettings } from '../../../src/adapters/redis/settings.js';
-import type { NewRevocation } from '../../../src/decision/revocation-record.js';
+import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
+import type { RedisSettings } from '../../../src/adapters/redis/client/settings.js';
+import type { NewRevocation } from '../../../src/decision/revocation/record.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startRedis } from '../../support/redis-server.js';
 import { startSentinels } from '../../support/redis-sentinel.js';

@@ -2,11 +2,11 @@ import { deepStrictEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { readCompleted, readMarked, readReleased, readReserved, readResolved } from '../../../src/adapters/redis/replies.js';
-import { scripts, scriptText, type Script } from '../../../src/adapters/redis/scripts.js';
+import { readCompleted, readMarked, readReleased, readReserved, readResolved } from '../../../src/adapters/redis/scripts/replies.js';
+import { scripts, scriptText, type Script } from '../../../src/adapters/redis/scripts/reservation.js';
 import {
   complete, mark, release, reserve, resolve, type Complete, type Reserve, type Reserved, type Slot, type Step,
-} from '../../../src/decision/reservation.js';
+} from '../../../src/decision/idempotency/record.js';
 import { startRedis } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
 import { freshScope, markOf } from '../store-world.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { bytesOfRecord } from '../../../src/decision/store-share.js';
+import { bytesOfRecord } from '../../../src/decision/limits/store-share.js';
 import { startRedis } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 import { leastRights, openStore, redisSettings } from './redis-world.js';

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
-import { recordIdOf, type ReservationScope } from '../../../src/decision/reservation-scope.js';
-import type { UnsettledList, UnsettledQuery } from '../../../src/ports-unsettled.js';
+import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
+import { recordIdOf, type ReservationScope } from '../../../src/decision/idempotency/scope.js';
+import type { UnsettledList, UnsettledQuery } from '../../../src/ports/unsettled-records.js';
 import type { RedisStore } from '../../../src/adapters/redis/reservation-store.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startSentinels } from '../../support/redis-sentinel.js';

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { getGlobalDispatcher } from 'undici';
 import t from 'tap';
-import { systemTimers } from '../../../src/adapters/clock.js';
+import { systemTimers } from '../../../src/adapters/system/clock.js';
 import { loadSessionSdk, type SessionSdk } from '../../../src/adapters/session/session-sdk.js';
 import { createSessionVerifier, type OpenSessionVerifier, type SessionVerifierLimits } from '../../../src/adapters/session/session-verifier.js';
-import type { SessionSettings } from '../../../src/config/compiled.js';
-import type { LogFields } from '../../../src/ports.js';
+import type { SessionSettings } from '../../../src/config/types.js';
+import type { LogFields } from '../../../src/ports/ports.js';
 import { rsaKey } from '../../support/keys.js';
 import type { Scope } from '../../support/scope.js';
 import { goodSession, startSessionCore } from '../../support/session-core.js';

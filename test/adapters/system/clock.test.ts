@@ -1,6 +1,6 @@
 import t from 'tap';
-import { systemClock, systemTimers } from '../../src/adapters/clock.js';
-import { until } from '../support/until.js';
+import { systemClock, systemTimers } from '../../../src/adapters/system/clock.js';
+import { until } from '../../support/until.js';
 
 t.test('the clocks count milliseconds', (t) => {
   const before = Date.now();

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
-import { releaseMemory } from '../../src/adapters/memory-release.js';
+import { releaseMemory } from '../../../src/adapters/system/release-memory.js';
 
 t.test('what nobody refers to any more is collected at once, and nothing else', async (t) => {
   const kept = { name: 'kept' };

@@ -2,7 +2,7 @@
  * Changes the program in many small ways, one at a time, and sees whether a test notices: `npm run test:mutation -- FILE…`.
  *
  *   npm run test:mutation                                    src/decision and what reserves
- *   npm run test:mutation -- src/decision/claims.ts          these files
+ *   npm run test:mutation -- src/decision/token/claims.ts          these files
  *   npm run test:mutation -- --fresh                         forgets earlier results
  *   npm run test:mutation -- --nearest FILE…                 asks the nearest test file only, which is quick
  *   npm run test:mutation -- --folder .mutation-2 FILE…      beside another run

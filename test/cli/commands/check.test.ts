@@ -1,13 +1,13 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { projectDir } from '../support/project-dir.js';
-import { makeFifo } from '../support/sh.js';
-import { baseConfig } from '../support/world.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { projectDir } from '../../support/project-dir.js';
+import { makeFifo } from '../../support/sh.js';
+import { baseConfig } from '../../support/world.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 async function check(t: Scope, text: string, ...options: readonly string[]): Promise<CapturedIo> {
   const cwd = tempDir(t);

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const route = { name: 'orders', methods: ['GET'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:read'] };
 const old: ConfigTree = { receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false }, routes: [route] };

@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startJwksServer } from '../support/jwks-server.js';
-import { rsaKey } from '../support/keys.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { mintToken } from '../support/tokens.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { startJwksServer } from '../../support/jwks-server.js';
+import { rsaKey } from '../../support/keys.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { mintToken } from '../../support/tokens.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const routes = [
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },

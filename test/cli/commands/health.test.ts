@@ -3,17 +3,17 @@ import { createServer as createNetServer } from 'node:net';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import type { KeySourceState } from '../../src/ports.js';
-import { readinessOf } from '../../src/proxy/admin/readiness.js';
-import { createPageServer } from '../../src/proxy/admin/server.js';
-import { listen } from '../support/listening.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig, startWorld, type ConfigTree } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
-import { keyState } from '../support/key-state.js';
+import { run } from '../../../src/cli/program.js';
+import type { KeySourceState } from '../../../src/ports/ports.js';
+import { readinessOf } from '../../../src/admin/readiness.js';
+import { createPageServer } from '../../../src/admin/server.js';
+import { listen } from '../../support/listening.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig, startWorld, type ConfigTree } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
+import { keyState } from '../../support/key-state.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 

@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { startFakeCore, type FakeAnswer } from '../support/fake-core.js';
-import { rsaKey, withKeyId } from '../support/keys.js';
-import { processFolders } from '../support/linux.js';
-import { listen } from '../support/listening.js';
-import { projectDir } from '../support/project-dir.js';
-import { mintToken, type TokenInput } from '../support/tokens.js';
-import { until } from '../support/until.js';
+import { startFakeCore, type FakeAnswer } from '../../support/fake-core.js';
+import { rsaKey, withKeyId } from '../../support/keys.js';
+import { processFolders } from '../../support/linux.js';
+import { listen } from '../../support/listening.js';
+import { projectDir } from '../../support/project-dir.js';
+import { mintToken, type TokenInput } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
 import { apiKey, claims, curlFile, runMint } from './mint-world.js';
 
 /** A token as it was asked for, but for the overrides. */

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from '../../src/cli/program.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 /** Of this run alone: other processes of the machine may run the same tests. */
 export const apiKey = `k3y-${randomUUID()}`;

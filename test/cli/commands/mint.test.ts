@@ -3,15 +3,15 @@ import { chmodSync, chownSync, mkdirSync, readFileSync, statSync, symlinkSync, w
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startCoreEmulator } from '../../src/emulator/core-emulator.js';
-import { curl } from '../support/curl.js';
-import { startFakeCore } from '../support/fake-core.js';
-import { projectDir } from '../support/project-dir.js';
-import { sh } from '../support/sh.js';
-import { tempDir } from '../support/temp-dir.js';
-import { startWorld } from '../support/world.js';
-import { captureIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { startCoreEmulator } from '../../../src/core-emulator/server.js';
+import { curl } from '../../support/curl.js';
+import { startFakeCore } from '../../support/fake-core.js';
+import { projectDir } from '../../support/project-dir.js';
+import { sh } from '../../support/sh.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { startWorld } from '../../support/world.js';
+import { captureIo } from '../captured-io.js';
 import { apiKey, claims, curlFile, decoded, issuer, runMint } from './mint-world.js';
 
 const exec = promisify(execFile);

@@ -2,12 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startRedis, startReplica, type RedisServer } from '../support/redis-server.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 // Most of the time is waited for.
 t.jobs = 4;

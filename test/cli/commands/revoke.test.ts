@@ -2,16 +2,16 @@ import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { run } from '../../src/cli/program.js';
-import { tokenDigest } from '../../src/decision/revocation.js';
-import { maxRevocationRecords } from '../../src/decision/revocation-record.js';
-import { rsaKey } from '../support/keys.js';
-import { freePort } from '../support/listening.js';
-import { startRedis } from '../support/redis-server.js';
-import { tempDir } from '../support/temp-dir.js';
-import { mintToken } from '../support/tokens.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { tokenDigest } from '../../../src/decision/revocation/match.js';
+import { maxRevocationRecords } from '../../../src/decision/revocation/record.js';
+import { rsaKey } from '../../support/keys.js';
+import { freePort } from '../../support/listening.js';
+import { startRedis } from '../../support/redis-server.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { mintToken } from '../../support/tokens.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const key = 'sallyport:{revoked}:list';
 

@@ -1,8 +1,8 @@
 /** What an operator learns of a request from the log and the metrics of `serve`. */
 import t from 'tap';
-import { version } from '../../src/version.js';
-import { until } from '../support/until.js';
-import { startWorld } from '../support/world.js';
+import { version } from '../../../src/version.js';
+import { until } from '../../support/until.js';
+import { startWorld } from '../../support/world.js';
 
 const world = await startWorld(t, { config: { listen: { trust_forwarded: ['127.0.0.1', '10.0.0.0/8'] } } });
 

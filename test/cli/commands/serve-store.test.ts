@@ -1,11 +1,11 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startRedis } from '../support/redis-server.js';
-import { startServe } from '../support/serve-process.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig, startWorld } from '../support/world.js';
+import { startRedis } from '../../support/redis-server.js';
+import { startServe } from '../../support/serve-process.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig, startWorld } from '../../support/world.js';
 
 t.test('contract 1: settings of Redis that can forget end the start with 1 and their fix', async (t) => {
   const redis = await startRedis(t, ['--maxmemory-policy', 'volatile-ttl']);

@@ -4,14 +4,14 @@ import { createServer } from 'node:net';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { listen } from '../support/listening.js';
-import { projectDir } from '../support/project-dir.js';
-import { connectRaw } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { sh } from '../support/sh.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig, startWorld, type ConfigTree } from '../support/world.js';
+import { listen } from '../../support/listening.js';
+import { projectDir } from '../../support/project-dir.js';
+import { connectRaw } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { sh } from '../../support/sh.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig, startWorld, type ConfigTree } from '../../support/world.js';
 
 interface Ended {
   readonly code: number | null;

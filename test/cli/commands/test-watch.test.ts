@@ -1,9 +1,9 @@
 import t from 'tap';
-import { textSource, type ConfigSource } from '../../src/app/config-file.js';
-import type { SuiteRun } from '../../src/cli/test-run.js';
-import { watchSuites } from '../../src/cli/test-watch.js';
-import { accept } from '../../src/decision/result.js';
-import { captureIo } from './captured-io.js';
+import { textSource, type ConfigSource } from '../../../src/app/config-file.js';
+import type { SuiteRun } from '../../../src/cli/commands/test/run-suites.js';
+import { watchSuites } from '../../../src/cli/commands/test/watch.js';
+import { accept } from '../../../src/lib/result.js';
+import { captureIo } from '../captured-io.js';
 
 t.test('a signal that comes while the tests run again ends the watch after them', async (t) => {
   const io = captureIo();

@@ -2,12 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { parse } from 'yaml';
-import { run } from '../../src/cli/program.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
-import { startCommand } from './started-command.js';
+import { run } from '../../../src/cli/program.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
+import { startCommand } from '../started-command.js';
 
 const routes = [
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },

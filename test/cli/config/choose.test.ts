@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { baseConfig } from '../support/world.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { baseConfig } from '../../support/world.js';
+import { captureIo, type CapturedIo } from '../captured-io.js';
 
 /** A config that says which one it is where its error is told. */
 const wrong = 'nothing: here\n';

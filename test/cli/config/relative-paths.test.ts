@@ -1,16 +1,16 @@
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { certificates } from '../support/certificates.js';
-import { rsaKey } from '../support/keys.js';
-import { request } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { startServe } from '../support/serve-process.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { baseConfig, merge, type ConfigTree } from '../support/world.js';
-import { captureIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { certificates } from '../../support/certificates.js';
+import { rsaKey } from '../../support/keys.js';
+import { request } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { startServe } from '../../support/serve-process.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { until } from '../../support/until.js';
+import { baseConfig, merge, type ConfigTree } from '../../support/world.js';
+import { captureIo } from '../captured-io.js';
 
 /** A folder with a config that names its files by relative paths, and these files. */
 function shopFolder(t: Scope, config: ConfigTree = {}) {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { commandReference } from '../../src/cli/reference.js';
-import { projectDir } from '../support/project-dir.js';
-import { offeredOptions, wholeProgram } from './whole-program.js';
+import { commandReference } from '../../../src/cli/docs/reference.js';
+import { projectDir } from '../../support/project-dir.js';
+import { offeredOptions, wholeProgram } from '../whole-program.js';
 
 const page = readFileSync(join(projectDir, 'docs/cli.md'), 'utf8');
 

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { chartValuesSchema } from '../../src/config/chart-schema.js';
-import { annotatedSchema, shippedSchema, type JsonSchema } from '../../src/config/json-schema.js';
-import { configReference } from '../../src/config/reference.js';
-import { projectDir } from '../support/project-dir.js';
-import { tempDir } from '../support/temp-dir.js';
-import { compiled, configText, problemsOf, withRoutes } from './inspection.js';
+import { chartValuesSchema } from '../../../src/config/docs/chart-schema.js';
+import { annotatedSchema, shippedSchema, type JsonSchema } from '../../../src/config/docs/json-schema.js';
+import { configReference } from '../../../src/config/docs/reference.js';
+import { projectDir } from '../../support/project-dir.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
 
 function projectFile(path: string): string {
   return readFileSync(`${projectDir}/${path}`, 'utf8');

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { inspectConfig, type Inspection } from '../../src/config/inspect.js';
-import { refuse } from '../../src/decision/result.js';
-import { configText } from './inspection.js';
+import { inspectConfig, type Inspection } from '../../../src/config/load/load-config.js';
+import { refuse } from '../../../src/lib/result.js';
+import { configText } from '../inspection.js';
 
 function inspect(text: string, endMarkerFor: string | null = null): Inspection {
   return inspectConfig(text, { file: 'c.yaml', folder: '/', env: {}, endMarkerFor, readFile: () => refuse('none') });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createExcerpts } from '../../src/config/excerpt.js';
-import { configText, inspect } from './inspection.js';
+import { createExcerpts } from '../../../src/config/load/excerpt.js';
+import { configText, inspect } from '../inspection.js';
 
 const all = (): boolean => true;
 

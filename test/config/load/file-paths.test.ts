@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { inspectConfig } from '../../src/config/inspect.js';
-import type { CompiledConfig } from '../../src/config/compiled.js';
-import { refuse } from '../../src/decision/result.js';
-import { projectDir } from '../support/project-dir.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
+import { inspectConfig } from '../../../src/config/load/load-config.js';
+import type { CompiledConfig } from '../../../src/config/types.js';
+import { refuse } from '../../../src/lib/result.js';
+import { projectDir } from '../../support/project-dir.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
 
 interface FileKey {
   readonly key: string;

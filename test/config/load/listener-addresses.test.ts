@@ -1,9 +1,9 @@
 import t from 'tap';
 import { stringify } from 'yaml';
-import { inspectConfig } from '../../src/config/inspect.js';
-import { readListenerPlaces, type ListenerPlaces } from '../../src/config/listener-places.js';
-import { accept, refuse } from '../../src/decision/result.js';
-import { baseConfig } from '../support/world.js';
+import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { readListenerPlaces, type ListenerPlaces } from '../../../src/config/load/listener-addresses.js';
+import { accept, refuse } from '../../../src/lib/result.js';
+import { baseConfig } from '../../support/world.js';
 
 const sources = {
   env: { ADMIN_PORT: '9000', ODD: 'x' },

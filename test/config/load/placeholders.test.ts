@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { substitute } from '../../src/config/placeholders.js';
-import { accept, refuse } from '../../src/decision/result.js';
-import { compiled, configText, problemsOf, withRoutes } from './inspection.js';
+import { substitute } from '../../../src/config/load/placeholders.js';
+import { accept, refuse } from '../../../src/lib/result.js';
+import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
 
 const sources = {
   env: { NAME: 'value', EMPTY: '', NESTED: '${env:NAME}', LONG: 'x'.repeat(65_536), LONGER: 'x'.repeat(65_537) },

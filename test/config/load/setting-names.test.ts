@@ -1,9 +1,9 @@
 import t from 'tap';
-import { refuse } from '../../src/decision/result.js';
-import { inspectConfig } from '../../src/config/inspect.js';
-import { changedSettings, type SettingNames, type Settings } from '../../src/config/settings.js';
-import { sections } from '../../src/config/schema.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
+import { refuse } from '../../../src/lib/result.js';
+import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { changedSettings, type SettingNames, type Settings } from '../../../src/config/load/setting-names.js';
+import { sections } from '../../../src/config/sections/schema.js';
+import { baseConfig, type ConfigTree } from '../../support/world.js';
 
 const order = { name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] };
 const user = { ...order, name: 'user', path: '/user', accept: ['session'], subjects: undefined, permissions: undefined, session: { claims: { role: 'x' } } };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { configText, inspect, problemsOf } from './inspection.js';
+import { configText, inspect, problemsOf } from '../inspection.js';
 
 const refused = [
   { name: 'nothing', input: '', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf } from './inspection.js';
+import { compiled, configText, problemsOf } from '../inspection.js';
 
 const taken = [
   'Authorization', 'Host', 'Connection', 'Keep-Alive', 'Proxy-Connection', 'TE', 'Trailer', 'Transfer-Encoding', 'Upgrade', 'Content-Length',

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http';
 import t from 'tap';
-import { registeredMethods } from '../../src/config/registered-methods.js';
-import { configText, errorsOf, problemsOf, withRoutes } from './inspection.js';
+import { registeredMethods } from '../../../src/config/sections/registered-methods.js';
+import { configText, errorsOf, problemsOf, withRoutes } from '../inspection.js';
 
 const who = 'subjects: [s], permissions: [p]';
 const core = 'issuer: "https://api.example.com", audience: orders, source: microservice, token_type: service';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf, withRoutes } from './inspection.js';
+import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
 
 const who = 'subjects: [s], permissions: [p]';
 const route = (name: string, rest = ''): string => `name: ${name}, methods: [GET], path: /${name}, ${who}${rest}`;

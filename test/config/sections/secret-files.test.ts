@@ -1,11 +1,11 @@
 import t from 'tap';
-import { inspectConfig } from '../../src/config/inspect.js';
-import { formatProblem } from '../../src/config/problems.js';
-import { secretFileKeys } from '../../src/config/report.js';
-import { configSchema } from '../../src/config/schema.js';
-import { valueKeysOf } from '../../src/config/schema-shape.js';
-import { accept } from '../../src/decision/result.js';
-import { configText, problemsOf, withRoutes } from './inspection.js';
+import { inspectConfig } from '../../../src/config/load/load-config.js';
+import { formatProblem } from '../../../src/config/load/problems.js';
+import { secretFileKeys } from '../../../src/config/load/report.js';
+import { configSchema } from '../../../src/config/sections/schema.js';
+import { valueKeysOf } from '../../../src/config/load/schema-shape.js';
+import { accept } from '../../../src/lib/result.js';
+import { configText, problemsOf, withRoutes } from '../inspection.js';
 
 const open = 'every user of this machine may read (mode 0644)';
 

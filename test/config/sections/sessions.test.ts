@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, problemsOf, withRoutes } from './inspection.js';
+import { compiled, problemsOf, withRoutes } from '../inspection.js';
 
 const sessions = '{ core_url: "http://127.0.0.1:3567", api_domain: "https://api.example.com" }';
 const base = 'name: a, methods: [GET], path: /a';

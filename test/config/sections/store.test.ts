@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, errorsOf, problemsOf } from './inspection.js';
+import { compiled, configText, errorsOf, problemsOf } from '../inspection.js';
 
 function redis(settings: string): string {
   return configText({ store: `{ redis: { ${settings} } }` });

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { compiled, configText, problemsOf } from './inspection.js';
+import { compiled, configText, problemsOf } from '../inspection.js';
 
 const allowed = 'allowed: http://HOST:PORT, https://HOST:PORT or unix:/PATH, without a path, user or query';
 

@@ -3,8 +3,8 @@ import { chmodSync, chownSync, linkSync, mkdirSync, readFileSync, symlinkSync, w
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { createCoreClient } from '../../../src/adapters/core/core-client.js';
-import { readCurlConfig } from '../../../src/adapters/core/curl-config-file.js';
+import { createCoreClient } from '../../../src/core-api/core-client.js';
+import { readCurlConfig } from '../../../src/core-api/curl/curl-config-file.js';
 import { certificates } from '../../support/certificates.js';
 import { curl } from '../../support/curl.js';
 import { startFakeCore, type ReceivedCall } from '../../support/fake-core.js';

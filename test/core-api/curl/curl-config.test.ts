@@ -1,5 +1,5 @@
 import t from 'tap';
-import { formatCurlProblem, parseCurlConfig, type CurlConfig } from '../../src/config/curl-config.js';
+import { formatCurlProblem, parseCurlConfig, type CurlConfig } from '../../../src/core-api/curl/curl-config.js';
 
 const key = 'k3y-of-twenty-and-more-characters';
 const url = 'url = http://core:3567\n';

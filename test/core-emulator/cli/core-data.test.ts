@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo } from './captured-io.js';
-import { startCommand, type StartedCommand } from './started-command.js';
+import { run } from '../../../src/cli/program.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { captureIo } from '../../cli/captured-io.js';
+import { startCommand, type StartedCommand } from '../../cli/started-command.js';
 
 interface Running {
   readonly process: StartedCommand;

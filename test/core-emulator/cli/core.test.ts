@@ -1,13 +1,13 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startReceiver } from '../support/receiver.js';
-import { tempDir } from '../support/temp-dir.js';
-import { hostedSample } from '../emulator/contract/live-core.js';
-import { until } from '../support/until.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
-import { startCommand } from './started-command.js';
+import { run } from '../../../src/cli/program.js';
+import { startReceiver } from '../../support/receiver.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { hostedSample } from '../contract/live-core.js';
+import { until } from '../../support/until.js';
+import { captureIo, type CapturedIo } from '../../cli/captured-io.js';
+import { startCommand } from '../../cli/started-command.js';
 
 const call = JSON.stringify({ algorithm: 'RS256', jwksDomain: 'https://api.example.com', payload: {}, validity: 300, useStaticSigningKey: false });
 

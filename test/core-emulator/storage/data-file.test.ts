@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startCoreEmulator, type CoreEmulatorOptions } from '../../src/emulator/core-emulator.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { freshEmail, freshPhoneNumber, hashes, importing, statusOf, userOf } from './contract/core-under-test.js';
-import { connectCore, decoded, jwtCall, publishedKeyIds, type CoreClient } from './core-client.js';
+import { startCoreEmulator, type CoreEmulatorOptions } from '../../../src/core-emulator/server.js';
+import type { Scope } from '../../support/scope.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { freshEmail, freshPhoneNumber, hashes, importing, statusOf, userOf } from '../contract/core-under-test.js';
+import { connectCore, decoded, jwtCall, publishedKeyIds, type CoreClient } from '../core-client.js';
 
 interface Life {
   readonly core: CoreClient;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import t from 'tap';
-import { lockFile } from '../../src/emulator/file-lock.js';
-import { beganAt } from '../support/linux.js';
-import { tempDir } from '../support/temp-dir.js';
+import { lockFile } from '../../../src/core-emulator/storage/file-lock.js';
+import { beganAt } from '../../support/linux.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 t.test('one holder at a time', async (t) => {
   const path = join(tempDir(t), 'data');

@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createJournal } from '../../src/emulator/journal.js';
-import { tempDir } from '../support/temp-dir.js';
+import { createJournal } from '../../../src/core-emulator/storage/journal.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 t.test('lines are written in order, and settled means on disk', async (t) => {
   const path = join(tempDir(t), 'log');

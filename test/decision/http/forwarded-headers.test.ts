@@ -1,7 +1,7 @@
 import t from 'tap';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import { upstreamFields, type Forwarding } from '../../src/decision/forwarding.js';
-import { readFields, type RequestFields } from '../../src/decision/request-fields.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { upstreamFields, type Forwarding } from '../../../src/decision/http/forwarded-headers.js';
+import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
 
 const rules = createFieldRules({ identityNames: ['X-Auth-Subject'], underscoreFields: 'drop', http10: 'allow' });
 const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readFraming, type Framing } from '../../src/decision/framing.js';
+import { readFraming, type Framing } from '../../../src/decision/http/framing.js';
 
 type Input = Parameters<typeof readFraming>;
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFieldRules, mayNameIdentity, mayPass, mayStrip, type FieldRuleSettings } from '../../src/decision/field-rules.js';
+import { createFieldRules, mayNameIdentity, mayPass, mayStrip, type FieldRuleSettings } from '../../../src/decision/http/header-rules.js';
 import { believedFields, cases, lookAlikes } from './field-names.js';
 
 const rules = (settings: Partial<FieldRuleSettings> = {}): ReturnType<typeof createFieldRules> =>

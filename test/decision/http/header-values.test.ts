@@ -1,5 +1,5 @@
 import t from 'tap';
-import { combine, isFieldValue, listElements, trimBlanks } from '../../src/decision/field-value.js';
+import { combine, isFieldValue, listElements, trimBlanks } from '../../../src/decision/http/header-values.js';
 
 t.test('R-11: of all characters, a field value holds visible ones, blanks and bytes beyond ASCII', (t) => {
   for (let code = 0; code < 0x200; code++) {

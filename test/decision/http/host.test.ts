@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isHost } from '../../src/decision/host.js';
+import { isHost } from '../../../src/decision/http/host.js';
 
 const sound = [
   'a', 'localhost', 'orders.example.com', 'ORDERS.example.com', 'orders.example.com.', 'my_service', 'a~b', 'xn--bcher-kva.example', '127.0.0.1',

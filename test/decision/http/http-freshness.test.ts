@@ -1,5 +1,5 @@
 import t from 'tap';
-import { keepingRules, lifetimeMs, staleAllowanceMs, type CacheFields } from '../../src/decision/cache-lifetime.js';
+import { keepingRules, lifetimeMs, staleAllowanceMs, type CacheFields } from '../../../src/decision/http/http-freshness.js';
 
 const none: CacheFields = { cacheControl: null, age: null, expires: null, date: null };
 const date = 'Tue, 15 Nov 1994 08:12:31 GMT';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { identityFields } from '../../src/decision/identity-fields.js';
-import type { Principal } from '../../src/decision/principal.js';
+import { identityFields } from '../../../src/decision/http/identity-headers.js';
+import type { Principal } from '../../../src/decision/token/principal.js';
 
 const principal: Principal = {
   kind: 'service', issuerName: 'core', issuer: 'https://api.example.com', subject: 'checkout', permissions: ['orders:write', 'orders:read'], tokenId: 't-1',

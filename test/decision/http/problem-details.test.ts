@@ -1,6 +1,6 @@
 import t from 'tap';
-import { answerOf, denial, reasons, type Reason } from '../../src/decision/denial.js';
-import { problemOf } from '../../src/decision/problem.js';
+import { answerOf, denial, reasons, type Reason } from '../../../src/decision/denial.js';
+import { problemOf } from '../../../src/decision/http/problem-details.js';
 
 function fieldsOf(reason: Reason): Map<string, string> {
   const { fields } = problemOf(denial(reason), 'r-1');

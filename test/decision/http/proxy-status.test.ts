@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { proxyStatus, withoutOwnMember } from '../../src/decision/proxy-status.js';
+import { proxyStatus, withoutOwnMember } from '../../../src/decision/http/proxy-status.js';
 
 const cases = [
   { name: 'nothing of ours', input: 'cdn; error=dns_error', expected: 'cdn; error=dns_error' },

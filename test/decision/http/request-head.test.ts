@@ -1,5 +1,5 @@
 import t from 'tap';
-import { headerBytes } from '../../src/decision/request-head.js';
+import { headerBytes } from '../../../src/decision/http/request-head.js';
 
 const cases = [
   { name: 'no fields', method: 'GET', target: '/', rawHeaders: [], wire: 'GET / HTTP/1.1\r\n\r\n' },

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readBearer, type RememberedTokens } from '../../src/decision/bearer.js';
-import type { Reason } from '../../src/decision/denial.js';
-import { answerOf } from '../../src/decision/denial.js';
-import { createFieldRules, type FieldRuleSettings } from '../../src/decision/field-rules.js';
-import { readFields, type RequestFields } from '../../src/decision/request-fields.js';
-import { readVectors } from '../vectors/corpus.js';
+import { readBearer, type RememberedTokens } from '../../../src/decision/token/bearer.js';
+import type { Reason } from '../../../src/decision/denial.js';
+import { answerOf } from '../../../src/decision/denial.js';
+import { createFieldRules, type FieldRuleSettings } from '../../../src/decision/http/header-rules.js';
+import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
+import { readVectors } from '../../vectors/corpus.js';
 
 const host = ['Host', 'orders.example.com'];
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readTarget } from '../../src/decision/request-target.js';
-import { readVectors } from '../vectors/corpus.js';
+import { readTarget } from '../../../src/decision/http/request-target.js';
+import { readVectors } from '../../vectors/corpus.js';
 import { reEncoded } from './target-spelling.js';
 
 interface Accepted {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import { callerFields, hasReadableBody } from '../../src/decision/response-fields.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { callerFields, hasReadableBody } from '../../../src/decision/http/response-headers.js';
 
 const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse' });
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import { addStripped, nothingStripped, strippedKinds, totalStripped, type StrippedKind } from '../../src/decision/stripped-fields.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { addStripped, nothingStripped, strippedKinds, totalStripped, type StrippedKind } from '../../../src/decision/http/stripped-headers.js';
 import { believedFields, cases, lookAlikes, obeyedFields } from './field-names.js';
 
 const { requestKind, strippedKind } = createFieldRules({

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { maxKeyCharacters, readIdempotencyKey } from '../../src/decision/idempotency-key.js';
-import { readCorpus } from '../vectors/corpus.js';
+import { maxKeyCharacters, readIdempotencyKey } from '../../../src/decision/idempotency/key.js';
+import { readCorpus } from '../../vectors/corpus.js';
 
 /** A row of the structured-field tests of the HTTP working group. */
 interface Row {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createTraceparent, isTraceparent, traceIdOf, traceparentBytes } from '../../src/decision/trace-context.js';
+import { createTraceparent, isTraceparent, traceIdOf, traceparentBytes } from '../../../src/decision/http/trace-context.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parent = '00f067aa0ba902b7';

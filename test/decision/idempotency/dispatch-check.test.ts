@@ -1,6 +1,6 @@
 import t from 'tap';
-import { gate, leaseMarginMs, leaseMsOf, type DispatchMoment } from '../../src/decision/dispatch-gate.js';
-import type { Reason } from '../../src/decision/denial.js';
+import { gate, leaseMarginMs, leaseMsOf, type DispatchMoment } from '../../../src/decision/idempotency/dispatch-check.js';
+import type { Reason } from '../../../src/decision/denial.js';
 
 const fine: DispatchMoment = {
   sinceReserveMs: 10, leaseMs: 38_000, upstreamMs: 32_000, confirmedReplicas: 1, neededReplicas: 1,

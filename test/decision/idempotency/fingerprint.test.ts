@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { fingerprintOf, volatileFields, type FingerprintInput } from '../../src/decision/fingerprint.js';
+import { fingerprintOf, volatileFields, type FingerprintInput } from '../../../src/decision/idempotency/fingerprint.js';
 
 const base: FingerprintInput = {
   method: 'POST', operation: 'create', path: '/orders', query: null, contentType: null, contentEncoding: null, body: new Uint8Array(), fields: [],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readIdempotencyKey } from '../../src/decision/idempotency-key.js';
+import { readIdempotencyKey } from '../../../src/decision/idempotency/key.js';
 
 const read = (value: string): string | null => {
   const result = readIdempotencyKey(value, 'required');

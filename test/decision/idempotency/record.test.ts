@@ -2,7 +2,7 @@ import t from 'tap';
 import {
   complete, current, inDoubtAfterLease, longestAheadMs, mark, recordVersion, release, reserve, resolve, withdrawalMs,
   type Complete, type Mark, type RecordState, type ReservationRecord, type Reserve, type Slot, type StoredResponse,
-} from '../../src/decision/reservation.js';
+} from '../../../src/decision/idempotency/record.js';
 
 const now = 1_800_000_000_000;
 const response: StoredResponse = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { digestOf } from '../../src/decision/digest.js';
-import { parseRecordId, recordIdOf, reservationIdOf, scopeOf } from '../../src/decision/reservation-scope.js';
+import { digestOf } from '../../../src/lib/digest.js';
+import { parseRecordId, recordIdOf, reservationIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
 
 type Input = Parameters<typeof scopeOf>[0];
 

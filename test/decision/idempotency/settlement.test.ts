@@ -1,5 +1,5 @@
 import t from 'tap';
-import { settle, type SettlementRules, type UpstreamOutcome } from '../../src/decision/settlement.js';
+import { settle, type SettlementRules, type UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
 
 const plain: SettlementRules = { releaseOn: new Set([429]), trustsOutcome: false, takenOver: false };
 const trusting: SettlementRules = { ...plain, trustsOutcome: true };

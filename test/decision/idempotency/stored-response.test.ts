@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isShowable, maxStoredHeaderBytes, mayBeStored, replayedFields, storedFields, whyNeverStored } from '../../src/decision/stored-response.js';
+import { isShowable, maxStoredHeaderBytes, mayBeStored, replayedFields, storedFields, whyNeverStored } from '../../../src/decision/idempotency/stored-response.js';
 
 const none = new Set<string>();
 

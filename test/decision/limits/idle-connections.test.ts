@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { chooseToEnd, type Rest } from '../../src/decision/idle-connections.js';
+import { chooseToEnd, type Rest } from '../../../src/decision/limits/idle-connections.js';
 
 const nowMs = 100_000;
 const limit = 8;

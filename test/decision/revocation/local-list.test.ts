@@ -1,9 +1,9 @@
 import t from 'tap';
 import {
   emptyRevocationList, revocationRules, takeStored, withoutEnded, type RevocationList, type StoredRevocations,
-} from '../../src/decision/revocation-list.js';
-import { maxRevocationMs, maxRevocationRecords, type Revocation, type RevocationUndo } from '../../src/decision/revocation-record.js';
-import { revocations as rules } from './samples.js';
+} from '../../../src/decision/revocation/local-list.js';
+import { maxRevocationMs, maxRevocationRecords, type Revocation, type RevocationUndo } from '../../../src/decision/revocation/record.js';
+import { revocations as rules } from '../samples.js';
 
 /** The store's clock, which is far from the proxy's. */
 const storeMs = 1_700_000_000_000;

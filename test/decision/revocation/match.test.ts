@@ -1,8 +1,8 @@
 import t from 'tap';
-import type { Revocations } from '../../src/decision/policy.js';
-import type { Principal } from '../../src/decision/principal.js';
-import { isRevoked, revocationReasons, revokesClaims, signedClaims, tokenDigest } from '../../src/decision/revocation.js';
-import { nowS, principal, revocations } from './samples.js';
+import type { Revocations } from '../../../src/decision/route/policy.js';
+import type { Principal } from '../../../src/decision/token/principal.js';
+import { isRevoked, revocationReasons, revokesClaims, signedClaims, tokenDigest } from '../../../src/decision/revocation/match.js';
+import { nowS, principal, revocations } from '../samples.js';
 
 interface Case {
   readonly name: string;

@@ -2,7 +2,7 @@ import t from 'tap';
 import {
   checkRevocationValue, isRevocationId, maxAuthorLength, maxReasonLength, maxRevocationBytes, maxRevocationMs, maxRevocationRecords, readRevocation,
   readUndo, revocationBody, revocationKinds, undoBody, type NewRevocation,
-} from '../../src/decision/revocation-record.js';
+} from '../../../src/decision/revocation/record.js';
 
 const id = 'A'.repeat(22);
 const revocation: NewRevocation = { id, kind: 'subject', value: 'checkout', issuer: null, reason: 'a "leak" – ü', author: 'ann' };

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { acceptsIssuer, authorize } from '../../src/decision/authorization.js';
-import type { Denial } from '../../src/decision/denial.js';
-import type { Approval } from '../../src/decision/policy.js';
-import type { SessionPolicy } from '../../src/decision/session-policy.js';
-import { approval, principal, route } from './samples.js';
+import { acceptsIssuer, authorize } from '../../../src/decision/route/authorize.js';
+import type { Denial } from '../../../src/decision/denial.js';
+import type { Approval } from '../../../src/decision/route/policy.js';
+import type { SessionPolicy } from '../../../src/decision/session/claim-rules.js';
+import { approval, principal, route } from '../samples.js';
 
 const many = Array.from({ length: 20 }, (_, i) => `p${String(i)}`);
 

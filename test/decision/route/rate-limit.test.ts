@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Limits } from '../../src/decision/policy.js';
-import { problemOf } from '../../src/decision/problem.js';
-import { limitDenial, limitKey, takeRequest } from '../../src/decision/rate-limit.js';
-import { principal } from './samples.js';
+import type { Limits } from '../../../src/decision/route/policy.js';
+import { problemOf } from '../../../src/decision/http/problem-details.js';
+import { limitDenial, limitKey, takeRequest } from '../../../src/decision/route/rate-limit.js';
+import { principal } from '../samples.js';
 
 const rate = { perSecond: 10, burst: 3, shared: false };
 

@@ -1,5 +1,5 @@
-import type { Route, RoutePath, Segment } from '../../src/decision/policy.js';
-import { approval, route } from './samples.js';
+import type { Route, RoutePath, Segment } from '../../../src/decision/route/policy.js';
+import { approval, route } from '../samples.js';
 
 /** A path of decoded literals, `{x}` and `**`, without the checks of the config. */
 export function routePath(text: string): RoutePath {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createRouteTable, matchRoute, type RouteTarget } from '../../src/decision/route-table.js';
+import { createRouteTable, matchRoute, type RouteTarget } from '../../../src/decision/route/route-table.js';
 import { naiveMatch, routeOf, segmentsOf } from './route-samples.js';
 
 function target(path: string, opts: Partial<RouteTarget> = {}): RouteTarget {

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { asksNoMoreThan, unmetClaims, type ClaimRule, type SessionPolicy } from '../../src/decision/session-policy.js';
-import { parseStrictJson, type JsonObject } from '../../src/decision/strict-json.js';
+import { asksNoMoreThan, unmetClaims, type ClaimRule, type SessionPolicy } from '../../../src/decision/session/claim-rules.js';
+import { parseStrictJson, type JsonObject } from '../../../src/lib/strict-json.js';
 
 function payloadOf(text: string): JsonObject {
   const parsed = parseStrictJson(Buffer.from(text), { maxDepth: 16 });

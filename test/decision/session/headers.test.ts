@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readSessionFields, withoutSessionFields, withRenewedSession } from '../../src/decision/session-fields.js';
+import { readSessionFields, withoutSessionFields, withRenewedSession } from '../../../src/decision/session/headers.js';
 
 t.test('what a frontend sends is read as it stands', (t) => {
   const cases = [

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { parseSessionToken, isSessionHeader, verifySessionClaims } from '../../src/decision/session-token.js';
-import type { JsonObject } from '../../src/decision/strict-json.js';
-import { rsaKey } from '../support/keys.js';
-import { mintSession, sessionClaims, sessionIssuer } from '../support/sessions.js';
-import { mintToken, type Claims } from '../support/tokens.js';
-import { nowMs, nowS } from './samples.js';
+import { parseSessionToken, isSessionHeader, verifySessionClaims } from '../../../src/decision/session/token.js';
+import type { JsonObject } from '../../../src/lib/strict-json.js';
+import { rsaKey } from '../../support/keys.js';
+import { mintSession, sessionClaims, sessionIssuer } from '../../support/sessions.js';
+import { mintToken, type Claims } from '../../support/tokens.js';
+import { nowMs, nowS } from '../samples.js';
 
 const key = rsaKey();
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { calculateJwkThumbprint } from 'jose';
 import t from 'tap';
-import { assertionClaims, thumbprint } from '../../src/decision/assertion.js';
-import { nowMs, nowS, principal } from './samples.js';
+import { assertionClaims, thumbprint } from '../../../src/decision/token/assertion.js';
+import { nowMs, nowS, principal } from '../samples.js';
 
 const rules = { issuer: 'sallyport', audience: 'orders', ttlS: 30, header: 'X-Auth-Assertion' };
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { readBearer } from '../../src/decision/bearer.js';
-import { maxTokenBytes } from '../../src/decision/compact-jws.js';
+import { readBearer } from '../../../src/decision/token/bearer.js';
+import { maxTokenBytes } from '../../../src/decision/token/compact-jws.js';
 
 const accepted = [
   { name: 'as usual', input: 'Bearer a.b.c', expected: 'a.b.c' },

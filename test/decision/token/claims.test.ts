@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { verifyClaims } from '../../src/decision/claims.js';
-import type { Reason } from '../../src/decision/denial.js';
-import type { IssuerRules } from '../../src/decision/policy.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../src/decision/strict-json.js';
-import { serviceClaims, type Claims } from '../support/tokens.js';
-import { issuerRules, nowMs, nowS } from './samples.js';
+import { verifyClaims } from '../../../src/decision/token/claims.js';
+import type { Reason } from '../../../src/decision/denial.js';
+import type { IssuerRules } from '../../../src/decision/route/policy.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../../src/lib/strict-json.js';
+import { serviceClaims, type Claims } from '../../support/tokens.js';
+import { issuerRules, nowMs, nowS } from '../samples.js';
 
 interface Case {
   readonly name: string;

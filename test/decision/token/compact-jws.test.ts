@@ -1,6 +1,6 @@
 import t from 'tap';
-import { maxTokenBytes, peekHeader } from '../../src/decision/compact-jws.js';
-import { base64url } from '../support/tokens.js';
+import { maxTokenBytes, peekHeader } from '../../../src/decision/token/compact-jws.js';
+import { base64url } from '../../support/tokens.js';
 
 const header = '{"alg":"RS256"}';
 

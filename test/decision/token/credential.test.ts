@@ -1,9 +1,9 @@
 import t from 'tap';
-import { readBearer } from '../../src/decision/bearer.js';
-import { readCredential } from '../../src/decision/credential.js';
-import { rsaKey } from '../support/keys.js';
-import { mintSession } from '../support/sessions.js';
-import { mintToken } from '../support/tokens.js';
+import { readBearer } from '../../../src/decision/token/bearer.js';
+import { readCredential } from '../../../src/decision/token/credential.js';
+import { rsaKey } from '../../support/keys.js';
+import { mintSession } from '../../support/sessions.js';
+import { mintToken } from '../../support/tokens.js';
 
 const key = rsaKey();
 const service = mintToken({ key });

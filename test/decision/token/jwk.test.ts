@@ -1,11 +1,11 @@
 import { createPublicKey } from 'node:crypto';
 import t from 'tap';
-import { parseServiceToken } from '../../src/decision/service-token.js';
-import { signatureHolds } from '../../src/decision/signature.js';
-import type { JsonObject, JsonValue } from '../../src/decision/strict-json.js';
-import { checkJwk } from '../../src/decision/verification-key.js';
-import { rsaKey } from '../support/keys.js';
-import { mintToken } from '../support/tokens.js';
+import { parseServiceToken } from '../../../src/decision/token/service-token.js';
+import { signatureHolds } from '../../../src/decision/token/verify-signature.js';
+import type { JsonObject, JsonValue } from '../../../src/lib/strict-json.js';
+import { checkJwk } from '../../../src/decision/token/jwk.js';
+import { rsaKey } from '../../support/keys.js';
+import { mintToken } from '../../support/tokens.js';
 
 const key = rsaKey();
 const n = key.jwk.n ?? '';

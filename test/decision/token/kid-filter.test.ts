@@ -1,5 +1,5 @@
 import t from 'tap';
-import { acceptsKeyId, isKeyId } from '../../src/decision/key-ids.js';
+import { acceptsKeyId, isKeyId } from '../../../src/decision/token/kid-filter.js';
 
 t.test('contract 3.5: key ids that count', (t) => {
   const cases = [

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { isRocaModulus } from '../../src/decision/roca.js';
-import { rsaKey } from '../support/keys.js';
+import { isRocaModulus } from '../../../src/decision/token/roca.js';
+import { rsaKey } from '../../support/keys.js';
 
 const primes = [
   3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139,

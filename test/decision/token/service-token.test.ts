@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { maxTokenBytes, readPayload } from '../../src/decision/compact-jws.js';
-import { parseServiceToken } from '../../src/decision/service-token.js';
-import { base64url } from '../support/tokens.js';
+import { maxTokenBytes, readPayload } from '../../../src/decision/token/compact-jws.js';
+import { parseServiceToken } from '../../../src/decision/token/service-token.js';
+import { base64url } from '../../support/tokens.js';
 
 const header = '{"alg":"RS256","kid":"d-1"}';
 const payload = '{"sub":"checkout"}';

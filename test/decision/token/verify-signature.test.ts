@@ -1,7 +1,7 @@
 import { constants, createSecretKey, generateKeyPairSync, sign } from 'node:crypto';
 import t from 'tap';
-import { signatureHolds } from '../../src/decision/signature.js';
-import { rsaKey } from '../support/keys.js';
+import { signatureHolds } from '../../../src/decision/token/verify-signature.js';
+import { rsaKey } from '../../support/keys.js';
 
 const { privateKey, publicKey } = rsaKey();
 const signingInput = Buffer.from('header.payload');

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { denial, reasons } from '../../src/decision/denial.js';
-import { endingOf, endings, webSocketEndings } from '../../src/decision/websocket-endings.js';
+import { denial, reasons } from '../../../src/decision/denial.js';
+import { endingOf, endings, webSocketEndings } from '../../../src/decision/websocket/close-codes.js';
 
 const judgements = [
   { reason: 'token_expired', as: 'expired', code: 4401 },

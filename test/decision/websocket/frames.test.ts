@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { closeFrame, FrameReader, type FrameRules, type FrameScan } from '../../src/decision/websocket-frames.js';
+import { closeFrame, FrameReader, type FrameRules, type FrameScan } from '../../../src/decision/websocket/frames.js';
 
 const server: FrameRules = { masked: false, extended: false };
 const client: FrameRules = { masked: true, extended: false };

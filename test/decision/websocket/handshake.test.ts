@@ -1,7 +1,7 @@
 import t from 'tap';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import { readFields, type RequestFields } from '../../src/decision/request-fields.js';
-import { acceptOf, readAgreement, refusedUpgrade } from '../../src/decision/websocket-handshake.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import { readFields, type RequestFields } from '../../../src/decision/http/request-headers.js';
+import { acceptOf, readAgreement, refusedUpgrade } from '../../../src/decision/websocket/handshake.js';
 
 const rules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'allow' });
 const key = 'dGhlIHNhbXBsZSBub25jZQ==';

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { decideOnly } from '../../src/app/policy-in-force.js';
-import { assumeToken } from '../../src/policy-test/assumed-credential.js';
-import { createAssumedKeys } from '../../src/policy-test/assumed-keys.js';
-import { assumedSessions } from '../../src/policy-test/assumed-sessions.js';
-import { comparePolicies, isWider, type PolicyDiff } from '../../src/policy-test/policy-diff.js';
-import { headOf } from '../../src/policy-test/request.js';
-import { rule } from '../../src/policy-test/ruling.js';
-import type { InForce } from '../../src/proxy/in-force.js';
-import { compiled } from '../proxy/harness.js';
-import type { ConfigTree } from '../support/world.js';
+import { decideOnly } from '../../../src/app/policy-in-force.js';
+import { assumeToken } from '../../../src/policy-test/simulate/test-credentials.js';
+import { createAssumedKeys } from '../../../src/policy-test/simulate/test-keys.js';
+import { assumedSessions } from '../../../src/policy-test/simulate/test-sessions.js';
+import { comparePolicies, isWider, type PolicyDiff } from '../../../src/policy-test/diff/policy-diff.js';
+import { headOf } from '../../../src/policy-test/simulate/request.js';
+import { rule } from '../../../src/policy-test/simulate/decide.js';
+import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import { compiled } from '../../proxy/harness.js';
+import type { ConfigTree } from '../../support/world.js';
 
 const keys = createAssumedKeys();
 const nowMs = Date.now();

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { readRoutePath } from '../../src/config/route-path.js';
-import { readTarget } from '../../src/decision/request-target.js';
-import { createRouteTable, placeOf, type RouteTable } from '../../src/decision/route-table.js';
-import { methodsOf, spellingsOf } from '../../src/policy-test/spellings.js';
-import { route } from '../decision/samples.js';
+import { readRoutePath } from '../../../src/config/sections/route-path.js';
+import { readTarget } from '../../../src/decision/http/request-target.js';
+import { createRouteTable, placeOf, type RouteTable } from '../../../src/decision/route/route-table.js';
+import { methodsOf, spellingsOf } from '../../../src/policy-test/diff/sample-requests.js';
+import { route } from '../../decision/samples.js';
 
 function tableOf(paths: readonly string[], methods: ReadonlySet<string> | null = new Set(['GET'])): RouteTable {
   return createRouteTable(paths.map((text) => {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { Route } from '../../src/decision/policy.js';
-import { routeChanges } from '../../src/policy-test/setting-changes.js';
-import { route } from '../decision/samples.js';
+import type { Route } from '../../../src/decision/route/policy.js';
+import { routeChanges } from '../../../src/policy-test/diff/setting-changes.js';
+import { route } from '../../decision/samples.js';
 
 t.test('what a route says of those whom it lets through', async (t) => {
   const origins = (...names: readonly string[]): Partial<Route> => ({ origins: names.length === 0 ? null : new Set(names) });

@@ -3,16 +3,16 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { stringify } from 'yaml';
-import { run } from '../../src/cli/program.js';
-import { captureIo } from '../cli/captured-io.js';
-import { rsaKey, withKeyId } from '../support/keys.js';
-import { connectRaw } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { startSessionCore } from '../support/session-core.js';
-import { mintSession, sessionClaims } from '../support/sessions.js';
-import { mintToken, serviceClaims, type Claims } from '../support/tokens.js';
-import { until } from '../support/until.js';
-import { startWorld, type ConfigTree, type World } from '../support/world.js';
+import { run } from '../../../src/cli/program.js';
+import { captureIo } from '../../cli/captured-io.js';
+import { rsaKey, withKeyId } from '../../support/keys.js';
+import { connectRaw } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { startSessionCore } from '../../support/session-core.js';
+import { mintSession, sessionClaims } from '../../support/sessions.js';
+import { mintToken, serviceClaims, type Claims } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
+import { startWorld, type ConfigTree, type World } from '../../support/world.js';
 
 /** What all three have to say of a request. */
 interface Verdict {

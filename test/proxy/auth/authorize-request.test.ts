@@ -1,15 +1,15 @@
 import t from 'tap';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import type { RequestHead } from '../../src/decision/request-head.js';
-import type { KeyLookup } from '../../src/ports.js';
-import type { InForce } from '../../src/proxy/in-force.js';
-import { admit, type Judgement, type Peer, type Step } from '../../src/proxy/pipeline.js';
-import { createUpstream } from '../../src/proxy/upstream.js';
-import { createVerifiedTokens } from '../../src/proxy/verified-tokens.js';
-import { rsaKey } from '../support/keys.js';
-import { mintToken, type Claims } from '../support/tokens.js';
-import type { ConfigTree } from '../support/world.js';
-import { compiled } from './harness.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import type { RequestHead } from '../../../src/decision/http/request-head.js';
+import type { KeyLookup } from '../../../src/ports/ports.js';
+import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import { admit, type Judgement, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
+import { createUpstream } from '../../../src/proxy/upstream/pool.js';
+import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
+import { rsaKey } from '../../support/keys.js';
+import { mintToken, type Claims } from '../../support/tokens.js';
+import type { ConfigTree } from '../../support/world.js';
+import { compiled } from '../harness.js';
 
 const key = rsaKey();
 const peer: Peer = { remoteAddress: '192.0.2.7', encrypted: false, trusted: false };

@@ -1,11 +1,11 @@
 import t from 'tap';
-import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { StoredRevocations } from '../../src/decision/revocation-list.js';
-import type { Revocation } from '../../src/decision/revocation-record.js';
-import type { StoreFailure } from '../../src/ports.js';
-import { createRevocationWatch, type RevocationWatch } from '../../src/proxy/revocation-watch.js';
-import { manualTime, type ManualTime } from '../adapters/manual-time.js';
-import { collectingLog } from '../adapters/store-world.js';
+import { accept, refuse, type Result } from '../../../src/lib/result.js';
+import type { StoredRevocations } from '../../../src/decision/revocation/local-list.js';
+import type { Revocation } from '../../../src/decision/revocation/record.js';
+import type { StoreFailure } from '../../../src/ports/ports.js';
+import { createRevocationWatch, type RevocationWatch } from '../../../src/proxy/auth/revocation-poller.js';
+import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
+import { collectingLog } from '../../adapters/store-world.js';
 
 type Answer = Result<StoredRevocations | null, StoreFailure>;
 

@@ -1,17 +1,17 @@
 /** Revocations through the store, as the data path honours them: at once, and wherever a decision is still open. */
 import t from 'tap';
-import type { Revocations } from '../../src/decision/policy.js';
-import { tokenDigest } from '../../src/decision/revocation.js';
-import { revocations } from '../decision/samples.js';
-import { rsaKey } from '../support/keys.js';
-import { request } from '../support/raw-client.js';
-import { mintSession } from '../support/sessions.js';
-import { mintToken, type Claims } from '../support/tokens.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
-import { startScene } from './reserving/scene.js';
-import { startWebSocketScene, webSocketRoutes } from './websocket/scene.js';
-import { sessionConfig, sessionsOf, userRoute } from './websocket/session-scene.js';
+import type { Revocations } from '../../../src/decision/route/policy.js';
+import { tokenDigest } from '../../../src/decision/revocation/match.js';
+import { revocations } from '../../decision/samples.js';
+import { rsaKey } from '../../support/keys.js';
+import { request } from '../../support/raw-client.js';
+import { mintSession } from '../../support/sessions.js';
+import { mintToken, type Claims } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
+import { startScene } from '../idempotency/scene.js';
+import { startWebSocketScene, webSocketRoutes } from '../websocket/scene.js';
+import { sessionConfig, sessionsOf, userRoute } from '../websocket/session-scene.js';
 
 const routes = [
   { name: 'list', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: [] },

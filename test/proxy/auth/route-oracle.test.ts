@@ -1,6 +1,6 @@
 import t from 'tap';
-import { sendRaw } from '../support/raw-client.js';
-import { startProxy, type Harness } from './harness.js';
+import { sendRaw } from '../../support/raw-client.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const routes = [
   {

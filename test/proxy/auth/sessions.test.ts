@@ -1,15 +1,15 @@
 /** The data path with a verifier that says what the test wants: what the real SDK says is asked in test/conformance. */
 import t from 'tap';
-import type { Reason } from '../../src/decision/denial.js';
-import { accept, refuse, type Result } from '../../src/decision/result.js';
-import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../src/ports.js';
-import type { SessionsInForce } from '../../src/proxy/session-credential.js';
-import { rsaKey } from '../support/keys.js';
-import { request } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { mintSession } from '../support/sessions.js';
-import type { ConfigTree } from '../support/world.js';
-import { startProxy, type Harness } from './harness.js';
+import type { Reason } from '../../../src/decision/denial.js';
+import { accept, refuse, type Result } from '../../../src/lib/result.js';
+import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../../src/ports/ports.js';
+import type { SessionsInForce } from '../../../src/proxy/auth/verify-session.js';
+import { rsaKey } from '../../support/keys.js';
+import { request } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { mintSession } from '../../support/sessions.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const key = rsaKey('d-1');
 const other = rsaKey('d-2');

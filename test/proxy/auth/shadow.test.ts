@@ -1,13 +1,13 @@
 import t, { type Test } from 'tap';
-import type { Reason } from '../../src/decision/denial.js';
-import type { RequestRecord } from '../../src/ports.js';
-import { rsaKey, withKeyId } from '../support/keys.js';
-import { request, type RawResponse } from '../support/raw-client.js';
-import type { ReceivedRequest } from '../support/receiver.js';
-import { mintToken, type Claims } from '../support/tokens.js';
-import { until } from '../support/until.js';
-import type { ConfigTree } from '../support/world.js';
-import { startProxy, type Harness } from './harness.js';
+import type { Reason } from '../../../src/decision/denial.js';
+import type { RequestRecord } from '../../../src/ports/ports.js';
+import { rsaKey, withKeyId } from '../../support/keys.js';
+import { request, type RawResponse } from '../../support/raw-client.js';
+import type { ReceivedRequest } from '../../support/receiver.js';
+import { mintToken, type Claims } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const open = { methods: ['GET'], subjects: ['checkout'], permissions: ['orders:read'] };
 const routes: readonly ConfigTree[] = [

@@ -1,17 +1,17 @@
 import type { KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
-import { maxTokenBytes } from '../../src/decision/compact-jws.js';
-import { createFieldRules } from '../../src/decision/field-rules.js';
-import type { IssuerRules } from '../../src/decision/policy.js';
-import type { Principal } from '../../src/decision/principal.js';
-import { readFields } from '../../src/decision/request-fields.js';
-import type { KeyLookup } from '../../src/ports.js';
-import { verifyCredential } from '../../src/proxy/credential.js';
-import type { IssuerInForce } from '../../src/proxy/issuer-in-force.js';
-import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../src/proxy/verified-tokens.js';
-import { rsaKey } from '../support/keys.js';
-import { mintToken, type Claims } from '../support/tokens.js';
+import { maxTokenBytes } from '../../../src/decision/token/compact-jws.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import type { IssuerRules } from '../../../src/decision/route/policy.js';
+import type { Principal } from '../../../src/decision/token/principal.js';
+import { readFields } from '../../../src/decision/http/request-headers.js';
+import type { KeyLookup } from '../../../src/ports/ports.js';
+import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
+import type { IssuerInForce } from '../../../src/proxy/auth/active-issuer.js';
+import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
+import { rsaKey } from '../../support/keys.js';
+import { mintToken, type Claims } from '../../support/tokens.js';
 
 const nowMs = 1_800_000_000_000;
 const nowS = nowMs / 1000;

@@ -1,17 +1,17 @@
 import { createHmac, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import t from 'tap';
-import type { Denial } from '../../src/decision/denial.js';
-import type { IssuerRules } from '../../src/decision/policy.js';
-import type { Principal } from '../../src/decision/principal.js';
-import type { Result } from '../../src/decision/result.js';
-import type { KeyAsker, KeyLookup, KeySource } from '../../src/ports.js';
-import { verifyCredential } from '../../src/proxy/credential.js';
-import type { IssuerInForce } from '../../src/proxy/issuer-in-force.js';
-import { issuerRules, nowMs, nowS, principal } from '../decision/samples.js';
-import { rsaKey, withKeyId } from '../support/keys.js';
-import { base64url, mintToken, signToken, type Claims } from '../support/tokens.js';
-import { keyState } from '../support/key-state.js';
+import type { Denial } from '../../../src/decision/denial.js';
+import type { IssuerRules } from '../../../src/decision/route/policy.js';
+import type { Principal } from '../../../src/decision/token/principal.js';
+import type { Result } from '../../../src/lib/result.js';
+import type { KeyAsker, KeyLookup, KeySource } from '../../../src/ports/ports.js';
+import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
+import type { IssuerInForce } from '../../../src/proxy/auth/active-issuer.js';
+import { issuerRules, nowMs, nowS, principal } from '../../decision/samples.js';
+import { rsaKey, withKeyId } from '../../support/keys.js';
+import { base64url, mintToken, signToken, type Claims } from '../../support/tokens.js';
+import { keyState } from '../../support/key-state.js';
 
 type Verdict = Result<Principal, Denial>;
 

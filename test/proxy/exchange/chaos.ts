@@ -1,10 +1,10 @@
 /** Callers and a receiver that do what they like, chosen by a seed, and what has to hold whatever they do. */
 import type { Socket } from 'node:net';
-import { connectRaw, request } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy, type Harness } from './harness.js';
-import { okResponse, startRawUpstream, type RawUpstream } from './raw-upstream.js';
-import type { Scope } from '../support/scope.js';
+import { connectRaw, request } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy, type Harness } from '../harness.js';
+import { okResponse, startRawUpstream, type RawUpstream } from '../upstream/raw-upstream.js';
+import type { Scope } from '../../support/scope.js';
 
 export interface Chaos {
   readonly proxy: Harness;

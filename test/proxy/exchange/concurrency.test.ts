@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createSlots, holderOf, strangers } from '../../src/proxy/slots.js';
+import { createSlots, holderOf, strangers } from '../../../src/proxy/exchange/concurrency.js';
 
 t.test('there are as many slots as were asked for, and each is given back once', (t) => {
   const slots = createSlots(2);

@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import { arrivalsReadUntilMs, createTurnEnd, noteConnection } from '../../src/proxy/turn-end.js';
+import { arrivalsReadUntilMs, createTurnEnd, noteConnection } from '../../../src/proxy/exchange/event-loop-batch.js';
 
 t.test('what one turn brings is done at its end, in its order, and what that brings at the end of the next', async (t) => {
   const atTurnEnd = createTurnEnd();

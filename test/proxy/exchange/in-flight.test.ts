@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import type { Scope } from '../support/scope.js';
-import { connectRaw, request, sendRaw, type RawConnection } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy, type Harness } from './harness.js';
+import type { Scope } from '../../support/scope.js';
+import { connectRaw, request, sendRaw, type RawConnection } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const config = {
   listen: { max_in_flight: 4 },

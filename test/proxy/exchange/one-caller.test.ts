@@ -1,8 +1,8 @@
 /** What one caller, or everybody without a credential together, can hold of what all share. */
 import t, { type Test } from 'tap';
-import { connectRaw, request, type RawConnection } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy, type Harness } from './harness.js';
+import { connectRaw, request, type RawConnection } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const open = { name: 'open', methods: ['GET', 'POST'], path: '/open', access: 'public', idempotency: 'none' };
 const routes = [

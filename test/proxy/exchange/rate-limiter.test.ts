@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import { accept, refuse } from '../../src/decision/result.js';
-import type { SharedRateCounter } from '../../src/ports.js';
-import { steadyAfterMs } from '../../src/proxy/caller-limits.js';
-import { connectRaw, request, requestBytes, type RawResponse } from '../support/raw-client.js';
-import type { Claims } from '../support/tokens.js';
-import { until } from '../support/until.js';
-import type { ConfigTree } from '../support/world.js';
-import { startProxy, type Harness } from './harness.js';
-import { createSteppingClock } from './reserving/stepping-clock.js';
+import { accept, refuse } from '../../../src/lib/result.js';
+import type { SharedRateCounter } from '../../../src/ports/ports.js';
+import { steadyAfterMs } from '../../../src/proxy/exchange/rate-limiter.js';
+import { connectRaw, request, requestBytes, type RawResponse } from '../../support/raw-client.js';
+import type { Claims } from '../../support/tokens.js';
+import { until } from '../../support/until.js';
+import type { ConfigTree } from '../../support/world.js';
+import { startProxy, type Harness } from '../harness.js';
+import { createSteppingClock } from '../idempotency/stepping-clock.js';
 
 const open = { methods: ['GET'], subjects: ['checkout', 'reporting'], permissions: ['orders:read'] };
 const routes: readonly ConfigTree[] = [

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { isFailure } from '../../src/decision/denial.js';
-import { connectRaw, request, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { isFailure } from '../../../src/decision/denial.js';
+import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 t.test('contract section 6: one line for each request, with what is known of it and nothing secret', async (t) => {
   const proxy = await startProxy(t);

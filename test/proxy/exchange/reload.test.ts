@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import { systemClock } from '../../src/adapters/clock.js';
-import { connectRaw, request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { systemClock } from '../../../src/adapters/system/clock.js';
+import { connectRaw, request } from '../../support/raw-client.js';
+import { startReceiver } from '../../support/receiver.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 const route = { methods: ['GET', 'POST'], path: '/**', permissions: [], idempotency: 'none' };
 const config = (subject: string, upstream: object): object => ({ upstream, routes: [{ ...route, name: `for-${subject}`, subjects: [subject] }] });

@@ -1,12 +1,12 @@
 import t from 'tap';
 import type { Denial } from '../../../src/decision/denial.js';
-import { fingerprintOf } from '../../../src/decision/fingerprint.js';
-import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/reservation.js';
-import { accept, refuse, type Result } from '../../../src/decision/result.js';
-import type { UpstreamOutcome } from '../../../src/decision/settlement.js';
-import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports.js';
-import { Attempt, type AttemptDeps, type ReservedWrite } from '../../../src/proxy/reserving/attempt.js';
-import type { Settling } from '../../../src/proxy/reserving/settling.js';
+import { fingerprintOf } from '../../../src/decision/idempotency/fingerprint.js';
+import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/idempotency/record.js';
+import { accept, refuse, type Result } from '../../../src/lib/result.js';
+import type { UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
+import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports/ports.js';
+import { Attempt, type AttemptDeps, type ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
+import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 
 const scope = { principal: 'p', operation: 'o', token: null };
 const scopeWithToken = { ...scope, token: 'token' };

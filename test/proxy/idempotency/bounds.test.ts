@@ -2,11 +2,11 @@ import { PassThrough } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import t from 'tap';
-import type { ReservationScope } from '../../../src/decision/reservation-scope.js';
-import { announcedLength, outcomeField } from '../../../src/proxy/reserving/collected-answer.js';
-import { createPending } from '../../../src/proxy/reserving/pending.js';
-import { createBufferBudget, readWhole } from '../../../src/proxy/reserving/whole-body.js';
-import { createSlots, shareSlot } from '../../../src/proxy/slots.js';
+import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
+import { announcedLength, outcomeField } from '../../../src/proxy/idempotency/buffered-response.js';
+import { createPending } from '../../../src/proxy/idempotency/pending-limit.js';
+import { createBufferBudget, readWhole } from '../../../src/proxy/idempotency/body-buffer.js';
+import { createSlots, shareSlot } from '../../../src/proxy/exchange/concurrency.js';
 import { until } from '../../support/until.js';
 
 t.test('REPLAY 5: a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {

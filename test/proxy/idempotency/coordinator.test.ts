@@ -1,10 +1,10 @@
 import { PassThrough, type Readable } from 'node:stream';
 import t, { type Test } from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { createFieldRules } from '../../../src/decision/field-rules.js';
-import type { ReservedOrder } from '../../../src/proxy/reserving/order.js';
-import { createReserving, maxBufferedBytes, type Reserving } from '../../../src/proxy/reserving/reserving.js';
-import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream-call.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
+import { createReserving, maxBufferedBytes, type Reserving } from '../../../src/proxy/idempotency/coordinator.js';
+import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
 import { until } from '../../support/until.js';

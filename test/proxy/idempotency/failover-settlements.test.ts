@@ -1,10 +1,10 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import type { Reserve } from '../../../src/decision/reservation.js';
-import type { ReservationStore } from '../../../src/ports.js';
-import type { RecentLimits } from '../../../src/proxy/reserving/recent-settlements.js';
-import { createSettlements, type Settlements } from '../../../src/proxy/reserving/settlements.js';
-import type { SettleCommand, Settling } from '../../../src/proxy/reserving/settling.js';
+import type { Reserve } from '../../../src/decision/idempotency/record.js';
+import type { ReservationStore } from '../../../src/ports/ports.js';
+import type { RecentLimits } from '../../../src/proxy/idempotency/recent-settlements.js';
+import { createSettlements, type Settlements } from '../../../src/proxy/idempotency/settlement-queue.js';
+import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settling.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { acquire, collectingLog, markOf, reserveOf } from '../../adapters/store-world.js';
 import type { Scope } from '../../support/scope.js';

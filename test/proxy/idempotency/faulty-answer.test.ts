@@ -1,8 +1,8 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { createReserving } from '../../../src/proxy/reserving/reserving.js';
-import type { ReservedOrder } from '../../../src/proxy/reserving/order.js';
-import type { AnswerSink } from '../../../src/proxy/upstream-call.js';
+import { createReserving } from '../../../src/proxy/idempotency/coordinator.js';
+import type { ReservedOrder } from '../../../src/proxy/idempotency/order.js';
+import type { AnswerSink } from '../../../src/proxy/upstream/call.js';
 import { until } from '../../support/until.js';
 import { collectingLog, freshScope } from '../../adapters/store-world.js';
 

@@ -1,9 +1,9 @@
 import t from 'tap';
-import type { Principal } from '../../../src/decision/principal.js';
-import { recordIdOf, scopeOf } from '../../../src/decision/reservation-scope.js';
-import type { InForce } from '../../../src/proxy/in-force.js';
-import type { Admission } from '../../../src/proxy/pipeline.js';
-import { isBefore, maxReservedBodyBytes, prepare, type Preparation } from '../../../src/proxy/reserving/preparation.js';
+import type { Principal } from '../../../src/decision/token/principal.js';
+import { recordIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
+import type { InForce } from '../../../src/proxy/auth/active-config.js';
+import type { Admission } from '../../../src/proxy/auth/authorize-request.js';
+import { isBefore, maxReservedBodyBytes, prepare, type Preparation } from '../../../src/proxy/idempotency/plan-reservation.js';
 
 const rules = { key: 'required' as 'required' | 'optional' | null, singleUse: false, operation: 'POST /orders' };
 const service = { kind: 'service', issuerName: 'second', issuer: 'https://idp', subject: 's', tokenId: 't', issuedAtS: 1_000 } as const;

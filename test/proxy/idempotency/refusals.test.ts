@@ -1,5 +1,5 @@
 import t from 'tap';
-import { refusalOf } from '../../../src/proxy/reserving/refusals.js';
+import { refusalOf } from '../../../src/proxy/idempotency/refusals.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startScene } from './scene.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
-import type { Reserved } from '../../../src/decision/reservation.js';
-import { strangers } from '../../../src/proxy/slots.js';
+import type { Reserved } from '../../../src/decision/idempotency/record.js';
+import { strangers } from '../../../src/proxy/exchange/concurrency.js';
 import { responseMs, runBench, tick, upstreamMs, type RunBench, type RunOptions } from './run-bench.js';
 
 /** A run that was sent; what was said until then is forgotten. */

@@ -1,14 +1,14 @@
 /** One reserved run between a receiver, a caller and a store that say what a test lets them say. */
-import { createFieldRules } from '../../../src/decision/field-rules.js';
-import type { Reserved } from '../../../src/decision/reservation.js';
-import { accept, refuse, type Result } from '../../../src/decision/result.js';
-import type { ReserveAnswer, StoreFailure } from '../../../src/ports.js';
-import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/reserving/attempt.js';
-import { ReservedRun } from '../../../src/proxy/reserving/reserved-run.js';
-import type { Settling } from '../../../src/proxy/reserving/settling.js';
-import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream-call.js';
-import type { Caller } from '../../../src/proxy/caller.js';
-import { slotOf } from '../../../src/proxy/slots.js';
+import { createFieldRules } from '../../../src/decision/http/header-rules.js';
+import type { Reserved } from '../../../src/decision/idempotency/record.js';
+import { accept, refuse, type Result } from '../../../src/lib/result.js';
+import type { ReserveAnswer, StoreFailure } from '../../../src/ports/ports.js';
+import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
+import { ReservedRun } from '../../../src/proxy/idempotency/reserved-write.js';
+import type { Settling } from '../../../src/proxy/idempotency/settling.js';
+import type { AnswerSink, UpstreamRequest } from '../../../src/proxy/upstream/call.js';
+import type { Caller } from '../../../src/proxy/exchange/caller.js';
+import { slotOf } from '../../../src/proxy/exchange/concurrency.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 
 export interface RunOptions {

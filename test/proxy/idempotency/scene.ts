@@ -2,9 +2,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import { createMemoryStore, memoryStoreLimits, type MemoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
-import { parseRecordId } from '../../../src/decision/reservation-scope.js';
-import type { ReservationRecord } from '../../../src/decision/reservation.js';
-import type { ReservationResult, ReservationStore } from '../../../src/ports.js';
+import { parseRecordId } from '../../../src/decision/idempotency/scope.js';
+import type { ReservationRecord } from '../../../src/decision/idempotency/record.js';
+import type { ReservationResult, ReservationStore } from '../../../src/ports/ports.js';
 import { request, type RawResponse, type RequestInput } from '../../support/raw-client.js';
 import type { ReceivedRequest } from '../../support/receiver.js';
 import type { Scope } from '../../support/scope.js';

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { accept } from '../../../src/decision/result.js';
-import { createSettlements, type Settlements, type SettlementLimits } from '../../../src/proxy/reserving/settlements.js';
-import type { Settling } from '../../../src/proxy/reserving/settling.js';
+import { accept } from '../../../src/lib/result.js';
+import { createSettlements, type Settlements, type SettlementLimits } from '../../../src/proxy/idempotency/settlement-queue.js';
+import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, markOf } from '../../adapters/store-world.js';
 import { until } from '../../support/until.js';

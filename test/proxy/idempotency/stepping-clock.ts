@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/ports.js';
+import type { Clock } from '../../../src/ports/ports.js';
 
 /** The machine's clock, which a test may move on. */
 export interface SteppingClock extends Clock {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { connectRaw, request, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 const config = {
   routes: [

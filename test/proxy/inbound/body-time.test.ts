@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import t from 'tap';
-import { listen } from '../support/listening.js';
-import { connectRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
-import { startScene } from './reserving/scene.js';
+import { listen } from '../../support/listening.js';
+import { connectRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
+import { startScene } from '../idempotency/scene.js';
 
 const post = (bearer: string, framing: string, body: string, id: string): string =>
   `POST /orders HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}${framing}\r\n\r\n${body}`;

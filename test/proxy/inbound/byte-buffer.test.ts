@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ByteBuffer } from '../../src/proxy/byte-buffer.js';
+import { ByteBuffer } from '../../../src/proxy/inbound/byte-buffer.js';
 
 t.test('pieces of any size are one run of bytes', (t) => {
   for (const size of [1, 7, 1023, 1024, 1025, 5000]) {

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { connectRaw, request, sendRaw } from '../support/raw-client.js';
-import { startProxy } from './harness.js';
-import { startRawUpstream, okResponse } from './raw-upstream.js';
+import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
+import { startProxy } from '../harness.js';
+import { startRawUpstream, okResponse } from '../upstream/raw-upstream.js';
 
 const routes = [{ name: 'post', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '1MiB', idempotency: 'none' }];
 const head = (bearer: string): string => `POST /orders HTTP/1.1\r\nHost: a\r\n${bearer}Transfer-Encoding: chunked\r\n\r\n`;

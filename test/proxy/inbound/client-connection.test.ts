@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { Backlog } from '../../src/proxy/backlog.js';
-import { CallerConnection, type CallerConnectionOptions, type Turn } from '../../src/proxy/caller-connection.js';
-import { listen } from '../support/listening.js';
-import type { Scope } from '../support/scope.js';
-import { until } from '../support/until.js';
+import { Backlog } from '../../../src/proxy/inbound/connection-queue.js';
+import { CallerConnection, type CallerConnectionOptions, type Turn } from '../../../src/proxy/inbound/client-connection.js';
+import { listen } from '../../support/listening.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
 
 const options: CallerConnectionOptions = {
   peer: { remoteAddress: '127.0.0.1', encrypted: false, trusted: false },

@@ -4,10 +4,10 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { certificates } from '../support/certificates.js';
-import { connectRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { certificates } from '../../support/certificates.js';
+import { connectRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
 const get = (bearer: string, path = '/a'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n`;

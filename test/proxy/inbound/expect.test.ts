@@ -1,6 +1,6 @@
 import t from 'tap';
-import { connectRaw, sendRaw } from '../support/raw-client.js';
-import { startProxy } from './harness.js';
+import { connectRaw, sendRaw } from '../../support/raw-client.js';
+import { startProxy } from '../harness.js';
 
 const head = (bearer: string, fields: string): string => `POST /orders HTTP/1.1\r\nHost: a\r\n${bearer}Expect: 100-continue\r\n${fields}\r\n`;
 

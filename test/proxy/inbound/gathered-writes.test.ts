@@ -1,5 +1,5 @@
 import t from 'tap';
-import { GatheredWrites } from '../../src/proxy/gathered-writes.js';
+import { GatheredWrites } from '../../../src/proxy/inbound/gathered-writes.js';
 
 /** A target that notes what it is given, and says when told that it was taken. */
 function target(): { readonly writes: Buffer[]; isBlocked: boolean; flows: boolean; readonly taken: () => void; readonly gathered: GatheredWrites } {

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { connectRaw, sendRaw } from '../support/raw-client.js';
-import { startProxy } from './harness.js';
+import { connectRaw, sendRaw } from '../../support/raw-client.js';
+import { startProxy } from '../harness.js';
 
 t.test('contract section 2: HTTP/1.0 is refused, unless it is allowed', async (t) => {
   for (const http10 of ['refuse', 'allow']) {

@@ -1,8 +1,8 @@
 import { createServer, type ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
-import { CallerRequest } from '../../src/proxy/caller-request.js';
-import { listen } from '../support/listening.js';
-import { sendRaw } from '../support/raw-client.js';
+import { CallerRequest } from '../../../src/proxy/inbound/incoming-request.js';
+import { listen } from '../../support/listening.js';
+import { sendRaw } from '../../support/raw-client.js';
 
 /** Two requests on one connection: what became of the first when the second was answered, and its answer. */
 async function afterNext(

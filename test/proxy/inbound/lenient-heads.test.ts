@@ -1,8 +1,8 @@
 /** What the parser takes that is not quite HTTP: as nginx and HAProxy do, and none of it goes on. */
 import t from 'tap';
-import { sendRaw } from '../support/raw-client.js';
-import { startProxy } from './harness.js';
-import { startRawUpstream } from './raw-upstream.js';
+import { sendRaw } from '../../support/raw-client.js';
+import { startProxy } from '../harness.js';
+import { startRawUpstream } from '../upstream/raw-upstream.js';
 
 const routes = [
   { name: 'orders', methods: ['GET', 'POST'], path: '/orders', access: 'public', idempotency: 'none' },

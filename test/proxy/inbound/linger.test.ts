@@ -1,7 +1,7 @@
 import t from 'tap';
-import { connectRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { connectRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 const routes = [{ name: 'post', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '64MiB', idempotency: 'none' }];
 

@@ -1,11 +1,11 @@
 import { connect as connectTcp } from 'node:net';
 import { connect, type ConnectionOptions } from 'node:tls';
 import t from 'tap';
-import { certificates, type Certificate, type Certificates } from '../support/certificates.js';
-import { request, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import type { TlsMaterial } from '../../src/proxy/listener.js';
-import { startProxy } from './harness.js';
+import { certificates, type Certificate, type Certificates } from '../../support/certificates.js';
+import { request, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import type { TlsMaterial } from '../../../src/proxy/inbound/listener.js';
+import { startProxy } from '../harness.js';
 
 function material(served: Certificate, ca: Certificate | null, clientAuth: 'require' | 'optional' = 'require'): TlsMaterial {
   return { cert: served.cert, key: served.key, clientCa: ca === null ? null : ca.cert, clientAuth };

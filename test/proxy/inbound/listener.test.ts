@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import { createListener } from '../../src/proxy/listener.js';
-import { connectRaw, type RawConnection } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import type { Scope } from '../support/scope.js';
-import { compiled, startProxy, type Harness } from './harness.js';
+import { createListener } from '../../../src/proxy/inbound/listener.js';
+import { connectRaw, type RawConnection } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import type { Scope } from '../../support/scope.js';
+import { compiled, startProxy, type Harness } from '../harness.js';
 
 const routes = [
   { name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] },

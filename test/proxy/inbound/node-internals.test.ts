@@ -2,9 +2,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import t from 'tap';
-import { mayParse, stopParser } from '../../src/proxy/node-parser.js';
-import { listen } from '../support/listening.js';
-import { until } from '../support/until.js';
+import { mayParse, stopParser } from '../../../src/proxy/inbound/node-internals.js';
+import { listen } from '../../support/listening.js';
+import { until } from '../../support/until.js';
 
 t.test('socket.parser.onIncoming: what it answers with 2 is the last head of a read that is parsed', async (t) => {
   const seen: string[] = [];

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { parserDenial } from '../../src/proxy/parser-refusal.js';
-import { startProxy } from './harness.js';
+import { sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { parserDenial } from '../../../src/proxy/inbound/parse-error.js';
+import { startProxy } from '../harness.js';
 
 t.test('R-30: what the parser refuses is answered as a problem, logged and counted, and nothing is sent on', async (t) => {
   const proxy = await startProxy(t);

@@ -4,11 +4,11 @@ import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import t from 'tap';
-import { certificates } from '../support/certificates.js';
-import { connectRaw, request } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { until } from '../support/until.js';
-import { startProxy, type Harness } from './harness.js';
+import { certificates } from '../../support/certificates.js';
+import { connectRaw, request } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const routes = [
   { name: 'orders', methods: ['GET', 'POST'], path: '/orders', subjects: ['checkout'], permissions: [], idempotency: 'none' },

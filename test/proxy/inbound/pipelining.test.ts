@@ -1,9 +1,9 @@
 
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
-import { connectRaw, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { connectRaw, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 const routes = [
   { name: 'get', methods: ['GET'], path: '/orders/{id}', subjects: ['checkout'], permissions: [] },

@@ -1,8 +1,8 @@
 import t from 'tap';
-import { connectRaw, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
-import { startRawUpstream } from './raw-upstream.js';
+import { connectRaw, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
+import { startRawUpstream } from '../upstream/raw-upstream.js';
 
 const get = (bearer: string, id: string, version = '1.1'): string => `GET /orders HTTP/${version}\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}\r\n`;
 

@@ -1,10 +1,10 @@
 /** Receivers that send a body where the message has none by rule, or a second answer a little later: whoever asks next must not get it. */
 import { createServer, type Socket } from 'node:net';
 import t from 'tap';
-import { listen } from '../support/listening.js';
-import { connectRaw, request, sendRaw } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { startProxy } from './harness.js';
+import { listen } from '../../support/listening.js';
+import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const methods = ['GET', 'HEAD', 'POST', 'DELETE'];

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { WaitingLine } from '../../../src/proxy/upstream/waiting-line.js';
-import type { CallInLine } from '../../../src/proxy/upstream-call.js';
+import { WaitingLine } from '../../../src/proxy/upstream/connection-queue.js';
+import type { CallInLine } from '../../../src/proxy/upstream/call.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { answerFailure, connectFailure } from '../../../src/proxy/upstream/upstream-failure.js';
+import { answerFailure, connectFailure } from '../../../src/proxy/upstream/errors.js';
 
 function failed(code: string | undefined): Error {
   return Object.assign(new Error('secret'), code === undefined ? {} : { code });

@@ -6,8 +6,8 @@ import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
-import type { UpstreamRequest } from '../../../src/proxy/upstream-call.js';
-import { okResponse, startRawUpstream } from '../raw-upstream.js';
+import type { UpstreamRequest } from '../../../src/proxy/upstream/call.js';
+import { okResponse, startRawUpstream } from './raw-upstream.js';
 import { rest, startUpstream } from './scene.js';
 
 const ok = okResponse('ok');

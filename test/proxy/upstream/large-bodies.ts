@@ -1,10 +1,10 @@
 /** Bodies of any size through the proxy, with the memory that they take. */
 import { createServer } from 'node:http';
-import type { Scope } from '../support/scope.js';
-import { connectRaw } from '../support/raw-client.js';
-import { listen } from '../support/listening.js';
-import { until } from '../support/until.js';
-import { startProxy, type Harness } from './harness.js';
+import type { Scope } from '../../support/scope.js';
+import { connectRaw } from '../../support/raw-client.js';
+import { listen } from '../../support/listening.js';
+import { until } from '../../support/until.js';
+import { startProxy, type Harness } from '../harness.js';
 
 const piece = Buffer.from(Array.from({ length: 64 * 1024 }, (_, i) => i % 251));
 

@@ -1,8 +1,8 @@
 /** A receiver that sends one answer more than it was asked for, at every moment at which it can. */
-import { connectRaw } from '../support/raw-client.js';
-import type { Scope } from '../support/scope.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { connectRaw } from '../../support/raw-client.js';
+import type { Scope } from '../../support/scope.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 type Write = (bytes: string) => void;

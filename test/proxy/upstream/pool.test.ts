@@ -4,7 +4,7 @@ import t from 'tap';
 import { certificates } from '../../support/certificates.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
-import { okResponse, startRawUpstream } from '../raw-upstream.js';
+import { okResponse, startRawUpstream } from './raw-upstream.js';
 import { startUpstream, type Heard } from './scene.js';
 
 const handshake = { upgrade: 'websocket', fields: ['Host', 'a', 'Sec-WebSocket-Version', '13'] };

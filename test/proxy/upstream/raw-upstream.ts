@@ -1,7 +1,7 @@
 /** A receiver that sends the bytes it is told and nothing else: for answers that no HTTP server would give. */
 import { createServer, type Socket } from 'node:net';
-import { listen } from '../support/listening.js';
-import type { Scope } from '../support/scope.js';
+import { listen } from '../../support/listening.js';
+import type { Scope } from '../../support/scope.js';
 
 export interface RawUpstream {
   readonly url: string;

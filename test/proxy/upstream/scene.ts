@@ -1,9 +1,9 @@
 /** An upstream without the rest of the proxy: requests go straight in, and what their sink heard comes out. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { UpstreamSettings } from '../../../src/config/compiled.js';
+import type { UpstreamSettings } from '../../../src/config/types.js';
 import type { Denial } from '../../../src/decision/denial.js';
-import type { UpstreamRequest } from '../../../src/proxy/upstream-call.js';
-import { createUpstream, type Upstream, type UpstreamCall } from '../../../src/proxy/upstream.js';
+import type { UpstreamRequest } from '../../../src/proxy/upstream/call.js';
+import { createUpstream, type Upstream, type UpstreamCall } from '../../../src/proxy/upstream/pool.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 

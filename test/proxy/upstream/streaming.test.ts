@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { connectRaw, request, requestBytes, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { connectRaw, request, requestBytes, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const routes = [

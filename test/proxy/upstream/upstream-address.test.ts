@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
-import { tempDir } from '../support/temp-dir.js';
-import { startProxy } from './harness.js';
+import { request } from '../../support/raw-client.js';
+import { startReceiver } from '../../support/receiver.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { startProxy } from '../harness.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '8MiB', idempotency: 'none' }];
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 import t from 'tap';
-import { listen } from '../support/listening.js';
-import { request } from '../support/raw-client.js';
-import { startProxy } from './harness.js';
+import { listen } from '../../support/listening.js';
+import { request } from '../../support/raw-client.js';
+import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST', 'PUT', 'HEAD'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { connectRaw, request } from '../support/raw-client.js';
-import { startProxy } from './harness.js';
+import { connectRaw, request } from '../../support/raw-client.js';
+import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];

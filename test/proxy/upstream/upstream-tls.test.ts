@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import t from 'tap';
-import { certificates } from '../support/certificates.js';
-import { listen } from '../support/listening.js';
-import { connectRaw, request } from '../support/raw-client.js';
-import { startReceiver } from '../support/receiver.js';
-import { until } from '../support/until.js';
-import { startProxy, type Harness } from './harness.js';
-import { rest } from './upstream/scene.js';
+import { certificates } from '../../support/certificates.js';
+import { listen } from '../../support/listening.js';
+import { connectRaw, request } from '../../support/raw-client.js';
+import { startReceiver } from '../../support/receiver.js';
+import { until } from '../../support/until.js';
+import { startProxy, type Harness } from '../harness.js';
+import { rest } from './scene.js';
 
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { systemClock } from '../../../src/adapters/clock.js';
-import { endings } from '../../../src/decision/websocket-endings.js';
+import { systemClock } from '../../../src/adapters/system/clock.js';
+import { endings } from '../../../src/decision/websocket/close-codes.js';
 import { until } from '../../support/until.js';
 import { frame, startWebSocketScene, switchRaw, webSocketRoutes, type Client, type WebSocketScene } from './scene.js';
 

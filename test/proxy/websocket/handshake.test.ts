@@ -5,13 +5,13 @@ import { createServer as createTlsServer } from 'node:https';
 import { once } from 'node:events';
 import t from 'tap';
 import { WebSocket, WebSocketServer } from 'ws';
-import { acceptOf } from '../../../src/decision/websocket-handshake.js';
+import { acceptOf } from '../../../src/decision/websocket/handshake.js';
 import { listen } from '../../support/listening.js';
 import { connectRaw, sendRaw } from '../../support/raw-client.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
-import { startRawUpstream } from '../raw-upstream.js';
+import { startRawUpstream } from '../upstream/raw-upstream.js';
 import { clientOf, frame, handshake, key, soundFields, startWebSocketScene, switchRaw, webSocketRoutes } from './scene.js';
 
 const refusedHere = [

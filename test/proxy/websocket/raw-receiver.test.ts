@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import t from 'tap';
-import { acceptOf } from '../../../src/decision/websocket-handshake.js';
+import { acceptOf } from '../../../src/decision/websocket/handshake.js';
 import { connectRaw, type RawConnection } from '../../support/raw-client.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
 import { startProxy, type Harness } from '../harness.js';
-import { startRawUpstream, type RawUpstream } from '../raw-upstream.js';
+import { startRawUpstream, type RawUpstream } from '../upstream/raw-upstream.js';
 import { frame, handshake, key, soundFields, webSocketRoutes } from './scene.js';
 
 const switching = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n\r\n`;

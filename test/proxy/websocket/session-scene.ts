@@ -1,9 +1,9 @@
 /** Sessions of users for the data path alone: real tokens, and a verifier that vouches for each that was signed. */
-import type { CompiledConfig } from '../../../src/config/compiled.js';
-import { accept } from '../../../src/decision/result.js';
-import type { JsonObject } from '../../../src/decision/strict-json.js';
-import type { KeySource } from '../../../src/ports.js';
-import type { SessionsInForce } from '../../../src/proxy/session-credential.js';
+import type { CompiledConfig } from '../../../src/config/types.js';
+import { accept } from '../../../src/lib/result.js';
+import type { JsonObject } from '../../../src/lib/strict-json.js';
+import type { KeySource } from '../../../src/ports/ports.js';
+import type { SessionsInForce } from '../../../src/proxy/auth/verify-session.js';
 import type { RsaKey } from '../../support/keys.js';
 import { sessionClaims } from '../../support/sessions.js';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { systemClock } from '../../../src/adapters/clock.js';
+import { systemClock } from '../../../src/adapters/system/clock.js';
 import { rsaKey } from '../../support/keys.js';
 import { sendRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { connectRaw, sendRaw } from '../support/raw-client.js';
-import { until } from '../support/until.js';
-import { startProxy } from './harness.js';
+import { connectRaw, sendRaw } from '../../support/raw-client.js';
+import { until } from '../../support/until.js';
+import { startProxy } from '../harness.js';
 
 t.test('contract 3.3: an offer of HTTP/2 is ignored, and the body stays whole', async (t) => {
   const proxy = await startProxy(t);

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startImportCore } from '../support/import-core.js';
-import { hostedScryptSecret } from '../support/import-users.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { startImportCore } from '../../support/import-core.js';
+import { hostedScryptSecret } from '../../support/import-users.js';
+import { captureIo, type CapturedIo } from '../../cli/captured-io.js';
 
 const bcrypt = `$2a$04$${'b'.repeat(53)}`;
 const argon2 = '$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$ZHVtbXlkdW1teWR1bW15';

@@ -2,10 +2,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startFakeCore, type ReceivedCall } from '../support/fake-core.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { startFakeCore, type ReceivedCall } from '../../support/fake-core.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { captureIo, type CapturedIo } from '../../cli/captured-io.js';
 
 const apiKey = 'a-key-for-tests-0123456789';
 const bcrypt = `$2a$10$${'a'.repeat(53)}`;

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, statSync, writeFileSync, appendFileSync, chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { userColumns } from '../../src/user-import/csv-row.js';
-import { startImportCore, type ImportCore } from '../support/import-core.js';
-import { createUserMaker, hostedScryptSecret, publishedSample, userLines, type MadeUser } from '../support/import-users.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { userColumns } from '../../../src/user-import/row/csv.js';
+import { startImportCore, type ImportCore } from '../../support/import-core.js';
+import { createUserMaker, hostedScryptSecret, publishedSample, userLines, type MadeUser } from '../../support/import-users.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { captureIo, type CapturedIo } from '../../cli/captured-io.js';
 
 async function importFile(core: Pick<ImportCore, 'curlConfig' | 'dir'>, file: string, ...args: readonly string[]): Promise<CapturedIo> {
   const io = captureIo({ cwd: core.dir });

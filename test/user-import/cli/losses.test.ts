@@ -2,12 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { startFakeCore } from '../support/fake-core.js';
-import { startImportCore, type ImportCore } from '../support/import-core.js';
-import { hostedScryptSecret, publishedSample } from '../support/import-users.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
+import { run } from '../../../src/cli/program.js';
+import { startFakeCore } from '../../support/fake-core.js';
+import { startImportCore, type ImportCore } from '../../support/import-core.js';
+import { hostedScryptSecret, publishedSample } from '../../support/import-users.js';
+import { tempDir } from '../../support/temp-dir.js';
+import { captureIo, type CapturedIo } from '../../cli/captured-io.js';
 
 async function imported(at: Pick<ImportCore, 'dir' | 'curlConfig'>, file: string, ...args: readonly string[]): Promise<CapturedIo> {
   const io = captureIo({ cwd: at.dir });

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { openInput } from '../../../src/adapters/import/input-file.js';
-import { readJsonList } from '../../../src/adapters/import/json-list.js';
-import { maxRecordBytes, readCsv, readJsonLines } from '../../../src/adapters/import/line-records.js';
-import { readLines } from '../../../src/adapters/import/text-lines.js';
-import { headerProblem, originOfCells, rowOfCells } from '../../../src/user-import/csv-row.js';
-import type { SourceRecord } from '../../../src/user-import/units.js';
+import { openInput } from '../../../src/user-import/io/input-file.js';
+import { readJsonList } from '../../../src/user-import/io/json-array.js';
+import { maxRecordBytes, readCsv, readJsonLines } from '../../../src/user-import/io/records.js';
+import { readLines } from '../../../src/user-import/io/lines.js';
+import { headerProblem, originOfCells, rowOfCells } from '../../../src/user-import/row/csv.js';
+import type { SourceRecord } from '../../../src/user-import/row/rows.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 /** The bytes in pieces of a size, so that every border is met. */

@@ -1,9 +1,9 @@
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { createJournalFile, openJournalFile, readJournalLines } from '../../../src/adapters/import/journal-file.js';
-import { processMark } from '../../../src/adapters/import/process-mark.js';
-import { writeReport } from '../../../src/adapters/import/report-file.js';
+import { createJournalFile, openJournalFile, readJournalLines } from '../../../src/user-import/io/journal-file.js';
+import { processMark } from '../../../src/user-import/io/process-id.js';
+import { writeReport } from '../../../src/user-import/io/report-file.js';
 import { tempDir } from '../../support/temp-dir.js';
 
 async function created(path: string): Promise<Extract<Awaited<ReturnType<typeof createJournalFile>>, { ok: true }>['value']> {

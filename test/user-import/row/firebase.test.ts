@@ -1,6 +1,6 @@
 import t from 'tap';
-import type { JsonObject } from '../../src/decision/strict-json.js';
-import { parseHashParameters, rowOfFirebaseUser } from '../../src/user-import/firebase.js';
+import type { JsonObject } from '../../../src/lib/strict-json.js';
+import { parseHashParameters, rowOfFirebaseUser } from '../../../src/user-import/row/firebase.js';
 
 const parameters = { memCost: 14, rounds: 8, saltSeparator: 'Bw==' };
 const scrypt = '$f_scrypt$aGFzaA==$c2FsdA==$m=14$r=8$s=Bw==';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readPasswordHash, type HashRules } from '../../src/user-import/password-hash.js';
+import { readPasswordHash, type HashRules } from '../../../src/user-import/row/password-hash.js';
 
 const strict: HashRules = { accepted: new Set(), stripPrefix: false };
 const bcrypt = `$2a$10$${'a'.repeat(53)}`;

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { parseStrictJson, type JsonValue } from '../../src/decision/strict-json.js';
-import { nearestName } from '../../src/config/nearest-name.js';
-import { headerProblem, originOfCells, rowOfCells } from '../../src/user-import/csv-row.js';
-import { readRow } from '../../src/user-import/row.js';
-import { contactsOf, identitiesOf, kindOf, problemText } from '../../src/user-import/user.js';
+import { parseStrictJson, type JsonValue } from '../../../src/lib/strict-json.js';
+import { nearestName } from '../../../src/lib/did-you-mean.js';
+import { headerProblem, originOfCells, rowOfCells } from '../../../src/user-import/row/csv.js';
+import { readRow } from '../../../src/user-import/row/row.js';
+import { contactsOf, identitiesOf, kindOf, problemText } from '../../../src/user-import/row/user.js';
 
 const rules = { accepted: new Set<string>(), stripPrefix: false };
 const hash = `$2a$10$${'a'.repeat(53)}`;

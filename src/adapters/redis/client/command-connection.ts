@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { authenticate, createQuestioner } from './connection.js';
 import { withDeadline } from './deadline.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
-import { reasonOf, replyCode } from './store-errors.js';
+import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /** A server that an operator's command asks now and then: it is connected to when it is asked, and again after each loss. */
 export interface AskedServer {

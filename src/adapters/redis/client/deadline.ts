@@ -1,4 +1,4 @@
-import { DeadlinePassed } from './store-errors.js';
+import { DeadlinePassed } from '../scripts/errors.js';
 
 /**
  * Ends by the deadline, with what the work ended with or with `DeadlinePassed`. What comes later is dropped. Timers are called before what

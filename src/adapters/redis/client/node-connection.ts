@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import { connectTimeoutMs, createConnection } from './connection.js';
 import { withDeadline } from './deadline.js';
-import { parseInfo, type ServerFacts } from './fitness.js';
-import { runScript, type ScriptCall, type ScriptReply } from './script-call.js';
+import { parseInfo, type ServerFacts } from '../topology/server-checks.js';
+import { runScript, type ScriptCall, type ScriptReply } from '../scripts/run-script.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
-import { reasonOf, replyCode } from './store-errors.js';
+import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /** One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked at. */
 export interface Lane {

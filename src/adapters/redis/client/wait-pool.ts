@@ -1,4 +1,4 @@
-import type { Lane } from './lane.js';
+import type { Lane } from './node-connection.js';
 
 /** Lends lanes to one user at a time: what waits for replicas blocks its connection. */
 export interface LanePool {

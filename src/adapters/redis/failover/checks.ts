@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { accept, refuse, type Result } from '../../decision/result.js';
-import { answerOf, createAskedServer, type AskedServer } from './asked-server.js';
-import { nameOf } from './discovery.js';
-import { replicationOf, watchedServer, watchedServers, type Replication, type WatchedServer } from './failover-facts.js';
-import type { RedisAddress, RedisSettings, RedisTopology } from './settings.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import { answerOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
+import { nameOf } from '../topology/discovery.js';
+import { replicationOf, watchedServer, watchedServers, type Replication, type WatchedServer } from './replication-info.js';
+import type { RedisAddress, RedisSettings, RedisTopology } from '../client/settings.js';
 
 export type SentinelTopology = Extract<RedisTopology, { kind: 'sentinel' }>;
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { answerOf, createAskedServer, type AskedServer } from './asked-server.js';
-import { nameOf } from './discovery.js';
-import type { FailoverPlan } from './failover-checks.js';
-import { replicationOf, type ListedReplica, type Replication } from './failover-facts.js';
-import type { RedisAddress, RedisSettings } from './settings.js';
+import { answerOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
+import { nameOf } from '../topology/discovery.js';
+import type { FailoverPlan } from './checks.js';
+import { replicationOf, type ListedReplica, type Replication } from './replication-info.js';
+import type { RedisAddress, RedisSettings } from '../client/settings.js';
 import { createWriteHold, type WriteHold } from './write-hold.js';
 
 /** What a fail-over came to. Durations in milliseconds. */

@@ -1,6 +1,6 @@
 /** What servers and Sentinels say of replication. */
-import { infoFields } from './fitness.js';
-import type { RedisAddress } from './settings.js';
+import { infoFields } from '../topology/server-checks.js';
+import type { RedisAddress } from '../client/settings.js';
 
 /** A replica as its primary sees it. */
 export interface ListedReplica {

@@ -1,5 +1,5 @@
-import type { AskedServer } from './asked-server.js';
-import { reasonOf, replyCode } from './store-errors.js';
+import type { AskedServer } from '../client/command-connection.js';
+import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /** Holds back writes on a server (`CLIENT PAUSE … WRITE`) for as long as it is renewed. It ends by itself soon after whoever holds it is gone. */
 export interface WriteHold {

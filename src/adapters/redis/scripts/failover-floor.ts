@@ -8,9 +8,9 @@
  * have ended. A proxy that has read that clock before knows what it should say. One that has not goes by when somebody looked last: either
  * nobody did for so long, or the clock has stepped just now, and the one cannot be told from the other.
  */
-import { markerMarginMs } from '../../decision/token-marker.js';
+import { markerMarginMs } from '../../../decision/idempotency/token-marker.js';
 import { numberOf, textOf, UnexpectedReply } from './replies.js';
-import type { Script } from './scripts.js';
+import type { Script } from './reservation.js';
 
 /** How long it stays after the last look, milliseconds: tokens live for hours. */
 export const floorLastsMs = 31 * 86_400_000;

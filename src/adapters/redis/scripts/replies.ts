@@ -1,6 +1,6 @@
-import type { Completed, Marked, Released, ReservationRecord, Reserved, Resolved, StoredResponse } from '../../decision/reservation.js';
-import { isFinalStatus } from '../../decision/stored-response.js';
-import type { ShownRecord } from '../../ports.js';
+import type { Completed, Marked, Released, ReservationRecord, Reserved, Resolved, StoredResponse } from '../../../decision/idempotency/record.js';
+import { isFinalStatus } from '../../../decision/idempotency/stored-response.js';
+import type { ShownRecord } from '../../../ports/ports.js';
 
 /** A reply that no script of ours gives: the adapter and the script disagree. */
 export class UnexpectedReply extends Error {

@@ -1,5 +1,5 @@
 /**
- * The state machine of `decision/reservation.ts` in Lua, so that one command reads, decides and writes at once. The same
+ * The state machine of `decision/idempotency/record.ts` in Lua, so that one command reads, decides and writes at once. The same
  * suite drives both. KEYS[1] is the record (a hash), KEYS[2] the token's marker (a string); both carry the principal's
  * hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes disagree.
  *
@@ -11,7 +11,7 @@
  *
  * Every script reads and decides before its first write: one that fails has written nothing.
  */
-import { longestAheadMs, withdrawalMs } from '../../decision/reservation.js';
+import { longestAheadMs, withdrawalMs } from '../../../decision/idempotency/record.js';
 
 /** `read` returns nothing, a record, or one that is not ours to touch: of another version, or damaged. */
 const prelude = `
@@ -189,7 +189,7 @@ return fields
 `;
 
 /**
- * `takeRequest` of `decision/rate-limit.ts`, in microseconds. KEYS[1] is when the bucket is full, and ends then. ARGV: microseconds
+ * `takeRequest` of `decision/route/rate-limit.ts`, in microseconds. KEYS[1] is when the bucket is full, and ends then. ARGV: microseconds
  * for each request · burst. Answers how long to wait, 0 where the request is counted.
  */
 const limit = `

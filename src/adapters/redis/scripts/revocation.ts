@@ -4,8 +4,8 @@
  * the server's in milliseconds: a script has to tell what is over without reading JSON that somebody else may have written.
  * KEYS[1] is the hash.
  */
-import { maxRevocationMs } from '../../decision/revocation-record.js';
-import type { Script } from './scripts.js';
+import { maxRevocationMs } from '../../../decision/revocation/record.js';
+import type { Script } from './reservation.js';
 
 const time = `
 local time = redis.call('TIME')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { scriptText, type Script } from './scripts.js';
-import { replyCode, WaitFailed } from './store-errors.js';
+import { scriptText, type Script } from './reservation.js';
+import { replyCode, WaitFailed } from './errors.js';
 
 /** One script to run. */
 export interface ScriptCall {

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
-import { authenticate, createQuestioner } from './connection.js';
-import { withDeadline } from './deadline.js';
-import type { RedisAddress, RedisSettings, RedisTopology } from './settings.js';
-import { reasonOf, replyCode } from './store-errors.js';
+import { authenticate, createQuestioner } from '../client/connection.js';
+import { withDeadline } from '../client/deadline.js';
+import type { RedisAddress, RedisSettings, RedisTopology } from '../client/settings.js';
+import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /** A server that is primary now, and the slots it serves. */
 export interface FoundPrimary {

@@ -1,4 +1,4 @@
-import type { SeenState } from './floor-script.js';
+import type { SeenState } from '../scripts/failover-floor.js';
 
 /** Why what a store held may be forgotten. */
 export type FailoverCause =

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { refuse } from '../../decision/result.js';
-import type { Clock, Log, StoreFailure, StoreState } from '../../ports.js';
+import { refuse } from '../../../lib/result.js';
+import type { Clock, Log, StoreFailure, StoreState } from '../../../ports/ports.js';
 import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
-import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './fitness.js';
-import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './floor.js';
-import { floorLastsMs, floorScript, readSeenState } from './floor-script.js';
+import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './server-checks.js';
+import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './failover-floor.js';
+import { floorLastsMs, floorScript, readSeenState } from '../scripts/failover-floor.js';
 import { slotCount, slotOf, tagOf } from './hash-slot.js';
 import { createPrimary, notConnectedYet, type Primary, type Ran } from './primary.js';
 import { readRedirection } from './redirection.js';
-import { readReserveTime, UnexpectedReply } from './replies.js';
-import type { ScriptCall, ScriptReply } from './script-call.js';
-import type { RedisAddress, RedisSettings } from './settings.js';
-import { reasonOf, replyCode } from './store-errors.js';
+import { readReserveTime, UnexpectedReply } from '../scripts/replies.js';
+import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
+import type { RedisAddress, RedisSettings } from '../client/settings.js';
+import { reasonOf, replyCode } from '../scripts/errors.js';
 
 /** All servers of the store, and what is known of them. */
 export interface Servers {

@@ -1,12 +1,12 @@
-import { refuse, type Result } from '../../decision/result.js';
-import type { Clock, StoreFailure } from '../../ports.js';
-import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from './circuit.js';
-import { identityOf, takesSettlements, unfitnessOf, wordsOf, type ServerFacts, type Unfitness } from './fitness.js';
-import { createLane, type Lane, type LaneEvents } from './lane.js';
-import { createLanePool, type LanePool } from './lane-pool.js';
-import type { ScriptCall, ScriptReply } from './script-call.js';
-import type { RedisAddress, RedisSettings } from './settings.js';
-import { failureOf, isServerRefusal, replyCode } from './store-errors.js';
+import { refuse, type Result } from '../../../lib/result.js';
+import type { Clock, StoreFailure } from '../../../ports/ports.js';
+import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from '../client/circuit-breaker.js';
+import { identityOf, takesSettlements, unfitnessOf, wordsOf, type ServerFacts, type Unfitness } from './server-checks.js';
+import { createLane, type Lane, type LaneEvents } from '../client/node-connection.js';
+import { createLanePool, type LanePool } from '../client/wait-pool.js';
+import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
+import type { RedisAddress, RedisSettings } from '../client/settings.js';
+import { failureOf, isServerRefusal, replyCode } from '../scripts/errors.js';
 
 /** One server that is said to be a primary, and all connections to it. */
 export interface Primary {

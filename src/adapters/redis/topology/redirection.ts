@@ -1,5 +1,5 @@
-import type { RedisAddress } from './settings.js';
-import { replyCode } from './store-errors.js';
+import type { RedisAddress } from '../client/settings.js';
+import { replyCode } from '../scripts/errors.js';
 
 /** Where a node of a Cluster says that keys are served. */
 export interface Redirection {

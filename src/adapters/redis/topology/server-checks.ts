@@ -1,4 +1,4 @@
-import type { Durability } from './settings.js';
+import type { Durability } from '../client/settings.js';
 
 /** What the server says of itself, read from `INFO`; `null` where it does not say. */
 export interface ServerFacts {

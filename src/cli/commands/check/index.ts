@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { CheckOptions } from '../check.js';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import type { CheckOptions } from './run.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
 
 /** `sallyport check FILE`: every problem of a config at once, on standard output. */
 export function createCheckCommand(io: Io): Command {
@@ -25,7 +25,7 @@ export function createCheckCommand(io: Io): Command {
     .option('--end-marker', 'ask for the line ... at the end, which says that the file is whole')
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: CheckOptions) => {
-      const { check } = await import('../check.js');
+      const { check } = await import('./run.js');
       await check({ ...options, file }, io);
     });
 }

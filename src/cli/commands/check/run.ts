@@ -1,8 +1,8 @@
-import { countProblems, escapeControls, formatProblem, type Note, type Problem } from '../config/problems.js';
-import { inspectChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import type { Io } from './io.js';
-import { fail } from './options.js';
+import { countProblems, escapeControls, formatProblem, type Note, type Problem } from '../../../config/load/problems.js';
+import { inspectChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import type { Io } from '../../io.js';
+import { fail } from '../../options.js';
 
 export interface CheckOptions {
   readonly config?: string;

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
-import { shells, type Shell } from '../completion-tree.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
+import { shells, type Shell } from './tree.js';
+import { defineCommand } from '../../definition.js';
+import type { Io } from '../../io.js';
 
 /** `sallyport completion SHELL`: what makes a shell complete commands and options. */
 export function createCompletionCommand(io: Io): Command {
@@ -18,7 +18,7 @@ export function createCompletionCommand(io: Io): Command {
   });
   return command.addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .action(async (shell: Shell, _options: object, asked: Command) => {
-      const { completionScript } = await import('../completion.js');
+      const { completionScript } = await import('./script.js');
       io.stdout(completionScript(shell, asked.parent ?? asked));
     });
 }

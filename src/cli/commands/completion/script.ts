@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { completionTree, everyCommand, type CompletedCommand, type CompletedOption, type Shell, type Value } from './completion-tree.js';
+import { completionTree, everyCommand, type CompletedCommand, type CompletedOption, type Shell, type Value } from './tree.js';
 
 /** Writes what a shell needs to complete command lines of this program. */
 export function completionScript(shell: Shell, program: Command): string {

@@ -1,7 +1,7 @@
-import type { CompiledConfig } from '../config/compiled.js';
-import type { Approval, Route, RoutePath } from '../decision/policy.js';
-import { readTarget } from '../decision/request-target.js';
-import { matchRoute, type RouteTable } from '../decision/route-table.js';
+import type { CompiledConfig } from '../../../config/types.js';
+import type { Approval, Route, RoutePath } from '../../../decision/route/policy.js';
+import { readTarget } from '../../../decision/http/request-target.js';
+import { matchRoute, type RouteTable } from '../../../decision/route/route-table.js';
 
 /** One command line, and the status that it shows. */
 export interface Example {

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { originArgument, portArgument } from '../arguments.js';
-import { takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { DevOptions } from '../dev.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import { originArgument, portArgument } from '../../arguments.js';
+import { takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { DevOptions } from './run.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
 
 /** `sallyport dev`: everything on loopback, until a signal. */
 export function createDevCommand(io: Io): Command {
@@ -28,7 +28,7 @@ export function createDevCommand(io: Io): Command {
     .option('--port <number>', 'port of the proxy; 0 takes a free one', portArgument, 8080)
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: DevOptions) => {
-      const { dev } = await import('../dev.js');
+      const { dev } = await import('./run.js');
       await dev({ ...options, file }, io);
     });
 }

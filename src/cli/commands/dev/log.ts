@@ -1,5 +1,5 @@
-import { escapeControls } from '../config/problems.js';
-import { memoryWarning } from '../config/rules-store.js';
+import { escapeControls } from '../../../config/load/problems.js';
+import { memoryWarning } from '../../../config/sections/store.js';
 
 interface Destination {
   readonly write: (line: string) => void;

@@ -1,6 +1,6 @@
-import { changedSource, textSource, type ConfigSource } from '../app/config-file.js';
-import { accept } from '../decision/result.js';
-import { composeDevConfig, type DevPlaces } from './dev-config.js';
+import { changedSource, textSource, type ConfigSource } from '../../../app/config-file.js';
+import { accept } from '../../../lib/result.js';
+import { composeDevConfig, type DevPlaces } from './config.js';
 
 /** The config of `dev` from a text of our own. */
 export function builtInSource(routes: string, places: DevPlaces): ConfigSource {

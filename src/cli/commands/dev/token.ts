@@ -1,6 +1,6 @@
-import type { Route } from '../decision/policy.js';
-import { devClaims } from './dev-config.js';
-import type { Sample } from './dev-examples.js';
+import type { Route } from '../../../decision/route/policy.js';
+import { devClaims } from './config.js';
+import type { Sample } from './examples.js';
 
 /** A token shows what it shows for a working morning; the proxy accepts none that lives longer. */
 const validityS = 2 * 60 * 60;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { defineCommand } from '../definition.js';
-import type { DiffOptions } from '../diff.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import { defineCommand } from '../../definition.js';
+import type { DiffOptions } from './run.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
 
 /** `sallyport diff OLD NEW`: what a policy edit changes in effect. */
 export function createDiffCommand(io: Io): Command {
@@ -26,7 +26,7 @@ export function createDiffCommand(io: Io): Command {
     .option('--allow-widening', 'exit with 0 though access widens')
     .addOption(jsonOption())
     .action(async (before: string, after: string, options: DiffOptions) => {
-      const { diff } = await import('../diff.js');
+      const { diff } = await import('./run.js');
       await diff([before, after], options, io);
     });
 }

@@ -1,13 +1,13 @@
-import { loadConfig } from '../app/config-source.js';
-import { decideOnly } from '../app/policy-in-force.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import { createAssumedKeys } from '../policy-test/assumed-keys.js';
-import { assumedSessions } from '../policy-test/assumed-sessions.js';
-import { diffLines } from '../policy-test/diff-text.js';
-import { comparePolicies, isWider } from '../policy-test/policy-diff.js';
-import { inputArgument, namedConfig } from './config-choice.js';
-import type { Io } from './io.js';
-import { fail, failUsage } from './options.js';
+import { loadConfig } from '../../../app/config-source.js';
+import { decideOnly } from '../../../app/policy-in-force.js';
+import type { CompiledConfig } from '../../../config/types.js';
+import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
+import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
+import { diffLines } from '../../../policy-test/diff/format.js';
+import { comparePolicies, isWider } from '../../../policy-test/diff/policy-diff.js';
+import { inputArgument, namedConfig } from '../../config/choose.js';
+import type { Io } from '../../io.js';
+import { fail, failUsage } from '../../options.js';
 
 export interface DiffOptions {
   readonly allowWidening?: true;

@@ -1,11 +1,11 @@
 import type { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { fileExposure, localFiles } from '../adapters/files.js';
-import { readListenerCertificates } from '../app/pem-files.js';
-import type { CompiledConfig, ListenerTls } from '../config/compiled.js';
-import { certificateState, daysLeft, validityOf } from '../decision/certificate-validity.js';
-import { ok, problem, warning, type Finding } from './doctor-finding.js';
+import { fileExposure, localFiles } from '../../../adapters/files/files.js';
+import { readListenerCertificates } from '../../../app/certificates.js';
+import type { CompiledConfig, ListenerTls } from '../../../config/types.js';
+import { certificateState, daysLeft, validityOf } from '../../../lib/certificate-validity.js';
+import { ok, problem, warning, type Finding } from './finding.js';
 
 /** Looks at the listener's certificate and at who else may read or write the files. */
 export async function checkFiles(configFile: string | null, config: CompiledConfig, nowMs: number): Promise<readonly Finding[]> {

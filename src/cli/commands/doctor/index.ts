@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { DoctorOptions } from '../doctor.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { DoctorOptions } from './run.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
 
 /** `sallyport doctor FILE`: looks at everything that the proxy needs, and says how to mend what is wrong. */
 export function createDoctorCommand(io: Io): Command {
@@ -22,7 +22,7 @@ export function createDoctorCommand(io: Io): Command {
   return takesConfig(command)
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: DoctorOptions) => {
-      const { doctor } = await import('../doctor.js');
+      const { doctor } = await import('./run.js');
       await doctor({ ...options, file }, io);
     });
 }

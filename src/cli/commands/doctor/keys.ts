@@ -1,15 +1,15 @@
 import { request as requestHttp, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { systemClock, systemTimers } from '../adapters/clock.js';
-import { localFiles } from '../adapters/files.js';
-import { createKeySource } from '../adapters/jwks/key-source.js';
-import type { KeySourceSettings } from '../config/compiled.js';
-import { readCaBundle } from '../decision/ca-bundle.js';
-import { acceptsKeyId } from '../decision/key-ids.js';
-import type { IssuerRules, KeyIdRules } from '../decision/policy.js';
-import type { Log } from '../ports.js';
-import { maxPemBytes } from '../app/pem-files.js';
-import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
+import { systemClock, systemTimers } from '../../../adapters/system/clock.js';
+import { localFiles } from '../../../adapters/files/files.js';
+import { createKeySource } from '../../../adapters/jwks/key-source.js';
+import type { KeySourceSettings } from '../../../config/types.js';
+import { readCaBundle } from '../../../lib/pem.js';
+import { acceptsKeyId } from '../../../decision/token/kid-filter.js';
+import type { IssuerRules, KeyIdRules } from '../../../decision/route/policy.js';
+import type { Log } from '../../../ports/ports.js';
+import { maxPemBytes } from '../../../app/certificates.js';
+import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 

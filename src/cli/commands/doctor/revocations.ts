@@ -1,5 +1,5 @@
-import type { RevocationStore } from '../ports-revocations.js';
-import { ok, problem, warning, type Finding } from './doctor-finding.js';
+import type { RevocationStore } from '../../../ports/revocations.js';
+import { ok, problem, warning, type Finding } from './finding.js';
 
 const subject = 'revocations';
 

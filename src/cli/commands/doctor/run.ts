@@ -1,17 +1,17 @@
-import { configFailure } from '../app/config-source.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import { escapeControls, type Problem } from '../config/problems.js';
-import { inspectChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import { checkFiles } from './doctor-files.js';
-import { findingAsData, formatFinding, ok, warning, type Finding } from './doctor-finding.js';
-import { checkIssuer } from './doctor-keys.js';
-import { checkReceiver } from './doctor-receiver.js';
-import { checkSessions } from './doctor-sessions.js';
-import { checkStore } from './doctor-store.js';
-import type { ExitCode, Io } from './io.js';
-import { endOfLifeNotice } from './node-release.js';
-import { fail } from './options.js';
+import { configFailure } from '../../../app/config-source.js';
+import type { CompiledConfig } from '../../../config/types.js';
+import { escapeControls, type Problem } from '../../../config/load/problems.js';
+import { inspectChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import { checkFiles } from './files.js';
+import { findingAsData, formatFinding, ok, warning, type Finding } from './finding.js';
+import { checkIssuer } from './keys.js';
+import { checkReceiver } from './upstream.js';
+import { checkSessions } from './sessions.js';
+import { checkStore } from './store.js';
+import type { ExitCode, Io } from '../../io.js';
+import { endOfLifeNotice } from '../../node-eol.js';
+import { fail } from '../../options.js';
 
 export interface DoctorOptions {
   readonly config?: string;

@@ -1,9 +1,9 @@
-import { loadSessions } from '../app/sessions.js';
-import type { SessionSettings } from '../config/compiled.js';
-import type { KeyIdRules } from '../decision/policy.js';
-import { largestClockSkewS } from '../decision/token-marker.js';
-import { ok, problem, type Finding } from './doctor-finding.js';
-import { checkIssuer } from './doctor-keys.js';
+import { loadSessions } from '../../../app/sessions.js';
+import type { SessionSettings } from '../../../config/types.js';
+import type { KeyIdRules } from '../../../decision/route/policy.js';
+import { largestClockSkewS } from '../../../decision/idempotency/token-marker.js';
+import { ok, problem, type Finding } from './finding.js';
+import { checkIssuer } from './keys.js';
 
 const keyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
 

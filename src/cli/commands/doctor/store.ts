@@ -1,16 +1,16 @@
-import { localFiles } from '../adapters/files.js';
-import { discoverPrimaries, nameOf } from '../adapters/redis/discovery.js';
-import { unfitnessOf, type ServerFacts } from '../adapters/redis/fitness.js';
-import { createLane } from '../adapters/redis/lane.js';
-import type { RedisAddress, RedisSettings } from '../adapters/redis/settings.js';
-import { openStore, readStoreFiles, redisSettingsOf } from '../app/store.js';
-import type { RedisStoreSettings, StoreSettings } from '../config/compiled.js';
-import { scopeOf } from '../decision/reservation-scope.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Log } from '../ports.js';
-import { checkSecretMode } from './doctor-files.js';
-import { checkRevocations } from './doctor-revocations.js';
-import { ok, problem, unreachable, warning, type Finding } from './doctor-finding.js';
+import { localFiles } from '../../../adapters/files/files.js';
+import { discoverPrimaries, nameOf } from '../../../adapters/redis/topology/discovery.js';
+import { unfitnessOf, type ServerFacts } from '../../../adapters/redis/topology/server-checks.js';
+import { createLane } from '../../../adapters/redis/client/node-connection.js';
+import type { RedisAddress, RedisSettings } from '../../../adapters/redis/client/settings.js';
+import { openStore, readStoreFiles, redisSettingsOf } from '../../../app/store.js';
+import type { RedisStoreSettings, StoreSettings } from '../../../config/types.js';
+import { scopeOf } from '../../../decision/idempotency/scope.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { Log } from '../../../ports/ports.js';
+import { checkSecretMode } from './files.js';
+import { checkRevocations } from './revocations.js';
+import { ok, problem, unreachable, warning, type Finding } from './finding.js';
 
 const subject = 'store';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { UpstreamSettings } from '../config/compiled.js';
-import type { Result } from '../decision/result.js';
-import { version } from '../version.js';
-import { ok, problem, warning, type Finding } from './doctor-finding.js';
+import type { UpstreamSettings } from '../../../config/types.js';
+import type { Result } from '../../../lib/result.js';
+import { version } from '../../../version.js';
+import { ok, problem, warning, type Finding } from './finding.js';
 
 /** Opens a connection to the receiving service, or says why there is none. */
 export type OpenReceiver = () => Promise<Result<Socket, string>>;

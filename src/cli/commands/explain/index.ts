@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { timeArgument } from '../arguments.js';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand, requireOptions } from '../definition.js';
-import type { ExplainOptions } from '../explain.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import { timeArgument } from '../../arguments.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand, requireOptions } from '../../definition.js';
+import type { ExplainOptions } from './run.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
 
 /** `sallyport explain`: each step of one decision, in words, by the functions that serve. */
 export function createExplainCommand(io: Io): Command {
@@ -38,7 +38,7 @@ export function createExplainCommand(io: Io): Command {
     .addOption(new Option('--at <time>', 'decide as at this time (RFC 3339) instead of now').argParser(timeArgument))
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: ExplainOptions) => {
-      const { explain } = await import('../explain.js');
+      const { explain } = await import('./run.js');
       await explain({ ...options, file }, io);
     });
   return requireOptions(command, 'method', 'path');

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { readText } from '../adapters/text-file.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../decision/strict-json.js';
-import type { Io } from './io.js';
-import { announceInput } from './standard-input.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import { readText } from '../../../adapters/files/read-file.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import { defaultMaxDepth, parseStrictJson, type JsonObject } from '../../../lib/strict-json.js';
+import type { Io } from '../../io.js';
+import { announceInput } from '../../stdin.js';
 
 /** A token has 8 KiB at most; what is longer is another file. */
 const maxInputBytes = 64 * 1024;

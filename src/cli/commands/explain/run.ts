@@ -1,20 +1,20 @@
-import { decideOnly } from '../app/policy-in-force.js';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { JsonObject } from '../decision/strict-json.js';
-import { assumeToken, noCredential, type ShownCredential } from '../policy-test/assumed-credential.js';
-import { createAssumedKeys } from '../policy-test/assumed-keys.js';
-import { assumedSessions } from '../policy-test/assumed-sessions.js';
-import { explanationData } from '../policy-test/explained-data.js';
-import { explanationLines } from '../policy-test/explained-text.js';
-import { headOf, type PolicyRequest } from '../policy-test/request.js';
-import { rule } from '../policy-test/ruling.js';
-import { loadChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import { readClaims, readToken } from './explain-input.js';
-import type { Io } from './io.js';
-import { fail } from './options.js';
+import { decideOnly } from '../../../app/policy-in-force.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import type { CompiledConfig } from '../../../config/types.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { JsonObject } from '../../../lib/strict-json.js';
+import { assumeToken, noCredential, type ShownCredential } from '../../../policy-test/simulate/test-credentials.js';
+import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
+import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
+import { explanationData } from '../../../policy-test/explain/data.js';
+import { explanationLines } from '../../../policy-test/explain/format.js';
+import { headOf, type PolicyRequest } from '../../../policy-test/simulate/request.js';
+import { rule } from '../../../policy-test/simulate/decide.js';
+import { loadChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import { readClaims, readToken } from './input.js';
+import type { Io } from '../../io.js';
+import { fail } from '../../options.js';
 
 export interface ExplainOptions {
   readonly config?: string;
@@ -57,7 +57,7 @@ async function explainWith(config: CompiledConfig, options: ExplainOptions, io: 
   const token = await readToken(io);
   if (!token.ok) return token;
   // What fetches keys takes longer to load than all the rest.
-  const { openKeys } = await import('../app/opened-keys.js');
+  const { openKeys } = await import('../../../app/offline-keys.js');
   const opened = await openKeys(config);
   if (!opened.ok) return opened;
   const keys = opened.value;

@@ -1,10 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { ListenerPlace } from '../../config/listener-places.js';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { HealthOptions } from '../health.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
+import type { ListenerPlace } from '../../../config/load/listener-addresses.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { HealthOptions } from './run.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
 
 /** `sallyport health`: whether the proxy that runs is ready. */
 export function createHealthCommand(io: Io): Command {
@@ -27,7 +27,7 @@ export function createHealthCommand(io: Io): Command {
     .option('--url <url>', 'ask there instead: http://HOST:PORT', placeArgument)
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: HealthOptions) => {
-      const { health } = await import('../health.js');
+      const { health } = await import('./run.js');
       await health({ ...options, file }, io);
     });
 }

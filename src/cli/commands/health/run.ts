@@ -1,12 +1,12 @@
 import { request, type IncomingMessage } from 'node:http';
-import { placeholderReader } from '../app/config-file.js';
-import { defaultPlaces, readListenerPlaces, type ListenerPlace, type ListenerPlaces } from '../config/listener-places.js';
-import { escapeControls } from '../config/problems.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { ConfigArguments } from './config-argument.js';
-import { chooseConfig } from './config-choice.js';
-import type { Io } from './io.js';
-import { fail, failUsage } from './options.js';
+import { placeholderReader } from '../../../app/config-file.js';
+import { defaultPlaces, readListenerPlaces, type ListenerPlace, type ListenerPlaces } from '../../../config/load/listener-addresses.js';
+import { escapeControls } from '../../../config/load/problems.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import { chooseConfig } from '../../config/choose.js';
+import type { Io } from '../../io.js';
+import { fail, failUsage } from '../../options.js';
 
 /** Container runtimes wait for some seconds; a proxy that takes longer is not healthy. */
 const limitMs = 3_000;

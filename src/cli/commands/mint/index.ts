@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { normalizeApiDomain } from '../../decision/api-domain.js';
-import { durationArgument } from '../arguments.js';
-import { defineCommand, requireOptions } from '../definition.js';
-import type { Io } from '../io.js';
-import type { MintOptions } from '../mint.js';
-import { jsonOption } from '../options.js';
+import { normalizeApiDomain } from '../../../core-api/api-domain.js';
+import { durationArgument } from '../../arguments.js';
+import { defineCommand, requireOptions } from '../../definition.js';
+import type { Io } from '../../io.js';
+import type { MintOptions } from './run.js';
+import { jsonOption } from '../../options.js';
 
 const defaultValidityMs = 5 * 60 * 1_000;
 
@@ -37,7 +37,7 @@ export function createMintCommand(io: Io): Command {
     .option('--allow-public-core', 'call a Core with a public address')
     .addOption(jsonOption())
     .action(async (options: MintOptions) => {
-      const { mint } = await import('../mint.js');
+      const { mint } = await import('./run.js');
       await mint(options, io);
     });
   return requireOptions(command, 'curlConfig', 'issuer');

@@ -1,20 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import { systemClock } from '../adapters/clock.js';
-import { createCoreClient } from '../adapters/core/core-client.js';
-import { readCurlConfig, type CurlConfigFile } from '../adapters/core/curl-config-file.js';
-import { openIssuanceLog, type IssuanceLog } from '../adapters/core/issuance-log.js';
-import { mintToken, type MintFailure } from '../adapters/core/minter.js';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { findHeader } from '../config/curl-config.js';
-import { escapeControls } from '../config/problems.js';
-import { issuanceRecord } from '../decision/issuance-record.js';
-import { cdiVersionProblem, readMintClaims, tokenIdBytes, type MintRequest } from '../decision/mint-request.js';
-import type { MintedToken } from '../decision/minted-token.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { Io } from './io.js';
-import { fail } from './options.js';
-import { announceInput, readJsonInput } from './standard-input.js';
+import { systemClock } from '../../../adapters/system/clock.js';
+import { createCoreClient } from '../../../core-api/core-client.js';
+import { readCurlConfig, type CurlConfigFile } from '../../../core-api/curl/curl-config-file.js';
+import { openIssuanceLog, type IssuanceLog } from '../../../core-api/issuance-log.js';
+import { mintToken, type MintFailure } from '../../../core-api/mint.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import { findHeader } from '../../../core-api/curl/curl-config.js';
+import { escapeControls } from '../../../config/load/problems.js';
+import { issuanceRecord } from '../../../core-api/issuance-record.js';
+import { cdiVersionProblem, readMintClaims, tokenIdBytes, type MintRequest } from '../../../core-api/mint-request.js';
+import type { MintedToken } from '../../../core-api/mint-response.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { Io } from '../../io.js';
+import { fail } from '../../options.js';
+import { announceInput, readJsonInput } from '../../stdin.js';
 
 export interface MintOptions {
   readonly curlConfig: string;

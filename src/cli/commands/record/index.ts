@@ -1,11 +1,11 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseRecordId } from '../../decision/reservation-scope.js';
-import { numberArgument } from '../arguments.js';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand, requireOptions } from '../definition.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
-import type { ListOptions, RecordOptions, ResolveOptions } from '../record.js';
+import { parseRecordId } from '../../../decision/idempotency/scope.js';
+import { numberArgument } from '../../arguments.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand, requireOptions } from '../../definition.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
+import type { ListOptions, RecordOptions, ResolveOptions } from './run.js';
 
 const maxReasonLength = 500;
 /** All of them are held until they are printed. */
@@ -58,7 +58,7 @@ function listCommand(io: Io): Command {
       .argParser(numberArgument(1, maxListed)).default(1_000))
     .addOption(jsonOption())
     .action(async (file: string | undefined, _options: object, asked: Command) => {
-      const { listRecords } = await import('../record.js');
+      const { listRecords } = await import('./run.js');
       await listRecords({ ...asked.optsWithGlobals<ListOptions>(), file }, io);
     });
 }
@@ -75,7 +75,7 @@ function showCommand(io: Io): Command {
   return takesConfig(command.argument('<id>', 'id of the record', idArgument))
     .addOption(jsonOption())
     .action(async (id: string, file: string | undefined, _options: object, asked: Command) => {
-      const { showRecord } = await import('../record.js');
+      const { showRecord } = await import('./run.js');
       await showRecord(id, { ...asked.optsWithGlobals<RecordOptions>(), file }, io);
     });
 }
@@ -99,7 +99,7 @@ function resolveCommand(io: Io): Command {
     .addOption(new Option('--outcome <outcome>', 'what the receiving service says of the write').choices(['committed', 'not-applied']))
     .option('--reason <text>', 'how that was found out, and by whom', reasonArgument)
     .action(async (id: string, file: string | undefined, _options: object, asked: Command) => {
-      const { resolveRecord } = await import('../record.js');
+      const { resolveRecord } = await import('./run.js');
       await resolveRecord(id, { ...asked.optsWithGlobals<ResolveOptions>(), file }, io);
     });
   return requireOptions(taking, 'outcome', 'reason');

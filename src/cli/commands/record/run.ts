@@ -1,16 +1,16 @@
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import type { OpenStore } from '../app/store.js';
-import type { Resolution, Resolved } from '../decision/reservation.js';
-import { parseRecordId, type ReservationScope } from '../decision/reservation-scope.js';
-import type { ReservationStore } from '../ports.js';
-import type { UnsettledRecords } from '../ports-unsettled.js';
-import { loadChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import type { Io } from './io.js';
-import { fail } from './options.js';
-import { listAsData, listInWords, recordAsData, recordInWords } from './record-view.js';
-import { failStore, openSharedStore } from './shared-store.js';
-import { userName } from './user-name.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import type { OpenStore } from '../../../app/store.js';
+import type { Resolution, Resolved } from '../../../decision/idempotency/record.js';
+import { parseRecordId, type ReservationScope } from '../../../decision/idempotency/scope.js';
+import type { ReservationStore } from '../../../ports/ports.js';
+import type { UnsettledRecords } from '../../../ports/unsettled-records.js';
+import { loadChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import type { Io } from '../../io.js';
+import { fail } from '../../options.js';
+import { listAsData, listInWords, recordAsData, recordInWords } from './format.js';
+import { failStore, openSharedStore } from '../../shared-store.js';
+import { userName } from '../../user-name.js';
 
 export interface RecordOptions {
   readonly config?: string;

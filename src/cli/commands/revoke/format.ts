@@ -1,7 +1,7 @@
-import { escapeControls } from '../config/problems.js';
-import type { StoredRevocations } from '../decision/revocation-list.js';
-import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '../decision/revocation-record.js';
-import type { RevocationWrite, UndoneRevocation } from '../ports-revocations.js';
+import { escapeControls } from '../../../config/load/problems.js';
+import type { StoredRevocations } from '../../../decision/revocation/local-list.js';
+import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '../../../decision/revocation/record.js';
+import type { RevocationWrite, UndoneRevocation } from '../../../ports/revocations.js';
 
 const kinds: Readonly<Record<RevocationKind, string>> = {
   key_id: 'key', subject: 'subject', token_id: 'token id', token: 'token with digest', issued_before: 'issued before',

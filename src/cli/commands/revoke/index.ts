@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
-import { durationArgument, timeArgument } from '../arguments.js';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
-import type { RevokeOptions } from '../revoke.js';
+import { durationArgument, timeArgument } from '../../arguments.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
+import type { RevokeOptions } from './run.js';
 
 /** `sallyport revoke`: withdraws credentials on every proxy that shares the store. */
 export function createRevokeCommand(io: Io): Command {
@@ -42,7 +42,7 @@ export function createRevokeCommand(io: Io): Command {
     .option('--undo <id>', 'take a revocation back')
     .addOption(jsonOption())
     .action(async (file: string | undefined, options: RevokeOptions) => {
-      const { revoke } = await import('../revoke.js');
+      const { revoke } = await import('./run.js');
       await revoke({ ...options, file }, io);
     });
 }

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import { accept, type Result } from '../decision/result.js';
-import { maxReasonLength, type NewRevocation } from '../decision/revocation-record.js';
-import type { RevocationStore, RevocationWrite } from '../ports-revocations.js';
-import { loadChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import { inputArgument } from './config-choice.js';
-import type { Io } from './io.js';
-import { fail, failUsage } from './options.js';
-import { chosenKind, issuerOf, targetOf, type TargetOptions } from './revoke-target.js';
-import { listAsData, listInWords, revocationAsData, revocationInWords, undoneWords, writeAsData } from './revoke-view.js';
-import { failStore, openSharedStore } from './shared-store.js';
-import { userName } from './user-name.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import type { CompiledConfig } from '../../../config/types.js';
+import { accept, type Result } from '../../../lib/result.js';
+import { maxReasonLength, type NewRevocation } from '../../../decision/revocation/record.js';
+import type { RevocationStore, RevocationWrite } from '../../../ports/revocations.js';
+import { loadChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import { inputArgument } from '../../config/choose.js';
+import type { Io } from '../../io.js';
+import { fail, failUsage } from '../../options.js';
+import { chosenKind, issuerOf, targetOf, type TargetOptions } from './target.js';
+import { listAsData, listInWords, revocationAsData, revocationInWords, undoneWords, writeAsData } from './format.js';
+import { failStore, openSharedStore } from '../../shared-store.js';
+import { userName } from '../../user-name.js';
 
 export interface RevokeOptions extends TargetOptions {
   readonly config?: string;

@@ -1,13 +1,13 @@
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import type { CompiledConfig } from '../config/compiled.js';
-import { nearestName } from '../config/nearest-name.js';
-import { parseCompactJws, readPayload } from '../decision/compact-jws.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import type { JsonObject } from '../decision/strict-json.js';
-import { tokenDigest } from '../decision/revocation.js';
-import { checkRevocationValue, type RevocationKind } from '../decision/revocation-record.js';
-import { readToken } from './explain-input.js';
-import type { Io } from './io.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import type { CompiledConfig } from '../../../config/types.js';
+import { nearestName } from '../../../lib/did-you-mean.js';
+import { parseCompactJws, readPayload } from '../../../decision/token/compact-jws.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import type { JsonObject } from '../../../lib/strict-json.js';
+import { tokenDigest } from '../../../decision/revocation/match.js';
+import { checkRevocationValue, type RevocationKind } from '../../../decision/revocation/record.js';
+import { readToken } from '../explain/input.js';
+import type { Io } from '../../io.js';
 
 /** What is to be revoked, as arguments say it. */
 export interface TargetOptions {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
-import type { ServeOptions } from '../serve.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { Io } from '../../io.js';
+import type { ServeOptions } from './run.js';
 
 /** `sallyport serve FILE`: runs the proxy until a signal ends it. */
 export function createServeCommand(io: Io): Command {
@@ -25,7 +25,7 @@ export function createServeCommand(io: Io): Command {
     page: 'docs/operations.md',
   });
   return takesConfig(command, 'the config').action(async (file: string | undefined, options: ServeOptions) => {
-    const { serve } = await import('../serve.js');
+    const { serve } = await import('./run.js');
     await serve({ ...options, file }, io);
   });
 }

@@ -1,11 +1,11 @@
-import { releaseMemory } from '../adapters/memory-release.js';
-import { startApp, type App } from '../app.js';
-import type { ConfigArguments } from './config-argument.js';
-import { chooseConfig } from './config-choice.js';
-import type { Io } from './io.js';
-import { endOfLifeNotice } from './node-release.js';
-import { fail, failUsage } from './options.js';
-import { createSignalQueue, type SignalQueue } from './signal-queue.js';
+import { releaseMemory } from '../../../adapters/system/release-memory.js';
+import { startApp, type App } from '../../../app/start.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import { chooseConfig } from '../../config/choose.js';
+import type { Io } from '../../io.js';
+import { endOfLifeNotice } from '../../node-eol.js';
+import { fail, failUsage } from '../../options.js';
+import { createSignalQueue, type SignalQueue } from '../../signals.js';
 
 export interface ServeOptions {
   readonly config?: string;

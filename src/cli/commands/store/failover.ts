@@ -1,17 +1,17 @@
-import { localFiles } from '../adapters/files.js';
-import { nameOf } from '../adapters/redis/discovery.js';
-import { checkFailover, type FailoverPlan, type SentinelTopology } from '../adapters/redis/failover-checks.js';
-import { failOver, type FailoverOutcome } from '../adapters/redis/planned-failover.js';
-import type { RedisSettings } from '../adapters/redis/settings.js';
-import { startFailure, type StartFailure } from '../app/start-failure.js';
-import { readStoreFiles, redisSettingsOf } from '../app/store.js';
-import type { StoreSettings } from '../config/compiled.js';
-import { escapeControls } from '../config/problems.js';
-import { accept, refuse, type Result } from '../decision/result.js';
-import { loadChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import type { Io } from './io.js';
-import { fail } from './options.js';
+import { localFiles } from '../../../adapters/files/files.js';
+import { nameOf } from '../../../adapters/redis/topology/discovery.js';
+import { checkFailover, type FailoverPlan, type SentinelTopology } from '../../../adapters/redis/failover/checks.js';
+import { failOver, type FailoverOutcome } from '../../../adapters/redis/failover/planned-failover.js';
+import type { RedisSettings } from '../../../adapters/redis/client/settings.js';
+import { startFailure, type StartFailure } from '../../../app/start-failure.js';
+import { readStoreFiles, redisSettingsOf } from '../../../app/store.js';
+import type { StoreSettings } from '../../../config/types.js';
+import { escapeControls } from '../../../config/load/problems.js';
+import { accept, refuse, type Result } from '../../../lib/result.js';
+import { loadChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import type { Io } from '../../io.js';
+import { fail } from '../../options.js';
 
 export interface FailoverArguments extends ConfigArguments {
   readonly yes?: true;

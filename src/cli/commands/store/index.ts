@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
-import { durationArgument } from '../arguments.js';
-import { configNote, takesConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
-import type { FailoverArguments } from '../store-failover.js';
+import { durationArgument } from '../../arguments.js';
+import { configNote, takesConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
+import type { FailoverArguments } from './failover.js';
 
 const page = 'docs/storage.md#how-to-fail-over-without-loss';
 
@@ -54,7 +54,7 @@ function failoverCommand(io: Io): Command {
     .addOption(new Option('--timeout <duration>', 'how long to hold writes at most: 15s to 5m').argParser(durationArgument('15s', '5m')).default(30_000, '30s'))
     .addOption(jsonOption())
     .action(async (file: string | undefined, _options: object, asked: Command) => {
-      const { failOverStore } = await import('../store-failover.js');
+      const { failOverStore } = await import('./failover.js');
       await failOverStore({ ...asked.optsWithGlobals<FailoverArguments>(), file }, io);
     });
 }

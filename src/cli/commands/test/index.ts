@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
-import { numberArgument } from '../arguments.js';
-import { configVariable, defaultConfig } from '../config-argument.js';
-import { defineCommand } from '../definition.js';
-import type { Io } from '../io.js';
-import { jsonOption } from '../options.js';
-import type { TestOptions } from '../test.js';
+import { numberArgument } from '../../arguments.js';
+import { configVariable, defaultConfig } from '../../config/argument.js';
+import { defineCommand } from '../../definition.js';
+import type { Io } from '../../io.js';
+import { jsonOption } from '../../options.js';
+import type { TestOptions } from './run.js';
 
 /** `sallyport test FILE…`: policy tests, run by the functions that serve. */
 export function createTestCommand(io: Io): Command {
@@ -29,7 +29,7 @@ export function createTestCommand(io: Io): Command {
     .addOption(new Option('--min-coverage <percent>', 'fail below this share of what the policy says').argParser(numberArgument(0, 100)).default(0))
     .addOption(jsonOption())
     .action(async (files: readonly string[], options: TestOptions) => {
-      const { test } = await import('../test.js');
+      const { test } = await import('./run.js');
       await test(files, options, io);
     });
 }

@@ -1,11 +1,11 @@
-import { decideOnly } from '../app/policy-in-force.js';
-import { createAssumedKeys } from '../policy-test/assumed-keys.js';
-import { assumedSessions } from '../policy-test/assumed-sessions.js';
-import { draftSuite } from '../policy-test/drafts.js';
-import { loadChosen } from './chosen-config.js';
-import type { ConfigArguments } from './config-argument.js';
-import type { Io } from './io.js';
-import { fail, failUsage } from './options.js';
+import { decideOnly } from '../../../app/policy-in-force.js';
+import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
+import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
+import { draftSuite } from '../../../policy-test/suite/draft-suite.js';
+import { loadChosen } from '../../config/load.js';
+import type { ConfigArguments } from '../../config/argument.js';
+import type { Io } from '../../io.js';
+import { fail, failUsage } from '../../options.js';
 
 /** Prints cases that hold for a config as it stands. */
 export async function initSuite(named: ConfigArguments, io: Io): Promise<void> {

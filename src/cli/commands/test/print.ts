@@ -1,13 +1,13 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { escapeControls } from '../config/problems.js';
-import { gapWords } from '../policy-test/coverage.js';
-import { explanationData } from '../policy-test/explained-data.js';
-import { explanationLines } from '../policy-test/explained-text.js';
-import { junitReport, tapReport } from '../policy-test/reports.js';
-import type { CaseResult } from '../policy-test/run.js';
-import type { ExitCode, Io } from './io.js';
-import type { PolicyCoverage, SuiteRun } from './test-run.js';
+import { escapeControls } from '../../../config/load/problems.js';
+import { gapWords } from '../../../policy-test/suite/coverage.js';
+import { explanationData } from '../../../policy-test/explain/data.js';
+import { explanationLines } from '../../../policy-test/explain/format.js';
+import { junitReport, tapReport } from '../../../policy-test/suite/reports.js';
+import type { CaseResult } from '../../../policy-test/suite/run.js';
+import type { ExitCode, Io } from '../../io.js';
+import type { PolicyCoverage, SuiteRun } from './run-suites.js';
 
 interface PrintOptions {
   readonly tap?: true;

@@ -1,16 +1,16 @@
 import { dirname, join } from 'node:path';
-import type { ConfigSource } from '../app/config-file.js';
-import { loadConfig } from '../app/config-source.js';
-import { decideOnly } from '../app/policy-in-force.js';
-import { formatProblem } from '../config/problems.js';
-import { createAssumedKeys } from '../policy-test/assumed-keys.js';
-import { assumedSessions } from '../policy-test/assumed-sessions.js';
-import { coverageOf, type PolicyPoint } from '../policy-test/coverage.js';
-import { runCase, type CaseResult } from '../policy-test/run.js';
-import { readSuite, type Suite } from '../policy-test/suite.js';
-import type { Io } from './io.js';
-import { sourceOf } from './config-choice.js';
-import { failureLines } from './options.js';
+import type { ConfigSource } from '../../../app/config-file.js';
+import { loadConfig } from '../../../app/config-source.js';
+import { decideOnly } from '../../../app/policy-in-force.js';
+import { formatProblem } from '../../../config/load/problems.js';
+import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
+import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
+import { coverageOf, type PolicyPoint } from '../../../policy-test/suite/coverage.js';
+import { runCase, type CaseResult } from '../../../policy-test/suite/run.js';
+import { readSuite, type Suite } from '../../../policy-test/suite/suite.js';
+import type { Io } from '../../io.js';
+import { sourceOf } from '../../config/choose.js';
+import { failureLines } from '../../options.js';
 
 /** Files of policy tests as they could be read, and the policies that they name. */
 export interface ReadSuites {

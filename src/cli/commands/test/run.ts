@@ -1,9 +1,9 @@
-import type { Io } from './io.js';
-import { failUsage } from './options.js';
-import { initSuite } from './test-init.js';
-import { readSuites, runSuites, type SuiteRun } from './test-run.js';
-import { junitFile, printRun } from './test-print.js';
-import { watchSuites } from './test-watch.js';
+import type { Io } from '../../io.js';
+import { failUsage } from '../../options.js';
+import { initSuite } from './init.js';
+import { readSuites, runSuites, type SuiteRun } from './run-suites.js';
+import { junitFile, printRun } from './print.js';
+import { watchSuites } from './watch.js';
 
 export interface TestOptions {
   /** `true` where no file is named. */

@@ -1,6 +1,6 @@
-import type { ConfigSource } from '../app/config-file.js';
-import type { Io } from './io.js';
-import type { SuiteRun } from './test-run.js';
+import type { ConfigSource } from '../../../app/config-file.js';
+import type { Io } from '../../io.js';
+import type { SuiteRun } from './run-suites.js';
 
 const aliveIntervalMs = 60_000;
 

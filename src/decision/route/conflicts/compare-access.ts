@@ -1,5 +1,5 @@
-import type { Approval, Route } from './policy.js';
-import { asksNoMoreThan } from './session-policy.js';
+import type { Approval, Route } from '../policy.js';
+import { asksNoMoreThan } from '../../session/claim-rules.js';
 
 /**
  * Whether one route lets through somebody whom another refuses: the question behind every check that compares two policies.

@@ -3,12 +3,12 @@
  * character of a segment and on the method; many routers ignore some of that. Where `/Admin` is refused to a caller by one route, `/admin`
  * and `/Admin.json` have to be refused by whatever route they reach, or the spelling chooses the policy.
  */
-import { createFoldedTable, foldedPlaces, pathsThatMeet, pathsThatOverlap, type FoldedTable, type Folding } from './route-folded-table.js';
-import type { Route } from './policy.js';
-import { representativeMethods } from './route-reach.js';
-import { isLessRestrictive, keepsKeysApart } from './route-restriction.js';
-import { createSpeller, type Speller } from './route-spelling.js';
-import { placeOf, type PlacedRoute, type RouteTable } from './route-table.js';
+import { createFoldedTable, foldedPlaces, pathsThatMeet, pathsThatOverlap, type FoldedTable, type Folding } from './folded-table.js';
+import type { Route } from '../policy.js';
+import { representativeMethods } from './unreachable.js';
+import { isLessRestrictive, keepsKeysApart } from './compare-access.js';
+import { createSpeller, type Speller } from './sample-paths.js';
+import { placeOf, type PlacedRoute, type RouteTable } from '../route-table.js';
 
 /** What is known of the receiver's router. */
 export interface ReceiverRouter {

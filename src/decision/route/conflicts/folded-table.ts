@@ -1,5 +1,5 @@
-import type { Route, RoutePath, Segment } from './policy.js';
-import type { PlacedRoute } from './route-table.js';
+import type { Route, RoutePath, Segment } from '../policy.js';
+import type { PlacedRoute } from '../route-table.js';
 
 /** Which differences a laxer router ignores. */
 export interface Folding {

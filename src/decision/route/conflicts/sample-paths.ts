@@ -1,5 +1,5 @@
-import type { Route, RoutePath, Segment } from './policy.js';
-import { foldedPath, foldText, type Folding } from './route-folded-table.js';
+import type { Route, RoutePath, Segment } from '../policy.js';
+import { foldedPath, foldText, type Folding } from './folded-table.js';
 
 /**
  * Spells out requests that one path takes as they are and another takes when folded. Deviates from the second path's

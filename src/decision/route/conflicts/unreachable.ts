@@ -1,4 +1,4 @@
-import { routeFor, type PlacedRoute, type RouteNode, type RouteTable } from './route-table.js';
+import { routeFor, type PlacedRoute, type RouteNode, type RouteTable } from '../route-table.js';
 
 /**
  * Finds the paths that no request can reach, because more specific ones take everything that they match. Only a path that

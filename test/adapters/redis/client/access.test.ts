@@ -1,12 +1,12 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { startRedis, startReplica, type RedisServer } from '../../support/redis-server.js';
-import { tempDir } from '../../support/temp-dir.js';
-import { until } from '../../support/until.js';
-import { storeContract } from '../store-contract.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { startRedis, startReplica, type RedisServer } from '../../../support/redis-server.js';
+import { tempDir } from '../../../support/temp-dir.js';
+import { until } from '../../../support/until.js';
+import { storeContract } from '../../store-contract.js';
+import { acquire, freshScope, reserveOf } from '../../store-world.js';
+import { leastRights, openStore, redisSettings } from '../redis-world.js';
 
 t.jobs = 4;
 

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import t from 'tap';
-import { projectDir } from '../../support/project-dir.js';
-import { freePort } from '../../support/listening.js';
-import { startRedis } from '../../support/redis-server.js';
-import { startRelay } from '../../support/tcp-relay.js';
-import { freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { projectDir } from '../../../support/project-dir.js';
+import { freePort } from '../../../support/listening.js';
+import { startRedis } from '../../../support/redis-server.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { freshScope, reserveOf } from '../../store-world.js';
+import { openStore, redisSettings } from '../redis-world.js';
 
 t.jobs = 2;
 
@@ -46,7 +46,7 @@ t.test('a closed store answers, and lets the process end, whatever its server do
 /** Opens a store, leaves a call under way, closes, and has nothing else to do. */
 function program(port: number): string {
   return `
-    const { createRedisStore } = await import('./.build/src/adapters/redis/reservation-store.js');
+    const { createRedisStore } = await import('../.build/src/adapters/redis/reservation-store.js');
     const log = { debug() {}, info() {}, warn() {}, error() {} };
     const store = createRedisStore(${JSON.stringify(redisSettings(port, { replicas: 1 }))}, {
       clock: { now: Date.now, monotonic: () => performance.now() }, log, maxTokenLifetimeMs: () => 1000, onFailover() {},

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import t from 'tap';
-import { withDeadline } from '../../../src/adapters/redis/deadline.js';
-import { DeadlinePassed } from '../../../src/adapters/redis/store-errors.js';
-import type { Scope } from '../../support/scope.js';
+import { withDeadline } from '../../../../src/adapters/redis/client/deadline.js';
+import { DeadlinePassed } from '../../../../src/adapters/redis/scripts/errors.js';
+import type { Scope } from '../../../support/scope.js';
 
 /** Two ends of a connection. */
 async function pair(t: Scope): Promise<{ readonly near: Socket; readonly far: Socket }> {

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { freePort } from '../../support/listening.js';
-import { startRedis } from '../../support/redis-server.js';
-import { startRelay } from '../../support/tcp-relay.js';
-import { until } from '../../support/until.js';
-import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { freePort } from '../../../support/listening.js';
+import { startRedis } from '../../../support/redis-server.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { until } from '../../../support/until.js';
+import { acquire, freshScope, markOf, reserveOf } from '../../store-world.js';
+import { openStore, redisSettings } from '../redis-world.js';
 
 // Most of the time is waited for.
 t.jobs = 3;

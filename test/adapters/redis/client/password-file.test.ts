@@ -1,9 +1,9 @@
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readPassword } from '../../../src/adapters/redis/password-file.js';
-import { makeFifo } from '../../support/sh.js';
-import { tempDir } from '../../support/temp-dir.js';
+import { readPassword } from '../../../../src/adapters/redis/client/password-file.js';
+import { makeFifo } from '../../../support/sh.js';
+import { tempDir } from '../../../support/temp-dir.js';
 
 t.test('a password is the file without its last line end', (t) => {
   const path = join(tempDir(t), 'password');

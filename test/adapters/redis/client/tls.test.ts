@@ -1,11 +1,11 @@
 import t from 'tap';
-import { certificates, type Certificate } from '../../support/certificates.js';
-import { startFakeRedis } from '../../support/fake-redis.js';
-import { freePort } from '../../support/listening.js';
-import { startRedis } from '../../support/redis-server.js';
-import type { Scope } from '../../support/scope.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { certificates, type Certificate } from '../../../support/certificates.js';
+import { startFakeRedis } from '../../../support/fake-redis.js';
+import { freePort } from '../../../support/listening.js';
+import { startRedis } from '../../../support/redis-server.js';
+import type { Scope } from '../../../support/scope.js';
+import { acquire, freshScope, reserveOf } from '../../store-world.js';
+import { openStore, redisSettings } from '../redis-world.js';
 
 t.jobs = 4;
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { createLanePool, type LanePool } from '../../../src/adapters/redis/lane-pool.js';
-import type { Lane } from '../../../src/adapters/redis/lane.js';
+import { createLanePool, type LanePool } from '../../../../src/adapters/redis/client/wait-pool.js';
+import type { Lane } from '../../../../src/adapters/redis/client/node-connection.js';
 
 interface Bench {
   readonly pool: LanePool;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { DeadlinePassed, failureOf, isRecordRefusal, isServerRefusal, reasonOf, replyCode, WaitFailed } from '../../../src/adapters/redis/store-errors.js';
+import { DeadlinePassed, failureOf, isRecordRefusal, isServerRefusal, reasonOf, replyCode, WaitFailed } from '../../../../src/adapters/redis/scripts/errors.js';
 
 function error(message: string, more: { readonly name?: string; readonly code?: string } = {}): Error {
   return Object.assign(new Error(message), more);

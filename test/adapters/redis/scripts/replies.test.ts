@@ -1,7 +1,7 @@
 import t from 'tap';
 import {
   readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved, readShown, UnexpectedReply,
-} from '../../../src/adapters/redis/replies.js';
+} from '../../../../src/adapters/redis/scripts/replies.js';
 
 const time = '1800000000000';
 const bytes = (...parts: readonly (string | null | Buffer)[]): readonly unknown[] => parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));

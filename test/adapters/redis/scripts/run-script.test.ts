@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import t from 'tap';
-import { runScript, type ScriptCall } from '../../../src/adapters/redis/script-call.js';
-import { scripts, scriptText } from '../../../src/adapters/redis/scripts.js';
-import { WaitFailed } from '../../../src/adapters/redis/store-errors.js';
+import { runScript, type ScriptCall } from '../../../../src/adapters/redis/scripts/run-script.js';
+import { scripts, scriptText } from '../../../../src/adapters/redis/scripts/reservation.js';
+import { WaitFailed } from '../../../../src/adapters/redis/scripts/errors.js';
 
 type Sent = readonly unknown[];
 interface ErrorWords {

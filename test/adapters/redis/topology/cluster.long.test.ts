@@ -1,10 +1,10 @@
 import t from 'tap';
-import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
-import { startCluster } from '../../support/redis-cluster.js';
-import { until } from '../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
-import { countForgotten, startWriteLoad } from './write-load.js';
+import { slotOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
+import { startCluster } from '../../../support/redis-cluster.js';
+import { until } from '../../../support/until.js';
+import { acquire, freshScope, reserveOf } from '../../store-world.js';
+import { openStore, redisSettings } from '../redis-world.js';
+import { countForgotten, startWriteLoad } from '../write-load.js';
 
 t.test('a Cluster loses a primary under load: a replica is promoted, the store heals, and forgets nothing that was confirmed', async (t) => {
   const cluster = await startCluster(t, 3, 1);

@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readClusterSlots } from '../../../src/adapters/redis/discovery.js';
-import { slotOf } from '../../../src/adapters/redis/hash-slot.js';
-import { readRedirection } from '../../../src/adapters/redis/redirection.js';
-import { startCluster } from '../../support/redis-cluster.js';
-import { startRedis } from '../../support/redis-server.js';
-import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';
-import { leastRights, openStore, redisSettings } from './redis-world.js';
+import { readClusterSlots } from '../../../../src/adapters/redis/topology/discovery.js';
+import { slotOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
+import { readRedirection } from '../../../../src/adapters/redis/topology/redirection.js';
+import { startCluster } from '../../../support/redis-cluster.js';
+import { startRedis } from '../../../support/redis-server.js';
+import { acquire, freshScope, markOf, reserveOf } from '../../store-world.js';
+import { leastRights, openStore, redisSettings } from '../redis-world.js';
 
 t.jobs = 3;
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createFailoverFloor, stepOf, type FailoverFloor } from '../../../src/adapters/redis/floor.js';
+import { createFailoverFloor, stepOf, type FailoverFloor } from '../../../../src/adapters/redis/topology/failover-floor.js';
 
 const lifetimeMs = 7_200_000;
 

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import t from 'tap';
-import { bulk, startFakeRedis } from '../../support/fake-redis.js';
-import { startRedis, startReplica } from '../../support/redis-server.js';
-import { startRelay } from '../../support/tcp-relay.js';
-import { until } from '../../support/until.js';
-import { acquire, freshScope, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import { bulk, startFakeRedis } from '../../../support/fake-redis.js';
+import { startRedis, startReplica } from '../../../support/redis-server.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { until } from '../../../support/until.js';
+import { acquire, freshScope, reserveOf } from '../../store-world.js';
+import { openStore, redisSettings } from '../redis-world.js';
 
 t.jobs = 3;
 

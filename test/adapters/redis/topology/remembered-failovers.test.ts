@@ -1,12 +1,12 @@
 /** REPLAY section 7: what a fail-over may have forgotten is refused by every proxy, also by one that starts after it. */
 import t from 'tap';
-import { createRedisStore } from '../../../src/adapters/redis/reservation-store.js';
-import { slotOf, tagOf } from '../../../src/adapters/redis/hash-slot.js';
-import { startRedis, startReplica } from '../../support/redis-server.js';
-import { startRelay } from '../../support/tcp-relay.js';
-import { until } from '../../support/until.js';
-import { acquire, collectingLog, freshScope, reserveOf } from '../store-world.js';
-import { leastRights, openStore, redisSettings, wallClock } from './redis-world.js';
+import { createRedisStore } from '../../../../src/adapters/redis/reservation-store.js';
+import { slotOf, tagOf } from '../../../../src/adapters/redis/topology/hash-slot.js';
+import { startRedis, startReplica } from '../../../support/redis-server.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { until } from '../../../support/until.js';
+import { acquire, collectingLog, freshScope, reserveOf } from '../../store-world.js';
+import { leastRights, openStore, redisSettings, wallClock } from '../redis-world.js';
 
 const key = 'sallyport:{primary-0}:floor';
 

@@ -1,10 +1,10 @@
 import t from 'tap';
-import type { ReservationStore } from '../../../src/ports.js';
-import { startRedis, startReplica } from '../../support/redis-server.js';
-import { startRelay } from '../../support/tcp-relay.js';
-import { until } from '../../support/until.js';
-import { freshScope, markOf, reserveOf } from '../store-world.js';
-import { openStore, redisSettings } from './redis-world.js';
+import type { ReservationStore } from '../../../../src/ports/ports.js';
+import { startRedis, startReplica } from '../../../support/redis-server.js';
+import { startRelay } from '../../../support/tcp-relay.js';
+import { until } from '../../../support/until.js';
+import { freshScope, markOf, reserveOf } from '../../store-world.js';
+import { openStore, redisSettings } from '../redis-world.js';
 
 // Most of the time is waited for.
 t.jobs = 5;

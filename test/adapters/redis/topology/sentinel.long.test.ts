@@ -1,9 +1,9 @@
 import t from 'tap';
-import { startRedis, startReplica } from '../../support/redis-server.js';
-import { startSentinels } from '../../support/redis-sentinel.js';
-import { until } from '../../support/until.js';
-import { openStore, redisSettings } from './redis-world.js';
-import { countForgotten, startWriteLoad } from './write-load.js';
+import { startRedis, startReplica } from '../../../support/redis-server.js';
+import { startSentinels } from '../../../support/redis-sentinel.js';
+import { until } from '../../../support/until.js';
+import { openStore, redisSettings } from '../redis-world.js';
+import { countForgotten, startWriteLoad } from '../write-load.js';
 
 t.test('Sentinels promote a replica under load: the store follows, and forgets nothing that was confirmed', async (t) => {
   const primary = await startRedis(t);

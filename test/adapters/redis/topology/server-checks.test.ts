@@ -1,5 +1,5 @@
 import t from 'tap';
-import { identityOf, parseInfo, takesSettlements, unfitnessOf, wordsOf, type FitnessNeeds, type ServerFacts } from '../../../src/adapters/redis/fitness.js';
+import { identityOf, parseInfo, takesSettlements, unfitnessOf, wordsOf, type FitnessNeeds, type ServerFacts } from '../../../../src/adapters/redis/topology/server-checks.js';
 
 const fit: ServerFacts = {
   runId: 'run', replicationId: 'history', majorVersion: 7, version: '7.0.15', role: 'master', evictionPolicy: 'noeviction', maxMemory: 0, appendOnly: true,

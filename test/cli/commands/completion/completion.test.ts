@@ -1,8 +1,8 @@
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { captureIo } from './captured-io.js';
-import { completionOf } from './completion-world.js';
-import { pathOf, wholeProgram, withChildren } from './whole-program.js';
+import { run } from '../../../../src/cli/program.js';
+import { captureIo } from '../../captured-io.js';
+import { completionOf } from './world.js';
+import { pathOf, wholeProgram, withChildren } from '../../whole-program.js';
 
 t.test('every option of every command is in each script', async (t) => {
   const scripts = { bash: await completionOf('bash'), zsh: await completionOf('zsh'), fish: await completionOf('fish') };

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { run } from '../../src/cli/program.js';
-import { tempDir } from '../support/temp-dir.js';
-import { captureIo } from './captured-io.js';
+import { run } from '../../../../src/cli/program.js';
+import { tempDir } from '../../../support/temp-dir.js';
+import { captureIo } from '../../captured-io.js';
 
 /** What `sallyport completion SHELL` prints. */
 export async function completionOf(shell: string): Promise<string> {

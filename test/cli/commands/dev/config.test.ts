@@ -1,9 +1,9 @@
 import t from 'tap';
 import { parse } from 'yaml';
-import { anyServiceRoutes, composeDevConfig, demoRoutes, type DevPlaces } from '../../src/cli/dev-config.js';
-import { inspectConfig } from '../../src/config/inspect.js';
-import { memoryWarning } from '../../src/config/rules-store.js';
-import { refuse } from '../../src/decision/result.js';
+import { anyServiceRoutes, composeDevConfig, demoRoutes, type DevPlaces } from '../../../../src/cli/commands/dev/config.js';
+import { inspectConfig } from '../../../../src/config/load/load-config.js';
+import { memoryWarning } from '../../../../src/config/sections/store.js';
+import { refuse } from '../../../../src/lib/result.js';
 
 const places: DevPlaces = { port: 0, coreUrl: 'http://127.0.0.1:4567', upstreamUrl: 'http://127.0.0.1:3000' };
 const input = { file: 'dev.yaml', folder: '/', env: {}, readFile: () => refuse('is not read here') };

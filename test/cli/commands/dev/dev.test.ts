@@ -3,15 +3,15 @@ import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { run } from '../../src/cli/program.js';
-import { curl } from '../support/curl.js';
-import { startReceiver } from '../support/receiver.js';
-import type { Scope } from '../support/scope.js';
-import { sh } from '../support/sh.js';
-import { tempDir } from '../support/temp-dir.js';
-import { until } from '../support/until.js';
-import { captureIo, type CapturedIo } from './captured-io.js';
-import { startCommand } from './started-command.js';
+import { run } from '../../../../src/cli/program.js';
+import { curl } from '../../../support/curl.js';
+import { startReceiver } from '../../../support/receiver.js';
+import type { Scope } from '../../../support/scope.js';
+import { sh } from '../../../support/sh.js';
+import { tempDir } from '../../../support/temp-dir.js';
+import { until } from '../../../support/until.js';
+import { captureIo, type CapturedIo } from '../../captured-io.js';
+import { startCommand } from '../../started-command.js';
 
 interface Shown {
   readonly proxy: string;

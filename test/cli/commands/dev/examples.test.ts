@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import t from 'tap';
-import { chooseSamples, curl, curlTwice, strangerTo, type Sample } from '../../src/cli/dev-examples.js';
-import type { ReservationRules, Route, Segment } from '../../src/decision/policy.js';
-import { createRouteTable } from '../../src/decision/route-table.js';
-import { sh } from '../support/sh.js';
+import { chooseSamples, curl, curlTwice, strangerTo, type Sample } from '../../../../src/cli/commands/dev/examples.js';
+import type { ReservationRules, Route, Segment } from '../../../../src/decision/route/policy.js';
+import { createRouteTable } from '../../../../src/decision/route/route-table.js';
+import { sh } from '../../../support/sh.js';
 
 function route(name: string, paths: readonly string[], over: Partial<Route> = {}): Route {
   return {

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { devLog } from '../../src/cli/dev-log.js';
-import { memoryWarning } from '../../src/config/rules-store.js';
+import { devLog } from '../../../../src/cli/commands/dev/log.js';
+import { memoryWarning } from '../../../../src/config/sections/store.js';
 
 const request = {
   level: 'info', time: '2026-05-04T09:12:44.031Z', request_id: 'r-1', route: 'list-orders', method: 'GET', path: '/orders', decision: 'forwarded',

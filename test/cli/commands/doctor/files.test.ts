@@ -1,11 +1,11 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { fileSource } from '../../src/app/config-file.js';
-import { loadConfig } from '../../src/app/config-source.js';
-import { checkFiles } from '../../src/cli/doctor-files.js';
-import { certificates } from '../support/certificates.js';
-import { baseConfig } from '../support/world.js';
+import { fileSource } from '../../../../src/app/config-file.js';
+import { loadConfig } from '../../../../src/app/config-source.js';
+import { checkFiles } from '../../../../src/cli/commands/doctor/files.js';
+import { certificates } from '../../../support/certificates.js';
+import { baseConfig } from '../../../support/world.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 

@@ -1,9 +1,9 @@
 import t from 'tap';
-import { checkSessions } from '../../src/cli/doctor-sessions.js';
-import type { SessionSettings } from '../../src/config/compiled.js';
-import { rsaKey } from '../support/keys.js';
-import { startSessionCore } from '../support/session-core.js';
-import { compiled, withRoutes } from '../config/inspection.js';
+import { checkSessions } from '../../../../src/cli/commands/doctor/sessions.js';
+import type { SessionSettings } from '../../../../src/config/types.js';
+import { rsaKey } from '../../../support/keys.js';
+import { startSessionCore } from '../../../support/session-core.js';
+import { compiled, withRoutes } from '../../../config/inspection.js';
 
 function settings(coreUrl: string): SessionSettings | null {
   const route = 'name: a, methods: [GET], path: /a, accept: [session], session: { claims: {} }';

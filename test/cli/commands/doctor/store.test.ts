@@ -2,19 +2,19 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { checkStore } from '../../src/cli/doctor-store.js';
-import { run } from '../../src/cli/program.js';
-import type { RedisStoreSettings } from '../../src/config/compiled.js';
-import { certificates } from '../support/certificates.js';
-import { startJwksServer } from '../support/jwks-server.js';
-import { rsaKey } from '../support/keys.js';
-import { freePort, listen } from '../support/listening.js';
-import { startReceiver } from '../support/receiver.js';
-import { startRedis, startReplica } from '../support/redis-server.js';
-import { tempDir } from '../support/temp-dir.js';
-import { baseConfig } from '../support/world.js';
-import { until } from '../support/until.js';
-import { captureIo } from './captured-io.js';
+import { checkStore } from '../../../../src/cli/commands/doctor/store.js';
+import { run } from '../../../../src/cli/program.js';
+import type { RedisStoreSettings } from '../../../../src/config/types.js';
+import { certificates } from '../../../support/certificates.js';
+import { startJwksServer } from '../../../support/jwks-server.js';
+import { rsaKey } from '../../../support/keys.js';
+import { freePort, listen } from '../../../support/listening.js';
+import { startReceiver } from '../../../support/receiver.js';
+import { startRedis, startReplica } from '../../../support/redis-server.js';
+import { tempDir } from '../../../support/temp-dir.js';
+import { baseConfig } from '../../../support/world.js';
+import { until } from '../../../support/until.js';
+import { captureIo } from '../../captured-io.js';
 
 function settings(port: number, change: Partial<RedisStoreSettings> = {}): RedisStoreSettings {
   return {

@@ -3,17 +3,17 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Finding } from '../../src/cli/doctor-finding.js';
-import { run } from '../../src/cli/program.js';
-import { djangoOnGunicorn } from '../chaos/receivers/django.js';
-import { startJwksServer } from '../support/jwks-server.js';
-import { rsaKey } from '../support/keys.js';
-import { listen } from '../support/listening.js';
-import { startPython } from '../support/python.js';
-import type { Scope } from '../support/scope.js';
-import { tempDir } from '../support/temp-dir.js';
-import { baseConfig, type ConfigTree } from '../support/world.js';
-import { captureIo } from './captured-io.js';
+import type { Finding } from '../../../../src/cli/commands/doctor/finding.js';
+import { run } from '../../../../src/cli/program.js';
+import { djangoOnGunicorn } from '../../../chaos/receivers/django.js';
+import { startJwksServer } from '../../../support/jwks-server.js';
+import { rsaKey } from '../../../support/keys.js';
+import { listen } from '../../../support/listening.js';
+import { startPython } from '../../../support/python.js';
+import type { Scope } from '../../../support/scope.js';
+import { tempDir } from '../../../support/temp-dir.js';
+import { baseConfig, type ConfigTree } from '../../../support/world.js';
+import { captureIo } from '../../captured-io.js';
 
 interface Found {
   readonly of: (subject: string) => Finding | undefined;

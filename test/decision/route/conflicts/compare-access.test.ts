@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Approval, ReservationRules } from '../../src/decision/policy.js';
-import { isLessRestrictive, keepsKeysApart } from '../../src/decision/route-restriction.js';
-import type { SessionPolicy } from '../../src/decision/session-policy.js';
-import { approval, route } from './samples.js';
+import type { Approval, ReservationRules } from '../../../../src/decision/route/policy.js';
+import { isLessRestrictive, keepsKeysApart } from '../../../../src/decision/route/conflicts/compare-access.js';
+import type { SessionPolicy } from '../../../../src/decision/session/claim-rules.js';
+import { approval, route } from '../../samples.js';
 
 const a = ['a'];
 const ab = ['a', 'b'];

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import t from 'tap';
-import type { Route, RoutePath } from '../../src/decision/policy.js';
-import { findFolds, type ReceiverRouter } from '../../src/decision/route-folds.js';
-import { isLessRestrictive } from '../../src/decision/route-restriction.js';
-import { createRouteTable } from '../../src/decision/route-table.js';
-import { compareSpecificity, naiveMatch, pathTakes, routeOf } from './route-samples.js';
+import type { Route, RoutePath } from '../../../../src/decision/route/policy.js';
+import { findFolds, type ReceiverRouter } from '../../../../src/decision/route/conflicts/find-conflicts.js';
+import { isLessRestrictive } from '../../../../src/decision/route/conflicts/compare-access.js';
+import { createRouteTable } from '../../../../src/decision/route/route-table.js';
+import { compareSpecificity, naiveMatch, pathTakes, routeOf } from '../route-samples.js';
 
 const strict: ReceiverRouter = { caseSensitive: true, strictSlash: true, formatSuffix: false, trailingDots: false, headAsGet: false };
 const lax: ReceiverRouter = { ...strict, caseSensitive: false, strictSlash: false };

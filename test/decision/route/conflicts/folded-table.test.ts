@@ -1,6 +1,6 @@
 import t from 'tap';
-import { createFoldedTable, foldedPath, foldedPlaces, foldText, pathsThatMeet, type Folding } from '../../src/decision/route-folded-table.js';
-import { routeOf, routePath, segmentsOf } from './route-samples.js';
+import { createFoldedTable, foldedPath, foldedPlaces, foldText, pathsThatMeet, type Folding } from '../../../../src/decision/route/conflicts/folded-table.js';
+import { routeOf, routePath, segmentsOf } from '../route-samples.js';
 
 const both: Folding = { case: true, slash: true, dots: false, suffix: false };
 const neither: Folding = { case: false, slash: false, dots: false, suffix: false };

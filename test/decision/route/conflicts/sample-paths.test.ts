@@ -1,7 +1,7 @@
 import t from 'tap';
-import type { Folding } from '../../src/decision/route-folded-table.js';
-import { createSpeller } from '../../src/decision/route-spelling.js';
-import { routeOf, routePath } from './route-samples.js';
+import type { Folding } from '../../../../src/decision/route/conflicts/folded-table.js';
+import { createSpeller } from '../../../../src/decision/route/conflicts/sample-paths.js';
+import { routeOf, routePath } from '../route-samples.js';
 
 const both: Folding = { case: true, slash: true, dots: false, suffix: false };
 

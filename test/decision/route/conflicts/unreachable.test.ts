@@ -1,7 +1,7 @@
 import t from 'tap';
-import { representativeMethods, unreachablePaths } from '../../src/decision/route-reach.js';
-import { createRouteTable } from '../../src/decision/route-table.js';
-import { routeOf } from './route-samples.js';
+import { representativeMethods, unreachablePaths } from '../../../../src/decision/route/conflicts/unreachable.js';
+import { createRouteTable } from '../../../../src/decision/route/route-table.js';
+import { routeOf } from '../route-samples.js';
 
 const cases = [
   { name: 'everything below is taken', routes: ['GET /a/**', 'GET /a/ /a/{x} /a/{x}/**'], expected: ['/a/**'] },
