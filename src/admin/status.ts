@@ -4,7 +4,7 @@ import type { IssuerRules, Mode } from '../decision/route/policy.js';
 import type { Outcome, KeySourceState, LimitsState, StoreState } from '../ports/ports.js';
 import type { CertificateName, CertificateStatus } from '../ports/certificates.js';
 import type { RevocationsState } from '../ports/revocations.js';
-import { sessionIssuerName } from '../proxy/auth/verify-session.js';
+import { sessionIssuerName } from '../decision/session/token.js';
 import { revocationsStatus, type RevocationsStatus } from './revocations-status.js';
 import { readinessOf, type Phase, type Readiness } from './readiness.js';
 

@@ -6,7 +6,8 @@ import { createSessionVerifier } from '../adapters/session/session-verifier.js';
 import type { SessionSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { KeySourceState, Log, Metrics } from '../ports/ports.js';
-import { sessionIssuerName, sessionKeyIds, type SessionsInForce } from '../proxy/auth/verify-session.js';
+import { sessionIssuerName } from '../decision/session/token.js';
+import { sessionKeyIds, type SessionsInForce } from '../proxy/auth/verify-session.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** What verifies sessions while the proxy runs. */

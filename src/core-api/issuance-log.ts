@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { IssuanceRecord } from './issuance-record.js';
-import { oneLine } from '../lib/one-line.js';
+import { oneLine } from '../lib/text.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 
 /** A file with one line of JSON for each issued token. */

@@ -1,6 +1,6 @@
 /** What a service token is minted with (specification 2.1, 4.1). */
 import { accept, refuse, type Result } from '../lib/result.js';
-import { isVisibleAscii } from '../lib/visible-ascii.js';
+import { isVisibleAscii } from '../lib/text.js';
 
 /** The claims that whoever asks for a token may choose: these and no other. */
 export interface MintClaims {

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
-import { trimBlanks } from '../decision/http/header-values.js';
+import { trimBlanks } from './text.js';
 import { remembered, type MemoryLimits } from './memo.js';
 
 /** `address` or `address/prefix length`. */

@@ -3,8 +3,9 @@ import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { filesBelow } from './test-files.mjs';
 
-/** What has to be covered: every line of the rules that decide, and most of the rest, no file left out. */
+/** What has to be covered: every line of the rules that decide and of what they are made of, and most of the rest, no file left out. */
 const required = [
+  { folder: 'src/lib/', percent: 100 },
   { folder: 'src/decision/', percent: 100 },
   { folder: 'src/', percent: 95 },
 ];

@@ -1,4 +1,4 @@
-/** Tests that a page names: `[claims](../test/decision/claims.test.ts): its title`. */
+/** Tests that a page names: `[claims](../test/decision/token/claims.test.ts): its title`. */
 import { basename, dirname } from 'node:path';
 import { projectFiles, readProjectFile } from '../support/source-files.js';
 

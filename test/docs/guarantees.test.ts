@@ -13,7 +13,7 @@ const presets = [...smallPresets, ...largePresets].map(({ name }) => name);
 t.test('docs/guarantees.md names explorations, tests and metrics that there are', (t) => {
   for (const name of codeSpans(page).filter((span) => /^(?:plain|reports|deduplicates), /.test(span))) t.ok(presets.includes(name), name);
   for (const [, path = ''] of page.matchAll(/\]\((\.\.\/[^)#]+)\)/g)) t.ok(existsSync(join(projectDir, 'docs', path)), path);
-  const told = ['reservation-metrics', 'metrics'].map((name) => readFileSync(join(projectDir, `src/adapters/${name}.ts`), 'utf8')).join('\n');
+  const told = ['reservations', 'metrics'].map((name) => readFileSync(join(projectDir, `src/adapters/metrics/${name}.ts`), 'utf8')).join('\n');
   for (const name of new Set(page.match(/sallyport_[a-z_]+/g))) t.ok(told.includes(`'${name}'`), name);
   t.end();
 });

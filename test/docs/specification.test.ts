@@ -55,7 +55,7 @@ t.test('the files that are named are there, and the tests have the titles that a
 });
 
 t.test('what is not there would be found', (t) => {
-  const [wrong] = citedTests('[claims](../test/decision/claims.test.ts): no such test');
+  const [wrong] = citedTests('[claims](../test/decision/token/claims.test.ts): no such test');
   t.same(wrong, { path: 'test/decision/token/claims.test.ts', title: 'no such test' });
   t.notOk(titlesOf('test/decision/token/claims.test.ts').has('no such test'));
   t.ok(titlesOf('test/decision/token/claims.test.ts').has('expiry, to the millisecond'));

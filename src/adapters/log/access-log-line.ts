@@ -1,5 +1,5 @@
 import type { RequestLineSettings } from '../../config/types.js';
-import { oneLine } from '../../lib/one-line.js';
+import { oneLine } from '../../lib/text.js';
 import type { RequestRecord } from '../../ports/ports.js';
 
 /** Texts that stand in JSON as they are. */

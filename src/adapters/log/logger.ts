@@ -1,6 +1,6 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
 import type { LogLevel, LogSettings } from '../../config/types.js';
-import { oneLine } from '../../lib/one-line.js';
+import { oneLine } from '../../lib/text.js';
 import type { Log, LogFields, RequestRecord, Timers } from '../../ports/ports.js';
 import { createLogStream, type LogStream } from './log-stream.js';
 import { createRefusalLines, isRefusal } from './refusal-sampler.js';

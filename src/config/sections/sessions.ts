@@ -1,10 +1,8 @@
+import { sessionIssuerName } from '../../decision/session/token.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import { isLoopback, readUrl } from './addresses.js';
 import type { Path } from '../load/source-tree.js';
-
-/** The name that sessions have among issuers: in metrics, logs and `/status`. */
-const sessionIssuer = 'sessions';
 
 /** What only service tokens are held to. */
 const serviceKeys = ['subjects', 'permissions', 'any_of', 'issuers'] as const;
@@ -39,8 +37,8 @@ export function checkSessions(parts: ConfigParts, report: Report): void {
     report.warning(['sessions', 'api_key'], 'sessions.api_key stands in the config: who reads the file may mint any token',
       '${file:PATH}, with a file that others may not read');
   }
-  if (parts.issuers.has(sessionIssuer)) {
-    report.keyError(['issuers', sessionIssuer], `issuers.${sessionIssuer} has the name that sessions go by in logs and metrics`, 'another name');
+  if (parts.issuers.has(sessionIssuerName)) {
+    report.keyError(['issuers', sessionIssuerName], `issuers.${sessionIssuerName} has the name that sessions go by in logs and metrics`, 'another name');
   }
 }
 

@@ -1,4 +1,4 @@
-import { trimBlanks } from './header-values.js';
+import { trimBlanks } from '../../lib/text.js';
 import type { Framing } from './framing.js';
 import { isHost } from './host.js';
 import type { RequestFields } from './request-headers.js';

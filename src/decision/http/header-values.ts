@@ -1,8 +1,7 @@
+import { trimBlanks } from '../../lib/text.js';
+
 /** RFC 9110 §5.5: no controls but the tab, and nothing that is no byte. */
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-const tabCode = 0x09;
-const spaceCode = 0x20;
 
 /** Tells whether a text, one character for each byte, may be the value of a field. */
 export function isFieldValue(text: string): boolean {
@@ -22,21 +21,4 @@ export function listElements(value: string): readonly string[] {
     if (element !== '') elements.push(element);
   }
   return elements;
-}
-
-/**
- * Removes spaces and tabs at both ends: RFC 9110 §5.6.3 `OWS`, while `trim` takes the no-break space too. A loop, because a
- * pattern for it takes time in the square of a long run of blanks.
- */
-export function trimBlanks(text: string): string {
-  let start = 0;
-  let end = text.length;
-  // There is no character, and so no blank, beyond either end.
-  while (isBlank(text.charCodeAt(start))) start++;
-  while (isBlank(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-function isBlank(code: number): boolean {
-  return code === spaceCode || code === tabCode;
 }

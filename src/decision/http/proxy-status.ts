@@ -1,6 +1,6 @@
 /** `Proxy-Status` (RFC 9209): by a member of ours a caller tells our answers from the receiver's. */
 import type { ProxyError } from '../denial.js';
-import { trimBlanks } from './header-values.js';
+import { trimBlanks } from '../../lib/text.js';
 
 const ownMember = 'sallyport';
 

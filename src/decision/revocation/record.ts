@@ -2,7 +2,7 @@
 import { isKeyId } from '../token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { parseStrictJson, type JsonObject } from '../../lib/strict-json.js';
-import { isVisibleAscii } from '../../lib/visible-ascii.js';
+import { isVisibleAscii } from '../../lib/text.js';
 
 /** What a revocation withdraws. `token` is one token by its digest. */
 export const revocationKinds = ['key_id', 'subject', 'token_id', 'token', 'issued_before'] as const;

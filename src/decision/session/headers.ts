@@ -1,5 +1,5 @@
 /** The fields in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK has them. */
-import { trimBlanks } from '../http/header-values.js';
+import { trimBlanks } from '../../lib/text.js';
 import type { RenewedSession } from '../token/principal.js';
 
 /** The cookie that holds a session's access token. */

@@ -4,7 +4,10 @@ import { isKeyId } from '../token/kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 import { largestClockSkewS } from '../idempotency/token-marker.js';
-import { isVisibleAscii } from '../../lib/visible-ascii.js';
+import { isVisibleAscii } from '../../lib/text.js';
+
+/** The name of sessions among issuers, in the config, logs and metrics. */
+export const sessionIssuerName = 'sessions';
 
 /** What a session's access token says, once its signature held. */
 export interface SessionClaims {

@@ -2,7 +2,7 @@ import { denial, type Denial, type Reason } from '../denial.js';
 import type { IssuerRules } from '../route/policy.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
-import { isVisibleAscii } from '../../lib/visible-ascii.js';
+import { isVisibleAscii } from '../../lib/text.js';
 
 /** What a service token says, once its signature and every rule of its issuer held. */
 export interface ServiceClaims {

@@ -1,5 +1,5 @@
 import type { KeyIdRules } from '../route/policy.js';
-import { isVisibleAscii } from '../../lib/visible-ascii.js';
+import { isVisibleAscii } from '../../lib/text.js';
 
 /** Longest `kid`, in characters: those of the Core have 38 at most. */
 const maxKeyIdLength = 256;

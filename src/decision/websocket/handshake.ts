@@ -1,7 +1,8 @@
 /** The two heads by which a caller and the receiver agree on a WebSocket connection (RFC 6455 §4). */
 import { createHash } from 'node:crypto';
 import { denial, type Denial } from '../denial.js';
-import { combine, listElements, trimBlanks } from '../http/header-values.js';
+import { trimBlanks } from '../../lib/text.js';
+import { combine, listElements } from '../http/header-values.js';
 import type { RequestFields } from '../http/request-headers.js';
 import type { RequestHead } from '../http/request-head.js';
 import { accept, refuse, type Result } from '../../lib/result.js';

@@ -7,9 +7,9 @@ import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { parseSessionToken, verifySessionClaims, type SessionClaims } from '../../decision/session/token.js';
+import { parseSessionToken, verifySessionClaims, type SessionClaims, sessionIssuerName } from '../../decision/session/token.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
-import { isVisibleAscii } from '../../lib/visible-ascii.js';
+import { isVisibleAscii } from '../../lib/text.js';
 import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/ports.js';
 import { missingKey } from './verify-service-token.js';
 
@@ -23,9 +23,6 @@ export interface SessionsInForce {
 
 type SessionCredential = Extract<Credential, { kind: 'session' }>;
 type Verdict = Result<Principal, Denial>;
-
-/** The name of sessions among issuers. */
-export const sessionIssuerName = 'sessions';
 
 /** The SDK takes dynamic keys alone, unless the service that makes the sessions is told otherwise. */
 export const sessionKeyIds: KeyIdRules = { accept: ['d-*'], reject: [] };

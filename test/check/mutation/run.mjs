@@ -40,7 +40,7 @@ const limitMs = 30_000;
 /** Time for the test files asked of one mutant, the nearest and then the fastest first: one that survives has run them all. */
 const budgetMs = 20_000;
 
-const everything = ['src/decision', 'src/proxy/reserving', 'src/adapters/memory', 'src/adapters/redis'];
+const everything = ['src/decision', 'src/lib', 'src/proxy/idempotency', 'src/adapters/memory', 'src/adapters/redis'];
 const files = (positionals.length > 0 ? positionals : everything)
   .flatMap((path) => (path.endsWith('.ts') ? [path] : filesBelow(path))).filter((file) => file.endsWith('.ts'));
 const accepted = JSON.parse(readFileSync(acceptedFile, 'utf8'));

@@ -25,7 +25,7 @@ export function testsOf(file, imports) {
   const isNear = (test) => dirname(test) === dirname(own) || (dirname(own) === 'test/adapters/memory' && dirname(test) === 'test/adapters');
   const rank = (test) => (test === own ? 0 : distances.get(test));
   const all = [...distances.keys()]
-    .filter((test) => test.endsWith('.test.js') && !test.includes('.long.') && /^test\/(decision|proxy|adapters|config|policy-test)\//.test(test));
+    .filter((test) => test.endsWith('.test.js') && !test.includes('.long.') && /^test\/(lib|decision|proxy|admin|adapters|config|policy-test)\//.test(test));
   const near = all.filter(isNear);
   return (near.length > 0 ? near : all).sort((a, b) => rank(a) - rank(b) || basename(a).localeCompare(basename(b)));
 }

@@ -32,7 +32,7 @@ t.test('the chart\'s schema of values knows every key of the config, and nothing
 t.test('generate.js --check tells what is stale, and generate.js mends it', t => {
   const cwd = tempDir(t);
   const generate = (...args: readonly string[]): { readonly code: number | null; readonly said: string } => {
-    const { status, stderr } = spawnSync(process.execPath, [`${projectDir}/.build/src/config/generate.js`, ...args], { cwd, encoding: 'utf8' });
+    const { status, stderr } = spawnSync(process.execPath, [`${projectDir}/.build/src/config/docs/generate.js`, ...args], { cwd, encoding: 'utf8' });
     return { code: status, said: stderr };
   };
   t.match(generate('--check'), { code: 1, said: /config\.schema\.json is not[^]*docs\/configuration\.md is not/ });

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { combine, isFieldValue, listElements, trimBlanks } from '../../../src/decision/http/header-values.js';
+import { combine, isFieldValue, listElements } from '../../../src/decision/http/header-values.js';
+import { trimBlanks } from '../../../src/lib/text.js';
 
 t.test('R-11: of all characters, a field value holds visible ones, blanks and bytes beyond ASCII', (t) => {
   for (let code = 0; code < 0x200; code++) {

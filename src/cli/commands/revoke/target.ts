@@ -1,3 +1,4 @@
+import { sessionIssuerName } from '../../../decision/session/token.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import type { CompiledConfig } from '../../../config/types.js';
 import { nearestName } from '../../../lib/did-you-mean.js';
@@ -82,7 +83,7 @@ function unknownSubject(subject: string, { config: { routes, sessions }, issuerN
   if (known.has(subject)) return [];
   const near = nearestName(subject, [...known]);
   // Ids of users stand in no config.
-  const mayBeUser = sessions !== null && (issuerName === null || issuerName === 'sessions');
+  const mayBeUser = sessions !== null && (issuerName === null || issuerName === sessionIssuerName);
   if (near === null && mayBeUser) return [];
   return [`warning: no route names this subject${near === null ? '' : `; did you mean ${near}?`} (it is revoked all the same)`];
 }

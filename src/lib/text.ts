@@ -1,0 +1,45 @@
+const tabCode = 0x09;
+const spaceCode = 0x20;
+
+/**
+ * JSON escapes the controls below U+0020 only. DEL, the C1 controls, U+2028, U+2029 and the marks that reorder text
+ * break or disguise lines in terminals and log viewers (CWE-117).
+ */
+const unsafe = /[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const everyUnsafe = new RegExp(unsafe, 'g');
+
+/** Escapes those in a line of JSON. Outside strings it has only ASCII, so an escape is right wherever one stands. */
+export function oneLine(json: string): string {
+  return unsafe.test(json) ? json.replace(everyUnsafe, escape) : json;
+}
+
+function escape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+const visibleAscii = /^[\x21-\x7e]+$/;
+
+/**
+ * Tells whether a value is a string of 1 to `maxLength` visible ASCII characters (RFC 5234 `VCHAR`): what may go to a
+ * header field and a log line without being able to forge either.
+ */
+export function isVisibleAscii(value: unknown, maxLength: number): value is string {
+  return typeof value === 'string' && value.length <= maxLength && visibleAscii.test(value);
+}
+
+/**
+ * Removes spaces and tabs at both ends: RFC 9110 §5.6.3 `OWS`, while `trim` takes the no-break space too. A loop, because a
+ * pattern for it takes time in the square of a long run of blanks.
+ */
+export function trimBlanks(text: string): string {
+  let start = 0;
+  let end = text.length;
+  // There is no character, and so no blank, beyond either end.
+  while (isBlank(text.charCodeAt(start))) start++;
+  while (isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(start, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === spaceCode || code === tabCode;
+}
