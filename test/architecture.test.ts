@@ -74,15 +74,6 @@ t.test('imports keep to the table of layers', (t) => {
   t.end();
 });
 
-t.test('code and pages cite what a reader can open, and no numbered rule that stands nowhere', (t) => {
-  // The page of the requirements and the one that explains how to cite them have their numbers.
-  const numbers = ['docs/security-requirements.md', 'docs/contract.md'];
-  const pages = ['src', 'docs', 'helm'].flatMap((folder) => projectFiles(folder)).filter((path) => /\.(?:ts|md|yaml)$/.test(path) && !numbers.includes(path));
-  const numbered = /\bcontract (?:section )?\d|\bR-\d\d\b|\bREPLAY\b/;
-  t.same(['README.md', 'SECURITY.md', 'config.example.yaml', ...pages].filter((path) => numbered.test(readProjectFile(path))), []);
-  t.end();
-});
-
 t.test('the adapters of one technology do not know those of another', (t) => {
   const folder = (path: string): string => path.split('/')[2] ?? '';
   const wrong = sources.filter(({ path }) => path.startsWith('src/adapters/')).flatMap((source) =>

@@ -1,6 +1,9 @@
 import type { MintedToken } from './mint-response.js';
 
-/** One issued token, for the log that is reviewed after a compromise (specification 5.4). Never the token itself. */
+/**
+ * One issued token, for the log that is reviewed after a compromise (docs/specification.md 5.4). Never the token
+ * itself.
+ */
 export interface IssuanceRecord {
   /** When it was issued, by the clock here: RFC 3339, UTC. */
   readonly time: string;

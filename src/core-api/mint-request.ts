@@ -1,4 +1,4 @@
-/** What a service token is minted with (specification 2.1, 4.1). */
+/** What a service token is minted with (docs/specification.md 2.1, 4.1). */
 import { accept, refuse, type Result } from '../lib/result.js';
 import { isVisibleAscii } from '../lib/text.js';
 

@@ -33,7 +33,10 @@ const standardArgon2 = /^\$argon2(?:id|d)(?:\$v=\d{1,10})?\$m=\d{1,10},t=\d{1,10
 const standardBcrypt = /^\$2a\$(?:0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}$/;
 const standardHostedScrypt = /^\$f_scrypt\$([^$]+)\$([^$]+)\$m=\d{1,3}\$r=\d{1,5}\$s=([^$]+)$/;
 
-/** The algorithm that made a hash, where it is whole and in a format that the specification names (2.4). */
+/**
+ * The algorithm that made a hash, where it is whole and in a format that the specification names (docs/specification.md
+ * 2.4).
+ */
 export function standardAlgorithmOf(hash: string): HashingAlgorithm | null {
   if (standardBcrypt.test(hash)) return 'bcrypt';
   if (standardArgon2.test(hash)) return 'argon2';

@@ -175,7 +175,7 @@ function isToken(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '' && value.length <= maxTokenLength;
 }
 
-/** Used, expired and duplicate flows begin again at the code (section 3), within bounds. */
+/** Used, expired and duplicate flows begin again at the code (docs/specification.md 3), within bounds. */
 function restarted(flow: Flow, what: string, reply: CoreReply): Next {
   if (flow.restarts < maxRestarts) return { step: 'call', flow: { ...flow, stage: 'code', code: null, restarts: flow.restarts + 1 } };
   return end({ result: 'rejected', why: `${what} ${String(maxRestarts + 1)} times: ${saidBy(reply)}` });

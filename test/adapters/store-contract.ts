@@ -11,7 +11,9 @@ function completion(attempt: string, fence: number, change: Partial<Complete> = 
   return { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000, ...change };
 }
 
-/** What every store promises, whatever it keeps its records in (REPLAY sections 2 to 4). */
+/**
+ * What every store promises, whatever it keeps its records in (docs/storage.md "Keys and values", "States of a write").
+ */
 export function storeContract(t: Test, store: () => ReservationStore): void {
   t.test('a first reserve acquires, a second attempt finds it in progress with the time left', async (t) => {
     const scope = freshScope();

@@ -23,5 +23,5 @@ const cases: readonly { name: string; field: string; configured?: string; local?
 ];
 
 for (const { name, field, configured = '127.0.0.1', local = '127.0.0.1', expected } of cases) {
-  t.equal(isOwnHost(field, configured, local), expected, `contract 6: Host is checked: ${name}`);
+  t.equal(isOwnHost(field, configured, local), expected, `Host is checked: ${name}`);
 }

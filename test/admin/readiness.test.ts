@@ -28,7 +28,7 @@ interface Row {
 
 const rows: readonly Row[] = [
   { name: 'every issuer has keys', sources: [source('a', true), source('b', true)], status: 'ready', failing: [] },
-  { name: 'R-27: no issuer has keys', sources: [source('a', false), source('b', false)], status: 'unavailable', failing: ['keys', 'keys:a', 'keys:b'] },
+  { name: 'no issuer has keys', sources: [source('a', false), source('b', false)], status: 'unavailable', failing: ['keys', 'keys:a', 'keys:b'] },
   { name: 'one issuer of two has keys', sources: [source('a', false), source('b', true)], status: 'degraded', failing: ['keys:a'] },
   { name: 'keys are stale', sources: [source('a', true, true)], status: 'degraded', failing: ['keys:a'] },
   { name: 'no issuer is configured', sources: [], status: 'ready', failing: [] },
@@ -43,11 +43,11 @@ const rows: readonly Row[] = [
   { name: 'the store has lost revocations', sources: [source('a', true)], revocations: { lost: ['x'] }, status: 'degraded', failing: ['revocations'] },
   { name: 'a revocation cannot be read', sources: [source('a', true)], revocations: { notInForce: 1 }, status: 'degraded', failing: ['revocations'] },
   { name: 'starting', phase: 'starting', sources: [source('a', true)], status: 'unavailable', failing: ['listener'] },
-  { name: 'R-60: stopping', phase: 'stopping', sources: [source('a', true)], status: 'unavailable', failing: ['shutdown'] },
+  { name: 'stopping', phase: 'stopping', sources: [source('a', true)], status: 'unavailable', failing: ['shutdown'] },
 ];
 
 for (const { name, phase = 'serving', sources, store: state, revocations, status, failing } of rows) {
-  t.test(`contract 6: ${name}`, (t) => {
+  t.test(name, (t) => {
     const readiness = readinessOf(phase, sources, state ?? null, revocations === undefined ? null : { ...known, ...revocations });
     t.equal(readiness.status, status);
     t.same(readiness.checks.filter((check) => check.status !== 'ok').map((check) => check.name), failing);

@@ -27,7 +27,7 @@ async function start(t: Scope, checksHost = true, pages: Readonly<Record<string,
   return (await server.listen()).port;
 }
 
-t.test('contract 6: a page answers GET and HEAD', async (t) => {
+t.test('a page answers GET and HEAD', async (t) => {
   const port = await start(t);
   const got = await request(port, { path: '/livez' });
   t.equal(got.status, 200);
@@ -61,7 +61,7 @@ t.test('what is no page is refused', async (t) => {
   }
 });
 
-t.test('contract 6: Host is checked', async (t) => {
+t.test('Host is checked', async (t) => {
   const port = await start(t);
   t.equal((await request(port, { path: '/livez', headers: { Host: 'evil.example' } })).status, 421);
   t.equal((await request(port, { path: '/nothing', headers: { Host: 'evil.example' } })).status, 421, 'whatever the path');
@@ -164,7 +164,7 @@ t.test('callers that do not read their answers do not keep a monitor out either'
   t.equal(crowd.filter((connection) => connection.isClosed()).length, 1, 'one gives way for one');
 });
 
-t.test('R-60: close ends silent connections', async (t) => {
+t.test('close ends silent connections', async (t) => {
   const server = createPageServer({
     listen: { host: '127.0.0.1', port: 0 }, checksHost: true, maxConnections, pages: {}, log: silent,
   });

@@ -81,7 +81,7 @@ const snapshot: Snapshot = {
   },
 };
 
-t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
+t.test('/status is as docs/status.schema.json says', (t) => {
   t.same(statusProblems(statusOf(snapshot)), []);
   const bare = statusOf({
     ...snapshot, lastError: null, keys: [], store: null, revocations: null, limits: null, certificates: [],
@@ -92,7 +92,7 @@ t.test('contract 6: /status is as docs/status.schema.json says', (t) => {
   t.end();
 });
 
-t.test('contract 6: /status shows routes, keys with ages and the last reload error', (t) => {
+t.test('/status shows routes, keys with ages and the last reload error', (t) => {
   const status = statusOf(snapshot);
   t.same(status.routes, [
     { name: 'list-orders', methods: ['GET', 'HEAD'], paths: ['/orders'], access: 'protected', mode: 'shadow' },
@@ -112,7 +112,7 @@ t.test('contract 6: /status shows routes, keys with ages and the last reload err
   t.end();
 });
 
-t.test('R-17: no secret of a URL is shown', (t) => {
+t.test('no secret of a URL is shown', (t) => {
   const status = statusOf(snapshot);
   t.notMatch(JSON.stringify(status), /hunter2/);
   t.equal(status.upstream.url, 'http://127.0.0.1:3000');

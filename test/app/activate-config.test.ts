@@ -50,7 +50,7 @@ async function lookUps(assembly: Assembly): Promise<readonly string[]> {
   return Promise.all(sources.map(async ({ rules, keys }) => `${rules.name} ${(await keys.find('d-1')).kind}`));
 }
 
-t.test('contract 5: known keys serve through an outage when a reload changes their issuer and not where they come from', async (t) => {
+t.test('known keys serve through an outage when a reload changes their issuer and not where they come from', async (t) => {
   const server = await startJwksServer(t);
   const other = await startJwksServer(t);
   const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
@@ -76,7 +76,7 @@ t.test('contract 5: known keys serve through an outage when a reload changes the
   await until('they end with max_stale', async () => (await lookUps(assembly)).join() === 'late unavailable');
 });
 
-t.test('contract 5: a key that left the set stops working for a renamed issuer too', async (t) => {
+t.test('a key that left the set stops working for a renamed issuer too', async (t) => {
   const server = await startJwksServer(t);
   const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
   server.setKeys([rsaKey('d-2')]);
@@ -84,7 +84,7 @@ t.test('contract 5: a key that left the set stops working for a renamed issuer t
   t.same(await lookUps(assembly), ['renamed unknown']);
 });
 
-t.test('contract 5: known keys serve through an outage when the file of the authorities moves', async (t) => {
+t.test('known keys serve through an outage when the file of the authorities moves', async (t) => {
   const { ca, server: { cert, key }, dir } = certificates(t);
   const server = createServer({ cert, key }, (_req, res) => res.end(keySet([rsaKey()])));
   const { port, close } = await listen(t, server);
@@ -112,7 +112,7 @@ t.test('another way to use connections is in force at once', async (t) => {
   t.equal(assembly.inForce().upstream, last, 'and nothing else gives connections up');
 });
 
-t.test('R-62: receivers that were replaced are forgotten', async (t) => {
+t.test('receivers that were replaced are forgotten', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const [first, second, jwks] = [await startReceiver(t), await startReceiver(t), await startJwksServer(t)];

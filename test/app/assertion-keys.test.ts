@@ -33,7 +33,7 @@ async function read(path: string): Promise<AssertionFile> {
   return file.value;
 }
 
-t.test('contract 2: a key that is replaced in its file stays published for longer than what it signed holds', async (t) => {
+t.test('a key that is replaced in its file stays published for longer than what it signed holds', async (t) => {
   const path = keyFile(t);
   const { clock, advance } = manualTime();
   const log = collectingLog();
@@ -72,7 +72,7 @@ t.test('contract 2: a key that is replaced in its file stays published for longe
   t.equal(assertions.jwks(), null);
 });
 
-t.test('contract 2: the receiver gets a signed assertion that only Sallyport can set', async (t) => {
+t.test('the receiver gets a signed assertion that only Sallyport can set', async (t) => {
   const path = keyFile(t);
   const world = await startWorld(t, {
     config: {
@@ -118,7 +118,7 @@ t.test('contract 2: the receiver gets a signed assertion that only Sallyport can
   t.same(await world.exposures(), []);
 });
 
-t.test('contract 2: admin and probes publish one set, and a key that is put into the file signs and is published on both', async (t) => {
+t.test('admin and probes publish one set, and a key that is put into the file signs and is published on both', async (t) => {
   const path = keyFile(t);
   const world = await startWorld(t, {
     config: { identity: { assertion: { key_file: path, audience: 'orders' } }, probes: { host: '127.0.0.1', port: 0 } },
@@ -161,7 +161,7 @@ t.test('contract 2: admin and probes publish one set, and a key that is put into
   t.same(await world.exposures(), []);
 });
 
-t.test('contract 2: the opening handshake of a WebSocket carries an assertion for its method and target', async (t) => {
+t.test('the opening handshake of a WebSocket carries an assertion for its method and target', async (t) => {
   const receiver = await startWebSocketReceiver(t);
   const live = { methods: ['GET'], websocket: true, subjects: ['checkout'], permissions: [] };
   const world = await startWorld(t, {
@@ -184,7 +184,7 @@ t.test('contract 2: the opening handshake of a WebSocket carries an assertion fo
   t.match(payload, { sub: 'checkout', kind: 'service', htm: 'GET', target_sha256: hash });
   t.equal(await open('/tried', {}), undefined, 'nobody gets none');
   const foreign = await request(world.adminPort, { path: '/.well-known/jwks.json', headers: { Host: 'evil.example' } });
-  t.not(foreign.status, 200, 'contract 6: the admin listener checks Host here too');
+  t.not(foreign.status, 200, 'the admin listener checks Host here too');
   t.notMatch(foreign.text, 'kid');
 });
 

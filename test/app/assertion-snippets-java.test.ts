@@ -17,6 +17,6 @@ class Main {
 }
 `;
 
-t.test('contract 2: forged, replayed, expired and misdirected assertions are refused by the snippet in Java', async (t) => {
+t.test('forged, replayed, expired and misdirected assertions are refused by the snippet in Java', async (t) => {
   checkSnippet(t, { language: 'java', file: 'Assertions.java', driver, commands: [[javac, 'Assertions.java'], [java, '-cp', '.', 'Main']] });
 });

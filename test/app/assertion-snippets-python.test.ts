@@ -12,6 +12,6 @@ for line in open(sys.argv[1], encoding="latin-1").read().split("\\n"):
     except Exception: print("refused")
 `;
 
-t.test('contract 2: forged, replayed, expired and misdirected assertions are refused by the snippet in Python', async (t) => {
+t.test('forged, replayed, expired and misdirected assertions are refused by the snippet in Python', async (t) => {
   checkSnippet(t, { language: 'python', file: 'verify.py', driver, commands: [[python, 'verify.py']] });
 });

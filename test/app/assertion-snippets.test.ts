@@ -10,6 +10,6 @@ for (const line of readFileSync(process.argv[2], 'latin1').split('\\n')) {
   await verifyAssertion(...line.split('\\t')).then(claims => console.log('holds', claims.sub), () => console.log('refused'));
 }`;
 
-t.test('contract 2: forged, replayed, expired and misdirected assertions are refused by the snippet in JavaScript', async (t) => {
+t.test('forged, replayed, expired and misdirected assertions are refused by the snippet in JavaScript', async (t) => {
   checkSnippet(t, { language: 'js', file: 'verify.mjs', driver, commands: [[process.execPath, 'verify.mjs']] });
 });

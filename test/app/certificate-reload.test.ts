@@ -37,7 +37,7 @@ function problems(world: AppWorld): number {
   return world.logs().filter(({ msg }) => msg === 'the certificates were not reloaded; the old ones stay in use').length;
 }
 
-t.test('contract 2: certificates are taken up when their files change', async (t) => {
+t.test('certificates are taken up when their files change', async (t) => {
   const c = certificates(t);
   const world = await start(t, c);
   t.equal(await shown(world.port, c), fingerprint(c.server.cert));
@@ -51,7 +51,7 @@ t.test('contract 2: certificates are taken up when their files change', async (t
   t.equal(answer.status, 401, 'and requests are served');
 });
 
-t.test('contract 2: another client CA counts for connections to come', async (t) => {
+t.test('another client CA counts for connections to come', async (t) => {
   const c = certificates(t);
   const world = await start(t, c);
   const asStranger = { tls: { ca: c.ca.cert, cert: c.stranger.cert, key: c.stranger.key } };

@@ -56,7 +56,7 @@ function short(c: Certificates): { cert: string; key: string } {
 }
 
 for (const { name, files, kind, message } of rows) {
-  t.test(`contract 1: ${name} is ${kind}`, async (t) => {
+  t.test(`${name} is ${kind}`, async (t) => {
     const c = certificates(t);
     const { cert = c.server.certFile, key = c.server.keyFile, ca = c.ca.certFile } = files(c);
     const read = await readListenerCertificates({ certFile: cert, keyFile: key, clientCaFile: ca, clientAuth: 'require' }, localFiles);

@@ -5,7 +5,7 @@ import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { startAppWorld } from './app-world.js';
 
-t.test('R-62: reloads leave no file, socket or connection behind', async (t) => {
+t.test('reloads leave no file, socket or connection behind', async (t) => {
   const world = await startAppWorld(t, { config: { log: { level: 'error' } } });
   const jwks = await startJwksServer(t);
   const receiver = await startReceiver(t);

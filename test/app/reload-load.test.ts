@@ -46,7 +46,7 @@ async function caller(world: AppWorld, count: number, tally: Tally): Promise<voi
 const requests = 20_000;
 const reloads = 50;
 
-t.test(`R-61: ${String(requests)} requests across ${String(reloads)} reloads are each answered by one policy`, { timeout: 280_000 }, async (t) => {
+t.test(`${String(requests)} requests across ${String(reloads)} reloads are each answered by one policy`, { timeout: 280_000 }, async (t) => {
   const receiver = await startReceiver(t);
   receiver.behave((req, res) => {
     const names = Object.keys(req.headers).filter((name) => name.startsWith('x-policy-'));

@@ -73,7 +73,7 @@ function status(world: AppWorld, key: string): Promise<number> {
   return world.request({ method: 'POST', path: '/a', headers: { 'Idempotency-Key': key }, body: 'x' }).then((answer) => answer.status);
 }
 
-t.test('contract 2: a reload that drops an operation warns, and keeps what is reserved', async (t) => {
+t.test('a reload that drops an operation warns, and keeps what is reserved', async (t) => {
   const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required'), write('b', 'required')] } });
   t.equal(await status(world, 'k'), 200);
   world.rewrite({ ...memory, routes: [write('a', 'optional')] });
@@ -85,7 +85,7 @@ t.test('contract 2: a reload that drops an operation warns, and keeps what is re
   t.equal(world.receiver.requests.length, 1, 'the same store, the same operation');
 });
 
-t.test('contract 2: the store is opened at start: a reload leaves it as it is', async (t) => {
+t.test('the store is opened at start: a reload leaves it as it is', async (t) => {
   const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required')] } });
   t.equal(await status(world, 'k'), 200);
   world.rewrite({ store: { redis: { url: 'redis://127.0.0.1:1' } }, routes: [write('a', 'required')] });
@@ -96,7 +96,7 @@ t.test('contract 2: the store is opened at start: a reload leaves it as it is', 
   t.equal(world.receiver.requests.length, 1);
 });
 
-t.test('R-70: a reload to routes that reserve is refused where no store was opened', async (t) => {
+t.test('a reload to routes that reserve is refused where no store was opened', async (t) => {
   const world = await startAppWorld(t, { config: { routes: [none] } });
   t.equal(world.app.status().store, null);
   t.notMatch((await world.admin('/metrics')).text, /^sallyport_store_up /m);

@@ -21,7 +21,7 @@ function only(subject: string): { routes: readonly object[] } {
   return { routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: [subject], permissions: [] }] };
 }
 
-t.test('contract 2: an edit takes effect', async (t) => {
+t.test('an edit takes effect', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   const before = world.app.status().config;
   t.equal((await world.request({ path: '/orders' })).status, 200);
@@ -36,7 +36,7 @@ t.test('contract 2: an edit takes effect', async (t) => {
   t.equal(await world.metric(`sallyport_config_info{sha256="${before.sha256}"}`), 0);
 });
 
-t.test('R-61: a bad file keeps the old policy, is logged, counted and shown', async (t) => {
+t.test('a bad file keeps the old policy, is logged, counted and shown', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   const good = readFileSync(world.configFile, 'utf8');
   const rows: readonly { name: string; text: string }[] = [
@@ -60,7 +60,7 @@ t.test('R-61: a bad file keeps the old policy, is logged, counted and shown', as
   await until('the error is gone', () => world.app.status().config.last_reload_error === null);
 });
 
-t.test('contract 2: an edit between the first reading and the watch is not missed', async (t) => {
+t.test('an edit between the first reading and the watch is not missed', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   const text = readFileSync(world.configFile, 'utf8');
   const file = fileSource(world.configFile, 'sallyport.yaml', 20);
@@ -80,7 +80,7 @@ t.test('contract 2: an edit between the first reading and the watch is not misse
   await until('the edit is noticed', () => started.value.status().counts.config_reloads.ok === 1);
 });
 
-t.test('contract 2: an edit that is loaded by signal and taken back before the watch sees it is taken back in force as well', async (t) => {
+t.test('an edit that is loaded by signal and taken back before the watch sees it is taken back in force as well', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout'), watchMs: 250 });
   const good = readFileSync(world.configFile, 'utf8');
   world.rewrite(only('reporting'));
@@ -93,7 +93,7 @@ t.test('contract 2: an edit that is loaded by signal and taken back before the w
   await until('nor does the error stay', () => world.app.status().config.last_reload_error === null);
 });
 
-t.test('R-61: a file that is gone keeps the old policy, and its return is noticed', async (t) => {
+t.test('a file that is gone keeps the old policy, and its return is noticed', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   renameSync(world.configFile, `${world.configFile}.away`);
   await until('noticed', () => world.app.status().config.last_reload_error !== null);
@@ -103,7 +103,7 @@ t.test('R-61: a file that is gone keeps the old policy, and its return is notice
   await until('the new policy', async () => (await world.request({ path: '/orders' })).status === 403);
 });
 
-t.test('contract 2: a ConfigMap update is one move of a link, and taken however long an edit would have to wait', async (t) => {
+t.test('a ConfigMap update is one move of a link, and taken however long an edit would have to wait', async (t) => {
   const world = await startAppWorld(t, { config: { ...only('checkout'), reload: { least_age: '1m' } } });
   const text = readFileSync(world.configFile, 'utf8');
   const volume = join(dirname(world.configFile), 'volume');
@@ -127,7 +127,7 @@ t.test('contract 2: a ConfigMap update is one move of a link, and taken however 
   t.equal((await request(port, { path: '/orders', headers: { Authorization: authorization } })).status, 403);
 });
 
-t.test('contract 2: listen, admin and probes wait for a restart, compared with what is open', async (t) => {
+t.test('listen, admin and probes wait for a restart, compared with what is open', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   const rows: readonly { name: string; config: object; keys: readonly string[] }[] = [
     { name: 'other limits', config: { listen: { port: 1, max_target: '4KiB' } }, keys: ['listen.port', 'listen.max_target'] },
@@ -199,7 +199,7 @@ t.test('connections to the receiver stay unless it moves', async (t) => {
   await until('the old connection is closed', () => world.receiver.open() === 0);
 });
 
-t.test('contract 2: a request ends under the policy it started with', async (t) => {
+t.test('a request ends under the policy it started with', async (t) => {
   const world = await startAppWorld(t, { config: { ...only('checkout'), issuers: { core: { jwks: { cooldown: '0s' } } } } });
   const other = rsaKey('d-2');
   let answerKeys: (() => void) | null = null;
@@ -216,7 +216,7 @@ t.test('contract 2: a request ends under the policy it started with', async (t) 
   t.equal((await waiting).status, 200);
 });
 
-t.test('contract 2: a request that takes long ends with the receiver it started with', async (t) => {
+t.test('a request that takes long ends with the receiver it started with', async (t) => {
   const short: ConfigTree = { ...only('checkout'), issuers: { core: { jwks: { timeout: '100ms' } } } };
   const world = await startAppWorld(t, { config: short });
   let answer: (() => void) | null = null;

@@ -78,7 +78,7 @@ const rows: readonly { name: string; opened?: ConfigTree; wanted: ConfigTree; ke
 ];
 
 for (const { name, opened = {}, wanted, keys } of rows) {
-  t.test(`contract 2: a restart is needed for ${name === 'nothing' ? 'no change' : name}: ${String(keys.length > 0)}`, (t) => {
+  t.test(`a restart is needed for ${name === 'nothing' ? 'no change' : name}: ${String(keys.length > 0)}`, (t) => {
     const before = compile(opened);
     const after = compile(wanted);
     t.same(restartNeeded(before, after), keys);

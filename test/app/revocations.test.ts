@@ -1,4 +1,4 @@
-/** Contract 6: a proxy in this process, a real Redis, and the command that revokes. */
+/** docs/contract.md 6: a proxy in this process, a real Redis, and the command that revokes. */
 import { dirname } from 'node:path';
 import t from 'tap';
 import { WebSocket } from 'ws';

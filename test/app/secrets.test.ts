@@ -9,7 +9,7 @@ import { until } from '../support/until.js';
 import { baseConfig } from '../support/world.js';
 import { startAppWorld, startFrom } from './app-world.js';
 
-t.test('R-17: what a caller sends in secret is in no log line and on no page', async (t) => {
+t.test('what a caller sends in secret is in no log line and on no page', async (t) => {
   const world = await startAppWorld(t, { config: { log: { level: 'debug' } } });
   const token = world.token();
   const headers = { Authorization: `Bearer ${token}`, Cookie: 'session=hush-cookie', 'X-Api-Key': 'hush-api-key' };
@@ -26,7 +26,7 @@ t.test('R-17: what a caller sends in secret is in no log line and on no page', a
   t.notOk(written.includes(payload) || written.includes(signature));
 });
 
-t.test('R-17: secrets of the config are in no log line, on no page and in no problem', async (t) => {
+t.test('secrets of the config are in no log line, on no page and in no problem', async (t) => {
   const jwks = await startJwksServer(t);
   const receiver = await startReceiver(t);
   const file = join(tempDir(t), 'sallyport.yaml');

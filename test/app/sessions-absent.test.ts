@@ -32,7 +32,7 @@ function sallyport(config: string, command: readonly string[]): Promise<Ended> {
   });
 }
 
-t.test('issue 4: a config that accepts sessions is refused at start with the line to install the SDK', async (t) => {
+t.test('a config that accepts sessions is refused at start with the line to install the SDK', async (t) => {
   const { code, said } = await sallyport(baseConfig({ sessions, routes: [users] }), ['serve', '--config']);
   t.equal(code, 1);
   t.match(said, /^error: sessions need the package supertokens-node, which is not installed: npm install supertokens-node@24$/m);

@@ -4,7 +4,7 @@ import { connectRaw, request, requestBytes } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startAppWorld } from './app-world.js';
 
-t.test('R-60: not ready at once, the listener stays for the delay, and what is under way ends', async (t) => {
+t.test('not ready at once, the listener stays for the delay, and what is under way ends', async (t) => {
   const world = await startAppWorld(t, { config: { shutdown: { delay: '300ms', grace: '20s' } } });
   let answer: (() => void) | null = null;
   world.receiver.behave((req, res) => {
@@ -39,7 +39,7 @@ t.test('R-60: not ready at once, the listener stays for the delay, and what is u
   t.same(world.logs().map(({ msg }) => String(msg)).filter((msg) => steps.includes(msg)), steps);
 });
 
-t.test('R-60: silent, idle and half-sent connections do not hold it up', async (t) => {
+t.test('silent, idle and half-sent connections do not hold it up', async (t) => {
   const world = await startAppWorld(t, { config: { listen: { header_timeout: '1s' }, shutdown: { delay: '0s', grace: '60s' } } });
   const silent = await connectRaw(world.port);
   const half = await connectRaw(world.port);
@@ -54,7 +54,7 @@ t.test('R-60: silent, idle and half-sent connections do not hold it up', async (
   await Promise.all([silent.closed, half.closed, idle.closed, adminIdle.closed]);
 });
 
-t.test('R-60: what does not end within the grace is cut off', async (t) => {
+t.test('what does not end within the grace is cut off', async (t) => {
   const world = await startAppWorld(t, { config: { shutdown: { delay: '0s', grace: '100ms' } } });
   world.receiver.behave(() => undefined);
   const connection = await connectRaw(world.port);

@@ -22,7 +22,7 @@ t.test('requests are let through or refused, and every listener says where it is
   t.same(listening, [['admin', admin.port], ['probes', probes?.port], ['proxy', proxy.port]], 'admin and probes are there before the proxy');
 });
 
-t.test('contract 6: what each listener answers', async (t) => {
+t.test('what each listener answers', async (t) => {
   const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
   const probesPort = world.app.listeners.probes?.port ?? 0;
   for (const [path, onProbes, onAdmin] of [['/livez', 200, 200], ['/readyz', 200, 200], ['/metrics', 200, 200], ['/status', 404, 200]] as const) {
@@ -35,7 +35,7 @@ t.test('contract 6: what each listener answers', async (t) => {
   t.match((await world.admin('/metrics')).field('content-type'), /^text\/plain; version=0\.0\.4/);
 });
 
-t.test('contract 6: /status and /metrics show what is in force and what happened', async (t) => {
+t.test('/status and /metrics show what is in force and what happened', async (t) => {
   const world = await startAppWorld(t);
   await world.request({ path: '/orders' });
   await request(world.port, { path: '/orders' });
@@ -55,7 +55,7 @@ t.test('contract 6: /status and /metrics show what is in force and what happened
   t.equal(await world.metric('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 1);
 });
 
-t.test('R-27: without keys it is alive and not ready, and recovers by itself', async (t) => {
+t.test('without keys it is alive and not ready, and recovers by itself', async (t) => {
   const parked = await startJwksServer(t);
   await parked.close();
   const world = await startAppWorld(t, { jwks: parked, ready: false });
@@ -65,7 +65,7 @@ t.test('R-27: without keys it is alive and not ready, and recovers by itself', a
   t.equal(notReady.status, 503);
   t.match(JSON.parse(notReady.text), { status: 'unavailable', checks: [{}, {}, { name: 'keys', status: 'failed' }, { name: 'keys:core', status: 'failed' }] });
   const refused = await world.request({ path: '/orders' });
-  t.equal(refused.status, 503, 'R-70: not let through');
+  t.equal(refused.status, 503, 'not let through');
   t.match(refused.text, /keys-unavailable/);
   t.equal(world.receiver.requests.length, 0);
   await startJwksServer(t, { port: parked.port });
@@ -73,7 +73,7 @@ t.test('R-27: without keys it is alive and not ready, and recovers by itself', a
   t.equal((await world.request({ path: '/orders' })).status, 200);
 });
 
-t.test('contract 6: one issuer of two without keys is degraded, not unavailable', async (t) => {
+t.test('one issuer of two without keys is degraded, not unavailable', async (t) => {
   const dead = await startJwksServer(t);
   await dead.close();
   const issuer = { issuer: 'https://b.example', audience: 'orders', source: 'microservice', token_type: 'service', jwks_url: dead.url };
@@ -85,7 +85,7 @@ t.test('contract 6: one issuer of two without keys is degraded, not unavailable'
   t.match(JSON.parse(readiness.text), { status: 'degraded', checks });
 });
 
-t.test('contract 1: what keeps it from starting', async (t) => {
+t.test('what keeps it from starting', async (t) => {
   const c = certificates(t);
   const taken = (await listen(t, createServer())).port;
   const tls = { cert_file: c.server.certFile, key_file: c.server.keyFile };

@@ -42,7 +42,7 @@ t.test('a write sent twice runs once, in memory and in Redis', async (t) => {
   }
 });
 
-t.test('R-70: it starts without Redis, answers 503 until it was read what is revoked, and heals by itself', async (t) => {
+t.test('it starts without Redis, answers 503 until it was read what is revoked, and heals by itself', async (t) => {
   const port = await freePort();
   const world = await startAppWorld(t, { config: { ...redisStore({ port }), routes: reservingRoutes }, ready: false });
   await until('it has its keys', () => world.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok');
@@ -88,7 +88,7 @@ t.test('it goes on without Redis, and heals', async (t) => {
   await until('the restart is counted', async () => await world.metric('sallyport_store_failovers_total') === 1);
 });
 
-t.test('contract 1: settings that can forget end the start, with the fix', async (t) => {
+t.test('settings that can forget end the start, with the fix', async (t) => {
   const rows = [
     { name: 'eviction', args: ['--maxmemory-policy', 'allkeys-lru'], message: /^store\.redis: .*maxmemory-policy is allkeys-lru.*set maxmemory-policy noeviction/ },
     { name: 'no persistence', args: ['--appendonly', 'no'], message: /^store\.redis: .*no append-only file and no replica.*set appendonly yes/ },
@@ -112,7 +112,7 @@ t.test('contract 1: settings that can forget end the start, with the fix', async
   }
 });
 
-t.test('contract 1: files of the store that keep it from starting', async (t) => {
+t.test('files of the store that keep it from starting', async (t) => {
   const c = certificates(t);
   const tls = (file: string): ConfigTree => ({ store: { redis: { url: 'rediss://127.0.0.1:1', tls: { ca_file: file } } } });
   const password = join(tempDir(t), 'password');
@@ -132,7 +132,7 @@ t.test('contract 1: files of the store that keep it from starting', async (t) =>
   }
 });
 
-t.test('R-18: Redis behind TLS, with a user of its own', async (t) => {
+t.test('Redis behind TLS, with a user of its own', async (t) => {
   const c = certificates(t);
   const tlsPort = await freePort();
   const redis = await startRedis(t, [

@@ -4,7 +4,7 @@ import { startReceiver } from '../support/receiver.js';
 import { until } from '../support/until.js';
 import { startAppWorld } from './app-world.js';
 
-t.test('contract 2: kubelet reaches the receiver through the probes listener, and only the paths of the config', async (t) => {
+t.test('kubelet reaches the receiver through the probes listener, and only the paths of the config', async (t) => {
   const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } } } });
   const probes = world.app.listeners.probes?.port ?? 0;
   const kubelet = { Host: '10.1.2.3:9902', 'User-Agent': 'kube-probe/1.34', Authorization: 'Bearer x', 'X-Auth-Subject': 'root' };

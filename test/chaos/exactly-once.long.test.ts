@@ -1,6 +1,7 @@
 /**
- * REPLAY section 8, property 2: the example receiver of level 2 on a real PostgreSQL behind two proxies and a Redis server, while
- * each of them is killed, stopped, cut off and emptied. `SALLYPORT_SEED` repeats a choice of faults, `SALLYPORT_ORDERS` asks for more orders.
+ * docs/guarantees.md "Promises": the example receiver of level 2 on a real PostgreSQL behind two proxies and a Redis
+ * server, while each of them is killed, stopped, cut off and emptied. `SALLYPORT_SEED` repeats a choice of faults,
+ * `SALLYPORT_ORDERS` asks for more orders.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -30,7 +31,7 @@ const responseTimeoutMs = 400;
 
 t.setTimeout(900_000);
 
-t.test('REPLAY 8, property 2: at level 2 each order is written once, whatever fails', async (t) => {
+t.test('at level 2 each order is written once, whatever fails', async (t) => {
   t.comment(`seed ${seed}, ${orders} orders`);
   const database = await startPostgres(t);
   await database.pool.query(readFileSync(join(example, 'schema.sql'), 'utf8'));

@@ -1,4 +1,7 @@
-/** REPLAY section 4: a proxy killed at each point of a reserved write, and what another proxy then makes of a retry. */
+/**
+ * docs/idempotency.md "When something fails": a proxy killed at each point of a reserved write, and what another proxy
+ * then makes of a retry.
+ */
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../support/raw-client.js';

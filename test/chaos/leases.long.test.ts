@@ -1,4 +1,7 @@
-/** REPLAY sections 3 and 4: what waits for a lease to end takes seconds. */
+/**
+ * docs/storage.md "States of a write" and docs/idempotency.md "When something fails": what waits for a lease to end
+ * takes seconds.
+ */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

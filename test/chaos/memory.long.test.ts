@@ -1,4 +1,4 @@
-/** REPLAY section 4: what is large, endless or full stays within bounds. */
+/** docs/idempotency.md "When something fails": what is large, endless or full stays within bounds. */
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { peakBytes } from '../support/linux.js';
@@ -7,7 +7,7 @@ import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
 
 t.setTimeout(120_000);
 
-t.test('R-42: 10 MiB answers to callers that do not read, and endless ones, take bounded memory', async (t) => {
+t.test('10 MiB answers to callers that do not read, and endless ones, take bounded memory', async (t) => {
   const shared = await shareRedis(t, { config: { upstream: { connect_timeout: '1s', response_timeout: '20s' } } });
   const proxy = await shared.startProxy();
   await write(proxy, { key: 'warm' });
@@ -42,7 +42,7 @@ t.test('R-42: 10 MiB answers to callers that do not read, and endless ones, take
   t.equal(saidBy(await write(proxy, { key: 'large-7' })), 'idempotency-result-not-replayable');
 });
 
-t.test('REPLAY 3: Redis out of memory: new writes are 503, what runs is completed, and what was kept is shown', async (t) => {
+t.test('Redis out of memory: new writes are 503, what runs is completed, and what was kept is shown', async (t) => {
   const shared = await shareRedis(t);
   const proxy = await shared.startProxy();
   let held: ServerResponse | null = null;

@@ -1,4 +1,4 @@
-/** REPLAY section 8: a replication link that is a black hole, with the replica gate and without it. */
+/** docs/guarantees.md "Promises": a replication link that is a black hole, with the replica gate and without it. */
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { startReplica } from '../support/redis-server.js';
@@ -23,7 +23,7 @@ t.test('with the gate: nothing is dispatched that the replica does not have, and
   t.equal(shared.receiver.requests.filter((received) => received.field('Idempotency-Key')[0] === 'k').length, 1);
 });
 
-t.test('property 1: without it a fail-over forgets: the write runs twice, and that is counted and alarmed', async (t) => {
+t.test('without it a fail-over forgets: the write runs twice, and that is counted and alarmed', async (t) => {
   const shared = await shareRedis(t);
   const address = await shared.startRelay();
   const link = await startRelay(t, shared.redis.port);
@@ -53,7 +53,7 @@ t.test('property 1: without it a fail-over forgets: the write runs twice, and th
   await until('the alarms', () => isAlarmed(/a write ran twice/) && isAlarmed(/had lost a reservation/));
 });
 
-t.test('REPLAY 7: after it, single-use tokens issued before are refused', async (t) => {
+t.test('after it, single-use tokens issued before are refused', async (t) => {
   const shared = await shareRedis(t);
   const address = await shared.startRelay();
   const replica = await startReplica(t, shared.redis.port);

@@ -19,7 +19,7 @@ import { startWorld, type World } from '../support/world.js';
 
 t.setTimeout(600_000);
 
-/** The contract says a second; machines that run tests are slow at times. */
+/** docs/contract.md 9 says a second; machines that run tests are slow at times. */
 const boundMs = 10_000;
 
 interface Done {
@@ -91,7 +91,7 @@ async function promoted(replicas: readonly RedisServer[]): Promise<RedisServer> 
   }, 60_000);
 }
 
-t.test('contract 1: revocations before, during and just after a primary is lost: done is done', async (t) => {
+t.test('revocations before, during and just after a primary is lost: done is done', async (t) => {
   const world = await deploy(t, 1);
   const proxies = [await world.startProxy(), await world.startProxy(), await world.startProxy()];
   const ended: Done[] = [];
@@ -145,7 +145,7 @@ t.test('contract 1: revocations before, during and just after a primary is lost:
  * Sentinel demotes the old primary a while after it has promoted another one. Until then the old one takes writes, and a replica that
  * still follows it confirms them: only where every replica has to confirm is the promoted one missed.
  */
-t.test('contract 1: a planned fail-over, with revocations all the while, where every replica has to confirm', async (t) => {
+t.test('a planned fail-over, with revocations all the while, where every replica has to confirm', async (t) => {
   const world = await deploy(t, 2);
   const proxies = [await world.startProxy()];
   const ended: Done[] = [];

@@ -117,7 +117,7 @@ export function revocationSuite(t: Test, fleet: Fleet, shortS: number): void {
     t.comment(`${what}, ${String(count)} proxies: all refuse ${after}`);
   };
 
-  t.test('contract 1: every proxy refuses what the command revokes', async (t) => {
+  t.test('every proxy refuses what the command revokes', async (t) => {
     await fleet.all(200, { sub: 'checkout' });
     const spread = await fleet.spread({ sub: 'checkout' }, ['--subject', 'checkout', ...why]);
     tell('revoked', spread);
@@ -128,7 +128,7 @@ export function revocationSuite(t: Test, fleet: Fleet, shortS: number): void {
     await fleet.all(200, { sub: 'checkout' });
   });
 
-  t.test('contract 1: a token without a jti, from standard input; the verified-token cache does not keep it alive', async (t) => {
+  t.test('a token without a jti, from standard input; the verified-token cache does not keep it alive', async (t) => {
     const [first] = fleet.proxies;
     const token = first?.token({ sub: 'reporting' }) ?? '';
     const other = first?.token({ sub: 'reporting', jti: 'other' }) ?? '';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { linesOf } from './restarts.js';
 import { restartInTurn } from './rolling-restarts.js';
 
-t.test('R-60: two proxies behind HAProxy are restarted in turn, and no request fails', async (t) => {
+t.test('two proxies behind HAProxy are restarted in turn, and no request fails', async (t) => {
   const report = await restartInTurn(t, { restarts: 2, requests: 150, delay: '2s', reuse: 'safe', callers: 20 });
   for (const line of linesOf(report)) t.comment(line);
   t.same([...report.outcomes.keys()].filter(name => !/ (200|101)$/.test(name)), []);

@@ -23,7 +23,7 @@ export interface StoreLink {
 const lost = refuse<StoreFailure>({ kind: 'timeout', reason: 'no answer in time', mayHaveRun: true });
 const down = refuse<StoreFailure>({ kind: 'unreachable', reason: 'out of reach', mayHaveRun: false });
 
-/** `onViolation` hears of a mismatch that changed something (property 6). */
+/** `onViolation` hears of a mismatch that changed something (docs/guarantees.md "Promises"). */
 export function createStoreLink(inner: ReservationStore, onViolation: (what: string) => void): StoreLink {
   let late: (() => void)[] = [];
   let waiting: (() => void)[] = [];

@@ -51,7 +51,10 @@ const notReached: ReadonlySet<string> = new Set(['store_unavailable', 'upstream_
 /** With these something was sent. */
 const mayHaveActed: ReadonlySet<string> = new Set(['upstream_failed', 'upstream_timeout']);
 
-/** Runs a schedule and heals everything at its end. Returns what did not hold, of the properties of REPLAY section 8 and what callers are told. */
+/**
+ * Runs a schedule and heals everything at its end. Returns what did not hold, of docs/guarantees.md "Promises" and what
+ * callers are told.
+ */
 export async function violationsOf(steps: readonly Step[]): Promise<readonly string[]> {
   const violations: string[] = [];
   const check = (holds: boolean, what: string): void => {

@@ -5,7 +5,7 @@ import { schedule, violationsOf } from './schedule.js';
 /** `SALLYPORT_SCHEDULES` runs more of them. */
 const numRuns = Number(process.env['SALLYPORT_SCHEDULES'] ?? 10_000);
 
-t.test(`REPLAY 8, properties 1 to 8: hold under ${numRuns} generated schedules`, { timeout: 3_600_000 }, async (t) => {
+t.test(`every promise holds under ${numRuns} generated schedules`, { timeout: 3_600_000 }, async (t) => {
   await fc.assert(fc.asyncProperty(schedule, async (steps) => {
     const violations = await violationsOf(steps);
     if (violations.length > 0) throw new Error(violations.join('\n'));

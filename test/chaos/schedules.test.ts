@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { schedule, violationsOf } from './schedule.js';
 
-t.test('REPLAY 8, properties 1 to 8: hold under 500 generated schedules', async (t) => {
+t.test('every promise holds under 500 generated schedules', async (t) => {
   await fc.assert(fc.asyncProperty(schedule, async (steps) => {
     const violations = await violationsOf(steps);
     if (violations.length > 0) throw new Error(violations.join('\n'));

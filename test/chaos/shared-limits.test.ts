@@ -28,7 +28,7 @@ async function press(proxy: World, headers: Readonly<Record<string, string>>, en
   return passed;
 }
 
-t.test('contract 2: two proxies on one Redis hold one limit within 5 %', async (t) => {
+t.test('two proxies on one Redis hold one limit within 5 %', async (t) => {
   const startedMs = performance.now();
   const endMs = startedMs + spanMs;
   const runs = proxies.flatMap((proxy) => [0, 1].map(async () => press(proxy, proxy.authorization(), endMs)));
@@ -38,7 +38,7 @@ t.test('contract 2: two proxies on one Redis hold one limit within 5 %', async (
   for (const proxy of proxies) t.ok((await proxy.metric('sallyport_denials_total{reason="rate_limited"}')) > 0, 'both refused some');
 });
 
-t.test('contract 2: the store away, each proxy counts by itself and says so; back again, they count together', async (t) => {
+t.test('the store away, each proxy counts by itself and says so; back again, they count together', async (t) => {
   const [proxy] = proxies;
   if (proxy === undefined) throw new Error('no proxy');
   await shared.redis.kill();

@@ -3,7 +3,7 @@ import t from 'tap';
 import { until } from '../support/until.js';
 import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
 
-t.test('REPLAY 4, R-60: SIGTERM lets writes finish, with and without their caller, and marks what is left as in doubt', async (t) => {
+t.test('SIGTERM lets writes finish, with and without their caller, and marks what is left as in doubt', async (t) => {
   const shared = await shareRedis(t, { store: { settle_timeout: '300ms' }, config: { shutdown: { delay: '0s', grace: '2s' } } });
   const [ending, other] = [await shared.startProxy(), await shared.startProxy()];
   const answers = new Map<string, ServerResponse>();

@@ -1,10 +1,10 @@
 import t from 'tap';
 import { holdSlow, outlastSlow } from './slow-connections.js';
 
-t.test('R-42: 600 slow connections at once, in bounded memory, and honest callers are served beside them', async (t) => {
+t.test('600 slow connections at once, in bounded memory, and honest callers are served beside them', async (t) => {
   await holdSlow(t, 600, 64 * 1024);
 });
 
-t.test('R-41: 1,200 slow connections where 1,025 are taken: the others are closed, and all of them leave within header_timeout', async (t) => {
+t.test('1,200 slow connections where 1,025 are taken: the others are closed, and all of them leave within header_timeout', async (t) => {
   await outlastSlow(t, 1_200);
 });

@@ -1,4 +1,4 @@
-/** REPLAY section 8: two proxies that share one Redis server. */
+/** docs/guarantees.md "Promises": two proxies that share one Redis server. */
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { until } from '../support/until.js';
@@ -51,7 +51,7 @@ t.test('a caller that left one proxy gets the result from the other', async (t) 
   t.equal(shared.executions().length, 1);
 });
 
-t.test('REPLAY 6, level 2: a write in doubt at one proxy is run by the other, with a higher fence', async (t) => {
+t.test('level 2: a write in doubt at one proxy is run by the other, with a higher fence', async (t) => {
   await beginWrite(t, left, { key: 'doubt', path: '/deduplicates' });
   await until('the receiver to have it', () => answers.length === 1);
   answers[0]?.socket?.destroy();
@@ -63,13 +63,13 @@ t.test('REPLAY 6, level 2: a write in doubt at one proxy is run by the other, wi
   t.ok(Number(second?.field('Idempotency-Fence')[0]) > Number(first?.field('Idempotency-Fence')[0]));
 });
 
-t.test('REPLAY 4: Redis killed while the receiver works: the real answer now, the result for a retry when it is back', async (t) => {
+t.test('Redis killed while the receiver works: the real answer now, the result for a retry when it is back', async (t) => {
   const connection = await beginWrite(t, left, { key: 'redis' });
   await until('the receiver to have it', () => answers.length === 1);
   await shared.redis.kill();
   answers[0]?.writeHead(201).end('real');
   t.equal((await connection.readResponse())?.text, 'real');
-  t.equal(saidBy(await write(right, { key: 'other' })), 'store-unavailable', 'R-70: nothing is sent without a reservation');
+  t.equal(saidBy(await write(right, { key: 'other' })), 'store-unavailable', 'nothing is sent without a reservation');
   t.equal(saidBy(await write(right, { key: 'redis' })), 'store-unavailable');
   shared.receiver.behave(null);
   t.equal((await write(right, { path: '/plain' })).status, 200, 'other routes serve on');
@@ -81,7 +81,7 @@ t.test('REPLAY 4: Redis killed while the receiver works: the real answer now, th
   t.equal(shared.executions().filter((received) => received.target === '/orders').length, 1);
 });
 
-t.test('properties 9 and 10: no key without an end, and no secret in all that Redis holds', async (t) => {
+t.test('no key without an end, and no secret in all that Redis holds', async (t) => {
   const { client } = shared.redis;
   // What the receiver answered before told of the request, as it may.
   await client.flushall();
@@ -105,7 +105,7 @@ t.test('properties 9 and 10: no key without an end, and no secret in all that Re
   t.same(await right.exposures(), []);
 });
 
-t.test('REPLAY 7: a token that was used passes at neither proxy when the clock of Redis steps past its marker, nor at one that starts then', async (t) => {
+t.test('a token that was used passes at neither proxy when the clock of Redis steps past its marker, nor at one that starts then', async (t) => {
   const clock = createSteppedClock(t);
   const shared = await shareRedis(t, { redisEnv: clock.env });
   const [left, right] = [await shared.startProxy(), await shared.startProxy()];

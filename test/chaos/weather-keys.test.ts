@@ -6,7 +6,7 @@ import { weather } from './weather.js';
 const scene = await startScene(t);
 
 for (const row of keysWeather) {
-  t.test(`R-25, R-27: the source of the keys ${row.name}`, async (t) => {
+  t.test(`the source of the keys ${row.name}`, async (t) => {
     await weather(t, scene, row);
   });
 }

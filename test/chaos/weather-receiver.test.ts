@@ -6,7 +6,7 @@ import { weather } from './weather.js';
 const scene = await startScene(t);
 
 for (const row of receiverWeather) {
-  t.test(`R-52, R-70: the receiver ${row.name}`, async (t) => {
+  t.test(`the receiver ${row.name}`, async (t) => {
     await weather(t, scene, row);
   });
 }

@@ -6,7 +6,7 @@ import { weather } from './weather.js';
 const scene = await startScene(t);
 
 for (const row of storeWeather) {
-  t.test(`R-70: Redis ${row.name}`, async (t) => {
+  t.test(`Redis ${row.name}`, async (t) => {
     await weather(t, scene, row);
   });
 }

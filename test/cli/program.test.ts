@@ -47,7 +47,7 @@ t.test('the command line', async (t) => {
   }
 });
 
-t.test('contract 1: every command has --help', async (t) => {
+t.test('every command has --help', async (t) => {
   for (const name of commandNames) {
     const asked = captureIo();
     await run([name, '--help'], asked);

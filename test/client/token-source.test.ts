@@ -60,7 +60,7 @@ t.test('a token as asked for, minted once for many calls', async (t) => {
   t.equal(issued.length, 2);
 });
 
-t.test('specification 4.1: validity always passed, dynamic key always, five minutes unless told otherwise', async (t) => {
+t.test('validity always passed, dynamic key always, five minutes unless told otherwise', async (t) => {
   const core = await startFakeCore(t);
   signing(core);
   await source(t, `${core.url}/base`, {}, { cdiVersion: '5.4' }).getToken();

@@ -1,4 +1,4 @@
-/** Contract 2: TLS on either side, unix sockets, and the listener's switches. */
+/** docs/contract.md 2: TLS on either side, unix sockets, and the listener's switches. */
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
@@ -11,7 +11,7 @@ import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
 import { checkRefusal, refusals } from './refusals.js';
 
-t.test('contract 2: callers over TLS, with client certificates, reloaded when the files change', async (t) => {
+t.test('callers over TLS, with client certificates, reloaded when the files change', async (t) => {
   const pem = certificates(t);
   const world = await startWorld(t, {
     config: { listen: { tls: { cert_file: pem.server.certFile, key_file: pem.server.keyFile, client_ca_file: pem.ca.certFile, client_auth: 'require' } } },
@@ -46,7 +46,7 @@ t.test('contract 2: callers over TLS, with client certificates, reloaded when th
   t.same(await world.exposures(), []);
 });
 
-t.test('contract 2: the receiver over TLS is verified', async (t) => {
+t.test('the receiver over TLS is verified', async (t) => {
   const pem = certificates(t);
   const rows = [
     { name: 'its own authority', certificate: pem.server, tls: { ca_file: pem.ca.certFile }, status: 200 },
@@ -73,7 +73,7 @@ t.test('contract 2: the receiver over TLS is verified', async (t) => {
   }
 });
 
-t.test('contract 2: the receiver behind a unix socket, Host preserved, HTTP/1.0 and underscores allowed, a trusted proxy in front', async (t) => {
+t.test('the receiver behind a unix socket, Host preserved, HTTP/1.0 and underscores allowed, a trusted proxy in front', async (t) => {
   const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
   const world = await startWorld(t, {
     receiver,
@@ -107,7 +107,7 @@ t.test('contract 2: the receiver behind a unix socket, Host preserved, HTTP/1.0 
   t.same(await world.exposures(), []);
 });
 
-t.test('contract 2: underscore_fields: refuse', async (t) => {
+t.test('underscore_fields: refuse', async (t) => {
   const world = await startWorld(t, { config: { listen: { underscore_fields: 'refuse' } } });
   checkRefusal(t, await world.request({ path: '/orders', headers: { ...world.authorization(), My_Field: 'x' } }), refusals.badRequest, 'an underscore');
   t.equal((await world.request({ path: '/orders', headers: { ...world.authorization(), 'My-Field': 'x' } })).status, 200);

@@ -1,4 +1,4 @@
-/** Contract 3.4: where a credential stands and how it is written. */
+/** docs/contract.md 3.4: where a credential stands and how it is written. */
 import t from 'tap';
 import { requestBytes } from '../support/raw-client.js';
 import { hushed } from '../support/secrets.js';
@@ -9,13 +9,13 @@ import { checkSilence } from './silence.js';
 const world = await startWorld(t, { config: { listen: { max_header_bytes: '32KiB' } } });
 const token = world.token();
 
-t.test('contract 3.4: Bearer in any case and one space', async (t) => {
+t.test('Bearer in any case and one space', async (t) => {
   for (const value of [`Bearer ${token}`, `bearer ${token}`, `BEARER ${token}`, `bEaReR ${token}`]) {
     t.equal((await world.request({ path: '/orders', headers: { Authorization: value } })).status, 200, value.slice(0, 8));
   }
 });
 
-t.test('contract 3.4: every other form is 401, and all of them are the same answer', async (t) => {
+t.test('every other form is 401, and all of them are the same answer', async (t) => {
   const before = world.receiver.requests.length;
   const rows: readonly { name: string; headers: Record<string, string>; path?: string; reason: string }[] = [
     { name: 'nothing', headers: {}, reason: 'credential_missing' },
@@ -54,13 +54,13 @@ t.test('contract 3.4: every other form is 401, and all of them are the same answ
   t.equal(world.receiver.requests.length, before);
 });
 
-t.test('contract 3.4: a token in the body is none', async (t) => {
+t.test('a token in the body is none', async (t) => {
   const response = await world.request({ method: 'POST', path: '/orders', headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
     body: `access_token=${token}&x=${hushed}` });
   checkRefusal(t, response, refusals.unauthorized, 'form body');
 });
 
-t.test('contract 3.4: at most 8 KiB', async (t) => {
+t.test('at most 8 KiB', async (t) => {
   const fill = (claim: number): string => world.token({ filler: 'a'.repeat(claim) });
   const short = fill(5000);
   const long = fill(6000);
@@ -69,7 +69,7 @@ t.test('contract 3.4: at most 8 KiB', async (t) => {
   checkRefusal(t, await world.request({ path: '/orders', headers: { Authorization: `Bearer ${long}` } }), refusals.unauthorized, 'more than 8 KiB');
 });
 
-t.test('contract 3.4: a token of 1 MB', async (t) => {
+t.test('a token of 1 MB', async (t) => {
   const before = world.receiver.requests.length;
   const bytes = requestBytes(world.port, { path: '/orders', headers: { Authorization: `Bearer ${'a'.repeat(1024 * 1024)}` } });
   const [response] = await world.send(bytes);

@@ -1,4 +1,4 @@
-/** Contract 3.8: what is let through arrives byte for byte, streamed, once, and so does its answer. */
+/** docs/contract.md 3.8: what is let through arrives byte for byte, streamed, once, and so does its answer. */
 import type { ServerResponse } from 'node:http';
 import { createHash } from 'node:crypto';
 import t from 'tap';
@@ -27,7 +27,7 @@ async function nextAnswer(): Promise<ServerResponse> {
   return until('the receiver has the request', () => answer);
 }
 
-t.test('R-35: bodies and their types are not touched', async (t) => {
+t.test('bodies and their types are not touched', async (t) => {
   const bodies: readonly (readonly [string, Buffer])[] = [
     ['application/json; charset=utf-8', Buffer.from('\ufeff{"a":1.0,"a":2,"big":12345678901234567890}')],
     ['application/json ;charset=utf-8', Buffer.from('{ not json')],
@@ -47,7 +47,7 @@ t.test('R-35: bodies and their types are not touched', async (t) => {
   }
 });
 
-t.test('contract 3.8: answers come back as they are, and each request is sent once', async (t) => {
+t.test('answers come back as they are, and each request is sent once', async (t) => {
   for (const status of [200, 201, 202, 204, 206, 301, 303, 304, 400, 401, 403, 404, 409, 418, 429, 500, 502, 503, 504]) {
     world.receiver.behave((_req, res) => res.writeHead(status,
       { 'X-From': 'receiver' }).end(status === 204 || status === 304 ? undefined : `s${String(status)}`));
@@ -57,12 +57,12 @@ t.test('contract 3.8: answers come back as they are, and each request is sent on
     t.equal(response.text, status === 204 || status === 304 ? '' : `s${String(status)}`);
     t.equal(response.field('x-from'), 'receiver');
     t.equal(response.field('proxy-status'), null, `${String(status)}: the receiver's answer, not ours`);
-    t.equal(world.receiver.requests.length - before, 1, `${String(status)}: R-50`);
+    t.equal(world.receiver.requests.length - before, 1, `${String(status)}: asked once`);
   }
   world.receiver.behave(null);
 });
 
-t.test('contract 3.8: HEAD has the head of an answer only', async (t) => {
+t.test('HEAD has the head of an answer only', async (t) => {
   world.receiver.behave((_req, res) => res.writeHead(200, { 'Content-Length': '5' }).end());
   const response = await world.request({ method: 'HEAD', path: '/orders/1', headers: auth });
   world.receiver.behave(null);
@@ -71,7 +71,7 @@ t.test('contract 3.8: HEAD has the head of an answer only', async (t) => {
   t.equal(received().method, 'HEAD');
 });
 
-t.test('contract 3.8: an upload streams', async (t) => {
+t.test('an upload streams', async (t) => {
   const connection = await connectRaw(world.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
   connection.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 10\r\n\r\nfirst`);
@@ -85,7 +85,7 @@ t.test('contract 3.8: an upload streams', async (t) => {
   connection.end();
 });
 
-t.test('contract 3.8: an answer streams, event by event', async (t) => {
+t.test('an answer streams, event by event', async (t) => {
   const connection = await connectRaw(world.port);
   connection.write(requestBytes(world.port, { path: '/orders', headers: { ...auth, Accept: 'text/event-stream' } }));
   const answer = await nextAnswer();
@@ -102,7 +102,7 @@ t.test('contract 3.8: an answer streams, event by event', async (t) => {
   connection.end();
 });
 
-t.test('R-31: 100 Continue only after the checks', async (t) => {
+t.test('100 Continue only after the checks', async (t) => {
   const connection = await connectRaw(world.port);
   const before = world.receiver.requests.length;
   const expecting = { Expect: '100-continue', 'Content-Length': '4' };
@@ -129,7 +129,7 @@ t.test('R-31: 100 Continue only after the checks', async (t) => {
   t.equal(world.receiver.requests.length, before + 1);
 });
 
-t.test('R-33: upgrades are refused, h2c is ignored', async (t) => {
+t.test('upgrades are refused, h2c is ignored', async (t) => {
   const before = world.receiver.requests.length;
   const websocket = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
   checkRefusal(t, await world.request({ path: '/orders', headers: { ...auth, ...websocket } }), refusals.badRequest, 'a WebSocket');
@@ -144,7 +144,7 @@ t.test('R-33: upgrades are refused, h2c is ignored', async (t) => {
   checkRefusal(t, await world.request({ method: 'POST', path: '/orders', headers: h2c, body: 'payload' }), refusals.unauthorized, 'h2c without a credential');
 });
 
-t.test('contract 3.8: interim answers do not disturb the final one', async (t) => {
+t.test('interim answers do not disturb the final one', async (t) => {
   const interims: readonly (readonly [string, (res: ServerResponse) => void])[] = [
     ['102', (res) => { res.writeProcessing(); }],
     ['103', (res) => { res.writeEarlyHints({ link: '</a.css>; rel=preload' }); }],
@@ -162,7 +162,7 @@ t.test('contract 3.8: interim answers do not disturb the final one', async (t) =
   world.receiver.behave(null);
 });
 
-t.test('contract 3.8: a request id is kept, or made, and returned', async (t) => {
+t.test('a request id is kept, or made, and returned', async (t) => {
   const kept = ['a', 'A.b_c-9', 'x'.repeat(128), '00000000-0000-4000-8000-000000000000'];
   for (const id of kept) {
     const response = await world.request({ path: '/orders', headers: { ...auth, 'X-Request-Id': id } });
@@ -178,7 +178,7 @@ t.test('contract 3.8: a request id is kept, or made, and returned', async (t) =>
   }
 });
 
-t.test('contract 3.8: traceparent is passed on, or made', async (t) => {
+t.test('traceparent is passed on, or made', async (t) => {
   const good = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   await world.request({ path: '/orders', headers: { ...auth, traceparent: good, tracestate: 'a=1' } });
   t.match(received().field('traceparent').join(), /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/, 'the trace goes on');
@@ -191,7 +191,7 @@ t.test('contract 3.8: traceparent is passed on, or made', async (t) => {
   }
 });
 
-t.test('R-51: a caller that leaves takes its request along', async (t) => {
+t.test('a caller that leaves takes its request along', async (t) => {
   const connection = await connectRaw(world.port);
   connection.write(requestBytes(world.port, { path: '/orders', headers: auth }));
   const answer = await nextAnswer();
@@ -205,7 +205,7 @@ t.test('R-51: a caller that leaves takes its request along', async (t) => {
   t.equal((await world.request({ path: '/orders', headers: auth })).status, 200, 'the next one passes');
 });
 
-t.test('contract 3.8: a broken body never reaches the receiver as a whole request', async (t) => {
+t.test('a broken body never reaches the receiver as a whole request', async (t) => {
   const [name, value] = Object.entries(auth)[0] ?? [];
   const heads = [['Content-Length: 10', 'first'], ['Transfer-Encoding: chunked', '5\r\nfirst\r\n']] as const;
   for (const [framing, part] of heads) {
@@ -218,7 +218,7 @@ t.test('contract 3.8: a broken body never reaches the receiver as a whole reques
   }
 });
 
-t.test('R-54: an answer that comes before the end of the upload reaches the caller', async (t) => {
+t.test('an answer that comes before the end of the upload reaches the caller', async (t) => {
   const connection = await connectRaw(world.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
   world.receiver.behave((_req, res) => res.writeHead(413, { Connection: 'close' }).end('enough'));

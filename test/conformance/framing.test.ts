@@ -1,4 +1,7 @@
-/** Contract 3.1, 3.3, 4; R-03, R-11, R-32: messages that two readers could split differently never get through. */
+/**
+ * docs/contract.md 3.1, 3.3, 4; docs/security-requirements.md R-03, R-11, R-32: messages that two readers could split
+ * differently never get through.
+ */
 import t from 'tap';
 import { startWorld } from '../support/world.js';
 import { until } from '../support/until.js';
@@ -72,7 +75,7 @@ const refusedHeads: readonly (readonly [string, string])[] = [
   ['a SOCKS greeting', '\x05\x01\x00\r\n\r\n'],
 ];
 
-t.test('R-32: ambiguous heads are 400, close the connection and never reach the receiver', async (t) => {
+t.test('ambiguous heads are 400, close the connection and never reach the receiver', async (t) => {
   const before = world.receiver.requests.length;
   for (const [name, bytes] of refusedHeads) {
     // What follows would be taken for a request of its own by whoever split the message elsewhere.
@@ -99,7 +102,7 @@ const brokenBodies: readonly (readonly [string, string])[] = [
   ['a bad trailer', post([chunked], '3\r\nabc\r\n0\r\nX Y: z\r\n\r\n')],
 ];
 
-t.test('R-30: a body that breaks its framing is never a whole request to the receiver', async (t) => {
+t.test('a body that breaks its framing is never a whole request to the receiver', async (t) => {
   for (const [name, bytes] of brokenBodies) {
     const before = world.receiver.requests.length;
     const responses = await world.send(bytes, { untilClosed: true });
@@ -111,7 +114,7 @@ t.test('R-30: a body that breaks its framing is never a whole request to the rec
   t.equal((await world.send(good)).at(-1)?.status, 200, 'a good request still passes');
 });
 
-t.test('R-34: requests of one connection are judged one by one and answered in order', async (t) => {
+t.test('requests of one connection are judged one by one and answered in order', async (t) => {
   const before = world.receiver.requests.length;
   const anonymous = 'GET /orders/secret HTTP/1.1\r\nHost: a\r\n\r\n';
   const second = post(['Content-Length: 2'], 'hi');
@@ -123,7 +126,7 @@ t.test('R-34: requests of one connection are judged one by one and answered in o
   t.equal(world.receiver.requests.length, before + 3);
 });
 
-t.test('contract 3.8: chunks and lengths in their plain form pass', async (t) => {
+t.test('chunks and lengths in their plain form pass', async (t) => {
   const rows: readonly (readonly [string, string, string])[] = [
     ['a length', post(['Content-Length: 3'], 'abc'), 'abc'],
     ['a length in lower case with spaces around', post(['content-length:   3  '], 'abc'), 'abc'],

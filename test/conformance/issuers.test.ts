@@ -1,4 +1,6 @@
-/** Contract 2, 3.5 and 6: several issuers, each with its own keys, rules and troubles; and revocation by config. */
+/**
+ * docs/contract.md 2, 3.5 and 6: several issuers, each with its own keys, rules and troubles; and revocation by config.
+ */
 import t, { type Test } from 'tap';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey, withKeyId } from '../support/keys.js';
@@ -64,7 +66,7 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
   }
 }
 
-t.test('contract 3.5: each issuer\'s tokens are held to its own keys and rules', async (t) => {
+t.test('each issuer\'s tokens are held to its own keys and rules', async (t) => {
   await checkRows(t, 'issuer', [
     { name: 'core', token: mintToken({ key }), reason: null },
     { name: 'partner', token: mintToken({ key: partnerKey, claims: partner }), reason: null },
@@ -82,7 +84,7 @@ t.test('contract 3.5: each issuer\'s tokens are held to its own keys and rules',
   t.same(world.receiver.requests.at(-1)?.field('x-auth-issuer'), ['https://partner.example'], 'the receiver learns which one');
 });
 
-t.test('contract 5: one issuer\'s trouble is no other\'s', async (t) => {
+t.test('one issuer\'s trouble is no other\'s', async (t) => {
   const response = await world.request({ path: '/shared', headers: { Authorization: `Bearer ${mintToken({ key: withKeyId(key, 'x-1') })}` } });
   checkRefusal(t, response, refusals.keysUnavailable, 'an issuer without keys');
   t.equal((await world.request({ path: '/shared', headers: world.authorization() })).status, 200, 'the other one');
@@ -92,7 +94,7 @@ t.test('contract 5: one issuer\'s trouble is no other\'s', async (t) => {
   t.match(ready.text, 'broken', 'the failing one is named');
 });
 
-t.test('contract 3.6: what is revoked is refused before the policy is asked', async (t) => {
+t.test('what is revoked is refused before the policy is asked', async (t) => {
   const old = { iat: issuedBefore - 1, exp: nowS + 300 };
   await checkRows(t, 'revoked', [
     { name: 'key', token: mintToken({ key: revokedKey }), reason: 'key_revoked' },
@@ -107,7 +109,7 @@ t.test('contract 3.6: what is revoked is refused before the policy is asked', as
   t.equal(answers.size, 1, 'every 401 of this file is the same answer');
 });
 
-t.test('contract 2: a reload lifts a revocation', async (t) => {
+t.test('a reload lifts a revocation', async (t) => {
   world.rewrite({ ...config, revoked: { subjects: [] } });
   await until('mallory passes', async () => (await world.request({ path: '/shared', headers: world.authorization({ sub: 'mallory' }) })).status === 200);
   t.equal((await world.request({ path: '/shared', headers: world.authorization({ iat: undefined }) })).status, 200, 'and tokens without iat');

@@ -1,4 +1,4 @@
-/** Contract 5: how the keys of issuers come, stay and go. One world, an issuer for each behaviour. */
+/** docs/contract.md 5: how the keys of issuers come, stay and go. One world, an issuer for each behaviour. */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
@@ -55,7 +55,7 @@ const ask = async (name: Name, keyId: string, signer: RsaKey = key, where: World
   return where.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } });
 };
 
-t.test('specification 4.3: an unknown key id has the keys fetched again', async (t) => {
+t.test('an unknown key id has the keys fetched again', async (t) => {
   const server = serverOf('rotating');
   t.equal((await ask('rotating', 'rotating-1')).status, 200);
   const before = server.hits();
@@ -66,7 +66,7 @@ t.test('specification 4.3: an unknown key id has the keys fetched again', async 
   t.equal(server.hits() - before, 1, 'known keys cause no fetch');
 });
 
-t.test('contract 5: however many unknown key ids arrive, they cause one fetch per cool-down', async (t) => {
+t.test('however many unknown key ids arrive, they cause one fetch per cool-down', async (t) => {
   const server = serverOf('flooded');
   const first = server.hits();
   await until('the cool-down after the start is over', async () => {
@@ -81,7 +81,7 @@ t.test('contract 5: however many unknown key ids arrive, they cause one fetch pe
   t.equal((await ask('flooded', 'flooded-1')).status, 200, 'good tokens pass all the while');
 });
 
-t.test('contract 3.5: key ids that no issuer accepts never cause a fetch', async (t) => {
+t.test('key ids that no issuer accepts never cause a fetch', async (t) => {
   const before = names.map((name) => serverOf(name).hits());
   const fixed = ['rotating', 'flooded', 'failing'].length;
   for (const keyId of ['s-1', 'unknown', '', 'Rotating-1', 'x-rotating-1']) {checkRefusal(t, await ask('rotating', keyId), refusals.unauthorized,
@@ -89,7 +89,7 @@ t.test('contract 3.5: key ids that no issuer accepts never cause a fetch', async
   t.same(names.map((name) => serverOf(name).hits()).slice(0, fixed), before.slice(0, fixed));
 });
 
-t.test('contract 4: an unknown key id while fetching fails is 503, with one attempt per cool-down', async (t) => {
+t.test('an unknown key id while fetching fails is 503, with one attempt per cool-down', async (t) => {
   const server = serverOf('failing');
   server.behave((_req, res) => res.writeHead(500).end());
   const [before, startedMs] = [server.hits(), performance.now()];
@@ -104,7 +104,7 @@ t.test('contract 4: an unknown key id while fetching fails is 503, with one atte
   t.equal((await ask('failing', 'failing-1')).status, 200, 'known keys serve');
 });
 
-t.test('contract 5: a key that left the set stops working', async (t) => {
+t.test('a key that left the set stops working', async (t) => {
   const server = serverOf('removing');
   t.equal((await ask('removing', 'removing-1')).status, 200);
   server.setKeys([withKeyId(rsaKey('d-next'), 'removing-2')]);
@@ -112,7 +112,7 @@ t.test('contract 5: a key that left the set stops working', async (t) => {
   t.equal((await ask('removing', 'removing-2', rsaKey('d-next'))).status, 200);
 });
 
-t.test('specification 5.2: an issuer that withdraws every key is believed when it says so again: 401, until it lists one', async (t) => {
+t.test('an issuer that withdraws every key is believed when it says so again: 401, until it lists one', async (t) => {
   const server = serverOf('withdrawing');
   const ofIssuer = async (): Promise<Issuer | undefined> =>
     (JSON.parse((await world.admin('/status')).text) as { readonly issuers: readonly Issuer[] }).issuers.find((issuer) => issuer.name === 'withdrawing');
@@ -135,7 +135,7 @@ t.test('specification 5.2: an issuer that withdraws every key is believed when i
   await until('it counts again', async () => (await ask('withdrawing', 'withdrawing-1')).status === 200);
 });
 
-t.test('specification 4.3: within the cool-down a new key is waited for, and its caller is not refused', async (t) => {
+t.test('within the cool-down a new key is waited for, and its caller is not refused', async (t) => {
   const server = serverOf('patient');
   await ask('patient', 'patient-made-up');
   server.setKeys([withKeyId(key, 'patient-1'), withKeyId(rsaKey('d-next'), 'patient-2')]);
@@ -146,7 +146,7 @@ t.test('specification 4.3: within the cool-down a new key is waited for, and its
   t.ok(await world.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}') >= 3);
 });
 
-t.test('R-25: a broken or foreign answer never replaces a good set', async (t) => {
+t.test('a broken or foreign answer never replaces a good set', async (t) => {
   const server = serverOf('lasting');
   const elsewhere = await startJwksServer(t, { keys: [withKeyId(rsaKey('d-next'), 'lasting-1')] });
   const bad: readonly (readonly [string, Parameters<JwksServer['behave']>[0]])[] = [
@@ -175,7 +175,7 @@ t.test('R-25: a broken or foreign answer never replaces a good set', async (t) =
   server.behave(null);
 });
 
-t.test('contract 5: without its source a set serves up to max_stale, then 503', async (t) => {
+t.test('without its source a set serves up to max_stale, then 503', async (t) => {
   const server = serverOf('aging');
   t.equal((await ask('aging', 'aging-1')).status, 200);
   server.behave((req) => req.socket.destroy());
@@ -188,7 +188,7 @@ t.test('contract 5: without its source a set serves up to max_stale, then 503', 
   await until('it is back', async () => (await ask('aging', 'aging-1')).status === 200);
 });
 
-t.test('contract 6: without any keys at start it lives, is not ready, and recovers by itself', async (t) => {
+t.test('without any keys at start it lives, is not ready, and recovers by itself', async (t) => {
   const server = await startJwksServer(t);
   server.behave((req) => req.socket.destroy());
   const other = await startWorld(t, { ready: false, jwks: server, key, config: { issuers: { core: { jwks: { cooldown: '100ms', max_age: '200ms' } } } } });

@@ -1,4 +1,4 @@
-/** Contract 2 and 6: reload whole or not at all, stop without losing a request. */
+/** docs/contract.md 2 and 6: reload whole or not at all, stop without losing a request. */
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw } from '../support/raw-client.js';
@@ -8,7 +8,7 @@ import { startWorld, type World } from '../support/world.js';
 const route = (name: string, path: string): object => ({ name, methods: ['GET'], path, subjects: ['checkout'], permissions: [] });
 const statusOf = async (world: World, path: string): Promise<number> => (await world.request({ path, headers: world.authorization() })).status;
 
-t.test('contract 2: a changed config takes effect, a bad one leaves the old in force', async (t) => {
+t.test('a changed config takes effect, a bad one leaves the old in force', async (t) => {
   const world = await startWorld(t, { config: { routes: [route('one', '/one')] } });
   t.same([await statusOf(world, '/one'), await statusOf(world, '/two')], [200, 403]);
   world.rewrite({ routes: [route('two', '/two')] });
@@ -42,7 +42,7 @@ t.test('contract 2: a changed config takes effect, a bad one leaves the old in f
   t.same(await world.exposures(), []);
 });
 
-t.test('contract 2: a request keeps the policy it began with', async (t) => {
+t.test('a request keeps the policy it began with', async (t) => {
   const world = await startWorld(t, { config: { routes: [route('one', '/one')] } });
   const held: ServerResponse[] = [];
   world.receiver.behave((_req, res) => held.push(res));
@@ -55,7 +55,7 @@ t.test('contract 2: a request keeps the policy it began with', async (t) => {
   t.match(await waiting, { status: 200, text: 'finished' });
 });
 
-t.test('R-60: SIGTERM: not ready, then requests in flight end, then exit 0', async (t) => {
+t.test('SIGTERM: not ready, then requests in flight end, then exit 0', async (t) => {
   const world = await startWorld(t, { config: { shutdown: { delay: '300ms', grace: '20s' } } });
   const held: ServerResponse[] = [];
   world.receiver.behave((_req, res) => held.push(res));
@@ -81,7 +81,7 @@ t.test('R-60: SIGTERM: not ready, then requests in flight end, then exit 0', asy
   t.notMatch(world.process.output(), world.token().slice(0, 20));
 });
 
-t.test('contract 3.6, R-60: what passes in shadow mode ends before the process, and is cut off after the grace, as what is allowed', async (t) => {
+t.test('what passes in shadow mode ends before the process, and is cut off after the grace, as what is allowed', async (t) => {
   for (const [grace, expected] of [['20s', { status: 200, text: 'finished' }], ['200ms', null]] as const) {
     const world = await startWorld(t, { config: { mode: 'shadow', shutdown: { delay: '0ms', grace } } });
     const held: ServerResponse[] = [];
@@ -99,7 +99,7 @@ t.test('contract 3.6, R-60: what passes in shadow mode ends before the process, 
   }
 });
 
-t.test('R-60: what does not end within the grace is cut off, and the exit code is 0', async (t) => {
+t.test('what does not end within the grace is cut off, and the exit code is 0', async (t) => {
   const world = await startWorld(t, { config: { shutdown: { delay: '0ms', grace: '200ms' } } });
   world.receiver.behave(() => undefined);
   const connection = await connectRaw(world.port);

@@ -1,4 +1,4 @@
-/** Contract 2 and 4: every phase and every size has a bound, and who exceeds it is told so. */
+/** docs/contract.md 2 and 4: every phase and every size has a bound, and who exceeds it is told so. */
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { connectRaw, requestBytes } from '../support/raw-client.js';
@@ -22,7 +22,7 @@ const world = await startWorld(t, {
 const auth = world.authorization();
 const chunk = (size: number): string => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`;
 
-t.test('R-40: a body up to the limit passes, a longer one is 413', async (t) => {
+t.test('a body up to the limit passes, a longer one is 413', async (t) => {
   const chunked = { ...auth, 'Transfer-Encoding': 'chunked' };
   t.equal((await world.request({ method: 'POST', path: '/orders', headers: auth, body: 'x'.repeat(kib) })).status, 200, 'length at the limit');
   t.equal((await world.request({ method: 'POST', path: '/orders', headers: chunked, body: `${chunk(kib)}0\r\n\r\n` })).status, 200, 'chunks at the limit');
@@ -41,7 +41,7 @@ t.test('R-40: a body up to the limit passes, a longer one is 413', async (t) => 
   t.same(world.receiver.requests.slice(before).filter(({ complete }) => complete), [], 'none is whole at the receiver');
 });
 
-t.test('contract 4: a target or a head that is too long', async (t) => {
+t.test('a target or a head that is too long', async (t) => {
   checkRefusal(t, await world.request({ path: `/orders?${'x'.repeat(kib)}`, headers: auth }), refusals.targetTooLong, 'target');
   const rows: readonly (readonly [string, Record<string, string>])[] = [
     ['one large field', { 'X-Large': 'x'.repeat(5 * kib) }],
@@ -54,7 +54,7 @@ t.test('contract 4: a target or a head that is too long', async (t) => {
   }
 });
 
-t.test('R-41: a head that does not come to its end is 408', async (t) => {
+t.test('a head that does not come to its end is 408', async (t) => {
   for (const start of ['GET /orders HT', 'GET /orders HTTP/1.1\r\nHost: a\r\nX-Half: ', 'GET /orders HTTP/1.1\r\nHost: a\r\n']) {
     const [response] = await world.send(start, { untilClosed: true });
     t.ok(response !== undefined, start);
@@ -62,7 +62,7 @@ t.test('R-41: a head that does not come to its end is 408', async (t) => {
   }
 });
 
-t.test('R-41: one byte now and then does not prolong a head', async (t) => {
+t.test('one byte now and then does not prolong a head', async (t) => {
   const connection = await connectRaw(world.port);
   connection.write('GET /orders HTTP/1.1\r\nX-Slow: ');
   const drip = setInterval(() => {
@@ -75,7 +75,7 @@ t.test('R-41: one byte now and then does not prolong a head', async (t) => {
   await connection.closed;
 });
 
-t.test('R-41: a body that pauses too long is 408, and never whole at the receiver', async (t) => {
+t.test('a body that pauses too long is 408, and never whole at the receiver', async (t) => {
   const before = world.receiver.requests.length;
   for (const framing of [{ 'Content-Length': '10' }, { 'Transfer-Encoding': 'chunked' }]) {
     const bytes = requestBytes(world.port, { method: 'POST', path: '/orders', headers: { ...auth, ...framing } });
@@ -87,7 +87,7 @@ t.test('R-41: a body that pauses too long is 408, and never whole at the receive
   t.same(world.receiver.requests.slice(before).filter(({ complete }) => complete), []);
 });
 
-t.test('contract 4: more requests in flight than allowed are 503, at once', async (t) => {
+t.test('more requests in flight than allowed are 503, at once', async (t) => {
   const held: ServerResponse[] = [];
   world.receiver.behave((_req, res) => held.push(res));
   const waiting = [1, 2, 3].map(async () => world.request({ path: '/orders', headers: auth }));
@@ -103,7 +103,7 @@ t.test('contract 4: more requests in flight than allowed are 503, at once', asyn
   t.equal((await world.request({ path: '/orders', headers: auth })).status, 200, 'and there is room again');
 });
 
-t.test('contract 4: a caller that breaks off gives its place back', async (t) => {
+t.test('a caller that breaks off gives its place back', async (t) => {
   world.receiver.behave(() => undefined);
   for (let round = 0; round < 4; round += 1) {
     const before = world.receiver.requests.length;

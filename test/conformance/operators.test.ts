@@ -1,4 +1,4 @@
-/** Contract 6: what operators, monitors and logs are told. */
+/** docs/contract.md 6: what operators, monitors and logs are told. */
 import t from 'tap';
 import { request } from '../support/raw-client.js';
 import { hushed } from '../support/secrets.js';
@@ -9,7 +9,7 @@ import { checkSilence } from './silence.js';
 const world = await startWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
 const probesPort = await world.process.port('probes');
 
-t.test('contract 6: /livez, /readyz and /status, and nothing else', async (t) => {
+t.test('/livez, /readyz and /status, and nothing else', async (t) => {
   t.equal((await world.admin('/livez')).status, 200);
   const ready = await world.admin('/readyz');
   t.equal(ready.status, 200);
@@ -23,7 +23,7 @@ t.test('contract 6: /livez, /readyz and /status, and nothing else', async (t) =>
   for (const method of ['POST', 'DELETE', 'PUT']) t.not((await request(world.adminPort, { method, path: '/livez' })).status, 200, method);
 });
 
-t.test('contract 2: the admin listener checks Host, against pages whose name was bent to it', async (t) => {
+t.test('the admin listener checks Host, against pages whose name was bent to it', async (t) => {
   for (const host of ['evil.example', 'evil.example:9901', '127.0.0.1.evil.example', 'localhost.evil.example', '']) {
     const response = await request(world.adminPort, { path: '/status', headers: { Host: host } });
     t.ok(response.status >= 400 && response.status < 500, host);
@@ -33,19 +33,19 @@ t.test('contract 2: the admin listener checks Host, against pages whose name was
     { path: '/status', headers: { Host: host } })).status, 200, host);}
 });
 
-t.test('contract 2: probes have their listener, without /status', async (t) => {
+t.test('probes have their listener, without /status', async (t) => {
   for (const path of ['/livez', '/readyz', '/metrics']) t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, 200, path);
   t.equal((await request(probesPort, { path: '/status' })).status, 404);
 });
 
-t.test('contract 2: never on the caller\'s port', async (t) => {
+t.test('never on the caller\'s port', async (t) => {
   for (const path of ['/livez', '/readyz', '/metrics', '/status']) {
     checkRefusal(t, await world.request({ path }), refusals.unauthorized, path);
     checkRefusal(t, await world.request({ path, headers: world.authorization() }), refusals.forbidden, `${path} with a token`);
   }
 });
 
-t.test('contract 6: metrics have the names and the closed labels of the contract', async (t) => {
+t.test('metrics have the names and the closed labels of the contract', async (t) => {
   const text = (await world.admin('/metrics')).text;
   const series = [
     'sallyport_requests_total', 'sallyport_denials_total', 'sallyport_request_duration_seconds', 'sallyport_overhead_seconds',
@@ -78,7 +78,7 @@ t.test('contract 6: metrics have the names and the closed labels of the contract
   t.same(await ownSeries(), before, 'nothing that callers send makes a series');
 });
 
-t.test('contract 6: one log line per request', async (t) => {
+t.test('one log line per request', async (t) => {
   const members = [
     'time', 'request_id', 'route', 'method', 'path', 'decision', 'reason', 'kind', 'issuer', 'subject', 'key_id', 'status', 'duration_ms', 'upstream_ms',
     'record', 'trace_id', 'client_address', 'user_agent',
@@ -113,7 +113,7 @@ t.test('contract 6: one log line per request', async (t) => {
   }
 });
 
-t.test('R-16: what callers send cannot forge a log line', async (t) => {
+t.test('what callers send cannot forge a log line', async (t) => {
   const before = world.process.output().split('\n').length;
   const id = 'forged-1';
   await world.request({ path: '/orders%20%22%7d', headers: { ...world.authorization({ sub: '"}{"forged":"1' }), 'X-Request-Id': id } });

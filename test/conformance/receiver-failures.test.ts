@@ -1,4 +1,4 @@
-/** Contract 4: what callers are told when the receiver breaks off, is too slow or is not there. */
+/** docs/contract.md 4: what callers are told when the receiver breaks off, is too slow or is not there. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import t from 'tap';
 import { startReceiver } from '../support/receiver.js';
@@ -36,7 +36,7 @@ const faults: readonly { name: string; fault: Fault; expected: Refusal }[] = [
   { name: 'silence after an interim answer', fault: (_req, res) => { res.writeProcessing(); }, expected: refusals.upstreamTimeout },
 ];
 
-t.test('contract 4: the receiver broke off (502) or was too slow (504), and got the request once', async (t) => {
+t.test('the receiver broke off (502) or was too slow (504), and got the request once', async (t) => {
   for (const { name, fault, expected } of faults) {
     for (const method of ['GET', 'POST']) {
       world.receiver.behave(fault);
@@ -45,7 +45,7 @@ t.test('contract 4: the receiver broke off (502) or was too slow (504), and got 
       const response = await world.request({ method, path: '/orders', headers: { ...world.authorization(), 'X-Request-Id': requestId },
         ...(method === 'POST' ? { body: 'x' } : {}) });
       checkRefusal(t, response, expected, `${name}, ${method}`);
-      t.equal(world.receiver.requests.length - before, 1, `R-50: ${name}, ${method}`);
+      t.equal(world.receiver.requests.length - before, 1, `${name}, ${method}`);
       const reason = expected.status === 502 ? 'upstream_failed' : 'upstream_timeout';
       t.match(await world.logOf(requestId), { decision: 'failed', reason, status: expected.status, subject: 'checkout' }, 'the log says so');
       world.receiver.behave(null);
@@ -55,14 +55,14 @@ t.test('contract 4: the receiver broke off (502) or was too slow (504), and got 
   }
 });
 
-t.test('contract 2: a route may have more patience', async (t) => {
+t.test('a route may have more patience', async (t) => {
   world.receiver.behave((_req, res) => setTimeout(() => res.end('late'), 600));
   const response = await world.request({ path: '/patient', headers: world.authorization() });
   world.receiver.behave(null);
   t.match(response, { status: 200, text: 'late' });
 });
 
-t.test('R-52: an answer that stops in the middle does not look whole', async (t) => {
+t.test('an answer that stops in the middle does not look whole', async (t) => {
   const stops: readonly (readonly [string, Fault])[] = [
     ['a length that is not reached', raw('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst')],
     ['chunks without an end', raw('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')],
@@ -80,7 +80,7 @@ t.test('R-52: an answer that stops in the middle does not look whole', async (t)
   world.receiver.behave(null);
 });
 
-t.test('contract 4: the receiver was certainly not reached: 503', async (t) => {
+t.test('the receiver was certainly not reached: 503', async (t) => {
   await world.receiver.close();
   for (const method of ['GET', 'POST']) {
     const response = await world.request({ method, path: '/orders', headers: { ...world.authorization(), 'X-Request-Id': `gone-${method}` },

@@ -1,7 +1,7 @@
 import type { Test } from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
 
-/** An answer of Sallyport's own, as contract section 4 lists them. */
+/** An answer of Sallyport's own, as docs/contract.md 4 lists them. */
 export interface Refusal {
   readonly status: number;
   /** Member `type` of the body. */

@@ -1,4 +1,4 @@
-/** Contract 2, 3.7, 3.9 and 4: writes that are reserved by their key, and tokens that pass once. */
+/** docs/contract.md 2, 3.7, 3.9 and 4: writes that are reserved by their key, and tokens that pass once. */
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
@@ -55,7 +55,7 @@ t.beforeEach(() => {
   world.receiver.requests.length = 0;
 });
 
-t.test('contract 3.7: a write with a key runs once; a retry gets its answer, marked as such', async (t) => {
+t.test('a write with a key runs once; a retry gets its answer, marked as such', async (t) => {
   const key = randomUUID();
   const first = await write({ key });
   t.equal(first.status, 200);
@@ -73,7 +73,7 @@ t.test('contract 3.7: a write with a key runs once; a retry gets its answer, mar
   t.equal(await world.metric('sallyport_reservations_total{result="replayed"}'), 1);
 });
 
-t.test('contract 2: required, optional and none', async (t) => {
+t.test('required, optional and none', async (t) => {
   checkRefusal(t, await write({ key: null }), refusals.idempotencyKeyMissing, 'required');
   t.equal((await write({ path: '/optional', key: null })).status, 200);
   const key = randomUUID();
@@ -83,7 +83,7 @@ t.test('contract 2: required, optional and none', async (t) => {
   }
 });
 
-t.test('contract 3.7: who is refused reserves nothing', async (t) => {
+t.test('who is refused reserves nothing', async (t) => {
   for (const path of ['/required', '/both']) {
     const key = randomUUID();
     const request = { method: 'POST', path, body: '{"item":1}', headers: { 'Idempotency-Key': key } };
@@ -98,12 +98,12 @@ t.test('contract 3.7: who is refused reserves nothing', async (t) => {
   t.equal(world.receiver.requests.length, 2);
 });
 
-t.test('contract 4: a malformed key is 400', async (t) => {
+t.test('a malformed key is 400', async (t) => {
   for (const key of ['a b', '""', '"a"; p=1', 'x'.repeat(256), 'a,b']) checkRefusal(t, await write({ key }), refusals.idempotencyKeyInvalid, key);
   t.equal(world.receiver.requests.length, 0);
 });
 
-t.test('contract 4: 409 in progress, 422 for another request', async (t) => {
+t.test('409 in progress, 422 for another request', async (t) => {
   const key = randomUUID();
   const held: ServerResponse[] = [];
   world.receiver.behave((req, res) => {
@@ -122,7 +122,7 @@ t.test('contract 4: 409 in progress, 422 for another request', async (t) => {
   t.equal(held.length, 1);
 });
 
-t.test('contract 4: 502 and 504 name the record, which is 409 from then on', async (t) => {
+t.test('502 and 504 name the record, which is 409 from then on', async (t) => {
   for (const [behave, refusal] of [['reset', refusals.upstreamFailed], ['silence', refusals.upstreamTimeout]] as const) {
     const key = randomUUID();
     world.receiver.behave((req) => {
@@ -139,7 +139,7 @@ t.test('contract 4: 502 and 504 name the record, which is 409 from then on', asy
   t.equal(world.receiver.requests.length, 2);
 });
 
-t.test('contract 4: 409 where the result cannot be shown again', async (t) => {
+t.test('409 where the result cannot be shown again', async (t) => {
   const key = randomUUID();
   world.receiver.behave((req, res) => {
     req.resume().on('end', () => res.end(Buffer.alloc(300 * 1024)));
@@ -149,7 +149,7 @@ t.test('contract 4: 409 where the result cannot be shown again', async (t) => {
   checkRefusal(t, retry, { ...refusals.idempotencyNotReplayable, record: recordOf(retry) }, 'not replayable');
 });
 
-t.test('contract 2: retention, operation, fields, store_headers, release_on, receiver, max_body and max_stored_response of a route', async (t) => {
+t.test('retention, operation, fields, store_headers, release_on, receiver, max_body and max_stored_response of a route', async (t) => {
   const path = '/settings/1';
   const answer = (status: number, headers: Record<string, string>, body = 'x'): void => world.receiver.behave((req, res) => {
     req.resume().on('end', () => res.writeHead(status, headers).end(body));
@@ -181,7 +181,7 @@ t.test('contract 2: retention, operation, fields, store_headers, release_on, rec
   t.match(JSON.parse((await write({ path, key: large })).text), { type: 'urn:sallyport:idempotency-result-not-replayable' });
 });
 
-t.test('contract 4: a single-use token passes once, for any request', async (t) => {
+t.test('a single-use token passes once, for any request', async (t) => {
   const claims = { jti: randomUUID() };
   t.equal((await write({ path: '/single', key: null, claims })).status, 200);
   checkRefusal(t, await write({ path: '/single', key: null, claims }), refusals.unauthorized, 'again');
@@ -190,7 +190,7 @@ t.test('contract 4: a single-use token passes once, for any request', async (t) 
   t.equal(world.receiver.requests.length, 1);
 });
 
-t.test('contract 3.8: a caller that leaves does not cancel a reserved write', async (t) => {
+t.test('a caller that leaves does not cancel a reserved write', async (t) => {
   const key = randomUUID();
   const held: ServerResponse[] = [];
   world.receiver.behave((req, res) => {
@@ -207,7 +207,7 @@ t.test('contract 3.8: a caller that leaves does not cancel a reserved write', as
   t.equal(held.length, 1);
 });
 
-t.test('contract 3.3: the receiver learns of the reservation from us, not from the caller', async (t) => {
+t.test('the receiver learns of the reservation from us, not from the caller', async (t) => {
   await write({ headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '0', 'idempotency_record': 'forged' } });
   const [received] = world.receiver.requests;
   t.match(received?.field('Idempotency-Record'), [/^[\w-]{43}\.[\w-]{43}$/]);

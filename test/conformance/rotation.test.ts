@@ -7,7 +7,7 @@ import { until } from '../support/until.js';
 import { startWorld } from '../support/world.js';
 import { rotateUnderLoad } from './rotation.js';
 
-t.test('contract 5: while keys rotate every second, each published before it signs, nobody is wrongly refused', async (t) => {
+t.test('while keys rotate every second, each published before it signs, nobody is wrongly refused', async (t) => {
   const report = await rotateUnderLoad(t, { requests: 500, durationMs: 3_500, rotateEvery: '1s' });
   t.same([report.wronglyRefused, report.wronglyAccepted], [[], []]);
   t.ok(report.accepted > 400, `${String(report.accepted)} of 500 were accepted`);
@@ -19,7 +19,7 @@ interface Status {
   readonly issuers: readonly { readonly keys: readonly { readonly key_id: string }[] }[];
 }
 
-t.test('contract 5: a key that left the fetched set stops working with that fetch', async (t) => {
+t.test('a key that left the fetched set stops working with that fetch', async (t) => {
   const [first, second] = [rsaKey('d-1'), rsaKey('d-2')];
   const jwks = await startJwksServer(t, { keys: [first] });
   const config = { issuers: { core: { jwks: { min_age: '100ms', max_age: '200ms', cooldown: '100ms' } } } };

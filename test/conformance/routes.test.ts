@@ -1,4 +1,4 @@
-/** Contract 3.1, 3.2 and 3.6: methods, which route holds, who may pass, and what nobody may learn. */
+/** docs/contract.md 3.1, 3.2 and 3.6: methods, which route holds, who may pass, and what nobody may learn. */
 import t, { type Test } from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
 import { startWorld } from '../support/world.js';
@@ -57,7 +57,7 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
   }
 }
 
-t.test('contract 3.2: the most specific route holds, whatever the order', async (t) => {
+t.test('the most specific route holds, whatever the order', async (t) => {
   await checkRows(t, 'specific', [
     { path: '/tree/oak', expected: 200, route: 'oak' },
     { path: '/tree/elm', expected: 403, route: 'any-leaf' },
@@ -71,7 +71,7 @@ t.test('contract 3.2: the most specific route holds, whatever the order', async 
   ]);
 });
 
-t.test('contract 2: methods are exact, GET is not HEAD, * is all but TRACE and CONNECT', async (t) => {
+t.test('methods are exact, GET is not HEAD, * is all but TRACE and CONNECT', async (t) => {
   await checkRows(t, 'methods', [
     { path: '/thing', expected: 200, route: 'read-only' },
     { method: 'HEAD', path: '/headed', expected: 200, route: 'head-only' },
@@ -85,7 +85,7 @@ t.test('contract 2: methods are exact, GET is not HEAD, * is all but TRACE and C
   t.match(head, { status: 403, text: '' }, 'HEAD where only GET is written: 403 without a body');
 });
 
-t.test('contract 3.1: TRACE, TRACK and CONNECT get 405, methods that are no upper-case token 400', async (t) => {
+t.test('TRACE, TRACK and CONNECT get 405, methods that are no upper-case token 400', async (t) => {
   const before = world.receiver.requests.length;
   for (const path of ['/any', '/thing', '/unknown', '/healthz']) {
     checkRefusal(t, await world.request({ method: 'TRACE', path, headers: world.authorization() }), refusals.methodNotAllowed, `TRACE ${path}`);
@@ -101,7 +101,7 @@ t.test('contract 3.1: TRACE, TRACK and CONNECT get 405, methods that are no uppe
   t.equal(world.receiver.requests.length, before);
 });
 
-t.test('contract 3.6: subject and every permission, or one of several pairs', async (t) => {
+t.test('subject and every permission, or one of several pairs', async (t) => {
   const write = { method: 'POST', path: '/pairs', route: 'pairs' };
   await checkRows(t, 'policy', [
     { path: '/both', claims: { permissions: ['a', 'b'] }, expected: 200, route: 'needs-both' },
@@ -124,7 +124,7 @@ t.test('contract 3.6: subject and every permission, or one of several pairs', as
   ]);
 });
 
-t.test('contract 3.2: 401 before 403, and no answer tells which routes exist', async (t) => {
+t.test('401 before 403, and no answer tells which routes exist', async (t) => {
   const paths = ['/both', '/tree/elm', '/unknown', '/thing/below', '/pairs', '/', '/any'];
   const anonymous = await Promise.all(paths.map(async (path) => world.request({ path })));
   for (const [index, response] of anonymous.entries()) checkRefusal(t, response, refusals.unauthorized, `anonymous ${String(paths[index])}`);
@@ -143,7 +143,7 @@ t.test('contract 3.2: 401 before 403, and no answer tells which routes exist', a
   t.equal(new Set(denied.map(comparable)).size, 1, 'every 403 is the same');
 });
 
-t.test('contract 2: public routes need no credential, look at none and pass none', async (t) => {
+t.test('public routes need no credential, look at none and pass none', async (t) => {
   const rows = [{}, { Authorization: 'Bearer not-a-token-at-all' }, world.authorization(), { Authorization: 'Basic dXNlcjpodXNoLTVkMWY=' }];
   for (const headers of rows) {
     t.equal((await world.request({ path: '/healthz', headers })).status, 200);
@@ -159,7 +159,7 @@ t.test('contract 2: public routes need no credential, look at none and pass none
   }
 });
 
-t.test('contract 3.1: a body on GET or HEAD is 400 unless the route allows it', async (t) => {
+t.test('a body on GET or HEAD is 400 unless the route allows it', async (t) => {
   const before = world.receiver.requests.length;
   const chunked = { 'Transfer-Encoding': 'chunked' };
   const rows: readonly { name: string; method: string; path: string; headers: Record<string, string>; body: string; expected: Refusal | 200 }[] = [

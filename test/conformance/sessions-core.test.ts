@@ -1,4 +1,7 @@
-/** Contract 2, 3.6 and R-70 for sessions of users: revoking, reloading, and a Core that is asked or cannot be. */
+/**
+ * docs/contract.md 2, 3.6 and docs/security-requirements.md R-70 for sessions of users: revoking, reloading, and a Core
+ * that is asked or cannot be.
+ */
 import { revokeSession } from 'supertokens-node/recipe/session';
 import t from 'tap';
 import { coreApiKey, roles, startSessionService } from '../support/session-service.js';
@@ -14,7 +17,7 @@ const user = await service.signIn('user-1', roles('support'));
 const token = await service.mint();
 for (const secret of [user.accessToken, token, coreApiKey]) world.hush(secret);
 
-t.test('contract 3.6: what is revoked is revoked for sessions too', async (t) => {
+t.test('what is revoked is revoked for sessions too', async (t) => {
   const key = /"kid":"([^"]+)"/.exec(Buffer.from(user.accessToken.split('.')[0] ?? '', 'base64url').toString())?.[1] ?? '';
   const inAMinute = new Date(Date.now() + 60_000).toISOString();
   for (const [revoked, reason] of [
@@ -36,7 +39,7 @@ t.test('contract 3.6: what is revoked is revoked for sessions too', async (t) =>
   await until('nothing is revoked', async () => (await world.request({ path: '/users', headers: bearer(user.accessToken) })).status === 200);
 });
 
-t.test('contract 2: what a reload changes of sessions waits for a restart', async (t) => {
+t.test('what a reload changes of sessions waits for a restart', async (t) => {
   world.rewrite(sessionConfig(service, {}, { api_domain: 'https://other.example.com', check_database: true }));
   const status = await until('the reload', async () => {
     const read = JSON.parse((await world.admin('/status')).text) as { readonly restart_needed: readonly string[]; readonly issuers: readonly unknown[] };
@@ -47,7 +50,7 @@ t.test('contract 2: what a reload changes of sessions waits for a restart', asyn
   t.equal((await world.request({ path: '/users', headers: bearer(user.accessToken) })).status, 200, 'the old API domain still counts');
 });
 
-t.test('contract 2: check_database: a session that was revoked in the Core ends at once', async (t) => {
+t.test('check_database: a session that was revoked in the Core ends at once', async (t) => {
   const session = await service.signIn('user-3');
   checking.hush(session.accessToken);
   await checkRows(t, checking, [{ name: 'it stands', path: '/users', fields: bearer(session.accessToken), reason: null }]);
@@ -57,7 +60,7 @@ t.test('contract 2: check_database: a session that was revoked in the Core ends 
   t.same(await checking.exposures(), []);
 });
 
-t.test('R-70: with the Core away what it has to vouch for is 503, and everything else goes on', async (t) => {
+t.test('with the Core away what it has to vouch for is 503, and everything else goes on', async (t) => {
   const { refreshToken } = await service.signIn('user-1');
   const { accessToken: unconfirmed } = await service.refresh(refreshToken);
   world.hush(unconfirmed);

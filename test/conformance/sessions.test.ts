@@ -1,6 +1,6 @@
 /**
- * Contract 2, 3.4, 3.5 and 4 for sessions of users: `sallyport serve` and `sallyport core` as processes of their own, sessions and service
- * tokens made by the real SDK of SuperTokens.
+ * docs/contract.md 2, 3.4, 3.5 and 4 for sessions of users: `sallyport serve` and `sallyport core` as processes of
+ * their own, sessions and service tokens made by the real SDK of SuperTokens.
  */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
@@ -125,11 +125,11 @@ const crossUses: readonly Row[] = [
   },
 ];
 
-t.test('contract 3.4: each kind of credential counts where it is accepted, and every cross-use is refused', async (t) => {
+t.test('each kind of credential counts where it is accepted, and every cross-use is refused', async (t) => {
   await checkRows(t, world, crossUses);
 });
 
-t.test('contract 3.6: sessions are held to a policy of their own', async (t) => {
+t.test('sessions are held to a policy of their own', async (t) => {
   const invalid = '{"message":"invalid claim","claimValidationErrors":[{"id":"st-role","reason":{"message":"wrong value"}}]}';
   const namesake = await service.signIn('checkout', roles('guest'));
   world.hush(namesake.accessToken);
@@ -138,10 +138,10 @@ t.test('contract 3.6: sessions are held to a policy of their own', async (t) => 
     { name: 'the same as cookie', path: '/both', fields: cookie(guest.accessToken), reason: 'session_claim_missing', status: 403, body: invalid },
     { name: 'a service’s name', path: '/both', fields: bearer(namesake.accessToken), reason: 'session_claim_missing', status: 403, body: invalid },
     { name: 'where no claim is asked for', path: '/users', fields: bearer(guest.accessToken), reason: null },
-    { name: 'R-72: no such route, with a session', path: '/nowhere', fields: bearer(user.accessToken), reason: 'route_unknown', status: 403 },
-    { name: 'R-72: no such route, with a cookie', path: '/nowhere', fields: cookie(user.accessToken), reason: 'route_unknown', status: 403 },
-    { name: 'R-72: no such route, with what never was a session', path: '/nowhere', fields: cookie('garbage'), reason: 'token_malformed' },
-    { name: 'R-72: no such route, without', path: '/nowhere', fields: [], reason: 'credential_missing' },
+    { name: 'no such route, with a session', path: '/nowhere', fields: bearer(user.accessToken), reason: 'route_unknown', status: 403 },
+    { name: 'no such route, with a cookie', path: '/nowhere', fields: cookie(user.accessToken), reason: 'route_unknown', status: 403 },
+    { name: 'no such route, with what never was a session', path: '/nowhere', fields: cookie('garbage'), reason: 'token_malformed' },
+    { name: 'no such route, without', path: '/nowhere', fields: [], reason: 'credential_missing' },
   ]);
 });
 
@@ -150,7 +150,7 @@ function received(): readonly string[] {
   return world.receiver.requests.at(-1)?.rawHeaders ?? [];
 }
 
-t.test('contract 3: the receiver learns who the user is, and gets nothing to act as the user with', async (t) => {
+t.test('the receiver learns who the user is, and gets nothing to act as the user with', async (t) => {
   const st: Fields = [['st-auth-mode', 'cookie'], ['anti-csrf', 'x'], ['X-Auth-Kind', 'service'], ['X-Auth-Subject', 'admin']];
   const response = await world.request({ path: '/both', headers: [...cookie(user.accessToken), ...rid, ...st] });
   t.equal(response.status, 200);
@@ -183,7 +183,7 @@ async function refreshed(claims: Claims = roles('support')): Promise<string> {
   return accessToken;
 }
 
-t.test('contract 4: a refreshed access token is handed back the way it came, and the next request needs no Core', async (t) => {
+t.test('a refreshed access token is handed back the way it came, and the next request needs no Core', async (t) => {
   const first = await world.request({ path: '/both', headers: bearer(await refreshed()) });
   const next = first.field('st-access-token') ?? '';
   world.hush(next);
@@ -204,7 +204,7 @@ t.test('contract 4: a refreshed access token is handed back the way it came, and
   t.same([again.status, setCookies(again)], [200, []]);
 });
 
-t.test('contract 3.7: a user’s write runs once; the new token goes back with the shown answer too, and into no store', async (t) => {
+t.test('a user’s write runs once; the new token goes back with the shown answer too, and into no store', async (t) => {
   const key: Fields = [['Idempotency-Key', 'pay-1']];
   const before = world.receiver.requests.length;
   const accessToken = await refreshed();
@@ -222,7 +222,7 @@ t.test('contract 3.7: a user’s write runs once; the new token goes back with t
   const other = await world.request({ method: 'POST', path: '/payments', headers: [...bearer(guest.accessToken), ...key] });
   const machine = await world.request({ method: 'POST', path: '/payments', headers: [...bearer(token), ...key] });
   t.same([other, machine].map((response) => [response.status, response.field('idempotent-replayed')]), [[200, null], [200, null]],
-    'R-18: a key is one caller’s own');
+    'a key is one caller’s own');
 });
 
 t.test('nothing that was sent stands in a log, on /metrics or on /status', async (t) => {

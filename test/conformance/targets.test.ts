@@ -1,4 +1,4 @@
-/** Contract 3.1: which targets are refused, and that the rest is forwarded as the bytes that came. */
+/** docs/contract.md 3.1: which targets are refused, and that the rest is forwarded as the bytes that came. */
 import t from 'tap';
 import type { RawResponse } from '../support/raw-client.js';
 import { startWorld } from '../support/world.js';
@@ -61,7 +61,7 @@ const refused: readonly { name: string; targets: readonly string[] }[] = [
   { name: 'a fragment or raw non-ASCII in the query', targets: ['/files/a?x#y', '/files/a?#', '/files/a?x=\xe9'] },
 ];
 
-t.test('contract 3.1: ambiguous targets are refused', async (t) => {
+t.test('ambiguous targets are refused', async (t) => {
   const before = world.receiver.requests.length;
   for (const { name, targets } of refused) {
     for (const target of targets) checkRefusal(t, await get(target), refusals.badTarget, `${name} ${target}`);
@@ -69,7 +69,7 @@ t.test('contract 3.1: ambiguous targets are refused', async (t) => {
   t.equal(world.receiver.requests.length, before, 'none reached the receiver');
 });
 
-t.test('contract 3.1: targets that no parser takes are refused', async (t) => {
+t.test('targets that no parser takes are refused', async (t) => {
   const before = world.receiver.requests.length;
   for (const target of ['files/a', '', '?x=1', '/files/a b', '/files/\x01', '/files/\x00', '/files/a\tb', '/files/\x7f', '/files/\xe9', '127.0.0.1:80']) {
     const response = await get(target);
@@ -88,7 +88,7 @@ const forwarded: readonly string[] = [
   '/names/a%2Fb', '/names/a%2fb', '/names/%2F', '/matrix/a;v=1', '/matrix/a;v=1;w=2', '/items/a%2bb',
 ];
 
-t.test('R-02: accepted targets reach the receiver as the bytes that came', async (t) => {
+t.test('accepted targets reach the receiver as the bytes that came', async (t) => {
   for (const target of forwarded) {
     const response = await get(target);
     t.equal(response.status, 200, target);
@@ -96,26 +96,26 @@ t.test('R-02: accepted targets reach the receiver as the bytes that came', async
   }
 });
 
-t.test('contract 3.1: case, trailing slash and the query are significant or not judged, as it says', async (t) => {
+t.test('case, trailing slash and the query are significant or not judged, as it says', async (t) => {
   for (const path of ['/Files/a', '/FILES/a', '/items/1/', '/items/', '/items', '/files', '/items/1/2', '/filesx', '/', '/healthz?/files/a']) {
     checkRefusal(t, await get(path), refusals.forbidden, path);
   }
   t.equal((await get(`/items/1?secret=${hushed}`)).status, 200);
 });
 
-t.test('contract 3.1: a target that is too long is 414', async (t) => {
+t.test('a target that is too long is 414', async (t) => {
   const target = (length: number): string => `/files/${'a'.repeat(length - '/files/'.length)}`;
   t.equal((await get(target(1024))).status, 200, 'at the limit');
   checkRefusal(t, await get(target(1025)), refusals.targetTooLong, 'one byte over the limit');
   checkRefusal(t, await get(`/files/a?${'a'.repeat(1016)}`), refusals.targetTooLong, 'the query counts');
 });
 
-t.test('contract 3.1: the target is judged before the credential', async (t) => {
+t.test('the target is judged before the credential', async (t) => {
   checkRefusal(t, await world.request({ path: '/files/../x' }), refusals.badTarget, 'without a credential');
   checkRefusal(t, await world.request({ path: '/files/a' }), refusals.unauthorized, 'a good target without a credential');
 });
 
-t.test('R-02: public corpora are refused or forwarded byte for byte', async (t) => {
+t.test('public corpora are refused or forwarded byte for byte', async (t) => {
   const targets = readCorpusTargets('/files/').filter((target) => target.length < 500);
   const wrong: string[] = [];
   let passed = 0;

@@ -1,4 +1,4 @@
-/** Contract 3.5, R-20: a token has exactly one spelling. */
+/** docs/contract.md 3.5, docs/security-requirements.md R-20: a token has exactly one spelling. */
 import t, { type Test } from 'tap';
 import { rsaKey } from '../support/keys.js';
 import { base64url, mintToken, serviceClaims, signToken } from '../support/tokens.js';
@@ -33,7 +33,7 @@ function withUnusedBits(part: string): string {
   return `${part.slice(0, -1)}${alphabet.charAt(last | 1)}`;
 }
 
-t.test('R-20: three canonical base64url parts', async (t) => {
+t.test('three canonical base64url parts', async (t) => {
   await checkForms(t, [
     { name: 'as it was signed', token: good, passes: true },
     ...[`${first}.${second}`, first, `${good}.`, `.${good}`, `${good}.${third}`, `${first}..${third}`, `.${second}.${third}`, '..', '...', '.', 'x',
@@ -56,7 +56,7 @@ t.test('R-20: three canonical base64url parts', async (t) => {
   ]);
 });
 
-t.test('R-20: header and payload are duplicate-free JSON objects in UTF-8', async (t) => {
+t.test('header and payload are duplicate-free JSON objects in UTF-8', async (t) => {
   const signed = (head: string | Buffer, claims: string | Buffer): string => signToken(head, claims, key.privateKey);
   const inner = payload.slice(1, -1);
   const deep = (depth: number): string => `{${inner},"x":${'['.repeat(depth)}${']'.repeat(depth)}}`;

@@ -1,4 +1,7 @@
-/** Contract 3.5, specification 5.2 and 7: every way in which a service token can be wrong, each an equal 401. */
+/**
+ * docs/contract.md 3.5, docs/specification.md 5.2 and 7: every way in which a service token can be wrong, each an equal
+ * 401.
+ */
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { inspect } from 'node:util';
 import t, { type Test } from 'tap';
@@ -71,7 +74,7 @@ const claimed = (claims: Claims): string => mintToken({ key, claims });
 const headed = (header: Claims): string => mintToken({ key, header });
 const nowS = (): number => Math.floor(Date.now() / 1000);
 
-t.test('specification 5.2.5: every required claim has to be there, of its type, and exact', async (t) => {
+t.test('every required claim has to be there, of its type, and exact', async (t) => {
   const wrongTypes: readonly (readonly [string, unknown])[] = [['null', null], ['a number', 1], ['true', true], ['an array', ['x']], ['an object', { a: 1 }]];
   const exact: readonly (readonly [string, string, string])[] = [
     ['iss', 'issuer_mismatch', 'https://api.example.com'], ['aud', 'audience_mismatch', 'orders'], ['source', 'source_mismatch', 'microservice'],
@@ -86,7 +89,7 @@ t.test('specification 5.2.5: every required claim has to be there, of its type, 
   }
 });
 
-t.test('specification 5.2.6: sub, permissions and jti are well-formed', async (t) => {
+t.test('sub, permissions and jti are well-formed', async (t) => {
   const bad: readonly (readonly [string, unknown])[] = [
     ['sub', undefined], ['sub', ''], ['sub', null], ['sub', 5], ['sub', ['checkout']], ['sub', {}], ['sub', 'check out'], ['sub', 'check\nout'],
     ['sub', 'caf\u00e9'], ['sub', 'a\u0000'], ['sub', '\u007f'],
@@ -104,14 +107,14 @@ t.test('specification 5.2.6: sub, permissions and jti are well-formed', async (t
   ]);
 });
 
-t.test('contract 3.5: a session\'s token is no service token', async (t) => {
+t.test('a session\'s token is no service token', async (t) => {
   await checkTokens(t, ['sessionHandle', 'refreshTokenHash1', 'stt'].flatMap((claim) => [
     { name: claim, token: claimed({ [claim]: 'x' }), reason: 'session_claim_present' },
     { name: `${claim} null`, token: claimed({ [claim]: null }), reason: 'session_claim_present' },
   ]));
 });
 
-t.test('specification 5.2.4: exp, nbf and iat at their boundaries', async (t) => {
+t.test('exp, nbf and iat at their boundaries', async (t) => {
   await checkTokens(t, [
     { name: 'exp a second ago, within the skew', token: claimed({ exp: nowS() - 1, iat: undefined }), reason: null },
     // Time only goes on: what is just over the boundary now is over it when it arrives.
@@ -140,7 +143,7 @@ t.test('specification 5.2.4: exp, nbf and iat at their boundaries', async (t) =>
   }));
 });
 
-t.test('specification 5.2.1: RS256 and nothing else', async (t) => {
+t.test('RS256 and nothing else', async (t) => {
   const input = (header: Claims): string => `${base64url(JSON.stringify({ kid: 'd-1', ...header }))}.${base64url(JSON.stringify(serviceClaims()))}`;
   const signed = (header: Claims, signature: (text: string) => Buffer): string => {
     const text = input(header);
@@ -183,7 +186,7 @@ t.test('specification 5.2.1: RS256 and nothing else', async (t) => {
   }
 });
 
-t.test('specification 5.2.2: kid names an accepted key of the set', async (t) => {
+t.test('kid names an accepted key of the set', async (t) => {
   const kid = (keyId: unknown, reason: string): Row => ({ name: `kid ${inspect(keyId).slice(0, 40)}`, token: headed({ kid: keyId }), reason });
   await checkTokens(t, [
     kid('', 'key_id_refused'), kid('d', 'key_id_refused'), kid('D-1', 'key_id_refused'), kid(' d-1', 'key_id_refused'), kid('d-1 ', 'key_id_refused'),
@@ -205,7 +208,7 @@ t.test('specification 5.2.2: kid names an accepted key of the set', async (t) =>
   }
 });
 
-t.test('contract 3.5: the header has alg, kid and typ, and no other member', async (t) => {
+t.test('the header has alg, kid and typ, and no other member', async (t) => {
   const members: Claims[] = [
     { jku: world.jwks.url }, { jwk: other.jwk }, { x5u: 'https://example.com/x5u' }, { x5c: ['MIIB'] }, { crit: ['exp'] }, { crit: [] }, { b64: false },
     { b64: true }, { crit: ['b64'], b64: false },
@@ -220,7 +223,7 @@ t.test('contract 3.5: the header has alg, kid and typ, and no other member', asy
   t.equal((await world.request({ path: '/orders', headers: { Authorization: `Bearer ${headed({ typ: 5 })}` } })).status, 401, 'typ 5');
 });
 
-t.test('specification 7: every refused token got the same answer', async (t) => {
+t.test('every refused token got the same answer', async (t) => {
   t.equal(answers.size, 1);
 });
 

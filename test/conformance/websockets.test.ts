@@ -1,4 +1,4 @@
-/** Contract 3 and 4 at the opening handshake of a WebSocket, and what ends a connection that is open. */
+/** docs/contract.md 3 and 4 at the opening handshake of a WebSocket, and what ends a connection that is open. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -60,7 +60,7 @@ const malformed: readonly (Asked & { readonly name: string; readonly refusal: Re
   { name: 'a route without WebSockets', target: '/plain', refusal: refusals.badRequest },
 ];
 
-t.test('contract 3.8: what no request may have is refused at the upgrade, and nothing reaches the receiver', async (t) => {
+t.test('what no request may have is refused at the upgrade, and nothing reaches the receiver', async (t) => {
   for (const { name, refusal, ...asked } of malformed) checkRefusal(t, await ask(asked), refusal, name);
   const { refused } = JSON.parse(readFileSync(join(projectDir, 'test/vectors/targets.json'), 'utf8')) as { refused: { name: string; input: string }[] };
   // White space would end the target.
@@ -94,7 +94,7 @@ const credentials: readonly (Asked & { readonly name: string })[] = [
   { name: 'a signature that is cut', token: world.token().slice(0, -8) },
 ];
 
-t.test('contract 4: every refused credential is the same 401 at the upgrade, on a route with WebSockets, without, and on none', async (t) => {
+t.test('every refused credential is the same 401 at the upgrade, on a route with WebSockets, without, and on none', async (t) => {
   const answers = [];
   for (const { name, ...asked } of credentials) {
     if (typeof asked.token === 'string') world.hush(asked.token);
@@ -107,7 +107,7 @@ t.test('contract 4: every refused credential is the same 401 at the upgrade, on 
   t.equal(receiver.upgrades.length, 0);
 });
 
-t.test('contract 4: a good credential without the right is 403 at the upgrade', async (t) => {
+t.test('a good credential without the right is 403 at the upgrade', async (t) => {
   const cases: readonly (Asked & { readonly name: string })[] = [
     { name: 'another subject', token: world.token({ sub: 'reporting' }) },
     { name: 'without the permission', token: world.token({ permissions: ['orders:write'] }) },
@@ -147,7 +147,7 @@ async function isLetThrough(): Promise<boolean> {
   return (await world.request({ path: '/live', headers: world.authorization() })).status === 404;
 }
 
-t.test('contract 3.8: a connection is open, echoes, and has one line in the log at its end', async (t) => {
+t.test('a connection is open, echoes, and has one line in the log at its end', async (t) => {
   const client = open({ jti: 'j-1' }, { 'X-Request-Id': 'ws-1', 'X_Auth_Subject': 'evil', 'X-Auth-Kind': 'evil' });
   await client.opened;
   await client.inShadow?.opened;
@@ -166,7 +166,7 @@ t.test('contract 3.8: a connection is open, echoes, and has one line in the log 
   }
 });
 
-t.test('contract 3.8: closed with 4401 when the token expires, or a reload revokes it, and with 4403 when the permission goes', async (t) => {
+t.test('closed with 4401 when the token expires, or a reload revokes it, and with 4403 when the permission goes', async (t) => {
   const short = open({ exp: Math.floor(Date.now() / 1_000) - 3 }, { 'X-Request-Id': 'ws-expired' });
   const revoked = open({}, { 'X-Request-Id': 'ws-revoked' });
   await Promise.all([short.opened, revoked.opened, short.inShadow?.opened, revoked.inShadow?.opened]);
@@ -196,7 +196,7 @@ t.test('contract 3.8: closed with 4401 when the token expires, or a reload revok
   world.rewrite(config);
 });
 
-t.test('contract 4: what Sallyport has no room or no keys for is refused at the upgrade', async (t) => {
+t.test('what Sallyport has no room or no keys for is refused at the upgrade', async (t) => {
   const crowded = await startWorld(t, {
     config: {
       listen: { max_websockets: 2, header_timeout: '300ms' }, upstream: { url: receiver.url },
@@ -245,7 +245,7 @@ t.test('contract 4: what Sallyport has no room or no keys for is refused at the 
 
 checkSilence(t, world);
 
-t.test('R-60: SIGTERM tells open connections 1001, and the process ends with 0', async (t) => {
+t.test('SIGTERM tells open connections 1001, and the process ends with 0', async (t) => {
   await until('the old policy', isLetThrough);
   const client = open();
   await Promise.all([client.opened, client.inShadow?.opened]);

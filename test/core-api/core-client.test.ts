@@ -141,7 +141,7 @@ function resolving(...addresses: readonly string[]): Lookup & { readonly names: 
   }, { names });
 }
 
-t.test('R-26: a name is looked up once for a connection, and the connection goes to what was judged', async (t) => {
+t.test('a name is looked up once for a connection, and the connection goes to what was judged', async (t) => {
   const core = await startFakeCore(t);
   const lookup = resolving('127.0.0.1');
   t.match(await client(t, `http://core.example:${String(core.port)}`, { lookup }).call({ method: 'GET', path: '/' }), { ok: true });

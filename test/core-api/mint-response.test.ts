@@ -81,7 +81,7 @@ t.test('a Core whose clock is off signs tokens that receivers refuse', async (t)
   t.match(at(nowS - 62), /clock of the Core is 61 s behind/);
 });
 
-t.test('specification 5.4: what is written down of a token is everything but the token', async (t) => {
+t.test('what is written down of a token is everything but the token', async (t) => {
   const token = minted({ jti: 'id' });
   const checked = checkMinted(token, { ...request, tokenId: 'id' }, times);
   if (!checked.ok) throw new Error(checked.error);

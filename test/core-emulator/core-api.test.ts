@@ -5,7 +5,7 @@ import { jwtCall, publishedKeyIds, startCore } from './core-client.js';
 
 const apiKeys = ['first-key-of-twenty-characters', 'other-key-of-twenty-characters'];
 
-t.test('contract 7: what is served to whom', async (t) => {
+t.test('what is served to whom', async (t) => {
   const core = await startCore(t, { apiKeys });
   const key = { 'api-key': 'other-key-of-twenty-characters' };
   const cases = [
@@ -60,7 +60,7 @@ t.test('versions from 2.16 to 5.4, which SDK 24 asks for', async (t) => {
   t.ok(versions.includes('2.21'));
 });
 
-t.test('spec 4.3: the key set shows a dynamic and a static key, with exactly these members', async (t) => {
+t.test('the key set shows a dynamic and a static key, with exactly these members', async (t) => {
   const core = await startCore(t);
   const answer = await core.get('/.well-known/jwks.json');
   const keys = answer.json()['keys'] as readonly Record<string, string>[];

@@ -5,7 +5,7 @@ import { decoded, jwtCall, startCore } from './core-client.js';
 const dynamicId = /^d-\d{13}$/;
 const staticId = /^s-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-t.test('spec 4.2: a token holds the payload with iss, iat and exp, and its key is in the JWKS', async (t) => {
+t.test('a token holds the payload with iss, iat and exp, and its key is in the JWKS', async (t) => {
   const core = await startCore(t, { now: () => 1_700_000_000_900 });
   const answer = await core.post('/recipe/jwt', JSON.stringify(jwtCall), { rid: 'jwt' });
   t.equal(answer.status, 200);

@@ -7,7 +7,7 @@ async function signingKeyId(core: CoreClient): Promise<unknown> {
   return decoded(await core.post('/recipe/jwt', JSON.stringify(jwtCall))).header['kid'];
 }
 
-t.test('contract 7: rotating on demand changes the dynamic key and keeps the one before and the static one', async (t) => {
+t.test('rotating on demand changes the dynamic key and keeps the one before and the static one', async (t) => {
   const core = await startCore(t);
   const [first, fixed] = await publishedKeyIds(core);
   const rotated = await core.post('/emulator/rotate', '');

@@ -30,7 +30,7 @@ function refusalOf(asked: Promise<unknown>): Promise<string> {
   return asked.then(() => '', (error: unknown) => (error as { type: string }).type);
 }
 
-t.test('issue 4: the SDK mints a token that verifies with the key set it fetches', async (t) => {
+t.test('the SDK mints a token that verifies with the key set it fetches', async (t) => {
   const minted = await createJWT({ sub: 'checkout', aud: 'orders' }, 300, false);
   if (minted.status !== 'OK') throw new Error(minted.status);
   t.match(decodeProtectedHeader(minted.jwt), { alg: 'RS256', kid: /^d-/ });
@@ -41,7 +41,7 @@ t.test('issue 4: the SDK mints a token that verifies with the key set it fetches
   t.equal(Number(payload.exp) - Number(payload.iat), 300);
 });
 
-t.test('issue 4: the SDK creates a session and verifies it, with and without the Core', async (t) => {
+t.test('the SDK creates a session and verifies it, with and without the Core', async (t) => {
   const session = await create('user-1', { role: 'support' });
   const { accessToken } = session.getAllSessionTokensDangerously();
   t.match(decodeProtectedHeader(accessToken), { alg: 'RS256', typ: 'JWT', kid: /^d-/, version: '5' });
@@ -55,7 +55,7 @@ t.test('issue 4: the SDK creates a session and verifies it, with and without the
   t.same(await getAllSessionHandlesForUser('user-1'), [session.getHandle()]);
 });
 
-t.test('issue 4: a refreshed session hands out a new access token at its first use; the old refresh token is then theft', async (t) => {
+t.test('a refreshed session hands out a new access token at its first use; the old refresh token is then theft', async (t) => {
   const first = (await create('user-2')).getAllSessionTokensDangerously();
   const second = (await refreshSessionWithoutRequestResponse(first.refreshToken ?? '')).getAllSessionTokensDangerously();
   t.not(second.refreshToken, first.refreshToken);

@@ -1,7 +1,10 @@
 import t from 'tap';
 import { answerOf, denial, denialReasons, failureReasons, isFailure, reasons, type Reason } from '../../src/decision/denial.js';
 
-/** The contract's table of answers, row by row: status, `type`, `error=` and whether to come again after a second. */
+/**
+ * The table of answers of docs/contract.md 4, row by row: status, `type`, `error=` and whether to come again after a
+ * second.
+ */
 const table: readonly (readonly [status: number, type: string | null, error: string, retries: boolean | number, reasons: readonly Reason[]])[] = [
   [400, 'bad-target', 'http_request_error', false, ['target_malformed']],
   [400, 'bad-request', 'http_request_error', false, [
@@ -43,7 +46,7 @@ const table: readonly (readonly [status: number, type: string | null, error: str
   [504, 'upstream-timeout', 'http_response_timeout', false, ['upstream_timeout']],
 ];
 
-t.test('contract 4: how each reason is answered', (t) => {
+t.test('how each reason is answered', (t) => {
   for (const [status, type, error, retries, named] of table) {
     for (const reason of named) {
       const { title, retryAfterS, ...answer } = answerOf(reason);
@@ -56,7 +59,7 @@ t.test('contract 4: how each reason is answered', (t) => {
   t.end();
 });
 
-t.test('contract 4: the table names every reason once', (t) => {
+t.test('the table names every reason once', (t) => {
   t.same(table.flatMap(([, , , , named]) => named).sort(), [...reasons].sort());
   t.end();
 });

@@ -31,10 +31,7 @@ export function isRun(path: string): boolean {
   return projectFiles(dirname(path)).some((other) => other.endsWith('.test.ts') && readProjectFile(other).includes(imported));
 }
 
-/** Numbers in front of a title, and behind it, are for those who write tests. */
+/** Names of guards in front of a title are for those who take them out. */
 function plainTitle(title: string): string {
-  return title
-    .replace(/^(?:contract|specification|spec|R-\d+|F\d+|REPLAY|issue|property|guard)\b[^:]*: /, '')
-    .replace(/^(RFC [^:]*), R-\d+: /, '$1: ')
-    .replace(/ \((?:R-|REPLAY)[^)]*\)/, '');
+  return title.replace(/^guard [^:]*: /, '');
 }

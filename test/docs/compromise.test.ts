@@ -21,7 +21,7 @@ function wordsOf(line: string): { readonly words: readonly string[]; readonly in
   return { words: [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1), input };
 }
 
-t.test('contract 1, specification 5.4: every command of the runbook does what it says', async (t) => {
+t.test('every command of the runbook does what it says', async (t) => {
   const redis = await startRedis(t);
   const cwd = tempDir(t);
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } }));

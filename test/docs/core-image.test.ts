@@ -1,11 +1,14 @@
-/** The image of the Core is pinned by digest (specification 9): the pages say so, and nothing here shows it otherwise. */
+/**
+ * The image of the Core is pinned by digest (docs/specification.md 9): the pages say so, and nothing here shows it
+ * otherwise.
+ */
 import t from 'tap';
 import { projectFiles, readProjectFile } from '../support/source-files.js';
 
 /** An image of the Core, by its maker's name or as these pages call it, with what pins it. */
 const coreImage = /\b(?:[\w.:-]+\/)*(?:supertokens\/[\w-]+|REPOSITORY\/core)(?::[\w.-]+)?(?:@sha256:(?:[0-9a-f]{64}|…))?/g;
 
-t.test('specification 9: the image of the Core is pinned to a digest wherever it is named, and the pages ask for it', async (t) => {
+t.test('the image of the Core is pinned to a digest wherever it is named, and the pages ask for it', async (t) => {
   const pages = projectFiles().filter((path) => /^(?:docs|helm)\/.*\.(?:md|ya?ml|tpl)$|^(?:README\.md|SECURITY\.md|Dockerfile)$/.test(path));
   t.ok(pages.length > 30, 'the pages, the chart and the examples are looked at');
   const named = pages.flatMap((path) => readProjectFile(path).split('\n')

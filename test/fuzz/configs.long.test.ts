@@ -5,13 +5,13 @@ import { runSeed } from './draw.js';
 t.setTimeout(3_600_000);
 t.comment(`SALLYPORT_SEED=${String(runSeed)}`);
 
-t.test('R-09, R-71: 15,000 tables of routes and requests to them', async (t) => {
+t.test('15,000 tables of routes and requests to them', async (t) => {
   const report = await runTables(t, runSeed, 15_000);
   t.same(report.faults, []);
   t.comment(`${String(report.accepted)} accepted, ${String(report.refused)} refused`);
 });
 
-t.test('R-71: 5,000 damaged configs', async (t) => {
+t.test('5,000 damaged configs', async (t) => {
   const report = runDamaged(runSeed, 5000);
   t.same(report.faults, []);
   t.comment(`${String(report.accepted)} accepted, ${String(report.refused)} refused`);

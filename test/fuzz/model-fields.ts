@@ -1,4 +1,4 @@
-/** Contract 3.3: what is left of the caller's fields. Written from its words, name by name. */
+/** docs/contract.md 3.3: what is left of the caller's fields. Written from its words, name by name. */
 import type { Policy } from './model-policy.js';
 
 export type Field = readonly [name: string, value: string];
@@ -31,7 +31,10 @@ const read = [
 const hopByHop = [
   'keep-alive', 'proxy-connection', 'te', 'trailer', 'proxy-authorization', 'proxy-authenticate', 'proxy-authentication-info', 'http2-settings',
 ];
-/** What nobody but us says: the assertion's name and those of REPLAY section 6, and overrides of method, URL, host and address. */
+/**
+ * What nobody but us says: the assertion's name and those of docs/idempotency.md "What the upstream can add", and
+ * overrides of method, URL, host and address.
+ */
 const ours = [
   'x-auth-subject', 'x-auth-issuer', 'x-auth-permissions', 'x-auth-token-id', 'x-auth-kind', 'x-auth-assertion',
   'idempotency-record', 'idempotency-fence', 'idempotency-outcome', 'idempotent-replayed', 'proxy-status',

@@ -65,7 +65,10 @@ export function secondsOf(duration: string): number {
   return Number(digits) * (unit === 's' ? 1 : unit === 'm' ? 60 : 3600);
 }
 
-/** Contract 2: from left to right a literal beats `{x}` beats `**`; the route of the best path that takes this request. */
+/**
+ * docs/contract.md 2: from left to right a literal beats `{x}` beats `**`; the route of the best path that takes this
+ * request.
+ */
 export function findRoute(policy: Policy, method: string, segments: readonly string[]): PolicyRoute | null {
   let best: { readonly route: PolicyRoute; readonly rank: string } | null = null;
   for (const route of policy.routes) {

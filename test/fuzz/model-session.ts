@@ -1,4 +1,7 @@
-/** Contract 3.4 to 3.6 and docs/sessions.md for users: which credential counts, what a session is worth, and what of it goes on. */
+/**
+ * docs/contract.md 3.4 to 3.6 and docs/sessions.md for users: which credential counts, what a session is worth, and
+ * what of it goes on.
+ */
 import type { Field } from './model-fields.js';
 import { readObject, type Json } from './model-json.js';
 import type { Policy, PolicyRoute } from './model-policy.js';

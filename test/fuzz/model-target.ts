@@ -1,4 +1,4 @@
-/** Contract 3.1, step by step and one byte at a time. Shares nothing with the code that it judges. */
+/** docs/contract.md 3.1, step by step and one byte at a time. Shares nothing with the code that it judges. */
 
 export type ReadTarget =
   | { readonly status: number }

@@ -1,4 +1,4 @@
-/** Contract 3.5 and 3.6: what a service token is worth. RSA is done by hand, with big integers. */
+/** docs/contract.md 3.5 and 3.6: what a service token is worth. RSA is done by hand, with big integers. */
 import { createHash } from 'node:crypto';
 import { readObject, type Json } from './model-json.js';
 import { secondsOf, type Policy, type PolicyIssuer } from './model-policy.js';
@@ -46,7 +46,7 @@ export function readCaller(
   return null;
 }
 
-/** Contract 3.6. */
+/** docs/contract.md 3.6. */
 export function isWithdrawn({ revoked }: Policy, caller: Pick<Caller, 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>): boolean {
   const tooOld = revoked.issuedBeforeS !== null && (caller.issuedAtS === null || caller.issuedAtS < revoked.issuedBeforeS);
   return tooOld || revoked.key_ids.includes(caller.keyId) || revoked.subjects.includes(caller.subject)

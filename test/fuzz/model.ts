@@ -1,5 +1,5 @@
 /**
- * A deliberately slow and simple model of the contract, sections 3 and 4: may this request reach the receiver, and as what?
+ * A deliberately slow and simple model of docs/contract.md 3 and 4: may this request reach the receiver, and as what?
  * It is written from the contract alone and imports nothing of `src`, so that a mistake there is not repeated here.
  */
 import { readFieldsSlowly, type Field, type ReadFields } from './model-fields.js';

@@ -23,7 +23,7 @@ const withSessions = (inForce: InForce, change: (sessions: SessionsInForce) => P
 
 const faults: readonly { readonly name: string; readonly break: Break }[] = [
   {
-    name: 'R-10: look-alikes of our fields pass',
+    name: 'look-alikes of our fields pass',
     break: inForce => ({
       ...inForce,
       fieldRules: { ...inForce.fieldRules, requestKind: (name) => {
@@ -32,23 +32,23 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
       } },
     }),
   },
-  { name: 'R-22: a token holds a second longer', break: inForce => withRules(inForce, { clockSkewS: 6 }) },
-  { name: 'R-22: a token may hold for longer than allowed', break: inForce => withRules(inForce, { maxLifetimeS: 100_000 }) },
-  { name: 'contract 3.5: key_ids rejects nothing', break: inForce => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }) },
+  { name: 'a token holds a second longer', break: inForce => withRules(inForce, { clockSkewS: 6 }) },
+  { name: 'a token may hold for longer than allowed', break: inForce => withRules(inForce, { maxLifetimeS: 100_000 }) },
+  { name: 'key_ids rejects nothing', break: inForce => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }) },
   {
-    name: 'R-01: every route takes encoded slashes',
+    name: 'every route takes encoded slashes',
     break: inForce => withRoutes(inForce, () => ({ encodedSlashes: true })),
   },
   {
-    name: 'contract 3.6: nothing is revoked',
+    name: 'nothing is revoked',
     break: inForce => ({ ...inForce, revocations: () => inForce.revocations().map(rules => ({ ...rules, subjects: new Set(), tokenIds: new Set() })) }),
   },
   {
-    name: 'contract 3: the receiver is not told the kind',
+    name: 'the receiver is not told the kind',
     break: inForce => withConfig(inForce, { identity: { ...inForce.config.identity, kind: null } }),
   },
   {
-    name: 'contract 2: no claim of a session is asked for',
+    name: 'no claim of a session is asked for',
     break: inForce => withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, claims: [] } })),
   },
   {
@@ -61,7 +61,7 @@ const faults: readonly { readonly name: string; readonly break: Break }[] = [
   },
   { name: 'docs/websockets.md: any page opens a connection', break: inForce => withRoutes(inForce, () => ({ origins: null })) },
   { name: 'docs/websockets.md: every route takes WebSockets', break: inForce => withRoutes(inForce, () => ({ allowsWebSocket: true })) },
-  { name: 'contract 3.1: a target may be longer', break: inForce => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }) },
+  { name: 'a target may be longer', break: inForce => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }) },
 ];
 
 for (const fault of faults) {

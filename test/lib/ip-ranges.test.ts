@@ -43,7 +43,7 @@ const members = [
   { blocks: ['0.0.0.0/0', '::/0'], address: '10.0.0.1:80', expected: false },
 ];
 
-t.test('R-06: an address is trusted only where a block holds it', (t) => {
+t.test('an address is trusted only where a block holds it', (t) => {
   for (const { blocks, address, expected } of members) t.equal(createAddressTest(blocks)(address), expected, `${address} in ${blocks.join(' ')}`);
   t.end();
 });

@@ -21,7 +21,7 @@ const rows: { name: string; names: readonly string[]; expected: readonly string[
   { name: 'longer ones take no room', names: ['a', 'b', 'c', 'fiver', 'a'], expected: ['a', 'b', 'c', 'fiver'] },
 ];
 
-t.test('R-42: what is remembered of names that callers make up has an end', (t) => {
+t.test('what is remembered of names that callers make up has an end', (t) => {
   for (const { name, names, expected } of rows) t.same(workedOut(names, 3, 4), expected, name);
   t.end();
 });

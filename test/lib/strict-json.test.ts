@@ -19,7 +19,7 @@ function nested(depth: number): string {
   return `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
 }
 
-t.test('R-20: an object that any two parsers read alike, or nothing', (t) => {
+t.test('an object that any two parsers read alike, or nothing', (t) => {
   for (const { name, json, accepted, problem } of readVectors('strict-json.json') as Vector[]) {
     const result = parse(json);
     if (accepted === true) t.equal(result.ok && JSON.stringify(result.value), JSON.stringify(JSON.parse(json)), name);
@@ -28,7 +28,7 @@ t.test('R-20: an object that any two parsers read alike, or nothing', (t) => {
   t.end();
 });
 
-t.test('R-20: UTF-8 and nothing else', (t) => {
+t.test('UTF-8 and nothing else', (t) => {
   const cases: { name: string; bytes: readonly number[]; ok: boolean }[] = [
     { name: 'two bytes', bytes: [0xc3, 0xa9], ok: true },
     { name: 'four bytes', bytes: [0xf0, 0x9f, 0x98, 0x80], ok: true },
@@ -47,7 +47,7 @@ t.test('R-20: UTF-8 and nothing else', (t) => {
   t.end();
 });
 
-t.test('R-20, R-36: nesting is capped before anything recurses', (t) => {
+t.test('nesting is capped before anything recurses', (t) => {
   t.ok(parse(nested(defaultMaxDepth)).ok, 'at the cap');
   t.same(parse(nested(defaultMaxDepth + 1)), { ok: false, error: 'too_deep' }, 'one above it');
   t.equal(defaultMaxDepth, 16);
@@ -61,7 +61,7 @@ t.test('R-20, R-36: nesting is capped before anything recurses', (t) => {
   t.end();
 });
 
-t.test('R-15: objects have no prototype, so a member is there or is not', (t) => {
+t.test('objects have no prototype, so a member is there or is not', (t) => {
   const result = parse('{"__proto__":{"sub":"admin"},"inner":{}}');
   t.ok(result.ok);
   if (!result.ok) return t.end();
@@ -98,7 +98,7 @@ t.test('what is accepted means what JSON.parse says', (t) => {
   t.end();
 });
 
-t.test('R-20: a name that comes twice in one object is found, however it is spelled', (t) => {
+t.test('a name that comes twice in one object is found, however it is spelled', (t) => {
   const member = fc.tuple(fc.constantFrom('a', 'b', 'é', ':', '"', '__proto__', ''), fc.boolean());
   fc.assert(fc.property(fc.array(member, { maxLength: 5 }), fc.array(member, { maxLength: 5 }), (outer, inner) => {
     const text = object(outer.map(([name, escaped]) => spell(name, escaped)), object(inner.map(([name, escaped]) => spell(name, escaped)), '0'));

@@ -1,6 +1,6 @@
 /**
- * Hostile targets of others: whatever they hold, each is either refused or read the one way in which it was sent (R-01,
- * R-02). Without the public corpora the same runs on the project's own list.
+ * Hostile targets of others: whatever they hold, each is either refused or read the one way in which it was sent
+ * (docs/security-requirements.md R-01, R-02). Without the public corpora the same runs on the project's own list.
  */
 import t from 'tap';
 import { readTarget } from '../../src/decision/http/request-target.js';
@@ -17,14 +17,14 @@ const corpora = [
 ];
 
 for (const { name, inputs } of corpora) {
-  t.test(`R-01, R-02: ${name}: refused, or read as it was sent and without dot segments`, (t) => {
+  t.test(`${name}: refused, or read as it was sent and without dot segments`, (t) => {
     const wrong = inputs.flatMap(spellings).filter(input => !isRefusedOrExact(input));
     t.same(wrong, []);
     t.end();
   });
 }
 
-t.test('R-01: no traversal of the corpora is taken where its dots would climb', (t) => {
+t.test('no traversal of the corpora is taken where its dots would climb', (t) => {
   const climbing = corpora.flatMap(({ inputs }) => inputs).filter(input => /(?:^|[/\\])\.\.(?:[/\\]|$)/.test(beforeQuery(input)));
   t.not(climbing.length, 0);
   const taken = climbing.filter(input => readTarget(`/${input}`, limit).ok || readTarget(`/static/${input}/x`, limit).ok);
@@ -32,7 +32,7 @@ t.test('R-01: no traversal of the corpora is taken where its dots would climb', 
   t.end();
 });
 
-t.test('R-01: of the same inputs, those without a second reading are taken', (t) => {
+t.test('of the same inputs, those without a second reading are taken', (t) => {
   for (const input of ['/a%20b', '/a?b=c%zz', '/~user/', '/%F0%9F%99%82', '/%7Bid%7D']) {
     t.ok(readTarget(input, limit).ok, input);
   }

@@ -11,7 +11,7 @@ const routes = [
   { name: 'open', methods: ['GET'], path: '/public/**', access: 'public' },
 ];
 
-t.test('F1, F2, F3: a target that another reader would rewrite is refused, never rewritten', async (t) => {
+t.test('a target that another reader would rewrite is refused, never rewritten', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const targets = [
     '/public/\\..\\..\\admin', '/a\\b', '/a/./b', '/a/%2e', '/a/..', '/a#f', '*', '{}', '/{}', 'http://evil/healthz', '/%68ealthz', '//evil/a', '/a//b',
@@ -20,7 +20,7 @@ t.test('F1, F2, F3: a target that another reader would rewrite is refused, never
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('F4: what looks like an identity header does not pass beside it', async (t) => {
+t.test('what looks like an identity header does not pass beside it', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const names = ['X-Auth-Subject', 'x_auth_subject', 'X.Auth.Subject', 'X-AUTH_SUBJECT', 'XAuthSubject', 'X--Auth--Subject'];
   const headers = [...names.map((name): [string, string] => [name, 'evil']), ['Authorization', proxy.authorization().Authorization] as const];
@@ -31,7 +31,7 @@ t.test('F4: what looks like an identity header does not pass beside it', async (
   t.equal(proxy.counted.stripped, names.length);
 });
 
-t.test('F5: Connection takes away nothing that we set or judge', async (t) => {
+t.test('Connection takes away nothing that we set or judge', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   for (const name of ['Idempotency-Key', 'content-type', 'X-AUTH-SUBJECT', 'traceparent', 'Host']) {
     const headers = { ...proxy.authorization(), 'Idempotency-Key': 'k', 'Content-Type': 'text/plain', Connection: `close, ${name}` };
@@ -40,7 +40,7 @@ t.test('F5: Connection takes away nothing that we set or judge', async (t) => {
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('F6, R-13: no field of a caller makes a 5xx', async (t) => {
+t.test('no field of a caller makes a 5xx', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const registered: unknown = JSON.parse(readFileSync(new URL('../../../test/vectors/iana-field-names.json', import.meta.url), 'utf8'));
   const names = JSON.stringify(registered).match(/"[A-Za-z][A-Za-z0-9-]*"/g)?.map(text => text.slice(1, -1)) ?? [];
@@ -52,7 +52,7 @@ t.test('F6, R-13: no field of a caller makes a 5xx', async (t) => {
   t.same(proxy.logged, []);
 });
 
-t.test('F7: max_body counts, whatever the content type', async (t) => {
+t.test('max_body counts, whatever the content type', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   for (const type of ['application/json', 'text/plain', 'application/octet-stream', 'x/y']) {
     for (const framing of ['Content-Length: 50000\r\n\r\n', 'Transfer-Encoding: chunked\r\n\r\nc350\r\n']) {
@@ -63,14 +63,14 @@ t.test('F7: max_body counts, whatever the content type', async (t) => {
   }
 });
 
-t.test('F9: a GET that is answered 503 is not sent again', async (t) => {
+t.test('a GET that is answered 503 is not sent again', async (t) => {
   const upstream = await startRawUpstream(t, socket => void socket.write(okResponse('', 'Retry-After: 0\r\n').replace('200 OK', '503 Busy')));
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   t.equal((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status, 503);
   t.equal(upstream.hits(), 1);
 });
 
-t.test('F10: a caller that hangs up ends its request at the receiver', async (t) => {
+t.test('a caller that hangs up ends its request at the receiver', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   const caller = await connectRaw(proxy.port);
@@ -80,7 +80,7 @@ t.test('F10: a caller that hangs up ends its request at the receiver', async (t)
   await until('the connection is closed', () => upstream.open() === 0);
 });
 
-t.test('F12: a silent connection does not hold up a shutdown', async (t) => {
+t.test('a silent connection does not hold up a shutdown', async (t) => {
   const proxy = await startProxy(t, { config: { routes, listen: { header_timeout: '10m' } } });
   const silent = await connectRaw(proxy.port);
   t.teardown(silent.end);
@@ -88,7 +88,7 @@ t.test('F12: a silent connection does not hold up a shutdown', async (t) => {
   t.equal(proxy.server.counts().connections, 0);
 });
 
-t.test('F13: the text of an error of the receiver\'s connection stays here', async (t) => {
+t.test('the text of an error of the receiver\'s connection stays here', async (t) => {
   const upstream = await startRawUpstream(t, socket => void socket.end('HTTP/1.1 2OO garbage-text\r\n\r\n'));
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   const response = await request(proxy.port, { path: '/a', headers: proxy.authorization() });
@@ -96,7 +96,7 @@ t.test('F13: the text of an error of the receiver\'s connection stays here', asy
   t.notMatch(response.raw.toString(), /garbage|socket|parse|expected|UND_ERR|HPE_/i);
 });
 
-t.test('F17: two Hosts, an empty one, two credentials and old versions are refused', async (t) => {
+t.test('two Hosts, an empty one, two credentials and old versions are refused', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const good = proxy.bearer();
   const heads = [
@@ -109,7 +109,7 @@ t.test('F17: two Hosts, an empty one, two credentials and old versions are refus
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('F18: Transfer-Encoding is chunked and nothing else', async (t) => {
+t.test('Transfer-Encoding is chunked and nothing else', async (t) => {
   const proxy = await startProxy(t, { config: { routes, listen: { http_1_0: 'allow' } } });
   for (const [version, coding] of [['1.1', 'gzip, chunked'], ['1.1', ',chunked'], ['1.0', 'chunked'], ['1.1', 'identity'], ['1.1', 'x']] as const) {
     const head = `POST /a HTTP/${version}\r\nHost: a\r\n${proxy.bearer()}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`;
@@ -118,7 +118,7 @@ t.test('F18: Transfer-Encoding is chunked and nothing else', async (t) => {
   t.notOk(proxy.receiver.requests.some(({ complete }) => complete));
 });
 
-t.test('F20: a strange answer does not spoil the next one', async (t) => {
+t.test('a strange answer does not spoil the next one', async (t) => {
   const strange = [
     'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok',
     'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\nok', okResponse('ok') + okResponse('more'), 'HTTP/1.1 304 X\r\n\r\nhello',

@@ -29,7 +29,7 @@ function aliases(name: string): readonly string[] {
   return [...new Set([name, ...joined, `${name}-`, `${name}_`, `-${name}`, `_${name}`].flatMap(one => [one, one.toLowerCase(), one.toUpperCase()]))];
 }
 
-t.test('R-10: no spelling of a name that is ours reaches the variable that a program reads', async (t) => {
+t.test('no spelling of a name that is ours reaches the variable that a program reads', async (t) => {
   const proxy = await startProxy(t, { config: { routes, listen: { underscore_fields: 'allow' } } });
   const good = Object.entries(proxy.authorization());
   let tried = 0;
@@ -48,7 +48,7 @@ t.test('R-10: no spelling of a name that is ours reaches the variable that a pro
   t.equal(proxy.receiver.requests.length, tried);
 });
 
-t.test('R-10: a real WSGI program reads the verified identity, whatever spelling of our names was sent beside it', async (t) => {
+t.test('a real WSGI program reads the verified identity, whatever spelling of our names was sent beside it', async (t) => {
   const { wsgi } = await startPython(t, tempDir(t));
   const config = { routes, listen: { underscore_fields: 'allow' } };
   const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(wsgi)}`, config });

@@ -22,7 +22,7 @@ async function startFastify(t: Scope): Promise<{ readonly url: string; readonly 
   return { url, targets };
 }
 
-t.test('R-01, R-02, R-04: no spelling leads a receiver to what the policy did not judge, whichever way it reads', async (t) => {
+t.test('no spelling leads a receiver to what the policy did not judge, whichever way it reads', async (t) => {
   const receiver = await startFastify(t);
   const proxy = await startProxy(t, { upstreamUrl: receiver.url, config: { routes: publicAndAdmin } });
   const targets = hostileTargets();
@@ -39,7 +39,7 @@ t.test('R-01, R-02, R-04: no spelling leads a receiver to what the policy did no
   }
 });
 
-t.test('R-04: a protected path in another spelling is not served without a credential', async (t) => {
+t.test('a protected path in another spelling is not served without a credential', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const spellings = [
     '/%61dmin/x', '//admin/x', '/admin;a/x', '/admin/', '/admin/x/', '/./admin/x', '/admin/./x', '/ADMIN/x', '/admin%2fx', '/admin\\x', '/admin/x%00',
@@ -51,7 +51,7 @@ t.test('R-04: a protected path in another spelling is not served without a crede
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('R-05: nothing in the query makes a route another one', async (t) => {
+t.test('nothing in the query makes a route another one', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const targets = [
     '/admin/x?/public/', '/admin/x?path=/public/x', '/admin?/../public/x', '/admin/x??/public/x', '/nowhere?/public/x', '/admin/x?_method=GET&access=public',
@@ -64,7 +64,7 @@ t.test('R-05: nothing in the query makes a route another one', async (t) => {
   t.equal(proxy.receiver.requests[0]?.target, '/public/x?/admin/../x');
 });
 
-t.test('R-07: no field gets a caller past the checks', async (t) => {
+t.test('no field gets a caller past the checks', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const fields: readonly (readonly [string, string])[] = [
     ['User-Agent', 'kube-probe/1.30'], ['User-Agent', 'GoogleHC/1.0'], ['User-Agent', 'ELB-HealthChecker/2.0'], ['X-Forwarded-Uri', '/public/x'],
@@ -80,7 +80,7 @@ t.test('R-07: no field gets a caller past the checks', async (t) => {
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('R-08: the case of letters counts in paths, and that of hex digits does not', async (t) => {
+t.test('the case of letters counts in paths, and that of hex digits does not', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   for (const path of ['/caf%C3%A9', '/caf%c3%a9', '/caf%C3%a9']) t.equal((await request(proxy.port, { path })).status, 200, path);
   for (const path of ['/CAF%C3%A9', '/Public/x', '/PUBLIC/x', '/ADMIN', '/Admin/x']) t.equal((await request(proxy.port, { path })).status, 401, path);

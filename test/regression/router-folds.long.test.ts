@@ -6,6 +6,6 @@ import { holdRouter } from './router-spellings.js';
 t.setTimeout(120_000);
 
 for (const router of largeRouters) {
-  const title = `R-02: ${router.name}: no spelling reaches another operation than the policy matched, but by folds that receiver tells of`;
+  const title = `${router.name}: no spelling reaches another operation than the policy matched, but by folds that receiver tells of`;
   t.test(title, async (t) => holdRouter(t, router));
 }

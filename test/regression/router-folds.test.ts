@@ -6,6 +6,6 @@ import { routers } from './routers.js';
 t.setTimeout(120_000);
 
 for (const router of routers) {
-  const title = `R-02: ${router.name}: no spelling reaches another operation than the policy matched, but by folds that receiver tells of`;
+  const title = `${router.name}: no spelling reaches another operation than the policy matched, but by folds that receiver tells of`;
   t.test(title, async (t) => holdRouter(t, router));
 }

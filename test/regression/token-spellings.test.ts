@@ -6,7 +6,7 @@ import { signToken } from '../support/tokens.js';
 
 const routes = [{ name: 'any', methods: ['GET'], path: '/**', subjects: ['checkout'], permissions: [] }];
 
-t.test('F14: a signature has one spelling', async (t) => {
+t.test('a signature has one spelling', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const token = proxy.authorization().Authorization.slice('Bearer '.length);
   const [header = '', payload = '', signature = ''] = token.split('.');
@@ -29,7 +29,7 @@ t.test('F14: a signature has one spelling', async (t) => {
   t.equal(proxy.receiver.requests.length, trimmed.length);
 });
 
-t.test('F15: claims have the types and bounds that they have', async (t) => {
+t.test('claims have the types and bounds that they have', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const nowS = Math.floor(Date.now() / 1000);
   const changes: readonly Readonly<Record<string, unknown>>[] = [

@@ -137,7 +137,7 @@ t.test('the journal has to know before a user may be made', async (t) => {
   t.equal(createsUser(beginFlow(both, { ...begun, userId: 'u1' }, rules)), false);
 });
 
-t.test('contract 7, specification 4.4 to 4.8: calls in both dialects', async (t) => {
+t.test('calls in both dialects', async (t) => {
   const request = (user: ImportedUser, speech: FlowRules, over: Partial<Flow> = {}): unknown =>
     requestOf({ ...beginFlow(user, begun, speech), ...over }, speech);
   t.match(request(password, rules), { cdiVersion: '2.16', body: { email: 'a@b.de', passwordHash: '$2a$hash' } });
@@ -182,7 +182,7 @@ t.test('a refusal is told in the words of the Core', async (t) => {
   t.match(afterReply(beginFlow(password, null, rules), reply({ status: 'X_ERROR' }), rules), { outcome: { why: 'the Core refused it: X_ERROR' } });
 });
 
-t.test('spec 4.8: isVerified goes with a version that carries it, and is counted as lost where the answer does not show it', async (t) => {
+t.test('isVerified goes with a version that carries it, and is counted as lost where the answer does not show it', async (t) => {
   const newer: FlowRules = { ...rules, thirdPartyVersion: '4.0' };
   t.match(requestOf(beginFlow(third, null, newer), newer), { cdiVersion: '4.0', body: { email: { isVerified: true } } });
   t.match(requestOf(beginFlow(password, null, newer), newer), { cdiVersion: '2.16' });

@@ -38,7 +38,7 @@ t.test('which answers end a row, which are tried again, which end the run', asyn
   for (const { name, answer, verdict } of cases) t.match(judge(answer, { flow, hostedScryptWorks: false }), verdict, name);
 });
 
-t.test('specification 4.4: the first 500 for a hosted scrypt hash names the signer key', async (t) => {
+t.test('the first 500 for a hosted scrypt hash names the signer key', async (t) => {
   t.match(judge(reply(500), { flow: scrypt, hostedScryptWorks: false }), { kind: 'stop', why: /hosted_password_hashing_signer_key/ });
   t.match(judge(reply(500), { flow: scrypt, hostedScryptWorks: true }), { kind: 'retry' }, 'a Core that took one has its key');
   t.match(judge(reply(503), { flow: scrypt, hostedScryptWorks: false }), { kind: 'retry' });

@@ -208,7 +208,7 @@ t.test('the Core is asked for its versions first', async (t) => {
   t.same(await ask(), refuse('is out of reach: connection refused'));
 });
 
-t.test('spec 4.8: third-party users go with the oldest version that carries isVerified, unless a version is asked for', async (t) => {
+t.test('third-party users go with the oldest version that carries isVerified, unless a version is asked for', async (t) => {
   const chosen = async (asked: string | null, ...versions: readonly string[]): Promise<unknown> => {
     const answer: Answer = accept({ status: 200, json: { versions }, text: '', retryAfterMs: null });
     const result = await chooseVersions({ call: async () => answer }, asked, async () => undefined);

@@ -11,7 +11,10 @@ interface ContactReaders {
   readonly phoneNumber: Reader<string>;
 }
 
-/** The specification names an email and a phone number in international format (4.4 to 4.8); SuperTokens takes any text for both. */
+/**
+ * The specification names an email and a phone number in international format (docs/specification.md 4.4 to 4.8);
+ * SuperTokens takes any text for both.
+ */
 const readers: Readonly<Record<Dialect, ContactReaders>> = {
   seed: { email: matching(address), phoneNumber: matching(international) },
   supertokens: { email: string, phoneNumber: string },

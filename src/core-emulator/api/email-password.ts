@@ -11,7 +11,8 @@ const formatNames: Readonly<Record<HashingAlgorithm, string>> = { bcrypt: 'BCryp
 
 /**
  * `POST /recipe/user/passwordhash/import`. The hash of a user that exists is overwritten. SuperTokens looks at the beginning
- * of a hash and trims it; in the specification's dialect it has to be whole, and in one of the formats of section 2.4.
+ * of a hash and trims it; in the specification's dialect it has to be whole, and in one of the formats of
+ * docs/specification.md 2.4.
  */
 export function importPasswordHash({ core, fields, version }: Call): Message {
   const asked = readFields(fields, { email: contactReaders(core).email, passwordHash: string, hashingAlgorithm: optional(string) });

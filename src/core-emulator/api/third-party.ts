@@ -9,7 +9,8 @@ import { contactReaders, normaliseEmail } from './contacts.js';
 
 /**
  * `POST /recipe/signinup`. An existing user's email is updated without a word. SuperTokens wants `isVerified` from CDI 4.0 on and
- * does not read it before; by the specification (4.8), which knows no versions, it counts wherever it is given.
+ * does not read it before; by the specification (docs/specification.md 4.8), which knows no versions, it counts
+ * wherever it is given.
  */
 export function signInUp({ core, fields, version }: Call): Message {
   const asked = readFields(fields, { thirdPartyId: string, thirdPartyUserId: string, email: object });

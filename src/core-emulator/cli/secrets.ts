@@ -28,7 +28,10 @@ export async function readSignerKey(path: string): Promise<Result<Buffer, string
   return signerKeyOf(text.value.trim());
 }
 
-/** Variables by which the images of the Core get the signer key: the specification's (4.4), and SuperTokens'. */
+/**
+ * Variables by which the images of the Core get the signer key: the specification's (docs/specification.md 4.4), and
+ * SuperTokens'.
+ */
 const signerKeyVariables = { seed: 'HOSTED_PASSWORD_HASHING_SIGNER_KEY', supertokens: 'FIREBASE_PASSWORD_HASHING_SIGNER_KEY' } as const;
 
 /** The hosted provider's signer key as the environment has it, in base64; `null` where it has none. Refuses in words that name the variable. */

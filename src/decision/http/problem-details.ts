@@ -41,7 +41,7 @@ export function problemOf(denial: Denial, requestId: string): Problem {
   return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
 }
 
-/** The members in the order of the contract: clients compare the bytes. */
+/** The members in the order of docs/contract.md 4: clients compare the bytes. */
 function bodyOf({ type, title, status }: Answer, record?: string): string {
   return JSON.stringify({ type: type === null ? 'about:blank' : `urn:sallyport:${type}`, title, status, ...(record === undefined ? {} : { record }) });
 }

@@ -28,7 +28,10 @@ export interface RevocationWatch {
   readonly close: () => void;
 }
 
-/** Pause between two looks, milliseconds, news or not: two of them and an answer fit into the second that the contract gives. */
+/**
+ * Pause between two looks, milliseconds, news or not: two of them and an answer fit into the second that
+ * docs/contract.md 9 gives.
+ */
 const lookEveryMs = 400;
 /** Before the first list is there, milliseconds: readiness waits for it. */
 const firstLooksEveryMs = 100;

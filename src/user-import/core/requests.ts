@@ -1,4 +1,4 @@
-/** The Core's calls that an import makes (specification, sections 4.4 to 4.8), in its dialects. */
+/** The Core's calls that an import makes (docs/specification.md 4.4 to 4.8), in its dialects. */
 import type { Result } from '../../lib/result.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 import type { ImportedUser, PasswordlessUser, PasswordUser, ThirdPartyUser } from '../row/user.js';
@@ -88,7 +88,7 @@ export function consumeRequest({ preAuthSessionId, linkCode }: IssuedCode, { cdi
   return { method: 'POST', path: '/recipe/signinup/code/consume', cdiVersion, body: { preAuthSessionId, linkCode }, secrets };
 }
 
-/** Both contacts: the one that the user has already changes nothing, and section 4.7 names both. */
+/** Both contacts: the one that the user has already changes nothing, and docs/specification.md 4.7 names both. */
 export function addContactRequest(user: PasswordlessUser, userId: string, { cdiVersion }: CoreSpeech): CoreRequest {
   const contacts = [user.contact, ...(user.add === null ? [] : [user.add])].map(({ kind, value }) => [kind, value] as const);
   const id = Number.parseInt(cdiVersion, 10) >= 4 ? { recipeUserId: userId } : { userId };

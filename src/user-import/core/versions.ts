@@ -2,7 +2,7 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import { versionsRequest, type Core, type CoreReply, type CoreTrouble, type SpokenVersions } from './requests.js';
 import { firstVersionOfIsVerified } from '../losses.js';
 
-/** The version that the calls are qualified for (specification, section 9). */
+/** The version that the calls are qualified for (docs/specification.md 9). */
 export const qualifiedVersion = '2.16';
 
 /** Tries before a Core counts as out of reach: a single answer may be lost. */

@@ -1,4 +1,4 @@
-/** Password hashes as the Core takes them (specification, section 2.4). What is wrong is told without the hash. */
+/** Password hashes as the Core takes them (docs/specification.md 2.4). What is wrong is told without the hash. */
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { HashAlgorithm, RowProblem } from './user.js';
 

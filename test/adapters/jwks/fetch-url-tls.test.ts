@@ -23,7 +23,7 @@ async function outcome(origin: KeyOrigin): Promise<string> {
   return loaded.ok ? 'ok' : loaded.error;
 }
 
-t.test('R-26: the source has to prove who it is', async (t) => {
+t.test('the source has to prove who it is', async (t) => {
   const files = certificates(t);
   const rows: { name: string; serves: Certificate; caFile: string | null; expected: RegExp }[] = [
     { name: 'its own authority', serves: files.server, caFile: files.ca.certFile, expected: /^ok$/ },

@@ -38,7 +38,7 @@ t.test('asks plainly: GET, the path and query of the config, nothing of ours', a
   });
 });
 
-t.test('contract 5: reads the cache headers', async (t) => {
+t.test('reads the cache headers', async (t) => {
   const server = await startJwksServer(t);
   const rows: { fields: Record<string, string | string[]>; expected: number | null }[] = [
     { fields: {}, expected: null },
@@ -53,7 +53,7 @@ t.test('contract 5: reads the cache headers', async (t) => {
   }
 });
 
-t.test('R-26: the size is counted while reading', async (t) => {
+t.test('the size is counted while reading', async (t) => {
   const atLimit = 'x'.repeat(limits.maxBytes);
   t.equal(await answered(t, (_req, res) => res.end(atLimit)), atLimit, 'at the limit');
   t.equal(await answered(t, (_req, res) => res.end(`${atLimit}x`)), 'refused: the answer is larger than 1024 bytes', 'above it');
@@ -103,7 +103,7 @@ t.test('what is not there, or does not speak HTTP', async (t) => {
   t.notMatch(answer, /secret/, 'what was received is not repeated');
 });
 
-t.test('R-26: redirects stay on the host', async (t) => {
+t.test('redirects stay on the host', async (t) => {
   const other = await startJwksServer(t);
   const rows: { name: string; hops: readonly string[]; expected: RegExp }[] = [
     { name: 'none', hops: [], expected: /"keys"/ },
@@ -140,7 +140,7 @@ t.test('a redirect that says nowhere, or says it twice', async (t) => {
   t.match(await answered(t, (_req, res) => res.writeHead(302, [['location', '/a'], ['location', '/b']].flat()).end()), /without a usable Location/);
 });
 
-t.test('R-26: the whole attempt ends when it is called off', async (t) => {
+t.test('the whole attempt ends when it is called off', async (t) => {
   const rows: { name: string; behaviour: Behaviour }[] = [
     { name: 'before the head', behaviour: () => undefined },
     { name: 'within the body', behaviour: (_req, res) => res.write('{"keys":[') },

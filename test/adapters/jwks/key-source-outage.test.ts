@@ -14,7 +14,7 @@ const staleMs = 3_600_000;
 const fails: Behaviour = (_req, res) => res.writeHead(500).end();
 const says = (text: string): Behaviour => (_req, res) => res.end(text);
 
-t.test('R-25: an answer that is no key set never replaces a good one', async (t) => {
+t.test('an answer that is no key set never replaces a good one', async (t) => {
   const rows: { name: string; behaviour: Behaviour; error: RegExp }[] = [
     { name: 'no list of keys', behaviour: says('{}'), error: /no array "keys"/ },
     { name: 'a key that is none', behaviour: says('{"keys":["d-1"]}'), error: /keys\[0\] is not an object/ },
@@ -50,7 +50,7 @@ t.test('R-25: an answer that is no key set never replaces a good one', async (t)
   }
 });
 
-t.test('contract 5: when the source is out of reach, known keys serve up to max_stale', async (t) => {
+t.test('when the source is out of reach, known keys serve up to max_stale', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url, { settings: { cooldownMs: 10_000_000 } });
   server.behave(fails);
@@ -70,7 +70,7 @@ t.test('contract 5: when the source is out of reach, known keys serve up to max_
   t.equal(await lookUp('d-1'), 'waited: found', 'they are back with the source');
 });
 
-t.test('specification 4.3: under must-revalidate keys serve for 5 minutes past their lifetime, unless max_stale is set', async (t) => {
+t.test('under must-revalidate keys serve for 5 minutes past their lifetime, unless max_stale is set', async (t) => {
   const rows: { cacheControl: string; maxStaleMs: number | null; staleForMs: number }[] = [
     { cacheControl: 'max-age=60, must-revalidate', maxStaleMs: null, staleForMs: 300_000 },
     { cacheControl: 'max-age=60', maxStaleMs: null, staleForMs: 3_600_000 },
@@ -143,7 +143,7 @@ t.test('while known keys serve, a source in trouble is not asked sooner than the
   t.same(time.due(), [7_000]);
 });
 
-t.test('R-26: an attempt ends at the time limit', async (t) => {
+t.test('an attempt ends at the time limit', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   let closed = false;
   server.behave((_req, res) => res.on('close', () => {
@@ -166,7 +166,7 @@ t.test('R-26: an attempt ends at the time limit', async (t) => {
   t.equal(await lookUp('d-1'), 'found');
 });
 
-t.test('contract 5: one issuer\'s trouble is no other\'s', async (t) => {
+t.test('one issuer\'s trouble is no other\'s', async (t) => {
   const good = await startJwksServer(t, { keys: [one] });
   const bad = await startJwksServer(t);
   bad.behave(() => undefined);

@@ -16,7 +16,7 @@ const places = 256;
 
 const madeUp = (): string => `d-${randomUUID()}`;
 
-t.test('specification 4.3: within the cool-down a caller with a new key waits for the next fetch, whatever the last one was for', async (t) => {
+t.test('within the cool-down a caller with a new key waits for the next fetch, whatever the last one was for', async (t) => {
   const causes: { name: string; prepare: (scene: Scene, server: JwksServer) => Promise<void> }[] = [
     { name: 'the start', prepare: () => Promise.resolve() },
     {
@@ -147,7 +147,7 @@ t.test('while a set without keys waits to be confirmed, so does whoever has a ne
   t.equal(await answer, 'waited: found');
 });
 
-t.test('R-24: 20,000 made-up ids of a stranger: a fetch for each cool-down, and a caller with a new key is served beside them', async (t) => {
+t.test('20,000 made-up ids of a stranger: a fetch for each cool-down, and a caller with a new key is served beside them', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { time, lookUp, source } = await startScene(t, server.url);
   const stranger = asker('203.0.113.9');

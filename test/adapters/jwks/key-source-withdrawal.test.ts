@@ -18,7 +18,7 @@ const cooldownMs = 5_000;
 /** So long is waited at least, without a spread, between attempts at a source that has not been well for long. */
 const longestRetryMs = 15_000;
 
-t.test('specification 5.2, rule 2: a good set without a key that counts stops them all, once it was said again a cool-down later', async (t) => {
+t.test('a good set without a key that counts stops them all, once it was said again a cool-down later', async (t) => {
   const rows: { name: string; behaviour: Behaviour; listed: string[] }[] = [
     { name: 'no key', behaviour: empty, listed: [] },
     { name: 'static keys only', behaviour: says(keySet([withKeyId(two, 's-1')])), listed: ['s-1'] },
@@ -116,7 +116,7 @@ t.test('without keys from the start: 503 until it was said again, then 401', asy
   t.match(source.state(), { usable: false, stale: false, emptySet: 'confirmed', ageMs: 0 });
 });
 
-t.test('specification 5.4: a key that is withdrawn stops with that fetch, and operators see which', async (t) => {
+t.test('a key that is withdrawn stops with that fetch, and operators see which', async (t) => {
   const server = await startJwksServer(t, { keys: [one, two] });
   const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url);
   server.setKeys([two]);

@@ -9,7 +9,7 @@ import { setScene, startScene } from './source-scene.js';
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
 
-t.test('contract 5: fetched at start; a known key is found at once', async (t) => {
+t.test('fetched at start; a known key is found at once', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { source, lookUp, refreshes, lines } = await startScene(t, server.url);
   t.equal(server.hits(), 1);
@@ -22,7 +22,7 @@ t.test('contract 5: fetched at start; a known key is found at once', async (t) =
   t.match(lines, [{ level: 'info', msg: 'keys loaded', issuer: 'core', key_ids: ['d-1'], keys: 1 }]);
 });
 
-t.test('contract 5: a look-up before the first fetch is over waits for it', async (t) => {
+t.test('a look-up before the first fetch is over waits for it', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { source, lookUp } = setScene(t, { kind: 'url', url: server.url });
   const started = source.start();
@@ -31,7 +31,7 @@ t.test('contract 5: a look-up before the first fetch is over waits for it', asyn
   t.equal(server.hits(), 1);
 });
 
-t.test('contract 5: refreshed ahead of expiry with jitter, cache headers within min_age and max_age', async (t) => {
+t.test('refreshed ahead of expiry with jitter, cache headers within min_age and max_age', async (t) => {
   const rows: { cacheControl: string; random: number; due: number }[] = [
     { cacheControl: 'max-age=60', random: 0, due: 48_000 },
     { cacheControl: 'max-age=60', random: 0.5, due: 51_000 },
@@ -54,7 +54,7 @@ t.test('contract 5: refreshed ahead of expiry with jitter, cache headers within 
   }
 });
 
-t.test('contract 5: a key that left the fetched set stops working with that fetch', async (t) => {
+t.test('a key that left the fetched set stops working with that fetch', async (t) => {
   const server = await startJwksServer(t, { keys: [one, two] });
   const { time, lookUp, refreshes, lines } = await startScene(t, server.url);
   server.setKeys([two]);
@@ -79,7 +79,7 @@ t.test('a kid that comes with another key means that key from then on', async (t
   t.equal(lines.length, 2, 'and it is news');
 });
 
-t.test('contract 5: the key after a rotation is fetched when a token names it', async (t) => {
+t.test('the key after a rotation is fetched when a token names it', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   const { time, lookUp } = await startScene(t, server.url);
   server.setKeys([one, two]);

@@ -26,7 +26,7 @@ async function startFileScene(t: { teardown: (close: () => unknown) => unknown }
   return scene;
 }
 
-t.test('contract 2: keys from a file, watched', async (t) => {
+t.test('keys from a file, watched', async (t) => {
   const path = join(tempDir(t), 'jwks.json');
   writeFileSync(path, keySet([one]));
   const { lookUp, source } = await startFileScene(t, path);
@@ -54,7 +54,7 @@ t.test('the link of a ConfigMap moves', async (t) => {
   t.equal(await lookUp('d-2'), 'found');
 });
 
-t.test('R-25: a file that is empty, broken or gone never replaces a good set', async (t) => {
+t.test('a file that is empty, broken or gone never replaces a good set', async (t) => {
   const dir = tempDir(t);
   const path = join(dir, 'jwks.json');
   writeFileSync(path, keySet([one]));

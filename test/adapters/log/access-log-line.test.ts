@@ -28,7 +28,7 @@ t.test('it says what JSON.stringify would say, in the order of the contract', (t
   t.end();
 });
 
-t.test('R-16: whatever a text holds, it stays one member on one line', (t) => {
+t.test('whatever a text holds, it stays one member on one line', (t) => {
   const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('"', '\\', '\n', '\u2028', '\u202e', '\x7f', '\x9b', '\ud800'));
   fc.assert(fc.property(text, text, text, (method, path, subject) => {
     const given = { ...record, method, path, subject };

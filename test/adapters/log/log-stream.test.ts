@@ -112,7 +112,7 @@ t.test('a reader who stays behind is told what was dropped all the same', async 
   t.ok(isTold, `in ${String(drained)} bytes`);
 });
 
-t.test('R-42: of a reader who stopped, refusals are dropped first: they leave room to what was let through', async (t) => {
+t.test('of a reader who stopped, refusals are dropped first: they leave room to what was let through', async (t) => {
   const { descriptor, drain } = pipe(t);
   const stream = createLogStream(descriptor);
   const refusal = `r${'x'.repeat(1022)}\n`;

@@ -30,7 +30,7 @@ function world(perSecond: number | null): World {
   };
 }
 
-t.test('R-42: of a flood of refusals so many have their line in a second, and the rest is told of in one', (t) => {
+t.test('of a flood of refusals so many have their line in a second, and the rest is told of in one', (t) => {
   const { admitted, told, time } = world(3);
   t.equal(admitted(3), 3);
   t.equal(admitted(1), 0);

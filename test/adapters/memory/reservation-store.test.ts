@@ -96,7 +96,7 @@ const kinds: readonly { readonly name: string; readonly keep: (store: Store, lif
 const asksForRoom = async (store: Store): Promise<boolean> =>
   (await store.reserve({ ...freshScope(), token: null }, reserveOf('new', { leaseMs: longMs, retentionMs: longMs }))).ok;
 
-t.test('R-42: a full store has room again at the very moment that something expires, whatever it is', async (t) => {
+t.test('a full store has room again at the very moment that something expires, whatever it is', async (t) => {
   for (const { name, keep, livesMs } of kinds) {
     let now = 1_800_000_000_000;
     const store = createMemoryStore({ ...clock, now: () => now }, { maxEntries: 1, maxBytes: 1_000 }, 1_000_000);
@@ -109,7 +109,7 @@ t.test('R-42: a full store has room again at the very moment that something expi
   }
 });
 
-t.test('R-42: and again when the next one does', async (t) => {
+t.test('and again when the next one does', async (t) => {
   for (const { name, keep, livesMs } of kinds) {
     let now = 1_800_000_000_000;
     const store = createMemoryStore({ ...clock, now: () => now }, { maxEntries: 2, maxBytes: 1_000 }, 1_000_000);

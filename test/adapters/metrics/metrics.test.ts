@@ -29,7 +29,7 @@ function keys(issuer: string, ageMs: number | null): KeySourceState {
   return keyState({ issuer, ageMs });
 }
 
-t.test('contract 6: every series of the config is there from the start, at zero', async (t) => {
+t.test('every series of the config is there from the start, at zero', async (t) => {
   const metrics = createMetrics();
   metrics.setLabels(labels);
   const series = await read(metrics);
@@ -134,7 +134,7 @@ const reservationResults = [
   'acquired', 'replayed', 'in_progress', 'mismatch', 'unknown', 'token_replayed', 'unavailable', 'released', 'completed', 'tombstone', 'repaired', 'fenced',
 ] as const;
 
-t.test('contract 6: every series of reservations is there from the start, at zero', async (t) => {
+t.test('every series of reservations is there from the start, at zero', async (t) => {
   const series = await read(createMetrics());
   for (const result of reservationResults) t.equal(series.get(`sallyport_reservations_total{result="${result}"}`), 0);
   for (const operation of ['reserve', 'complete', 'release', 'mark']) {
@@ -145,7 +145,7 @@ t.test('contract 6: every series of reservations is there from the start, at zer
   t.equal(series.get('sallyport_store_up'), undefined, 'without a store, an alarm on 0 stays silent');
 });
 
-t.test('contract 6: reservations are counted', async (t) => {
+t.test('reservations are counted', async (t) => {
   const metrics = createMetrics();
   const { reservations } = metrics;
   for (const [index, result] of reservationResults.entries()) for (let count = 0; count <= index; count += 1) reservations.reservation(result);

@@ -9,7 +9,7 @@ const state: RevocationsState = {
   isLoaded: true, areRequired: true, isStale: false, ageMs: 1_500, problem: null, hasNews: true, held, notInForce: 3, lost: ['a'],
 };
 
-t.test('contract 6: revocations by kind, their age, and what is wrong with them', async (t) => {
+t.test('revocations by kind, their age, and what is wrong with them', async (t) => {
   const registry = new Registry();
   let now: RevocationsState | null = null;
   showRevocations(registry, () => now);

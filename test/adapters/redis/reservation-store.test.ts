@@ -33,7 +33,7 @@ t.test('the Redis store', async (t) => {
     t.equal(await server.client.exists(`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`), 0, 'the token is not used up');
   });
 
-  t.test('no key is without an end (REPLAY property 9)', async (t) => {
+  t.test('no key is without an end', async (t) => {
     const scope = freshScope();
     const fence = await acquire(store, scope, reserveOf('a', {}, 5_000));
     await store.mark(scope, markOf('a', fence));
@@ -144,7 +144,7 @@ t.test('the Redis store', async (t) => {
     t.same(await server.client.keys(`*${scope.principal}*`), [`sallyport:{${scope.principal}}:t:${scope.token ?? ''}`]);
   });
 
-  t.test('guard scope: another caller, operation or token finds nothing of it (R-18)', async (t) => {
+  t.test('guard scope: another caller, operation or token finds nothing of it', async (t) => {
     const scope = freshScope();
     await acquire(store, scope, reserveOf('a', {}, 60_000));
     await acquire(store, { ...scope, principal: freshScope().principal }, reserveOf('b', {}, 60_000));

@@ -109,12 +109,12 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
         deepStrictEqual(await onRedis(step), expected, `Lua${time}: ${JSON.stringify(step)}`);
         if (step.kind !== 'reserve' || !step.key || !isAcquired(expected)) continue;
         const repeated = fences.get(step.attempt) === expected.fence;
-        ok(repeated || expected.fence > highest, 'REPLAY property 8: a fence did not grow');
+        ok(repeated || expected.fence > highest, 'a fence did not grow');
         fences.set(step.attempt, expected.fence);
         highest = Math.max(highest, expected.fence);
       }
     }
-    for (const key of keys) ok(await redis.pttl(key) !== -1, `REPLAY property 9: ${key} has no end`);
+    for (const key of keys) ok(await redis.pttl(key) !== -1, `${key} has no end`);
   } finally {
     await memory.close();
   }

@@ -54,7 +54,7 @@ t.test('a session is told from its token alone, where that is enough', async (t)
   const before = core.asked.length;
   const vouched = await verifier.verify(fresh(), false);
   t.match(vouched, { ok: true, value: { userId: 'user-1', claims: { 'st-role': { v: ['support'] } }, renewed: null } });
-  t.equal(vouched.ok && Object.getPrototypeOf(vouched.value.claims), null, 'R-15: claims without a prototype');
+  t.equal(vouched.ok && Object.getPrototypeOf(vouched.value.claims), null, 'claims without a prototype');
   t.equal(core.asked.length, before);
 });
 
@@ -105,7 +105,7 @@ const ends: readonly (readonly [string, (req: IncomingMessage, res: ServerRespon
   ['too many requests, again and again', (_req, res) => res.writeHead(429).end('slow'), /no answer within 300 ms/],
 ];
 
-t.test('R-70: whatever the Core does, nobody is vouched for, and the log has one line for each outage', async (t) => {
+t.test('whatever the Core does, nobody is vouched for, and the log has one line for each outage', async (t) => {
   const { verifier, logged } = await open(t, {}, { timeoutMs: 300, maxAsking: 64, maxUnderWay: 64 });
   for (const [name, behaviour, reason] of ends) {
     core.verify(behaviour);

@@ -24,14 +24,14 @@ const warned = baseConfig({
   issuers: { core: { max_lifetime: '12h' } },
 });
 
-t.test('contract 1: a good config is accepted', async (t) => {
+t.test('a good config is accepted', async (t) => {
   const io = await check(t, plain);
   t.equal(io.code(), 0);
   t.equal(io.out(), '');
   t.equal(io.err(), 'sallyport.yaml: ok\n');
 });
 
-t.test('contract 1: every problem at once, on standard output, with its place', async (t) => {
+t.test('every problem at once, on standard output, with its place', async (t) => {
   const io = await check(t, baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' }, admin: { host: '0.0.0.0' } }));
   t.equal(io.code(), 1);
   const lines = io.out().trimEnd().split('\n');
@@ -84,7 +84,7 @@ t.test('many notes are cut, and said to be', async (t) => {
   t.match(lines.slice(-2), [/^sallyport\.yaml: 30 more notes; --json lists them$/, /^sallyport\.yaml: ok$/]);
 });
 
-t.test('contract 1: warnings are accepted, with --strict they are not', async (t) => {
+t.test('warnings are accepted, with --strict they are not', async (t) => {
   const io = await check(t, warned);
   t.equal(io.code(), 0);
   t.match(io.out(), /^sallyport\.yaml:\d+:\d+: warning: /);
@@ -134,7 +134,7 @@ t.test('a secret that others may read is a warning, and an error with --strict',
   t.notMatch((await checked()).out(), /may read/, 'a file that is elsewhere is looked at where it is');
 });
 
-t.test('contract 1: --json', async (t) => {
+t.test('--json', async (t) => {
   const good = await check(t, plain, '--json');
   t.match(JSON.parse(good.out()), { file: 'sallyport.yaml', ok: true, problems: [] });
   const bad = await check(t, 'routes: 1\n', '--json');
@@ -144,7 +144,7 @@ t.test('contract 1: --json', async (t) => {
   t.match(JSON.parse(strict.out()), { ok: false, problems: [{ severity: 'warning' }] });
 });
 
-t.test('R-71: what is no config is refused', async (t) => {
+t.test('what is no config is refused', async (t) => {
   const layers = 'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'.charAt(index)}`).join(',')}]\n`);
   const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${layers.join('')}`;
   const rows: readonly { name: string; text: string; problem: RegExp }[] = [
@@ -163,7 +163,7 @@ t.test('R-71: what is no config is refused', async (t) => {
   }
 });
 
-t.test('contract 2: a value from a placeholder is used and never shown', async (t) => {
+t.test('a value from a placeholder is used and never shown', async (t) => {
   const good = await check(t, baseConfig({ listen: { port: '${env:PORT}' } }));
   t.equal(good.code(), 0);
   const bad = await check(t, baseConfig({ listen: { port: '${env:SECRET}' }, upstream: { url: 'http://${env:SECRET}@x/${env:SECRET}' } }));
@@ -173,7 +173,7 @@ t.test('contract 2: a value from a placeholder is used and never shown', async (
   t.match(missing.out(), /error: .*NONE/);
 });
 
-t.test('contract 1: a file that cannot be read as it is', async (t) => {
+t.test('a file that cannot be read as it is', async (t) => {
   const cwd = tempDir(t);
   mkdirSync(join(cwd, 'folder'));
   makeFifo(join(cwd, 'fifo'));

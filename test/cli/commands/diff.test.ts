@@ -28,7 +28,7 @@ const wider: ConfigTree = {
   ],
 };
 
-t.test('contract 1: what an edit changes in effect, in words', async (t) => {
+t.test('what an edit changes in effect, in words', async (t) => {
   const io = await diff(t, { ...wider, issuers: { core: { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice',
     token_type: 'service', clock_skew: '60s' } } });
   t.equal(io.code(), 1, io.err());

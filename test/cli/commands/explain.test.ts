@@ -47,7 +47,7 @@ async function explain(t: Scope, words: readonly string[], { config = {}, stdin 
 const get = (path: string): readonly string[] => ['--method', 'GET', '--path', path];
 const post = (path: string): readonly string[] => ['--method', 'POST', '--path', path];
 
-t.test('contract 1: each step of one decision, in words', async (t) => {
+t.test('each step of one decision, in words', async (t) => {
   const io = await explain(t, [
     ...post('/orders?x=1'), '--subject', 'checkout', '--permissions', 'orders:write orders:read', '--token-id', 'j-1',
     '--header', 'Idempotency-Key: k-1', '--header', 'X_Auth.Subject: root', '--header', 'TE: trailers',
@@ -175,7 +175,7 @@ t.test('--at decides as at another time', async (t) => {
   t.equal((await at('yesterday')).code(), 2);
 });
 
-t.test('contract 1: a real token on standard input is verified', async (t) => {
+t.test('a real token on standard input is verified', async (t) => {
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
   const config = { issuers: { core: { issuer: 'https://api.example.com', jwks_url: jwks.url, audience: 'orders', source: 'microservice',

@@ -48,7 +48,7 @@ const ready = readinessOf('serving', [keys(true, false)], null, null);
 const degraded = readinessOf('serving', [keys(true, true)], null, null);
 const unavailable = readinessOf('serving', [keys(false, false)], null, null);
 
-t.test('contract 1: 0 where the proxy is ready, 1 where it is not', async (t) => {
+t.test('0 where the proxy is ready, 1 where it is not', async (t) => {
   const rows: readonly { name: string; status: number; body: object; code: number; out: string }[] = [
     { name: 'ready', status: 200, body: ready, code: 0, out: 'ready\n' },
     { name: 'degraded is ready', status: 200, body: degraded, code: 0, out: 'degraded; keys:core stale\n' },
@@ -76,7 +76,7 @@ t.test('the probes listener is asked where admin is not reached', async (t) => {
   t.equal((await health(t, { admin: { port: 0 }, probes: { host: '127.0.0.1', port } })).code(), 0);
 });
 
-t.test('contract 1: 3 where no proxy is reached', async (t) => {
+t.test('3 where no proxy is reached', async (t) => {
   const closed = await health(t, { admin: { port: await freePort(t) } });
   t.equal(closed.code(), 3);
   t.match(closed.err(), /^error: 127\.0\.0\.1:\d+: not reached \(ECONNREFUSED\)\n$/);

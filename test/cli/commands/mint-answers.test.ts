@@ -95,7 +95,7 @@ function processFiles(): string {
   return processFolders().flatMap((folder) => ['cmdline', 'environ', 'comm', 'status'].map((file) => read(join(folder, file)))).join('\n');
 }
 
-t.test('specification 4.2: while it runs and after, the key is in no argument, no environment and no output', async (t) => {
+t.test('while it runs and after, the key is in no argument, no environment and no output', async (t) => {
   const core = await startFakeCore(t);
   let answer = (): void => undefined;
   core.answer((_, response) => {

@@ -62,7 +62,7 @@ t.test('the same file gives curl -K the same token', async (t) => {
   t.same({ ...ours.payload, iat: 0, exp: 0 }, { ...byCurl.payload, iat: 0, exp: 0 });
 });
 
-t.test('specification 4.2: one call, with what the Core needs and nothing left to a default', async (t) => {
+t.test('one call, with what the Core needs and nothing left to a default', async (t) => {
   const fake = await startFakeCore(t);
   await runMint(curlFile(t, fake.url, 'header = "cdi-version: 5.4"\nheader = "rid: other"\n'), ['--validity', '90s']);
   t.equal(fake.calls.length, 1);
@@ -139,7 +139,7 @@ t.test('options: the issuer and the file have to be named', async (t) => {
   }
 });
 
-t.test('specification 5.4: each issued token leaves a line, and without the line there is no token', async (t) => {
+t.test('each issued token leaves a line, and without the line there is no token', async (t) => {
   const file = curlFile(t, core.url);
   const folder = tempDir(t);
   const log = join(folder, 'issued.jsonl');

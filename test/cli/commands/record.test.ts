@@ -68,7 +68,7 @@ async function record(t: Scope, store: unknown, ...args: readonly string[]): Pro
   return io;
 }
 
-t.test('contract 1: a record is shown, without what was answered', async (t) => {
+t.test('a record is shown, without what was answered', async (t) => {
   const { config, fence } = await world(t);
   const unknown = await record(t, config, 'show', idOf('unknown'));
   t.equal(unknown.code(), 0, unknown.err());
@@ -86,7 +86,7 @@ t.test('contract 1: a record is shown, without what was answered', async (t) => 
   t.match((await record(t, config, 'show', idOf('pending'))).out(), /^state {7}in progress: /m);
 });
 
-t.test('contract 1: a write in doubt is resolved, with a line that says who and why', async (t) => {
+t.test('a write in doubt is resolved, with a line that says who and why', async (t) => {
   const { config, store, fence } = await world(t);
   const io = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'order 17 is in the ledger');
   t.equal(io.code(), 0, io.err());
@@ -101,14 +101,14 @@ t.test('contract 1: a write in doubt is resolved, with a line that says who and 
   t.match((await record(t, config, 'show', idOf('unknown'))).out(), /^status {6}not known$/m);
 });
 
-t.test('contract 1: a write that was not applied is free again', async (t) => {
+t.test('a write that was not applied is free again', async (t) => {
   const { config, store } = await world(t);
   const io = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'not-applied', '--reason', 'no such order');
   t.equal(io.code(), 0, io.err());
   t.same(await store.show(scope('unknown')), { ok: true, value: null });
 });
 
-t.test('contract 1: what is not in doubt, or not there, is left alone', async (t) => {
+t.test('what is not in doubt, or not there, is left alone', async (t) => {
   const { config, store } = await world(t);
   for (const key of ['pending', 'completed']) {
     const before = await stored(store, key);
@@ -194,7 +194,7 @@ const usage: readonly { name: string; args: readonly string[]; message: RegExp }
   { name: 'another outcome', args: ['resolve', idOf('x'), '--outcome', 'maybe', '--reason', 'x'], message: /Allowed choices are committed, not-applied/ },
 ];
 
-t.test('contract 1: usage', async (t) => {
+t.test('wrong usage exits with 2', async (t) => {
   for (const { name, args, message } of usage) {
     const io = await record(t, { redis: { url: 'redis://127.0.0.1:1' } }, ...args);
     t.equal(io.code(), 2, name);
@@ -213,7 +213,7 @@ t.test('an id that begins with a dash is no option', async (t) => {
   }
 });
 
-t.test('contract 1: a store that nobody else sees, or that is not there', async (t) => {
+t.test('a store that nobody else sees, or that is not there', async (t) => {
   const memory = await record(t, { memory: {} }, 'show', idOf('x'));
   t.equal(memory.code(), 2);
   t.match(memory.err(), /in the memory of the proxy: nobody else sees them/);

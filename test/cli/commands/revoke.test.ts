@@ -52,7 +52,7 @@ const kinds: readonly { readonly args: readonly string[]; readonly kind: string;
   { args: ['--issued-before', '2026-01-31T12:00:00+01:00'], kind: 'issued_before', value: '2026-01-31T11:00:00.000Z' },
 ];
 
-t.test('contract 1: each kind is revoked, with author, reason and end', async (t) => {
+t.test('each kind is revoked, with author, reason and end', async (t) => {
   for (const { args, kind, value, stdin = '' } of kinds) {
     const io = await revoke(t, [...args, ...why, '--json'], { stdin });
     t.equal(io.code(), 0, io.err());
@@ -66,7 +66,7 @@ t.test('contract 1: each kind is revoked, with author, reason and end', async (t
   }
 });
 
-t.test('R-17: a token is taken from standard input alone, and is nowhere afterwards', async (t) => {
+t.test('a token is taken from standard input alone, and is nowhere afterwards', async (t) => {
   const io = await revoke(t, ['--token-stdin', ...why], { stdin: token });
   t.equal(io.code(), 0);
   const everything = `${io.out()}${io.err()}${JSON.stringify(await redis.client.hgetall(key))}${(await revoke(t, ['--list'])).out()}`;
@@ -93,7 +93,7 @@ t.test('R-17: a token is taken from standard input alone, and is nowhere afterwa
   }
 });
 
-t.test('contract 1: for people, with the command that takes it back; undone it is let through', async (t) => {
+t.test('for people, with the command that takes it back; undone it is let through', async (t) => {
   const made = await revoke(t, ['--subject', 'checkout', '--issuer', 'core', ...why]);
   const [, id = ''] = /^id {7}([\w-]{22})$/m.exec(made.out()) ?? [];
   t.match(made.out(), /^revoked {2}subject checkout of https:\/\/api\.example\.com$/m);
@@ -175,7 +175,7 @@ const usage: readonly { readonly name: string; readonly args: readonly string[];
   { name: 'a list with a reason', args: ['--list', '--reason', 'x'], message: /of no use with --list/ },
 ];
 
-t.test('contract 1: usage', async (t) => {
+t.test('wrong usage exits with 2', async (t) => {
   for (const { name, args, message } of usage) {
     const io = await revoke(t, args, { config: { store: { redis: { url: 'redis://127.0.0.1:1' } } } });
     t.equal(io.code(), 2, name);
@@ -184,7 +184,7 @@ t.test('contract 1: usage', async (t) => {
   }
 });
 
-t.test('contract 1: a store that nobody else sees, that is not there, or that is full', async (t) => {
+t.test('a store that nobody else sees, that is not there, or that is full', async (t) => {
   const memory = await revoke(t, ['--list'], { config: { store: { memory: {} } } });
   t.equal(memory.code(), 2);
   t.match(memory.err(), /in the memory of the proxy: nobody else sees it\. Write `revoked` in the config instead/);

@@ -7,7 +7,7 @@ import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 import { baseConfig, startWorld } from '../../support/world.js';
 
-t.test('contract 1: settings of Redis that can forget end the start with 1 and their fix', async (t) => {
+t.test('settings of Redis that can forget end the start with 1 and their fix', async (t) => {
   const redis = await startRedis(t, ['--maxmemory-policy', 'volatile-ttl']);
   const file = join(tempDir(t), 'sallyport.yaml');
   writeFileSync(file, baseConfig({ store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } }));
@@ -19,7 +19,7 @@ t.test('contract 1: settings of Redis that can forget end the start with 1 and t
   t.equal(said.filter((line) => line.startsWith('{"level":"fatal"')).length, 1, 'and once in the log');
 });
 
-t.test('contract 2: a new password is used at the next connect', async (t) => {
+t.test('a new password is used at the next connect', async (t) => {
   const redis = await startRedis(t, ['--user', 'sallyport', 'on', '>first', '~sallyport:*', '+@all']);
   const password = join(tempDir(t), 'password');
   writeFileSync(password, 'first\n');

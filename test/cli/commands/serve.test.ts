@@ -37,7 +37,7 @@ function configFile(t: Scope, config: ConfigTree): string {
   return file;
 }
 
-t.test('R-60: SIGTERM ends it with 0, silent connections or not, and SIGHUP on the way is harmless', async (t) => {
+t.test('SIGTERM ends it with 0, silent connections or not, and SIGHUP on the way is harmless', async (t) => {
   const world = await startWorld(t, { config: { shutdown: { delay: '200ms', grace: '20s' } } });
   const silent = await connectRaw(world.port);
   t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
@@ -50,7 +50,7 @@ t.test('R-60: SIGTERM ends it with 0, silent connections or not, and SIGHUP on t
   t.same(world.process.output().split('\n').filter((line) => line !== '' && !line.startsWith('{')), [], 'and all of it is JSON');
 });
 
-t.test('contract 2: SIGHUP reads the config again', async (t) => {
+t.test('SIGHUP reads the config again', async (t) => {
   const world = await startWorld(t);
   world.process.signal('SIGHUP');
   await until('reloaded', () => world.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'));
@@ -67,7 +67,7 @@ t.test('a second signal does not wait', async (t) => {
   }
 });
 
-t.test('contract 1: exit codes of what does not start', async (t) => {
+t.test('exit codes of what does not start', async (t) => {
   const { port } = await listen(t, createServer());
   const rows: readonly { name: string; config: ConfigTree; code: number; err: RegExp }[] = [
     { name: 'a bad config', config: { listen: { port: 'x' } }, code: 1, err: /sallyport\.yaml:\d+:\d+: error: / },
@@ -87,7 +87,7 @@ t.test('contract 1: exit codes of what does not start', async (t) => {
   }));
 });
 
-t.test('contract 1: the program as it is installed', async (t) => {
+t.test('the program as it is installed', async (t) => {
   const help = await sallyport(t, ['--help']);
   t.equal(help.code, 0);
   t.match(help.out, /serve/);

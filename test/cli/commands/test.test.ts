@@ -89,7 +89,7 @@ const good = suite(`
     expect: { status: 401, reason: credential_kind_refused }
 `);
 
-t.test('contract 1: cases are decided by the code that serves', async (t) => {
+t.test('cases are decided by the code that serves', async (t) => {
   const io = await test(folder(t, { suite: good }), 'orders.test.yaml');
   t.equal(io.code(), 0, io.out() + io.err());
   t.match(io.out(), /^ok {3}reads\nok {3}writes\n/);

@@ -44,7 +44,7 @@ t.test('generate.js --check tells what is stale, and generate.js mends it', t =>
 
 const example = projectFile('config.example.yaml');
 
-t.test('contract 2: config.example.yaml has no errors, and says the defaults', t => {
+t.test('config.example.yaml has no errors, and says the defaults', t => {
   t.same(problemsOf(example), []);
   const config = compiled(example);
   const tls = '{ cert_file: /tls/tls.crt, key_file: /tls/tls.key, client_ca_file: /tls/ca.crt }';
@@ -65,7 +65,7 @@ function keysOf(schema: JsonSchema): readonly string[] {
   return [...Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [key, ...keysOf(child)]), ...inner.flatMap(keysOf)];
 }
 
-t.test('contract 2: config.example.yaml names every key', t => {
+t.test('config.example.yaml names every key', t => {
   const keys = new Set(keysOf(annotatedSchema()));
   t.ok(keys.size > 80, `${keys.size} keys`);
   for (const key of keys) t.match(example, new RegExp(`\\b${key}:`), key);
@@ -107,7 +107,7 @@ const documents = [
   { name: 'a malformed name of an issuer', text: configText({ issuers: '{ "a b": { issuer: i, audience: a, source: s, token_type: t } }' }), expected: false },
 ];
 
-t.test('contract 2: editors tell good from bad by config.schema.json', t => {
+t.test('editors tell good from bad by config.schema.json', t => {
   const schema = z.fromJSONSchema(JSON.parse(projectFile('config.schema.json')) as Parameters<typeof z.fromJSONSchema>[0]);
   for (const { name, text, expected } of documents) {
     const result = schema.safeParse(parse(text));

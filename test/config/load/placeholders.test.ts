@@ -42,12 +42,12 @@ const refused = [
   },
 ];
 
-t.test('contract 2: placeholders are replaced', t => {
+t.test('placeholders are replaced', t => {
   for (const { name, input, expected } of replaced) t.same(substitute(input, sources), accept(expected), name);
   t.end();
 });
 
-t.test('contract 2: a placeholder that stands for nothing is an error', t => {
+t.test('a placeholder that stands for nothing is an error', t => {
   for (const { name, input, expected } of refused) {
     t.same(substitute(input, sources), refuse(expected.map(([message, allowed]) => ({ message, allowed }))), name);
   }
@@ -63,14 +63,14 @@ const endings = [
   { name: 'nothing else', input: '\n', expected: '' },
 ];
 
-t.test('contract 2: a file’s last newline is left out, and nothing else', t => {
+t.test('a file’s last newline is left out, and nothing else', t => {
   for (const { name, input, expected } of endings) {
     t.same(substitute('${file:/f}', { env: {}, readFile: () => accept(input) }), accept({ text: expected, substituted: true, whole: true }), name);
   }
   t.end();
 });
 
-t.test('contract 2: a string that is one placeholder is read as its key asks for', t => {
+t.test('a string that is one placeholder is read as its key asks for', t => {
   const listen = '{ host: "${env:HOST}", port: "${env:PORT}", max_in_flight: "${env:MANY}" }';
   const upstream = '{ url: "http://${env:HOST}:1${env:PORT}" }';
   const issuers = '{ core: { issuer: "${env:NUMBER}", jwks_file: /k, audience: a, source: "${env:FLAG}", token_type: t, allow_http: "${env:FLAG}" } }';
@@ -85,7 +85,7 @@ t.test('contract 2: a string that is one placeholder is read as its key asks for
   t.end();
 });
 
-t.test('contract 2: truth values of placeholders', t => {
+t.test('truth values of placeholders', t => {
   const receiver = '{ case_sensitive: "${env:A}", strict_slash: "${env:B}", format_suffix: false, trailing_dots: false }';
   const routes = ['name: a, methods: [GET], path: /a, subjects: [s], permissions: [p]', 'name: b, methods: [GET], path: "/**", access: public'];
   t.notMatch(problemsOf(withRoutes(routes, { receiver }), { env: { A: 'true', B: 'TRUE' } }).join(), /error/);
@@ -102,7 +102,7 @@ const mistyped = [
   { name: 'a list', env: '[80]' }, { name: 'too great a number', env: '65536' }, { name: 'a fraction', env: '80.5' },
 ];
 
-t.test('contract 2: what does not fit its key is an error that does not show it', t => {
+t.test('what does not fit its key is an error that does not show it', t => {
   for (const { name, env } of mistyped) {
     t.same(problemsOf(configText({ listen: '{ host: 127.0.0.1, port: "${env:PORT}" }' }), { env: { PORT: env } }), [
       'c.yaml:1:34: error: listen.port is what ${env:PORT} stands for; allowed: a whole number from 0 to 65535',
@@ -114,7 +114,7 @@ t.test('contract 2: what does not fit its key is an error that does not show it'
   t.end();
 });
 
-t.test('R-71: a placeholder’s text is never read as YAML', t => {
+t.test('a placeholder’s text is never read as YAML', t => {
   const env = { X: 'checkout]\nrevoked: { subjects: [x] }\n# "\'{[&*!|>%@`' };
   t.same(problemsOf(withRoutes(['name: a, methods: [GET], path: /a, subjects: ["${env:X}"], permissions: [p]']), { env }), [
     'c.yaml:5:51: error: routes[0].subjects[0] is what ${env:X} stands for; allowed: 1 to 256 visible ASCII characters',
@@ -154,7 +154,7 @@ const places: readonly ((value: string) => string)[] = [
     'name: b, methods: [GET], path: /**, access: public']),
 ];
 
-t.test('R-17: what a placeholder stands for is in no problem', t => {
+t.test('what a placeholder stands for is in no problem', t => {
   const parts = fc.constantFrom('', '/', 'http://', '{', '"', '/../', '@h/', '#', '\n');
   fc.assert(fc.property(fc.constantFrom(...places), parts, parts, (place, before, after) => {
     for (const value of ['"${env:SECRET}"', '"${file:/secret}"', '"x${env:SECRET}"']) {

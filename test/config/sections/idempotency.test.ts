@@ -42,7 +42,7 @@ const forms = [
   { input: 'idempotency: { mode: required, max_body: 2MiB }', expected: standard, name: 'the route’s own limit holds' },
 ];
 
-t.test('contract 2: what a route reserves, compiled', (t) => {
+t.test('what a route reserves, compiled', (t) => {
   for (const { input, expected, name } of forms) t.same(rulesOf(input), expected, name ?? input);
   const get = compiled(withRoutes([`name: r0, methods: [PUT], path: /a, ${who}, single_use: true`], store)).routes[0]?.reservation;
   t.same(get, { ...standard, key: null, singleUse: true }, 'without a word on keys');
@@ -65,7 +65,7 @@ const bounds = [
       '[Transfer-Encoding]', 'X-Total'] },
 ];
 
-t.test('contract 2: the bounds of what a route reserves', (t) => {
+t.test('the bounds of what a route reserves', (t) => {
   for (const { key, good, bad } of bounds) {
     for (const value of good) t.same(errorsOf(posts(`idempotency: { mode: required, ${key}: ${value} }`)), [], `${key}: ${value}`);
     for (const value of bad) {
@@ -90,7 +90,7 @@ const reasons = [
   },
 ];
 
-t.test('contract 2: a field that is refused is refused with the reason', (t) => {
+t.test('a field that is refused is refused with the reason', (t) => {
   for (const { input, expected } of reasons) {
     t.same(problemsOf(posts(`idempotency: { mode: required, ${input} }`)).map((line) => line.split('idempotency.')[1]), [expected]);
   }
@@ -108,7 +108,7 @@ const malformed = [
   { input: 'idempotency: required, single_use: "yes"', expected: [/error: routes\[0\]\.single_use is "yes"; allowed: true or false$/] },
 ];
 
-t.test('contract 2: what a route may not say of reservations', (t) => {
+t.test('what a route may not say of reservations', (t) => {
   for (const { input, expected } of malformed) {
     const problems = problemsOf(posts(input));
     t.equal(problems.length, expected.length, `${input}: ${problems.join('\n')}`);
@@ -117,7 +117,7 @@ t.test('contract 2: what a route may not say of reservations', (t) => {
   t.end();
 });
 
-t.test('contract 2: placeholders stand for numbers in it too', (t) => {
+t.test('placeholders stand for numbers in it too', (t) => {
   const { config } = { config: compiled(posts('idempotency: { mode: "${env:MODE}", release_on: ["${env:STATUS}"] }, single_use: "${env:ONCE}"'), {
     env: { MODE: 'optional', STATUS: '409', ONCE: 'true' },
   }) };
@@ -186,7 +186,7 @@ const together: readonly Together[] = [
   },
 ];
 
-t.test('contract 2: reservations and the rest of the config', (t) => {
+t.test('reservations and the rest of the config', (t) => {
   for (const { name, route, store: written, expected } of together) {
     const problems = problemsOf(withRoutes([`name: a, path: /a, ${route}`], written === undefined ? store : { store: written }));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -202,7 +202,7 @@ t.test('two routes may share an operation', (t) => {
   t.end();
 });
 
-t.test('contract 3.1: a spelling that passes without the key or with a used token is refused', (t) => {
+t.test('a spelling that passes without the key or with a used token is refused', (t) => {
   const path = (name: string, text: string, more: string): string => `name: ${name}, methods: [POST], path: ${text}, ${who}, ${more}`;
   const rows = [
     { guard: 'idempotency: required', open: 'idempotency: none', refused: true },

@@ -9,7 +9,7 @@ const taken = [
   'Cookie', 'Set-Cookie', 'Origin', 'Anti-CSRF', 'Front-Token', 'rid', 'St-Auth-Mode', 'Sec-WebSocket-Key', 'SEC-WebSocket-Protocol',
 ];
 
-t.test('contract 3.3: an identity header has no other meaning', t => {
+t.test('an identity header has no other meaning', t => {
   for (const name of taken) {
     t.same(problemsOf(configText({ identity: `{ headers: { subject: ${name} } }` })), [
       `c.yaml:5:33: error: identity.headers.subject is "${name}", which has another meaning; allowed: a name of its own, such as X-Auth-Subject`,
@@ -27,7 +27,7 @@ const names = [
   { name: 'too long', input: 'X'.repeat(65) }, { name: 'a number', input: '5' }, { name: 'a list', input: '[X]' },
 ];
 
-t.test('contract 2: names of identity headers', t => {
+t.test('names of identity headers', t => {
   for (const { name, input } of names) {
     t.match(problemsOf(configText({ identity: `{ headers: { kind: ${input} } }` })),
       [/^c\.yaml:5:30: error: identity\.headers\.kind is .*; allowed: a field name of at most 64 letters, digits and `-`, or null to leave it out$/], name);
@@ -36,7 +36,7 @@ t.test('contract 2: names of identity headers', t => {
   t.end();
 });
 
-t.test('contract 3.3: identity headers that a receiver may take for one another', t => {
+t.test('identity headers that a receiver may take for one another', t => {
   t.same(problemsOf(configText({ identity: '{ headers: { subject: X-Auth, issuer: x-auth } }' })), [
     'c.yaml:5:49: error: identity.headers.issuer is "x-auth", too much like identity.headers.subject; allowed: another name',
   ]);
@@ -46,7 +46,7 @@ t.test('contract 3.3: identity headers that a receiver may take for one another'
   t.end();
 });
 
-t.test('contract 2: identity, compiled', t => {
+t.test('identity, compiled', t => {
   t.same(compiled(configText()).identity,
     { subject: 'X-Auth-Subject', issuer: 'X-Auth-Issuer', permissions: 'X-Auth-Permissions', tokenId: 'X-Auth-Token-Id', kind: 'X-Auth-Kind' });
   t.same(compiled(configText({ identity: '{ headers: { subject: X-User, issuer: null, permissions: null, token_id: null, kind: null } }' })).identity,

@@ -106,7 +106,7 @@ const cases = [
   { name: 'an unknown key', changes: { jwks: '{ maxage: 2h }' }, expected: [/error: unknown key "maxage" in issuers\.core\.jwks, did you mean "max_age"\?; /] },
 ] as const;
 
-t.test('contract 2: issuers', t => {
+t.test('an issuer that lacks a key, or has one out of range, is told of with its place', t => {
   for (const { name, changes, expected } of cases) {
     const problems = problemsOf(issuerText(changes));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -147,7 +147,7 @@ const names = [
   { input: '"${env:X}"', expected: false },
 ];
 
-t.test('contract 2: names of issuers', t => {
+t.test('names of issuers', t => {
   for (const { input, expected } of names) {
     const problems = problemsOf(issuerText({}, input));
     if (expected) t.same(problems, [], input);
@@ -164,7 +164,7 @@ const missing = [
   { name: 'one that is no map', input: '{ core: x }', expected: [/^c\.yaml:3:18: error: issuers\.core is a text; allowed: a map$/] },
 ];
 
-t.test('contract 2: protected routes need an issuer', t => {
+t.test('protected routes need an issuer', t => {
   for (const { name, input, expected } of missing) {
     const place = input === null ? expected.map(line => new RegExp(line.source.replace('4:10', '3:10'))) : expected;
     const problems = problemsOf(configText({ issuers: input }));
@@ -175,7 +175,7 @@ t.test('contract 2: protected routes need an issuer', t => {
   t.end();
 });
 
-t.test('contract 2: issuers, compiled', t => {
+t.test('issuers, compiled', t => {
   t.same(compiled(issuerText()).issuers, [{
     rules: {
       name: 'core', issuer: 'https://api.example.com', audience: 'orders', sources: new Set(['microservice']), tokenTypes: new Set(['service']),
@@ -205,7 +205,7 @@ const revoked = [
   { name: 'a fraction counts as begun', input: '{ issued_before: 2026-01-31T12:00:00.001Z }', expected: { issuedBeforeS: 1_769_860_801 } },
 ];
 
-t.test('contract 2: revoked', t => {
+t.test('what is revoked is read, and what cannot be is told of with its place', t => {
   for (const { name, input, expected } of revoked) t.match(compiled(configText({ revoked: input })).revoked, expected, name);
   for (const time of ['yesterday', '2026-01-31', '2026-02-30T12:00:00Z', '2026-01-31T12:00:00', '1769860800', '2026-01-31 12:00:00Z']) {
     t.match(problemsOf(configText({ revoked: `{ issued_before: ${time} }` })),

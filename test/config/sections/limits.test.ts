@@ -4,7 +4,7 @@ import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
 const who = 'subjects: [s], permissions: [p]';
 const route = (name: string, rest = ''): string => `name: ${name}, methods: [GET], path: /${name}, ${who}${rest}`;
 
-t.test('contract 2: limits of the file, and of routes in their place', (t) => {
+t.test('limits of the file, and of routes in their place', (t) => {
   const limits = (file: string | null, ...routes: string[]): unknown =>
     compiled(withRoutes(routes, { store: '{ memory: {} }', ...(file === null ? {} : { limits: file }) })).routes.map(({ limits: found }) => found);
   t.same(limits(null, route('a'), route('b', ', limits: { max_in_flight: 2 }')), [null, { rate: null, maxInFlight: 2, route: 'b' }]);

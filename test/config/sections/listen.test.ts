@@ -63,7 +63,7 @@ const listeners = [
   },
 ];
 
-t.test('contract 2: the callers’ listener', t => {
+t.test('the callers’ listener', t => {
   for (const { name, input, expected } of listeners) t.same(problemsOf(configText({ listen: input })), [...expected].sort(), name);
   t.end();
 });
@@ -93,7 +93,7 @@ const values = [
   { key: 'max_target:', expected: 'empty; allowed: a size from 64B to 64KiB, such as 512B, 64KiB' },
 ];
 
-t.test('contract 2: durations, sizes, numbers and words have their kind and range', t => {
+t.test('durations, sizes, numbers and words have their kind and range', t => {
   for (const { key, expected } of values) {
     const [problem, ...others] = problemsOf(configText({ listen: `{ host: 127.0.0.1, port: 1, ${key} }` }));
     t.same(others, [], key);
@@ -114,7 +114,7 @@ const units = [
   { key: 'max_target: 64B', expected: { maxTargetBytes: 64 } },
 ];
 
-t.test('contract 2: units', t => {
+t.test('durations and sizes are read with their units', t => {
   for (const { key, expected } of units) t.match(compiled(configText({ listen: `{ host: 127.0.0.1, port: 1, ${key} }` })).listen, expected, key);
   t.end();
 });
@@ -124,7 +124,7 @@ const noBlocks = [
   '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/-1', 'example.com', '10.0.0', 'fe80::1%eth0', '10.0.0.1/24/8', '',
 ];
 
-t.test('contract 2: trusted addresses', t => {
+t.test('trusted addresses', t => {
   const problems = (block: string): readonly string[] => problemsOf(configText({ listen: `{ host: 127.0.0.1, port: 1, trust_forwarded: ["${block}"] }` }));
   for (const block of blocks) t.same(problems(block), [], block);
   for (const block of noBlocks) t.match(problems(block), [/trust_forwarded\[0\] is ".*"; allowed: an IP address or a CIDR block, such as 10\.0\.0\.0\/8$/], block);
@@ -152,7 +152,7 @@ const ports = [
   { name: 'upstream has another port', changes: { upstream: '{ url: "http://127.0.0.1:8081" }' }, expected: null },
 ];
 
-t.test('contract 2: no two listeners share a port', t => {
+t.test('no two listeners share a port', t => {
   for (const { name, changes, expected } of ports) {
     const problems = problemsOf(configText(changes));
     if (expected === null) t.same(problems, [], name);
@@ -161,7 +161,7 @@ t.test('contract 2: no two listeners share a port', t => {
   t.end();
 });
 
-t.test('contract 2: the operators’ listener on another than a loopback address is doubtful', t => {
+t.test('the operators’ listener on another than a loopback address is doubtful', t => {
   t.same(problemsOf(configText({ admin: '{ host: 0.0.0.0 }' })), [
     'c.yaml:5:16: warning: the operators’ listener can be reached from other machines: admin.host is "0.0.0.0"; allowed: a loopback address',
   ]);

@@ -4,7 +4,7 @@ import { compiled, configText, problemsOf, withRoutes } from '../inspection.js';
 const who = 'subjects: [s], permissions: [p]';
 const route = (name: string, rest: string): string => `name: ${name}, methods: [GET], path: /${name}, ${rest}`;
 
-t.test('contract 3.6: mode of the file and of routes', (t) => {
+t.test('mode of the file and of routes', (t) => {
   const modes = (file: string | null, ...routes: string[]): unknown => {
     const { routes: read, unmatched } = compiled(withRoutes(routes, file === null ? {} : { mode: file }));
     return { routes: read.map(({ mode }) => mode), unmatched: unmatched === null ? null : unmatched.route.name };
@@ -37,7 +37,7 @@ t.test('check warns of what is in shadow mode', (t) => {
   t.end();
 });
 
-t.test('contract 3.1: a route in shadow mode is less restrictive than one that enforces', (t) => {
+t.test('a route in shadow mode is less restrictive than one that enforces', (t) => {
   const pair = (below: string, leaf: string): string => withRoutes([
     `name: below, methods: [GET], path: "/tree/{leaf}", mode: ${below}, ${who}`,
     `name: oak, methods: [GET], path: /tree/oak, mode: ${leaf}, ${who}`,

@@ -24,14 +24,14 @@ const ties = [
   },
 ];
 
-t.test('R-71, contract 2: routes that tie are an error naming both lines', t => {
+t.test('routes that tie are an error naming both lines', t => {
   for (const { name, routes, expected } of ties) t.same(problemsOf(withRoutes(routes)), [expected], name);
   const every = ['name: a, methods: ["*"], path: /x, subjects: [s], permissions: [p], idempotency: { mode: none, because: x }', route('b', '/x', 's')];
   t.match(problemsOf(withRoutes(every)), [/^c\.yaml:6:36: error: route "b" with "\/x" \(line 6\) ties with route "a" with "\/x" \(line 5\) for GET: /]);
   t.end();
 });
 
-t.test('R-71: a path that no request reaches is doubtful', t => {
+t.test('a path that no request reaches is doubtful', t => {
   const shadowed = [route('a', '"/x/**"', 's'), route('b', '["/x/", "/x/{y}", "/x/{y}/**"]', 's')];
   t.same(problemsOf(withRoutes(shadowed)), [
     'c.yaml:5:36: warning: route "a" with "/x/**" (line 5) can never be reached: more specific paths take every request; '
@@ -47,7 +47,7 @@ const fold = (places: string): string => `${places}; allowed: the same approvals
 /** What is not about the endings of a path. */
 const noEndings = 'format_suffix: false, trailing_dots: false';
 
-t.test('contract 3.1: folded spellings that reach a less restrictive route are an error naming both', t => {
+t.test('folded spellings that reach a less restrictive route are an error naming both', t => {
   const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'root, guest')];
   t.same(problemsOf(withRoutes(routes)), [
     fold('c.yaml:6:39: error: route "rest" with "/**" (line 6) is less restrictive than route "admin" with "/admin" (line 5): '
@@ -77,7 +77,7 @@ t.test('endings of a path, and HEAD, that reach a less restrictive route are an 
   t.end();
 });
 
-t.test('contract 3.1: folded spellings that reach another operation are warned of, for one key would run twice', t => {
+t.test('folded spellings that reach another operation are warned of, for one key would run twice', t => {
   const reserving = (name: string, path: string, idempotency: string): string =>
     `name: ${name}, methods: [POST], path: ${path}, subjects: [s], permissions: [p], idempotency: ${idempotency}`;
   const rows = [
@@ -106,7 +106,7 @@ t.test('contract 3.1: folded spellings that reach another operation are warned o
   t.end();
 });
 
-t.test('contract 3.1: spellings are shown as requests have them, and not where a placeholder stands', t => {
+t.test('spellings are shown as requests have them, and not where a placeholder stands', t => {
   t.match(problemsOf(withRoutes([route('a', '/caf%C3%A9', 'root'), route('b', '"/{x}"', 's')])), [/GET "\/CAF%C3%89" reaches it/]);
   const lines = problemsOf(withRoutes([route('a', '"/${env:X}"', 'root'), route('b', '"/{x}"', 's')]), { env: { X: 'hidden' } });
   t.match(lines, [/less restrictive than route "a" with what \/\$\{env:X\} stands for \(line 5\): a GET spelt otherwise reaches it/]);
@@ -114,18 +114,18 @@ t.test('contract 3.1: spellings are shown as requests have them, and not where a
   t.end();
 });
 
-t.test('contract 3.1: a public route within protected ones is no fold', t => {
+t.test('a public route within protected ones is no fold', t => {
   t.same(problemsOf(withRoutes([route('health', '/healthz', 'public'), route('rest', '"/**"', 's')])).filter(line => line.includes('error')), []);
   t.end();
 });
 
-t.test('contract 3.1: nothing is told of folds while the receiver cannot be read', t => {
+t.test('nothing is told of folds while the receiver cannot be read', t => {
   const routes = [route('admin', '/admin', 'root'), route('rest', '"/**"', 'guest')];
   t.match(problemsOf(withRoutes(routes, { receiver: '{ case_sensitive: maybe }' })), [/error: receiver\.case_sensitive is "maybe"; /]);
   t.end();
 });
 
-t.test('contract 3.1: nothing is told of folds while a route cannot be read', t => {
+t.test('nothing is told of folds while a route cannot be read', t => {
   t.match(problemsOf(withRoutes([route('admin', '/admin', 'root'), route('rest', '"/**"', 'guest'), 'name: x'])).join('\n'), /^((?!less restrictive).)*$/s);
   t.end();
 });

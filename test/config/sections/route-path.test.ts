@@ -49,7 +49,7 @@ const refused = [
   ].map(part => ({ input: `/x/${part}`, expected: `has ${JSON.stringify(part)}, which no request may have` })),
 ];
 
-t.test('contract 2: paths of routes', t => {
+t.test('paths of routes', t => {
   for (const { input, expected } of read) {
     const path = readRoutePath(input);
     t.same(path, { ok: true, value: { text: input, segments: expected } }, input);
@@ -57,7 +57,7 @@ t.test('contract 2: paths of routes', t => {
   t.end();
 });
 
-t.test('contract 3.1: a path that no request can have, or two readers may read differently', t => {
+t.test('a path that no request can have, or two readers may read differently', t => {
   for (const { input, expected } of refused) {
     const path = readRoutePath(input);
     t.equal(path.ok ? null : path.error.message, expected, JSON.stringify(input));

@@ -83,7 +83,7 @@ const cases = [
   { name: 'an unknown key', input: `name: a, methods: [GET], path: /a, ${who}, permisions: [x]`, expected: [/error: unknown key "permisions" in routes\[0\], did you mean "permissions"\?; allowed: name, methods, path, /] },
 ];
 
-t.test('contract 2: routes', t => {
+t.test('a route that says too little, too much or something else is told of with its place', t => {
   for (const { name, input, expected } of cases) {
     const problems = problemsOf(withRoutes([input]));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -92,7 +92,7 @@ t.test('contract 2: routes', t => {
   t.end();
 });
 
-t.test('contract 2: every problem of a route at once', t => {
+t.test('every problem of a route at once', t => {
   t.same(errorsOf(withRoutes(['name: none, methods: [post, PATCH], path: /a/../b, subjects: [], issuers: [x], max_body: 1'])).map(line => line.split(';')[0]), [
     'c.yaml:5:3: error: routes[0].idempotency is missing: a route for POST or PATCH has to say what a repeated request does',
     'c.yaml:5:3: error: routes[0].permissions is missing',
@@ -106,7 +106,7 @@ t.test('contract 2: every problem of a route at once', t => {
   t.end();
 });
 
-t.test('contract 2: names are unique, and both lines are told', t => {
+t.test('names are unique, and both lines are told', t => {
   const routes = [['a', '/a'], ['b', '/b'], ['a', '/c']].map(([name, path]) => `name: ${name ?? ''}, methods: [GET], path: ${path ?? ''}, ${who}`);
   t.same(problemsOf(withRoutes(routes)), [
     'c.yaml:7:11: error: routes[2].name is "a", like that of the route in line 5; allowed: a name of its own',
@@ -128,7 +128,7 @@ const lists = [
   { name: 'nothing in it', input: 'routes:\n-\n', expected: [/error: routes\[0\] is empty; allowed: a map$/] },
 ];
 
-t.test('contract 2: there are routes', t => {
+t.test('there are routes', t => {
   for (const { name, input, expected } of lists) {
     const text = withRoutes([]).replace('routes:\n', input);
     const problems = problemsOf(text);
@@ -138,7 +138,7 @@ t.test('contract 2: there are routes', t => {
   t.end();
 });
 
-t.test('contract 2: routes, compiled', t => {
+t.test('routes, compiled', t => {
   const [plain, rich, open] = compiled(withRoutes([
     `name: a, methods: [GET], path: "/a/{id}", ${who}`,
     'name: b, methods: [GET, HEAD], path: [/b, "/c/**"], any_of: [{ subjects: [s, t], permissions: [p, q] }, { subjects: [u], permissions: [] }], '

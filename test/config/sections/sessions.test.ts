@@ -52,7 +52,7 @@ const cases: readonly Case[] = [
   { name: 'an issuer by the name of sessions', route: both, issuers: '{ sessions: { issuer: "https://x", audience: o, source: m, token_type: s } }', expected: [/error: issuers\.sessions has the name that sessions go by/] },
 ];
 
-t.test('contract 2: routes that accept sessions', (t) => {
+t.test('routes that accept sessions', (t) => {
   for (const { name, route, expected, issuers, sessions: section } of cases) {
     const changes = { sessions: section ?? sessions, ...(issuers === undefined ? {} : { issuers }) };
     const found = problemsOf(withRoutes([route], changes));
@@ -64,7 +64,7 @@ t.test('contract 2: routes that accept sessions', (t) => {
 
 const key = 'aaaaaaaaaaaaaaaaaaaa-secret';
 
-t.test('R-17: the Core’s key is never shown, however wrong it is', (t) => {
+t.test('the Core’s key is never shown, however wrong it is', (t) => {
   const withKey = (value: string): readonly string[] =>
     problemsOf(withRoutes([both], { sessions: `{ core_url: "https://a", api_domain: "https://a", api_key: ${value} }` }),
       { env: { KEY: key, SHORT: 'short-secret' }, files: { '/key': `${key}\n` } });
@@ -98,7 +98,7 @@ t.test('sessions, compiled', (t) => {
   t.end();
 });
 
-t.test('contract 3.1: a spelling that reaches a route for more users is told of', (t) => {
+t.test('a spelling that reaches a route for more users is told of', (t) => {
   const routes = (first: string, second: string): readonly string[] => problemsOf(withRoutes([
     `name: a, methods: [GET], path: /a, accept: [session], session: { claims: ${first} }`,
     `name: b, methods: [GET], path: /A, accept: [session], session: { claims: ${second} }`,

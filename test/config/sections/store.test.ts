@@ -35,7 +35,7 @@ const urls = [
   { input: '', expected: null },
 ];
 
-t.test('contract 2: one server by its URL', (t) => {
+t.test('one server by its URL', (t) => {
   for (const { input, expected } of urls) {
     const text = redis(`url: "${input}"`);
     if (expected === null) {
@@ -48,7 +48,7 @@ t.test('contract 2: one server by its URL', (t) => {
   t.end();
 });
 
-t.test('R-18: a password in the URL is refused with the reason, and not shown', (t) => {
+t.test('a password in the URL is refused with the reason, and not shown', (t) => {
   for (const authority of ['sallyport:hunter2@redis', ':hunter2@redis', 'hunter2@redis', 'hunter2@']) {
     const [problem = '', ...others] = problemsOf(redis(`url: "redis://${authority}"`));
     t.same(others, []);
@@ -74,7 +74,7 @@ const nodes = [
   { input: 'redis://redis-0:6379', expected: null },
 ];
 
-t.test('contract 2: nodes of Sentinel and of a Cluster', (t) => {
+t.test('nodes of Sentinel and of a Cluster', (t) => {
   for (const { input, expected } of nodes) {
     for (const way of ['sentinel: { name: main,', 'cluster: {']) {
       const text = redis(`${way} nodes: ["${input}"] }`);
@@ -88,7 +88,7 @@ t.test('contract 2: nodes of Sentinel and of a Cluster', (t) => {
   t.end();
 });
 
-t.test('contract 2: the settings of Redis, compiled', (t) => {
+t.test('the settings of Redis, compiled', (t) => {
   t.same(compiled(redis('url: "redis://127.0.0.1"')).store, {
     kind: 'redis', topology: { kind: 'single', host: '127.0.0.1', port: 6379, database: 0 }, username: null, passwordFile: null, tls: null,
     prefix: 'sallyport', replicas: 0, reserveTimeoutMs: 250, settleTimeoutMs: 1_000, startsWithoutRevocations: false, keptPerCaller: null,
@@ -141,7 +141,7 @@ const together = [
   { name: 'a password', input: '{ redis: { url: "rediss://redis", password: hunter2 } }', expected: [/error: unknown key "password" in store\.redis/] },
 ];
 
-t.test('contract 2: what the settings of the store say together', (t) => {
+t.test('what the settings of the store say together', (t) => {
   for (const { name, input, expected } of together) {
     const problems = problemsOf(configText({ store: input }));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -159,7 +159,7 @@ const bounds = [
   { key: 'password_file', good: ['/run/secrets/redis', 'redis.txt'], bad: ['""'] },
 ];
 
-t.test('contract 2: the bounds of the settings of Redis', (t) => {
+t.test('the bounds of the settings of Redis', (t) => {
   for (const { key, good, bad } of bounds) {
     for (const value of good) t.same(problemsOf(configText({ store: `{ redis: { url: "rediss://redis", ${key}: ${value} } }`, shutdown: '{ grace: 1h }' })), [], `${key}: ${value}`);
     for (const value of bad) t.match(problemsOf(redis(`url: "rediss://redis", ${key}: ${value}`)), [new RegExp(`error: store\\.redis\\.${key} is `)], `${key}: ${value}`);
@@ -167,7 +167,7 @@ t.test('contract 2: the bounds of the settings of Redis', (t) => {
   t.end();
 });
 
-t.test('R-60: a stop has time to settle: settle_timeout is at most half of shutdown.grace', t => {
+t.test('a stop has time to settle: settle_timeout is at most half of shutdown.grace', t => {
   const withGrace = (settle: string, grace: string | null): string => configText({
     store: `{ redis: { url: "redis://127.0.0.1"${settle} } }`, shutdown: grace === null ? null : `{ grace: ${grace} }`,
   });

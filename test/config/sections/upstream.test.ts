@@ -32,7 +32,7 @@ const urls = [
   { input: '', expected: null },
 ];
 
-t.test('contract 2: the receiving service is an origin or a socket', t => {
+t.test('the receiving service is an origin or a socket', t => {
   for (const { input, expected } of urls) {
     const text = configText({ upstream: `{ url: "${input}" }` });
     if (expected === null) t.match(problemsOf(text), [/^c\.yaml:2:18: error: upstream\.url is /], input);
@@ -64,7 +64,7 @@ const together = [
   { name: 'no connections', input: '{ url: "https://app:1", max_connections: 0 }', expected: [/error: upstream\.max_connections is 0; /] },
 ];
 
-t.test('contract 2: upstream', t => {
+t.test('the settings of the upstream are read, and what is wrong with them is told', t => {
   for (const { name, input, expected } of together) {
     const problems = problemsOf(configText({ upstream: input }));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -116,7 +116,7 @@ t.test('a field that tells two writes apart is not removed', t => {
   t.end();
 });
 
-t.test('contract 2: the receiver’s router', t => {
+t.test('the receiver’s router', t => {
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: "yes" }' })), [
     'c.yaml:5:29: error: receiver.case_sensitive is "yes"; allowed: true or false',

@@ -66,7 +66,7 @@ t.test('the same file means the same call to curl -K and to us', async (t) => {
   }
 });
 
-t.test('contract 1: the file is regular, of mode 0600 or stricter, and the caller\'s own', async (t) => {
+t.test('the file is regular, of mode 0600 or stricter, and the caller\'s own', async (t) => {
   const text = `url = http://127.0.0.1:1\nheader = "api-key: ${key}"\n`;
   for (const mode of [0o600, 0o400]) t.equal(await refusal(write(t, text, mode)), 'accepted', mode.toString(8));
   for (const mode of [0o644, 0o640, 0o604, 0o660, 0o620, 0o610, 0o700, 0o601, 0o1600, 0o4600]) {

@@ -23,7 +23,7 @@ function signInUp(url: string, id: string): Promise<string> {
     .then(async (response) => ((await response.json()) as { user: { id: string } }).user.id);
 }
 
-t.test('contract 7: whatever was answered survives kill -9, in the middle of writing', async (t) => {
+t.test('whatever was answered survives kill -9, in the middle of writing', async (t) => {
   const path = join(tempDir(t), 'core.data');
   const answered = new Map<string, string>();
   for (let life = 0; life < 3; life += 1) {
@@ -48,7 +48,7 @@ t.test('contract 7: whatever was answered survives kill -9, in the middle of wri
   t.match(readFileSync(path, 'utf8'), /"u-0-/);
 });
 
-t.test('contract 1, issue 4: a data file that another process uses is refused with 3, one that cannot be used with 2', async (t) => {
+t.test('a data file that another process uses is refused with 3, one that cannot be used with 2', async (t) => {
   const path = join(tempDir(t), 'core.data');
   const { process } = await start(t, path);
   const cases = [

@@ -18,7 +18,7 @@ function keysFile(t: Parameters<typeof tempDir>[0], content: string, mode = 0o60
   return path;
 }
 
-t.test('contract 1: the Core emulator runs until a signal, and ends with 0', async (t) => {
+t.test('the Core emulator runs until a signal, and ends with 0', async (t) => {
   const core = startCommand(t, ['core', '--port', '0']);
   const [, url = ''] = await core.says(/^core {2}(http:\/\/127\.0\.0\.1:\d+)$/m);
   t.equal((await fetch(`${url}/hello`)).status, 200);
@@ -49,7 +49,7 @@ t.test('keys from a file are asked for, one a line or between commas', async (t)
   t.notMatch(io.err(), /can mint any token/, 'nothing to warn of');
 });
 
-t.test('spec 8: what nobody configured: port 3567, loopback, a new dynamic key after 168 hours, published a minute ahead', async (t) => {
+t.test('what nobody configured: port 3567, loopback, a new dynamic key after 168 hours, published a minute ahead', async (t) => {
   const help = captureIo();
   await run(['core', '--help'], help);
   t.match(help.out(), /--port <number> [^]*?3567/);
@@ -66,7 +66,7 @@ t.test('it says that it is for development, and that it forgets', async (t) => {
   t.notMatch((await runCore(['--data', join(tempDir(t), 'data')], async () => undefined)).err(), /forgets/);
 });
 
-t.test('spec 4.4: with the signer key, hosted-scrypt hashes are imported; without it that is a 500, as in the Core', async (t) => {
+t.test('with the signer key, hosted-scrypt hashes are imported; without it that is a 500, as in the Core', async (t) => {
   const { signer_key: key, password_hash: hash, salt, mem_cost: cost, rounds, salt_separator: separator, password } = hostedSample;
   const passwordHash = `$f_scrypt$${hash}$${salt}$m=${String(cost)}$r=${String(rounds)}$s=${separator}`;
   const ask = async (url: string, path: string, body: object): Promise<string> =>
@@ -102,7 +102,7 @@ t.test('dialect, lifetimes and faults reach the emulator', async (t) => {
   });
 });
 
-t.test('spec 5.1: an address that others reach is refused without keys, and warned of where that is meant', async (t) => {
+t.test('an address that others reach is refused without keys, and warned of where that is meant', async (t) => {
   for (const host of ['0.0.0.0', '::', '192.0.2.1', 'core.example.com']) {
     const io = captureIo();
     await run(['core', '--host', host, '--port', '0'], io);
@@ -114,7 +114,7 @@ t.test('spec 5.1: an address that others reach is refused without keys, and warn
   t.notMatch((await runCore(['--host', 'localhost'], async () => undefined)).err(), /can mint any token/);
 });
 
-t.test('spec 4.4: the signer key of the environment, by the name of the dialect; the file comes first', async (t) => {
+t.test('the signer key of the environment, by the name of the dialect; the file comes first', async (t) => {
   const { signer_key: key, password_hash: hash, salt, mem_cost: cost, rounds, salt_separator: separator, password } = hostedSample;
   const passwordHash = `$f_scrypt$${hash}$${salt}$m=${String(cost)}$r=${String(rounds)}$s=${separator}`;
   const ask = async (url: string, path: string, body: object): Promise<string> =>
@@ -142,7 +142,7 @@ t.test('spec 4.4: the signer key of the environment, by the name of the dialect;
   t.equal(refused.err(), 'error: HOSTED_PASSWORD_HASHING_SIGNER_KEY does not hold a signer key in base64\n');
 });
 
-t.test('contract 1: what cannot be started says why, with its exit code', async (t) => {
+t.test('what cannot be started says why, with its exit code', async (t) => {
   const taken = await startReceiver(t);
   const cases = [
     { name: 'port in use', args: ['--port', String(taken.port)], code: 3, says: /in use[^]*--port/ },

@@ -12,7 +12,7 @@ export interface CoreUnderTest {
   readonly hasSignerKey: boolean;
 }
 
-/** Header fields of the calls that import (spec 9). */
+/** Header fields of the calls that import (docs/specification.md 9). */
 export const importing = { 'cdi-version': '2.16' };
 
 /** An email that no run before had. */

@@ -12,7 +12,9 @@ export interface HostedSample {
   readonly password_hash: string;
 }
 
-/** Spec 4.4 and contract 7: password hashes are imported, and prove themselves at a sign-in. */
+/**
+ * docs/specification.md 4.4 and docs/contract.md 7: password hashes are imported, and prove themselves at a sign-in.
+ */
 export function passwordContract(t: Test, subject: CoreUnderTest, sample: HostedSample): void {
   const { core, dialect, hasSignerKey } = subject;
   const hosted = dialect === 'seed' ? 'hosted_scrypt' : 'firebase_scrypt';
@@ -21,7 +23,7 @@ export function passwordContract(t: Test, subject: CoreUnderTest, sample: Hosted
     core.post('/recipe/user/passwordhash/import', { email, passwordHash, hashingAlgorithm }, importing);
   const signIn = async (email: string, password: string): Promise<unknown> => statusOf(await core.post('/recipe/signin', { email, password }, importing));
 
-  t.test('spec 4.4: an imported hash signs its user in, whichever algorithm made it', async (t) => {
+  t.test('an imported hash signs its user in, whichever algorithm made it', async (t) => {
     const cases = [
       { name: 'bcrypt', hash: await hashes.bcrypt('correct horse'), algorithm: undefined },
       { name: 'bcrypt, named', hash: await hashes.bcrypt('correct horse'), algorithm: 'bcrypt' },
@@ -42,7 +44,7 @@ export function passwordContract(t: Test, subject: CoreUnderTest, sample: Hosted
   });
 
   if (hasSignerKey) {
-    t.test('spec 2.4: the hosted provider\'s published sample signs in', async (t) => {
+    t.test('the hosted provider\'s published sample signs in', async (t) => {
       const email = freshEmail();
       t.equal(statusOf(await importHash(email, sampleHash, hosted)), 'OK');
       t.equal(await signIn(email, sample.password), 'OK');
@@ -101,7 +103,7 @@ export function passwordContract(t: Test, subject: CoreUnderTest, sample: Hosted
     }
   });
 
-  t.test('spec 2.4: hashes that the specification does not name are refused; SuperTokens looks at the beginning alone', async (t) => {
+  t.test('hashes that the specification does not name are refused; SuperTokens looks at the beginning alone', async (t) => {
     const bcrypt = await hashes.bcrypt('x');
     const cases: readonly (readonly [string, string])[] = [
       ['$2b$', bcrypt.replace('$2a$', '$2b$')], ['$2x$', bcrypt.replace('$2a$', '$2x$')], ['$2y$', bcrypt.replace('$2a$', '$2y$')],

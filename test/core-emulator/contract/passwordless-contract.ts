@@ -4,7 +4,7 @@ import {
   freshEmail, freshPhoneNumber, importing, notEmails, notInternational, statusOf, userOf, type CoreUnderTest, type UserJson,
 } from './core-under-test.js';
 
-/** Spec 4.5 to 4.7: passwordless users come from a code that is made and consumed. */
+/** docs/specification.md 4.5 to 4.7: passwordless users come from a code that is made and consumed. */
 export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest): void {
   const rid = { ...importing, rid: 'passwordless' };
   const createCode = (body: unknown): Promise<CoreAnswer> => core.post('/recipe/signinup/code', body, importing);
@@ -13,7 +13,7 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
   const byLink = ({ preAuthSessionId, linkCode }: Record<string, string>): object => ({ preAuthSessionId, linkCode });
   const create = async (contact: object): Promise<UserJson> => userOf(await consume(byLink(await codeFor(contact))));
 
-  t.test('spec 2.3: the record of a code', async (t) => {
+  t.test('the record of a code', async (t) => {
     for (const contact of [{ email: freshEmail() }, { phoneNumber: freshPhoneNumber() }]) {
       const code = (await createCode(contact)).json();
       t.same(Object.keys(code).sort(), ['codeId', 'codeLifetime', 'deviceId', 'linkCode', 'preAuthSessionId', 'status', 'timeCreated', 'userInputCode']);
@@ -24,7 +24,7 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     }
   });
 
-  t.test('spec 4.6: consuming a link code creates the user once; the next one signs in', async (t) => {
+  t.test('consuming a link code creates the user once; the next one signs in', async (t) => {
     const email = freshEmail();
     const first = await consume(byLink(await codeFor({ email })));
     t.match(first.json(), { status: 'OK', createdNewUser: true, user: { email } });
@@ -33,7 +33,7 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     t.match(second.json(), { status: 'OK', createdNewUser: false, user: { id: userOf(first).id } });
   });
 
-  t.test('spec 3: a used, unknown or superseded code starts over', async (t) => {
+  t.test('a used, unknown or superseded code starts over', async (t) => {
     const email = freshEmail();
     const [one, other] = [await codeFor({ email }), await codeFor({ email })];
     t.equal(statusOf(await consume(byLink(one))), 'OK');
@@ -42,7 +42,7 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     t.equal(statusOf(await consume({ preAuthSessionId: one['preAuthSessionId'], linkCode: 'dW5rbm93bg' })), 'RESTART_FLOW_ERROR', 'unknown');
   });
 
-  t.test('spec 3: of two that race for one contact, one wins and the other starts over', async (t) => {
+  t.test('of two that race for one contact, one wins and the other starts over', async (t) => {
     const phoneNumber = freshPhoneNumber();
     const codes = [await codeFor({ phoneNumber }), await codeFor({ phoneNumber })];
     const answers = await Promise.all(codes.map((code) => consume(byLink(code))));
@@ -104,7 +104,7 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     for (const { name, body, expected } of consuming) t.equal(statusOf(await consume(body)), expected, name);
   });
 
-  t.test('spec 4.7: contact information is added to a passwordless user', async (t) => {
+  t.test('contact information is added to a passwordless user', async (t) => {
     const [email, phoneNumber] = [freshEmail(), freshPhoneNumber()];
     const { id } = await create({ email });
     const update = (body: unknown): Promise<CoreAnswer> => core.put('/recipe/user', body, rid);

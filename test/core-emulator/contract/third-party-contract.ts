@@ -3,12 +3,12 @@ import type { Test } from 'tap';
 import type { CoreAnswer, Headers } from '../core-client.js';
 import { freshEmail, importing, notEmails, statusOf, userOf, type CoreUnderTest } from './core-under-test.js';
 
-/** Spec 4.8: third-party users are created by a sign-in. */
+/** docs/specification.md 4.8: third-party users are created by a sign-in. */
 export function thirdPartyContract(t: Test, { core, dialect }: CoreUnderTest): void {
   const signInUp = (body: unknown, headers: Headers = importing): Promise<CoreAnswer> => core.post('/recipe/signinup', body, headers);
   const body = (thirdPartyUserId: string, email: object): object => ({ thirdPartyId: 'google', thirdPartyUserId, email });
 
-  t.test('spec 4.8: created once, then signed in; another email is taken over', async (t) => {
+  t.test('created once, then signed in; another email is taken over', async (t) => {
     const [id, email, next] = [randomUUID(), freshEmail(), freshEmail()];
     const first = await signInUp(body(id, { id: email, isVerified: true }));
     t.match(first.json(), { status: 'OK', createdNewUser: true, user: { email, thirdParty: { id: 'google', userId: id } } });
@@ -23,7 +23,7 @@ export function thirdPartyContract(t: Test, { core, dialect }: CoreUnderTest): v
     t.equal(statusOf(await find('thirdPartyId=google&userId=x')), '400 Please provide only one of userId or (thirdPartyId & thirdPartyUserId)');
   });
 
-  t.test('spec 4.8: isVerified counts; SuperTokens reads it from CDI 4.0 on alone', async (t) => {
+  t.test('isVerified counts; SuperTokens reads it from CDI 4.0 on alone', async (t) => {
     const verifiedAt = async (version: string, isVerified: boolean): Promise<unknown> => {
       const id = randomUUID();
       await signInUp(body(id, { id: freshEmail(), isVerified }), { 'cdi-version': version });

@@ -38,7 +38,7 @@ function signIn(core: CoreClient, email: string): Promise<unknown> {
   return core.post('/recipe/signin', { email, password: 'secret' }, importing).then(statusOf);
 }
 
-t.test('contract 7: users, keys, codes and sessions outlive the process', async (t) => {
+t.test('users, keys, codes and sessions outlive the process', async (t) => {
   const path = join(tempDir(t), 'core.data');
   const first = await begin(t, path);
   const [email, phoneNumber] = [freshEmail(), freshPhoneNumber()];
@@ -147,7 +147,7 @@ t.test('a link in the place of the next file is not followed', async (t) => {
   t.ok(lstatSync(path).isFile());
 });
 
-t.test('issue 4: two Cores on one file: the second is refused, until the first ends', async (t) => {
+t.test('two Cores on one file: the second is refused, until the first ends', async (t) => {
   const { path } = await fileWithUser(t);
   const { end } = await begin(t, path);
   await t.rejects(begin(t, path), { name: 'DataFileError', kind: 'in_use' });

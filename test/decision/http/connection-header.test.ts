@@ -24,14 +24,14 @@ const accepted = [
   { name: 'a field with an underscore', input: 'my_field', closes: false, keepsAlive: false, upgrades: false, removes: ['my_field'] },
 ] as const;
 
-t.test('contract 3.3: what Connection asks for', (t) => {
+t.test('what Connection asks for', (t) => {
   for (const { name, input, removes, ...options } of accepted) {
     t.same(readConnection(input, requestKind), { ok: true, value: { ...options, removes: new Set(removes) } }, name);
   }
   t.end();
 });
 
-t.test('contract 3.3: a field with an underscore may be named, whatever becomes of it', (t) => {
+t.test('a field with an underscore may be named, whatever becomes of it', (t) => {
   for (const underscoreFields of ['drop', 'allow', 'refuse'] as const) {
     const rules = createFieldRules({ identityNames: [], underscoreFields, http10: 'refuse' });
     t.match(readConnection('my_field', rules.requestKind), { ok: true, value: { removes: new Set(['my_field']) } }, underscoreFields);
@@ -39,7 +39,7 @@ t.test('contract 3.3: a field with an underscore may be named, whatever becomes 
   t.end();
 });
 
-t.test('R-12: nobody has us remove a field that we set or judge, nor one that looks like it', (t) => {
+t.test('nobody has us remove a field that we set or judge, nor one that looks like it', (t) => {
   const own = [
     'X-Caller', 'X-Auth-Subject', 'X-Auth-Token-Id', 'Authorization', 'Idempotency-Key', 'Idempotency-Record', 'Content-Type', 'Content-Length', 'Host',
     'Transfer-Encoding', 'X-Forwarded-For', 'X-Forwarded-Prefix', 'Forwarded', 'Via', 'X-Request-Id', 'traceparent', 'tracestate', 'Expect', 'Proxy-Status',
@@ -52,7 +52,7 @@ t.test('R-12: nobody has us remove a field that we set or judge, nor one that lo
   t.end();
 });
 
-t.test('R-12: an option that is no token is malformed', (t) => {
+t.test('an option that is no token is malformed', (t) => {
   for (const value of ['a b', 'close; x', '"close"', 'close\u00a0', 'X:1', 'close,(', '\u00e9']) {
     t.same(readConnection(value, requestKind), { ok: false, error: { reason: 'field_malformed' } }, value);
   }

@@ -29,12 +29,12 @@ const refused: readonly { name: string; input: Input }[] = [
   { name: 'chunks in HTTP/1.0', input: [undefined, 'chunked', '1.0'] },
 ];
 
-t.test('R-32: a length in digits, or chunks', (t) => {
+t.test('a length in digits, or chunks', (t) => {
   for (const { name, input, expected } of accepted) t.same(readFraming(...input), { ok: true, value: expected }, name);
   t.end();
 });
 
-t.test('R-32: no other transfer coding, never both, no length that readers differ about', (t) => {
+t.test('no other transfer coding, never both, no length that readers differ about', (t) => {
   for (const { name, input } of refused) t.same(readFraming(...input), { ok: false, error: { reason: 'framing' } }, name);
   t.end();
 });

@@ -28,7 +28,7 @@ const hopByHop = [
   'Keep-Alive', 'Proxy-Connection', 'Proxy-Authorization', 'Proxy-Authenticate', 'Proxy-Authentication-Info', 'TE', 'Trailer', 'HTTP2-Settings',
 ];
 
-t.test('R-10, R-06, contract 3.3: what only we may send is reserved in every spelling', (t) => {
+t.test('what only we may send is reserved in every spelling', (t) => {
   const { requestKind } = rules({ underscoreFields: 'allow' });
   for (const name of neverTheCallers) {
     for (const spelling of [...cases(name), ...lookAlikes(name)]) t.equal(requestKind(spelling), 'reserved', spelling);
@@ -36,7 +36,7 @@ t.test('R-10, R-06, contract 3.3: what only we may send is reserved in every spe
   t.end();
 });
 
-t.test('R-10, contract 3.3: what is judged is read in its own spelling, in any case, and reserved in others', (t) => {
+t.test('what is judged is read in its own spelling, in any case, and reserved in others', (t) => {
   const { requestKind } = rules({ underscoreFields: 'allow' });
   for (const name of judged) {
     for (const spelling of cases(name)) t.equal(requestKind(spelling), name.toLowerCase(), spelling);
@@ -45,7 +45,7 @@ t.test('R-10, contract 3.3: what is judged is read in its own spelling, in any c
   t.end();
 });
 
-t.test('R-13: hop-by-hop fields end here, and what looks like one is reserved', (t) => {
+t.test('hop-by-hop fields end here, and what looks like one is reserved', (t) => {
   const { requestKind } = rules({ underscoreFields: 'allow' });
   for (const name of hopByHop) {
     for (const spelling of cases(name)) t.equal(requestKind(spelling), 'hop-by-hop', spelling);
@@ -54,7 +54,7 @@ t.test('R-13: hop-by-hop fields end here, and what looks like one is reserved', 
   t.end();
 });
 
-t.test('contract 3.3: other names with an underscore follow underscore_fields', (t) => {
+t.test('other names with an underscore follow underscore_fields', (t) => {
   for (const name of ['my_field', '_', '__proto__', 'X-Api_Key', 'a_']) {
     t.equal(rules({ underscoreFields: 'drop' }).requestKind(name), 'underscored', name);
     t.equal(rules({ underscoreFields: 'refuse' }).requestKind(name), 'refused', name);
@@ -63,7 +63,7 @@ t.test('contract 3.3: other names with an underscore follow underscore_fields', 
   t.end();
 });
 
-t.test('contract 3.3: all other names pass', (t) => {
+t.test('all other names pass', (t) => {
   const { requestKind } = rules({ underscoreFields: 'refuse' });
   const passed = [
     'Accept', 'Cookie', 'X-Custom', 'X.Foo', '-', '!', '1', 'X-Auth', 'X-Auth-Subject-2', 'Hosts', 'constructor', 'If-Match', 'Origin', 'Overwrite', 'Depth',
@@ -75,7 +75,7 @@ t.test('contract 3.3: all other names pass', (t) => {
   t.end();
 });
 
-t.test('R-13: what is no token is malformed', (t) => {
+t.test('what is no token is malformed', (t) => {
   const { requestKind, responseKind } = rules();
   const names = [
     '', ' ', 'a b', 'a:', 'a\n', 'Host ', ' Host', 'a(', 'a,b', 'a/b', 'b\u00e9', 'a\u0000', '\u212aeep-Alive', 'a"', 'a=b', 'a@b', '[a]', '{a}', 'a\\b',
@@ -88,14 +88,14 @@ t.test('R-13: what is no token is malformed', (t) => {
   t.end();
 });
 
-t.test('R-10: an identity header that bears the name of another field is nobody else\'s', (t) => {
+t.test('an identity header that bears the name of another field is nobody else\'s', (t) => {
   t.equal(rules({ identityNames: ['Cookie'] }).requestKind('cookie'), 'reserved');
   t.equal(rules({ identityNames: ['X-Forwarded-For'] }).requestKind('X-Forwarded-For'), 'reserved');
   t.equal(rules({ identityNames: ['X-Forwarded-User'] }).requestKind('x_forwarded_user'), 'reserved');
   t.end();
 });
 
-t.test('R-14, contract 3.8: what a receiver may not tell the caller', (t) => {
+t.test('what a receiver may not tell the caller', (t) => {
   const { responseKind } = rules();
   const dropped = [
     ...hopByHop, 'Upgrade', 'Transfer-Encoding', 'X-Caller', 'X-Auth-Subject', 'X_Auth.Subject', 'X-Auth-Assertion', 'Idempotent-Replayed',
@@ -123,7 +123,7 @@ t.test('the answer for a name stays the same however many names callers make up'
   t.end();
 });
 
-t.test('contract 2: which names an identity header may have', (t) => {
+t.test('which names an identity header may have', (t) => {
   const free = [
     'X-Auth-Subject', 'X-Caller', 'Remote-User', 'X-Remote-User', 'X-Webauth-User', 'X-Auth-Request-Email', 'X-Forwarded-User', 'X-Consumer-Id', 'X-Auth-Kind',
     'Cookies', 'X-St-Role', 'Stage', 'Sec-WebSocket', 'My-Rid',

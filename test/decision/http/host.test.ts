@@ -12,12 +12,12 @@ const malformed = [
   '\u2488com', 'a]b',
 ];
 
-t.test('R-03: a Host is uri-host with or without a port', (t) => {
+t.test('a Host is uri-host with or without a port', (t) => {
   for (const text of sound) t.equal(isHost(text), true, JSON.stringify(text));
   t.end();
 });
 
-t.test('R-03: commas, semicolons, user information, escapes and kin are no Host', (t) => {
+t.test('commas, semicolons, user information, escapes and kin are no Host', (t) => {
   for (const text of malformed) t.equal(isHost(text), false, JSON.stringify(text));
   t.end();
 });

@@ -41,7 +41,7 @@ const rows: { name: string; input: Partial<CacheFields>; expected: number | null
   { name: 'max-age wins over Expires', input: { cacheControl: 'max-age=5', expires: 'Tue, 15 Nov 1994 08:13:31 GMT', date }, expected: 5_000 },
 ];
 
-t.test('contract 5: cache headers are honoured', (t) => {
+t.test('cache headers are honoured', (t) => {
   for (const { name, input, expected } of rows) t.equal(keepingRules({ ...none, ...input }).freshnessMs, expected, name);
   t.end();
 });
@@ -74,7 +74,7 @@ t.test('how long keys serve past their lifetime: the operator\'s word before the
   t.end();
 });
 
-t.test('contract 5: within min_age and max_age', (t) => {
+t.test('within min_age and max_age', (t) => {
   const bounds = { minAgeMs: 10_000, maxAgeMs: 600_000 };
   const cases: { freshness: number | null; expected: number }[] = [
     { freshness: null, expected: 600_000 },

@@ -28,7 +28,7 @@ const cases = [
   { name: 'a session', names: { ...none, kind: 'K' }, principal: { ...principal, kind: 'session' as const }, expected: ['K', 'session'] },
 ];
 
-t.test('contract 3: identity headers', (t) => {
+t.test('identity headers are those of the principal, under the names of the config', (t) => {
   for (const { name, names, principal, expected } of cases) t.same(identityFields(names, principal), expected, name);
   t.end();
 });

@@ -8,7 +8,7 @@ const cases = [
     .map(input => ({ input, expected: { reason: 'method_malformed' } })),
 ];
 
-t.test('contract 3.1: methods are upper-case tokens, and those that are none of a resource are refused', (t) => {
+t.test('methods are upper-case tokens, and those that are none of a resource are refused', (t) => {
   for (const { input, expected } of cases) t.same(readMethod(input), expected, JSON.stringify(input));
   t.end();
 });

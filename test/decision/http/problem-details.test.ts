@@ -10,7 +10,7 @@ function fieldsOf(reason: Reason): Map<string, string> {
   return map;
 }
 
-t.test('contract 4: bodies byte for byte', (t) => {
+t.test('bodies byte for byte', (t) => {
   const bodies: [Reason, number, string][] = [
     ['credential_missing', 401, '{"type":"about:blank","title":"Unauthorized","status":401}'],
     ['permission_missing', 403, '{"type":"about:blank","title":"Forbidden","status":403}'],
@@ -23,7 +23,7 @@ t.test('contract 4: bodies byte for byte', (t) => {
   t.end();
 });
 
-t.test('contract 4: every answer of ours is a problem document that says so', (t) => {
+t.test('every answer of ours is a problem document that says so', (t) => {
   for (const reason of reasons) {
     const { status, body } = problemOf(denial(reason), 'r-1');
     const answer = answerOf(reason);
@@ -45,7 +45,7 @@ t.test('contract 4: every answer of ours is a problem document that says so', (t
   t.end();
 });
 
-t.test('contract 4: every 401 is the same, and every 403', (t) => {
+t.test('every 401 is the same, and every 403', (t) => {
   for (const status of [401, 403]) {
     const same = reasons.filter(reason => answerOf(reason).status === status);
     t.ok(same.length > 2, `${status}`);
@@ -75,7 +75,7 @@ t.test('RFC 6455 §4.4, RFC 9110 §15.5.22: 426 names the version and what to up
   t.end();
 });
 
-t.test('contract 4: a denial may name its reservation and how long to wait', (t) => {
+t.test('a denial may name its reservation and how long to wait', (t) => {
   const { status, fields, body } = problemOf({ reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' }, 'id');
   t.equal(status, 409);
   t.match(JSON.parse(body), { type: 'urn:sallyport:idempotency-in-progress', status: 409, record: 'p.o' });
@@ -83,7 +83,7 @@ t.test('contract 4: a denial may name its reservation and how long to wait', (t)
   t.end();
 });
 
-t.test('contract 4: refused sessions get the bodies that frontends act on', (t) => {
+t.test('refused sessions get the bodies that frontends act on', (t) => {
   const cases = [
     { session: { message: 'try refresh token' }, reason: 'session_expired', status: 401, body: '{"message":"try refresh token"}' },
     { session: { message: 'unauthorised' }, reason: 'subject_revoked', status: 401, body: '{"message":"unauthorised"}' },

@@ -8,7 +8,7 @@ const cases = [
   { name: 'one byte for each latin1 character', method: 'GET', target: '/', rawHeaders: ['X', '\u00e9'], wire: 'GET / HTTP/1.1\r\nX: \u00e9\r\n\r\n' },
 ];
 
-t.test('contract 2: max_header_bytes counts the request line and the header section together', (t) => {
+t.test('max_header_bytes counts the request line and the header section together', (t) => {
   for (const { name, method, target, rawHeaders, wire } of cases) {
     t.equal(headerBytes({ method, target, httpVersion: '1.1', rawHeaders }), wire.length, name);
   }

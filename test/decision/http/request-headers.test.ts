@@ -36,19 +36,19 @@ interface Accepted {
 const accepted: readonly Accepted[] = [
   { name: 'nothing but Host', input: [], expected: {} },
   {
-    name: 'contract 3.3: fields of caller and receiver pass in their order and spelling, repeated ones apart',
+    name: 'fields of caller and receiver pass in their order and spelling, repeated ones apart',
     input: ['accept', '*/*', 'COOKIE', 'a=b', 'Cookie', 'c=d', 'X-Empty', '', 'X-Latin', 'caf\u00e9', 'X-Tab', 'a\tb'],
     expected: { passed: ['accept', '*/*', 'COOKIE', 'a=b', 'Cookie', 'c=d', 'X-Empty', '', 'X-Latin', 'caf\u00e9', 'X-Tab', 'a\tb'] },
   },
   {
-    name: 'R-35: Content-Type passes as it came', input: ['content-Type', 'application/json ;charset=utf-8'],
+    name: 'Content-Type passes as it came', input: ['content-Type', 'application/json ;charset=utf-8'],
     expected: { passed: ['content-Type', 'application/json ;charset=utf-8'] },
   },
   { name: 'Authorization is kept apart', input: ['AUTHORIZATION', 'Bearer a.b.c'], expected: { authorization: 'Bearer a.b.c' } },
   { name: 'an empty Authorization is one', input: ['Authorization', ''], expected: { authorization: '' } },
   { name: 'Idempotency-Key is read and passes', input: ['Idempotency-Key', '"a"'], expected: { idempotencyKey: '"a"', passed: ['Idempotency-Key', '"a"'] } },
   {
-    name: 'R-10: what only we set, and look-alikes of what we judge, are dropped and counted',
+    name: 'what only we set, and look-alikes of what we judge, are dropped and counted',
     input: [
       'X-Caller', 'a', 'X_Auth.Subject', 'b', 'Idempotency_Key', 'c', 'X_Forwarded_For', 'd', 'Author-ization', 'e', 'Content_Length', '9', 'H-ost', 'f',
       'Transfer_Encoding', 'chunked', 'Idempotency-Record', 'g', 'X-HTTP-Method-Override', 'DELETE', 'Forwarded', 'for=h', 'X-Original-URL', '/admin',
@@ -56,15 +56,15 @@ const accepted: readonly Accepted[] = [
     expected: { stripped: { identity: 4, override: 4, forwarded: 2, hop: 2 } },
   },
   {
-    name: 'contract 3.3: other names with an underscore are dropped and counted', input: ['my_field', 'a', '__proto__', 'b'],
+    name: 'other names with an underscore are dropped and counted', input: ['my_field', 'a', '__proto__', 'b'],
     expected: { stripped: { underscore: 2 } },
   },
   {
-    name: 'contract 3.3: or pass', input: ['my_field', 'a', '__proto__', 'b', 'X_Caller', 'c'], settings: { underscoreFields: 'allow' },
+    name: 'other names with an underscore may pass', input: ['my_field', 'a', '__proto__', 'b', 'X_Caller', 'c'], settings: { underscoreFields: 'allow' },
     expected: { passed: ['my_field', 'a', '__proto__', 'b'], stripped: { identity: 1 } },
   },
   {
-    name: 'R-13: hop-by-hop fields end here and are not counted',
+    name: 'hop-by-hop fields end here and are not counted',
     input: [
       'Connection', 'keep-alive', 'Keep-Alive', 'x', 'Proxy-Connection', 'keep-alive', 'Proxy-Authorization', 'Basic YTpi', 'TE', 'trailers', 'Trailer',
       'X-Sum',
@@ -79,24 +79,24 @@ const accepted: readonly Accepted[] = [
   },
   { name: 'a length', input: ['Content-Length', '5'], expected: { contentLength: 5, hasBody: true } },
   { name: 'a length of 0 is no body', input: ['Content-Length', '0'], expected: { contentLength: 0 } },
-  { name: 'R-32: chunks', input: ['Transfer-Encoding', 'Chunked'], expected: { chunked: true, hasBody: true } },
+  { name: 'chunks', input: ['Transfer-Encoding', 'Chunked'], expected: { chunked: true, hasBody: true } },
   {
-    name: 'R-31: 100-continue', input: ['Expect', '100-Continue', 'Content-Length', '5'],
+    name: '100-continue', input: ['Expect', '100-Continue', 'Content-Length', '5'],
     expected: { expectsContinue: true, contentLength: 5, hasBody: true },
   },
-  { name: 'R-33: h2c is ignored', input: ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'AAMA'], expected: { upgrades: true } },
+  { name: 'h2c is ignored', input: ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'AAMA'], expected: { upgrades: true } },
   {
-    name: 'R-33: h2c is ignored in any case, and its body is one', input: ['Upgrade', 'H2C', 'Content-Length', '5'],
+    name: 'h2c is ignored in any case, and its body is one', input: ['Upgrade', 'H2C', 'Content-Length', '5'],
     expected: { contentLength: 5, hasBody: true },
   },
   { name: 'an empty Upgrade is none', input: ['Upgrade', ''], expected: {} },
-  { name: 'R-33: another protocol is told', input: ['Connection', 'upgrade', 'Upgrade', 'WebSocket'], expected: { upgrade: 'websocket', upgrades: true } },
-  { name: 'R-33: even beside h2c', input: ['Upgrade', 'h2c, TLS/1.0', 'Upgrade', 'websocket'], expected: { upgrade: 'tls/1.0, websocket' } },
-  { name: 'R-33: and without Connection', input: ['Upgrade', 'websocket'], expected: { upgrade: 'websocket' } },
-  { name: 'contract 3.8: a sound request id is kept', input: ['x-request-id', 'A.b_c-9'], expected: { requestId: 'A.b_c-9' } },
+  { name: 'another protocol is told', input: ['Connection', 'upgrade', 'Upgrade', 'WebSocket'], expected: { upgrade: 'websocket', upgrades: true } },
+  { name: 'another protocol is told even beside h2c', input: ['Upgrade', 'h2c, TLS/1.0', 'Upgrade', 'websocket'], expected: { upgrade: 'tls/1.0, websocket' } },
+  { name: 'another protocol is told without Connection too', input: ['Upgrade', 'websocket'], expected: { upgrade: 'websocket' } },
+  { name: 'a sound request id is kept', input: ['x-request-id', 'A.b_c-9'], expected: { requestId: 'A.b_c-9' } },
   { name: 'a request id as long as may be', input: ['X-Request-Id', 'a'.repeat(128)], expected: { requestId: 'a'.repeat(128) } },
   { name: 'a request id one byte too long is replaced', input: ['X-Request-Id', 'a'.repeat(129)], expected: { stripped: { forwarded: 1 } } },
-  { name: 'R-16: a request id that could forge a log line is replaced', input: ['X-Request-Id', 'a b'], expected: { stripped: { forwarded: 1 } } },
+  { name: 'a request id that could forge a log line is replaced', input: ['X-Request-Id', 'a b'], expected: { stripped: { forwarded: 1 } } },
   { name: 'an empty request id is replaced', input: ['X-Request-Id', ''], expected: { stripped: { forwarded: 1 } } },
   { name: 'two request ids are none', input: ['X-Request-Id', 'a', 'X-Request-Id', 'b'], expected: { stripped: { forwarded: 1 } } },
   {
@@ -108,7 +108,7 @@ const accepted: readonly Accepted[] = [
   { name: 'a broken trace ends here with its state', input: ['traceparent', 'x', 'tracestate', 'a=b'], expected: { stripped: { forwarded: 2 } } },
   { name: 'two traces are none', input: ['traceparent', trace, 'traceparent', trace], expected: { stripped: { forwarded: 1 } } },
   {
-    name: 'R-06: what earlier hops said is kept apart',
+    name: 'what earlier hops said is kept apart',
     input: [
       'X-Forwarded-For', '1.1.1.1', 'x-forwarded-for', '2.2.2.2', 'X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'a.example', 'Via', '1.1 b',
       'X-Forwarded-Port', '1',
@@ -117,7 +117,7 @@ const accepted: readonly Accepted[] = [
       forwardedFor: '1.1.1.1, 2.2.2.2', forwardedProto: 'https', forwardedHost: 'a.example', via: '1.1 b', strippedUnlessTrusted: 5, stripped: { forwarded: 1 },
     },
   },
-  { name: 'contract 2: HTTP/1.0 where it is allowed', input: [], httpVersion: '1.0', settings: { http10: 'allow' }, expected: { closes: true } },
+  { name: 'HTTP/1.0 where it is allowed', input: [], httpVersion: '1.0', settings: { http10: 'allow' }, expected: { closes: true } },
   {
     name: 'HTTP/1.0 that stays', input: ['Connection', 'Keep-Alive'], httpVersion: '1.0', settings: { http10: 'allow' }, expected: {},
   },
@@ -126,7 +126,7 @@ const accepted: readonly Accepted[] = [
     expected: { closes: true, contentLength: 1, hasBody: true },
   },
   {
-    name: 'R-11: as many fields as may be', input: Array<string[]>(255).fill(['A', 'b']).flat(),
+    name: 'as many fields as may be', input: Array<string[]>(255).fill(['A', 'b']).flat(),
     expected: { passed: Array<string[]>(255).fill(['A', 'b']).flat() },
   },
 ];
@@ -152,25 +152,25 @@ const once = ['Host', 'Authorization', 'Content-Type', 'Content-Length', 'Idempo
 const refused: readonly Refused[] = [
   ...[
     '1.0', '0.9', '2.0', '3.0', '', '1.2', '11', '1.1 ',
-  ].map(httpVersion => ({ name: `R-03: version ${httpVersion}`, input: host, httpVersion, reason: 'http_version' as const })),
+  ].map(httpVersion => ({ name: `version ${httpVersion}`, input: host, httpVersion, reason: 'http_version' as const })),
   ...['0.9', '2.0', '1.2'].map(httpVersion => ({
-    name: `R-03: version ${httpVersion}, where 1.0 is allowed`, input: host, httpVersion, settings: { http10: 'allow' as const },
+    name: `version ${httpVersion}, where 1.0 is allowed`, input: host, httpVersion, settings: { http10: 'allow' as const },
     reason: 'http_version' as const,
   })),
   ...once.flatMap(name => [
-    { name: `R-11: two ${name}`, input: [...host, name, '5', name, '6'], reason: 'field_repeated' as const },
-    { name: `R-11: two equal ${name}`, input: [...host, name, '5', name.toUpperCase(), '5'], reason: 'field_repeated' as const },
-    { name: `R-11: ${name} and an empty one`, input: [...host, name, '', name.toLowerCase(), '5'], reason: 'field_repeated' as const },
+    { name: `two ${name}`, input: [...host, name, '5', name, '6'], reason: 'field_repeated' as const },
+    { name: `two equal ${name}`, input: [...host, name, '5', name.toUpperCase(), '5'], reason: 'field_repeated' as const },
+    { name: `${name} and an empty one`, input: [...host, name, '', name.toLowerCase(), '5'], reason: 'field_repeated' as const },
   ]),
-  { name: 'R-03: no Host', input: ['Accept', '*/*'], reason: 'host_malformed' },
-  { name: 'R-03: no fields', input: [], reason: 'host_malformed' },
-  { name: 'R-03: a Host in another spelling is none', input: ['H_ost', 'a'], reason: 'host_malformed' },
-  { name: 'R-03: no Host in HTTP/1.0', input: [], httpVersion: '1.0', settings: { http10: 'allow' }, reason: 'host_malformed' },
-  { name: 'R-03: an empty Host', input: ['Host', ''], reason: 'host_malformed' },
-  { name: 'R-03: a list of hosts', input: ['Host', 'a, b'], reason: 'host_malformed' },
-  { name: 'R-03: user information', input: ['Host', 'a@b'], reason: 'host_malformed' },
+  { name: 'no Host', input: ['Accept', '*/*'], reason: 'host_malformed' },
+  { name: 'no fields', input: [], reason: 'host_malformed' },
+  { name: 'a Host in another spelling is none', input: ['H_ost', 'a'], reason: 'host_malformed' },
+  { name: 'no Host in HTTP/1.0', input: [], httpVersion: '1.0', settings: { http10: 'allow' }, reason: 'host_malformed' },
+  { name: 'an empty Host', input: ['Host', ''], reason: 'host_malformed' },
+  { name: 'a list of hosts', input: ['Host', 'a, b'], reason: 'host_malformed' },
+  { name: 'user information', input: ['Host', 'a@b'], reason: 'host_malformed' },
   {
-    name: 'contract 3.3: a name with an underscore, where these are refused', input: [...host, 'my_field', 'a'], settings: { underscoreFields: 'refuse' },
+    name: 'a name with an underscore, where these are refused', input: [...host, 'my_field', 'a'], settings: { underscoreFields: 'refuse' },
     reason: 'field_refused',
   },
   { name: 'a name that is no token', input: [...host, 'a b', 'c'], reason: 'field_malformed' },
@@ -180,18 +180,18 @@ const refused: readonly Refused[] = [
   { name: 'DEL in a value', input: [...host, 'A', '\u007f'], reason: 'field_malformed' },
   { name: 'a value that is no bytes', input: [...host, 'A', '\u0141'], reason: 'field_malformed' },
   { name: 'a control in a field that is dropped', input: [...host, 'X-Caller', '\u0001'], reason: 'field_malformed' },
-  { name: 'R-32: both framings', input: [...host, 'Content-Length', '5', 'Transfer-Encoding', 'chunked'], reason: 'framing' },
-  { name: 'R-32: another coding', input: [...host, 'Transfer-Encoding', 'gzip, chunked'], reason: 'framing' },
-  { name: 'R-32: a length that is none', input: [...host, 'Content-Length', '+5'], reason: 'framing' },
-  { name: 'R-32: chunks in HTTP/1.0', input: [...host, 'Transfer-Encoding', 'chunked'], httpVersion: '1.0', settings: { http10: 'allow' }, reason: 'framing' },
-  { name: 'R-12: Connection names the key', input: [...host, 'Connection', 'close, Idempotency-Key', 'Idempotency-Key', 'a'], reason: 'connection_option' },
-  { name: 'R-12: on a second line', input: [...host, 'Connection', 'close', 'Content-Type', 'a', 'connection', 'CONTENT-TYPE'], reason: 'connection_option' },
-  { name: 'R-12: an identity header', input: [...host, 'Connection', 'x_caller'], reason: 'connection_option' },
-  { name: 'R-12: no token', input: [...host, 'Connection', 'a b'], reason: 'field_malformed' },
+  { name: 'both framings', input: [...host, 'Content-Length', '5', 'Transfer-Encoding', 'chunked'], reason: 'framing' },
+  { name: 'another coding', input: [...host, 'Transfer-Encoding', 'gzip, chunked'], reason: 'framing' },
+  { name: 'a length that is none', input: [...host, 'Content-Length', '+5'], reason: 'framing' },
+  { name: 'chunks in HTTP/1.0', input: [...host, 'Transfer-Encoding', 'chunked'], httpVersion: '1.0', settings: { http10: 'allow' }, reason: 'framing' },
+  { name: 'Connection names the key', input: [...host, 'Connection', 'close, Idempotency-Key', 'Idempotency-Key', 'a'], reason: 'connection_option' },
+  { name: 'on a second line', input: [...host, 'Connection', 'close', 'Content-Type', 'a', 'connection', 'CONTENT-TYPE'], reason: 'connection_option' },
+  { name: 'an identity header', input: [...host, 'Connection', 'x_caller'], reason: 'connection_option' },
+  { name: 'no token', input: [...host, 'Connection', 'a b'], reason: 'field_malformed' },
   ...['', 'x', '100-continue, x', '100-continue=1', '100continue', '200-ok', '100-continue, 100-continue'].map(value => (
-    { name: `R-31: Expect: ${value}`, input: [...host, 'Expect', value], reason: 'expectation_unknown' as const })),
-  { name: 'R-31: two lines of Expect', input: [...host, 'Expect', '100-continue', 'Expect', '100-continue'], reason: 'expectation_unknown' },
-  { name: 'R-11: one field too many', input: [...host, ...Array<string[]>(256).fill(['A', 'b']).flat()], reason: 'header_too_large' },
+    { name: `Expect: ${value}`, input: [...host, 'Expect', value], reason: 'expectation_unknown' as const })),
+  { name: 'two lines of Expect', input: [...host, 'Expect', '100-continue', 'Expect', '100-continue'], reason: 'expectation_unknown' },
+  { name: 'one field too many', input: [...host, ...Array<string[]>(256).fill(['A', 'b']).flat()], reason: 'header_too_large' },
 ];
 
 t.test('header sections that are refused', (t) => {
@@ -201,7 +201,7 @@ t.test('header sections that are refused', (t) => {
   t.end();
 });
 
-t.test('R-13: no registered field makes us fail, whatever it holds', (t) => {
+t.test('no registered field makes us fail, whatever it holds', (t) => {
   const names = readVectors('iana-field-names.json') as string[];
   for (const name of names) {
     for (const value of ['', 'a', '5', '"a"; b=c, d', '\u00ff', '0']) {
@@ -216,7 +216,7 @@ t.test('R-13: no registered field makes us fail, whatever it holds', (t) => {
   t.end();
 });
 
-t.test('R-10, R-13: whatever a caller sends, nothing that we set gets through', (t) => {
+t.test('whatever a caller sends, nothing that we set gets through', (t) => {
   const token = /^[!#$%&'*+\-.^`|~0-9a-z]+$/i;
   const ours = new Set(['xcaller', 'via', 'te', 'host', 'connection', 'xforwardedfor', 'upgrade', 'expect', 'contentlength']);
   const name = fc.oneof(

@@ -8,12 +8,12 @@ const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 
 const cases = [
   { name: 'nothing', input: [], expected: [] },
   {
-    name: 'R-14: fields pass in order, several Set-Cookie apart',
+    name: 'fields pass in order, several Set-Cookie apart',
     input: ['Set-Cookie', 'a=1', 'Content-Type', 'text/plain', 'set-cookie', 'b=2', 'Server', 'x', 'my_field', ''],
     expected: ['Set-Cookie', 'a=1', 'Content-Type', 'text/plain', 'set-cookie', 'b=2', 'Server', 'x', 'my_field', ''],
   },
   {
-    name: 'R-14: hop-by-hop fields end here',
+    name: 'hop-by-hop fields end here',
     input: [
       'Connection', 'keep-alive', 'Keep-Alive', 'timeout=5', 'Proxy-Authenticate', 'Basic', 'Upgrade', 'h2c', 'Transfer-Encoding', 'chunked', 'Trailer',
       'X', 'TE', 'a',
@@ -22,40 +22,40 @@ const cases = [
     expected: ['Content-Length', '3'],
   },
   {
-    name: 'R-14: and those that Connection names, before and after it',
+    name: 'hop-by-hop fields that Connection names end here, before and after it',
     input: ['X-One', 'a', 'Connection', 'close, X-ONE', 'X-Two', 'b', 'connection', 'x-two, @,"', 'X-Three', 'c'],
     expected: ['X-Three', 'c'],
   },
-  { name: 'R-14: identity names in any spelling', input: ['X-Caller', 'a', 'x_caller', 'b', 'X-Auth-Subject', 'c', 'X.Auth.Kind', 'd'], expected: [] },
+  { name: 'identity names in any spelling', input: ['X-Caller', 'a', 'x_caller', 'b', 'X-Auth-Subject', 'c', 'X.Auth.Kind', 'd'], expected: [] },
   {
-    name: 'contract 3.8: what only we say of a reservation',
+    name: 'what only we say of a reservation',
     input: ['Idempotent-Replayed', 'true', 'Idempotency-Outcome', 'committed', 'idempotent_replayed', 'true', 'Idempotency-Key', 'k'],
     expected: ['Idempotency-Key', 'k'],
   },
   {
-    name: 'contract 3.8: our member of Proxy-Status',
+    name: 'our member of Proxy-Status',
     input: ['Proxy-Status', 'a, sallyport; error=b', 'proxy-status', 'sallyport', 'Proxy-Status', 'c; d="', 'Proxy_Status', 'sallyport'],
     expected: ['Proxy-Status', 'a'],
   },
   { name: 'the receiver\'s request id gives way to ours', input: ['x-request-id', 'other', 'X_Request_Id', 'other'], expected: [] },
   {
-    name: 'R-14: a field that cannot be sent costs itself only',
+    name: 'a field that cannot be sent costs itself only',
     input: ['a b', 'c', '', 'd', 'X-Nul', 'e\u0000', 'X-Line', 'f\r\ng: h', 'X-Wide', '\u0141', 'b\u00e9', 'i', 'X-Good', '\u00e9'],
     expected: ['X-Good', '\u00e9'],
   },
   {
-    name: 'R-15: names of object members', input: ['__proto__', 'a', 'constructor', 'b', 'hasOwnProperty', 'c'],
+    name: 'names of object members', input: ['__proto__', 'a', 'constructor', 'b', 'hasOwnProperty', 'c'],
     expected: ['__proto__', 'a', 'constructor', 'b', 'hasOwnProperty', 'c'],
   },
   { name: 'a name without a value', input: ['X-One', 'a', 'X-Two'], expected: ['X-One', 'a', 'X-Two', ''] },
 ];
 
-t.test('contract 3.8, R-14: what the caller gets of the receiver\'s header section', (t) => {
+t.test('what the caller gets of the receiver\'s header section', (t) => {
   for (const { name, input, expected } of cases) t.same(callerFields(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
   t.end();
 });
 
-t.test('R-14: whatever a receiver sends, the answer can be written', (t) => {
+t.test('whatever a receiver sends, the answer can be written', (t) => {
   const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.constantFrom('Connection', 'Proxy-Status', 'X-Caller', 'close, a', '"', '\\',
     'Transfer-Encoding'));
   t.doesNotThrow(() => fc.assert(fc.property(fc.array(text, { maxLength: 9 }), (rawHeaders) => {

@@ -36,7 +36,7 @@ const cases = [
   { name: 'empty', input: '', expected: false },
 ];
 
-t.test('contract 3.8: a traceparent is passed on as W3C Trace Context has it', (t) => {
+t.test('a traceparent is passed on as W3C Trace Context has it', (t) => {
   for (const { name, input, expected } of cases) t.equal(isTraceparent(input), expected, name);
   t.end();
 });

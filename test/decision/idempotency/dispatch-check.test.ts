@@ -22,7 +22,7 @@ const rows: readonly { readonly name: string; readonly change: Partial<DispatchM
 ];
 
 for (const { name, change, expected } of rows) {
-  t.test(`REPLAY 3, the dispatch gate: ${name}`, (t) => {
+  t.test(`the dispatch gate: ${name}`, (t) => {
     t.equal(gate({ ...fine, ...change })?.reason ?? null, expected);
     t.end();
   });

@@ -6,7 +6,7 @@ const base: FingerprintInput = {
   method: 'POST', operation: 'create', path: '/orders', query: null, contentType: null, contentEncoding: null, body: new Uint8Array(), fields: [],
 };
 
-t.test('REPLAY 2: SHA-256 in base64url, the same for the same', (t) => {
+t.test('SHA-256 in base64url, the same for the same', (t) => {
   t.match(fingerprintOf(base), /^[A-Za-z0-9_-]{43}$/);
   t.equal(fingerprintOf(base), fingerprintOf({ ...base, body: Buffer.alloc(0) }));
   t.end();
@@ -20,7 +20,7 @@ const input: fc.Arbitrary<FingerprintInput> = fc.record({
   fields: fc.array(fc.record({ name: text.map((name) => name.toLowerCase()), value: optional }), { maxLength: 3 }),
 });
 
-t.test('R-18: two requests have one fingerprint only when every part is the same', (t) => {
+t.test('two requests have one fingerprint only when every part is the same', (t) => {
   fc.assert(fc.property(input, input, (a, b) => {
     const same = JSON.stringify([a, [...a.body]]) === JSON.stringify([b, [...b.body]]);
     return (fingerprintOf(a) === fingerprintOf(b)) === same;
@@ -28,7 +28,7 @@ t.test('R-18: two requests have one fingerprint only when every part is the same
   t.end();
 });
 
-t.test('R-18: parts that would be the same when joined are not', (t) => {
+t.test('parts that would be the same when joined are not', (t) => {
   const pairs: readonly (readonly [Partial<FingerprintInput>, Partial<FingerprintInput>])[] = [
     [{ method: 'POSTc', operation: 'reate' }, { method: 'POST', operation: 'create' }],
     [{ path: '/a?', query: null }, { path: '/a', query: '' }],
@@ -49,7 +49,7 @@ t.test('names of listed fields count in any case', (t) => {
   t.end();
 });
 
-t.test('REPLAY 2: what differs between honest retries can never be part of it', (t) => {
+t.test('what differs between honest retries can never be part of it', (t) => {
   for (const name of ['authorization', 'date', 'traceparent', 'tracestate', 'x-request-id', 'idempotency-key']) t.ok(volatileFields.has(name), name);
   t.end();
 });

@@ -42,7 +42,7 @@ const rows: readonly { readonly name: string; readonly value: string; readonly e
 ];
 
 for (const { name, value, expected } of rows) {
-  t.test(`REPLAY 2, the key: ${name}`, (t) => {
+  t.test(`the key: ${name}`, (t) => {
     t.equal(read(value), expected);
     t.end();
   });

@@ -104,7 +104,7 @@ const reserves: readonly { name: string; slot: Slot; command: Reserve; answer: o
   },
 ];
 
-t.test('reserve: ABSENT is taken, everything else is answered by its state (REPLAY 3)', (t) => {
+t.test('reserve: ABSENT is taken, everything else is answered by its state', (t) => {
   for (const { name, slot, command, answer, writes } of reserves) {
     const step = reserve(slot, command, now);
     t.match(step.answer, answer, name);
@@ -180,7 +180,7 @@ const completions: readonly { name: string; slot: Slot; command: Complete; answe
   { name: 'withdrawn', slot: withdrawnBy('mine'), command: completeBy('mine', now - 500), answer: 'repaired', writes: true },
 ];
 
-t.test('complete: only the attempt that owns the record, and only once (REPLAY 3)', (t) => {
+t.test('complete: only the attempt that owns the record, and only once', (t) => {
   for (const { name, slot, command, answer, writes } of completions) {
     const step = complete(slot, command, now);
     t.equal(step.answer, answer, name);
@@ -195,7 +195,7 @@ t.test('complete: only the attempt that owns the record, and only once (REPLAY 3
   t.end();
 });
 
-t.test('release: only what is pending, and only by its owner (REPLAY 3); its fence is kept', (t) => {
+t.test('release: only what is pending, and only by its owner; its fence is kept', (t) => {
   const slot = slotOf({}, 'mine');
   const freed = { attempt: 'mine', fence: now - 500, expiresAtMs: now + withdrawalMs };
   t.same(release(slot, { attempt: 'mine' }, now), { slot: { ...slot, record: null, freed }, answer: 'released' }, 'the token stays used');
@@ -256,7 +256,7 @@ t.test('guard withdrawal: a release that finds nothing keeps the late reserve fr
   t.end();
 });
 
-t.test('mark: the owner says that nobody knows (REPLAY 3)', (t) => {
+t.test('mark: the owner says that nobody knows', (t) => {
   for (const state of ['pending', 'unknown'] as const) {
     t.same(mark(slotOf({ state }), markBy('mine', now - 500), now), { slot: slotOf({ state: 'unknown' }), answer: 'unknown' }, state);
   }

@@ -9,7 +9,7 @@ const base: Input = {
   principal: { kind: 'service', issuer: 'https://a', subject: 's' }, audience: 'orders', operation: 'create', key: 'k', tokenId: 'j',
 };
 
-t.test('REPLAY 2: every part of the scope counts where it belongs', (t) => {
+t.test('every part of the scope counts where it belongs', (t) => {
   const scope = scopeOf(base);
   const changes: readonly { readonly change: Partial<Input>; readonly parts: readonly ('principal' | 'operation' | 'token')[] }[] = [
     { change: { principal: { ...base.principal, kind: 'session' } }, parts: ['principal'] },
@@ -29,7 +29,7 @@ t.test('REPLAY 2: every part of the scope counts where it belongs', (t) => {
   t.end();
 });
 
-t.test('R-18: parts that would be the same when joined name different scopes', (t) => {
+t.test('parts that would be the same when joined name different scopes', (t) => {
   const odd = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom('a|b', 'a', 'b|c', '{x}', '*', 'a\nb', '', '\u0000'));
   fc.assert(fc.property(fc.tuple(odd, odd, odd), fc.tuple(odd, odd, odd), (a, b) => {
     const same = a.join('\u0001') === b.join('\u0001') && a.every((part, i) => part === b[i]);

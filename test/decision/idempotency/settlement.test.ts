@@ -32,7 +32,7 @@ const rows: readonly { readonly name: string; readonly outcome: UpstreamOutcome;
 ];
 
 for (const { name, outcome, rules, expected } of rows) {
-  t.test(`REPLAY 4, settlement: ${name}`, (t) => {
+  t.test(`settlement: ${name}`, (t) => {
     const settlement = settle(outcome, rules);
     t.equal(settlement.kind === 'complete' ? settlement.state : settlement.kind, expected);
     t.end();

@@ -61,7 +61,7 @@ const matches = [
   },
 ];
 
-t.test('R-09, contract 2: the most specific path that takes a request as whole segments', t => {
+t.test('the most specific path that takes a request as whole segments', t => {
   for (const { name, routes, request, expected } of matches) {
     t.equal(nameAt(routes, request), expected, name);
     t.equal(nameAt(routes.toReversed(), request), expected, `${name}, in another order`);
@@ -77,7 +77,7 @@ const optOuts = [
   { name: 'allowed and not used', given: 'GET /f/**', request: {}, route: { encodedSlashes: true, pathParameters: true }, expected: true },
 ];
 
-t.test('contract 3.1: what a route does not opt into has no route', t => {
+t.test('what a route does not opt into has no route', t => {
   for (const { name, given, request, route, expected } of optOuts) {
     const table = createRouteTable([routeOf(given, ['a'], route)]);
     t.equal(matchRoute(table, 'GET', target('/f/a', request)) !== null, expected, name);
@@ -85,7 +85,7 @@ t.test('contract 3.1: what a route does not opt into has no route', t => {
   t.end();
 });
 
-t.test('contract 3.1: a spelling does not fall through to a laxer route that opts in', t => {
+t.test('a spelling does not fall through to a laxer route that opts in', t => {
   const table = createRouteTable([routeOf('GET /f/**', ['a'], { encodedSlashes: true }), routeOf('GET /f/{x}')]);
   t.equal(matchRoute(table, 'GET', { segments: ['f', 'a%2Fb'], encodedSlash: true, pathParameters: false }), null);
   t.equal(matchRoute(table, 'GET', { segments: ['f', 'a%2Fb', 'c'], encodedSlash: true, pathParameters: false })?.name, 'GET /f/**');
@@ -118,7 +118,7 @@ const ties = [
   { name: 'paths that cross', routes: ['GET /a/{x}', 'GET /{x}/a'], expected: null },
 ];
 
-t.test('R-71: paths between which no rule decides are ties', t => {
+t.test('paths between which no rule decides are ties', t => {
   for (const { name, routes, expected } of ties) {
     const { ties: found } = createRouteTable(routes.map(text => routeOf(text)));
     t.same(found.map(({ first, second, method }) => [first.route.name, second.route.name, method]), expected === null ? [] : [expected], name);
@@ -135,7 +135,7 @@ const request = fc.tuple(fc.constantFrom('GET', 'PUT', 'PATCH'),
   fc.array(fc.constantFrom('a', 'b', 'A', 'c'), { minLength: 1, maxLength: 5 }), fc.boolean())
   .map(([method, parts, slash]) => ({ method, segments: slash ? [...parts, ''] : parts }));
 
-t.test('contract 2: the tree answers like trying every path would, in any order of routes', t => {
+t.test('the tree answers like trying every path would, in any order of routes', t => {
   fc.assert(fc.property(fc.array(routeText, { maxLength: 12 }), fc.array(request, { minLength: 1, maxLength: 10 }), (texts, requests) => {
     const routes = texts.map(text => routeOf(text));
     const table = createRouteTable(routes);

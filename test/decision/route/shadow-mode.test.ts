@@ -5,12 +5,12 @@ import { createFoldedTable } from '../../../src/decision/route/conflicts/folded-
 import { passesInShadow, shadowPass, unjudged, unmatchedRoute } from '../../../src/decision/route/shadow-mode.js';
 import { approval, principal, route } from '../samples.js';
 
-t.test('contract 3.6: what would be a 401 or 403 passes, and nothing else', (t) => {
+t.test('what would be a 401 or 403 passes, and nothing else', (t) => {
   for (const reason of reasons) t.equal(passesInShadow(denial(reason)), [401, 403].includes(answerOf(reason).status), reason);
   t.end();
 });
 
-t.test('contract 3.6: unjudged it goes on as nobody, with its Authorization and without a reservation', (t) => {
+t.test('unjudged it goes on as nobody, with its Authorization and without a reservation', (t) => {
   const before = route({ maxBodyBytes: 7, responseTimeoutMs: 8, mode: 'shadow' });
   t.same(unjudged(before), { ...before, access: 'public', acceptsService: false, approvals: [], forwardsAuthorization: true, reservation: null });
   t.end();
@@ -30,7 +30,7 @@ t.test('permissions that are missing, by the approval that comes nearest', (t) =
   t.end();
 });
 
-t.test('contract 3.6: what is written down comes from a verified token', (t) => {
+t.test('what is written down comes from a verified token', (t) => {
   const caller = principal({ permissions: [] });
   const guarded = route({ approvals: [approval(['checkout'], ['orders:read'])] });
   t.same(shadowPass(denial('permission_missing'), caller, guarded), { denial: denial('permission_missing'), principal: caller, missing: ['orders:read'] });

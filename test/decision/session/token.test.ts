@@ -19,11 +19,11 @@ t.test('point 7: only a header with version 3 to 5 makes a session’s token', (
     { name: 'what a lax reader takes for 3', header: { version: '3x' }, expected: 'token_malformed' },
     { name: 'no typ', header: { typ: undefined }, expected: 'token_malformed' },
     { name: 'another typ', header: { typ: 'at+jwt' }, expected: 'token_malformed' },
-    { name: 'R-21: another algorithm', header: { alg: 'HS256' }, expected: 'algorithm_refused' },
-    { name: 'R-21: none', header: { alg: 'none' }, expected: 'algorithm_refused' },
+    { name: 'another algorithm', header: { alg: 'HS256' }, expected: 'algorithm_refused' },
+    { name: 'none', header: { alg: 'none' }, expected: 'algorithm_refused' },
     { name: 'no kid', header: { kid: undefined }, expected: 'key_id_refused' },
-    { name: 'R-21: a key of its own', header: { jwk: {} }, expected: 'token_malformed' },
-    { name: 'R-21: crit', header: { crit: ['version'] }, expected: 'token_malformed' },
+    { name: 'a key of its own', header: { jwk: {} }, expected: 'token_malformed' },
+    { name: 'crit', header: { crit: ['version'] }, expected: 'token_malformed' },
   ];
   for (const { name, header, expected } of cases) {
     const parsed = parseSessionToken(mintSession({ key, header }));
@@ -64,7 +64,7 @@ const cases: readonly Case[] = [
   { name: 'an OAuth2 token', claims: { stt: 1 }, expected: 'claim_malformed' },
   { name: 'a session by stt', claims: { stt: 0 }, expected: null },
   { name: 'no user', claims: { sub: undefined }, expected: 'claim_malformed' },
-  { name: 'R-16: a user with a line end', claims: { sub: 'a\r\nX-Admin: 1' }, expected: 'claim_malformed' },
+  { name: 'a user with a line end', claims: { sub: 'a\r\nX-Admin: 1' }, expected: 'claim_malformed' },
   { name: 'the longest user id', claims: { sub: 'a'.repeat(1024) }, expected: null },
   { name: 'too long a user id', claims: { sub: 'a'.repeat(1025) }, expected: 'claim_malformed' },
   { name: 'no expiry', claims: { exp: undefined }, expected: 'claim_malformed' },

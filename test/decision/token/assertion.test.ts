@@ -6,7 +6,7 @@ import { nowMs, nowS, principal } from '../samples.js';
 
 const rules = { issuer: 'sallyport', audience: 'orders', ttlS: 30, header: 'X-Auth-Assertion' };
 
-t.test('contract 2: an assertion says who asks, and for exactly what', (t) => {
+t.test('an assertion says who asks, and for exactly what', (t) => {
   const hash = (text: string): string => createHash('sha256').update(Buffer.from(text, 'latin1')).digest('base64url');
   const asked = { principal: principal(), method: 'GET', target: '/orders?x=%2F' };
   t.same(assertionClaims(asked, rules, nowMs + 999, 'id'), {

@@ -9,7 +9,7 @@ function headerOf(length: number): string {
   return `${base64url(`{"a":"${'x'.repeat((length / 4) * 3 - '{"a":""}'.length)}"}`)}.`;
 }
 
-t.test('R-20: a header is seen for its form only, in what may be a token and nowhere else', (t) => {
+t.test('a header is seen for its form only, in what may be a token and nowhere else', (t) => {
   const rows: readonly { readonly name: string; readonly text: string; readonly seen: boolean }[] = [
     { name: 'a token', text: `${base64url(header)}.b.c`, seen: true },
     { name: 'the largest', text: headerOf(maxTokenBytes - 4) + 'b.c', seen: true },

@@ -45,7 +45,7 @@ const cases: readonly Case[] = [
   { name: 'a session behind two spaces', authorization: `Bearer  ${session}`, expected: misspelt },
 ];
 
-t.test('contract 3.4: the kind of credential is settled by form, and both at once are none', (t) => {
+t.test('the kind of credential is settled by form, and both at once are none', (t) => {
   const routes = [{ service: true, session: false }, { service: false, session: true }, { service: true, session: true }];
   for (const { name, authorization = null, passed = [], expected } of cases) {
     const found = routes.map((accepts) => {

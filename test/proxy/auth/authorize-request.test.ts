@@ -82,7 +82,7 @@ t.test('a decision is made at once where the key is known, and later where it is
   }
 });
 
-t.test('contract 3.6: revocation comes before policy, and also where there is no route', async (t) => {
+t.test('revocation comes before policy, and also where there is no route', async (t) => {
   const world = inForce({ revoked: { subjects: ['checkout'] } });
   for (const target of ['/orders', '/no']) t.equal(outcome(await admit(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
 });

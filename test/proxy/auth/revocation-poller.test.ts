@@ -163,7 +163,7 @@ t.test('a failure that passes is no news', async (t) => {
   t.same(s.log.lines.filter((line) => !line.startsWith('info revocations {')), []);
 });
 
-t.test('contract 6: nothing is loaded while the store was never read', async (t) => {
+t.test('nothing is loaded while the store was never read', async (t) => {
   const s = scene(away);
   await s.pass(3_000);
   t.match(s.watch.state(), { isLoaded: false, areRequired: true, isStale: true, problem: 'ECONNREFUSED' });

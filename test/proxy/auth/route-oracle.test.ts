@@ -35,7 +35,7 @@ async function answer(proxy: Harness, place: string, { method, tail, rest }: (ty
   return [String(response?.status), ...fields.map(([name, value]) => `${name}: ${value}`), response?.text ?? ''].join('\n');
 }
 
-t.test('R-72: without a valid credential nobody learns which routes exist and what they allow', async (t) => {
+t.test('without a valid credential nobody learns which routes exist and what they allow', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const credentials = ['', 'Authorization: Basic eDp5\r\n', 'Authorization: Bearer x.y.z\r\n', proxy.bearer({ exp: 1 }), proxy.bearer({ aud: 'other' })];
   for (const ask of asks) {
@@ -49,7 +49,7 @@ t.test('R-72: without a valid credential nobody learns which routes exist and wh
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('R-72: with one, the answer says what is wrong', async (t) => {
+t.test('with one, the answer says what is wrong', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const statuses = async (place: string, credential: string): Promise<readonly string[]> => {
     const all: string[] = [];
@@ -83,7 +83,7 @@ t.test('what no route allows is refused at once', async (t) => {
   }
 });
 
-t.test('contract section 3: on public routes there is no identity, and Authorization passes only where the route says so', async (t) => {
+t.test('on public routes there is no identity, and Authorization passes only where the route says so', async (t) => {
   for (const forward of [false, true]) {
     const proxy = await startProxy(t, {
       config: { routes: [{ name: 'open', methods: ['GET'], path: '/open', access: 'public', forward_authorization: forward }] },

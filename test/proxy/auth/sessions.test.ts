@@ -71,7 +71,7 @@ interface Case extends Omit<Told, 'text'> {
   readonly text: RegExp;
 }
 
-t.test('R-70: nobody is let through whom the verifier does not vouch for', async (t) => {
+t.test('nobody is let through whom the verifier does not vouch for', async (t) => {
   const cases: readonly Case[] = [
     { vouched: accept(good), status: 200, reason: null, text: /./ },
     { vouched: refuse('refresh'), status: 401, reason: 'session_expired', text: /^\{"message":"try refresh token"\}$/ },
@@ -110,7 +110,7 @@ t.test('what the SDK has to ask the Core is known before it is asked', async (t)
   t.same(checking.asked.map(({ asksCore }) => asksCore), [true]);
 });
 
-t.test('R-23: keys that cannot be had are our fault', async (t) => {
+t.test('keys that cannot be had are our fault', async (t) => {
   for (const find of [() => ({ kind: 'unavailable' } as const), () => Promise.reject(new Error('broken source'))]) {
     t.match(await ask(await start(t, accept(good), find), mintSession({ key })), { status: 503, reason: 'keys_unavailable' });
   }
@@ -141,7 +141,7 @@ t.test('shadow mode: who would be refused goes on as it came, the session’s co
   t.match([received?.field('cookie'), received?.field('st-auth-mode'), received?.field('x-auth-subject')], [[/^sAccessToken=/], ['cookie'], []]);
 });
 
-t.test('contract 3.6: in shadow mode an expired session passes as nobody, and not where its user, its key or its time is revoked', async (t) => {
+t.test('in shadow mode an expired session passes as nobody, and not where its user, its key or its time is revoked', async (t) => {
   const nowS = Math.floor(Date.now() / 1_000);
   const expired = mintSession({ key, claims: { iat: nowS - 600, exp: nowS - 1 } });
   const cases: readonly (readonly [string, ConfigTree, number, Reason])[] = [
@@ -162,7 +162,7 @@ t.test('contract 3.6: in shadow mode an expired session passes as nobody, and no
   }
 });
 
-t.test('contract 3.6: keys that break their word while a revocation is looked for say nothing of it', async (t) => {
+t.test('keys that break their word while a revocation is looked for say nothing of it', async (t) => {
   let asked = 0;
   const find = (keyId: string): KeyLookup | Promise<KeyLookup> => {
     asked += 1;

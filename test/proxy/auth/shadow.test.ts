@@ -58,7 +58,7 @@ async function startShadow(t: Test, over: ConfigTree = {}): Promise<Shadow> {
 const identityOf = (received: ReceivedRequest | null): readonly string[] =>
   (received?.rawHeaders ?? []).filter((text, index) => index % 2 === 0 && /^x.?auth/i.test(text));
 
-t.test('contract 3.6: what would be a 401 or 403 goes on as it came, without an identity, logged and counted', async (t) => {
+t.test('what would be a 401 or 403 goes on as it came, without an identity, logged and counted', async (t) => {
   const shadow = await startShadow(t);
   const bearer = (claims?: Claims): Record<string, string> => ({ ...shadow.authorization(claims) });
   const forged = mintToken({ key: withKeyId(rsaKey('d-evil'), shadow.key.keyId) });
@@ -96,7 +96,7 @@ t.test('contract 3.6: what would be a 401 or 403 goes on as it came, without an 
   t.same(shadow.counted.denials, [], 'nothing was refused');
 });
 
-t.test('contract 3.6: allowed requests behave as enforced', async (t) => {
+t.test('allowed requests behave as enforced', async (t) => {
   const shadow = await startShadow(t);
   const { response, received, record } = await shadow.ask('/orders', { ...shadow.authorization() });
   t.equal(response.status, 200);
@@ -109,7 +109,7 @@ t.test('contract 3.6: allowed requests behave as enforced', async (t) => {
   t.same(shadow.counted.shadowDenials, []);
 });
 
-t.test('contract 3.6: target, cleaning, framing, bodies and what is revoked always hold', async (t) => {
+t.test('target, cleaning, framing, bodies and what is revoked always hold', async (t) => {
   const shadow = await startShadow(t);
   const revoked = { ...shadow.authorization({ sub: 'mallory' }) };
   const rows: readonly Refused[] = [
@@ -139,7 +139,7 @@ t.test('contract 3.6: target, cleaning, framing, bodies and what is revoked alwa
   t.equal((await shadow.ask('/orders', {}, { method: 'POST', body: 'x'.repeat(1_024) })).received?.body.length, 1_024, 'a body goes on as it came');
 });
 
-t.test('contract 3.6: what is revoked holds for a token that is refused for something else as well', async (t) => {
+t.test('what is revoked holds for a token that is refused for something else as well', async (t) => {
   const shadow = await startShadow(t, { revoked: { key_ids: ['d-stolen', 's-stolen'], subjects: ['mallory'], token_ids: ['lost'] } });
   const { key } = shadow;
   const bearer = (claims: Claims, header: Claims = {}, signer = key): Record<string, string> =>
@@ -172,7 +172,7 @@ t.test('contract 3.6: what is revoked holds for a token that is refused for some
   }
 });
 
-t.test('contract 3.6: an issued-before rule holds for an expired token, and not for those of others', async (t) => {
+t.test('an issued-before rule holds for an expired token, and not for those of others', async (t) => {
   const nowS = Math.floor(Date.now() / 1_000);
   const shadow = await startShadow(t, { revoked: { issued_before: new Date(nowS * 1_000).toISOString() } });
   const stranger = mintToken({ key: withKeyId(rsaKey('d-evil'), shadow.key.keyId), claims: { iat: nowS - 60 } });
@@ -188,7 +188,7 @@ t.test('contract 3.6: an issued-before rule holds for an expired token, and not 
   }
 });
 
-t.test('contract 3.6: with mode: shadow on a route alone, requests without a route are refused', async (t) => {
+t.test('with mode: shadow on a route alone, requests without a route are refused', async (t) => {
   const shadow = await startShadow(t, {
     mode: 'enforce', routes: [{ ...open, name: 'tried', path: '/tried', mode: 'shadow' }, { ...open, name: 'held', path: '/held' }],
   });
@@ -198,7 +198,7 @@ t.test('contract 3.6: with mode: shadow on a route alone, requests without a rou
   t.equal((await shadow.ask('/held')).response.status, 401);
 });
 
-t.test('contract 3.6: without keys it is 503 as ever: who is allowed must not lose a reservation by it', async (t) => {
+t.test('without keys it is 503 as ever: who is allowed must not lose a reservation by it', async (t) => {
   const harness = await startProxy(t, { config, find: () => ({ kind: 'unavailable' }) });
   const response = await request(harness.port, { path: '/orders', headers: { ...harness.authorization() } });
   t.equal(response.status, 503);

@@ -122,7 +122,7 @@ t.test('where several issuers accept the kid, nothing is remembered: their keys 
   t.end();
 });
 
-t.test('R-40: it stays within its bytes, and a flood of one subject evicts that subject\'s tokens', (t) => {
+t.test('it stays within its bytes, and a flood of one subject evicts that subject\'s tokens', (t) => {
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(40_000);
   const others = ['a', 'b', 'c'].map((sub) => token({ sub }));

@@ -4,7 +4,7 @@ import { startChaos } from './chaos.js';
 /** Changed by hand to look elsewhere; `chaos.long.test.ts` looks at many. */
 const seeds = [1, 20];
 
-t.test('R-62: whatever callers and receiver do, nothing is left behind and nothing is a bug', async (t) => {
+t.test('whatever callers and receiver do, nothing is left behind and nothing is a bug', async (t) => {
   for (const seed of seeds) {
     const chaos = await startChaos(t, seed);
     await chaos.run(60);
@@ -16,7 +16,7 @@ t.test('R-62: whatever callers and receiver do, nothing is left behind and nothi
   }
 });
 
-t.test('R-60, R-62: a shutdown in the midst of it ends in time and leaves nothing behind', async (t) => {
+t.test('a shutdown in the midst of it ends in time and leaves nothing behind', async (t) => {
   for (const [seed, graceMs] of [[4, 0], [50, 300]] as const) {
     const chaos = await startChaos(t, seed);
     await chaos.runIntoDrain(40, graceMs);

@@ -34,7 +34,7 @@ async function hold(proxy: Harness, t: Scope, count: number, head: string): Prom
   };
 }
 
-t.test('R-42: beyond max_in_flight callers are told so at once', async (t) => {
+t.test('beyond max_in_flight callers are told so at once', async (t) => {
   const proxy = await startProxy(t, { config });
   const get = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`;
   const { connections, release } = await hold(proxy, t, 4, get);
@@ -93,7 +93,7 @@ t.test('a request that we refuse on its way gives its place back with the answer
   t.equal((await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status, 200);
 });
 
-t.test('R-41: a caller that does not read its answer is given up', async (t) => {
+t.test('a caller that does not read its answer is given up', async (t) => {
   const proxy = await startProxy(t, {
     config: { ...config, listen: { max_in_flight: 1 }, upstream: { idle_timeout: '200ms' } },
   });
@@ -111,7 +111,7 @@ t.test('R-41: a caller that does not read its answer is given up', async (t) => 
   await until('the receiver was told', () => proxy.receiver.open() === 0);
 });
 
-t.test('R-41: so is one that does not read answers without a body', async (t) => {
+t.test('so is one that does not read answers without a body', async (t) => {
   const routes = [{ name: 'open', methods: ['GET', 'HEAD'], path: '/open', access: 'public' }];
   for (const { method, status } of [{ method: 'GET', status: 204 }, { method: 'GET', status: 304 }, { method: 'HEAD', status: 200 }]) {
     const proxy = await startProxy(t, { config: { routes, upstream: { idle_timeout: '200ms' } } });
@@ -129,7 +129,7 @@ t.test('R-41: so is one that does not read answers without a body', async (t) =>
   }
 });
 
-t.test('R-41: a caller that reads no answer at all of what it pipelines is given up', async (t) => {
+t.test('a caller that reads no answer at all of what it pipelines is given up', async (t) => {
   const proxy = await startProxy(t, { config });
   const deaf = await connectRaw(proxy.port);
   t.teardown(deaf.end);

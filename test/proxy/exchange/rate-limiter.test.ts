@@ -20,7 +20,7 @@ const routes: readonly ConfigTree[] = [
 const ask = async (proxy: Harness, path = '/orders', claims?: Claims): Promise<RawResponse> =>
   request(proxy.port, { path, headers: { ...proxy.authorization(claims) } });
 
-t.test('contract 2: requests per second with a burst, by subject', async (t) => {
+t.test('requests per second with a burst, by subject', async (t) => {
   const clock = createSteppingClock();
   const proxy = await startProxy(t, { clock, config: { routes, limits: { requests_per_second: 0.01, burst: 3 } } });
   for (const path of ['/orders', '/orders/1', '/orders']) t.equal((await ask(proxy, path)).status, 200, 'routes without limits of their own count together');
@@ -54,13 +54,13 @@ t.test('only what is allowed is counted', async (t) => {
   t.equal((await ask(proxy, '/orders', { permissions: [] })).status, 403, 'who is not allowed is told nothing of limits');
 });
 
-t.test('contract 3.6: in shadow mode callers are limited as enforced, and nobody is not', async (t) => {
+t.test('in shadow mode callers are limited as enforced, and nobody is not', async (t) => {
   const proxy = await startProxy(t, { config: { mode: 'shadow', routes, limits: { requests_per_second: 0.01, burst: 1 } } });
   t.same([(await ask(proxy)).status, (await ask(proxy)).status], [200, 429]);
   for (let i = 0; i < 3; i += 1) t.equal((await request(proxy.port, { path: '/orders' })).status, 200);
 });
 
-t.test('contract 2: requests in flight, by subject; a place is given back however the request ends', async (t) => {
+t.test('requests in flight, by subject; a place is given back however the request ends', async (t) => {
   const proxy = await startProxy(t, { config: { routes, limits: { max_in_flight: 2 } } });
   const held: ServerResponse[] = [];
   proxy.receiver.behave((_req, res) => void held.push(res));

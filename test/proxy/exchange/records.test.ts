@@ -4,7 +4,7 @@ import { connectRaw, request, sendRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 
-t.test('contract section 6: one line for each request, with what is known of it and nothing secret', async (t) => {
+t.test('one line for each request, with what is known of it and nothing secret', async (t) => {
   const proxy = await startProxy(t);
   const token = proxy.bearer();
   const secrets = [token.split(' ')[2] ?? '', 'secret-query', 'secret-cookie', 'secret-body', 'secret-user'];

@@ -42,7 +42,7 @@ t.test('a request keeps the config that it started with, and later ones have the
   t.same(proxy.records.map(({ route: name }) => name), ['for-reporting', 'for-reporting', 'for-checkout', 'for-checkout', 'for-checkout']);
 });
 
-t.test('R-62: a request that waits behind another is judged by what is in force when its turn comes', async (t) => {
+t.test('a request that waits behind another is judged by what is in force when its turn comes', async (t) => {
   let elapsedMs = 0;
   const clock = { now: systemClock.now, monotonic: () => elapsedMs };
   const proxy = await startProxy(t, { config: { ...config('checkout', {}) }, clock });
@@ -89,7 +89,7 @@ t.test('a request that was being judged at the reload still reaches the receiver
   await until('the connection that was opened for it is closed', () => first.open() === 0);
 });
 
-t.test('R-62: reloads under load lose no request', async (t) => {
+t.test('reloads under load lose no request', async (t) => {
   const proxy = await startProxy(t, { config: { ...config('checkout', {}) } });
   let isOver = false;
   const statuses: number[] = [];

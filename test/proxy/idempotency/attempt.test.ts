@@ -96,7 +96,7 @@ const noFields = {
   method: 'POST', operation: rules.operation, path: '/orders', query: 'a=1', contentType: null, contentEncoding: null, body: Buffer.from('body'), fields: [],
 };
 
-t.test('REPLAY 3: the lease outlasts two connects, the answer and the settling, by 5 s; what is reserved is what the route says', async (t) => {
+t.test('the lease outlasts two connects, the answer and the settling, by 5 s; what is reserved is what the route says', async (t) => {
   const cases: readonly { readonly name: string; readonly options: BenchOptions; readonly key: object | null; readonly markerTtlMs: number | null }[] = [
     { name: 'a key', options: {}, key: { leaseMs: 39_000, retentionMs: 86_400_000, takesOver: false }, markerTtlMs: null },
     { name: 'reports', options: { rules: { receiver: 'reports' } }, key: { takesOver: false }, markerTtlMs: null },
@@ -113,7 +113,7 @@ t.test('REPLAY 3: the lease outlasts two connects, the answer and the settling, 
   }
 });
 
-t.test('REPLAY 2: the fingerprint is of what was asked: fields joined, what is not there told from what is empty', async (t) => {
+t.test('the fingerprint is of what was asked: fields joined, what is not there told from what is empty', async (t) => {
   const cases: readonly { readonly name: string; readonly fields?: string[]; readonly passed: readonly string[]; readonly expected: object }[] = [
     { name: 'none', passed: [], expected: {} },
     { name: 'empty', passed: ['Content-Type', '', 'Content-Encoding', ''], expected: { contentType: '', contentEncoding: '' } },
@@ -133,7 +133,7 @@ t.test('REPLAY 2: the fingerprint is of what was asked: fields joined, what is n
   t.equal(seen.size, cases.length);
 });
 
-t.test('REPLAY 4: what the store says of a reserve is counted once; one that may have run is withdrawn, one without a record is not', async (t) => {
+t.test('what the store says of a reserve is counted once; one that may have run is withdrawn, one without a record is not', async (t) => {
   const failure = (mayHaveRun: boolean): Result<ReserveAnswer, StoreFailure> => refuse({ kind: 'timeout', reason: 'late', mayHaveRun });
   const cases: readonly { readonly options: BenchOptions; readonly counts: string; readonly withdrawn?: true }[] = [
     { options: { answer: answered(acquired) }, counts: 'acquired' },
@@ -164,7 +164,7 @@ t.test('the receiver is told of its reservation and fence, also where only a tok
 
 const whole: UpstreamOutcome = { kind: 'whole', response: { status: 201, fields: [], body: Buffer.from('made') }, outcome: null };
 
-t.test('REPLAY 4: how a write ended is written down by its attempt, for as long as somebody may ask', async (t) => {
+t.test('how a write ended is written down by its attempt, for as long as somebody may ask', async (t) => {
   const { response } = whole as { readonly response: StoredResponse };
   const tombstone = { kind: 'complete', command: { fence: 7, state: 'tombstone', response: { status: 500 } } };
   const completed = { kind: 'complete', command: { fence: 7, state: 'completed', response } };
@@ -210,7 +210,7 @@ t.test('REPLAY 4: how a write ended is written down by its attempt, for as long 
   t.same(tokenOnly.settled, [], 'there is no record, and the token stays used');
 });
 
-t.test('REPLAY 3: the gate: replicas, the rest of the lease by either clock, the token’s own time, its revocation, its caller', async (t) => {
+t.test('the gate: replicas, the rest of the lease by either clock, the token’s own time, its revocation, its caller', async (t) => {
   const revoked: Denial = { reason: 'token_revoked' };
   const unavailable = { reason: 'store_unavailable' };
   const cases: readonly {
@@ -243,7 +243,7 @@ t.test('REPLAY 3: the gate: replicas, the rest of the lease by either clock, the
   }
 });
 
-t.test('REPLAY 7: a token that expires, or was issued before a fail-over, passes no gate', async (t) => {
+t.test('a token that expires, or was issued before a fail-over, passes no gate', async (t) => {
   const single = { rules: { singleUse: true }, scope: scopeWithToken, issuedAtS: beginMs / 1000 - 10 };
   const nowS = beginMs / 1000;
   // The issuer's clock may be ahead by 5 s.

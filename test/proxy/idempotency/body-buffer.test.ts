@@ -10,7 +10,7 @@ function headOf(scene: Scene, framing: Readonly<Record<string, string>>, path = 
   return requestBytes(scene.port, head).toString('latin1');
 }
 
-t.test('R-30: while the body comes nothing is reserved and nothing is sent', async (t) => {
+t.test('while the body comes nothing is reserved and nothing is sent', async (t) => {
   const scene = await startScene(t);
   const connection = await connectRaw(scene.port);
   t.teardown(connection.end);
@@ -25,7 +25,7 @@ t.test('R-30: while the body comes nothing is reserved and nothing is sent', asy
   t.equal(scene.executions()[1]?.body.toString(), 'abcdef');
 });
 
-t.test('R-30: a broken, late or too large body reserves nothing and sends nothing', async (t) => {
+t.test('a broken, late or too large body reserves nothing and sends nothing', async (t) => {
   const scene = await startScene(t, { config: { listen: { body_idle_timeout: '200ms' } } });
   const chunked = { 'Transfer-Encoding': 'chunked' };
   const cases: readonly { readonly name: string; readonly bytes: string; readonly status: number }[] = [
@@ -48,7 +48,7 @@ t.test('R-30: a broken, late or too large body reserves nothing and sends nothin
   t.equal(scene.receiver.requests.length, 1);
 });
 
-t.test('R-30: a caller that leaves within its body leaves nothing behind', async (t) => {
+t.test('a caller that leaves within its body leaves nothing behind', async (t) => {
   const scene = await startScene(t);
   for (const framing of [{ 'Content-Length': '6' }, { 'Transfer-Encoding': 'chunked' }]) {
     const connection = await connectRaw(scene.port);

@@ -9,7 +9,7 @@ import { createBufferBudget, readWhole } from '../../../src/proxy/idempotency/bo
 import { createSlots, shareSlot } from '../../../src/proxy/exchange/concurrency.js';
 import { until } from '../../support/until.js';
 
-t.test('REPLAY 5: a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
+t.test('a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
   const pending = createPending();
   const scope = (principal: string, operation: string | null, token: string | null = null): ReservationScope => ({ principal, operation, token });
   const leaves = Array.from({ length: 100 }, (_, i) => pending.enter(scope('a', `o${i}`)));
@@ -53,7 +53,7 @@ function textOf(body: Buffer): string {
   return body.toString().replace(/(.)\1{1023}/g, '$1');
 }
 
-t.test('R-40, R-42: bodies that are read whole share a budget', async (t) => {
+t.test('bodies that are read whole share a budget', async (t) => {
   const budget = createBufferBudget(10 * 1024);
   const bodies: string[] = [];
   let callers = 0;
@@ -90,7 +90,7 @@ t.test('R-40, R-42: bodies that are read whole share a budget', async (t) => {
   third.give();
 });
 
-t.test('R-40: a caller with several bodies has a quarter of the budget, with one body all of it', (t) => {
+t.test('a caller with several bodies has a quarter of the budget, with one body all of it', (t) => {
   const budget = createBufferBudget(100);
   const first = budget.open('a');
   t.ok(first.take(60), 'one body');
@@ -145,7 +145,7 @@ t.test('what a receiver says of the outcome, and of its length', (t) => {
   t.end();
 });
 
-t.test('R-42: a body that was read whole is held once: its chunks are let go while its request goes on', async (t) => {
+t.test('a body that was read whole is held once: its chunks are let go while its request goes on', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const stream = new PassThrough();

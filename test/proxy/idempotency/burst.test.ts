@@ -21,7 +21,7 @@ t.test('200 identical requests at once: one execution, every answer 409 or the r
   await until('everything to be over', scene.isIdle);
 });
 
-t.test('property 10: of what a caller sends, and of tokens, nothing reaches the store but hashes', async (t) => {
+t.test('of what a caller sends, and of tokens, nothing reaches the store but hashes', async (t) => {
   const seen: unknown[] = [];
   const scene = await startScene(t, { watch: (inner) => watched(inner, seen) });
   const secrets = {

@@ -5,7 +5,7 @@ import { until } from '../../support/until.js';
 import { gate } from './faulty-store.js';
 import { startScene, writeOf } from './scene.js';
 
-t.test('REPLAY 4: a caller that leaves before dispatch: the key is free, nothing is sent', async (t) => {
+t.test('a caller that leaves before dispatch: the key is free, nothing is sent', async (t) => {
   const scene = await startScene(t);
   const held = gate();
   scene.store.behave('reserve', held.fault);
@@ -25,7 +25,7 @@ t.test('REPLAY 4: a caller that leaves before dispatch: the key is free, nothing
   t.equal(scene.executions().length, 1);
 });
 
-t.test('REPLAY 4, R-51: a caller that leaves in mid-flight: the write is completed, and a retry gets its result', async (t) => {
+t.test('a caller that leaves in mid-flight: the write is completed, and a retry gets its result', async (t) => {
   const scene = await startScene(t);
   const answers: ServerResponse[] = [];
   scene.receiver.behave((req, res) => {
@@ -66,7 +66,7 @@ t.test('a caller that leaves while its result is written down: the result is kep
   t.equal((await scene.write({ key: 'k' })).field('Idempotent-Replayed'), 'true');
 });
 
-t.test('R-51: callers that leave at any moment leave nothing behind', async (t) => {
+t.test('callers that leave at any moment leave nothing behind', async (t) => {
   const scene = await startScene(t);
   const headers = scene.authorization();
   for (let round = 0; round < 4; round += 1) {

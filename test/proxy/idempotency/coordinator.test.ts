@@ -105,7 +105,7 @@ t.test('a write is active until it is over; whoever waits for the end is told th
   t.equal(one.reserving.active(), 0);
 });
 
-t.test('REPLAY 5: the hundred and first write of a caller is refused, and over at once; places come back', async (t) => {
+t.test('the hundred and first write of a caller is refused, and over at once; places come back', async (t) => {
   const one = bench(t);
   const writes = Array.from({ length: 101 }, () => ordered(one, null, 'a'));
   const started = writes.map(({ order }) => one.reserving.start(order));
@@ -125,7 +125,7 @@ t.test('REPLAY 5: the hundred and first write of a caller is refused, and over a
   t.equal(one.reserving.active(), 100);
 });
 
-t.test('R-30: a body is read whole before anything is reserved; who leaves before leaves nothing behind', async (t) => {
+t.test('a body is read whole before anything is reserved; who leaves before leaves nothing behind', async (t) => {
   const one = bench(t);
   const body = new PassThrough();
   const write = ordered(one, body);
@@ -167,7 +167,7 @@ t.test('a streamed answer waits for its caller, and goes on with it', async (t) 
   t.same(write.events, ['resume', 'cancel', 'over'], 'its status is kept');
 });
 
-t.test('R-40: bodies that are held take 256 MiB together; beyond that a write is refused, and what it held given back', (t) => {
+t.test('bodies that are held take 256 MiB together; beyond that a write is refused, and what it held given back', (t) => {
   t.equal(maxBufferedBytes, 268_435_456);
   const one = bench(t);
   // Only its length counts here.

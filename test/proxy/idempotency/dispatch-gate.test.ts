@@ -29,7 +29,7 @@ async function isFree(scene: Scene, key: string): Promise<boolean> {
   return (await scene.write({ key })).field('Idempotent-Replayed') === null;
 }
 
-t.test('REPLAY 3: a process that slept through its lease dispatches nothing', async (t) => {
+t.test('a process that slept through its lease dispatches nothing', async (t) => {
   const scene = await startScene(t, { config: timings });
   const sleeps: readonly { readonly ms: number; readonly how: 'step' | 'stepWall'; readonly status: number }[] = [
     { ms: 5_000, how: 'step', status: 200 },
@@ -52,7 +52,7 @@ t.test('REPLAY 3: a process that slept through its lease dispatches nothing', as
   }
 });
 
-t.test('REPLAY 3: a machine that sleeps while a write waits for a connection sends nothing when it wakes', async (t) => {
+t.test('a machine that sleeps while a write waits for a connection sends nothing when it wakes', async (t) => {
   const scene = await startScene(t, { config: { upstream: { connect_timeout: '20s', response_timeout: '30s', max_connections: 1 } } });
   for (const { ms, lifeS, status } of [{ ms: 3_600_000, lifeS: 7_000, status: 503 }, { ms: 40_000, lifeS: 20, status: 401 }]) {
     const nowS = Math.floor(scene.clock.now() / 1000);
@@ -75,7 +75,7 @@ t.test('REPLAY 3: a machine that sleeps while a write waits for a connection sen
   t.equal(scene.executions().length, 2);
 });
 
-t.test('REPLAY 3: a token that expires while the store is asked is 401, and the key is free', async (t) => {
+t.test('a token that expires while the store is asked is 401, and the key is free', async (t) => {
   const scene = await startScene(t, { config: timings });
   const nowS = Math.floor(scene.clock.now() / 1000);
   // The lease leaves 6 s, the skew adds 5 s to the token.
@@ -89,7 +89,7 @@ t.test('REPLAY 3: a token that expires while the store is asked is 401, and the 
   t.ok(await isFree(scene, 'k'));
 });
 
-t.test('REPLAY 3: a token that is revoked while the store is asked is 401, and the key is free', async (t) => {
+t.test('a token that is revoked while the store is asked is 401, and the key is free', async (t) => {
   let listed: readonly Revocations[] = [];
   const scene = await startScene(t, { listed: () => listed });
   const answer = await meanwhile(scene, { key: 'k' }, () => {
@@ -103,7 +103,7 @@ t.test('REPLAY 3: a token that is revoked while the store is asked is 401, and t
   t.ok(await isFree(scene, 'k'));
 });
 
-t.test('REPLAY 3: without enough replicas nothing is dispatched', async (t) => {
+t.test('without enough replicas nothing is dispatched', async (t) => {
   const scene = await startScene(t, { replicas: 2 });
   const confirmedBy = (confirmedReplicas: number | null): Fault => async (run) => {
     const answer = await run() as { readonly ok: true; readonly value: ReserveAnswer };

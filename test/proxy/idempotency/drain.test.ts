@@ -17,7 +17,7 @@ async function startHeld(t: Parameters<typeof startScene>[0], settleTimeoutMs = 
   return { scene, answers };
 }
 
-t.test('R-60: a drain lets writes finish, with and without their caller', async (t) => {
+t.test('a drain lets writes finish, with and without their caller', async (t) => {
   const { scene, answers } = await startHeld(t);
   const staying = scene.write({ key: 'staying' });
   const leaving = await connectRaw(scene.port);
@@ -33,7 +33,7 @@ t.test('R-60: a drain lets writes finish, with and without their caller', async 
   t.equal(scene.server.counts().inFlight, 0);
 });
 
-t.test('REPLAY 4, R-60: at its end what has no answer is in doubt, not free, and the caller is told so', async (t) => {
+t.test('at its end what has no answer is in doubt, not free, and the caller is told so', async (t) => {
   const { scene, answers } = await startHeld(t);
   const staying = scene.write({ key: 'staying' });
   const leaving = await connectRaw(scene.port);

@@ -8,7 +8,7 @@ import { answering, startScene, writeOf } from './scene.js';
 
 const notReplayable = { type: 'urn:sallyport:idempotency-result-not-replayable', status: 409, record: /^[\w-]{43}\.[\w-]{43}$/ };
 
-t.test('REPLAY 4: up to the limit an answer is kept, beyond it its status is, and it is passed on whole', async (t) => {
+t.test('up to the limit an answer is kept, beyond it its status is, and it is passed on whole', async (t) => {
   const scene = await startScene(t);
   for (const [bytes, framing] of [[1024, 'length'], [1025, 'length'], [1024, 'chunks'], [1025, 'chunks']] as const) {
     const body = randomBytes(bytes);
@@ -31,7 +31,7 @@ t.test('REPLAY 4: up to the limit an answer is kept, beyond it its status is, an
   t.equal(scene.executions().length, 4);
 });
 
-t.test('REPLAY 4: fields over 8 KiB are not kept either; the caller gets them', async (t) => {
+t.test('fields over 8 KiB are not kept either; the caller gets them', async (t) => {
   const scene = await startScene(t);
   scene.receiver.behave(answering(200, { Link: ['<a>', 'x'.repeat(8 * 1024)] }, 'small'));
   const first = await scene.write({ key: 'k' });
@@ -55,7 +55,7 @@ t.test('an answer over the limit reaches nobody before its status is written dow
   t.equal((await connection.readResponse())?.body.length, 300_000);
 });
 
-t.test('REPLAY 4: where the status cannot be written down, the caller gets the answer, and the store the status later', async (t) => {
+t.test('where the status cannot be written down, the caller gets the answer, and the store the status later', async (t) => {
   const scene = await startScene(t);
   scene.store.behave('complete', commandLost);
   const body = randomBytes(2_000_000);
@@ -66,7 +66,7 @@ t.test('REPLAY 4: where the status cannot be written down, the caller gets the a
   t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
 });
 
-t.test('REPLAY 4, R-42: a long answer waits for a caller that does not read, and reaches it whole', async (t) => {
+t.test('a long answer waits for a caller that does not read, and reaches it whole', async (t) => {
   const scene = await startScene(t);
   // More than the buffers of all sockets between take.
   const total = 64 * 1024 * 1024;
@@ -121,7 +121,7 @@ t.test('REPLAY 4, R-42: a long answer waits for a caller that does not read, and
   await until('it to be over', scene.isIdle);
 });
 
-t.test('REPLAY 4: an endless answer is streamed on until its time is up, and the caller sees that it is cut', async (t) => {
+t.test('an endless answer is streamed on until its time is up, and the caller sees that it is cut', async (t) => {
   const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '500ms' } } });
   scene.receiver.behave((req, res) => {
     req.resume();

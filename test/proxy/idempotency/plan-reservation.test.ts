@@ -72,7 +72,7 @@ t.test('what a request reserves, and why it may not', (t) => {
   t.end();
 });
 
-t.test('REPLAY 7: a token is older than a fail-over where nobody can say that it is not', (t) => {
+t.test('a token is older than a fail-over where nobody can say that it is not', (t) => {
   for (const [issuedAtS, floorS, expected] of [
     [null, null, false], [null, 0, true], [0, null, false], [104, 100, true], [105, 100, false], [106, 100, false],
   ] as const) {
@@ -82,7 +82,7 @@ t.test('REPLAY 7: a token is older than a fail-over where nobody can say that it
   t.end();
 });
 
-t.test('R-40: a reserved body is bounded by the route and by what may be held', (t) => {
+t.test('a reserved body is bounded by the route and by what may be held', (t) => {
   for (const [route, reserved] of [[1, 2], [2, 1], [1, 1]] as const) {
     const admission = { route: { maxBodyBytes: route } };
     t.equal(maxReservedBodyBytes(admission as unknown as Admission, { rules: { maxBodyBytes: reserved } } as unknown as Preparation), 1);

@@ -22,7 +22,7 @@ async function staysInDoubt(t: Test, scene: Scene, key: string, first: RawRespon
   t.equal(scene.receiver.requests.length, before);
 }
 
-t.test('REPLAY 4: what was certainly not sent frees the key: 503', async (t) => {
+t.test('what was certainly not sent frees the key: 503', async (t) => {
   const gone = await startReceiver(t);
   const scene = await startScene(t, { receiver: gone, config: { upstream: { connect_timeout: '200ms' } } });
   await gone.close();
@@ -39,7 +39,7 @@ t.test('REPLAY 4: what was certainly not sent frees the key: 503', async (t) => 
   t.match(scene.records, [{ reason: 'upstream_unreachable', upstream_ms: null }, { reason: null }]);
 });
 
-t.test('REPLAY 4: no free connection in time was not sent either', async (t) => {
+t.test('no free connection in time was not sent either', async (t) => {
   const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', max_connections: 1 } } });
   const held: ServerResponse[] = [];
   scene.receiver.behave((req, res) => {
@@ -57,7 +57,7 @@ t.test('REPLAY 4: no free connection in time was not sent either', async (t) => 
   t.equal((await scene.write({ key: 'second' })).status, 200);
 });
 
-t.test('REPLAY 4, R-50: any byte sent and no status: in doubt, never sent again', async (t) => {
+t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
   const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '200ms' } } });
   const faults: readonly { readonly name: string; readonly behave: (req: IncomingMessage, res: ServerResponse) => void; readonly status: number }[] = [
     { name: 'reset', behave: (req) => req.socket.resetAndDestroy(), status: 502 },
@@ -83,7 +83,7 @@ t.test('REPLAY 4, R-50: any byte sent and no status: in doubt, never sent again'
   t.equal(scene.logged.filter(({ level, message, fields }) => level === 'warn' && /not known/.test(message) && 'what_to_do' in fields).length, faults.length);
 });
 
-t.test('REPLAY 4: time is up for the whole answer, not only for its head: 504, the status is known', async (t) => {
+t.test('time is up for the whole answer, not only for its head: 504, the status is known', async (t) => {
   const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '300ms' } } });
   scene.receiver.behave((_req, res) => {
     res.writeHead(201, { 'Content-Type': 'text/plain' });
@@ -101,7 +101,7 @@ t.test('REPLAY 4: time is up for the whole answer, not only for its head: 504, t
   await until('the receiver to be let go', () => scene.receiver.requests[0]?.aborted === true || scene.receiver.open() === 0);
 });
 
-t.test('REPLAY 4: an answer cut off in its body: the status is kept, the caller sees that something is missing', async (t) => {
+t.test('an answer cut off in its body: the status is kept, the caller sees that something is missing', async (t) => {
   const scene = await startScene(t);
   const cuts: readonly (readonly [string, string])[] = [
     ['length', 'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nabc'],
@@ -122,7 +122,7 @@ t.test('REPLAY 4: an answer cut off in its body: the status is kept, the caller 
   t.same(scene.results, ['acquired', 'tombstone', 'tombstone', 'acquired', 'tombstone', 'tombstone']);
 });
 
-t.test('REPLAY 4: in doubt with the store away: marked when it is back, in doubt by its lease if not', async (t) => {
+t.test('in doubt with the store away: marked when it is back, in doubt by its lease if not', async (t) => {
   const scene = await startScene(t);
   scene.receiver.behave((req) => req.socket.destroy());
   scene.store.behave('mark', down);
@@ -135,7 +135,7 @@ t.test('REPLAY 4: in doubt with the store away: marked when it is back, in doubt
   await staysInDoubt(t, scene, 'k', first);
 });
 
-t.test('REPLAY 4: statuses that mean *not applied* pass through and free the key', async (t) => {
+t.test('statuses that mean *not applied* pass through and free the key', async (t) => {
   const scene = await startScene(t);
   for (const status of [401, 403, 408, 421, 425, 429]) {
     scene.receiver.behave(answering(status, { 'Retry-After': '9', 'X-Reason': 'mine' }, 'later'));

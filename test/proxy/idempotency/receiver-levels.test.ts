@@ -3,7 +3,7 @@ import { until } from '../../support/until.js';
 import { answerLost, down, gate } from './faulty-store.js';
 import { answering, recordOf, startScene } from './scene.js';
 
-t.test('REPLAY 6, level 1: the receiver\'s word beats the meaning of its status', async (t) => {
+t.test('level 1: the receiver\'s word beats the meaning of its status', async (t) => {
   const scene = await startScene(t);
   const cases: readonly { readonly outcome: string | string[]; readonly status: number; readonly kept: boolean }[] = [
     { outcome: 'not-applied', status: 200, kept: false },
@@ -69,7 +69,7 @@ t.test('level 1: not-applied in the head of an answer that is cut off is a sure 
   t.equal((await scene.write({ path: '/reports', key: 'k' })).status, 200);
 });
 
-t.test('REPLAY 3, level 2: a write in doubt is sent again, with a higher fence', async (t) => {
+t.test('level 2: a write in doubt is sent again, with a higher fence', async (t) => {
   const scene = await startScene(t);
   const write = { path: '/deduplicates', key: 'k' };
   scene.receiver.behave((req) => req.socket.destroy());

@@ -14,7 +14,7 @@ function members({ text }: RawResponse): unknown {
 
 const recordId = /^[\w-]{43}\.[\w-]{43}$/;
 
-t.test('contract 4: who finds a key taken is told to come back within 1 to 5 s, and of which record', (t) => {
+t.test('who finds a key taken is told to come back within 1 to 5 s, and of which record', (t) => {
   for (const [leftMs, retryAfterS] of [[0, 1], [1, 1], [1_000, 1], [1_001, 2], [4_001, 5], [5_001, 5], [60_000, 5]] as const) {
     t.same(refusalOf({ kind: 'in_progress', retryAfterMs: leftMs }, 'p.o'), { reason: 'idempotency_in_progress', retryAfterS, record: 'p.o' }, String(leftMs));
   }
@@ -28,7 +28,7 @@ t.test('contract 4: who finds a key taken is told to come back within 1 to 5 s, 
   t.end();
 });
 
-t.test('contract 4: a key that is missing or malformed is 400, and nothing is reserved', async (t) => {
+t.test('a key that is missing or malformed is 400, and nothing is reserved', async (t) => {
   const scene = await startScene(t);
   const missing = await scene.write({ key: null });
   t.equal(missing.status, 400);
@@ -64,7 +64,7 @@ t.test('an optional key: without one the request streams as on a route that rese
   t.equal((await scene.write({ path: '/plain', key: 'sent' })).field('Idempotent-Replayed'), null, 'none reserves nothing, whatever is sent');
 });
 
-t.test('contract 4: 409 while the first is in progress, 422 for another request; neither changes anything', async (t) => {
+t.test('409 while the first is in progress, 422 for another request; neither changes anything', async (t) => {
   const scene = await startScene(t);
   let finish = (): void => undefined;
   scene.receiver.behave((req, res) => {
@@ -87,7 +87,7 @@ t.test('contract 4: 409 while the first is in progress, 422 for another request;
 
   finish();
   t.equal((await first).text, 'made');
-  t.equal((await scene.write({ key: 'k', body: '{"item":3}' })).status, 422, 'property 6: nor after it is complete');
+  t.equal((await scene.write({ key: 'k', body: '{"item":3}' })).status, 422, 'nor after it is complete');
   const retry = await scene.write({ key: 'k' });
   t.equal(retry.text, 'made', 'and the result is still there');
   t.equal(retry.status, 201);
@@ -95,7 +95,7 @@ t.test('contract 4: 409 while the first is in progress, 422 for another request;
   t.same(scene.results, ['acquired', 'in_progress', 'mismatch', 'completed', 'mismatch', 'replayed']);
 });
 
-t.test('contract 4: 429 when a caller has too many writes pending; its retries, and other callers, are no more', async (t) => {
+t.test('429 when a caller has too many writes pending; its retries, and other callers, are no more', async (t) => {
   const scene = await startScene(t);
   scene.receiver.behave((req) => {
     req.resume();

@@ -12,7 +12,7 @@ t.beforeEach(() => {
   scene.results.length = 0;
 });
 
-t.test('REPLAY 5: a retry with a new token gets the stored answer byte for byte, and nothing runs', async (t) => {
+t.test('a retry with a new token gets the stored answer byte for byte, and nothing runs', async (t) => {
   const body = randomBytes(3_000);
   scene.receiver.behave(answering(201, {
     'Content-Type': 'application/octet-stream', 'Content-Encoding': 'identity', 'Content-Language': 'de', 'Location': '/orders/7',
@@ -52,7 +52,7 @@ t.test('REPLAY 5: a retry with a new token gets the stored answer byte for byte,
   t.equal(record, earlier?.record, 'both lines name the record');
 });
 
-t.test('REPLAY 2: "abc" and abc are one key, echoed as it came', async (t) => {
+t.test('"abc" and abc are one key, echoed as it came', async (t) => {
   await scene.write({ key: '"quoted"' });
   const retry = await scene.write({ key: 'quoted' });
   t.equal(retry.field('Idempotent-Replayed'), 'true');
@@ -60,7 +60,7 @@ t.test('REPLAY 2: "abc" and abc are one key, echoed as it came', async (t) => {
   t.equal((await scene.write({ key: '"quoted"' })).field('Idempotency-Key'), '"quoted"');
 });
 
-t.test('REPLAY 4: every complete answer is kept, failures too', async (t) => {
+t.test('every complete answer is kept, failures too', async (t) => {
   for (const status of [200, 202, 204, 303, 304, 400, 404, 409, 422, 500, 503]) {
     scene.receiver.behave(answering(status, { 'Content-Type': 'text/plain' }, status === 204 || status === 304 ? '' : `it is ${status}`));
     const key = `status-${status}`;
@@ -110,7 +110,7 @@ t.test('PUT, DELETE and HEAD are reserved as POST is, on the connection that sta
   t.equal(scene.executions().length, 3);
 });
 
-t.test('REPLAY 5: a route adds fields to what is kept, but none that belong to one caller', async (t) => {
+t.test('a route adds fields to what is kept, but none that belong to one caller', async (t) => {
   scene.receiver.behave(answering(200, { 'X-Total-Count': '12', 'X-Auth-Subject': 'forged', 'Set-Cookie': 'a=b' }, 'x'));
   await scene.write({ path: '/headers', key: 'added' });
   const retry = await scene.write({ path: '/headers', key: 'added' });
@@ -143,7 +143,7 @@ t.test('the receiver cannot say what only we say', async (t) => {
   t.equal((await scene.write({ key: 'liar' })).field('Idempotent-Replayed'), 'true', 'on a plain route its word does not free the key');
 });
 
-t.test('REPLAY 6: the receiver learns key, record and fence; what the caller says of the last two is dropped', async (t) => {
+t.test('the receiver learns key, record and fence; what the caller says of the last two is dropped', async (t) => {
   await scene.write({
     key: '"told"', claims: { jti: 'verified' },
     headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '1', 'Idempotency_Fence': '2', 'X-Auth-Token-Id': 'forged' },

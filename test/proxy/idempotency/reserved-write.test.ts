@@ -21,7 +21,7 @@ async function streaming(options?: RunOptions): Promise<RunBench> {
   return bench;
 }
 
-t.test('REPLAY 4: what reserving comes to: nothing is sent unless the record was acquired', async (t) => {
+t.test('what reserving comes to: nothing is sent unless the record was acquired', async (t) => {
   const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('kept') };
   const shown = 'give 201 X-Request-Id r ETag "1" Cache-Control no-store Idempotency-Key "k" Idempotent-Replayed true kept true';
   const cases: readonly { readonly name: string; readonly reserved: Reserved | null; readonly options?: RunOptions; readonly said: string }[] = [
@@ -75,7 +75,7 @@ t.test('a place in line is taken before the store is asked, goes with the reques
   t.equal(refused.places, 0, 'by the gate');
 });
 
-t.test('REPLAY 3: what the gate refuses is released before the caller hears of it', async (t) => {
+t.test('what the gate refuses is released before the caller hears of it', async (t) => {
   const cases: readonly { name: string; options?: RunOptions; change?: (bench: RunBench) => void; said: readonly string[] }[] = [
     { name: 'its caller left', change: (bench) => (bench.isGone = true), said: [] },
     { name: 'too few replicas', options: { replicas: 1 }, said: ['refuse unsent store_unavailable body'] },
@@ -142,7 +142,7 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
   }
 });
 
-t.test('REPLAY 5: fields that are too long to be kept: the status is kept, and the answer given', async (t) => {
+t.test('fields that are too long to be kept: the status is kept, and the answer given', async (t) => {
   const bench = await dispatched();
   const long = 'x'.repeat(9_000);
   bench.sink().onHead(201, ['Link', long]);
@@ -151,7 +151,7 @@ t.test('REPLAY 5: fields that are too long to be kept: the status is kept, and t
   t.same(bench.events, ['answered', 'settle tombstone 201', `give 201 X-Request-Id r Link ${long}  false`, 'over']);
 });
 
-t.test('REPLAY 5: an answer that announces more than is kept turns into a stream, one to HEAD has no body', async (t) => {
+t.test('an answer that announces more than is kept turns into a stream, one to HEAD has no body', async (t) => {
   const cases: readonly { readonly name: string; readonly options?: RunOptions; readonly length: string | null; readonly turns: boolean }[] = [
     { name: 'no length', length: null, turns: false },
     { name: 'the limit', length: '10', turns: false },
@@ -169,7 +169,7 @@ t.test('REPLAY 5: an answer that announces more than is kept turns into a stream
   }
 });
 
-t.test('REPLAY 5: an answer that grows beyond what is kept: the status is written down, then all of it goes on', async (t) => {
+t.test('an answer that grows beyond what is kept: the status is written down, then all of it goes on', async (t) => {
   for (const flows of [true, false]) {
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
@@ -225,7 +225,7 @@ t.test('a stream that breaks off breaks off for its caller', async (t) => {
   t.same(kept.events, ['answered', 'refuse {"reason":"upstream_failed"}', 'over'], 'it is over');
 });
 
-t.test('R-51: nobody wants the rest of an answer whose status is kept; one that was not kept goes on', async (t) => {
+t.test('nobody wants the rest of an answer whose status is kept; one that was not kept goes on', async (t) => {
   const kept = await streaming();
   kept.run.callerGone();
   t.same(kept.events, ['cancel', 'over']);
@@ -250,7 +250,7 @@ t.test('R-51: nobody wants the rest of an answer whose status is kept; one that 
   }
 });
 
-t.test('REPLAY 4: the receiver’s time is up, or the process’s: released where nothing was sent, else in doubt', async (t) => {
+t.test('the receiver’s time is up, or the process’s: released where nothing was sent, else in doubt', async (t) => {
   const late = 'refuse {"reason":"upstream_timeout","record":"p.o"}';
   for (const isProcess of [false, true]) {
     const end = ({ time, run }: RunBench): void => {
@@ -290,7 +290,7 @@ t.test('REPLAY 4: the receiver’s time is up, or the process’s: released wher
   t.same(passing.events, [], 'a stream is ended by its connection');
 });
 
-t.test('REPLAY 4: only what certainly was not sent frees the key', async (t) => {
+t.test('only what certainly was not sent frees the key', async (t) => {
   const unsent: readonly Reason[] = [
     'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired',
     'key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked',

@@ -25,7 +25,7 @@ const rows: readonly Row[] = [
   { name: 'another spelling of the query', base: { path: '/orders?a=1&b=2' }, other: { path: '/orders?b=2&a=1' }, same: false },
   { name: 'another Content-Type', other: { headers: { 'Content-Type': 'application/json; charset=utf-8' } }, same: false },
   { name: 'a Content-Encoding', other: { headers: { 'Content-Encoding': 'gzip' } }, same: false },
-  { name: 'REPLAY 8: a multipart boundary drawn anew', base: boundary('one'), other: boundary('two'), same: false },
+  { name: 'a multipart boundary drawn anew', base: boundary('one'), other: boundary('two'), same: false },
   { name: 'a field that the route lists', base: { path: '/fields' }, other: { path: '/fields', headers: { 'If-Match': '"1"' } }, same: false },
   { name: 'another value of it', base: { path: '/fields', headers: { Prefer: 'a' } }, other: { path: '/fields', headers: { prefer: 'b' } }, same: false },
   { name: 'a field that the route does not list', other: { headers: { 'If-Match': '"1"' } }, same: true },
@@ -49,7 +49,7 @@ const rows: readonly Row[] = [
 ];
 
 for (const { name, base, other, same } of rows) {
-  t.test(`REPLAY 2: ${name} is ${same ? 'the same' : 'a different'} request`, async (t) => {
+  t.test(`${name} is ${same ? 'the same' : 'a different'} request`, async (t) => {
     const key = randomUUID();
     t.equal((await scene.write({ ...base, key })).status, 200);
     const second = await scene.write({ ...base, ...other, key });
@@ -66,7 +66,7 @@ t.test('chunked or with a length, one body is one body', async (t) => {
   t.equal(chunked.field('Idempotent-Replayed'), 'true');
 });
 
-t.test('REPLAY 4, R-18: one key under another subject, route or audience is another key', async (t) => {
+t.test('one key under another subject, route or audience is another key', async (t) => {
   const key = randomUUID();
   const before = scene.executions().length;
   const canaries: string[] = [];
@@ -85,7 +85,7 @@ t.test('REPLAY 4, R-18: one key under another subject, route or audience is anot
   t.equal(scene.executions().length, before + strangers.length);
   for (const [index, input] of strangers.entries()) {
     const { text } = await scene.write({ ...input, key });
-    t.same(canaries.filter((canary) => text.includes(canary)), [`canary-${index}`], 'property 5: no answer carries another scope\'s');
+    t.same(canaries.filter((canary) => text.includes(canary)), [`canary-${index}`], 'no answer carries another scope\'s');
   }
   t.equal(scene.executions().length, before + strangers.length);
 });

@@ -59,7 +59,7 @@ function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limi
   };
 }
 
-t.test('REPLAY 3: a settlement that fails is tried again, at longer and longer pauses, until its time is over', async (t) => {
+t.test('a settlement that fails is tried again, at longer and longer pauses, until its time is over', async (t) => {
   const { time, store, settlements, lines, settling, results } = bench(t);
   store.behaveAll(down);
   const startedMs = time.clock.monotonic();

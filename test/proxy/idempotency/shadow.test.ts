@@ -5,7 +5,7 @@ import { startScene } from './scene.js';
 
 const config = { mode: 'shadow' };
 
-t.test('contract 3.6: what would be refused is not reserved: it runs as often as it comes', async (t) => {
+t.test('what would be refused is not reserved: it runs as often as it comes', async (t) => {
   const scene = await startScene(t, { config });
   for (const claims of [{ permissions: [] }, { sub: 'stranger' }, { exp: 1 }]) {
     for (let i = 0; i < 2; i += 1) t.equal((await scene.write({ key: 'k', claims })).status, 200);
@@ -18,7 +18,7 @@ t.test('contract 3.6: what would be refused is not reserved: it runs as often as
   t.equal((await scene.write({ key: null, claims: { permissions: [] } })).status, 200, 'nor is a key asked for');
 });
 
-t.test('contract 3.6: allowed writes are reserved as enforced', async (t) => {
+t.test('allowed writes are reserved as enforced', async (t) => {
   const scene = await startScene(t, { config });
   await scene.write({ key: 'k' });
   t.equal((await scene.write({ key: 'k' })).field('Idempotent-Replayed'), 'true');
@@ -27,7 +27,7 @@ t.test('contract 3.6: allowed writes are reserved as enforced', async (t) => {
   t.equal(scene.executions().length, 1);
 });
 
-t.test('contract 3.6: a used token, or one without an id, passes as nobody and unreserved', async (t) => {
+t.test('a used token, or one without an id, passes as nobody and unreserved', async (t) => {
   const scene = await startScene(t, { config });
   const claims = { jti: 'once' };
   const first = await scene.write({ path: '/single', key: null, claims });
@@ -53,7 +53,7 @@ t.test('contract 3.6: a used token, or one without an id, passes as nobody and u
   await until('nothing is under way', scene.isIdle);
 });
 
-t.test('contract 3.6: after a fail-over an earlier token passes unreserved, and a store that is away is 503 as ever', async (t) => {
+t.test('after a fail-over an earlier token passes unreserved, and a store that is away is 503 as ever', async (t) => {
   const scene = await startScene(t, { config, watch: store => ({ ...store, issuedBeforeFloorS: () => Math.floor(Date.now() / 1000) + 1_000 }) });
   t.equal((await scene.write({ path: '/single', key: null, claims: { jti: 'a' } })).status, 200);
   t.same(scene.executions()[0]?.field('X-Auth-Subject'), []);

@@ -83,7 +83,7 @@ t.test('with a key: the same token again is 401, a new one gets the stored resul
   t.equal(scene.executions().length, 1);
 });
 
-t.test('property 7: what is refused before it is reserved uses up nothing', async (t) => {
+t.test('what is refused before it is reserved uses up nothing', async (t) => {
   const scene = await startScene(t);
   const claims = { jti: 'spared' };
   t.equal((await scene.write({ path: '/both', key: null, claims })).status, 400);
@@ -101,7 +101,7 @@ t.test('of a hundred requests with one token one passes', async (t) => {
   t.equal(scene.executions().length, 1);
 });
 
-t.test('REPLAY 1: a marker outlives the skew within which the token is accepted', async (t) => {
+t.test('a marker outlives the skew within which the token is accepted', async (t) => {
   const scene = await startScene(t);
   const claims = { jti: 'skewed', exp: Math.floor(Date.now() / 1000) + 60 };
   t.equal((await scene.write({ path: '/single', key: null, claims })).status, 200);
@@ -112,7 +112,7 @@ t.test('REPLAY 1: a marker outlives the skew within which the token is accepted'
   t.same(scene.counted.denials, ['token_replayed'], 'it is still accepted by its time, and refused for its use');
 });
 
-t.test('REPLAY 7: after a fail-over single-use tokens issued before it are refused; others are not', async (t) => {
+t.test('after a fail-over single-use tokens issued before it are refused; others are not', async (t) => {
   const scene = await startScene(t);
   const nowS = Math.floor(Date.now() / 1000);
   scene.store.floorS = nowS - 10;
@@ -125,7 +125,7 @@ t.test('REPLAY 7: after a fail-over single-use tokens issued before it are refus
   t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked', 'issue_time_revoked']);
 });
 
-t.test('REPLAY 7, property 7: a fail-over while the store is asked refuses the token, and frees the key', async (t) => {
+t.test('a fail-over while the store is asked refuses the token, and frees the key', async (t) => {
   const scene = await startScene(t);
   const iat = Math.floor(Date.now() / 1000) - 20;
   for (const [index, input] of [{ path: '/single', key: null }, { path: '/both', key: 'k' }].entries()) {

@@ -3,7 +3,7 @@ import { until } from '../../support/until.js';
 import { answerLost, commandLost, down, gate, type Fault } from './faulty-store.js';
 import { startScene } from './scene.js';
 
-t.test('REPLAY 4, R-70: a store that does not answer a reserve: 503, nothing is sent', async (t) => {
+t.test('a store that does not answer a reserve: 503, nothing is sent', async (t) => {
   const scene = await startScene(t);
   const faults: readonly (readonly [string, Fault])[] = [['down', down], ['answer-lost', answerLost], ['command-lost', commandLost]];
   for (const [name, fault] of faults) {
@@ -22,7 +22,7 @@ t.test('REPLAY 4, R-70: a store that does not answer a reserve: 503, nothing is 
   t.same(scene.store.calls.filter((call) => call === 'release').length, 2, 'what may have run is released by its attempt, what has not is not');
 });
 
-t.test('REPLAY 4: a release that the store does not take is tried again until it does', async (t) => {
+t.test('a release that the store does not take is tried again until it does', async (t) => {
   const scene = await startScene(t);
   scene.store.behave('reserve', answerLost);
   scene.store.behave('release', down);
@@ -35,7 +35,7 @@ t.test('REPLAY 4: a release that the store does not take is tried again until it
   t.equal((await scene.write({ key: 'k' })).status, 200);
 });
 
-t.test('REPLAY 4: a store lost before the result is written: the caller gets it, the store later', async (t) => {
+t.test('a store lost before the result is written: the caller gets it, the store later', async (t) => {
   const scene = await startScene(t);
   for (const [name, fault] of [['down', down], ['lost', commandLost], ['ran', answerLost]] as const) {
     const before = scene.executions().length;
@@ -72,7 +72,7 @@ t.test('store before replying: the caller hears nothing until its result is kept
   t.equal((await answer).status, 200);
 });
 
-t.test('REPLAY 3: a record that the store lost is written anew, told and counted; one that another took is alarmed', async (t) => {
+t.test('a record that the store lost is written anew, told and counted; one that another took is alarmed', async (t) => {
   const scene = await startScene(t);
   const held = gate();
   scene.store.behave('complete', held.fault);
@@ -98,7 +98,7 @@ t.test('REPLAY 3: a record that the store lost is written anew, told and counted
   t.match(scene.logged.at(-1), { level: 'error', message: /ran twice/ });
 });
 
-t.test('R-70: a store that is full refuses, and evicts nothing', async (t) => {
+t.test('a store that is full refuses, and evicts nothing', async (t) => {
   const scene = await startScene(t, { limits: { maxEntries: 2, maxBytes: 1_000_000 } });
   t.equal((await scene.write({ key: 'a' })).status, 200);
   t.equal((await scene.write({ key: 'b' })).status, 200);

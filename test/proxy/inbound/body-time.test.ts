@@ -9,7 +9,7 @@ import { startScene } from '../idempotency/scene.js';
 const post = (bearer: string, framing: string, body: string, id: string): string =>
   `POST /orders HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}${framing}\r\n\r\n${body}`;
 
-t.test('R-41: a caller that stops sending its body is answered 408', async (t) => {
+t.test('a caller that stops sending its body is answered 408', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { body_idle_timeout: '200ms' } } });
   const cases = [
     { name: 'a length', framing: 'Content-Length: 10', body: '01234' },
@@ -44,7 +44,7 @@ t.test('a body that keeps moving may take longer than its idle time-out', async 
   t.equal((await connection.readResponse())?.status, 200);
 });
 
-t.test('R-41: a body of which hardly anything comes, now and then, is answered 408 where it takes long', async (t) => {
+t.test('a body of which hardly anything comes, now and then, is answered 408 where it takes long', async (t) => {
   const route = { methods: ['POST'], subjects: ['checkout'], permissions: [] };
   const routes = [
     { ...route, name: 'streamed', path: '/orders', idempotency: 'none' },
@@ -66,7 +66,7 @@ t.test('R-41: a body of which hardly anything comes, now and then, is answered 4
   }
 });
 
-t.test('R-41: what the receiver takes its time for is not held against the caller', async (t) => {
+t.test('what the receiver takes its time for is not held against the caller', async (t) => {
   const bytes = 32 * 1024 * 1024;
   const server = createServer((socket) => {
     let received = 0;
@@ -91,7 +91,7 @@ t.test('R-41: what the receiver takes its time for is not held against the calle
   t.equal((await connection.readResponse())?.status, 200);
 });
 
-t.test('contract section 2: a receiver that takes nothing of a body for idle_timeout is answered for with 504', async (t) => {
+t.test('a receiver that takes nothing of a body for idle_timeout is answered for with 504', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.pause();

@@ -14,7 +14,7 @@ async function isQuiet(proxy: Harness): Promise<void> {
   await until('the receiver has none either', () => proxy.receiver.open() === 0);
 }
 
-t.test('R-51: a caller that leaves cancels its request at the receiver', async (t) => {
+t.test('a caller that leaves cancels its request at the receiver', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const moments = [
     { name: 'while the receiver thinks', head: 'GET /a HTTP/1.1', body: '', answer: () => undefined, status: 0 },
@@ -84,7 +84,7 @@ t.test('a caller that leaves while keys are looked up is not waited for', async 
   t.same(proxy.receiver.requests.map(({ target }) => target), ['/next']);
 });
 
-t.test('R-51, R-62: a thousand callers that leave leave nothing behind', async (t) => {
+t.test('a thousand callers that leave leave nothing behind', async (t) => {
   const proxy = await startProxy(t, { config: { routes, listen: { max_in_flight: 2000 }, upstream: { max_connections: 50, connect_timeout: '20s' } } });
   proxy.receiver.behave(() => undefined);
   for (let round = 0; round < 10; round++) {

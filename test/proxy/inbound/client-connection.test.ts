@@ -35,7 +35,7 @@ function turn(started: string[], name: string, isReceived = true): Turn {
   };
 }
 
-t.test('R-41: a caller that leaves what was written in its connection is given up, one that takes it is not', async (t) => {
+t.test('a caller that leaves what was written in its connection is given up, one that takes it is not', async (t) => {
   const { ours, callers } = await pair(t);
   const connection = new CallerConnection(ours, options);
   callers.pause();

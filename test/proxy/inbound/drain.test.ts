@@ -12,7 +12,7 @@ import { startProxy } from '../harness.js';
 const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
 const get = (bearer: string, path = '/a'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n`;
 
-t.test('R-60: once a shutdown is announced every answer closes its connection, and new ones are still served', async (t) => {
+t.test('once a shutdown is announced every answer closes its connection, and new ones are still served', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const kept = await connectRaw(proxy.port);
   t.teardown(kept.end);
@@ -32,7 +32,7 @@ t.test('R-60: once a shutdown is announced every answer closes its connection, a
   }
 });
 
-t.test('R-60: what is under way is finished, what is idle or silent is closed, and nothing new is accepted', async (t) => {
+t.test('what is under way is finished, what is idle or silent is closed, and nothing new is accepted', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const idle = await connectRaw(proxy.port);
   idle.write(get(proxy.bearer()));
@@ -89,7 +89,7 @@ t.test('R-60: what is under way is finished, what is idle or silent is closed, a
   t.same(proxy.records.map(({ reason }) => reason), [null, null, null, null, null]);
 });
 
-t.test('R-60: a request that meets the shutdown on a kept connection is answered, and told that it is the last one', async (t) => {
+t.test('a request that meets the shutdown on a kept connection is answered, and told that it is the last one', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const held: ServerResponse[] = [];
   proxy.receiver.behave((req, res) => {
@@ -125,7 +125,7 @@ t.test('R-60: a request that meets the shutdown on a kept connection is answered
   await drained;
 });
 
-t.test('R-60: heads and bodies that drip have a short time in a drain', async (t) => {
+t.test('heads and bodies that drip have a short time in a drain', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '60s', body_idle_timeout: '60s' }, routes } });
   proxy.receiver.behave(() => undefined);
   const head = await connectRaw(proxy.port);
@@ -152,7 +152,7 @@ t.test('R-60: heads and bodies that drip have a short time in a drain', async (t
   t.same(proxy.records.map(({ reason }) => reason).sort(), ['body_timeout', 'body_timeout', 'header_timeout']);
 });
 
-t.test('R-60: a body that comes fast enough has the whole grace', async (t) => {
+t.test('a body that comes fast enough has the whole grace', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave(null);
   const uploading = await connectRaw(proxy.port);
@@ -169,7 +169,7 @@ t.test('R-60: a body that comes fast enough has the whole grace', async (t) => {
   await drained;
 });
 
-t.test('R-60: at the end of the grace all that is left is ended', async (t) => {
+t.test('at the end of the grace all that is left is ended', async (t) => {
   const proxy = await startProxy(t, {
     config: { routes },
     find: async () => new Promise(() => undefined),
@@ -188,7 +188,7 @@ t.test('R-60: at the end of the grace all that is left is ended', async (t) => {
   await partial.closed;
 });
 
-t.test('R-60: a stream without end does not outlive the grace, and is not ended as if it were whole', async (t) => {
+t.test('a stream without end does not outlive the grace, and is not ended as if it were whole', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave((_req, res) => {
     const timer = setInterval(() => res.write('tick'), 10);
@@ -206,7 +206,7 @@ t.test('R-60: a stream without end does not outlive the grace, and is not ended 
   await until('it is recorded', () => proxy.records.length === 1);
 });
 
-t.test('R-60: connections in the midst of a TLS handshake do not hold it up', async (t) => {
+t.test('connections in the midst of a TLS handshake do not hold it up', async (t) => {
   const { server } = certificates(t);
   const proxy = await startProxy(t, {
     config: { listen: { tls: { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key' }, header_timeout: '60s' }, routes },

@@ -4,7 +4,7 @@ import { startProxy } from '../harness.js';
 
 const head = (bearer: string, fields: string): string => `POST /orders HTTP/1.1\r\nHost: a\r\n${bearer}Expect: 100-continue\r\n${fields}\r\n`;
 
-t.test('R-31: 100 Continue comes after the checks', async (t) => {
+t.test('100 Continue comes after the checks', async (t) => {
   const proxy = await startProxy(t);
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
@@ -20,7 +20,7 @@ t.test('R-31: 100 Continue comes after the checks', async (t) => {
   t.equal((await connection.readResponse())?.status, 200);
 });
 
-t.test('R-31: what is refused is refused without it', async (t) => {
+t.test('what is refused is refused without it', async (t) => {
   const proxy = await startProxy(t);
   const cases = [
     { name: 'no credential', bytes: head('', 'Content-Length: 5\r\n'), status: 401 },

@@ -11,7 +11,7 @@ function padded(bytes: number): string {
   return `${head}${'p'.repeat(bytes - head.length - 4)}\r\n\r\n`;
 }
 
-t.test('R-11: request line and header section together are limited', async (t) => {
+t.test('request line and header section together are limited', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes } });
   const cases = [
     { name: 'exactly the limit', bytes: padded(2048), status: 200 },
@@ -33,7 +33,7 @@ t.test('R-11: request line and header section together are limited', async (t) =
   t.same(proxy.records.map(({ reason }) => reason), [null, 'header_too_large', 'header_too_large', 'header_too_large', 'header_too_large']);
 });
 
-t.test('R-11: so is white space, which Node does not count', async (t) => {
+t.test('so is white space, which Node does not count', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes } });
   const request = (before: string, value: string): string => `${before}GET /open/a HTTP/1.1\r\nHost: a\r\nX-Padding:${value}b\r\n\r\n`;
   const large = 1024 * 1024;
@@ -60,7 +60,7 @@ t.test('R-11: so is white space, which Node does not count', async (t) => {
   t.ok(proxy.records.every(({ reason, status }) => reason === (status === 431 ? 'header_too_large' : null)));
 });
 
-t.test('R-11: nobody waits for the end of such a head', async (t) => {
+t.test('nobody waits for the end of such a head', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '60s' }, routes } });
   for (const { begin, more } of [{ begin: 'GET /open/a HTTP/1.1\r\nX:', more: ' ' }, { begin: '', more: '\r\n' }]) {
     const connection = await connectRaw(proxy.port);
@@ -73,7 +73,7 @@ t.test('R-11: nobody waits for the end of such a head', async (t) => {
   }
 });
 
-t.test('R-11: bodies do not count, nor does what is pipelined', async (t) => {
+t.test('bodies do not count, nor does what is pipelined', async (t) => {
   const post = { name: 'post', methods: ['POST'], path: '/open/{x}', access: 'public', idempotency: 'none' };
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes: [...routes, post] } });
   const connection = await connectRaw(proxy.port);
@@ -84,7 +84,7 @@ t.test('R-11: bodies do not count, nor does what is pipelined', async (t) => {
   for (let i = 0; i < 5; i++) t.equal((await connection.readResponse())?.status, 200, String(i));
 });
 
-t.test('contract section 2: a target over max_target is 414', async (t) => {
+t.test('a target over max_target is 414', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '16KiB', max_target: '1KiB' }, routes } });
   for (const { length, status } of [{ length: 1024, status: 200 }, { length: 1025, status: 414 }, { length: 8000, status: 414 }]) {
     const path = `/open/${'a'.repeat(length - '/open/'.length)}`;
@@ -104,7 +104,7 @@ t.test('no field is dropped without a word, however many there are', async (t) =
   t.equal(proxy.receiver.requests.length, 1);
 });
 
-t.test('R-41: a head that is not complete in time is answered 408, and the connection closed', async (t) => {
+t.test('a head that is not complete in time is answered 408, and the connection closed', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '200ms' }, routes } });
   for (const partial of ['G', 'GET /open/a HTTP/1.1\r\nHos', 'GET /open/a HTTP/1.1\r\nHost: a\r\n']) {
     const connection = await connectRaw(proxy.port);
@@ -119,7 +119,7 @@ t.test('R-41: a head that is not complete in time is answered 408, and the conne
   t.same(proxy.records.map(({ reason, decision }) => [reason, decision]), Array(3).fill(['header_timeout', 'denied']));
 });
 
-t.test('R-41: bytes that trickle in do not extend the time for the head', async (t) => {
+t.test('bytes that trickle in do not extend the time for the head', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '300ms' }, routes } });
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
@@ -133,7 +133,7 @@ t.test('R-41: bytes that trickle in do not extend the time for the head', async 
   t.equal((await connection.readResponse())?.status, 408);
 });
 
-t.test('R-41: a later head on a kept connection has to be complete in time too', async (t) => {
+t.test('a later head on a kept connection has to be complete in time too', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '200ms' }, routes } });
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
@@ -152,7 +152,7 @@ t.test('a connection on which nothing comes is closed without an answer or a rec
   t.same(proxy.records, []);
 });
 
-t.test('R-41: many half-open heads keep nobody from being served', async (t) => {
+t.test('many half-open heads keep nobody from being served', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_in_flight: 4 }, routes } });
   const half = await Promise.all(Array.from({ length: 200 }, async () => connectRaw(proxy.port)));
   t.teardown(() => {

@@ -2,7 +2,7 @@ import t from 'tap';
 import { connectRaw, sendRaw } from '../../support/raw-client.js';
 import { startProxy } from '../harness.js';
 
-t.test('contract section 2: HTTP/1.0 is refused, unless it is allowed', async (t) => {
+t.test('HTTP/1.0 is refused, unless it is allowed', async (t) => {
   for (const http10 of ['refuse', 'allow']) {
     const proxy = await startProxy(t, { config: { listen: { http_1_0: http10 } } });
     const good = proxy.bearer();

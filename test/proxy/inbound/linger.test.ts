@@ -5,7 +5,7 @@ import { startProxy } from '../harness.js';
 
 const routes = [{ name: 'post', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '64MiB', idempotency: 'none' }];
 
-t.test('R-54: a caller that is still sending gets to read the refusal, and its connection is never used again', async (t) => {
+t.test('a caller that is still sending gets to read the refusal, and its connection is never used again', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const refused = [
     { name: '401', head: 'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 40000000\r\n\r\n', status: 401 },
@@ -35,7 +35,7 @@ t.test('R-54: a caller that is still sending gets to read the refusal, and its c
   await until('no connection is left', () => proxy.server.counts().connections === 0);
 });
 
-t.test('R-54: a caller that neither reads nor stops is not waited for', async (t) => {
+t.test('a caller that neither reads nor stops is not waited for', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
@@ -50,7 +50,7 @@ t.test('R-54: a caller that neither reads nor stops is not waited for', async (t
   await until('its connection is closed', () => proxy.server.counts().connections === 0);
 });
 
-t.test('R-54: an answer that the receiver gives before the end of the body is delivered, and the connection closed', async (t) => {
+t.test('an answer that the receiver gives before the end of the body is delivered, and the connection closed', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave((_req, res) => {
     res.writeHead(422, { 'content-type': 'text/plain', 'x-early': 'yes' });

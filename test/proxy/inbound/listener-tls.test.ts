@@ -95,7 +95,7 @@ t.test('TLS below 1.2 is refused', async (t) => {
   t.equal(await ask(proxy.port, { ...shown(files, null), ALPNProtocols: ['h2', 'http/1.1'] }, proxy.authorization()), 200);
 });
 
-t.test('R-41: a handshake has to be done in time, and plain HTTP on this port is no request', async (t) => {
+t.test('a handshake has to be done in time, and plain HTTP on this port is no request', async (t) => {
   const files = certificates(t);
   const proxy = await startProxy(t, { config: { listen: { ...listen, header_timeout: '200ms' } }, tls: material(files.server, null) });
   for (const bytes of ['', '\x16\x03\x01', 'GET /orders HTTP/1.1\r\nHost: a\r\n\r\n']) {

@@ -11,7 +11,7 @@ const routes = [
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
-t.test('F11, R-41: every limit of the listener is set, whatever Node\'s defaults are', (t) => {
+t.test('every limit of the listener is set, whatever Node\'s defaults are', (t) => {
   const cases = [
     { listen: {}, headersTimeout: 10_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 1000, maxConnections: 6144 },
     {

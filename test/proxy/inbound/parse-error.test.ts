@@ -4,7 +4,7 @@ import { until } from '../../support/until.js';
 import { parserDenial } from '../../../src/proxy/inbound/parse-error.js';
 import { startProxy } from '../harness.js';
 
-t.test('R-30: what the parser refuses is answered as a problem, logged and counted, and nothing is sent on', async (t) => {
+t.test('what the parser refuses is answered as a problem, logged and counted, and nothing is sent on', async (t) => {
   const proxy = await startProxy(t);
   const head = `POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}`;
   const cases = [
@@ -44,7 +44,7 @@ t.test('R-30: what the parser refuses is answered as a problem, logged and count
   t.equal(proxy.server.counts().inFlight, 0);
 });
 
-t.test('F8: a request whose body proves broken is not carried out', async (t) => {
+t.test('a request whose body proves broken is not carried out', async (t) => {
   const routes = [{ name: 'get', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [], body: 'allow' }];
   const proxy = await startProxy(t, { config: { routes } });
   const bytes = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Transfer-Encoding: chunked\r\n\r\n5\r\nhel`;

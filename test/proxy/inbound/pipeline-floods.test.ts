@@ -84,7 +84,7 @@ function numbered(count: number, head: string): string[] {
   return Array.from({ length: count }, (_, i) => `${head} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${String(i)}\r\nX-Padding: ${padding}\r\n\r\n`);
 }
 
-t.test('R-42: a flood of requests behind a slow answer is not read, and is served in order when that is given', async (t) => {
+t.test('a flood of requests behind a slow answer is not read, and is served in order when that is given', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const parsed = countParsed(t, proxy);
   const held: ServerResponse[] = [];
@@ -100,7 +100,7 @@ t.test('R-42: a flood of requests behind a slow answer is not read, and is serve
   t.match(caller.answered().slice(-600), 'Connection: close', 'the last one says so');
 });
 
-t.test('R-42: so is one behind answers that are not read', async (t) => {
+t.test('so is one behind answers that are not read', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const parsed = countParsed(t, proxy);
   proxy.receiver.behave((_req, res) => res.end(Buffer.alloc(64 * 1024)));
@@ -110,7 +110,7 @@ t.test('R-42: so is one behind answers that are not read', async (t) => {
   t.ok(ahead <= inOneRead, `${String(ahead)} were parsed ahead`);
 });
 
-t.test('R-42: so is one over TLS', async (t) => {
+t.test('so is one over TLS', async (t) => {
   const { server } = certificates(t);
   const proxy = await startProxy(t, {
     config: { listen: { tls: { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key' } }, routes },
@@ -127,7 +127,7 @@ t.test('R-42: so is one over TLS', async (t) => {
   await until('it goes on', () => caller.answered().includes('X-Request-Id: 2000'));
 });
 
-t.test('R-42: what comes behind a last answer is not parsed', async (t) => {
+t.test('what comes behind a last answer is not parsed', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const parsed = countParsed(t, proxy);
   const caller = await flood(t, proxy.port, 'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n', []);
@@ -138,7 +138,7 @@ t.test('R-42: what comes behind a last answer is not parsed', async (t) => {
   t.equal(parsed(), 1);
 });
 
-t.test('R-42: many connections with small requests behind slow ones do not add up', async (t) => {
+t.test('many connections with small requests behind slow ones do not add up', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_in_flight: 64 }, routes } });
   const parsed = countParsed(t, proxy);
   const held: ServerResponse[] = [];
@@ -191,7 +191,7 @@ t.test('a caller that hangs up is noticed, whatever waits behind its request', a
   }
 });
 
-t.test('R-41: a head that we did not read is not late, and has its time when we do', async (t) => {
+t.test('a head that we did not read is not late, and has its time when we do', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '200ms' }, routes } });
   const held: ServerResponse[] = [];
   proxy.receiver.behave((_req, res) => held.push(res));

@@ -6,7 +6,7 @@ import { startRawUpstream } from '../upstream/raw-upstream.js';
 
 const get = (bearer: string, id: string, version = '1.1'): string => `GET /orders HTTP/${version}\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}\r\n`;
 
-t.test('R-52: an answer that breaks off stays broken for the caller', async (t) => {
+t.test('an answer that breaks off stays broken for the caller', async (t) => {
   const cases: readonly { readonly name: string; readonly bytes: string; readonly how: 'end' | 'reset' | 'stall'; readonly reason: string }[] = [
     { name: 'a length, closed', bytes: 'Content-Length: 10\r\n\r\n01234', how: 'end', reason: 'upstream_failed' },
     { name: 'a length, reset', bytes: 'Content-Length: 10\r\n\r\n01234', how: 'reset', reason: 'upstream_failed' },
@@ -35,7 +35,7 @@ t.test('R-52: an answer that breaks off stays broken for the caller', async (t) 
   }
 });
 
-t.test('R-52: a caller of HTTP/1.0, whose answer ends with the connection, is reset', async (t) => {
+t.test('a caller of HTTP/1.0, whose answer ends with the connection, is reset', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n');
     setTimeout(() => socket.end(), 20);

@@ -42,7 +42,7 @@ const moments: readonly { readonly name: string; readonly then: (socket: Socket)
   } },
 ];
 
-t.test('R-34: a body after an answer that has none by rule, or an answer too many, is nobody\'s', async (t) => {
+t.test('a body after an answer that has none by rule, or an answer too many, is nobody\'s', async (t) => {
   for (const { method, head } of [...bodyless, ...twice]) {
     for (const { name, then } of moments) {
       const upstream = await startRawUpstream(t, (socket, received) => {
@@ -94,7 +94,7 @@ async function startHeadReader(t: Scope): Promise<{ readonly port: number; reado
   return { port, ran };
 }
 
-t.test('R-34: what a receiver leaves unread of a body is not its next request, with whatever identity the caller wrote there', async (t) => {
+t.test('what a receiver leaves unread of a body is not its next request, with whatever identity the caller wrote there', async (t) => {
   const smuggled = 'GET /admin HTTP/1.1\r\nHost: a\r\nX-Auth-Subject: root\r\n\r\n';
   const bodies = [
     `Content-Length: ${String(smuggled.length)}\r\n\r\n${smuggled}`,

@@ -3,7 +3,7 @@ import { poison, poisons } from './poison.js';
 
 t.setTimeout(600_000);
 
-t.test('R-34: ten thousand answers that nobody asked for reach no caller', async (t) => {
+t.test('ten thousand answers that nobody asked for reach no caller', async (t) => {
   for (const way of poisons) {
     const { served, mistaken, other } = await poison(t, way, 2000);
     t.same({ mistaken, other }, { mistaken: 0, other: 0 }, way.name);

@@ -20,7 +20,7 @@ t.test('one connection to the receiver serves many callers, one after another', 
   }
 });
 
-t.test('R-53: nothing is sent twice when the receiver closes idle connections under our hands', async (t) => {
+t.test('nothing is sent twice when the receiver closes idle connections under our hands', async (t) => {
   for (const closesAfterMs of [0, 1, null]) {
     const upstream = await startRawUpstream(t, (socket) => {
       socket.write(okResponse('ok'));
@@ -48,7 +48,7 @@ t.test('R-53: nothing is sent twice when the receiver closes idle connections un
   }
 });
 
-t.test('R-53: a connection that was closed while idle is replaced without the caller noticing', async (t) => {
+t.test('a connection that was closed while idle is replaced without the caller noticing', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write(okResponse('ok'));
     socket.end();
@@ -62,7 +62,7 @@ t.test('R-53: a connection that was closed while idle is replaced without the ca
   }
 });
 
-t.test('R-34: an answer that nobody asked for reaches no caller', async (t) => {
+t.test('an answer that nobody asked for reaches no caller', async (t) => {
   for (const way of poisons) {
     const { served, mistaken, other } = await poison(t, way, 30);
     t.same({ mistaken, other }, { mistaken: 0, other: 0 }, way.name);

@@ -12,7 +12,7 @@ import { rest, startUpstream } from './scene.js';
 
 const ok = okResponse('ok');
 
-t.test('R-34: a connection carries another request only after a whole answer that left nothing open', async (t) => {
+t.test('a connection carries another request only after a whole answer that left nothing open', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
   const cases: readonly { readonly answer: string; readonly ends?: true; readonly isReused: boolean; readonly isReusedAlways?: true }[] = [
     { answer: ok, isReused: true },

@@ -44,7 +44,7 @@ t.test('interim answers of the receiver end here, 100 among them', async (t) => 
   t.equal(upstream.hits(), 2 * cases.length);
 });
 
-t.test('R-33: a receiver that switches protocols unasked has failed', async (t) => {
+t.test('a receiver that switches protocols unasked has failed', async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   });

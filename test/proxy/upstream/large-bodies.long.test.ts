@@ -5,7 +5,7 @@ const size = 1024 * 1024 * 1024 + 7;
 
 t.setTimeout(600_000);
 
-t.test('R-42: 1 GiB up and down in the memory that 256 MiB take', async (t) => {
+t.test('1 GiB up and down in the memory that 256 MiB take', async (t) => {
   const { proxy, counter } = await startTransfers(t);
   for (const framing of ['length', 'chunked'] as const) {
     const { status, bytes, isSame, peakBytes } = await upload(proxy, counter, size, framing);

@@ -83,7 +83,7 @@ const kinds = [
   { scheme: 'https', create: (onSocket: (socket: Socket) => void): Server => createTlsServer({ cert: files.server.cert, key: files.server.key }, onSocket) },
 ];
 for (const { scheme, create } of kinds) {
-  t.test(`R-34, ${scheme}: what comes behind an answer is not taken by who is next in line`, async (t) => {
+  t.test(`${scheme}: what comes behind an answer is not taken by who is next in line`, async (t) => {
     const { port } = await listen(t, create((socket) => {
       socket.on('error', () => undefined).on('data', (head) => {
         const number = /^GET \/(\d+)/.exec(head.toString('latin1'))?.[1] ?? '';

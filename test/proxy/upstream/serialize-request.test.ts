@@ -22,7 +22,7 @@ t.test('a head goes out in one form, with the framing of its body', (t) => {
   t.end();
 });
 
-t.test('R-34: what would be more or less than one head is not sent', (t) => {
+t.test('what would be more or less than one head is not sent', (t) => {
   const whole = { method: 'GET', target: '/', fields: host };
   const cases = [
     { name: 'a line end in a value', parts: { ...whole, fields: [...host, 'A', 'b\r\nC: d'] } },
@@ -50,7 +50,7 @@ t.test('R-34: what would be more or less than one head is not sent', (t) => {
   t.end();
 });
 
-t.test('R-34: a head that says another length than the body has is not sent', (t) => {
+t.test('a head that says another length than the body has is not sent', (t) => {
   const cases = [
     { stated: ['5'], length: 5, isSent: true },
     { stated: ['05'], length: 5, isSent: true },

@@ -16,7 +16,7 @@ async function ask(proxy: Harness, host = 'a.example'): Promise<readonly [number
   return [response.status, response.field('proxy-status')];
 }
 
-t.test('ENGINE: the certificate of an https receiver is verified, always', async (t) => {
+t.test('the certificate of an https receiver is verified, always', async (t) => {
   const files = certificates(t);
   const refused = [503, 'sallyport; error=tls_certificate_error'] as const;
   const cases = [
@@ -65,7 +65,7 @@ t.test('a receiver that speaks no TLS is not spoken to without', async (t) => {
   t.equal(receiver.requests.length, 0);
 });
 
-t.test('R-52: an answer that ends with its connection is whole only where the receiver said within TLS that it ends', async (t) => {
+t.test('an answer that ends with its connection is whole only where the receiver said within TLS that it ends', async (t) => {
   const files = certificates(t);
   const ways = ['said', 'said, in pieces', 'cut', 'cut in the midst of a record', 'reset'] as const;
   for (const how of ways.flatMap(way => [{ way, maxVersion: 'TLSv1.2' } as const, { way, maxVersion: 'TLSv1.3' } as const])) {

@@ -9,7 +9,7 @@ async function ask(proxy: WebSocketScene, path = '/live', claims = {}): Promise<
   return (await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer(claims)}`, path), { untilClosed: true }))[0];
 }
 
-t.test('contract 2: an open WebSocket is in flight for its caller until it is closed, however it ends', async (t) => {
+t.test('an open WebSocket is in flight for its caller until it is closed, however it ends', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { routes: webSocketRoutes, limits, listen: { max_in_flight: 1 } } });
   const ends = [
     { name: 'a Close', end: async () => Promise.resolve() },
@@ -39,7 +39,7 @@ t.test('contract 2: an open WebSocket is in flight for its caller until it is cl
   t.equal(plain?.status, 404, 'a plain request has its places again');
 });
 
-t.test('contract 2: a WebSocket that is closed by a revocation gives its place back', async (t) => {
+t.test('a WebSocket that is closed by a revocation gives its place back', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { routes: webSocketRoutes, limits: { max_in_flight: 1 } } });
   const client = proxy.connect({ claims: { jti: 'j-1' } });
   await client.opened;

@@ -129,7 +129,7 @@ t.test('nothing of a revoked caller reaches the receiver, and a frame that has b
   t.same(heard, []);
 });
 
-t.test('R-60: a drain tells both ends 1001, and is over when they are gone', async (t) => {
+t.test('a drain tells both ends 1001, and is over when they are gone', async (t) => {
   const proxy = await startWebSocketScene(t);
   const clients = [await opened(proxy), await opened(proxy)];
   const peer = receiverClosed(proxy);
@@ -144,7 +144,7 @@ t.test('R-60: a drain tells both ends 1001, and is over when they are gone', asy
   await until('the receiver is left', () => proxy.webSockets.open() === 0);
 });
 
-t.test('R-60: ends that do not answer do not outlive the grace', async (t) => {
+t.test('ends that do not answer do not outlive the grace', async (t) => {
   const proxy = await startWebSocketScene(t);
   const { raw } = await switchRaw(t, proxy);
   raw.socket.pause();

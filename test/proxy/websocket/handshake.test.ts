@@ -27,7 +27,7 @@ const refusedHere = [
   { name: 'a route without WebSockets', fields: soundFields, path: '/orders', status: 400, reason: 'upgrade_refused' },
 ] as const;
 
-t.test('RFC 6455 §4.2.1, R-33: what is no sound handshake is refused, and leaves no tunnel', async (t) => {
+t.test('RFC 6455 §4.2.1: what is no sound handshake is refused, and leaves no tunnel', async (t) => {
   const proxy = await startWebSocketScene(t);
   for (const { name, fields, status, reason, ...head } of refusedHere) {
     const { path, method, version } = { path: '/live', method: 'GET', version: 'HTTP/1.1', ...head };
@@ -44,7 +44,7 @@ t.test('RFC 6455 §4.2.1, R-33: what is no sound handshake is refused, and leave
   await until('no connection is left', () => proxy.server.counts().connections === 0);
 });
 
-t.test('R-72: without a credential all that is answered is 401, whether the route takes WebSockets or not', async (t) => {
+t.test('without a credential all that is answered is 401, whether the route takes WebSockets or not', async (t) => {
   const proxy = await startWebSocketScene(t);
   for (const path of ['/live', '/orders', '/nowhere']) {
     const [answer] = await sendRaw(proxy.port, handshake(soundFields, path), { untilClosed: true });
@@ -79,7 +79,7 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
     const answers = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`, path) + smuggled, { untilClosed: true });
     t.match(answers.map(answer => [answer.status, answer.text, answer.field('x-own'), answer.field('x-auth-subject')]), [[status, 'plain', 'yes', null]]);
   }
-  t.notMatch(upstream.received().join(''), /\/orders/, 'R-33: what came after the head is no request');
+  t.notMatch(upstream.received().join(''), /\/orders/, 'what came after the head is no request');
   t.equal(upstream.hits(), 2);
   await until('they are recorded', () => proxy.records.length === 2);
   t.match(proxy.records, [{ status: 426, decision: 'forwarded', reason: null }, { status: 200 }]);
@@ -110,7 +110,7 @@ t.test('an answer that is being written goes on when a handshake is pipelined be
   }
 });
 
-t.test('R-42: a large answer instead of the switch comes whole, at the pace of its reader', async (t) => {
+t.test('a large answer instead of the switch comes whole, at the pace of its reader', async (t) => {
   const body = 'x'.repeat(12 * 1024 * 1024);
   const upstream = await startRawUpstream(t, (socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
@@ -150,7 +150,7 @@ t.test('what is revoked while the receiver thinks about the switch is closed rig
   await until('4401', () => raw.pending().includes('unauthorized'));
 });
 
-t.test('R-60: a receiver that switches after the drain has begun is left, and the caller is told 503', async (t) => {
+t.test('a receiver that switches after the drain has begun is left, and the caller is told 503', async (t) => {
   let answer = (): void => undefined;
   const upstream = await startRawUpstream(t, (socket) => {
     answer = () => socket.write(`HTTP/1.1 101 S\r\n${accepted}\r\n`);
@@ -205,7 +205,7 @@ t.test('a receiver that cannot be reached, or does not answer: 503, 504', async 
   t.equal(unreachable?.status, 503);
 });
 
-t.test('R-51: a caller that leaves before the switch takes its handshake along', async (t) => {
+t.test('a caller that leaves before the switch takes its handshake along', async (t) => {
   const upstream = await startRawUpstream(t, () => undefined);
   const proxy = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: upstream.url });
   for (const how of ['end', 'reset'] as const) {
@@ -220,7 +220,7 @@ t.test('R-51: a caller that leaves before the switch takes its handshake along',
   t.match(proxy.records, [{ reason: 'caller_gone', status: 0 }, { reason: 'caller_gone', status: 0 }]);
 });
 
-t.test('R-42: beyond max_websockets callers are told 503 at once, and requests are served on', async (t) => {
+t.test('beyond max_websockets callers are told 503 at once, and requests are served on', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { listen: { max_websockets: 4, max_in_flight: 4 } } });
   const open = [];
   for (let i = 0; i < 4; i++) open.push(await switchRaw(t, proxy));

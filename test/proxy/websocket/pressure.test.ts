@@ -7,7 +7,7 @@ import { clientOf, frame, startWebSocketScene, switchRaw } from './scene.js';
 /** Far more than sockets and kernel hold on the way. */
 const flood = 64 * 1024 * 1024;
 
-t.test('R-42: a reader that stops stops the other end, in both directions, in bounded memory', async (t) => {
+t.test('a reader that stops stops the other end, in both directions, in bounded memory', async (t) => {
   const proxyWorld = await startEchoWorld(t);
   const { world, webSockets, residentMiB } = proxyWorld;
   const { socket, opened } = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }));

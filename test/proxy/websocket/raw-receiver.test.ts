@@ -31,7 +31,7 @@ async function asked(t: Scope): Promise<Scene> {
   return { proxy, upstream, raw, peer: await until('the receiver is asked', () => peer) };
 }
 
-t.test('R-33: what the caller sends before the 101 reaches the receiver after it, and byte for byte', async (t) => {
+t.test('what the caller sends before the 101 reaches the receiver after it, and byte for byte', async (t) => {
   const { upstream, raw, peer, proxy } = await asked(t);
   const early = [frame(1, 'first'), frame(2, Buffer.alloc(100_000, 'x')), frame(1, 'last')];
   for (const bytes of early) raw.write(bytes);
@@ -53,7 +53,7 @@ t.test('frames in one packet with the 101 are not lost, and look like no HTTP', 
   t.same(raw.pending(), frame(1, text, { masked: false }));
 });
 
-t.test('RFC 9110 §8.6, R-14: a 101 has no length and no identity for the caller, and what follows it is frames', async (t) => {
+t.test('RFC 9110 §8.6: a 101 has no length and no identity for the caller, and what follows it is frames', async (t) => {
   const { raw, peer } = await asked(t);
   const more = 'Content-Length: 5\r\nX-Auth-Subject: evil\r\nX_Auth_Assertion: evil\r\nProxy-Status: sallyport; error=evil\r\n\r\n';
   peer.write(Buffer.concat([Buffer.from(`${switching.slice(0, -2)}${more}`), frame(1, 'hello', { masked: false })]));

@@ -5,7 +5,7 @@ import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { frame, handshake, key, soundFields, startWebSocketScene, switchRaw, type Client } from './scene.js';
 
-t.test('contract 3.8: a message and its echo, with the identity of the caller on the handshake', async (t) => {
+t.test('a message and its echo, with the identity of the caller on the handshake', async (t) => {
   const proxy = await startWebSocketScene(t);
   const client = proxy.connect({ headers: { 'X-Auth-Subject': 'evil', Origin: 'https://page.example', Cookie: 'a=b' } });
   await client.opened;
@@ -136,7 +136,7 @@ t.test('the answer is the receiver\'s: its proof, without what it may not say', 
   t.same(raw.pending(), frame(1, 'one', { masked: false }));
 });
 
-t.test('R-33: what comes before the switch is held back, and is no request', async (t) => {
+t.test('what comes before the switch is held back, and is no request', async (t) => {
   const proxy = await startWebSocketScene(t);
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);

@@ -13,7 +13,7 @@ async function echoes({ socket, messages }: Client): Promise<void> {
 
 const forged = { 'X-Auth-Subject': 'evil', 'x_auth.kind': 'evil', 'X-AUTH-PERMISSIONS': 'evil', 'X-Forwarded-For': 'evil' };
 
-t.test('contract 3.6: in shadow mode a handshake that would be refused goes on as nobody, with its Authorization', async (t) => {
+t.test('in shadow mode a handshake that would be refused goes on as nobody, with its Authorization', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
   const refusals = [
     { name: 'without a token', options: { anonymous: true }, reason: 'credential_missing' },
@@ -38,7 +38,7 @@ t.test('contract 3.6: in shadow mode a handshake that would be refused goes on a
   t.equal(proxy.webSockets.upgrades.length, before);
 });
 
-t.test('contract 3.6: what is revoked holds in shadow mode, at the upgrade and in mid-connection', async (t) => {
+t.test('what is revoked holds in shadow mode, at the upgrade and in mid-connection', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
   const client = proxy.connect();
   await client.opened;
@@ -49,7 +49,7 @@ t.test('contract 3.6: what is revoked holds in shadow mode, at the upgrade and i
   t.equal(again?.status, 401);
 });
 
-t.test('contract 3.6: a connection whose token has expired ends when its caller is revoked', async (t) => {
+t.test('a connection whose token has expired ends when its caller is revoked', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
   const client = proxy.connect({ claims: { exp: 1 } });
   await client.opened;
@@ -59,7 +59,7 @@ t.test('contract 3.6: a connection whose token has expired ends when its caller 
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
 });
 
-t.test('contract 3.6: in shadow mode no connection is closed for what would pass, and enforce closes it', async (t) => {
+t.test('in shadow mode no connection is closed for what would pass, and enforce closes it', async (t) => {
   let offsetMs = 0;
   const proxy = await startWebSocketScene(t, {
     clock: { ...systemClock, now: () => Date.now() + offsetMs }, config: { mode: 'shadow', routes: webSocketRoutes, upstream: {} },
@@ -85,7 +85,7 @@ t.test('contract 3.6: in shadow mode no connection is closed for what would pass
   t.same(proxy.counted.shadowDenials[1], { route: 'live', reason: 'permission_missing' });
 });
 
-t.test('contract 3.6: without keys an expired connection ends in shadow mode too: requests are 503 then', async (t) => {
+t.test('without keys an expired connection ends in shadow mode too: requests are 503 then', async (t) => {
   let offsetMs = 0;
   let isAway = false;
   const key = rsaKey();

@@ -3,7 +3,7 @@ import { connectRaw, sendRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 
-t.test('contract 3.3: an offer of HTTP/2 is ignored, and the body stays whole', async (t) => {
+t.test('an offer of HTTP/2 is ignored, and the body stays whole', async (t) => {
   const proxy = await startProxy(t);
   const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n';
   const bodies = [
@@ -23,7 +23,7 @@ t.test('contract 3.3: an offer of HTTP/2 is ignored, and the body stays whole', 
   t.equal(get?.status, 200);
 });
 
-t.test('R-33: no other protocol is switched to, and the connection ends', async (t) => {
+t.test('no other protocol is switched to, and the connection ends', async (t) => {
   const proxy = await startProxy(t);
   const webSocket = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
   const upgrade = (protocol: string, bearer: string): string =>

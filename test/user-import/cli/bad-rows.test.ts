@@ -47,7 +47,7 @@ async function imported(dir: string, file: string, curlConfig: string, ...args: 
   return io;
 }
 
-t.test('contract 7: each kind of bad row is named with its line and what is allowed; the good rows between them are imported', async (t) => {
+t.test('each kind of bad row is named with its line and what is allowed; the good rows between them are imported', async (t) => {
   const core = await startImportCore(t);
   const lines = bad.flatMap(({ row }, index) => [
     typeof row === 'string' ? row : JSON.stringify(row), JSON.stringify({ email: `good${String(index)}@example.com`, passwordHash: bcrypt }),

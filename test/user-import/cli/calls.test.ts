@@ -1,4 +1,7 @@
-/** The calls of an import as a Core receives them, held to the tables of the specification (4.4 to 4.8, 9). */
+/**
+ * The calls of an import as a Core receives them, held to the tables of the specification (docs/specification.md 4.4 to
+ * 4.8, 9).
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -57,7 +60,7 @@ function field(call: ReceivedCall, name: string): string | undefined {
   return Object.fromEntries(call.headers)[name];
 }
 
-t.test('specification 4.4 to 4.8: each call has the method, path, header and body of its table, and nothing else', async (t) => {
+t.test('each call has the method, path, header and body of its table, and nothing else', async (t) => {
   const { io, calls } = await imported(t, ['2.16']);
   t.equal(io.code(), 0, io.err());
   const [versions, ...others] = calls;
@@ -76,7 +79,7 @@ t.test('specification 4.4 to 4.8: each call has the method, path, header and bod
   for (const call of others) t.equal(field(call, 'content-type'), 'application/json; charset=utf-8', call.target);
 });
 
-t.test('specification 9: every call is of version 2.16, but that of third-party users where the Core speaks one that carries isVerified', async (t) => {
+t.test('every call is of version 2.16, but that of third-party users where the Core speaks one that carries isVerified', async (t) => {
   const versionsOf = async (versions: readonly string[], ...args: readonly string[]): Promise<unknown> => {
     const { calls } = await imported(t, versions, ...args);
     return Object.fromEntries(calls.map((call) => [call.target.replace(/\?.*/, ''), field(call, 'cdi-version')]));
@@ -89,7 +92,7 @@ t.test('specification 9: every call is of version 2.16, but that of third-party 
   t.same(await versionsOf(['2.16', '3.0'], '--cdi-version', '3.0'), all('3.0'));
 });
 
-t.test('specification 5.1: what an import writes and prints has neither the key nor a code nor a hash', async (t) => {
+t.test('what an import writes and prints has neither the key nor a code nor a hash', async (t) => {
   const { io, dir } = await imported(t, ['2.16']);
   const left = ['users.jsonl.import-journal', 'users.jsonl.import-report.json'].map((name) => readFileSync(join(dir, name), 'utf8'));
   for (const text of [io.out(), io.err(), ...left]) t.notMatch(text, /a-key-for-tests|pre-auth|link-code|123456|\$2a|f_scrypt/);

@@ -28,7 +28,7 @@ const maker = createUserMaker();
 const scrypt = hostedScryptSecret('x').passwordHash;
 const bcrypt = `$2a$04$${'a'.repeat(53)}`;
 
-t.test('contract 7: mixed users are in, and sign in', async (t) => {
+t.test('mixed users are in, and sign in', async (t) => {
   const core = await startImportCore(t);
   const users = madeUsers(120);
   const file = written(core, 'users.jsonl', [...userLines(120, maker)].join(''));

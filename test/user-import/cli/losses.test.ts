@@ -22,7 +22,7 @@ const proof = (thirdPartyUserId: string, isVerified: boolean) =>
   ({ kind: 'third_party', thirdPartyId: 'google', thirdPartyUserId, email: `${thirdPartyUserId}@example.com`, isVerified }) as const;
 
 for (const dialect of ['seed', 'supertokens'] as const) {
-  t.test(`spec 4.8: a verified email comes in as verified, and another as it is: ${dialect}`, async (t) => {
+  t.test(`a verified email comes in as verified, and another as it is: ${dialect}`, async (t) => {
     const core = await startImportCore(t, { dialect });
     const users = Array.from({ length: 40 }, (_, index) => ({ thirdParty: thirdParty(`u${String(index)}`, index % 2 === 0) }));
     writeFileSync(join(core.dir, 'users.jsonl'), lines(...users));
@@ -33,7 +33,7 @@ for (const dialect of ['seed', 'supertokens'] as const) {
     for (const [index] of users.entries()) t.ok(await core.holds(proof(`u${String(index)}`, index % 2 === 0)), String(index));
   });
 
-  t.test(`spec 4.8: with a version that does not carry it, that is said before, counted in the report, and kept for --resume: ${dialect}`, async (t) => {
+  t.test(`with a version that does not carry it, that is said before, counted in the report, and kept for --resume: ${dialect}`, async (t) => {
     const core = await startImportCore(t, { dialect });
     const rows = [{ thirdParty: thirdParty('a', true) }, { thirdParty: thirdParty('b', false) }, { thirdParty: thirdParty('c', true) }];
     writeFileSync(join(core.dir, 'users.jsonl'), lines(...rows));
@@ -48,7 +48,7 @@ for (const dialect of ['seed', 'supertokens'] as const) {
   });
 }
 
-t.test('spec 4.8: a Core whose versions do not carry it', async (t) => {
+t.test('a Core whose versions do not carry it', async (t) => {
   const fake = await startFakeCore(t);
   fake.answer(({ target }, response) => response.end(JSON.stringify(target.startsWith('/apiversion')
     ? { versions: ['2.16', '3.1'] }
@@ -64,7 +64,7 @@ t.test('spec 4.8: a Core whose versions do not carry it', async (t) => {
   t.same(sent.map(({ headers }) => Object.fromEntries(headers)['cdi-version']), ['2.16', '2.16']);
 });
 
-t.test('spec 4.8: a Core that takes the mark and keeps none', async (t) => {
+t.test('a Core that takes the mark and keeps none', async (t) => {
   const fake = await startFakeCore(t);
   fake.answer(({ target }, response) => response.end(JSON.stringify(target.startsWith('/apiversion')
     ? { versions: ['2.16', '5.0'] }
@@ -107,7 +107,7 @@ const exported = {
 };
 const hashConfig = `hash_config { base64_salt_separator: ${publishedSample.saltSeparator}, rounds: 8, mem_cost: 14, base64_signer_key: x }\n`;
 
-t.test('spec 4.8: what an export says and no call carries is counted in plan and report, and nothing of it is an error', async (t) => {
+t.test('what an export says and no call carries is counted in plan and report, and nothing of it is an error', async (t) => {
   const core = await startImportCore(t, { dialect: 'supertokens' });
   writeFileSync(join(core.dir, 'export.json'), JSON.stringify(exported, null, 1));
   writeFileSync(join(core.dir, 'hash-config'), hashConfig, { mode: 0o600 });

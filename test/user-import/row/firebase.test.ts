@@ -75,7 +75,7 @@ t.test('users that an import cannot carry', async (t) => {
   for (const [field, user] of malformed) t.match(rowOfFirebaseUser(user, parameters), { ok: false, error: { field } }, JSON.stringify(user));
 });
 
-t.test('spec 4.8: what an export says and no call of the Core carries is named, user by user', async (t) => {
+t.test('what an export says and no call of the Core carries is named, user by user', async (t) => {
   const password = { email: 'a@b.de', passwordHash: 'aGFzaA==', salt: 'c2FsdA==' };
   const google = { providerId: 'google.com', rawId: '7', email: 'a@b.de' };
   const cases: readonly { name: string; user: JsonObject; lost: readonly (readonly string[])[] }[] = [

@@ -99,7 +99,7 @@ t.test('a user without a right that a script needs: refused, told, nothing left 
   await up();
 });
 
-t.test('REPLAY 3: a reserve that fails in its middle burns no token and leaves no record', async (t) => {
+t.test('a reserve that fails in its middle burns no token and leaves no record', async (t) => {
   const server = await startRedis(t);
   for (const right of ['+pexpire', '+hset']) {
     await setUser(server, 'secret', leastRights.filter((allowed) => allowed !== right));

@@ -11,7 +11,7 @@ t.jobs = 3;
 
 const notSent = { ok: false, error: { kind: 'unreachable', mayHaveRun: false } };
 
-t.test('R-70: down at the start, the store is unavailable at once and in use as soon as it is there', async (t) => {
+t.test('down at the start, the store is unavailable at once and in use as soon as it is there', async (t) => {
   const port = await freePort();
   const { store, log, up } = openStore(t, redisSettings(port));
   t.match(await store.reserve(freshScope(), reserveOf('a')), notSent);

@@ -36,7 +36,7 @@ t.test('the floor of a fail-over: from what is seen after the start, for as long
   t.end();
 });
 
-t.test('REPLAY 7: a primary that comes back missed what was written meanwhile', (t) => {
+t.test('a primary that comes back missed what was written meanwhile', (t) => {
   const floor = createFailoverFloor(() => lifetimeMs);
   see(floor, 'one', 'a', 1_000);
   floor.settle();
@@ -53,7 +53,7 @@ t.test('REPLAY 7: a primary that comes back missed what was written meanwhile', 
   t.end();
 });
 
-t.test('REPLAY 7: the floor lasts as long as tokens of the issuers in force live', (t) => {
+t.test('the floor lasts as long as tokens of the issuers in force live', (t) => {
   let lastsMs = 1_000;
   const floor = createFailoverFloor(() => lastsMs);
   floor.settle();

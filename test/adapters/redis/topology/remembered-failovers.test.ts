@@ -1,4 +1,7 @@
-/** REPLAY section 7: what a fail-over may have forgotten is refused by every proxy, also by one that starts after it. */
+/**
+ * docs/storage.md "Fail-over": what a fail-over may have forgotten is refused by every proxy, also by one that starts
+ * after it.
+ */
 import t from 'tap';
 import { createRedisStore } from '../../../../src/adapters/redis/reservation-store.js';
 import { slotOf, tagOf } from '../../../../src/adapters/redis/topology/hash-slot.js';

@@ -24,7 +24,7 @@ t.test('sessions are those of the emulator, by the names of the service that mak
   t.equal(composed(`sessions: null\nroutes: [${route}]\n`)['sessions'], undefined);
 });
 
-t.test('contract 1: routes and identity come from the text, everything else is for loopback', async (t) => {
+t.test('routes and identity come from the text, everything else is for loopback', async (t) => {
   const cases = [
     {
       name: 'block style',

@@ -72,7 +72,7 @@ function configFile(t: Scope, text: string): string {
   return path;
 }
 
-t.test('contract 1: every printed line is answered as it says, and Ctrl-C ends all of it with 0', async (t) => {
+t.test('every printed line is answered as it says, and Ctrl-C ends all of it with 0', async (t) => {
   const dev = startCommand(t, ['dev', '--port', '0']);
   await dev.says(/Ctrl-C/);
   const lines = dev.stdout().split('\n');
@@ -98,7 +98,7 @@ t.test('contract 1: every printed line is answered as it says, and Ctrl-C ends a
   t.notOk(existsSync(dirname(files[0] ?? '')), 'they go when it ends');
 });
 
-t.test('contract 1: --json says the same as data', async (t) => {
+t.test('--json says the same as data', async (t) => {
   const { shown, io, stop } = await runDev(t, []);
   t.same(Object.keys(shown), ['proxy', 'core', 'token', 'examples']);
   t.same(shown.examples.map((example) => Object.keys(example)), Array(4).fill(['command', 'expect']));
@@ -114,7 +114,7 @@ t.test('contract 1: --json says the same as data', async (t) => {
   for (const url of [shown.proxy, shown.core]) await t.rejects(fetch(url), `${url} is closed`);
 });
 
-t.test('contract 1: --upstream puts the proxy in front of a service of yours', async (t) => {
+t.test('--upstream puts the proxy in front of a service of yours', async (t) => {
   const receiver = await startReceiver(t);
   const { shown } = await runDev(t, ['--upstream', receiver.url]);
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, String(expect));
@@ -137,7 +137,7 @@ routes:
   - { name: odd, methods: [GET], path: "/it's/{which}/(a)&b/**", subjects: [reporting], permissions: [odd:read], issuers: [core] }
 `;
 
-t.test('contract 1: --config gives routes and identity only', async (t) => {
+t.test('--config gives routes and identity only', async (t) => {
   const receiver = await startReceiver(t);
   const { shown } = await runDev(t, [configFile(t, foreign), '--upstream', receiver.url]);
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, command);
@@ -155,7 +155,7 @@ t.test('an edit of the config takes effect while it runs', async (t) => {
   t.equal((await fetch(`${shown.proxy}/healthz`)).status, 401);
 });
 
-t.test('contract 1: what cannot be started says why, with its exit code, and leaves nothing running', async (t) => {
+t.test('what cannot be started says why, with its exit code, and leaves nothing running', async (t) => {
   const taken = await startReceiver(t);
   const broken = configFile(t, 'routes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n');
   const cases = [

@@ -50,7 +50,7 @@ async function sound(t: Scope): Promise<{ config: ConfigTree; jwksUrl: string }>
   return { config: { issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }, jwksUrl: jwks.url };
 }
 
-t.test('contract 1: where all is well', async (t) => {
+t.test('where all is well', async (t) => {
   const { config } = await sound(t);
   const io = await doctor(t, config);
   t.equal(io.code(), 0, io.out());
@@ -62,7 +62,7 @@ t.test('contract 1: where all is well', async (t) => {
   for (const line of io.out().trimEnd().split('\n')) t.match(line, /^(ok|warning): [^:]+: ./);
 });
 
-t.test('contract 1: keys', async (t) => {
+t.test('what is wrong with the keys of an issuer is found, with its fix', async (t) => {
   const { config, jwksUrl } = await sound(t);
   const none = await findings(t, { ...config, issuers: { core: { ...(config['issuers'] as { core: object }).core, key_ids: { accept: ['x-*'] } } } });
   t.match(none.of('keys core'), { level: 'problem', what: /no key counts/, fix: /key_ids\.accept/ });
@@ -94,7 +94,7 @@ t.test('contract 1: keys', async (t) => {
   t.equal(fifo.code, 1);
 });
 
-t.test('contract 1: the clock against the Date of the Core', async (t) => {
+t.test('the clock against the Date of the Core', async (t) => {
   const { config } = await sound(t);
   const rows: readonly { name: string; offsetS: number | null; level: string; what: RegExp }[] = [
     { name: 'behind', offsetS: -60, level: 'problem', what: /behind this machine/ },
@@ -115,7 +115,7 @@ t.test('contract 1: the clock against the Date of the Core', async (t) => {
   }
 });
 
-t.test('contract 1: the receiver', async (t) => {
+t.test('the receiver', async (t) => {
   const { config } = await sound(t);
   const c = certificates(t);
   const secure = await startReceiver(t, { tls: { cert: c.server.cert, key: c.server.key } });
@@ -140,7 +140,7 @@ t.test('contract 1: the receiver', async (t) => {
   }
 });
 
-t.test('contract 1: the receiver is not to be reached past us', async (t) => {
+t.test('the receiver is not to be reached past us', async (t) => {
   const { config } = await sound(t);
   const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []).find(({ internal, family }) => !internal && family === 'IPv4')?.address;
   const everywhere = createServer();
@@ -166,7 +166,7 @@ t.test('contract 1: the receiver is not to be reached past us', async (t) => {
   t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), { level: 'ok' });
 });
 
-t.test('contract 1: certificates and file modes', async (t) => {
+t.test('certificates and file modes', async (t) => {
   const { config } = await sound(t);
   const c = certificates(t);
   let made = 0;
@@ -210,7 +210,7 @@ t.test('a problem here outweighs what is out of reach', async (t) => {
   t.equal((await findings(t, { ...config, upstream: { url: 'unix:/nonexistent.sock' } }, 0o666)).code, 1);
 });
 
-t.test('contract 1: a bad config is said to be bad, with exit code 1', async (t) => {
+t.test('a bad config is said to be bad, with exit code 1', async (t) => {
   const io = await doctor(t, { listen: { port: 'x' } });
   t.equal(io.code(), 1);
   t.match(io.err(), /^sallyport\.yaml:\d+:\d+: error: /);

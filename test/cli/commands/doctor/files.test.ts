@@ -9,7 +9,7 @@ import { baseConfig } from '../../../support/world.js';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-t.test('contract 1: the dates of a certificate, seen from another day', async (t) => {
+t.test('the dates of a certificate, seen from another day', async (t) => {
   const c = certificates(t);
   const file = join(c.dir, 'sallyport.yaml');
   writeFileSync(file, baseConfig({ listen: { tls: { cert_file: c.server.certFile, key_file: c.server.keyFile } } }));

@@ -23,7 +23,7 @@ function settings(port: number, change: Partial<RedisStoreSettings> = {}): Redis
   };
 }
 
-t.test('contract 1: a Redis that may keep reservations', async (t) => {
+t.test('a Redis that may keep reservations', async (t) => {
   const redis = await startRedis(t);
   const [server, time, revoked, ...others] = await checkStore(settings(redis.port));
   t.same(others, []);
@@ -50,7 +50,7 @@ t.test('a primary with more replicas than confirm is warned of: a planned fail-o
   }
 });
 
-t.test('contract 1: each thing that makes it unfit, with its fix', async (t) => {
+t.test('each thing that makes it unfit, with its fix', async (t) => {
   const redis = await startRedis(t, ['--maxmemory-policy', 'allkeys-lru', '--appendonly', 'no']);
   const findings = await checkStore(settings(redis.port, { replicas: 1 }));
   t.match(findings.map(({ level, what, fix }) => ({ level, what, fix })), [
@@ -62,7 +62,7 @@ t.test('contract 1: each thing that makes it unfit, with its fix', async (t) => 
   t.match(await checkStore(settings(redis.port, { durability: 'none' })), [{ level: 'ok' }, { level: 'ok' }, { level: 'ok' }], 'where that is written down');
 });
 
-t.test('contract 1: a Redis that is not reached', async (t) => {
+t.test('a Redis that is not reached', async (t) => {
   const c = certificates(t);
   const silent = (await listen(t, createServer())).port;
   const password = join(tempDir(t), 'password');
@@ -86,7 +86,7 @@ t.test('contract 1: a Redis that is not reached', async (t) => {
   }
 });
 
-t.test('contract 1: a user without the rights', async (t) => {
+t.test('a user without the rights', async (t) => {
   const redis = await startRedis(t, ['--user', 'reader', 'on', 'nopass', '~*', '+@connection', '+info', '+select']);
   t.match(await checkStore(settings(redis.port, { username: 'reader', passwordFile: emptyFile(t) })), [
     { subject: 'store password' }, { level: 'ok', subject: 'store' },
@@ -101,7 +101,7 @@ function emptyFile(t: { teardown: (close: () => unknown) => unknown }): string {
   return path;
 }
 
-t.test('contract 1: the rights that revocations need', async (t) => {
+t.test('the rights that revocations need', async (t) => {
   const rights = ['~sallyport:*', '+@all'];
   const redis = await startRedis(t, ['--user', 'sallyport', 'on', 'nopass', ...rights]);
   const check = async (...change: readonly string[]) => {
@@ -117,7 +117,7 @@ t.test('contract 1: the rights that revocations need', async (t) => {
   t.match(await check(), { level: 'problem', what: /^1 records cannot be read/, fix: /revoke --list/ });
 });
 
-t.test('contract 1: the files of the store', async (t) => {
+t.test('the files of the store', async (t) => {
   const path = emptyFile(t);
   chmodSync(path, 0o644);
   const [mode] = await checkStore(settings(1, { passwordFile: path }));
@@ -126,7 +126,7 @@ t.test('contract 1: the files of the store', async (t) => {
   t.match(missing, [{ level: 'problem', subject: 'store password' }, { level: 'problem', subject: 'store', what: '/nonexistent: does not exist' }]);
 });
 
-t.test('contract 1: it is part of what doctor says', async (t) => {
+t.test('it is part of what doctor says', async (t) => {
   const redis = await startRedis(t, ['--appendonly', 'no']);
   const jwks = await startJwksServer(t, { keys: [rsaKey()] });
   const receiver = await startReceiver(t);

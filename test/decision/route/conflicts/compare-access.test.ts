@@ -80,7 +80,7 @@ const cases = [
   },
 ] as const;
 
-t.test('contract 3.1: a key is another one at a route with an operation of its own', t => {
+t.test('a key is another one at a route with an operation of its own', t => {
   const other = { ...keyed, operation: 'other' };
   const rows = [
     { name: 'two operations', one: keyed, other, expected: true },
@@ -94,7 +94,7 @@ t.test('contract 3.1: a key is another one at a route with an operation of its o
   t.end();
 });
 
-t.test('contract 3.1: a route is less restrictive when somebody gets through it whom the other refuses', t => {
+t.test('a route is less restrictive when somebody gets through it whom the other refuses', t => {
   for (const { name, one, other, expected } of cases) {
     t.equal(isLessRestrictive(route(one), route(other), ['core', 'old']), expected, name);
   }

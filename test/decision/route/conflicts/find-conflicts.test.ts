@@ -72,7 +72,7 @@ const cases = [
   { name: 'one route with both', routes: ['GET /a user'], expected: [] },
 ];
 
-t.test('contract 3.1: folded spellings that reach a less restrictive route', t => {
+t.test('folded spellings that reach a less restrictive route', t => {
   for (const { name, routes, expected } of cases) {
     t.same(foldsOf(routes, lax), expected, name);
     t.same(foldsOf(routes, strict), [], `${name}, at a strict router`);
@@ -80,7 +80,7 @@ t.test('contract 3.1: folded spellings that reach a less restrictive route', t =
   t.end();
 });
 
-t.test('contract 3.1: a route that takes used tokens is less restrictive than one that does not', t => {
+t.test('a route that takes used tokens is less restrictive than one that does not', t => {
   const reservation = {
     key: null, singleUse: true, operation: 'o', retentionMs: 1, fields: [], storeHeaders: new Set<string>(), releaseOn: new Set<number>(),
     receiver: 'plain', maxBodyBytes: 1, maxStoredResponseBytes: 1,
@@ -146,7 +146,7 @@ t.test('HEAD that reaches a less restrictive route than GET does', t => {
   t.end();
 });
 
-t.test('contract 3.1: only what the receiver does not declare strict is folded', t => {
+t.test('only what the receiver does not declare strict is folded', t => {
   const routes = ['GET /7/a admin', 'GET /7/** user'];
   t.same(foldsOf(routes, { ...strict, strictSlash: false }), ['/7/a < /7/**: GET /7/a/']);
   t.same(foldsOf(routes, { ...strict, caseSensitive: false }), ['/7/a < /7/**: GET /7/A']);
@@ -232,7 +232,7 @@ const receivers = fc.record({
   caseSensitive: fc.boolean(), strictSlash: fc.boolean(), formatSuffix: fc.boolean(), trailingDots: fc.boolean(), headAsGet: fc.boolean(),
 });
 
-t.test('contract 3.1: finds what asking for every spelling would find, and nothing else', t => {
+t.test('finds what asking for every spelling would find, and nothing else', t => {
   fc.assert(fc.property(routes, receivers, (specs, receiver) => {
     const all = specs.map(([method, path, who], index) =>
       routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','), { name: `r${index}` }));

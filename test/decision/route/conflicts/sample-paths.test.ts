@@ -48,7 +48,7 @@ const rows: { name: string; paths: readonly string[]; folding?: Folding; expecte
   { name: 'everything', paths: ['/**', '/**'], expected: ['/', '/x', '/x/', '/x/x', '/x/x/'] },
 ];
 
-t.test('contract 3.1: the spellings that are tried of one path against another', (t) => {
+t.test('the spellings that are tried of one path against another', (t) => {
   for (const { name, paths, folding, expected } of rows) t.same(spelled(paths, folding), expected, name);
   t.end();
 });
@@ -68,7 +68,7 @@ t.test('the spellings that a router which ignores endings would mix up', (t) => 
   t.end();
 });
 
-t.test('contract 3.1: no more than 64 combinations are tried of one pair', (t) => {
+t.test('no more than 64 combinations are tried of one pair', (t) => {
   const most = spelled(['/a/b/c/d/e/f', '/{1}/{2}/{3}/{4}/{5}/{6}', '/A/B/C/D/E/F'], { case: true, slash: false, dots: false, suffix: false });
   t.same([most.length, new Set(most).size], [64, 64]);
   const capped = spelled(['/a/b/c/d/e/f/g', '/{1}/{2}/{3}/{4}/{5}/{6}/{7}', '/A/B/C/D/E/F/G'], { case: true, slash: false, dots: false, suffix: false });
