@@ -3,14 +3,21 @@ import typescript from 'typescript-eslint';
 
 const never = [
   { selector: 'ExportDefaultDeclaration', message: 'Name what is exported.' },
-  { selector: 'ExportAllDeclaration, ExportNamedDeclaration[source]', message: 'Import from where it is defined: no re-exports.' },
+  {
+    selector: 'ExportAllDeclaration, ExportNamedDeclaration[source]',
+    message: 'Import from where it is defined: no re-exports.',
+  },
   { selector: 'TSEnumDeclaration', message: 'Use a union of string literals.' },
   { selector: 'TSNonNullExpression', message: 'Check the value.' },
 ];
 
 /** What the compiler does not say and a reviewer would. */
 const plain = {
-  'max-len': ['error', { code: 160, ignoreUrls: true, ignoreRegExpLiterals: true }],
+  // Prettier breaks code; this holds comments, which it leaves alone.
+  'max-len': [
+    'error',
+    { code: 120, ignoreUrls: true, ignoreRegExpLiterals: true, ignoreStrings: true, ignoreTemplateLiterals: true },
+  ],
   'max-lines': ['error', 500],
   'no-restricted-syntax': ['error', ...never],
   'no-console': 'error',
@@ -59,6 +66,8 @@ export default defineConfig(
   {
     files: ['test/**/*.ts'],
     rules: {
+      // Tables of rows are long.
+      'max-lines': ['error', 700],
       // tap collects its subtests by itself; every other promise has to be awaited here as well.
       '@typescript-eslint/no-floating-promises': [
         'error',
@@ -69,5 +78,14 @@ export default defineConfig(
     },
   },
   // These speak to a person: the check and the measurements print what they find.
-  { files: ['test/run.mjs', 'test/check/**/*.mjs', 'test/bench/*.ts', 'test/conformance/*.mjs', 'docs/examples/**/*.mjs'], rules: { 'no-console': 'off' } },
+  {
+    files: [
+      'test/run.mjs',
+      'test/check/**/*.mjs',
+      'test/bench/*.ts',
+      'test/conformance/*.mjs',
+      'docs/examples/**/*.mjs',
+    ],
+    rules: { 'no-console': 'off' },
+  },
 );

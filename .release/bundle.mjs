@@ -1,6 +1,7 @@
 /**
- * Bundles `dist` for the image: `npm run bundle [-- FOLDER]`. One folder without `node_modules`, but for native modules, that starts in half the time;
- * commands stay chunks of their own, so that `health` does not load the proxy. Beside it, the CycloneDX list of every package in it, and their licences.
+ * Bundles `dist` for the image: `npm run bundle [-- FOLDER]`. One folder without `node_modules`, but for native
+ * modules, that starts in half the time; commands stay chunks of their own, so that `health` does not load the proxy.
+ * Beside it, the CycloneDX list of every package in it, and their licences.
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { rolldown } from 'rolldown';
@@ -15,7 +16,8 @@ const { name, version, license } = JSON.parse(readFileSync('package.json', 'utf8
 
 rmSync(out, { recursive: true, force: true });
 const build = await rolldown({ input: 'dist/main.js', platform: 'node', external: native, logLevel: 'silent' });
-// Node keeps the source of what runs: without comments, and in one byte a character, that is 8 MB less. Names stay, some of which are looked at.
+// Node keeps the source of what runs: without comments, and in one byte a character, that is 8 MB less. Names stay,
+// some of which are looked at.
 const minify = { compress: false, mangle: false, codegen: { removeWhitespace: true, asciiOnly: true } };
 const { output } = await build.write({ dir: out, format: 'esm', minify });
 await build.close();
@@ -35,13 +37,18 @@ const packages = [...places].sort().map(packageAt);
 // The bundler puts a few lines of its own into what it makes.
 const hasRuntime = output.some((chunk) => (chunk.moduleIds ?? []).some((id) => id.includes('rolldown/runtime')));
 cpSync('LICENSE', `${out}/LICENSE`);
-writeFileSync(`${out}/THIRD-PARTY-NOTICES`, noticesOf(hasRuntime ? [...packages, packageAt('node_modules/rolldown')] : packages));
+writeFileSync(
+  `${out}/THIRD-PARTY-NOTICES`,
+  noticesOf(hasRuntime ? [...packages, packageAt('node_modules/rolldown')] : packages),
+);
 writeFileSync(`${out}/sbom.cdx.json`, `${JSON.stringify(sbom(), null, 2)}\n`);
 process.stdout.write(`${String(output.length)} chunks and ${String(places.size)} packages in ${out}/\n`);
 
 /** Where the lock file has the package of a module; none for modules of ours. */
 function placeOf(id) {
-  const place = /(?:.*\/)?(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(id.replaceAll('\\', '/'))?.[1];
+  const place = /(?:.*\/)?(node_modules\/(?:.*\/node_modules\/)?(?:@[^/]+\/)?[^/]+)\//.exec(
+    id.replaceAll('\\', '/'),
+  )?.[1];
   return place === undefined ? [] : [place];
 }
 
@@ -66,7 +73,9 @@ function sbom() {
   });
   const unique = [...new Map(components.map((component) => [component.purl, component])).values()];
   return {
-    bomFormat: 'CycloneDX', specVersion: '1.5', version: 1,
+    bomFormat: 'CycloneDX',
+    specVersion: '1.5',
+    version: 1,
     metadata: { component: { type: 'application', name, version, licenses: [{ license: { id: license } }] } },
     components: unique,
   };

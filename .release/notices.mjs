@@ -35,9 +35,16 @@ const withoutText = {
 export function noticesOf(packages, root = '.') {
   const sections = packages.map((one) => {
     const { homepage } = JSON.parse(readFileSync(join(root, one.folder, 'package.json'), 'utf8'));
-    return [line, `${one.name} ${one.version}: ${one.license}`, ...(homepage === undefined ? [] : [homepage]), '', ...textsOf(one, root)].join('\n');
+    return [
+      line,
+      `${one.name} ${one.version}: ${one.license}`,
+      ...(homepage === undefined ? [] : [homepage]),
+      '',
+      ...textsOf(one, root),
+    ].join('\n');
   });
-  const start = 'Sallyport is licensed under the Apache License, Version 2.0: see LICENSE. It holds the packages below, each under its own licence.';
+  const start =
+    'Sallyport is licensed under the Apache License, Version 2.0: see LICENSE. It holds the packages below, each under its own licence.';
   return `${start}\n\n${sections.join('\n')}`;
 }
 
@@ -46,10 +53,16 @@ function textsOf({ name, version, license, folder }, root) {
   const [, whole = null] = /^(@node-rs\/[a-z0-9]+)-/.exec(name) ?? [];
   const at = join(root, whole === null ? folder : folder.replace(name, whole));
   const texts = licenceFiles(at).map((file) => readFileSync(file, 'utf8'));
-  const missing = marks.filter(([id, mark]) => (license ?? '').split(/[^A-Za-z0-9.-]+/).includes(id) && !texts.some((text) => mark.test(text)));
+  const missing = marks.filter(
+    ([id, mark]) => (license ?? '').split(/[^A-Za-z0-9.-]+/).includes(id) && !texts.some((text) => mark.test(text)),
+  );
   if (texts.length === 0 || missing.length > 0) {
     const known = withoutText[`${name}@${version}`];
-    if (known === undefined) throw new Error(`${name} ${version} (${license ?? 'none named'}) has no text of its licence: add it to ${import.meta.filename}`);
+    if (known === undefined) {
+      throw new Error(
+        `${name} ${version} (${license ?? 'none named'}) has no text of its licence: add it to ${import.meta.filename}`,
+      );
+    }
     texts.push(known());
   }
   return texts.map((text) => `${text.replaceAll('\r\n', '\n').trim()}\n`);
@@ -58,11 +71,13 @@ function textsOf({ name, version, license, folder }, root) {
 /** Its own, and those of what it took from others; not those of its dependencies. */
 function licenceFiles(folder) {
   if (!existsSync(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true }).sort((one, other) => (one.name < other.name ? -1 : 1)).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : licenceFiles(path);
-    return fileName.test(entry.name) ? [path] : [];
-  });
+  return readdirSync(folder, { withFileTypes: true })
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return entry.name === 'node_modules' ? [] : licenceFiles(path);
+      return fileName.test(entry.name) ? [path] : [];
+    });
 }
 
 function apache() {

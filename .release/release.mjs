@@ -1,6 +1,7 @@
 /**
- * Makes a release: one version for package, image and chart, the changelog's section, a commit and a tag; then a commit that begins the next
- * `-dev` version, so that no later tree calls itself a release. Pushes nothing and needs no secret.
+ * Makes a release: one version for package, image and chart, the changelog's section, a commit and a tag; then a commit
+ * that begins the next `-dev` version, so that no later tree calls itself a release. Pushes nothing and needs no
+ * secret.
  *
  *   node .release/release.mjs VERSION [--check] [--date YYYY-MM-DD]
  */
@@ -9,7 +10,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 const { values: options, positionals } = parseArgs({
-  options: { check: { type: 'boolean', default: false }, date: { type: 'string', default: new Date().toISOString().slice(0, 10) } }, allowPositionals: true,
+  options: {
+    check: { type: 'boolean', default: false },
+    date: { type: 'string', default: new Date().toISOString().slice(0, 10) },
+  },
+  allowPositionals: true,
 });
 const [next = ''] = positionals;
 const changelogFile = 'CHANGELOG.md';
@@ -23,9 +28,15 @@ function obstacles() {
   if (!/^\d+\.\d+\.\d+$/.test(next)) return ['say which version: node .release/release.mjs 1.2.3'];
   const found = [];
   if (!current.endsWith('-dev')) found.push(`package.json has the version ${current}, which does not end in -dev`);
-  if (!followers(last).includes(next)) found.push(`${next} does not follow ${last}: ${followers(last).join(', ')} would`);
-  if (!/^https:/.test(repository?.url ?? '')) found.push('package.json has no repository.url: nobody could tell where the release comes from');
-  if (git('status', '--porcelain', '--untracked-files=no') !== '') found.push('there are changes that are not committed');
+  if (!followers(last).includes(next)) {
+    found.push(`${next} does not follow ${last}: ${followers(last).join(', ')} would`);
+  }
+  if (!/^https:/.test(repository?.url ?? '')) {
+    found.push('package.json has no repository.url: nobody could tell where the release comes from');
+  }
+  if (git('status', '--porcelain', '--untracked-files=no') !== '') {
+    found.push('there are changes that are not committed');
+  }
   if (git('tag', '--list', `v${next}`) !== '') found.push(`the tag v${next} exists`);
   const [, section = ''] = changelog.split(unreleased);
   if (/^\s*(?:## |$)/.test(section)) found.push(`${changelogFile} says nothing under "${unreleased.trim()}"`);
@@ -44,7 +55,10 @@ function unreleasedHeading(version) {
 /** Writes a version to every place that has the current one, and commits that. */
 function commit(message, version, heading) {
   for (const [file, text] of before) writeFileSync(file, text.replaceAll(current, version));
-  writeFileSync(changelogFile, changelog.replace(unreleased, () => heading));
+  writeFileSync(
+    changelogFile,
+    changelog.replace(unreleased, () => heading),
+  );
   git('add', changelogFile, ...before.keys());
   git('commit', '--quiet', '--message', message);
 }
@@ -57,8 +71,15 @@ function git(...args) {
 
 const found = obstacles();
 // Whatever has the version: package, lock file, chart, Dockerfile, docs. No other package's version ends in our `-dev`.
-const before = found.length > 0 ? new Map() : new Map(git('grep', '--files-with-matches', '--fixed-strings', '-e', current).split('\n')
-  .filter((file) => file !== changelogFile).map((file) => [file, readFileSync(file, 'utf8')]));
+const before =
+  found.length > 0
+    ? new Map()
+    : new Map(
+        git('grep', '--files-with-matches', '--fixed-strings', '-e', current)
+          .split('\n')
+          .filter((file) => file !== changelogFile)
+          .map((file) => [file, readFileSync(file, 'utf8')]),
+      );
 if (found.length > 0) {
   process.stderr.write(found.map((one) => `${one}\n`).join(''));
   process.exitCode = 1;
@@ -70,5 +91,7 @@ if (found.length > 0) {
   commit(`Release ${next}`, next, released);
   git('tag', '--annotate', `v${next}`, '--message', `Sallyport ${next}`);
   commit(`Begin ${minor}-dev`, `${minor}-dev`, `${unreleasedHeading(`${minor}-dev`)}\n${released}`);
-  process.stdout.write(`committed and tagged v${next}, and began ${minor}-dev; docs/releasing.md says what comes next\n`);
+  process.stdout.write(
+    `committed and tagged v${next}, and began ${minor}-dev; docs/releasing.md says what comes next\n`,
+  );
 }

@@ -3,8 +3,8 @@
  *
  *   node .release/revision.mjs [REVISION]     the commit, where git cannot be asked: in `docker build`
  *
- * Without git, in a copy without its history, or in a folder of another repository, the commit stays `unknown`. Changes that are
- * not committed are told by `-dirty`, since the commit alone would be wrong then.
+ * Without git, in a copy without its history, or in a folder of another repository, the commit stays `unknown`. Changes
+ * that are not committed are told by `-dirty`, since the commit alone would be wrong then.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
@@ -22,13 +22,17 @@ export function revisionOf(root) {
   const changes = git(root, 'status', '--porcelain', '--untracked-files=all');
   if (top === null || head === null || changes === null || realpathSync(top) !== realpathSync(root)) return unknown;
   // Files that git does not know count where they are compiled.
-  const changed = changes.split('\n').some((line) => line !== '' && (!line.startsWith('??') || /^\?\? "?src\//.test(line)));
+  const changed = changes
+    .split('\n')
+    .some((line) => line !== '' && (!line.startsWith('??') || /^\?\? "?src\//.test(line)));
   return changed ? `${head}-dirty` : head;
 }
 
 /** Writes a revision into the program compiled to `dist`. */
 export function stampRevision(dist, revision) {
-  if (!/^(?:unknown|[0-9a-f]{7,64}(?:-dirty)?)$/.test(revision)) throw new Error(`${JSON.stringify(revision)} is no commit: allowed are 7 to 64 hex digits, or unknown`);
+  if (!/^(?:unknown|[0-9a-f]{7,64}(?:-dirty)?)$/.test(revision)) {
+    throw new Error(`${JSON.stringify(revision)} is no commit: allowed are 7 to 64 hex digits, or unknown`);
+  }
   const file = join(dist, 'version.js');
   const text = readFileSync(file, 'utf8');
   if (!stamped.test(text)) throw new Error(`${file} has no line for the revision`);

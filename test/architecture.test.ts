@@ -19,25 +19,60 @@ interface Layer {
 const layers: readonly Layer[] = [
   { path: 'src/lib/', may: [], modules: ['node:crypto', 'node:net'], pure: true },
   { path: 'src/decision/', may: ['src/lib/'], modules: ['node:crypto', 'node:net'], pure: true },
-  { path: 'src/config/', may: ['src/decision/', 'src/lib/'], modules: ['node:crypto', 'node:net', 'node:path', 'yaml', 'zod'] },
+  {
+    path: 'src/config/',
+    may: ['src/decision/', 'src/lib/'],
+    modules: ['node:crypto', 'node:net', 'node:path', 'yaml', 'zod'],
+  },
   // The script that writes the schema and the reference text, run by `npm run generate`.
   { path: 'src/config/docs/generate.ts', may: ['src/config/', 'src/decision/', 'src/lib/'], modules: null },
   { path: 'src/ports/', may: ['src/decision/', 'src/lib/'], modules: ['node:crypto'] },
-  { path: 'src/proxy/', may: ['src/decision/', 'src/ports/', 'src/lib/'], mayTypes: ['src/config/', 'src/admin/'], modules: null },
-  { path: 'src/admin/', may: ['src/decision/', 'src/ports/', 'src/lib/', 'src/proxy/inbound/', 'src/proxy/upstream/'], mayTypes: ['src/config/', 'src/proxy/'], modules: null },
+  {
+    path: 'src/proxy/',
+    may: ['src/decision/', 'src/ports/', 'src/lib/'],
+    mayTypes: ['src/config/', 'src/admin/'],
+    modules: null,
+  },
+  {
+    path: 'src/admin/',
+    may: ['src/decision/', 'src/ports/', 'src/lib/', 'src/proxy/inbound/', 'src/proxy/upstream/'],
+    mayTypes: ['src/config/', 'src/proxy/'],
+    modules: null,
+  },
   { path: 'src/adapters/', may: ['src/decision/', 'src/ports/', 'src/config/', 'src/lib/'], modules: null },
-  // Calls to the Core, which programs import to mint tokens: loading them must not load the proxy, nor the schema of its config.
+  // Calls to the Core, which programs import to mint tokens: loading them must not load the proxy, nor the schema of
+  // its config.
   { path: 'src/core-api/', may: ['src/decision/', 'src/ports/', 'src/lib/'], mayTypes: ['src/config/'], modules: null },
-  { path: 'src/client/', may: ['src/decision/', 'src/ports/', 'src/core-api/', 'src/adapters/system/clock.ts', 'src/lib/'], modules: ['node:crypto'] },
+  {
+    path: 'src/client/',
+    may: ['src/decision/', 'src/ports/', 'src/core-api/', 'src/adapters/system/clock.ts', 'src/lib/'],
+    modules: ['node:crypto'],
+  },
   {
     path: 'src/policy-test/',
-    may: ['src/decision/', 'src/ports/', 'src/config/', 'src/proxy/auth/', 'src/proxy/idempotency/plan-reservation.ts', 'src/lib/'],
+    may: [
+      'src/decision/',
+      'src/ports/',
+      'src/config/',
+      'src/proxy/auth/',
+      'src/proxy/idempotency/plan-reservation.ts',
+      'src/lib/',
+    ],
     mayTypes: ['src/proxy/'],
     modules: ['node:crypto', 'node:http', 'yaml', 'zod'],
   },
   // The tools beside the proxy. What reads and keeps an import knows its forms but none of its rules.
-  { path: 'src/user-import/', may: ['src/decision/', 'src/ports/', 'src/core-api/', 'src/lib/'], modules: ['node:crypto', 'node:events', 'libphonenumber-js/max'] },
-  { path: 'src/user-import/io/', may: ['src/decision/', 'src/ports/', 'src/adapters/files/', 'src/lib/'], mayTypes: ['src/user-import/'], modules: null },
+  {
+    path: 'src/user-import/',
+    may: ['src/decision/', 'src/ports/', 'src/core-api/', 'src/lib/'],
+    modules: ['node:crypto', 'node:events', 'libphonenumber-js/max'],
+  },
+  {
+    path: 'src/user-import/io/',
+    may: ['src/decision/', 'src/ports/', 'src/adapters/files/', 'src/lib/'],
+    mayTypes: ['src/user-import/'],
+    modules: null,
+  },
   { path: 'src/user-import/cli/', may: ['src/'], modules: null },
   // It shares no code with the client that it stands in for.
   { path: 'src/core-emulator/', may: ['src/lib/'], modules: null },
@@ -45,7 +80,16 @@ const layers: readonly Layer[] = [
   { path: 'src/version.ts', may: [], modules: null },
   {
     path: 'src/app/',
-    may: ['src/config/', 'src/decision/', 'src/ports/', 'src/proxy/', 'src/admin/', 'src/adapters/', 'src/lib/', 'src/version.ts'],
+    may: [
+      'src/config/',
+      'src/decision/',
+      'src/ports/',
+      'src/proxy/',
+      'src/admin/',
+      'src/adapters/',
+      'src/lib/',
+      'src/version.ts',
+    ],
     modules: null,
   },
   { path: 'src/cli/', may: ['src/'], modules: null },
@@ -54,32 +98,61 @@ const layers: readonly Layer[] = [
 
 /** Names through which a file reaches the world or waits for it. */
 const outside = new Set([
-  'process', 'performance', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'console', 'fetch', 'globalThis', 'Promise', 'Atomics',
+  'process',
+  'performance',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'queueMicrotask',
+  'console',
+  'fetch',
+  'globalThis',
+  'Promise',
+  'Atomics',
 ]);
 /** What pure files may not take from the modules they may use. */
-const chance = new Set(['randomBytes', 'randomUUID', 'randomInt', 'generateKeyPair', 'generateKeyPairSync', 'webcrypto', 'Server', 'connect', 'createServer']);
+const chance = new Set([
+  'randomBytes',
+  'randomUUID',
+  'randomInt',
+  'generateKeyPair',
+  'generateKeyPairSync',
+  'webcrypto',
+  'Server',
+  'connect',
+  'createServer',
+]);
 
-const sources = projectFiles('src').filter((path) => path.endsWith('.ts')).map(parseSource);
+const sources = projectFiles('src')
+  .filter((path) => path.endsWith('.ts'))
+  .map(parseSource);
 
 t.test('every source file belongs to a layer', (t) => {
   t.not(sources.length, 0);
-  t.same(sources.filter(({ path }) => layerOf(path) === undefined).map(({ path }) => path), []);
+  t.same(
+    sources.filter(({ path }) => layerOf(path) === undefined).map(({ path }) => path),
+    [],
+  );
   t.end();
 });
 
 t.test('imports keep to the table of layers', (t) => {
   const wrong = sources.flatMap((source) =>
-    source.imports.filter((entry) => !isAllowed(source, entry)).map((entry) => `${source.path} imports ${entry.text}`));
+    source.imports.filter((entry) => !isAllowed(source, entry)).map((entry) => `${source.path} imports ${entry.text}`),
+  );
   t.same(wrong, []);
   t.end();
 });
 
 t.test('the adapters of one technology do not know those of another', (t) => {
   const folder = (path: string): string => path.split('/')[2] ?? '';
-  const wrong = sources.filter(({ path }) => path.startsWith('src/adapters/')).flatMap((source) =>
-    source.imports
-      .filter(({ file }) => file?.startsWith('src/adapters/') === true && folder(file) !== folder(source.path))
-      .map(({ text }) => `${source.path} imports ${text}`));
+  const wrong = sources
+    .filter(({ path }) => path.startsWith('src/adapters/'))
+    .flatMap((source) =>
+      source.imports
+        .filter(({ file }) => file?.startsWith('src/adapters/') === true && folder(file) !== folder(source.path))
+        .map(({ text }) => `${source.path} imports ${text}`),
+    );
   t.same(wrong, []);
   t.end();
 });
@@ -98,11 +171,20 @@ t.test('what decides is pure: no clock, process, waiting, chance or throw', (t) 
 
 t.test('files stay short and are named for what they hold', (t) => {
   const code = projectFiles().filter((path) => /\.(ts|mjs|js)$/.test(path));
-  const long = code.filter((path) => readProjectFile(path).split('\n').length > 501);
-  t.same(long, [], 'at most 500 lines');
+  const isTooLong = (path: string): boolean =>
+    readProjectFile(path).split('\n').length - 1 > (path.startsWith('test/') ? 700 : 500);
+  t.same(code.filter(isTooLong), [], 'at most 500 lines, with tables of tests 700');
   const names = code.map((path) => path.slice(path.lastIndexOf('/') + 1));
-  t.same(names.filter((name) => !/^[a-z0-9-]+(\.long)?(\.test|\.config)?\.(ts|mjs|js)$/.test(name)), [], 'kebab-case');
-  t.same(names.filter((name) => /utils?|helpers?|manager|handle/.test(name)), [], 'nouns that say something');
+  t.same(
+    names.filter((name) => !/^[a-z0-9-]+(\.long)?(\.test|\.config)?\.(ts|mjs|js)$/.test(name)),
+    [],
+    'kebab-case',
+  );
+  t.same(
+    names.filter((name) => /utils?|helpers?|manager|handle/.test(name)),
+    [],
+    'nouns that say something',
+  );
   t.end();
 });
 
@@ -114,13 +196,22 @@ t.test('the lock file names no registry', (t) => {
 t.test('nothing names the place it was made in', (t) => {
   // Written in halves, so that this file does not find itself.
   const halves = [
-    ['/wo', 'rk/main'], ['/wo', 'rk/sha'], ['/wo', 'rk/.lib'], ['/tmp/', 'tools'], ['/tmp/', 'brief'], ['clau', 'de'], ['anthro', 'pic'], ['shared/de', 'sign'],
+    ['/wo', 'rk/main'],
+    ['/wo', 'rk/sha'],
+    ['/wo', 'rk/.lib'],
+    ['/tmp/', 'tools'],
+    ['/tmp/', 'brief'],
+    ['clau', 'de'],
+    ['anthro', 'pic'],
+    ['shared/de', 'sign'],
   ];
   const words = halves.map((pair) => pair.join('').toLowerCase());
-  const found = projectFiles().filter((path) => path !== 'package-lock.json').flatMap((path) => {
-    const text = readProjectFile(path).toLowerCase();
-    return words.filter((word) => text.includes(word)).map((word) => `${path}: ${word}`);
-  });
+  const found = projectFiles()
+    .filter((path) => path !== 'package-lock.json')
+    .flatMap((path) => {
+      const text = readProjectFile(path).toLowerCase();
+      return words.filter((word) => text.includes(word)).map((word) => `${path}: ${word}`);
+    });
   t.same(found, []);
   t.end();
 });
@@ -139,7 +230,9 @@ function isAllowed(source: SourceFile, { file, text, typeOnly }: Import): boolea
 
 /** Chains of imports that come back to where they started, each once. */
 function circles(files: readonly SourceFile[]): string[] {
-  const targets = new Map(files.map(({ path, imports }) => [path, imports.flatMap(({ file }) => (file === null ? [] : [file]))]));
+  const targets = new Map(
+    files.map(({ path, imports }) => [path, imports.flatMap(({ file }) => (file === null ? [] : [file]))]),
+  );
   const done = new Set<string>();
   const found: string[] = [];
   const walk = (path: string, trail: readonly string[]): void => {
@@ -162,9 +255,13 @@ function impurityOf(node: ts.Node): string[] {
   if (ts.isThrowStatement(node)) return ['throw'];
   if (ts.isAwaitExpression(node) || node.kind === ts.SyntaxKind.AsyncKeyword) return ['async'];
   if (ts.isPropertyAccessExpression(node) && /^(Date\.now|Math\.random)$/.test(node.getText())) return [node.getText()];
-  if (ts.isNewExpression(node) && node.expression.getText() === 'Date' && (node.arguments?.length ?? 0) === 0) return ['new Date()'];
+  if (ts.isNewExpression(node) && node.expression.getText() === 'Date' && (node.arguments?.length ?? 0) === 0) {
+    return ['new Date()'];
+  }
   if (!ts.isIdentifier(node) || !outside.has(node.text)) return [];
   const parent = node.parent;
-  const isMember = (ts.isPropertyAccessExpression(parent) && parent.name === node) || (ts.isPropertyAssignment(parent) && parent.name === node);
+  const isMember =
+    (ts.isPropertyAccessExpression(parent) && parent.name === node) ||
+    (ts.isPropertyAssignment(parent) && parent.name === node);
   return isMember ? [] : [node.text];
 }

@@ -1,4 +1,7 @@
-/** What the repository's host reads: the workflow, the forms for issues and changes, the updates of dependencies, and what editors read. */
+/**
+ * What the repository's host reads: the workflow, the forms for issues and changes, the updates of dependencies, and
+ * what editors read.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -49,7 +52,9 @@ const yamlFiles = projectFiles('.github').filter((path) => /\.ya?ml$/.test(path)
 
 function readYaml(path: string): unknown {
   const document = parseDocument(readProjectFile(path));
-  if (document.errors.length > 0 || document.warnings.length > 0) throw new Error(`${path}: ${[...document.errors, ...document.warnings].join('; ')}`);
+  if (document.errors.length > 0 || document.warnings.length > 0) {
+    throw new Error(`${path}: ${[...document.errors, ...document.warnings].join('; ')}`);
+  }
   return document.toJS() as unknown;
 }
 
@@ -101,13 +106,18 @@ t.test('updates are asked for of all that names versions, and nothing is left ou
     readonly updates: readonly (Update & { readonly ignore?: readonly { readonly 'dependency-name': string }[] })[];
   };
   t.equal(version, 2);
-  t.same(updates.map((update) => update['package-ecosystem']), ['npm', 'docker', 'docker-compose', 'github-actions']);
+  t.same(
+    updates.map((update) => update['package-ecosystem']),
+    ['npm', 'docker', 'docker-compose', 'github-actions'],
+  );
   for (const { directory, schedule } of updates) {
     t.ok(existsSync(join(projectDir, directory)), directory);
     t.equal(schedule.interval, 'weekly');
   }
   const used = { ...manifest.dependencies, ...manifest.devDependencies };
-  for (const name of updates.flatMap(({ ignore = [] }) => ignore.map((entry) => entry['dependency-name']))) t.ok(name in used, name);
+  for (const name of updates.flatMap(({ ignore = [] }) => ignore.map((entry) => entry['dependency-name']))) {
+    t.ok(name in used, name);
+  }
   t.end();
 });
 
@@ -120,7 +130,10 @@ t.test('the forms for issues have what the host asks for; holes are sent to SECU
     const fields = form.body.filter(({ type }) => type !== 'markdown');
     t.ok(fields.length > 0, `${path} has a field, without which the host refuses it`);
     t.equal(new Set(fields.map(({ id }) => id)).size, fields.length, `${path}: ids are there, and differ`);
-    t.same(form.body.filter(({ type }) => !['markdown', 'input', 'textarea', 'dropdown', 'checkboxes'].includes(type)), []);
+    t.same(
+      form.body.filter(({ type }) => !['markdown', 'input', 'textarea', 'dropdown', 'checkboxes'].includes(type)),
+      [],
+    );
   }
   t.match(readProjectFile('.github/ISSUE_TEMPLATE/security.yml'), /SECURITY\.md/);
   t.match(readProjectFile('.github/ISSUE_TEMPLATE/bug.yml'), /No token, key/);
@@ -130,14 +143,36 @@ t.test('the forms for issues have what the host asks for; holes are sent to SECU
 
 t.test('.editorconfig says of every file what the tree holds to', (t) => {
   const settings = readProjectFile('.editorconfig').split('\n');
-  for (const line of ['root = true', 'charset = utf-8', 'end_of_line = lf', 'insert_final_newline = true', 'indent_style = space']) {
+  for (const line of [
+    'root = true',
+    'charset = utf-8',
+    'end_of_line = lf',
+    'insert_final_newline = true',
+    'indent_style = space',
+  ]) {
     t.ok(settings.includes(line), line);
   }
   const texts = projectFiles().filter((path) => /\.(?:ts|mjs|js|json|ya?ml|md|svg|sh)$/.test(path));
   t.ok(texts.length > 500);
-  t.same(texts.filter((path) => /\r/.test(readProjectFile(path)) && !path.startsWith('test/')), [], 'line ends');
-  t.same(texts.filter((path) => !readProjectFile(path).endsWith('\n')), [], 'the last line has its end');
-  t.same(texts.filter((path) => /^src\/.*\.ts$/.test(path) && /^\t/m.test(readProjectFile(path))), [], 'no tabs');
-  t.same(texts.filter((path) => /[ \t]$/m.test(readProjectFile(path))), [], 'no blanks at the end of a line');
+  t.same(
+    texts.filter((path) => /\r/.test(readProjectFile(path)) && !path.startsWith('test/')),
+    [],
+    'line ends',
+  );
+  t.same(
+    texts.filter((path) => !readProjectFile(path).endsWith('\n')),
+    [],
+    'the last line has its end',
+  );
+  t.same(
+    texts.filter((path) => /^src\/.*\.ts$/.test(path) && /^\t/m.test(readProjectFile(path))),
+    [],
+    'no tabs',
+  );
+  t.same(
+    texts.filter((path) => /[ \t]$/m.test(readProjectFile(path))),
+    [],
+    'no blanks at the end of a line',
+  );
   t.end();
 });

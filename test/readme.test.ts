@@ -22,7 +22,9 @@ t.test('it is short enough to be read: 10 kB', (t) => {
 });
 
 t.test('the config shown passes check --strict', async (t) => {
-  const configs = fencedBlocks('README.md').filter(({ language, text }) => language === 'yaml' && /^routes:/m.test(text));
+  const configs = fencedBlocks('README.md').filter(
+    ({ language, text }) => language === 'yaml' && /^routes:/m.test(text),
+  );
   t.equal(configs.length, 1);
   for (const { text } of configs) {
     const file = join(tempDir(t), 'sallyport.yaml');
@@ -30,7 +32,13 @@ t.test('the config shown passes check --strict', async (t) => {
     const io = captureIo();
     await run(['check', '--strict', file], io);
     t.equal(io.code(), 0);
-    t.same(io.out().split('\n').filter((line) => !/^$|: ok$|: note: route "\w+" is public/.test(line)), []);
+    t.same(
+      io
+        .out()
+        .split('\n')
+        .filter((line) => !/^$|: ok$|: note: route "\w+" is public/.test(line)),
+      [],
+    );
   }
 });
 
@@ -40,7 +48,9 @@ t.test('the claims shown are let through by the config shown, and those with one
   const claims = JSON.parse(blockThatBegins('README.md', '{').text) as Readonly<Record<string, unknown>>;
   const at = new Date(Number(claims['iat']) * 1000 + 1000).toISOString();
   const explain = async (without: string | null): Promise<number | null> => {
-    const kept = Object.fromEntries(Object.entries(claims).map(([name, value]) => [name, name === without ? null : value]));
+    const kept = Object.fromEntries(
+      Object.entries(claims).map(([name, value]) => [name, name === without ? null : value]),
+    );
     writeFileSync(join(dir, 'claims.json'), JSON.stringify(kept));
     const io = captureIo({ cwd: dir });
     const request = ['--method', 'GET', '--path', '/orders', '--claims', 'claims.json', '--at', at];
@@ -57,7 +67,9 @@ t.test('the two lines, and the scripts named, exist', (t) => {
   t.equal(line, 'npm ci && npm test -- --install');
   t.ok(readProjectFile('.ci/run').endsWith(`\n${line}\n`), 'the one who checks runs it too');
   for (const page of pages) {
-    for (const [, script = ''] of readProjectFile(page).matchAll(/\bnpm run ([a-z:]+[a-z])/g)) t.ok(manifest.scripts[script], `${page}: ${script}`);
+    for (const [, script = ''] of readProjectFile(page).matchAll(/\bnpm run ([a-z:]+[a-z])/g)) {
+      t.ok(manifest.scripts[script], `${page}: ${script}`);
+    }
   }
   t.end();
 });
@@ -67,7 +79,9 @@ t.test('figures of performance are those of the page that measured them', (t) =>
   const figures = section.match(/\b\d+\.\d\d\b|\b\d,\d{3}\b/g) ?? [];
   t.ok(figures.length >= 4);
   const measured = readProjectFile('docs/performance.md');
-  for (const figure of figures) t.match(measured, new RegExp(`(?<![\\d.])${figure.replace(',', '')}(?![\\d.])`), figure);
+  for (const figure of figures) {
+    t.match(measured, new RegExp(`(?<![\\d.])${figure.replace(',', '')}(?![\\d.])`), figure);
+  }
   t.end();
 });
 
@@ -75,8 +89,19 @@ t.test('CONTRIBUTING.md names folders and files that are there, and every script
   const text = readProjectFile('CONTRIBUTING.md');
   const paths = [...text.matchAll(/`((?:src|test|docs|\.github)\/[\w./-]*\w)`/g)].map(([, path = '']) => path);
   t.ok(paths.length > 15);
-  t.same(paths.filter((path) => !existsSync(join(projectDir, path))), []);
-  for (const heading of ['Set-up and loop', 'Where things are', 'Words', 'A config key', 'A check of requests', 'A metric', 'A command']) {
+  t.same(
+    paths.filter((path) => !existsSync(join(projectDir, path))),
+    [],
+  );
+  for (const heading of [
+    'Set-up and loop',
+    'Where things are',
+    'Words',
+    'A config key',
+    'A check of requests',
+    'A metric',
+    'A command',
+  ]) {
     t.match(text, new RegExp(`^#+ ${heading}$`, 'm'), heading);
   }
   t.notMatch(text, /^\| \*\*/m, 'words stand in the glossary alone');
@@ -85,13 +110,25 @@ t.test('CONTRIBUTING.md names folders and files that are there, and every script
 
 t.test('the index has every page', (t) => {
   const linked = [...readme.matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, page]) => page);
-  t.same(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page)), []);
+  t.same(
+    pages.filter((page) => page.startsWith('docs/') && !linked.includes(page)),
+    [],
+  );
   t.end();
 });
 
 t.test('links lead somewhere', (t) => {
-  const charts = readdirSync(join(projectDir, 'helm')).map((name) => `helm/${name}/README.md`).filter((page) => existsSync(join(projectDir, page)));
-  for (const page of [...pages, 'CHANGELOG.md', 'SECURITY.md', 'test/README.md', 'test/conformance/README.md', ...charts]) {
+  const charts = readdirSync(join(projectDir, 'helm'))
+    .map((name) => `helm/${name}/README.md`)
+    .filter((page) => existsSync(join(projectDir, page)));
+  for (const page of [
+    ...pages,
+    'CHANGELOG.md',
+    'SECURITY.md',
+    'test/README.md',
+    'test/conformance/README.md',
+    ...charts,
+  ]) {
     for (const [, link = ''] of readProjectFile(page).matchAll(/\]\(([^)\s]+)\)/g)) {
       if (link.startsWith('https:')) continue;
       const [path = '', anchor] = link.split('#');
@@ -105,5 +142,10 @@ t.test('links lead somewhere', (t) => {
 
 /** What a heading is called in a link. */
 function anchorsOf(text: string): readonly string[] {
-  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => title.toLowerCase().replace(/[^a-z0-9_ -]/g, '').replaceAll(' ', '-'));
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^a-z0-9_ -]/g, '')
+      .replaceAll(' ', '-'),
+  );
 }

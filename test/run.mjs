@@ -3,8 +3,9 @@
  *
  * One line for each step with its seconds; what failed follows its line in full, so that a log is enough to find the
  * cause. The last line counts the assertions, `N passed, N failed`; a step that fails without assertions counts as one
- * failure. Exit code 1 when anything failed. In a run of everything, up to three files that failed run once more, each by
- * itself; those that pass then are named as unsteady. Test files that need a program which is not here are not run, and named.
+ * failure. Exit code 1 when anything failed. In a run of everything, up to three files that failed run once more, each
+ * by itself; those that pass then are named as unsteady. Test files that need a program which is not here are not run,
+ * and named.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -27,8 +28,11 @@ const { values: options, positionals: named } = parseArgs({
   args: process.argv.slice(2).map((word) => (word === '--changed' ? '--changed=' : word)),
   options: {
     changed: { type: 'string' },
-    help: { type: 'boolean', short: 'h', default: false }, install: { type: 'boolean', default: false },
-    long: { type: 'boolean', default: false }, lint: { type: 'boolean', default: true }, unit: { type: 'boolean', default: false },
+    help: { type: 'boolean', short: 'h', default: false },
+    install: { type: 'boolean', default: false },
+    long: { type: 'boolean', default: false },
+    lint: { type: 'boolean', default: true },
+    unit: { type: 'boolean', default: false },
   },
   allowPositionals: true,
   allowNegative: true,
@@ -50,7 +54,9 @@ async function check() {
   const selection = options.changed === undefined ? null : await selectChanged(options.changed, asked);
   const { files, leftOut } = selection ?? { files: asked, leftOut: [] };
   failedSteps += selection?.failures ?? 0;
-  console.log(`${howMany(files)}, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes some 15 minutes on two cores' : ''}`);
+  console.log(
+    `${howMany(files)}, ${jobs} at a time, Node ${process.version}${everything ? '; all of it takes some 15 minutes on two cores' : ''}`,
+  );
   for (const name of named.filter((path) => !existsSync(path))) {
     console.log(`FAILED there is no ${name}`);
     failedSteps += 1;
@@ -60,7 +66,7 @@ async function check() {
   const notRun = new Set(missing.flatMap((need) => need.files));
   await build();
   if (everything) await holdGenerated();
-  const linted = everything && options.lint ? hold(runStep('lint', node, ['node_modules/eslint/bin/eslint.js', '.'])) : Promise.resolve(true);
+  const linted = everything && options.lint ? lint() : Promise.resolve();
   // Where tests are left out, so is what they cover.
   const coverage = everything && notRun.size === 0 ? gatherCoverage() : null;
   const run = files.filter((file) => !notRun.has(file));
@@ -70,7 +76,9 @@ async function check() {
   if (coverage !== null) await hold(timeStep('coverage', coverage.check));
 
   for (const line of [...summaryOf(missing, files.length), ...leftOut]) console.log(line);
-  for (const file of tests.unsteady) console.log(`UNSTEADY ${file}: failed beside other tests and passed by itself; its first output, above, says why`);
+  for (const file of tests.unsteady) {
+    console.log(`UNSTEADY ${file}: failed beside other tests and passed by itself; its first output, above, says why`);
+  }
   console.log(`${((performance.now() - started) / 1000).toFixed(1)} s in all, Node ${process.version}`);
   const failed = tests.failed + failedSteps;
   console.log(`${tests.passed} passed, ${failed} failed`);
@@ -78,9 +86,15 @@ async function check() {
 }
 
 async function build() {
-  if (!tapIsBuilt()) await hold(runStep('tap without the loaders that are not needed', node, ['node_modules/tap/dist/esm/run.mjs', 'build']));
+  if (!tapIsBuilt()) {
+    await hold(
+      runStep('tap without the loaders that are not needed', node, ['node_modules/tap/dist/esm/run.mjs', 'build']),
+    );
+  }
   forgetLostOutput();
-  await hold(runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']));
+  await hold(
+    runStep('types', node, ['node_modules/typescript/bin/tsc', '-b', 'test/tsconfig.json', '--pretty', 'false']),
+  );
   await hold(timeStep('dist', copyToDist));
 }
 
@@ -90,6 +104,13 @@ async function holdGenerated() {
   await hold(runStep('docs/licences.md', node, ['test/check/licences.mjs', '--check']));
   await hold(timeStep('npm audit', audit));
   await hold(runStep('contract table', node, ['test/conformance/table.mjs', '--check']));
+}
+
+async function lint() {
+  await hold(
+    runStep('format', node, ['node_modules/prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.']),
+  );
+  await hold(runStep('lint', node, ['node_modules/eslint/bin/eslint.js', '.']));
 }
 
 /** Counts a step that did not hold. */

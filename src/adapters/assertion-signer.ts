@@ -17,7 +17,10 @@ const pemKeyStart = /-----BEGIN (?:EC |ENCRYPTED )?PRIVATE KEY-----/g;
 /** One that signs, those that were replaced and those that come next: nobody needs more. */
 const maxKeys = 8;
 
-/** Reads a PEM file of P-256 private keys: the first one signs, all are published. Refuses in words that follow the path. */
+/**
+ * Reads a PEM file of P-256 private keys: the first one signs, all are published. Refuses in words that follow the
+ * path.
+ */
 export function readAssertionKeys(pem: string): Result<readonly AssertionKey[], string> {
   const blocks = pem.match(pemKey) ?? [];
   if (blocks.length === 0) return refuse('holds no PEM private key');
@@ -50,7 +53,9 @@ function readKey(pem: string): Result<AssertionKey, string> {
   const privateKey = parse(pem);
   if (privateKey === null) return refuse('holds no PEM private key');
   const { crv, x, y } = createPublicKey(privateKey).export({ format: 'jwk' });
-  if (crv !== 'P-256' || x === undefined || y === undefined) return refuse('holds a key that is none of P-256, which ES256 needs');
+  if (crv !== 'P-256' || x === undefined || y === undefined) {
+    return refuse('holds a key that is none of P-256, which ES256 needs');
+  }
   const keyId = thumbprint({ crv, x, y });
   return accept({ keyId, privateKey, jwk: { kty: 'EC', crv, x, y, kid: keyId, use: 'sig', alg: 'ES256' } });
 }

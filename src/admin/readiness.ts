@@ -10,7 +10,9 @@ export interface Readiness {
 }
 
 export interface Check {
-  /** `listener`, `shutdown`, `keys`, `keys:<issuer>` or, with a store, `store` and, where it is Redis, `revocations`. */
+  /**
+   * `listener`, `shutdown`, `keys`, `keys:<issuer>` or, with a store, `store` and, where it is Redis, `revocations`.
+   */
   readonly name: string;
   readonly status: 'ok' | 'stale' | 'failed';
 }
@@ -20,14 +22,19 @@ export type Phase = 'starting' | 'serving' | 'stopping';
 
 /**
  * Says whether requests should be sent here. Needs the keys of one issuer and not of all: an outage of one issuer
- * must not take away the service from the callers of the others. Needs no store: routes that reserve nothing serve on. Needs
- * to have read once what is revoked, where that is required: protected routes are refused until then.
+ * must not take away the service from the callers of the others. Needs no store: routes that reserve nothing serve on.
+ * Needs to have read once what is revoked, where that is required: protected routes are refused until then.
  */
 export function readinessOf(
-  phase: Phase, sources: readonly KeySourceState[], store: StoreState | null, revocations: RevocationsState | null,
+  phase: Phase,
+  sources: readonly KeySourceState[],
+  store: StoreState | null,
+  revocations: RevocationsState | null,
 ): Readiness {
   const inPart = [
-    ...sources.map(keysCheck), ...(store === null ? [] : [storeCheck(store)]), ...(revocations === null ? [] : [revocationsCheck(revocations)]),
+    ...sources.map(keysCheck),
+    ...(store === null ? [] : [storeCheck(store)]),
+    ...(revocations === null ? [] : [revocationsCheck(revocations)]),
   ];
   const anyKeys = sources.length === 0 || sources.some((source) => source.usable);
   const checks: Check[] = [
@@ -36,7 +43,9 @@ export function readinessOf(
     { name: 'keys', status: anyKeys ? 'ok' : 'failed' },
     ...inPart,
   ];
-  if (phase !== 'serving' || !anyKeys || (revocations?.areRequired === true && !revocations.isLoaded)) return { status: 'unavailable', checks };
+  if (phase !== 'serving' || !anyKeys || (revocations?.areRequired === true && !revocations.isLoaded)) {
+    return { status: 'unavailable', checks };
+  }
   return { status: inPart.every((check) => check.status === 'ok') ? 'ready' : 'degraded', checks };
 }
 

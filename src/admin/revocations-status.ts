@@ -58,8 +58,21 @@ export function revocationsStatus(state: RevocationsState | null): RevocationsSt
   };
 }
 
-function entryOf({ id, kind, value, issuer, reason, author, createdAtMs, endsAtMs }: Revocation, isLost: boolean): RevocationEntry {
-  return { id, kind, value, issuer, reason, author, created_at: timestamp(createdAtMs), ends_at: timestamp(endsAtMs), lost: isLost };
+function entryOf(
+  { id, kind, value, issuer, reason, author, createdAtMs, endsAtMs }: Revocation,
+  isLost: boolean,
+): RevocationEntry {
+  return {
+    id,
+    kind,
+    value,
+    issuer,
+    reason,
+    author,
+    created_at: timestamp(createdAtMs),
+    ends_at: timestamp(endsAtMs),
+    lost: isLost,
+  };
 }
 
 function timestamp(epochMs: number): string {

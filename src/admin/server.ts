@@ -41,15 +41,18 @@ const checkIntervalMs = 1_000;
 
 /** Creates the server of a few pages; GET and HEAD only. */
 export function createPageServer(settings: PageServerSettings): PageServer {
-  const server = createServer({
-    maxHeaderSize: maxHeaderBytes,
-    headersTimeout: headersTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: checkIntervalMs,
-  }, (request, response) => {
-    void answer(settings, request, response);
-  });
+  const server = createServer(
+    {
+      maxHeaderSize: maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      keepAliveTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: checkIntervalMs,
+    },
+    (request, response) => {
+      void answer(settings, request, response);
+    },
+  );
   limitConnections(server, settings.maxConnections);
   server.timeout = idleTimeoutMs;
   server.on('clientError', refuseConnection);

@@ -17,7 +17,11 @@ export interface Status {
   readonly started_at: string;
   readonly phase: Phase;
   readonly readiness: Readiness;
-  readonly listeners: { readonly proxy: HostPort | null; readonly admin: HostPort | null; readonly probes: HostPort | null };
+  readonly listeners: {
+    readonly proxy: HostPort | null;
+    readonly admin: HostPort | null;
+    readonly probes: HostPort | null;
+  };
   readonly config: {
     readonly file: string;
     readonly sha256: string;
@@ -165,15 +169,22 @@ export function statusOf(snapshot: Snapshot): Status {
     store: storeStatus(snapshot.store),
     revocations: revocationsStatus(snapshot.revocations),
     limits: limitsStatus(snapshot.limits),
-    certificates: snapshot.certificates.map(({ certificate, state, validFrom, validTo, daysLeft }) => (
-      { certificate, state, valid_from: validFrom, valid_to: validTo, days_left: daysLeft })),
+    certificates: snapshot.certificates.map(({ certificate, state, validFrom, validTo, daysLeft }) => ({
+      certificate,
+      state,
+      valid_from: validFrom,
+      valid_to: validTo,
+      days_left: daysLeft,
+    })),
     counts: snapshot.counts,
   };
 }
 
 /** Sessions come from an issuer of their own. */
 function sessionIssuer({ sessions }: CompiledConfig): readonly ListedIssuer[] {
-  return sessions === null ? [] : [{ rules: { name: sessionIssuerName, issuer: sessions.issuer }, keys: sessions.keys }];
+  return sessions === null
+    ? []
+    : [{ rules: { name: sessionIssuerName, issuer: sessions.issuer }, keys: sessions.keys }];
 }
 
 function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceState[]): IssuerStatus {
@@ -187,8 +198,15 @@ function issuerStatus({ rules, keys }: ListedIssuer, states: readonly KeySourceS
     age_s: seconds(state?.ageMs ?? null),
     last_error: state?.lastError ?? null,
     serves_for_s: seconds(state?.servesForMs ?? null),
-    keys: (state?.keys ?? []).map((key) => ({ key_id: key.keyId, age_s: seconds(key.ageMs) ?? 0, accepted: key.accepted })),
-    withdrawn_keys: (state?.withdrawn ?? []).map(({ keyId, ageMs }) => ({ key_id: keyId, withdrawn_s: seconds(ageMs) ?? 0 })),
+    keys: (state?.keys ?? []).map((key) => ({
+      key_id: key.keyId,
+      age_s: seconds(key.ageMs) ?? 0,
+      accepted: key.accepted,
+    })),
+    withdrawn_keys: (state?.withdrawn ?? []).map(({ keyId, ageMs }) => ({
+      key_id: keyId,
+      withdrawn_s: seconds(ageMs) ?? 0,
+    })),
     empty_set: state?.emptySet ?? null,
     waiting: state?.waiting ?? 0,
   };
@@ -208,7 +226,9 @@ function limitsStatus(state: LimitsState | null): LimitsStatus | null {
 function withoutSecrets(text: string): string {
   if (!URL.canParse(text)) return '';
   const url = new URL(text);
-  return url.protocol === 'unix:' ? `unix:${url.pathname}` : `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`;
+  return url.protocol === 'unix:'
+    ? `unix:${url.pathname}`
+    : `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`;
 }
 
 function timestamp(epochMs: number): string {

@@ -31,10 +31,10 @@ interface Finding {
 }
 
 /**
- * Asks the receiver for a fixed path of the config on behalf of kubelet, which cannot reach its loopback: `GET`, without a field or a
- * byte of whoever asks, on a connection of its own, so that a full pool does not look like a sick receiver. Tells the status and
- * nothing else: 200 for 200 to 399, as kubelet reads them, 400 to 599 as they are, 503 where it was not reached and 504 where it was too slow.
- * Those who ask while one look is under way share it.
+ * Asks the receiver for a fixed path of the config on behalf of kubelet, which cannot reach its loopback: `GET`,
+ * without a field or a byte of whoever asks, on a connection of its own, so that a full pool does not look like a sick
+ * receiver. Tells the status and nothing else: 200 for 200 to 399, as kubelet reads them, 400 to 599 as they are, 503
+ * where it was not reached and 504 where it was too slow. Those who ask while one look is under way share it.
  */
 export function createAppProbe(name: string, path: string, deps: AppProbeDeps): () => Promise<Page> {
   let underWay: Promise<Finding> | null = null;
@@ -52,7 +52,11 @@ export function createAppProbe(name: string, path: string, deps: AppProbeDeps): 
       underWay = null;
     });
     const { status, answer } = await underWay;
-    return { status: answer, type: 'application/json', body: JSON.stringify({ status: answer === 200 ? 'passed' : 'failed', receiver_status: status }) };
+    return {
+      status: answer,
+      type: 'application/json',
+      body: JSON.stringify({ status: answer === 200 ? 'passed' : 'failed', receiver_status: status }),
+    };
   };
 }
 
@@ -79,7 +83,13 @@ async function ask({ settings, ca }: ProbedReceiver, path: string, limitMs: numb
 }
 
 function clientOf({ origin, connect }: Connector): Client {
-  return new Client(origin, { connect: undiciConnector(connect), pipelining: 1, maxHeaderSize: maxHeadBytes, headersTimeout: 0, bodyTimeout: 0 });
+  return new Client(origin, {
+    connect: undiciConnector(connect),
+    pipelining: 1,
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
 }
 
 async function statusOf(client: Client, { origin }: Connector, path: string, signal: AbortSignal): Promise<number> {

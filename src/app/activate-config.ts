@@ -37,8 +37,9 @@ export interface Assembly {
   /** The receiving service that is in force, as its probes reach it. */
   readonly receiver: () => ProbedReceiver;
   /**
-   * Puts a config in force, whole. Keys stay where they come from the same place, connections where the receiver does. Waits for
-   * the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for want of them.
+   * Puts a config in force, whole. Keys stay where they come from the same place, connections where the receiver does.
+   * Waits for the first attempt at the keys of new sources, so that a reload does not open a gap; never rejects for
+   * want of them.
    */
   readonly replace: (config: CompiledConfig, upstreamCa: string | null) => Promise<void>;
   /** Answers requests that wait for a key that may be new; from now on nobody waits for one. */
@@ -101,7 +102,8 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 
     // From here on nothing waits and nothing fails: no request sees half of it.
     const issuers = next.issuers.map((settings) => {
-      const { source } = kept.get(settings) ?? created.find((issuer) => issuer.settings === settings) ?? newIssuer(settings);
+      const { source } =
+        kept.get(settings) ?? created.find((issuer) => issuer.settings === settings) ?? newIssuer(settings);
       if (kept.has(settings)) source.update(settings.keys, settings.rules.keyIds);
       return { settings, source };
     });
@@ -118,7 +120,10 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
     if (before.upstream.upstream !== after.upstream.upstream) {
       before.upstream.upstream.retire();
       aside.add(before.upstream.upstream);
-      forgetWhenIdle(before.upstream.upstream, Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))));
+      forgetWhenIdle(
+        before.upstream.upstream,
+        Math.max(idleCheckMs, ...before.issuers.map(({ settings }) => longestWaitMs(settings))),
+      );
     }
     for (const { source, settings } of before.issuers) {
       if (after.issuers.some((issuer) => issuer.source === source)) continue;
@@ -173,7 +178,10 @@ export function assemble(config: CompiledConfig, upstreamCa: string | null, deps
 }
 
 function run(
-  config: CompiledConfig, issuers: readonly RunningIssuer[], upstream: RunningUpstream, lookups: TokenLookups,
+  config: CompiledConfig,
+  issuers: readonly RunningIssuer[],
+  upstream: RunningUpstream,
+  lookups: TokenLookups,
   { sessions, assertions, revocations }: AssemblyDeps,
 ): Running {
   const { assertion } = config;
@@ -208,12 +216,14 @@ function isSameIssuer(a: IssuerSettings, b: IssuerSettings): boolean {
 
 /** Compares what an upstream is made of; the time limit of an answer comes with each request. */
 function isSameUpstream({ settings, ca }: RunningUpstream, next: UpstreamSettings, nextCa: string | null): boolean {
-  return ca === nextCa
-    && settings.url === next.url
-    && settings.serverName === next.serverName
-    && settings.connectTimeoutMs === next.connectTimeoutMs
-    && settings.idleTimeoutMs === next.idleTimeoutMs
-    && settings.maxConnections === next.maxConnections
-    && settings.reuse === next.reuse
-    && settings.readsBodies === next.readsBodies;
+  return (
+    ca === nextCa &&
+    settings.url === next.url &&
+    settings.serverName === next.serverName &&
+    settings.connectTimeoutMs === next.connectTimeoutMs &&
+    settings.idleTimeoutMs === next.idleTimeoutMs &&
+    settings.maxConnections === next.maxConnections &&
+    settings.reuse === next.reuse &&
+    settings.readsBodies === next.readsBodies
+  );
 }

@@ -23,7 +23,9 @@ const json = 'application/json';
 
 /** The listeners of operators and of monitors. */
 export function createAdminServers(
-  { admin, probes }: CompiledConfig, sources: PageSources, log: Log,
+  { admin, probes }: CompiledConfig,
+  sources: PageSources,
+  log: Log,
 ): { readonly admin: PageServer; readonly probes: PageServer | null } {
   const probePages: Readonly<Record<string, () => Page | Promise<Page>>> = {
     '/livez': () => ({ status: 200, type: json, body: JSON.stringify({ status: 'alive' }) }),
@@ -33,21 +35,42 @@ export function createAdminServers(
     },
     '/.well-known/jwks.json': () => {
       const keys = sources.assertionKeys();
-      return keys === null ? { status: 404, type: json, body: '{"keys":[]}' } : { status: 200, type: 'application/jwk-set+json', body: keys };
+      return keys === null
+        ? { status: 404, type: json, body: '{"keys":[]}' }
+        : { status: 200, type: 'application/jwk-set+json', body: keys };
     },
     '/metrics': async () => ({ status: 200, type: sources.metricsType, body: await sources.metrics() }),
   };
   const statusPage = (): Page => ({ status: 200, type: json, body: JSON.stringify(sources.status(), null, 2) });
   return {
-    admin: createPageServer({ listen: admin, checksHost: true, maxConnections, pages: { ...probePages, '/status': statusPage }, log }),
-    // Kubelets and Prometheus come under whatever name the cluster gives; the pages tell no more than counts and names.
-    probes: probes === null ? null : createPageServer({
-      listen: probes, checksHost: false, maxConnections, pages: { ...probePages, ...appProbePages(probes, sources, log) }, log,
+    admin: createPageServer({
+      listen: admin,
+      checksHost: true,
+      maxConnections,
+      pages: { ...probePages, '/status': statusPage },
+      log,
     }),
+    // Kubelets and Prometheus come under whatever name the cluster gives; the pages tell no more than counts and names.
+    probes:
+      probes === null
+        ? null
+        : createPageServer({
+            listen: probes,
+            checksHost: false,
+            maxConnections,
+            pages: { ...probePages, ...appProbePages(probes, sources, log) },
+            log,
+          }),
   };
 }
 
 /** Probes of the receiver, which listens where kubelet cannot reach it. */
-function appProbePages({ app }: ProbesSettings, { receiver }: PageSources, log: Log): Readonly<Record<string, () => Promise<Page>>> {
-  return Object.fromEntries(Object.entries(app).map(([name, path]) => [`/app-probe/${name}`, createAppProbe(name, path, { receiver, log })]));
+function appProbePages(
+  { app }: ProbesSettings,
+  { receiver }: PageSources,
+  log: Log,
+): Readonly<Record<string, () => Promise<Page>>> {
+  return Object.fromEntries(
+    Object.entries(app).map(([name, path]) => [`/app-probe/${name}`, createAppProbe(name, path, { receiver, log })]),
+  );
 }

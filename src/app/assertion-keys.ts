@@ -42,15 +42,26 @@ const maxFileBytes = 64 * 1024;
 const idBytes = 16;
 
 /** Reads a key file. */
-export async function readAssertionFile({ keyFile }: AssertionSettings, files: Files): Promise<Result<AssertionFile, StartFailure>> {
+export async function readAssertionFile(
+  { keyFile }: AssertionSettings,
+  files: Files,
+): Promise<Result<AssertionFile, StartFailure>> {
   const text = await files.read(keyFile, { maxBytes: maxFileBytes });
   if (!text.ok) return refuse(startFailure('unreadable', `${keyFile}: ${text.error}`));
   const keys = readAssertionKeys(text.value);
-  return keys.ok ? accept({ path: keyFile, digest: files.digest(text.value), keys: keys.value }) : refuse(startFailure('invalid', `${keyFile}: ${keys.error}`));
+  return keys.ok
+    ? accept({ path: keyFile, digest: files.digest(text.value), keys: keys.value })
+    : refuse(startFailure('invalid', `${keyFile}: ${keys.error}`));
 }
 
-/** Signs with the first key of the file, and takes it up when it changes. A key that was replaced stays published for a while. */
-export function createAssertions(first: AssertionFile | null, { files, clock, log, intervalMs }: AssertionsDeps): Assertions {
+/**
+ * Signs with the first key of the file, and takes it up when it changes. A key that was replaced stays published for a
+ * while.
+ */
+export function createAssertions(
+  first: AssertionFile | null,
+  { files, clock, log, intervalMs }: AssertionsDeps,
+): Assertions {
   let keys: readonly AssertionKey[] = [];
   /** Until when keys that are gone are published, by their id. */
   const gone = new Map<string, { readonly jwk: AssertionKey['jwk']; readonly untilMs: number }>();
@@ -62,9 +73,14 @@ export function createAssertions(first: AssertionFile | null, { files, clock, lo
     replace(file?.keys ?? []);
     if (file === null || file.path !== path) {
       watch?.close();
-      watch = file === null ? null : files.watch(file.path, changed, {
-        digest: file.digest, maxBytes: maxFileBytes, ...(intervalMs === undefined ? {} : { intervalMs }),
-      });
+      watch =
+        file === null
+          ? null
+          : files.watch(file.path, changed, {
+              digest: file.digest,
+              maxBytes: maxFileBytes,
+              ...(intervalMs === undefined ? {} : { intervalMs }),
+            });
       path = file?.path ?? null;
     } else watch?.loaded(accept(file.digest));
   }
@@ -72,7 +88,9 @@ export function createAssertions(first: AssertionFile | null, { files, clock, lo
   function changed(content: Result<string, string>): void {
     const read = content.ok ? readAssertionKeys(content.value) : content;
     if (!read.ok) {
-      log.warn('the assertion keys were not reloaded; the old ones stay in use', { problem: `${path ?? ''}: ${read.error}` });
+      log.warn('the assertion keys were not reloaded; the old ones stay in use', {
+        problem: `${path ?? ''}: ${read.error}`,
+      });
       return;
     }
     replace(read.value);
@@ -92,7 +110,10 @@ export function createAssertions(first: AssertionFile | null, { files, clock, lo
       const [key] = keys;
       // A reload that takes the assertion away leaves requests that began before it.
       if (key === undefined) return [];
-      return [settings.header, signAssertion(key, assertionClaims(request, settings, clock.now(), randomBytes(idBytes).toString('base64url')))];
+      return [
+        settings.header,
+        signAssertion(key, assertionClaims(request, settings, clock.now(), randomBytes(idBytes).toString('base64url'))),
+      ];
     },
     jwks: () => {
       for (const [keyId, { untilMs }] of gone) if (untilMs <= clock.monotonic()) gone.delete(keyId);

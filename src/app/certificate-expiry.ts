@@ -1,5 +1,12 @@
 import { readCaBundle } from '../lib/pem.js';
-import { certificateState, daysLeft, validityOf, validityOfBundle, type CertificateState, type Validity } from '../lib/certificate-validity.js';
+import {
+  certificateState,
+  daysLeft,
+  validityOf,
+  validityOfBundle,
+  type CertificateState,
+  type Validity,
+} from '../lib/certificate-validity.js';
 import type { Clock, Log, Timers } from '../ports/ports.js';
 import type { CertificateName, CertificateStatus } from '../ports/certificates.js';
 import type { ListenerCertificates } from './certificates.js';
@@ -27,8 +34,8 @@ export interface CertificateExpiry {
 }
 
 /**
- * Says in the log when a certificate that is taken into use has expired, does not count yet or expires soon, and says it again
- * once a day: nobody else tells an operator before callers fail.
+ * Says in the log when a certificate that is taken into use has expired, does not count yet or expires soon, and says
+ * it again once a day: nobody else tells an operator before callers fail.
  */
 export function createCertificateExpiry({ clock, timers, log }: CertificateExpiryDeps): CertificateExpiry {
   const inUse = new Map<CertificateName, Validity>();
@@ -59,7 +66,9 @@ export function createCertificateExpiry({ clock, timers, log }: CertificateExpir
     said.set(name, { state, atMs: clock.now() });
     if (state === 'expired') log.error('a certificate has expired', { certificate, valid_to: validTo });
     if (state === 'not_yet_valid') log.error('a certificate is not valid yet', { certificate, valid_from: validFrom });
-    if (state === 'expiring') log.warn('a certificate expires soon', { certificate, valid_to: validTo, days_left: days });
+    if (state === 'expiring') {
+      log.warn('a certificate expires soon', { certificate, valid_to: validTo, days_left: days });
+    }
   }
 
   function statusOf(certificate: CertificateName, validity: Validity): CertificateStatus {

@@ -17,8 +17,14 @@ export interface CertificateWatchDeps {
   readonly intervalMs?: number;
 }
 
-/** Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place. */
-export function watchCertificates(tls: ListenerTls, first: ListenerCertificates, deps: CertificateWatchDeps): Pick<FileWatch, 'close'> {
+/**
+ * Takes the listener's certificates up when their files change. A pair that does not fit leaves the old one in place.
+ */
+export function watchCertificates(
+  tls: ListenerTls,
+  first: ListenerCertificates,
+  deps: CertificateWatchDeps,
+): Pick<FileWatch, 'close'> {
   const { files, log } = deps;
   let closed = false;
   const reload = coalesce(async () => {
@@ -43,9 +49,12 @@ export function watchCertificates(tls: ListenerTls, first: ListenerCertificates,
   }
 
   const pace = deps.intervalMs === undefined ? {} : { intervalMs: deps.intervalMs };
-  const watches = new Map([...first.digests].map(([path, digest]) => (
-    [path, files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace })]
-  )));
+  const watches = new Map(
+    [...first.digests].map(([path, digest]) => [
+      path,
+      files.watch(path, () => void reload(), { digest, maxBytes: maxPemBytes, ...pace }),
+    ]),
+  );
   return {
     close: () => {
       closed = true;

@@ -24,8 +24,14 @@ export interface ListenerCertificates {
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** Reads the listener's PEM files and holds them against each other, so that a pair that cannot serve is never put in force. */
-export async function readListenerCertificates(tls: ListenerTls, files: Files): Promise<Result<ListenerCertificates, StartFailure>> {
+/**
+ * Reads the listener's PEM files and holds them against each other, so that a pair that cannot serve is never put in
+ * force.
+ */
+export async function readListenerCertificates(
+  tls: ListenerTls,
+  files: Files,
+): Promise<Result<ListenerCertificates, StartFailure>> {
   const cert = await read(tls.certFile, files);
   if (!cert.ok) return cert;
   const key = await read(tls.keyFile, files);
@@ -37,11 +43,17 @@ export async function readListenerCertificates(tls: ListenerTls, files: Files): 
   const leaf = new X509Certificate(chain.value[0] ?? '');
   const privateKey = readPrivateKey(key.value);
   if (!privateKey.ok) return invalid(tls.keyFile, privateKey.error);
-  if (!leaf.checkPrivateKey(privateKey.value)) return invalid(tls.keyFile, `is not the key of the certificate in ${tls.certFile}`);
+  if (!leaf.checkPrivateKey(privateKey.value)) {
+    return invalid(tls.keyFile, `is not the key of the certificate in ${tls.certFile}`);
+  }
   const refusal = refusedByTls(cert.value, key.value);
   if (refusal !== null) return invalid(tls.certFile, refusal);
-  const texts = [[tls.certFile, cert.value], [tls.keyFile, key.value]] as const;
-  const authorities = tls.clientCaFile === null || clientCa === null ? [] : [[tls.clientCaFile, clientCa.value] as const];
+  const texts = [
+    [tls.certFile, cert.value],
+    [tls.keyFile, key.value],
+  ] as const;
+  const authorities =
+    tls.clientCaFile === null || clientCa === null ? [] : [[tls.clientCaFile, clientCa.value] as const];
   return accept({
     cert: cert.value,
     key: key.value,

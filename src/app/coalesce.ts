@@ -7,10 +7,12 @@ export function coalesce(task: () => Promise<void>): () => Promise<void> {
   let waiting: Promise<void> | null = null;
   return () => {
     if (waiting !== null) return waiting;
-    waiting = last.catch(() => undefined).then(() => {
-      waiting = null;
-      return task();
-    });
+    waiting = last
+      .catch(() => undefined)
+      .then(() => {
+        waiting = null;
+        return task();
+      });
     last = waiting;
     return waiting;
   };

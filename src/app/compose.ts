@@ -72,72 +72,140 @@ export interface StartFiles {
 }
 
 /** Builds the parts. From here on the issuers' keys are fetched and the store is connected to. */
-export function createParts(first: CompleteConfig, { tls, storeCa, sessionSdk }: StartFiles, options: PartsOptions): Parts {
+export function createParts(
+  first: CompleteConfig,
+  { tls, storeCa, sessionSdk }: StartFiles,
+  options: PartsOptions,
+): Parts {
   const opened = first.config;
-  const logger = createLogger({ ...opened.log, timers: systemTimers, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
+  const logger = createLogger({
+    ...opened.log,
+    timers: systemTimers,
+    ...(options.logTo === undefined ? {} : { destination: options.logTo }),
+  });
   const { log } = logger;
   const processMetrics = createMetrics();
   const metrics = countMetrics(processMetrics);
-  const sessions = opened.sessions === null || sessionSdk === null ? null : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
+  const sessions =
+    opened.sessions === null || sessionSdk === null
+      ? null
+      : openSessions(opened.sessions, sessionSdk, { log, metrics: processMetrics });
   const assertions = createAssertions(first.assertion, { files: localFiles, clock: systemClock, log });
-  const keyStates = (): readonly KeySourceState[] => [...assembly.keyStates(), ...(sessions === null ? [] : [sessions.keyState()])];
+  const keyStates = (): readonly KeySourceState[] => [
+    ...assembly.keyStates(),
+    ...(sessions === null ? [] : [sessions.keyState()]),
+  ];
   const certificates = createCertificateExpiry({ clock: systemClock, timers: systemTimers, log });
   const pace = options.watchIntervalMs === undefined ? {} : { watchIntervalMs: options.watchIntervalMs };
-  const storeAuthorities = watchStoreAuthorities(opened.store, storeCa, { expiry: certificates, files: localFiles, log, ...pace });
+  const storeAuthorities = watchStoreAuthorities(opened.store, storeCa, {
+    expiry: certificates,
+    files: localFiles,
+    log,
+    ...pace,
+  });
   const reservations = openReservations(
-    opened.store, storeAuthorities.ca, () => assembly.inForce().config.issuers, processMetrics.reservations, log,
+    opened.store,
+    storeAuthorities.ca,
+    () => assembly.inForce().config.issuers,
+    processMetrics.reservations,
+    log,
   );
   const revocations = openRevocations(reservations?.revocations ?? null, {
-    log, areRequired: reservations?.requiresRevocations ?? false, onRevoked: () => void proxy.judgeWebSockets(),
+    log,
+    areRequired: reservations?.requiresRevocations ?? false,
+    onRevoked: () => void proxy.judgeWebSockets(),
   });
   const assembly = assemble(opened, first.upstreamCa, {
-    log, metrics: processMetrics, sessions: sessions?.inForce ?? null, assertions, revocations,
+    log,
+    metrics: processMetrics,
+    sessions: sessions?.inForce ?? null,
+    assertions,
+    revocations,
   });
   const limits = openLimits(reservations?.rates ?? null, () => assembly.inForce().config.routes, log);
   const reloader = createReloader(first, assembly, {
-    assertions, source: options.source, env: options.env, files: localFiles, clock: systemClock, log, metrics, useLog: logger.use, ...pace,
+    assertions,
+    source: options.source,
+    env: options.env,
+    files: localFiles,
+    clock: systemClock,
+    log,
+    metrics,
+    useLog: logger.use,
+    ...pace,
     onReplaced: ({ upstreamCa }) => {
       certificates.useAuthorities('upstream_ca', upstreamCa);
       void proxy.judgeWebSockets();
     },
   });
   const proxy = createProxyServer({
-    inForce: assembly.inForce, clock: systemClock, timers: systemTimers, metrics, log, requestLog: logger.request, listen: opened.listen, tls,
-    limits: limits.callers, reservations: reservations?.parts ?? null,
+    inForce: assembly.inForce,
+    clock: systemClock,
+    timers: systemTimers,
+    metrics,
+    log,
+    requestLog: logger.request,
+    listen: opened.listen,
+    tls,
+    limits: limits.callers,
+    reservations: reservations?.parts ?? null,
   });
   processMetrics.setReadings({
-    keys: keyStates, inFlight: () => proxy.counts().inFlight,
-    connections: () => proxy.counts().connections, webSockets: () => proxy.openWebSockets(), limits: limits.state,
-    revocations: revocations.state, tokenCache: assembly.tokenCache,
-    certificates: certificates.states, build: () => ({ version, revision, node }),
+    keys: keyStates,
+    inFlight: () => proxy.counts().inFlight,
+    connections: () => proxy.counts().connections,
+    webSockets: () => proxy.openWebSockets(),
+    limits: limits.state,
+    revocations: revocations.state,
+    tokenCache: assembly.tokenCache,
+    certificates: certificates.states,
+    build: () => ({ version, revision, node }),
   });
 
   const progress: Progress = { phase: 'starting', listeners: { proxy: null, admin: null, probes: null } };
   const startedAtMs = systemClock.now();
   const storeState = (): StoreState | null => reservations?.state() ?? null;
   const readiness = (): Readiness => readinessOf(progress.phase, keyStates(), storeState(), revocations.state());
-  const status = (): Status => statusOf({
-    version,
-    revision,
-    node,
-    pid: process.pid,
-    startedAtMs,
-    ...progress,
-    ...reloader.state(),
-    configName: options.source.name,
-    config: assembly.inForce().config,
-    keys: keyStates(),
-    store: storeState(),
-    revocations: revocations.state(),
-    limits: limits.state(),
-    certificates: certificates.states(),
-    counts: metrics.counts(),
-  });
+  const status = (): Status =>
+    statusOf({
+      version,
+      revision,
+      node,
+      pid: process.pid,
+      startedAtMs,
+      ...progress,
+      ...reloader.state(),
+      configName: options.source.name,
+      config: assembly.inForce().config,
+      keys: keyStates(),
+      store: storeState(),
+      revocations: revocations.state(),
+      limits: limits.state(),
+      certificates: certificates.states(),
+      counts: metrics.counts(),
+    });
   const pages = {
-    assertionKeys: assertions.jwks, readiness, status, metrics: processMetrics.expose, metricsType: processMetrics.contentType, receiver: assembly.receiver,
+    assertionKeys: assertions.jwks,
+    readiness,
+    status,
+    metrics: processMetrics.expose,
+    metricsType: processMetrics.contentType,
+    receiver: assembly.receiver,
   };
   return {
-    logger, assembly, reloader, proxy, ...createAdminServers(opened, pages, log), reservations, revocations, sessions, assertions, certificates,
-    storeAuthorities, progress, readiness, status,
+    logger,
+    assembly,
+    reloader,
+    proxy,
+    ...createAdminServers(opened, pages, log),
+    reservations,
+    revocations,
+    sessions,
+    assertions,
+    certificates,
+    storeAuthorities,
+    progress,
+    readiness,
+    status,
   };
 }

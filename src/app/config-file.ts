@@ -41,7 +41,12 @@ export function fileSource(path: string, name = path, intervalMs?: number): Conf
       return text;
     },
     watch: (onChange, leastAgeMs) => {
-      const own = watchFile(path, onChange, { digest, ...limits, ...pace, ...(leastAgeMs === undefined ? {} : { leastAgeMs }) });
+      const own = watchFile(path, onChange, {
+        digest,
+        ...limits,
+        ...pace,
+        ...(leastAgeMs === undefined ? {} : { leastAgeMs }),
+      });
       watch = own;
       return own;
     },
@@ -59,7 +64,10 @@ export function fixedSource(read: ConfigSource['read'], place: Pick<ConfigSource
 }
 
 /** A source whose texts, or what is said in their place, are changed before anybody sees them. */
-export function changedSource({ read, watch, ...place }: ConfigSource, change: (text: Result<string, string>) => Result<string, string>): ConfigSource {
+export function changedSource(
+  { read, watch, ...place }: ConfigSource,
+  change: (text: Result<string, string>) => Result<string, string>,
+): ConfigSource {
   return {
     ...place,
     read: async () => change(await read()),
@@ -80,7 +88,8 @@ export function changedSource({ read, watch, ...place }: ConfigSource, change: (
 
 /** Reads the files of a config's placeholders. A refusal says where it looked, where the config does not. */
 export function placeholderReader(
-  { folder }: Pick<ConfigSource, 'folder'>, onFile?: (path: string, text: string) => void,
+  { folder }: Pick<ConfigSource, 'folder'>,
+  onFile?: (path: string, text: string) => void,
 ): (path: string) => Result<string, string> {
   return (path) => {
     const whole = resolve(folder, path);

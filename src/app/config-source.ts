@@ -22,21 +22,29 @@ export interface ConfigReading {
 }
 
 /** Reads and checks the config; refuses with the reason why it cannot be read. */
-export async function readConfig(source: ReadSource, { env, endMarkerFor = null, onFile }: ConfigReading): Promise<Result<Inspection, string>> {
+export async function readConfig(
+  source: ReadSource,
+  { env, endMarkerFor = null, onFile }: ConfigReading,
+): Promise<Result<Inspection, string>> {
   const text = await source.read();
   if (!text.ok) return refuse(`${source.name}: ${text.error}`);
-  return accept(inspectConfig(text.value, {
-    file: source.name,
-    folder: source.folder,
-    env,
-    endMarkerFor,
-    readFile: placeholderReader(source, onFile),
-    exposureOf: (path) => fileExposure(resolve(source.folder, path)),
-  }));
+  return accept(
+    inspectConfig(text.value, {
+      file: source.name,
+      folder: source.folder,
+      env,
+      endMarkerFor,
+      readFile: placeholderReader(source, onFile),
+      exposureOf: (path) => fileExposure(resolve(source.folder, path)),
+    }),
+  );
 }
 
 /** Reads the config; refuses one with errors, all of them named. */
-export async function loadConfig(source: ReadSource, reading: ConfigReading): Promise<Result<CompiledConfig, StartFailure>> {
+export async function loadConfig(
+  source: ReadSource,
+  reading: ConfigReading,
+): Promise<Result<CompiledConfig, StartFailure>> {
   const read = await readConfig(source, reading);
   if (!read.ok) return refuse(startFailure('unreadable', read.error));
   const { config } = read.value;
@@ -47,5 +55,8 @@ export async function loadConfig(source: ReadSource, reading: ConfigReading): Pr
 export function configFailure(name: string, { problems, excerptOf }: Inspection): StartFailure {
   const errors = problems.filter(({ severity }) => severity === 'error');
   const shown = errors.flatMap((problem) => [formatProblem(problem), ...excerptOf(problem)]);
-  return { ...startFailure('invalid', ...errors.map(formatProblem)), shown: [...shown, escapeControls(`${name}: ${countProblems(errors)}`)] };
+  return {
+    ...startFailure('invalid', ...errors.map(formatProblem)),
+    shown: [...shown, escapeControls(`${name}: ${countProblems(errors)}`)],
+  };
 }

@@ -2,7 +2,9 @@ import type { RecordState } from '../decision/idempotency/record.js';
 import { parseRecordId } from '../decision/idempotency/scope.js';
 import type { Clock, ReservationStore, Timers } from '../ports/ports.js';
 
-/** The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from. */
+/**
+ * The writes of this process that are in doubt, until somebody resolves them: what the age in the metrics comes from.
+ */
 export interface UnknownOutcomes {
   /** A write is in doubt from now on. */
   readonly add: (recordId: string) => void;

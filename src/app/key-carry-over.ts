@@ -3,8 +3,9 @@ import type { KeySourceSettings } from '../config/types.js';
 import type { Clock } from '../ports/ports.js';
 
 /**
- * The keys in hand by where they came from, for as long as they would have served. A reload that renames an issuer, or is
- * undone, makes a new source: while the place that it asks is out of reach, these serve on as if nothing had changed.
+ * The keys in hand by where they came from, for as long as they would have served. A reload that renames an issuer, or
+ * is undone, makes a new source: while the place that it asks is out of reach, these serve on as if nothing had
+ * changed.
  */
 export interface KeyMemory {
   readonly remember: (settings: KeySourceSettings, held: HeldKeys | null) => void;

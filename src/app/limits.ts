@@ -12,12 +12,16 @@ export interface OpenLimits {
 }
 
 /** @param routesInForce asked again and again: a reload may bring limits. */
-export function openLimits(rates: SharedRateCounter | null, routesInForce: () => CompiledConfig['routes'], log: Log): OpenLimits {
+export function openLimits(
+  rates: SharedRateCounter | null,
+  routesInForce: () => CompiledConfig['routes'],
+  log: Log,
+): OpenLimits {
   const callers = createCallerLimits({ local: createRateCounter(systemClock), shared: rates, clock: systemClock, log });
   return {
     callers,
     state: () => {
-      const limits = routesInForce().flatMap(route => route.limits ?? []);
+      const limits = routesInForce().flatMap((route) => route.limits ?? []);
       if (limits.length === 0) return null;
       const shared = limits.some(({ rate }) => rate?.shared === true);
       return shared ? { shared, ...callers.state() } : { shared, isShared: false, problem: null };

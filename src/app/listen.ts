@@ -16,7 +16,10 @@ const words: Readonly<Record<string, string>> = {
 
 /** Opens a listener and logs where; refuses with the reason where the address cannot be had. */
 export async function openListener(
-  name: ListenerName, { host, port }: HostPort, listen: () => Promise<AddressInfo>, log: Log,
+  name: ListenerName,
+  { host, port }: HostPort,
+  listen: () => Promise<AddressInfo>,
+  log: Log,
 ): Promise<Result<HostPort, StartFailure>> {
   try {
     const address = await listen();

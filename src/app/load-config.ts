@@ -18,7 +18,11 @@ export interface CompleteConfig {
 }
 
 /** Reads a config and the authorities it names; whatever is wrong refuses all of it. */
-export async function loadComplete(source: ReadSource, reading: ConfigReading, files: Files): Promise<Result<CompleteConfig, StartFailure>> {
+export async function loadComplete(
+  source: ReadSource,
+  reading: ConfigReading,
+  files: Files,
+): Promise<Result<CompleteConfig, StartFailure>> {
   const digests = new Map<string, string>();
   const note = (path: string, text: string): void => {
     digests.set(path, files.digest(text));
@@ -36,5 +40,10 @@ export async function loadComplete(source: ReadSource, reading: ConfigReading, f
   if (upstream.caFile !== null && upstreamCa !== null) note(upstream.caFile, upstreamCa.value);
   const assertion = loaded.value.assertion === null ? null : await readAssertionFile(loaded.value.assertion, files);
   if (assertion?.ok === false) return assertion;
-  return accept({ config: loaded.value, upstreamCa: upstreamCa?.value ?? null, assertion: assertion?.value ?? null, digests });
+  return accept({
+    config: loaded.value,
+    upstreamCa: upstreamCa?.value ?? null,
+    assertion: assertion?.value ?? null,
+    digests,
+  });
 }

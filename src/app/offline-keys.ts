@@ -22,12 +22,16 @@ export interface OpenedKeys {
 }
 
 /** Fetches the keys once. A source that cannot be had is no failure: it says so when it is asked. */
-export async function openKeys({ issuers, sessions: settings }: CompiledConfig): Promise<Result<OpenedKeys, StartFailure>> {
+export async function openKeys({
+  issuers,
+  sessions: settings,
+}: CompiledConfig): Promise<Result<OpenedKeys, StartFailure>> {
   const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: uncounted };
   const sdk = await loadSessions(settings);
   if (!sdk.ok) return sdk;
   const sessions = settings === null || sdk.value === null ? null : openSessions(settings, sdk.value, deps);
-  const sourceOf = ({ keys, rules }: IssuerSettings): ReturnType<typeof createKeySource> => createKeySource(keys, rules.name, rules.keyIds, deps);
+  const sourceOf = ({ keys, rules }: IssuerSettings): ReturnType<typeof createKeySource> =>
+    createKeySource(keys, rules.name, rules.keyIds, deps);
   const sources = new Map(issuers.map((issuer) => [issuer, sourceOf(issuer)]));
   await Promise.all([...sources.values()].map((source) => source.start()));
   return accept({

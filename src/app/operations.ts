@@ -8,7 +8,8 @@ export function reserves({ routes }: Routes): boolean {
 }
 
 /**
- * Operations that keys were reserved under and no longer are: a retry of what was sent under one of them is a new request.
+ * Operations that keys were reserved under and no longer are: a retry of what was sent under one of them is a new
+ * request.
  */
 export function droppedOperations(before: Routes, after: Routes): readonly string[] {
   const kept = operationsOf(after);
@@ -16,20 +17,28 @@ export function droppedOperations(before: Routes, after: Routes): readonly strin
 }
 
 function operationsOf({ routes }: Routes): ReadonlySet<string> {
-  return new Set(routes.flatMap(({ reservation }) => (reservation === null || reservation.key === null ? [] : [reservation.operation])));
+  return new Set(
+    routes.flatMap(({ reservation }) =>
+      reservation === null || reservation.key === null ? [] : [reservation.operation],
+    ),
+  );
 }
 
 type Scoped = Pick<CompiledConfig, 'routes' | 'issuers'>;
 
 /**
- * Whose keys count no more, since what they are counted by has changed: an issuer's `iss` or `audience`, or, for users, the audience of the
- * first issuer. A retry of what they sent before is a new request.
+ * Whose keys count no more, since what they are counted by has changed: an issuer's `iss` or `audience`, or, for users,
+ * the audience of the first issuer. A retry of what they sent before is a new request.
  */
 export function movedScopes(before: Scoped, after: Scoped): readonly string[] {
-  const moved = before.issuers.filter(({ rules: { name, issuer, audience } }) =>
-    keepsKeys(before, (route) => countsAt(route, name))
-    && !after.issuers.some(({ rules }) => rules.issuer === issuer && rules.audience === audience));
-  const users = keepsKeys(before, ({ session }) => session !== null) && before.issuers[0]?.rules.audience !== after.issuers[0]?.rules.audience;
+  const moved = before.issuers.filter(
+    ({ rules: { name, issuer, audience } }) =>
+      keepsKeys(before, (route) => countsAt(route, name)) &&
+      !after.issuers.some(({ rules }) => rules.issuer === issuer && rules.audience === audience),
+  );
+  const users =
+    keepsKeys(before, ({ session }) => session !== null) &&
+    before.issuers[0]?.rules.audience !== after.issuers[0]?.rules.audience;
   return [...moved.map(({ rules: { name } }) => `callers of issuers.${name}`), ...(users ? ['users'] : [])];
 }
 

@@ -17,18 +17,30 @@ export interface RunningParts extends Omit<InForce, 'config' | 'fieldRules' | 'r
 export function putInForce(config: CompiledConfig, { listed, ...parts }: RunningParts): InForce {
   const { underscoreFields, http10 } = config.listen;
   const { stripFields, passFields } = config.upstream;
-  const names: readonly (string | null)[] = [...Object.values<string | null>({ ...config.identity }), config.assertion?.header ?? null];
+  const names: readonly (string | null)[] = [
+    ...Object.values<string | null>({ ...config.identity }),
+    config.assertion?.header ?? null,
+  ];
   const identityNames = names.filter((name) => name !== null);
   const own = [config.revoked];
   const revocations = (): readonly Revocations[] => {
     const more = listed();
     return more.length === 0 ? own : [...own, ...more];
   };
-  return { config, fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }), revocations, ...parts };
+  return {
+    config,
+    fieldRules: createFieldRules({ identityNames, underscoreFields, http10, stripFields, passFields }),
+    revocations,
+    ...parts,
+  };
 }
 
 /** A config as it would decide, with other keys: nothing is sent to its receiving service. */
-export function decideOnly(config: CompiledConfig, keysOf: (issuer: IssuerSettings) => KeySource, sessions: SessionsInForce | null): InForce {
+export function decideOnly(
+  config: CompiledConfig,
+  keysOf: (issuer: IssuerSettings) => KeySource,
+  sessions: SessionsInForce | null,
+): InForce {
   return putInForce(config, {
     issuers: config.issuers.map((issuer) => ({ rules: issuer.rules, keys: keysOf(issuer) })),
     sessions,
@@ -43,7 +55,9 @@ export function decideOnly(config: CompiledConfig, keysOf: (issuer: IssuerSettin
   });
 }
 
-/** Has a name, which requests are addressed to, and no connections: loading what makes them takes longer than deciding. */
+/**
+ * Has a name, which requests are addressed to, and no connections: loading what makes them takes longer than deciding.
+ */
 function noUpstream({ url }: UpstreamSettings): Upstream {
   return {
     host: upstreamHost(url),

@@ -30,7 +30,10 @@ export interface ReloaderDeps {
 export interface Reloader {
   /** Begins to watch the config. */
   readonly start: () => void;
-  /** Takes the config again, changed or not, once it counts. One reload runs at a time; settles when it is over, good or bad. */
+  /**
+   * Takes the config again, changed or not, once it counts. One reload runs at a time; settles when it is over, good or
+   * bad.
+   */
   readonly reload: () => Promise<void>;
   readonly state: () => ReloadState;
   /** Ends the watch; a reload under way ends without effect. */
@@ -75,7 +78,9 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       return;
     }
     if (opened.sessions === null && config.sessions !== null) {
-      fail(['a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force']);
+      fail([
+        'a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force',
+      ]);
       return;
     }
     // In this order no request under a config with assertions goes out without one.
@@ -94,9 +99,15 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     if (isClosed()) return;
     succeed(loaded.value);
     if (dropped.length > 0) {
-      log.warn('keys of these operations count no more: a retry of an earlier write would run it again', { operations: dropped });
+      log.warn('keys of these operations count no more: a retry of an earlier write would run it again', {
+        operations: dropped,
+      });
     }
-    if (moved.length > 0) log.warn('the idempotency keys of these callers count no more: a retry of an earlier write would run it again', { of: moved });
+    if (moved.length > 0) {
+      log.warn('the idempotency keys of these callers count no more: a retry of an earlier write would run it again', {
+        of: moved,
+      });
+    }
   });
 
   function fail(problems: readonly string[]): void {
@@ -116,11 +127,15 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     const changes = changesOf(before, complete);
     const isSame = Object.values(changes).every(({ length }) => length === 0);
     log.info(isSame ? 'the config was reloaded: nothing in it is different' : 'the config was reloaded', {
-      config: source.name, sha256: config.sha256, ...changes,
+      config: source.name,
+      sha256: config.sha256,
+      ...changes,
     });
     logWarnings(newWarnings(before.config, config), log);
     const isTold = state.restartNeeded.join(' ') === restartNeededBefore.join(' ');
-    if (state.restartNeeded.length > 0 && !isTold) log.warn('a restart is needed for part of the config', { keys: state.restartNeeded });
+    if (state.restartNeeded.length > 0 && !isTold) {
+      log.warn('a restart is needed for part of the config', { keys: state.restartNeeded });
+    }
   }
 
   /** A file that changes is a reason to read the config again, like an edit of it. */
@@ -134,10 +149,17 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
       const known = watches.get(path);
       known?.loaded(accept(digest));
       if (known !== undefined) continue;
-      watches.set(path, files.watch(path, () => {
-        log.info('a file that the config names has changed', { config: source.name, file: path });
-        void reload();
-      }, { digest, maxBytes: maxPemBytes, leastAgeMs: () => assembly.inForce().config.reload.leastAgeMs, ...pace }));
+      watches.set(
+        path,
+        files.watch(
+          path,
+          () => {
+            log.info('a file that the config names has changed', { config: source.name, file: path });
+            void reload();
+          },
+          { digest, maxBytes: maxPemBytes, leastAgeMs: () => assembly.inForce().config.reload.leastAgeMs, ...pace },
+        ),
+      );
     }
   }
 
@@ -145,7 +167,10 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
     const settled = await watch.settled(() => {
       const leastAgeMs = assembly.inForce().config.reload.leastAgeMs;
       if (leastAgeMs === 0) return;
-      log.info('the config has changed and counts when it has stayed as it is for a while', { config: source.name, least_age_ms: leastAgeMs });
+      log.info('the config has changed and counts when it has stayed as it is for a while', {
+        config: source.name,
+        least_age_ms: leastAgeMs,
+      });
     });
     if (settled === null) return;
     text = settled;
@@ -155,10 +180,13 @@ export function createReloader(first: CompleteConfig, assembly: Assembly, deps: 
   return {
     start: () => {
       watchFiles(first);
-      watch = source.watch((seen) => {
-        text = seen;
-        void take();
-      }, () => assembly.inForce().config.reload.leastAgeMs);
+      watch = source.watch(
+        (seen) => {
+          text = seen;
+          void take();
+        },
+        () => assembly.inForce().config.reload.leastAgeMs,
+      );
     },
     reload,
     state: () => state,
@@ -175,7 +203,10 @@ const mostNames = 50;
 const longestName = 200;
 
 /** Names of what is different, the files that are read with the config included. */
-function changesOf(from: CompleteConfig, to: CompleteConfig): Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>> {
+function changesOf(
+  from: CompleteConfig,
+  to: CompleteConfig,
+): Readonly<Record<'added' | 'changed' | 'removed', readonly string[]>> {
   const { added, changed, removed } = changedSettings(from.config.settings, to.config.settings);
   const files = [
     ...(isOther(from.upstreamCa, to.upstreamCa) ? ['upstream.ca_file'] : []),
@@ -202,7 +233,9 @@ function newWarnings(from: CompiledConfig, to: CompiledConfig): readonly string[
 
 /** A problem begins with the name of the file, the line and the column, and counts the routes. */
 function withoutPlace(warning: string, { routes }: CompiledConfig): string {
-  return warning.replace(/:\d{1,7}:\d{1,7}: /, ': ').replace(/\broutes\[(\d{1,6})\]/g, (_, index: string) => `routes.${routes[Number(index)]?.name ?? ''}`);
+  return warning
+    .replace(/:\d{1,7}:\d{1,7}: /, ': ')
+    .replace(/\broutes\[(\d{1,6})\]/g, (_, index: string) => `routes.${routes[Number(index)]?.name ?? ''}`);
 }
 
 /** Says what `check` would warn of. */

@@ -28,14 +28,22 @@ export interface Reservations {
  * @param issuersInForce asked again and again: a reload may bring tokens that live longer.
  */
 export function openReservations(
-  settings: CompiledConfig['store'], storeCa: () => string | null, issuersInForce: () => CompiledConfig['issuers'], series: ReservationSeries, log: Log,
+  settings: CompiledConfig['store'],
+  storeCa: () => string | null,
+  issuersInForce: () => CompiledConfig['issuers'],
+  series: ReservationSeries,
+  log: Log,
 ): Reservations | null {
   if (settings === null) {
     series.setReadings({ store: () => null, oldestUnknownMs: () => null });
     return null;
   }
-  const maxTokenLifetimeMs = (): number => Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
-  const { store, rates, share, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, { log, maxTokenLifetimeMs });
+  const maxTokenLifetimeMs = (): number =>
+    Math.max(0, ...issuersInForce().map(({ rules }) => (rules.maxLifetimeS + rules.clockSkewS) * 1000));
+  const { store, rates, share, revocations, replicas, settleTimeoutMs, lastingProblem } = openStore(settings, storeCa, {
+    log,
+    maxTokenLifetimeMs,
+  });
   const unknowns = createUnknownOutcomes({ store, clock: systemClock, timers: systemTimers });
   series.setReadings({ store: store.state, oldestUnknownMs: unknowns.oldestMs });
   const metrics: ReservationParts['metrics'] = {

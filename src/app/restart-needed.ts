@@ -1,4 +1,12 @@
-import type { CompiledConfig, HostPort, ListenSettings, ProbesSettings, RedisStoreSettings, SessionSettings, StoreSettings } from '../config/types.js';
+import type {
+  CompiledConfig,
+  HostPort,
+  ListenSettings,
+  ProbesSettings,
+  RedisStoreSettings,
+  SessionSettings,
+  StoreSettings,
+} from '../config/types.js';
 
 type Value = string | number | null;
 
@@ -10,7 +18,8 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'listen.tls.key_file': ({ listen }) => listen.tls?.keyFile ?? null,
   'listen.tls.client_ca_file': ({ listen }) => listen.tls?.clientCaFile ?? null,
   // Says nothing without the CA.
-  'listen.tls.client_auth': ({ listen }) => (listen.tls === null || listen.tls.clientCaFile === null ? null : listen.tls.clientAuth),
+  'listen.tls.client_auth': ({ listen }) =>
+    listen.tls === null || listen.tls.clientCaFile === null ? null : listen.tls.clientAuth,
   'listen.tls_terminated_by': ({ listen }) => listen.tlsTerminatedBy,
   'listen.trust_forwarded': ({ listen }) => listen.trustForwarded.join(' '),
   'listen.max_header_bytes': ({ listen }) => listen.maxHeaderBytes,
@@ -28,7 +37,11 @@ const startOnly: Readonly<Record<string, (config: CompiledConfig) => Value>> = {
   'admin.port': ({ admin }) => admin.port,
   'probes.host': ({ probes }) => probes?.host ?? null,
   'probes.port': ({ probes }) => probes?.port ?? null,
-  'probes.app': ({ probes }) => Object.entries(probes?.app ?? {}).map(([name, path]) => `${name}=${path}`).sort().join(' '),
+  'probes.app': ({ probes }) =>
+    Object.entries(probes?.app ?? {})
+      .map(([name, path]) => `${name}=${path}`)
+      .sort()
+      .join(' '),
 };
 
 /** The same of sessions, where some route accepts them before and after. */
@@ -44,14 +57,17 @@ const sessionKeys: Readonly<Record<string, (sessions: SessionSettings) => Value>
 
 /** The same of a store that is Redis before and after. */
 const storeKeys: Readonly<Record<string, (store: RedisStoreSettings) => Value>> = {
-  'store.redis.url': ({ topology, tls }) => (topology.kind === 'single' ? JSON.stringify([topology, tls !== null]) : null),
+  'store.redis.url': ({ topology, tls }) =>
+    topology.kind === 'single' ? JSON.stringify([topology, tls !== null]) : null,
   'store.redis.sentinel': ({ topology }) => (topology.kind === 'sentinel' ? JSON.stringify(topology) : null),
   'store.redis.cluster': ({ topology }) => (topology.kind === 'cluster' ? JSON.stringify(topology) : null),
   'store.redis.username': ({ username }) => username,
   'store.redis.password_file': ({ passwordFile }) => passwordFile,
   // By a URL, TLS is asked for there; the key says whom to trust.
   'store.redis.tls': ({ topology, tls }) =>
-    tls === null || (topology.kind === 'single' && (tls.caFile ?? tls.serverName) === null) ? null : JSON.stringify(tls),
+    tls === null || (topology.kind === 'single' && (tls.caFile ?? tls.serverName) === null)
+      ? null
+      : JSON.stringify(tls),
   'store.redis.prefix': ({ prefix }) => prefix,
   'store.redis.replicas': ({ replicas }) => replicas,
   'store.redis.reserve_timeout': ({ reserveTimeoutMs }) => reserveTimeoutMs,
@@ -70,9 +86,15 @@ export interface Opened {
   readonly sessions: SessionSettings | null;
 }
 
-/** The keys in which a config asks for something else than what is open. Compared with the start, not with the last reload. */
+/**
+ * The keys in which a config asks for something else than what is open. Compared with the start, not with the last
+ * reload.
+ */
 export function restartNeeded(opened: CompiledConfig, wanted: CompiledConfig): readonly string[] {
-  const sessions = opened.sessions === null || wanted.sessions === null ? [] : changedKeys(sessionKeys, opened.sessions, wanted.sessions);
+  const sessions =
+    opened.sessions === null || wanted.sessions === null
+      ? []
+      : changedKeys(sessionKeys, opened.sessions, wanted.sessions);
   return [...changedKeys(startOnly, opened, wanted), ...sessions, ...storeRestartNeeded(opened.store, wanted.store)];
 }
 
@@ -82,10 +104,15 @@ function storeRestartNeeded(opened: StoreSettings | null, wanted: StoreSettings 
 }
 
 function changedKeys<T>(keys: Readonly<Record<string, (from: T) => Value>>, opened: T, wanted: T): readonly string[] {
-  return Object.entries(keys).filter(([, valueOf]) => valueOf(opened) !== valueOf(wanted)).map(([key]) => key);
+  return Object.entries(keys)
+    .filter(([, valueOf]) => valueOf(opened) !== valueOf(wanted))
+    .map(([key]) => key);
 }
 
-/** A new config with what is open in the place of what it asks for, so that no half of `listen`, `store` or `sessions` takes effect. */
+/**
+ * A new config with what is open in the place of what it asks for, so that no half of `listen`, `store` or `sessions`
+ * takes effect.
+ */
 export function withOpened(wanted: CompiledConfig, { listen, admin, probes, store, sessions }: Opened): CompiledConfig {
   return { ...wanted, listen, admin, probes, store, sessions };
 }

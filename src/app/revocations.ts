@@ -17,7 +17,10 @@ export interface OpenRevocations {
   readonly close: () => void;
 }
 
-/** How long a start waits for the first list, milliseconds. Out of reach for longer, protected routes and `/readyz` wait for it. */
+/**
+ * How long a start waits for the first list, milliseconds. Out of reach for longer, protected routes and `/readyz` wait
+ * for it.
+ */
 const firstWithinMs = 1_500;
 
 const lookEveryMs = 10;
@@ -30,7 +33,15 @@ export interface RevocationsDeps {
 }
 
 export function openRevocations(source: RevocationSource | null, deps: RevocationsDeps): OpenRevocations {
-  if (source === null) return { listed: () => [], areKnown: () => true, state: () => null, start: () => Promise.resolve(), close: () => undefined };
+  if (source === null) {
+    return {
+      listed: () => [],
+      areKnown: () => true,
+      state: () => null,
+      start: () => Promise.resolve(),
+      close: () => undefined,
+    };
+  }
   const watch = createRevocationWatch({ source, clock: systemClock, timers: systemTimers, ...deps });
   return {
     listed: watch.rules,

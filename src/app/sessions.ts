@@ -28,7 +28,9 @@ export async function loadSessions(settings: SessionSettings | null): Promise<Re
 
 /** Opens them and begins to fetch the Core's keys; the settings count until the process ends. */
 export function openSessions(
-  settings: SessionSettings, sdk: SessionSdk, { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait'> },
+  settings: SessionSettings,
+  sdk: SessionSdk,
+  { log, metrics }: { readonly log: Log; readonly metrics: Pick<Metrics, 'jwksRefresh' | 'jwksWait'> },
 ): Sessions {
   const verifier = createSessionVerifier(sdk, settings, { log, timers: systemTimers });
   const deps = { clock: systemClock, timers: systemTimers, files: localFiles, log, metrics };

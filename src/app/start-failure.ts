@@ -4,7 +4,9 @@ export interface StartFailure {
   readonly kind: 'invalid' | 'unreadable' | 'unavailable';
   /** One line each, for people. */
   readonly messages: readonly string[];
-  /** The same for a terminal: with the lines of the config that they are about. Each says by itself that it is an error. */
+  /**
+   * The same for a terminal: with the lines of the config that they are about. Each says by itself that it is an error.
+   */
   readonly shown?: readonly string[];
   /** What to do about it, one line each. */
   readonly hints?: readonly string[];

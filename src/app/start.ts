@@ -48,14 +48,22 @@ export interface App {
 export async function startApp(options: AppOptions): Promise<Result<App, StartFailure>> {
   const loaded = await load(options);
   if (!loaded.ok) {
-    const logger = createLogger({ ...beforeConfig, timers: systemTimers, ...(options.logTo === undefined ? {} : { destination: options.logTo }) });
+    const logger = createLogger({
+      ...beforeConfig,
+      timers: systemTimers,
+      ...(options.logTo === undefined ? {} : { destination: options.logTo }),
+    });
     sayWhy(logger, loaded.error);
     return loaded;
   }
   const { first, certificates, storeCa, sessionSdk } = loaded.value;
   const { config, upstreamCa } = first;
   const { tls } = config.listen;
-  const parts = createParts(first, { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), storeCa, sessionSdk }, options);
+  const parts = createParts(
+    first,
+    { tls: tls === null || certificates === null ? null : tlsMaterial(tls, certificates), storeCa, sessionSdk },
+    options,
+  );
   const { log } = parts.logger;
   log.info('starting', { version, revision, node, config: options.source.name, sha256: config.sha256 });
   for (const notice of options.notices ?? []) log.warn(notice);
@@ -72,10 +80,16 @@ export async function startApp(options: AppOptions): Promise<Result<App, StartFa
   }
   parts.progress.phase = 'serving';
   parts.reloader.start();
-  const watch = tls === null || certificates === null ? null : watchCertificates(tls, certificates, {
-    setTls: parts.proxy.setTls, expiry: parts.certificates, files: localFiles, log,
-    ...(options.watchIntervalMs === undefined ? {} : { intervalMs: options.watchIntervalMs }),
-  });
+  const watch =
+    tls === null || certificates === null
+      ? null
+      : watchCertificates(tls, certificates, {
+          setTls: parts.proxy.setTls,
+          expiry: parts.certificates,
+          files: localFiles,
+          log,
+          ...(options.watchIntervalMs === undefined ? {} : { intervalMs: options.watchIntervalMs }),
+        });
   return accept(running(parts, opened.value, watch));
 }
 
@@ -91,14 +105,23 @@ interface Loaded {
 async function load({ source, env }: AppOptions): Promise<Result<Loaded, StartFailure>> {
   const first = await loadComplete(source, { env }, localFiles);
   if (!first.ok) return first;
-  const { listen: { tls }, store, sessions } = first.value.config;
+  const {
+    listen: { tls },
+    store,
+    sessions,
+  } = first.value.config;
   const certificates = tls === null ? null : await readListenerCertificates(tls, localFiles);
   if (certificates?.ok === false) return certificates;
   const storeFiles = await readStoreFiles(store, localFiles);
   if (!storeFiles.ok) return storeFiles;
   const sessionSdk = await loadSessions(sessions);
   if (!sessionSdk.ok) return sessionSdk;
-  return accept({ first: first.value, certificates: certificates?.value ?? null, storeCa: storeFiles.value.ca, sessionSdk: sessionSdk.value });
+  return accept({
+    first: first.value,
+    certificates: certificates?.value ?? null,
+    storeCa: storeFiles.value.ca,
+    sessionSdk: sessionSdk.value,
+  });
 }
 
 /** How the log is while no config says so. */
@@ -110,12 +133,22 @@ function sayWhy({ fatal, flush }: Logger, { messages }: StartFailure): void {
   flush();
 }
 
-async function open(parts: Parts, { listen, admin, probes }: CompiledConfig): Promise<Result<App['listeners'], StartFailure>> {
+async function open(
+  parts: Parts,
+  { listen, admin, probes }: CompiledConfig,
+): Promise<Result<App['listeners'], StartFailure>> {
   // A store that may forget lets writes run twice, and will not mend itself. One that is away may be back any moment.
   const [unfit] = await Promise.all([parts.reservations?.lastingProblem() ?? null, parts.revocations.start()]);
   if (unfit !== null) return refuse(startFailure('invalid', `store.redis: ${unfit}`));
-  const { logger: { log }, progress } = parts;
-  const openOne = async (name: ListenerName, place: HostPort, server: Pick<Parts['proxy'], 'listen'>): Promise<Result<HostPort, StartFailure>> => {
+  const {
+    logger: { log },
+    progress,
+  } = parts;
+  const openOne = async (
+    name: ListenerName,
+    place: HostPort,
+    server: Pick<Parts['proxy'], 'listen'>,
+  ): Promise<Result<HostPort, StartFailure>> => {
     const opened = await openListener(name, place, server.listen, log);
     if (opened.ok) progress.listeners[name] = opened.value;
     return opened;
@@ -144,7 +177,12 @@ function running(parts: Parts, listeners: App['listeners'], certificateWatch: Pi
 }
 
 async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | null): Promise<void> {
-  const { logger: { log, flush }, proxy, progress, reloader } = parts;
+  const {
+    logger: { log, flush },
+    proxy,
+    progress,
+    reloader,
+  } = parts;
   const { delayMs, graceMs } = parts.assembly.inForce().config.shutdown;
   progress.phase = 'stopping';
   reloader.close();
@@ -162,7 +200,17 @@ async function stop(parts: Parts, certificateWatch: Pick<FileWatch, 'close'> | n
   flush();
 }
 
-async function close({ assembly, admin, probes, reservations, revocations, sessions, assertions, certificates, storeAuthorities }: Parts): Promise<void> {
+async function close({
+  assembly,
+  admin,
+  probes,
+  reservations,
+  revocations,
+  sessions,
+  assertions,
+  certificates,
+  storeAuthorities,
+}: Parts): Promise<void> {
   assertions.close();
   certificates.close();
   storeAuthorities.close();

@@ -20,24 +20,35 @@ export interface StoreAuthoritiesDeps {
   readonly watchIntervalMs?: number;
 }
 
-/** Takes the file up when it changes, for connections to come. One that cannot be used leaves the old authorities in place. */
+/**
+ * Takes the file up when it changes, for connections to come. One that cannot be used leaves the old authorities in
+ * place.
+ */
 export function watchStoreAuthorities(
-  settings: StoreSettings | null, first: string | null, { expiry, files, log, watchIntervalMs: intervalMs }: StoreAuthoritiesDeps,
+  settings: StoreSettings | null,
+  first: string | null,
+  { expiry, files, log, watchIntervalMs: intervalMs }: StoreAuthoritiesDeps,
 ): StoreAuthorities {
-  const path = settings?.kind === 'redis' ? settings.tls?.caFile ?? null : null;
+  const path = settings?.kind === 'redis' ? (settings.tls?.caFile ?? null) : null;
   let ca = first;
   let watch: FileWatch | null = null;
   if (path !== null && first !== null) {
-    watch = files.watch(path, (content) => {
-      const problem = content.ok ? problemOf(content.value) : content.error;
-      if (!content.ok || problem !== null) {
-        log.warn('the authorities of the store were not reloaded; the old ones stay in use', { problem: `${path}: ${problem ?? ''}` });
-        return;
-      }
-      ca = content.value;
-      log.info('the authorities of the store were reloaded');
-      expiry.useAuthorities('store_ca', ca);
-    }, { digest: files.digest(first), maxBytes: maxPemBytes, ...(intervalMs === undefined ? {} : { intervalMs }) });
+    watch = files.watch(
+      path,
+      (content) => {
+        const problem = content.ok ? problemOf(content.value) : content.error;
+        if (!content.ok || problem !== null) {
+          log.warn('the authorities of the store were not reloaded; the old ones stay in use', {
+            problem: `${path}: ${problem ?? ''}`,
+          });
+          return;
+        }
+        ca = content.value;
+        log.info('the authorities of the store were reloaded');
+        expiry.useAuthorities('store_ca', ca);
+      },
+      { digest: files.digest(first), maxBytes: maxPemBytes, ...(intervalMs === undefined ? {} : { intervalMs }) },
+    );
   }
   return { ca: () => ca, close: () => watch?.close() };
 }

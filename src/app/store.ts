@@ -14,7 +14,10 @@ import { startFailure, type StartFailure } from './start-failure.js';
 /** A password of an access list; the adapter reads it for each connection. */
 const maxPasswordBytes = 4_096;
 
-/** How long a start waits for the store to say whether it is fit, milliseconds. Out of reach for longer, it is waited for while serving. */
+/**
+ * How long a start waits for the store to say whether it is fit, milliseconds. Out of reach for longer, it is waited
+ * for while serving.
+ */
 const verdictWithinMs = 1_500;
 
 const lookEveryMs = 10;
@@ -45,14 +48,17 @@ export interface OpenStore {
   readonly replicas: number;
   readonly settleTimeoutMs: number;
   /**
-   * What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known in time.
-   * Until then nothing of the store is logged.
+   * What lasts and makes it unfit, and how to mend it, once that is known; `null` where nothing is, or nothing is known
+   * in time. Until then nothing of the store is logged.
    */
   readonly lastingProblem: () => Promise<string | null>;
 }
 
 /** Reads the files that the store's settings name, so that a wrong one is found before anything is opened. */
-export async function readStoreFiles(settings: StoreSettings | null, files: Files): Promise<Result<{ readonly ca: string | null }, StartFailure>> {
+export async function readStoreFiles(
+  settings: StoreSettings | null,
+  files: Files,
+): Promise<Result<{ readonly ca: string | null }, StartFailure>> {
   if (settings?.kind !== 'redis') return accept({ ca: null });
   const { passwordFile, tls } = settings;
   if (passwordFile !== null) {
@@ -65,7 +71,11 @@ export async function readStoreFiles(settings: StoreSettings | null, files: File
 }
 
 /** Opens the store. Redis is connected to from here on, for as long as it takes. */
-export function openStore(settings: StoreSettings, ca: () => string | null, { log, maxTokenLifetimeMs, looksOn = false }: StoreDeps): OpenStore {
+export function openStore(
+  settings: StoreSettings,
+  ca: () => string | null,
+  { log, maxTokenLifetimeMs, looksOn = false }: StoreDeps,
+): OpenStore {
   if (settings.kind === 'memory') {
     const store = createMemoryStore(systemClock);
     const alone = { rates: null, share: null, revocations: null, unsettled: null, replicas: 0 };
@@ -92,14 +102,18 @@ export function openStore(settings: StoreSettings, ca: () => string | null, { lo
   };
 }
 
-/** A log that waits for the start to be decided: what ends it is said once, by the start, and not in other words before. */
+/**
+ * A log that waits for the start to be decided: what ends it is said once, by the start, and not in other words before.
+ */
 function holdLog(log: Log): { readonly log: Log; readonly pass: () => void } {
   let held: (() => void)[] | null = [];
-  const level = (name: keyof Log): Log['info'] => (message, fields) => {
-    const write = (): void => log[name](message, fields);
-    if (held === null) write();
-    else held.push(write);
-  };
+  const level =
+    (name: keyof Log): Log['info'] =>
+    (message, fields) => {
+      const write = (): void => log[name](message, fields);
+      if (held === null) write();
+      else held.push(write);
+    };
   return {
     log: { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') },
     pass: () => {
@@ -111,6 +125,9 @@ function holdLog(log: Log): { readonly log: Log; readonly pass: () => void } {
 }
 
 /** The settings as the adapter takes them: with the authorities that the file holds, asked for at each connect. */
-export function redisSettingsOf({ tls, kind: _kind, ...settings }: RedisStoreSettings, ca: () => string | null): RedisSettings {
+export function redisSettingsOf(
+  { tls, kind: _kind, ...settings }: RedisStoreSettings,
+  ca: () => string | null,
+): RedisSettings {
   return { ...settings, tls: tls === null ? null : { ca, serverName: tls.serverName } };
 }

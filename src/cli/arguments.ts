@@ -12,7 +12,9 @@ export function portArgument(value: string): number {
 export function numberArgument(least: number, most: number): (value: string) => number {
   return (value) => {
     const number = /^[0-9]{1,9}$/.test(value) ? Number(value) : Number.NaN;
-    return number >= least && number <= most ? number : refused(`a whole number from ${String(least)} to ${String(most)}`);
+    return number >= least && number <= most
+      ? number
+      : refused(`a whole number from ${String(least)} to ${String(most)}`);
   };
 }
 

@@ -36,21 +36,24 @@ export function textOf(command: Command): CommandText | undefined {
 }
 
 /**
- * Says which options a command cannot do without. Commander's own mandatory options are looked for before unknown ones are told,
- * so that somebody who mistyped one is told that it is missing.
+ * Says which options a command cannot do without. Commander's own mandatory options are looked for before unknown ones
+ * are told, so that somebody who mistyped one is told that it is missing.
  */
 export function requireOptions(command: Command, ...names: readonly string[]): Command {
   const required = command.options.filter((option) => names.includes(option.attributeName()));
   for (const option of required) option.description += ' (required)';
   return command.hook('preAction', (_parent, asked) => {
     const missing = required.find((option) => asked.getOptionValue(option.attributeName()) === undefined);
-    if (missing !== undefined) asked.error(`error: required option '${missing.flags}' not specified`, { code: 'sallyport.missingOption' });
+    if (missing !== undefined) {
+      asked.error(`error: required option '${missing.flags}' not specified`, { code: 'sallyport.missingOption' });
+    }
   });
 }
 
 /** Makes a command and those below it print through `io`, at its width, and throw where they would end the process. */
 export function settle(command: Command, io: Io, path = command.name()): Command {
-  command.exitOverride()
+  command
+    .exitOverride()
     .configureOutput({
       writeOut: io.stdout,
       writeErr: io.stderr,
@@ -64,7 +67,9 @@ export function settle(command: Command, io: Io, path = command.name()): Command
     .showHelpAfterError(`see ${path} --help`);
   const text = texts.get(command);
   if (text !== undefined) {
-    command.addHelpText('after', ({ error }) => footer(text, command.createHelp(), widthOf(io, error ? 'stderr' : 'stdout')));
+    command.addHelpText('after', ({ error }) =>
+      footer(text, command.createHelp(), widthOf(io, error ? 'stderr' : 'stdout')),
+    );
   }
   for (const child of command.commands) settle(child, io, `${path} ${child.name()}`);
   return command;
@@ -81,7 +86,10 @@ function footer({ notes = [], examples, exitCodes, page }: CommandText, help: He
     section('Exit codes', exitCodeLines(exitCodes, help, width)),
     `More: ${page}`,
   ];
-  return parts.map((part) => `\n${part}\n`).join('').trimEnd();
+  return parts
+    .map((part) => `\n${part}\n`)
+    .join('')
+    .trimEnd();
 }
 
 function section(title: string, body: string): string {
@@ -90,5 +98,6 @@ function section(title: string, body: string): string {
 
 function exitCodeLines(exitCodes: CommandText['exitCodes'], help: Help, width: number): string {
   return Object.entries(exitCodes)
-    .map(([code, meaning]) => `  ${code}  ${help.boxWrap(meaning, width - 5).replaceAll('\n', '\n     ')}`).join('\n');
+    .map(([code, meaning]) => `  ${code}  ${help.boxWrap(meaning, width - 5).replaceAll('\n', '\n     ')}`)
+    .join('\n');
 }

@@ -8,12 +8,15 @@ export interface EarlySignals {
 
 const kept: readonly Signal[] = ['SIGHUP', 'SIGTERM', 'SIGINT'];
 
-/** Others send them for what they call a reload. By itself the first opens Node's debugger, and the second ends the process. */
+/**
+ * Others send them for what they call a reload. By itself the first opens Node's debugger, and the second ends the
+ * process.
+ */
 const ignored = ['SIGUSR1', 'SIGUSR2'] as const;
 
 /**
- * Keeps signals while the program is loaded, which takes half a second: a SIGHUP of whoever writes configs would end the process.
- * Loads nothing itself, so that it is in place before anything else is.
+ * Keeps signals while the program is loaded, which takes half a second: a SIGHUP of whoever writes configs would end
+ * the process. Loads nothing itself, so that it is in place before anything else is.
  */
 export function holdSignals(): EarlySignals {
   const held: Signal[] = [];

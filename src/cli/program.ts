@@ -10,36 +10,98 @@ interface Entry {
   readonly load: () => Promise<(io: Io) => Command>;
 }
 
-const groups = { run: 'Run it:', policy: 'Policy:', operate: 'Operate:', core: 'The Core, which mints tokens and keeps users:', shell: 'Shell:' } as const;
+const groups = {
+  run: 'Run it:',
+  policy: 'Policy:',
+  operate: 'Operate:',
+  core: 'The Core, which mints tokens and keeps users:',
+  shell: 'Shell:',
+} as const;
 
-/** Every command. Each is loaded when it is asked for, and what it runs when it runs: help and completion come at once. */
+/**
+ * Every command. Each is loaded when it is asked for, and what it runs when it runs: help and completion come at once.
+ */
 const entries: Readonly<Record<string, Entry>> = {
-  serve: { group: groups.run, summary: 'run the proxy', load: async () => (await import('./commands/serve/index.js')).createServeCommand },
-  dev: { group: groups.run, summary: 'run everything on loopback, to try it out', load: async () => (await import('./commands/dev/index.js')).createDevCommand },
-  check: { group: groups.policy, summary: 'say what is wrong with a config, all at once',
-    load: async () => (await import('./commands/check/index.js')).createCheckCommand },
-  schema: { group: groups.policy, summary: 'print the schema of the config, for editors',
-    load: async () => (await import('./commands/schema.js')).createSchemaCommand },
-  explain: { group: groups.policy, summary: 'explain one decision, step by step',
-    load: async () => (await import('./commands/explain/index.js')).createExplainCommand },
-  test: { group: groups.policy, summary: 'run policy tests', load: async () => (await import('./commands/test/index.js')).createTestCommand },
-  diff: { group: groups.policy, summary: 'say what an edit of the config changes in effect',
-    load: async () => (await import('./commands/diff/index.js')).createDiffCommand },
-  doctor: { group: groups.operate, summary: 'look at what a config needs: keys, clock, service, Redis',
-    load: async () => (await import('./commands/doctor/index.js')).createDoctorCommand },
-  health: { group: groups.operate, summary: 'ask the running proxy whether it is ready',
-    load: async () => (await import('./commands/health/index.js')).createHealthCommand },
-  revoke: { group: groups.operate, summary: 'withdraw keys, subjects or tokens on every proxy',
-    load: async () => (await import('./commands/revoke/index.js')).createRevokeCommand },
-  record: { group: groups.operate, summary: 'list, read or resolve writes in doubt',
-    load: async () => (await import('./commands/record/index.js')).createRecordCommand },
-  store: { group: groups.operate, summary: 'replace the primary of Redis without losing writes',
-    load: async () => (await import('./commands/store/index.js')).createStoreCommand },
-  mint: { group: groups.core, summary: 'mint a service token through the Core', load: async () => (await import('./commands/mint/index.js')).createMintCommand },
-  import: { group: groups.core, summary: 'import existing users into the Core', load: async () => (await import('../user-import/cli/index.js')).createImportCommand },
-  core: { group: groups.core, summary: 'run the Core emulator alone', load: async () => (await import('../core-emulator/cli/index.js')).createCoreCommand },
-  completion: { group: groups.shell, summary: 'print completion for bash, zsh or fish',
-    load: async () => (await import('./commands/completion/index.js')).createCompletionCommand },
+  serve: {
+    group: groups.run,
+    summary: 'run the proxy',
+    load: async () => (await import('./commands/serve/index.js')).createServeCommand,
+  },
+  dev: {
+    group: groups.run,
+    summary: 'run everything on loopback, to try it out',
+    load: async () => (await import('./commands/dev/index.js')).createDevCommand,
+  },
+  check: {
+    group: groups.policy,
+    summary: 'say what is wrong with a config, all at once',
+    load: async () => (await import('./commands/check/index.js')).createCheckCommand,
+  },
+  schema: {
+    group: groups.policy,
+    summary: 'print the schema of the config, for editors',
+    load: async () => (await import('./commands/schema.js')).createSchemaCommand,
+  },
+  explain: {
+    group: groups.policy,
+    summary: 'explain one decision, step by step',
+    load: async () => (await import('./commands/explain/index.js')).createExplainCommand,
+  },
+  test: {
+    group: groups.policy,
+    summary: 'run policy tests',
+    load: async () => (await import('./commands/test/index.js')).createTestCommand,
+  },
+  diff: {
+    group: groups.policy,
+    summary: 'say what an edit of the config changes in effect',
+    load: async () => (await import('./commands/diff/index.js')).createDiffCommand,
+  },
+  doctor: {
+    group: groups.operate,
+    summary: 'look at what a config needs: keys, clock, service, Redis',
+    load: async () => (await import('./commands/doctor/index.js')).createDoctorCommand,
+  },
+  health: {
+    group: groups.operate,
+    summary: 'ask the running proxy whether it is ready',
+    load: async () => (await import('./commands/health/index.js')).createHealthCommand,
+  },
+  revoke: {
+    group: groups.operate,
+    summary: 'withdraw keys, subjects or tokens on every proxy',
+    load: async () => (await import('./commands/revoke/index.js')).createRevokeCommand,
+  },
+  record: {
+    group: groups.operate,
+    summary: 'list, read or resolve writes in doubt',
+    load: async () => (await import('./commands/record/index.js')).createRecordCommand,
+  },
+  store: {
+    group: groups.operate,
+    summary: 'replace the primary of Redis without losing writes',
+    load: async () => (await import('./commands/store/index.js')).createStoreCommand,
+  },
+  mint: {
+    group: groups.core,
+    summary: 'mint a service token through the Core',
+    load: async () => (await import('./commands/mint/index.js')).createMintCommand,
+  },
+  import: {
+    group: groups.core,
+    summary: 'import existing users into the Core',
+    load: async () => (await import('../user-import/cli/index.js')).createImportCommand,
+  },
+  core: {
+    group: groups.core,
+    summary: 'run the Core emulator alone',
+    load: async () => (await import('../core-emulator/cli/index.js')).createCoreCommand,
+  },
+  completion: {
+    group: groups.shell,
+    summary: 'print completion for bash, zsh or fish',
+    load: async () => (await import('./commands/completion/index.js')).createCompletionCommand,
+  },
 };
 
 /** Names of the commands, as the help lists them. */
@@ -65,7 +127,8 @@ export async function run(argv: readonly string[], io: Io): Promise<void> {
 /** `help record show` is `record show --help`; what is no command is told as such, with or without help asked for. */
 function helpLast(argv: readonly string[]): readonly string[] {
   const [first, second] = argv;
-  const words = first === 'help' && second !== undefined && !second.startsWith('-') ? [...argv.slice(1), '--help'] : argv;
+  const words =
+    first === 'help' && second !== undefined && !second.startsWith('-') ? [...argv.slice(1), '--help'] : argv;
   const [name = '-'] = words;
   return name.startsWith('-') || name === 'help' || commandNames.includes(name) ? words : [name];
 }
@@ -81,17 +144,25 @@ function idsLast(argv: readonly string[]): readonly string[] {
 export async function createProgram(whole: readonly string[], io: Io): Promise<Command> {
   const program = defineCommand({
     name: 'sallyport',
-    about: 'Auth sidecar in front of one receiving service: verifies service tokens, authorizes each operation and stops replays.',
+    about:
+      'Auth sidecar in front of one receiving service: verifies service tokens, authorizes each operation and stops replays.',
     examples: [
       ['try it out: everything on loopback, with commands to type', 'sallyport dev'],
       ['run it with a config of yours', 'sallyport check sallyport.yaml && sallyport serve sallyport.yaml'],
     ],
-    exitCodes: { 0: 'yes, or done', 1: 'the answer is no', 2: 'usage, or a file that cannot be read as it is', 3: 'something needed is out of reach' },
+    exitCodes: {
+      0: 'yes, or done',
+      1: 'the answer is no',
+      2: 'usage, or a file that cannot be read as it is',
+      3: 'something needed is out of reach',
+    },
     page: 'docs/cli.md',
   })
     .usage('COMMAND [options]')
     .version(versionLine, '-V, --version', 'print the version, the commit and the release of Node.js')
-    .addHelpCommand(new Command('help').argument('[command]').summary('say more about a command').helpGroup(groups.shell));
+    .addHelpCommand(
+      new Command('help').argument('[command]').summary('say more about a command').helpGroup(groups.shell),
+    );
   for (const [name, { group, summary, load }] of Object.entries(entries)) {
     const command = whole.includes(name) ? (await load())(io) : new Command(name);
     program.addCommand(command.summary(summary).helpGroup(group));

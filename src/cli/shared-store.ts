@@ -18,12 +18,17 @@ const lookEveryMs = 20;
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
 /**
- * Opens the store of a config for an operator. It may be unfit, and lack replicas: what operators do makes nothing worse. How many
- * replicas the config asks for is told all the same.
+ * Opens the store of a config for an operator. It may be unfit, and lack replicas: what operators do makes nothing
+ * worse. How many replicas the config asks for is told all the same.
  *
- * @param otherwise what a store in the memory of the proxy means for the command, in words that follow the config's name.
+ * @param otherwise what a store in the memory of the proxy means for the command, in words that follow the config's
+ *   name.
  */
-export async function openSharedStore(settings: StoreSettings | null, configFile: string, otherwise: string): Promise<Result<OpenStore, StartFailure>> {
+export async function openSharedStore(
+  settings: StoreSettings | null,
+  configFile: string,
+  otherwise: string,
+): Promise<Result<OpenStore, StartFailure>> {
   if (settings === null) return refuse(startFailure('unreadable', `${configFile} configures no store`));
   if (settings.kind === 'memory') return refuse(startFailure('unreadable', `${configFile} ${otherwise}`));
   const files = await readStoreFiles(settings, localFiles);
@@ -34,7 +39,9 @@ export async function openSharedStore(settings: StoreSettings | null, configFile
   while (!opened.store.state().up && performance.now() < deadline) await delay(lookEveryMs);
   if (opened.store.state().up) return accept({ ...opened, replicas: settings.replicas });
   await opened.store.close();
-  return refuse(startFailure('unavailable', `the store is out of reach: ${opened.store.state().problem ?? 'no answer'}`));
+  return refuse(
+    startFailure('unavailable', `the store is out of reach: ${opened.store.state().problem ?? 'no answer'}`),
+  );
 }
 
 /** Says that the store did not do what it was asked. @param lookWith what shows whether it did all the same. */

@@ -28,7 +28,9 @@ export function createSignalQueue(io: Io): SignalQueue {
       endings += 1;
       if (endings > 1) io.exitNow(signalExitCodes[signal]);
       // Nothing seems to happen for some seconds, which whoever pressed Ctrl-C at a terminal does not expect.
-      else if (signal === 'SIGINT' && isAtTerminal(io)) io.stderr('stopping once requests under way have ended; Ctrl-C again stops at once\n');
+      else if (signal === 'SIGINT' && isAtTerminal(io)) {
+        io.stderr('stopping once requests under way have ended; Ctrl-C again stops at once\n');
+      }
     }
     listener(signal);
   });

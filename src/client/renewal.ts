@@ -1,10 +1,15 @@
-/** When a token is renewed, and how long a failing Core is left alone. All times are milliseconds; `random` is from 0 to 1. */
+/**
+ * When a token is renewed, and how long a failing Core is left alone. All times are milliseconds; `random` is from 0 to
+ * 1.
+ */
 
 /** A token is handed out until this long before its end, so that it does not expire on its way. */
 const maxMarginMs = 30_000;
 const minMarginMs = 1_000;
 
-/** Renewal begins within this part of the lifetime; where exactly is chance, so that many processes do not come at once. */
+/**
+ * Renewal begins within this part of the lifetime; where exactly is chance, so that many processes do not come at once.
+ */
 const renewFrom = 0.7;
 const renewSpread = 0.15;
 
@@ -25,10 +30,16 @@ export interface RenewalPlan {
 export function planRenewal(lifetimeMs: number, random: number): RenewalPlan {
   const marginMs = Math.min(maxMarginMs, Math.max(minMarginMs, lifetimeMs / 10));
   const usableForMs = Math.max(0, lifetimeMs - marginMs);
-  return { renewAfterMs: Math.min(Math.round(lifetimeMs * (renewFrom + renewSpread * random)), usableForMs), usableForMs };
+  return {
+    renewAfterMs: Math.min(Math.round(lifetimeMs * (renewFrom + renewSpread * random)), usableForMs),
+    usableForMs,
+  };
 }
 
-/** How long to wait after so many failures in a row: doubling, with chance in its upper half, or as long as the Core asked for. */
+/**
+ * How long to wait after so many failures in a row: doubling, with chance in its upper half, or as long as the Core
+ * asked for.
+ */
 export function backOffMs(failures: number, random: number, retryAfterMs: number | null): number {
   const ceiling = Math.min(maxBackOffMs, firstBackOffMs * 2 ** Math.min(failures - 1, 10));
   return Math.max(ceiling * (0.5 + 0.5 * random), Math.min(retryAfterMs ?? 0, maxRetryAfterMs));

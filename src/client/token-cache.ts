@@ -119,7 +119,8 @@ export function createTokenMint({ attempt, clock, random }: CacheDeps): TokenSup
 function createBackOff(clock: Clock, random: () => number): BackOff {
   let trouble: { readonly failure: AttemptFailure; readonly untilMs: number } | null = null;
   let failures = 0;
-  const errorOf = ({ code, reason, status }: AttemptFailure, retryAfterMs: number): TokenError => new TokenError(code, reason, { status, retryAfterMs });
+  const errorOf = ({ code, reason, status }: AttemptFailure, retryAfterMs: number): TokenError =>
+    new TokenError(code, reason, { status, retryAfterMs });
   return {
     check: () => {
       if (trouble === null) return null;

@@ -9,7 +9,10 @@ import { accept, refuse, type Result } from '../lib/result.js';
 export interface CoreOptions {
   /** http or https, perhaps with a base path. */
   readonly url: string;
-  /** The Core's API key, or a function that reads it for each call of the Core, so that it can be replaced while the program runs. */
+  /**
+   * The Core's API key, or a function that reads it for each call of the Core, so that it can be replaced while the
+   * program runs.
+   */
   readonly apiKey?: string | (() => string | Promise<string>);
   /** Authorities in PEM to trust instead of the system's. */
   readonly ca?: string;
@@ -32,9 +35,15 @@ export interface TokenSourceOptions {
   readonly claims: MintClaims;
   /** How long a token lives: whole seconds, 10 to 7,200. Default 300. */
   readonly validitySeconds?: number;
-  /** Gives each call of `getToken` a token of its own, with a random `jti`. Default false: one token for all calls, renewed ahead of its end. */
+  /**
+   * Gives each call of `getToken` a token of its own, with a random `jti`. Default false: one token for all calls,
+   * renewed ahead of its end.
+   */
   readonly singleUse?: boolean;
-  /** Called with each issued token's record, without the token, before it is given out; where it fails, the token is not. */
+  /**
+   * Called with each issued token's record, without the token, before it is given out; where it fails, the token is
+   * not.
+   */
   readonly onIssued?: (record: IssuanceRecord) => void | Promise<void>;
 }
 
@@ -56,7 +65,12 @@ const defaultTimeoutMs = 10_000;
 const maxTimeoutMs = 300_000;
 
 /** Checks the options, in words refusing what is wrong; nothing secret is in them. */
-export function readTokenOptions({ core, issuer, claims, validitySeconds = defaultValidityS }: TokenSourceOptions): Result<TokenSettings, string> {
+export function readTokenOptions({
+  core,
+  issuer,
+  claims,
+  validitySeconds = defaultValidityS,
+}: TokenSourceOptions): Result<TokenSettings, string> {
   const baseUrl = readCoreUrl(core.url);
   if (!baseUrl.ok) return refuse(`core.url ${baseUrl.error}`);
   const ca = core.ca === undefined ? accept(null) : readCaBundle(core.ca);
@@ -64,7 +78,9 @@ export function readTokenOptions({ core, issuer, claims, validitySeconds = defau
   const versionProblem = core.cdiVersion === undefined ? null : cdiVersionProblem(core.cdiVersion);
   if (versionProblem !== null) return refuse(`core.cdiVersion ${versionProblem}`);
   const timeoutMs = core.timeoutMs ?? defaultTimeoutMs;
-  if (!isWhole(timeoutMs, 1, maxTimeoutMs)) return refuse(`core.timeoutMs is no whole number from 1 to ${maxTimeoutMs}`);
+  if (!isWhole(timeoutMs, 1, maxTimeoutMs)) {
+    return refuse(`core.timeoutMs is no whole number from 1 to ${maxTimeoutMs}`);
+  }
   if (typeof core.apiKey === 'string' && !isApiKey(core.apiKey)) return refuse(`core.apiKey ${apiKeyRule}`);
   const domain = normalizeApiDomain(issuer);
   if (!domain.ok) return refuse(`issuer is not ${domain.error}`);
@@ -74,7 +90,15 @@ export function readTokenOptions({ core, issuer, claims, validitySeconds = defau
     return refuse(`validitySeconds is no whole number from ${minValidityS} to ${maxValidityS}`);
   }
   const headers = core.cdiVersion === undefined ? [] : [{ name: 'cdi-version', value: core.cdiVersion }];
-  return accept({ baseUrl: baseUrl.value, ca: ca.value, headers, timeoutMs, issuer: domain.value, claims: read.value, validityS: validitySeconds });
+  return accept({
+    baseUrl: baseUrl.value,
+    ca: ca.value,
+    headers,
+    timeoutMs,
+    issuer: domain.value,
+    claims: read.value,
+    validityS: validitySeconds,
+  });
 }
 
 /** What an API key has to be to stand in a header. */

@@ -9,7 +9,13 @@ import { accept, refuse, type Result } from '../lib/result.js';
 import type { Clock } from '../ports/ports.js';
 import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './token-cache.js';
 import { TokenError, type TokenErrorCode } from './token-error.js';
-import { apiKeyRule, isApiKey, readTokenOptions, type TokenSettings, type TokenSourceOptions } from './token-options.js';
+import {
+  apiKeyRule,
+  isApiKey,
+  readTokenOptions,
+  type TokenSettings,
+  type TokenSourceOptions,
+} from './token-options.js';
 
 // The one module that programs import: what they catch and what they write down belongs to it.
 export { TokenError };
@@ -18,11 +24,13 @@ export type { TokenSourceOptions };
 /** Gives out tokens. They are in memory only. */
 export interface TokenSource {
   /**
-   * A token that is good for a while; of a single-use source, one that is good once. While the one in hand is good it costs
-   * no more than a resolved promise. Rejects with a `TokenError`, or with the signal's reason once that aborts.
+   * A token that is good for a while; of a single-use source, one that is good once. While the one in hand is good it
+   * costs no more than a resolved promise. Rejects with a `TokenError`, or with the signal's reason once that aborts.
    */
   readonly getToken: (options?: { readonly signal?: AbortSignal }) => Promise<string>;
-  /** Says that a receiver refused this token (401): where it is the one in hand, the next call has another one minted. */
+  /**
+   * Says that a receiver refused this token (401): where it is the one in hand, the next call has another one minted.
+   */
   readonly invalidate: (token: string) => void;
   /** Forgets the token and ends the connection; calls under way and later ones are rejected with the code `closed`. */
   readonly close: () => Promise<void>;
@@ -47,10 +55,19 @@ export function createTokenSource(options: TokenSourceOptions, deps: TokenSource
   const { allowHttp = false, allowPublicCore = false } = options.core;
   const isSingleUse = options.singleUse === true;
   const client = createCoreClient({
-    baseUrl, headers, ca, timeoutMs, rules: { allowHttp, allowPublic: allowPublicCore }, maxConnections: isSingleUse ? singleUseConnections : 1,
+    baseUrl,
+    headers,
+    ca,
+    timeoutMs,
+    rules: { allowHttp, allowPublic: allowPublicCore },
+    maxConnections: isSingleUse ? singleUseConnections : 1,
   });
   const state = { isClosed: false };
-  const supply = (isSingleUse ? createTokenMint : createTokenCache)({ attempt: attemptWith(options, settings.value, { client, clock, state }), clock, random });
+  const supply = (isSingleUse ? createTokenMint : createTokenCache)({
+    attempt: attemptWith(options, settings.value, { client, clock, state }),
+    clock,
+    random,
+  });
   return {
     getToken: ({ signal } = {}) => {
       if (state.isClosed) return Promise.reject(new TokenError('closed', sourceClosed));
@@ -74,7 +91,11 @@ interface AttemptDeps {
 }
 
 /** One call of the Core, with the key as it is now. */
-function attemptWith(options: TokenSourceOptions, settings: TokenSettings, { client, clock, state }: AttemptDeps): Attempt {
+function attemptWith(
+  options: TokenSourceOptions,
+  settings: TokenSettings,
+  { client, clock, state }: AttemptDeps,
+): Attempt {
   const { issuer, claims, validityS } = settings;
   return async () => {
     const key = await readKey(options);
@@ -97,11 +118,15 @@ function attemptWith(options: TokenSourceOptions, settings: TokenSettings, { cli
   };
 }
 
-async function readKey({ core: { apiKey } }: TokenSourceOptions): Promise<Result<TokenSettings['headers'], AttemptFailure>> {
+async function readKey({
+  core: { apiKey },
+}: TokenSourceOptions): Promise<Result<TokenSettings['headers'], AttemptFailure>> {
   if (apiKey === undefined) return accept([]);
   try {
     const value = typeof apiKey === 'string' ? apiKey : await apiKey();
-    return isApiKey(value) ? accept([{ name: 'api-key', value }]) : failed('api_key_unavailable', `what core.apiKey gave ${apiKeyRule}`);
+    return isApiKey(value)
+      ? accept([{ name: 'api-key', value }])
+      : failed('api_key_unavailable', `what core.apiKey gave ${apiKeyRule}`);
   } catch {
     // What it threw may hold anything.
     return failed('api_key_unavailable', 'core.apiKey failed');
@@ -121,6 +146,8 @@ function unlessAborted(get: () => Promise<string>, signal: AbortSignal): Promise
       return;
     }
     signal.addEventListener('abort', abort, { once: true });
-    get().then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    get()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', abort));
   });
 }

@@ -59,8 +59,9 @@ export interface CoreAnswer {
 /** Why there is no answer. */
 export interface CoreFailure {
   /**
-   * `unreachable`: not connected. `refused_address`: the rules forbid the address. `timeout`: too slow. `broken`: the connection
-   * broke, or what came is no answer that can be taken (too large, not HTTP, a redirect). `aborted`: by the caller's signal.
+   * `unreachable`: not connected. `refused_address`: the rules forbid the address. `timeout`: too slow. `broken`: the
+   * connection broke, or what came is no answer that can be taken (too large, not HTTP, a redirect). `aborted`: by the
+   * caller's signal.
    */
   readonly kind: 'unreachable' | 'refused_address' | 'timeout' | 'broken' | 'aborted';
   /** In words, without anything secret. */
@@ -83,7 +84,9 @@ const defaultConnectTimeoutMs = 5_000;
 const maxAnswerBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
 
-/** Shorter than what servers in front of a Core allow, so that a call does not meet a connection that was just given up. */
+/**
+ * Shorter than what servers in front of a Core allow, so that a call does not meet a connection that was just given up.
+ */
 const keepAliveMs = 2_000;
 
 /** A name that the header has no second time. */
@@ -122,7 +125,9 @@ export function createCoreClient(options: CoreClientOptions): CoreClient {
         });
         return await readAnswer(response, hidden);
       } catch (error) {
-        return refuse(failureOf(error, { isCalledOff: limits.isCalledOff(), isLate: limits.isLate(), timeoutMs, hidden }));
+        return refuse(
+          failureOf(error, { isCalledOff: limits.isCalledOff(), isLate: limits.isLate(), timeoutMs, hidden }),
+        );
       } finally {
         limits.release();
       }
@@ -141,14 +146,21 @@ function headersOf(call: CoreCall, given: CoreClientOptions['headers']): Record<
   return {
     'user-agent': 'sallyport',
     accept: 'application/json',
-    ...Object.fromEntries(given.filter(({ name }) => !ownNames.has(name.toLowerCase())).map(({ name, value }) => [name.toLowerCase(), value])),
+    ...Object.fromEntries(
+      given
+        .filter(({ name }) => !ownNames.has(name.toLowerCase()))
+        .map(({ name, value }) => [name.toLowerCase(), value]),
+    ),
     ...(call.body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' }),
     ...(rid === undefined ? {} : { rid }),
     ...(cdiVersion === undefined ? {} : { 'cdi-version': cdiVersion }),
   };
 }
 
-async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData, hidden: readonly string[]): Promise<Result<CoreAnswer, CoreFailure>> {
+async function readAnswer(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  hidden: readonly string[],
+): Promise<Result<CoreAnswer, CoreFailure>> {
   const problem = headProblem(statusCode, headers);
   if (problem !== null) {
     // Nobody looks at this body, but an error of its stream still has to be taken.
@@ -160,7 +172,13 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   for await (const chunk of body as AsyncIterable<Buffer>) {
     length += chunk.length;
     // Leaving the loop destroys the stream: nothing more is read.
-    if (length > maxAnswerBytes) return refuse({ kind: 'broken', reason: `the answer is larger than ${String(maxAnswerBytes)} bytes`, mayHaveRun: true });
+    if (length > maxAnswerBytes) {
+      return refuse({
+        kind: 'broken',
+        reason: `the answer is larger than ${String(maxAnswerBytes)} bytes`,
+        mayHaveRun: true,
+      });
+    }
     chunks.push(chunk);
   }
   const bytes = Buffer.concat(chunks);
@@ -175,7 +193,9 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
 }
 
 function headProblem(status: number, headers: Dispatcher.ResponseData['headers']): string | null {
-  if (status >= 300 && status < 400) return `the answer is a redirect (status ${String(status)}), which is not followed: the key would go where it says`;
+  if (status >= 300 && status < 400) {
+    return `the answer is a redirect (status ${String(status)}), which is not followed: the key would go where it says`;
+  }
   const encoding = headers['content-encoding'] ?? 'identity';
   return encoding === 'identity' ? null : 'the answer is compressed, which was not asked for';
 }
@@ -189,9 +209,13 @@ interface Circumstances {
 
 function failureOf(error: unknown, { isCalledOff, isLate, timeoutMs, hidden }: Circumstances): CoreFailure {
   if (isCalledOff) return { kind: 'aborted', reason: 'the call was called off', mayHaveRun: true };
-  if (error instanceof RefusedAddress) return { kind: 'refused_address', reason: hide(error.message, hidden), mayHaveRun: false };
+  if (error instanceof RefusedAddress) {
+    return { kind: 'refused_address', reason: hide(error.message, hidden), mayHaveRun: false };
+  }
   const cause = error instanceof NotConnected ? error.cause : error;
-  if (cause instanceof RefusedAddress) return { kind: 'refused_address', reason: hide(cause.message, hidden), mayHaveRun: false };
+  if (cause instanceof RefusedAddress) {
+    return { kind: 'refused_address', reason: hide(cause.message, hidden), mayHaveRun: false };
+  }
   if (error instanceof NotConnected) return { kind: 'unreachable', reason: networkFailure(cause), mayHaveRun: false };
   if (isLate) return { kind: 'timeout', reason: `no complete answer within ${String(timeoutMs)} ms`, mayHaveRun: true };
   return { kind: 'broken', reason: networkFailure(error), mayHaveRun: true };

@@ -2,8 +2,15 @@ import { accept, refuse, type Result } from '../lib/result.js';
 
 /** Calls of the Core that operators write down with their whole address, so that `curl -K` works. */
 const knownCalls = [
-  '/recipe/user/passwordhash/import', '/recipe/signinup/code/consume', '/recipe/signinup/code', '/recipe/signinup', '/recipe/signin', '/recipe/user',
-  '/recipe/jwt', '/apiversion', '/hello',
+  '/recipe/user/passwordhash/import',
+  '/recipe/signinup/code/consume',
+  '/recipe/signinup/code',
+  '/recipe/signinup',
+  '/recipe/signin',
+  '/recipe/user',
+  '/recipe/jwt',
+  '/apiversion',
+  '/hello',
 ];
 
 /** Segments that need no decoding, so that they are read in one way only. */
@@ -17,7 +24,9 @@ export function readCoreUrl(text: string): Result<string, string> {
   if (!/^https?:\/\/[^/]/.test(text)) return refuse('is no URL that begins with http:// or https://');
   if (!URL.canParse(text) || /[\s\\]/.test(text)) return refuse('is no URL');
   const url = new URL(text);
-  if (/^https?:\/\/[^/?#]*@/.test(text)) return refuse('holds a user or a password; the Core takes its key in the api-key header');
+  if (/^https?:\/\/[^/?#]*@/.test(text)) {
+    return refuse('holds a user or a password; the Core takes its key in the api-key header');
+  }
   if (/[?#]/.test(text)) return refuse('has a query or a fragment');
   const path = text.replace(/^https?:\/\/[^/]*/, '');
   if (!plainPath.test(path) || path.split('/').some((segment) => segment === '.' || segment === '..')) {

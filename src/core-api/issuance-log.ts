@@ -13,7 +13,13 @@ export interface IssuanceLog {
 }
 
 /** Each line goes to the end, whoever else writes; a link is refused by the system. Reading is for the last byte. */
-const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+const flags =
+  constants.O_RDWR |
+  constants.O_APPEND |
+  constants.O_CREAT |
+  constants.O_NOFOLLOW |
+  constants.O_NONBLOCK |
+  constants.O_NOCTTY;
 
 /** Who may mint what is nobody else's business. */
 const ownerOnly = 0o600;
@@ -21,7 +27,10 @@ const excessBits = 0o7177;
 
 const newline = 0x0a;
 
-/** Opens the log, or creates it with mode 0600. Refuses, in words that follow the path, one that others may read or write. */
+/**
+ * Opens the log, or creates it with mode 0600. Refuses, in words that follow the path, one that others may read or
+ * write.
+ */
 export async function openIssuanceLog(path: string): Promise<Result<IssuanceLog, string>> {
   let file: FileHandle;
   try {
@@ -62,7 +71,7 @@ async function syncFolder(path: string): Promise<void> {
 async function append(file: FileHandle, record: IssuanceRecord): Promise<Result<null, string>> {
   try {
     // What a full disk cut off must not swallow the line that comes after it.
-    const line = Buffer.from(`${await endsMidLine(file) ? '\n' : ''}${oneLine(JSON.stringify(record))}\n`);
+    const line = Buffer.from(`${(await endsMidLine(file)) ? '\n' : ''}${oneLine(JSON.stringify(record))}\n`);
     const { bytesWritten } = await file.write(line, 0, line.length, null);
     if (bytesWritten !== line.length) return refuse('took only part of a line');
     await file.sync();

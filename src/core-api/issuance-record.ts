@@ -19,7 +19,19 @@ export interface IssuanceRecord {
 }
 
 /** What to write down of a token; `nowMs` is milliseconds since the epoch. */
-export function issuanceRecord({ claims, issuer, tokenId, keyId, expiresAtS }: MintedToken, nowMs: number): IssuanceRecord {
+export function issuanceRecord(
+  { claims, issuer, tokenId, keyId, expiresAtS }: MintedToken,
+  nowMs: number,
+): IssuanceRecord {
   const { sub, aud, permissions } = claims;
-  return { time: new Date(nowMs).toISOString(), iss: issuer, sub, aud, permissions, jti: tokenId, kid: keyId, exp: expiresAtS };
+  return {
+    time: new Date(nowMs).toISOString(),
+    iss: issuer,
+    sub,
+    aud,
+    permissions,
+    jti: tokenId,
+    kid: keyId,
+    exp: expiresAtS,
+  };
 }

@@ -47,22 +47,32 @@ const notChosen: ReadonlyMap<string, string> = new Map([
   ['nbf', 'tokens are valid at once'],
 ]);
 
-/** Reads the claims of a request. The schema is fixed: a refusal says, in words, which member is missing, wrong or too much. */
+/**
+ * Reads the claims of a request. The schema is fixed: a refusal says, in words, which member is missing, wrong or too
+ * much.
+ */
 export function readMintClaims(members: Readonly<Record<string, unknown>>): Result<MintClaims, string> {
   const { aud, sub, source, token_type: tokenType, permissions, ...others } = members;
   const [other] = Object.keys(others);
   if (other !== undefined) return refuse(tooMuch(other));
   if (!isLine(aud)) return refuse(wrongText('aud'));
-  if (!isVisibleAscii(sub, maxSubjectLength)) return refuse(`sub must be a text of 1 to ${maxSubjectLength} visible ASCII characters`);
+  if (!isVisibleAscii(sub, maxSubjectLength)) {
+    return refuse(`sub must be a text of 1 to ${maxSubjectLength} visible ASCII characters`);
+  }
   if (!isLine(source)) return refuse(wrongText('source'));
   if (!isLine(tokenType)) return refuse(wrongText('token_type'));
   if (!isPermissions(permissions)) {
-    return refuse(`permissions must be a list of at most ${maxPermissions} texts of visible ASCII without space, " and \\ (it may be empty)`);
+    return refuse(
+      `permissions must be a list of at most ${maxPermissions} texts of visible ASCII without space, " and \\ (it may be empty)`,
+    );
   }
   return accept({ aud, sub, source, token_type: tokenType, permissions: [...permissions] });
 }
 
-/** The body of `POST /recipe/jwt`. Nothing is left to a default: those are the static key and, in the SDK, a hundred years. */
+/**
+ * The body of `POST /recipe/jwt`. Nothing is left to a default: those are the static key and, in the SDK, a hundred
+ * years.
+ */
 export function mintBody({ claims, issuer, validityS, tokenId }: MintRequest): Readonly<Record<string, unknown>> {
   return {
     payload: { ...claims, ...(tokenId === null ? {} : { jti: tokenId }) },
@@ -73,7 +83,9 @@ export function mintBody({ claims, issuer, validityS, tokenId }: MintRequest): R
   };
 }
 
-/** Says why a `cdi-version` cannot mint; `null` where it can. Below 2.21 the Core ignores the wish for a dynamic key. */
+/**
+ * Says why a `cdi-version` cannot mint; `null` where it can. Below 2.21 the Core ignores the wish for a dynamic key.
+ */
 export function cdiVersionProblem(version: string): string | null {
   const [, major, minor] = /^(\d{1,4})\.(\d{1,4})$/.exec(version) ?? [];
   if (major === undefined || minor === undefined) return 'is no version such as 5.4';
@@ -94,9 +106,15 @@ function wrongText(name: string): string {
 }
 
 function isLine(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= maxTextLength && oneLine.test(value) && !/\p{Surrogate}/u.test(value);
+  return (
+    typeof value === 'string' && value.length <= maxTextLength && oneLine.test(value) && !/\p{Surrogate}/u.test(value)
+  );
 }
 
 function isPermissions(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length <= maxPermissions && value.every((item) => typeof item === 'string' && scopeToken.test(item));
+  return (
+    Array.isArray(value) &&
+    value.length <= maxPermissions &&
+    value.every((item) => typeof item === 'string' && scopeToken.test(item))
+  );
 }

@@ -29,18 +29,35 @@ const dynamicKeyId = /^d-/;
 /** Receivers allow 60 s at most between clocks: a token of a clock further off is of no use to anybody. */
 const maxClockDifferenceS = 60;
 
-const expectedClaims: ReadonlySet<string> = new Set(['aud', 'sub', 'source', 'token_type', 'permissions', 'jti', 'iss', 'iat', 'exp']);
+const expectedClaims: ReadonlySet<string> = new Set([
+  'aud',
+  'sub',
+  'source',
+  'token_type',
+  'permissions',
+  'jti',
+  'iss',
+  'iat',
+  'exp',
+]);
 
 /**
  * Holds a token that the Core answered with to what was asked: RS256, a dynamic key, these claims and no other, this
- * lifetime. The signature is left to receivers, who have the issuer's keys. A refusal says what differs, without quoting it.
+ * lifetime. The signature is left to receivers, who have the issuer's keys. A refusal says what differs, without
+ * quoting it.
  */
 export function checkMinted(token: string, request: MintRequest, times: MintTimes): Result<MintedToken, string> {
-  if (token.length > maxTokenBytes) return refuse(`it is longer than the ${maxTokenBytes} bytes that receivers read; ask for fewer permissions`);
+  if (token.length > maxTokenBytes) {
+    return refuse(`it is longer than the ${maxTokenBytes} bytes that receivers read; ask for fewer permissions`);
+  }
   const parsed = parseServiceToken(token);
   if (!parsed.ok) return refuse(formProblems[parsed.error.reason] ?? 'it is no well-formed token');
   const { keyId } = parsed.value;
-  if (!dynamicKeyId.test(keyId)) return refuse('it is signed with a key that is not dynamic: its kid does not begin with d-; old Cores have static keys only');
+  if (!dynamicKeyId.test(keyId)) {
+    return refuse(
+      'it is signed with a key that is not dynamic: its kid does not begin with d-; old Cores have static keys only',
+    );
+  }
   const payload = readPayload(parsed.value);
   if (!payload.ok) return refuse('its claims are no duplicate-free JSON object');
   const problem = claimProblem(payload.value, request);
@@ -49,7 +66,15 @@ export function checkMinted(token: string, request: MintRequest, times: MintTime
   if (!isSeconds(iat) || !isSeconds(exp)) return refuse('its iat or exp is missing or no whole number');
   const late = timeProblem(iat, exp, request.validityS, times);
   if (late !== null) return refuse(late);
-  return accept({ token, keyId, claims: request.claims, issuer: request.issuer, tokenId: request.tokenId, issuedAtS: iat, expiresAtS: exp });
+  return accept({
+    token,
+    keyId,
+    claims: request.claims,
+    issuer: request.issuer,
+    tokenId: request.tokenId,
+    issuedAtS: iat,
+    expiresAtS: exp,
+  });
 }
 
 const formProblems: Readonly<Record<string, string>> = {
@@ -63,18 +88,26 @@ function claimProblem(payload: JsonObject, { claims, issuer, tokenId }: MintRequ
     if (payload[name] !== claims[name]) return `its ${name} is not what was asked for`;
   }
   if (!isSameList(payload['permissions'], claims.permissions)) return 'its permissions are not what was asked for';
-  if (payload['jti'] !== (tokenId ?? undefined)) return tokenId === null ? 'it has a jti, which was not asked for' : 'its jti is not what was asked for';
-  return Object.keys(payload).every((name) => expectedClaims.has(name)) ? null : 'it has claims that were not asked for';
+  if (payload['jti'] !== (tokenId ?? undefined)) {
+    return tokenId === null ? 'it has a jti, which was not asked for' : 'its jti is not what was asked for';
+  }
+  return Object.keys(payload).every((name) => expectedClaims.has(name))
+    ? null
+    : 'it has claims that were not asked for';
 }
 
 function isSameList(value: JsonValue | undefined, expected: readonly string[]): boolean {
-  return isJsonArray(value) && value.length === expected.length && value.every((item, index) => item === expected[index]);
+  return (
+    isJsonArray(value) && value.length === expected.length && value.every((item, index) => item === expected[index])
+  );
 }
 
 /** Rounding to seconds may take one off. */
 function timeProblem(iat: number, exp: number, validityS: number, { startedMs, endedMs }: MintTimes): string | null {
   const lifetimeS = exp - iat;
-  if (lifetimeS > validityS || lifetimeS < validityS - 1) return `it lives for ${lifetimeS} s, and ${validityS} s were asked for`;
+  if (lifetimeS > validityS || lifetimeS < validityS - 1) {
+    return `it lives for ${lifetimeS} s, and ${validityS} s were asked for`;
+  }
   const aheadS = Math.max(iat - endedMs / 1000, startedMs / 1000 - 1 - iat);
   if (aheadS <= maxClockDifferenceS) return null;
   const direction = iat * 1000 > endedMs ? 'ahead of' : 'behind';

@@ -7,10 +7,18 @@ import type { CoreAnswer, CoreCall, CoreClient, CoreFailure } from './core-clien
 /** Why there is no token. */
 export interface MintFailure {
   /**
-   * Those of the call; `unauthorized`: the Core refused the API key; `rate_limited`; `core_error`: a 5xx; `rejected`: another
-   * answer than OK; `unsupported_algorithm`: the Core does not sign with RS256; `not_as_asked`: it signed something else.
+   * Those of the call; `unauthorized`: the Core refused the API key; `rate_limited`; `core_error`: a 5xx; `rejected`:
+   * another answer than OK; `unsupported_algorithm`: the Core does not sign with RS256; `not_as_asked`: it signed
+   * something else.
    */
-  readonly kind: CoreFailure['kind'] | 'unauthorized' | 'rate_limited' | 'core_error' | 'rejected' | 'unsupported_algorithm' | 'not_as_asked';
+  readonly kind:
+    | CoreFailure['kind']
+    | 'unauthorized'
+    | 'rate_limited'
+    | 'core_error'
+    | 'rejected'
+    | 'unsupported_algorithm'
+    | 'not_as_asked';
   /** In words, without anything secret. */
   readonly reason: string;
   /** Of the Core's answer, where there was one. */
@@ -28,22 +36,40 @@ export interface MintDeps {
 }
 
 /** Has the Core sign a token and checks it before anybody sees it. A token that is not as asked is thrown away. */
-export async function mintToken(request: MintRequest, { client, clock, headers = [], signal }: MintDeps): Promise<Result<MintedToken, MintFailure>> {
+export async function mintToken(
+  request: MintRequest,
+  { client, clock, headers = [], signal }: MintDeps,
+): Promise<Result<MintedToken, MintFailure>> {
   const startedMs = clock.now();
-  const called = await client.call({ method: 'POST', path: '/recipe/jwt', rid: 'jwt', body: mintBody(request), headers, signal });
-  if (!called.ok) return refuse({ kind: called.error.kind, reason: called.error.reason, status: null, retryAfterMs: null });
+  const called = await client.call({
+    method: 'POST',
+    path: '/recipe/jwt',
+    rid: 'jwt',
+    body: mintBody(request),
+    headers,
+    signal,
+  });
+  if (!called.ok) {
+    return refuse({ kind: called.error.kind, reason: called.error.reason, status: null, retryAfterMs: null });
+  }
   const answer = called.value;
   const token = tokenOf(answer);
   if (!token.ok) return token;
   const minted = checkMinted(token.value, request, { startedMs, endedMs: clock.now() });
   if (minted.ok) return accept(minted.value);
-  return failed(answer, 'not_as_asked', `the token that the Core signed is not the one that was asked for, and was thrown away: ${minted.error}`);
+  return failed(
+    answer,
+    'not_as_asked',
+    `the token that the Core signed is not the one that was asked for, and was thrown away: ${minted.error}`,
+  );
 }
 
 function tokenOf(answer: CoreAnswer): Result<string, MintFailure> {
   const { status, json } = answer;
   if (status !== 200) return refusedBy(answer);
-  if (json === null) return failed(answer, 'rejected', `the Core answered 200 with something else than JSON${said(answer)}`);
+  if (json === null) {
+    return failed(answer, 'rejected', `the Core answered 200 with something else than JSON${said(answer)}`);
+  }
   const { status: word, jwt } = json;
   if (word === 'OK' && typeof jwt === 'string') return accept(jwt);
   if (word === 'OK') return failed(answer, 'rejected', 'the Core answered OK without a token');
@@ -59,7 +85,13 @@ function refusedBy(answer: CoreAnswer): Result<never, MintFailure> {
   const { status } = answer;
   const told = `${String(status)}${said(answer)}`;
   if (status === 401 || status === 403) return failed(answer, 'unauthorized', `the Core refused the API key: ${told}`);
-  if (status === 404 || status === 405) return failed(answer, 'rejected', `there is no POST /recipe/jwt at this address; is the URL that of the Core? ${told}`);
+  if (status === 404 || status === 405) {
+    return failed(
+      answer,
+      'rejected',
+      `there is no POST /recipe/jwt at this address; is the URL that of the Core? ${told}`,
+    );
+  }
   if (status === 429) return failed(answer, 'rate_limited', `the Core has had too many calls: ${told}`);
   if (status >= 500) return failed(answer, 'core_error', `the Core failed: ${told}`);
   return failed(answer, 'rejected', `the Core answered ${told}`);
@@ -69,6 +101,10 @@ function said({ text }: CoreAnswer): string {
   return text === '' ? '' : `: ${text}`;
 }
 
-function failed({ status, retryAfterMs }: CoreAnswer, kind: MintFailure['kind'], reason: string): Result<never, MintFailure> {
+function failed(
+  { status, retryAfterMs }: CoreAnswer,
+  kind: MintFailure['kind'],
+  reason: string,
+): Result<never, MintFailure> {
   return refuse({ kind, reason, status, retryAfterMs });
 }

@@ -4,17 +4,26 @@ const maxShown = 200;
 /** How much of its text is looked at, for something that can be shown. */
 const maxRead = 16 * 1024;
 
-const entities: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&', '&nbsp;': ' ' };
+const entities: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&amp;': '&',
+  '&nbsp;': ' ',
+};
 
 /** What has the form of a token, in an answer that should hold none. */
 const token = /eyJ[\w-]{8,}(?:\.[\w-]*){0,2}/g;
 
 /**
- * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most 200
- * characters, and none of the secrets that the call carried.
+ * Makes one readable line of what the Core or something in front of it answered: text out of HTML, no controls, at most
+ * 200 characters, and none of the secrets that the call carried.
  */
 export function readableAnswer(body: string, secrets: readonly string[]): string {
-  const shown = withoutMarkup(body).slice(0, maxRead).replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);
+  const shown = withoutMarkup(body)
+    .slice(0, maxRead)
+    .replace(/&(?:lt|gt|quot|#39|amp|nbsp);/g, (entity) => entities[entity] ?? entity);
   let text = hide(shown, secrets).replace(token, '[token]');
   text = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, ' ').trim();
   const characters = Array.from(text);
@@ -35,8 +44,9 @@ function withoutMarkup(body: string): string {
     const [, slash, name = ''] = /^(\/?)([a-z]{1,10})\b/i.exec(tag[1] ?? '') ?? [];
     const element = name.toLowerCase();
     // A page may leave out the end of its head.
-    if (skipped === element || (skipped === 'head' && element === 'body')) skipped = slash === '/' || element === 'body' ? null : skipped;
-    else if (skipped === null && slash === '' && unreadable.has(element)) skipped = element;
+    if (skipped === element || (skipped === 'head' && element === 'body')) {
+      skipped = slash === '/' || element === 'body' ? null : skipped;
+    } else if (skipped === null && slash === '' && unreadable.has(element)) skipped = element;
   }
   if (skipped === null) pieces.push(body.slice(from));
   return pieces.join(' ');
@@ -48,7 +58,9 @@ export function hide(text: string, secrets: readonly string[]): string {
   for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
     if (secret.length < minSecretLength) continue;
     for (const spelling of spellings(secret)) hidden = hidden.replaceAll(spelling, mark);
-    for (let length = secret.length - 1; length >= minBeginningLength; length -= 1) hidden = hidden.replaceAll(secret.slice(0, length), mark);
+    for (let length = secret.length - 1; length >= minBeginningLength; length -= 1) {
+      hidden = hidden.replaceAll(secret.slice(0, length), mark);
+    }
   }
   return hidden;
 }

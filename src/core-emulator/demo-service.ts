@@ -24,6 +24,8 @@ function headerNames(request: IncomingMessage): readonly string[] {
 
 /** One value as it came, or all of them where the name is repeated: Node would hide the second. */
 function valueOf(request: IncomingMessage, name: string): string | readonly string[] {
-  const values = request.rawHeaders.filter((_, index, raw) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name);
-  return values.length === 1 ? values[0] ?? '' : values;
+  const values = request.rawHeaders.filter(
+    (_, index, raw) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name,
+  );
+  return values.length === 1 ? (values[0] ?? '') : values;
 }

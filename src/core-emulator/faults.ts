@@ -7,8 +7,9 @@ export interface FaultOptions {
 }
 
 /**
- * `too_many_requests`: 429, and nothing was done. `server_error`: 500, and nothing was done. `cut_before`: the connection is
- * cut, and nothing was done. `cut_after`: the call took effect, and the connection is cut before the answer.
+ * `too_many_requests`: 429, and nothing was done. `server_error`: 500, and nothing was done. `cut_before`: the
+ * connection is cut, and nothing was done. `cut_after`: the call took effect, and the connection is cut before the
+ * answer.
  */
 export type Fault = 'too_many_requests' | 'server_error' | 'cut_before' | 'cut_after';
 
@@ -17,7 +18,7 @@ const kinds: readonly Fault[] = ['too_many_requests', 'server_error', 'cut_befor
 /** Draws, for each call, the trouble that it meets. */
 export function createFaults({ share, seed = 1 }: FaultOptions): () => Fault | null {
   const random = createRandom(seed);
-  return () => random() < share ? kinds[Math.floor(random() * kinds.length)] ?? null : null;
+  return () => (random() < share ? (kinds[Math.floor(random() * kinds.length)] ?? null) : null);
 }
 
 /** Mulberry32: numbers from 0 to 1 that a seed repeats. */

@@ -12,7 +12,10 @@ export interface HostedScrypt {
 }
 
 const algorithms: Readonly<Record<string, HashingAlgorithm>> = {
-  BCRYPT: 'bcrypt', ARGON2: 'argon2', HOSTED_SCRYPT: 'hosted_scrypt', FIREBASE_SCRYPT: 'hosted_scrypt',
+  BCRYPT: 'bcrypt',
+  ARGON2: 'argon2',
+  HOSTED_SCRYPT: 'hosted_scrypt',
+  FIREBASE_SCRYPT: 'hosted_scrypt',
 };
 
 /** The algorithm that a name means, in either dialect and any case. */
@@ -29,7 +32,8 @@ export function algorithmOf(hash: string): HashingAlgorithm | null {
 }
 
 /** RFC 9106 and the reference implementation: parameters in this order, salt and hash in base64 without padding. */
-const standardArgon2 = /^\$argon2(?:id|d)(?:\$v=\d{1,10})?\$m=\d{1,10},t=\d{1,10},p=\d{1,8}\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/;
+const standardArgon2 =
+  /^\$argon2(?:id|d)(?:\$v=\d{1,10})?\$m=\d{1,10},t=\d{1,10},p=\d{1,8}\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/;
 const standardBcrypt = /^\$2a\$(?:0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}$/;
 const standardHostedScrypt = /^\$f_scrypt\$([^$]+)\$([^$]+)\$m=\d{1,3}\$r=\d{1,5}\$s=([^$]+)$/;
 
@@ -48,7 +52,10 @@ function isBase64(text: string): boolean {
   return Buffer.from(text, 'base64').toString('base64') === text;
 }
 
-/** Reads `$f_scrypt$<hash>$<salt>$m=<cost>$r=<rounds>$s=<separator>`, its parameters in any order; `null` for anything else. */
+/**
+ * Reads `$f_scrypt$<hash>$<salt>$m=<cost>$r=<rounds>$s=<separator>`, its parameters in any order; `null` for anything
+ * else.
+ */
 export function parseHostedScrypt(text: string): HostedScrypt | null {
   const [before, name, hash = '', salt = '', ...parameters] = text.split('$');
   if (before !== '' || name !== 'f_scrypt' || parameters.length !== 3) return null;
@@ -56,7 +63,15 @@ export function parseHostedScrypt(text: string): HostedScrypt | null {
   const memoryCost = given.get('m=') ?? '';
   const rounds = given.get('r=') ?? '';
   const saltSeparator = given.get('s=');
-  if (hash === '' || salt === '' || saltSeparator === undefined || !/^\d{1,3}$/.test(memoryCost) || !/^\d{1,5}$/.test(rounds)) return null;
+  if (
+    hash === '' ||
+    salt === '' ||
+    saltSeparator === undefined ||
+    !/^\d{1,3}$/.test(memoryCost) ||
+    !/^\d{1,5}$/.test(rounds)
+  ) {
+    return null;
+  }
   return {
     hash: Buffer.from(hash, 'base64'),
     salt: Buffer.from(salt, 'base64'),

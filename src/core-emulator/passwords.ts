@@ -17,7 +17,12 @@ export interface Passwords {
 const bcryptCost = 11;
 
 /** Some 10 s of one core, and half a GiB: far above what anybody sets, far below what stops a laptop. */
-const most = { bcryptCost: 17, argon2MemoryKiB: 512 * 1024, argon2Work: 8 * 1024 * 1024, scryptBytes: 512 * 1024 * 1024 };
+const most = {
+  bcryptCost: 17,
+  argon2MemoryKiB: 512 * 1024,
+  argon2Work: 8 * 1024 * 1024,
+  scryptBytes: 512 * 1024 * 1024,
+};
 
 /** The thread pool has four threads, and the data file needs one of them. */
 const maxAtOnce = 2;
@@ -29,7 +34,7 @@ export function createPasswords(signerKey: Buffer | null): Passwords {
     hasSignerKey: signerKey !== null,
     verify: async (password, hash) => {
       if (isTooCostly(hash)) return 'too_costly';
-      return await limited(() => matches(password, hash, signerKey)) ? 'match' : 'mismatch';
+      return (await limited(() => matches(password, hash, signerKey))) ? 'match' : 'mismatch';
     },
     hash: (password) => limited(async () => as2a(await hashBcrypt(password, bcryptCost))),
   };
@@ -43,7 +48,8 @@ function as2a(hash: string): string {
 function isTooCostly(hash: string): boolean {
   try {
     switch (algorithmOf(hash)) {
-      case 'bcrypt': return Number(/^\$2[abxy]?\$([0-9]{2})\$/.exec(hash)?.[1] ?? 0) > most.bcryptCost;
+      case 'bcrypt':
+        return Number(/^\$2[abxy]?\$([0-9]{2})\$/.exec(hash)?.[1] ?? 0) > most.bcryptCost;
       case 'argon2': {
         const { memoryCost, timeCost } = argon2Options(hash);
         return memoryCost > most.argon2MemoryKiB || memoryCost * timeCost > most.argon2Work;
@@ -52,7 +58,8 @@ function isTooCostly(hash: string): boolean {
         const parsed = parseHostedScrypt(hash);
         return parsed !== null && scryptBytes(parsed) > most.scryptBytes;
       }
-      case null: return false;
+      case null:
+        return false;
     }
   } catch {
     // Not a hash at all, though it begins like one: it matches nothing and costs nothing.
@@ -63,13 +70,16 @@ function isTooCostly(hash: string): boolean {
 async function matches(password: string, hash: string, signerKey: Buffer | null): Promise<boolean> {
   try {
     switch (algorithmOf(hash)) {
-      case 'bcrypt': return await verifyBcrypt(password, hash);
-      case 'argon2': return await verifyArgon2(hash, password);
+      case 'bcrypt':
+        return await verifyBcrypt(password, hash);
+      case 'argon2':
+        return await verifyArgon2(hash, password);
       case 'hosted_scrypt': {
         const parsed = parseHostedScrypt(hash);
-        return parsed !== null && signerKey !== null && await matchesHostedScrypt(password, parsed, signerKey);
+        return parsed !== null && signerKey !== null && (await matchesHostedScrypt(password, parsed, signerKey));
       }
-      case null: return false;
+      case null:
+        return false;
     }
   } catch {
     // The Core imports by the beginning of a hash, so that the rest may be anything.
@@ -88,7 +98,7 @@ async function matchesHostedScrypt(password: string, parsed: HostedScrypt, signe
 
 function deriveKey(password: string, salt: Buffer, options: ScryptOptions): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(password, salt, 32, options, (error, key) => error === null ? resolve(key) : reject(error));
+    scrypt(password, salt, 32, options, (error, key) => (error === null ? resolve(key) : reject(error)));
   });
 }
 

@@ -2,11 +2,24 @@ import { importPasswordHash, signIn } from './api/email-password.js';
 import { mintJwt, publishKeys, publishKeysWithStatus, rotateKey } from './api/jwt.js';
 import { consumeCode, createCode } from './api/passwordless.js';
 import {
-  createSession, describeSession, listSessions, refreshSession, regenerateSession, removeSessions, verifySession,
+  createSession,
+  describeSession,
+  listSessions,
+  refreshSession,
+  regenerateSession,
+  removeSessions,
+  verifySession,
 } from './api/sessions.js';
 import { signInUp } from './api/third-party.js';
 import {
-  countUsers, findByAccountInfo, findByContact, findByEmail, findById, findByThirdParty, putEmailPasswordUser, putPasswordlessUser,
+  countUsers,
+  findByAccountInfo,
+  findByContact,
+  findByEmail,
+  findById,
+  findByThirdParty,
+  putEmailPasswordUser,
+  putPasswordlessUser,
 } from './api/users.js';
 import type { Endpoint } from './context.js';
 import { isFrom, supportedVersions, type Version } from './cdi-version.js';
@@ -48,10 +61,17 @@ const entries: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['/recipe/signinup/code', { methods: { POST: createCode } }],
   ['/recipe/signinup/code/consume', { methods: { POST: consumeCode } }],
   ['/recipe/signinup', { methods: { POST: signInUp } }],
-  ['/recipe/user', {
-    methods: emailPasswordUser,
-    recipes: { emailpassword: emailPasswordUser, passwordless: { GET: findByContact, PUT: putPasswordlessUser }, thirdparty: { GET: findByThirdParty } },
-  }],
+  [
+    '/recipe/user',
+    {
+      methods: emailPasswordUser,
+      recipes: {
+        emailpassword: emailPasswordUser,
+        passwordless: { GET: findByContact, PUT: putPasswordlessUser },
+        thirdparty: { GET: findByThirdParty },
+      },
+    },
+  ],
   // The access tokens of versions before were another format, with another signature.
   ['/recipe/session', { methods: { POST: createSession, GET: describeSession }, since: '2.21' }],
   ['/recipe/session/verify', { methods: { POST: verifySession }, since: '2.21' }],
@@ -68,14 +88,20 @@ const entries: ReadonlyMap<string, Entry> = new Map<string, Entry>([
 /** The route of a call; `undefined` where this version of the Core has none. */
 export function routeOf(path: string, rid: string | undefined, version: Version | null): Route | undefined {
   const entry = entries.get(withoutTenant(path, version));
-  if (entry === undefined || (entry.since !== undefined && version !== null && !isFrom(entry.since, version))) return undefined;
-  const recipe = entry.recipes !== undefined && rid !== undefined && Object.hasOwn(entry.recipes, rid) ? entry.recipes[rid] : undefined;
+  if (entry === undefined || (entry.since !== undefined && version !== null && !isFrom(entry.since, version))) {
+    return undefined;
+  }
+  const recipe =
+    entry.recipes !== undefined && rid !== undefined && Object.hasOwn(entry.recipes, rid)
+      ? entry.recipes[rid]
+      : undefined;
   return recipe === undefined ? entry : { ...entry, methods: recipe };
 }
 
 /** From CDI 3.0 on a path may begin with the tenant; there is one. A slash at the end does not count. */
 function withoutTenant(path: string, version: Version | null): string {
-  const bare = version !== null && isFrom('3.0', version) ? path.replace(/^\/(?:appid-public\/)?public(?=\/)/, '') : path;
+  const bare =
+    version !== null && isFrom('3.0', version) ? path.replace(/^\/(?:appid-public\/)?public(?=\/)/, '') : path;
   return bare.length > 1 && bare.endsWith('/') ? bare.slice(0, -1) : bare;
 }
 

@@ -51,8 +51,8 @@ interface Front {
 }
 
 /**
- * Starts a Core emulator, for development and tests: whoever reaches it can mint any token. Rejects with the system's error
- * or a `DataFileError`.
+ * Starts a Core emulator, for development and tests: whoever reaches it can mint any token. Rejects with the system's
+ * error or a `DataFileError`.
  */
 export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<RunningServer> {
   const { now = Date.now, codeLifetimeMs = quarterMs, accessTokenValidityMs = hourMs, dataFile = null } = options;
@@ -64,15 +64,32 @@ export async function startCoreEmulator(options: CoreEmulatorOptions): Promise<R
   const journal = dataFile === null ? noJournal : await openDataFile(dataFile, bare, prune);
   try {
     const records = dataFile === null ? bare : watchRecords(bare, (change) => journal.append(JSON.stringify(change)));
-    const keys = await createSigningKeys({ rotateEveryMs: options.rotateEveryMs, overlapMs: 2 * accessTokenValidityMs }, records, now);
+    const keys = await createSigningKeys(
+      { rotateEveryMs: options.rotateEveryMs, overlapMs: 2 * accessTokenValidityMs },
+      records,
+      now,
+    );
     const core: Core = {
-      now, records, keys, codeLifetimeMs, accessTokenValidityMs,
+      now,
+      records,
+      keys,
+      codeLifetimeMs,
+      accessTokenValidityMs,
       dialect: options.dialect ?? 'seed',
       passwords: createPasswords(options.signerKey ?? null),
     };
     const drawFault = createFaults(options.faults ?? { share: 0 });
-    const front = { core, journal: tellingOnce(journal, options.onLost), apiKeyDigests: options.apiKeys.map(digest), drawFault };
-    const server = await listen(createServer((request, response) => void serve(front, request, response)), options.host, options.port);
+    const front = {
+      core,
+      journal: tellingOnce(journal, options.onLost),
+      apiKeyDigests: options.apiKeys.map(digest),
+      drawFault,
+    };
+    const server = await listen(
+      createServer((request, response) => void serve(front, request, response)),
+      options.host,
+      options.port,
+    );
     return {
       url: server.url,
       close: async () => {
@@ -129,11 +146,12 @@ function tellingOnce(journal: Journal, onLost: ((error: unknown) => void) | unde
   let isTold = false;
   return {
     ...journal,
-    settled: () => journal.settled().catch((error: unknown) => {
-      if (!isTold) onLost?.(error);
-      isTold = true;
-      throw error;
-    }),
+    settled: () =>
+      journal.settled().catch((error: unknown) => {
+        if (!isTold) onLost?.(error);
+        isTold = true;
+        throw error;
+      }),
   };
 }
 
@@ -144,7 +162,9 @@ function targetOf(request: IncomingMessage): { readonly pathname: string; readon
 
 /** Names the version only where it looks like one: the Core's text answers are declared as HTML. */
 function refusedVersion(version: string | readonly string[] | undefined): string {
-  return typeof version === 'string' && /^\d{1,4}\.\d{1,4}$/.test(version) ? `cdi-version ${version} not supported` : 'cdi-version not supported';
+  return typeof version === 'string' && /^\d{1,4}\.\d{1,4}$/.test(version)
+    ? `cdi-version ${version} not supported`
+    : 'cdi-version not supported';
 }
 
 function holdsApiKey(request: IncomingMessage, apiKeyDigests: readonly Buffer[]): boolean {

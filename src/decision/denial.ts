@@ -30,19 +30,39 @@ export interface Answer {
   readonly retryAfterS?: number;
 }
 
-const target = (title: string, status = 400): Answer => ({ status, type: 'bad-target', title, error: 'http_request_error' });
-const request = (title: string, status = 400): Answer => ({ status, type: 'bad-request', title, error: 'http_request_error' });
+const target = (title: string, status = 400): Answer => ({
+  status,
+  type: 'bad-target',
+  title,
+  error: 'http_request_error',
+});
+const request = (title: string, status = 400): Answer => ({
+  status,
+  type: 'bad-request',
+  title,
+  error: 'http_request_error',
+});
 const unauthorized: Answer = { status: 401, type: null, title: 'Unauthorized', error: 'http_request_denied' };
 const forbidden: Answer = { status: 403, type: null, title: 'Forbidden', error: 'http_request_denied' };
-const unavailable = (type: string, title: string, error: ProxyError = 'proxy_internal_error'): Answer =>
-  ({ status: 503, type, title, error, retryAfterS: 1 });
+const unavailable = (type: string, title: string, error: ProxyError = 'proxy_internal_error'): Answer => ({
+  status: 503,
+  type,
+  title,
+  error,
+  retryAfterS: 1,
+});
 const conflict = (type: string, title: string): Answer => ({ status: 409, type, title, error: 'http_request_denied' });
 
 /** The answer to each reason. */
 export const answers = {
   target_malformed: target('The request target is malformed or ambiguous'),
   target_too_long: { ...request('The request target is too long', 414) },
-  method_not_allowed: { status: 405, type: 'method-not-allowed', title: 'The method is not allowed', error: 'http_request_error' },
+  method_not_allowed: {
+    status: 405,
+    type: 'method-not-allowed',
+    title: 'The method is not allowed',
+    error: 'http_request_error',
+  },
   method_malformed: request('The method is malformed'),
   http_version: request('Only HTTP/1.1 is supported'),
   framing: request('The message framing is malformed'),
@@ -61,12 +81,23 @@ export const answers = {
   body_timeout: request('The request body was not received in time', 408),
   expectation_unknown: request('The expectation is not supported', 417),
   idempotency_key_missing: {
-    status: 400, type: 'idempotency-key-missing', title: 'This operation needs an Idempotency-Key', error: 'http_request_error',
+    status: 400,
+    type: 'idempotency-key-missing',
+    title: 'This operation needs an Idempotency-Key',
+    error: 'http_request_error',
   },
   idempotency_key_malformed: {
-    status: 400, type: 'idempotency-key-invalid', title: 'The Idempotency-Key is malformed', error: 'http_request_error',
+    status: 400,
+    type: 'idempotency-key-invalid',
+    title: 'The Idempotency-Key is malformed',
+    error: 'http_request_error',
   },
-  body_too_large: { status: 413, type: 'body-too-large', title: 'The body is larger than this route allows', error: 'http_request_error' },
+  body_too_large: {
+    status: 413,
+    type: 'body-too-large',
+    title: 'The body is larger than this route allows',
+    error: 'http_request_error',
+  },
 
   credential_missing: unauthorized,
   credential_malformed: unauthorized,
@@ -105,22 +136,47 @@ export const answers = {
   session_claim_missing: forbidden,
 
   idempotency_in_progress: conflict('idempotency-in-progress', 'A request with this Idempotency-Key is in progress'),
-  idempotency_outcome_unknown: conflict('idempotency-outcome-unknown', 'Whether the first request with this Idempotency-Key was applied is not known'),
+  idempotency_outcome_unknown: conflict(
+    'idempotency-outcome-unknown',
+    'Whether the first request with this Idempotency-Key was applied is not known',
+  ),
   idempotency_not_replayable: conflict(
-    'idempotency-result-not-replayable', 'The first request with this Idempotency-Key was answered; its result cannot be shown again',
+    'idempotency-result-not-replayable',
+    'The first request with this Idempotency-Key was answered; its result cannot be shown again',
   ),
   idempotency_key_reused: {
-    status: 422, type: 'idempotency-key-reused', title: 'This Idempotency-Key was used for a different request', error: 'http_request_denied',
+    status: 422,
+    type: 'idempotency-key-reused',
+    title: 'This Idempotency-Key was used for a different request',
+    error: 'http_request_denied',
   },
   too_many_pending: {
-    status: 429, type: 'too-many-pending', title: 'Too many writes of this caller are pending', error: 'http_request_denied', retryAfterS: 1,
+    status: 429,
+    type: 'too-many-pending',
+    title: 'Too many writes of this caller are pending',
+    error: 'http_request_denied',
+    retryAfterS: 1,
   },
   too_many_kept: {
-    status: 429, type: 'too-many-kept', title: 'Too many results of this caller are kept', error: 'http_request_denied', retryAfterS: 60,
+    status: 429,
+    type: 'too-many-kept',
+    title: 'Too many results of this caller are kept',
+    error: 'http_request_denied',
+    retryAfterS: 60,
   },
-  rate_limited: { status: 429, type: 'rate-limited', title: 'This caller sends too many requests', error: 'http_request_denied', retryAfterS: 1 },
+  rate_limited: {
+    status: 429,
+    type: 'rate-limited',
+    title: 'This caller sends too many requests',
+    error: 'http_request_denied',
+    retryAfterS: 1,
+  },
   too_many_in_flight: {
-    status: 429, type: 'too-many-in-flight', title: 'Too many requests of this caller are in flight', error: 'http_request_denied', retryAfterS: 1,
+    status: 429,
+    type: 'too-many-in-flight',
+    title: 'Too many requests of this caller are in flight',
+    error: 'http_request_denied',
+    retryAfterS: 1,
   },
 
   store_unavailable: unavailable('store-unavailable', 'The store that keeps reservations is unavailable'),
@@ -129,12 +185,22 @@ export const answers = {
   core_unavailable: unavailable('keys-unavailable', 'The keys that verify credentials are unavailable'),
   overloaded: unavailable('overloaded', 'Too many requests are in flight'),
   shutting_down: unavailable('shutting-down', 'The proxy is shutting down'),
-  upstream_unreachable: unavailable('upstream-unreachable', 'The receiving service was not reached', 'connection_refused'),
+  upstream_unreachable: unavailable(
+    'upstream-unreachable',
+    'The receiving service was not reached',
+    'connection_refused',
+  ),
   upstream_failed: {
-    status: 502, type: 'upstream-failed', title: 'The receiving service broke off; it may have acted', error: 'connection_terminated',
+    status: 502,
+    type: 'upstream-failed',
+    title: 'The receiving service broke off; it may have acted',
+    error: 'connection_terminated',
   },
   upstream_timeout: {
-    status: 504, type: 'upstream-timeout', title: 'The receiving service was too slow; it may have acted', error: 'http_response_timeout',
+    status: 504,
+    type: 'upstream-timeout',
+    title: 'The receiving service was too slow; it may have acted',
+    error: 'http_response_timeout',
   },
   caller_gone: request('The caller left before the answer'),
   internal: { status: 500, type: 'internal', title: 'Internal error', error: 'proxy_internal_error' },
@@ -145,8 +211,17 @@ export type Reason = keyof typeof answers;
 
 /** Reasons that say of nobody that it was refused: something broke here, at the receiver or at the caller. */
 export const failureReasons = [
-  'store_unavailable', 'revocations_unknown', 'keys_unavailable', 'core_unavailable', 'overloaded', 'shutting_down', 'upstream_unreachable', 'upstream_failed',
-  'upstream_timeout', 'caller_gone', 'internal',
+  'store_unavailable',
+  'revocations_unknown',
+  'keys_unavailable',
+  'core_unavailable',
+  'overloaded',
+  'shutting_down',
+  'upstream_unreachable',
+  'upstream_failed',
+  'upstream_timeout',
+  'caller_gone',
+  'internal',
 ] as const satisfies readonly Reason[];
 
 export type FailureReason = (typeof failureReasons)[number];
@@ -166,7 +241,10 @@ export interface Denial {
   readonly rateLimit?: { readonly policy: string; readonly state: string };
   /** Permissions or claims the caller lacks: for the log and `explain`, never for the caller. */
   readonly missing?: readonly string[];
-  /** The body that frontends of sessions act on, in the place of the problem document: only for tokens that were a session's. */
+  /**
+   * The body that frontends of sessions act on, in the place of the problem document: only for tokens that were a
+   * session's.
+   */
   readonly session?: SessionAnswer;
 }
 
@@ -190,7 +268,7 @@ export function answerOf(reason: Reason): Answer {
 export const reasons: readonly Reason[] = Object.keys(answers) as Reason[];
 
 /** Those for which a request is refused. */
-export const denialReasons: readonly Reason[] = reasons.filter(reason => !isFailure(reason));
+export const denialReasons: readonly Reason[] = reasons.filter((reason) => !isFailure(reason));
 
 /** Tells whether something broke, where else a request was refused. */
 export function isFailure(reason: Reason): reason is FailureReason {

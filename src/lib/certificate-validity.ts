@@ -19,10 +19,16 @@ export function validityOf({ validFrom, validTo }: Pick<X509Certificate, 'validF
   return { notBeforeMs: Date.parse(validFrom), notAfterMs: Date.parse(validTo) };
 }
 
-/** Of authorities in PEM, one at least: as long as one of them counts. An old one often stays beside the one that follows it. */
+/**
+ * Of authorities in PEM, one at least: as long as one of them counts. An old one often stays beside the one that
+ * follows it.
+ */
 export function validityOfBundle(certificates: readonly string[]): Validity {
-  const each = certificates.map(pem => validityOf(new X509Certificate(pem)));
-  return { notBeforeMs: Math.min(...each.map(one => one.notBeforeMs)), notAfterMs: Math.max(...each.map(one => one.notAfterMs)) };
+  const each = certificates.map((pem) => validityOf(new X509Certificate(pem)));
+  return {
+    notBeforeMs: Math.min(...each.map((one) => one.notBeforeMs)),
+    notAfterMs: Math.max(...each.map((one) => one.notAfterMs)),
+  };
 }
 
 /** How it stands with a certificate now. */

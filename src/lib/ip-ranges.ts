@@ -20,7 +20,9 @@ const withPort = /^(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?$/;
 /** Proxies between a client and us: nobody has more. Behind a list of them a caller could have us look at thousands. */
 const maxHops = 32;
 
-/** Looking at an address takes some microseconds, and most clients of a proxy send more than one request: about 100 KiB. */
+/**
+ * Looking at an address takes some microseconds, and most clients of a proxy send more than one request: about 100 KiB.
+ */
 const memory: MemoryLimits = { maxNames: 512, maxLength: 128 };
 
 interface AddressBlock {
@@ -57,7 +59,9 @@ export function plainAddress(address: string): string {
   return ipv4Mapped.exec(withoutZone)?.[1] ?? withoutZone;
 }
 
-/** What one holder has for sure: an IPv4 address, or the first 64 bits of an IPv6 one (RFC 6177: nobody is given less). */
+/**
+ * What one holder has for sure: an IPv4 address, or the first 64 bits of an IPv6 one (RFC 6177: nobody is given less).
+ */
 export function networkOf(address: string): string {
   const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
@@ -65,14 +69,21 @@ export function networkOf(address: string): string {
   const groups = front.split(':').filter((group) => group !== '');
   // An address that is written whole has no gap to fill.
   const behind = back.split(':').filter((group) => group !== '').length + (back.includes('.') ? 1 : 0);
-  const filled = [...groups, ...Array.from({ length: Math.max(0, ipv6Groups - groups.length - behind) }, () => '0'), ...back.split(':')];
-  return `${filled.slice(0, networkGroups).map((group) => group.replace(/^0+(?=.)/, '')).join(':')}::/64`;
+  const filled = [
+    ...groups,
+    ...Array.from({ length: Math.max(0, ipv6Groups - groups.length - behind) }, () => '0'),
+    ...back.split(':'),
+  ];
+  return `${filled
+    .slice(0, networkGroups)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`;
 }
 
 /**
- * Makes what finds the client behind proxies of these blocks, by `X-Forwarded-For` of a request that one of them sent: the
- * address furthest to the right that is none of theirs, for whatever is left of it is the client's own word. Where it is no
- * address, the last proxy before it is as far as one can see; where all are proxies, the first of them is.
+ * Makes what finds the client behind proxies of these blocks, by `X-Forwarded-For` of a request that one of them sent:
+ * the address furthest to the right that is none of theirs, for whatever is left of it is the client's own word. Where
+ * it is no address, the last proxy before it is as far as one can see; where all are proxies, the first of them is.
  */
 export function createClientFinder(blocks: readonly string[]): (peer: string, forwardedFor: string) => string {
   const isTrusted = createAddressTest(blocks);

@@ -5,8 +5,14 @@ export interface MemoryLimits {
   readonly maxLength: number;
 }
 
-/** Keeps what was worked out for a name: almost every request brings the same few. Forgets all of them where they would be too many. */
-export function remembered<T>(workOut: (name: string) => T, { maxNames, maxLength }: MemoryLimits): (name: string) => T {
+/**
+ * Keeps what was worked out for a name: almost every request brings the same few. Forgets all of them where they would
+ * be too many.
+ */
+export function remembered<T>(
+  workOut: (name: string) => T,
+  { maxNames, maxLength }: MemoryLimits,
+): (name: string) => T {
   const known = new Map<string, T>();
   return (name) => {
     const kept = known.get(name);

@@ -12,7 +12,9 @@ export function readCaBundle(pem: string): Result<readonly string[], string> {
   const certificates = pem.match(certificate) ?? [];
   const begun = pem.match(beginning)?.length ?? 0;
   if (begun === 0) return refuse('holds no PEM certificate');
-  if (begun !== certificates.length || !certificates.every(isCertificate)) return refuse('holds a broken PEM certificate');
+  if (begun !== certificates.length || !certificates.every(isCertificate)) {
+    return refuse('holds a broken PEM certificate');
+  }
   return accept(certificates);
 }
 

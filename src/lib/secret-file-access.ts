@@ -7,11 +7,12 @@ export interface FileAccess {
 const root = 0;
 
 /**
- * Says who else may read or change a file that holds a secret, in words that follow a name of it; `null` where nobody may who should not.
+ * Says who else may read or change a file that holds a secret, in words that follow a name of it; `null` where nobody
+ * may who should not.
  *
- * Other users may do neither, and the group may not change it. The group may read what belongs to root, or to another user than the one
- * that runs this: that is how a service without rights of its own is given a secret (the `fsGroup` of a pod, `root:sallyport` 0640). On a
- * file of one's own there is no use in it.
+ * Other users may do neither, and the group may not change it. The group may read what belongs to root, or to another
+ * user than the one that runs this: that is how a service without rights of its own is given a secret (the `fsGroup` of
+ * a pod, `root:sallyport` 0640). On a file of one's own there is no use in it.
  */
 export function exposureOf({ mode, owner }: FileAccess, user: number): string | null {
   const shown = `(mode ${(mode & 0o7777).toString(8).padStart(4, '0')})`;
@@ -23,5 +24,6 @@ export function exposureOf({ mode, owner }: FileAccess, user: number): string | 
 }
 
 /** What a secret's file should be like. */
-export const secretFileRule = 'mode 0600 or stricter, or 0640 where it is root’s and the group is the one that runs Sallyport; '
-  + 'in Kubernetes defaultMode: 0400 and an fsGroup';
+export const secretFileRule =
+  'mode 0600 or stricter, or 0640 where it is root’s and the group is the one that runs Sallyport; ' +
+  'in Kubernetes defaultMode: 0400 and an fsGroup';

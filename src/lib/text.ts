@@ -28,8 +28,8 @@ export function isVisibleAscii(value: unknown, maxLength: number): value is stri
 }
 
 /**
- * Removes spaces and tabs at both ends: RFC 9110 §5.6.3 `OWS`, while `trim` takes the no-break space too. A loop, because a
- * pattern for it takes time in the square of a long run of blanks.
+ * Removes spaces and tabs at both ends: RFC 9110 §5.6.3 `OWS`, while `trim` takes the no-break space too. A loop,
+ * because a pattern for it takes time in the square of a long run of blanks.
  */
 export function trimBlanks(text: string): string {
   let start = 0;

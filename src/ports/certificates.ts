@@ -1,7 +1,10 @@
 /** What operators learn of certificates: types only. */
 import type { CertificateState } from '../lib/certificate-validity.js';
 
-/** Certificates whose end somebody has to see coming: what callers are shown, and who vouches for callers, receiver and store. */
+/**
+ * Certificates whose end somebody has to see coming: what callers are shown, and who vouches for callers, receiver and
+ * store.
+ */
 export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca';
 
 /** How it stands with a certificate in use, for the log, `/status` and metrics. */

@@ -6,7 +6,17 @@ import type { Rate } from '../decision/route/policy.js';
 import type { RenewedSession } from '../decision/token/principal.js';
 import type { LimitKey } from '../decision/route/rate-limit.js';
 import type {
-  Complete, Completed, Mark, Marked, Release, Released, Reserve, Reserved, ReservationRecord, Resolution, Resolved,
+  Complete,
+  Completed,
+  Mark,
+  Marked,
+  Release,
+  Released,
+  Reserve,
+  Reserved,
+  ReservationRecord,
+  Resolution,
+  Resolved,
 } from '../decision/idempotency/record.js';
 import type { ReservationScope } from '../decision/idempotency/scope.js';
 import type { Result } from '../lib/result.js';
@@ -35,10 +45,17 @@ export interface Files {
   readonly read: (path: string, limits: { readonly maxBytes: number }) => Promise<Result<string, string>>;
   /** SHA-256 of a text's bytes, hex. */
   readonly digest: (text: string) => string;
-  /** Who else may read or change the file of a secret, in words that follow a name of it; `null` where nobody who should not. */
+  /**
+   * Who else may read or change the file of a secret, in words that follow a name of it; `null` where nobody who should
+   * not.
+   */
   readonly exposure: (path: string) => string | null;
   /** Calls back with what the file now holds each time that changes. */
-  readonly watch: (path: string, onChange: (content: Result<string, string>) => void, options: WatchOptions) => FileWatch;
+  readonly watch: (
+    path: string,
+    onChange: (content: Result<string, string>) => void,
+    options: WatchOptions,
+  ) => FileWatch;
 }
 
 export interface WatchOptions {
@@ -47,14 +64,17 @@ export interface WatchOptions {
   readonly maxBytes: number;
   /** Milliseconds between two looks. */
   readonly intervalMs?: number;
-  /** Milliseconds for which a changed file has to stay as it is before it counts; asked for at each look. None unless given. */
+  /**
+   * Milliseconds for which a changed file has to stay as it is before it counts; asked for at each look. None unless
+   * given.
+   */
   readonly leastAgeMs?: () => number;
 }
 
 export interface FileWatch {
   /**
-   * Says what the caller acted on since without being called back: the digest of a text, or why there was none. A file that
-   * holds something else has changed, though it may be as the watch saw it last.
+   * Says what the caller acted on since without being called back: the digest of a text, or why there was none. A file
+   * that holds something else has changed, though it may be as the watch saw it last.
    */
   readonly loaded: (digest: Result<string, string>) => void;
   readonly close: () => void;
@@ -63,8 +83,8 @@ export interface FileWatch {
 /** A watch that can be asked as well. */
 export interface AskedWatch extends FileWatch {
   /**
-   * What the file holds, changed or not, once that counts; `onWait` is called where it does not yet. What is told here is
-   * acted on, and not called back for. `null` once the watch is closed.
+   * What the file holds, changed or not, once that counts; `onWait` is called where it does not yet. What is told here
+   * is acted on, and not called back for. `null` once the watch is closed.
    */
   readonly settled: (onWait: () => void) => Promise<Result<string, string> | null>;
 }
@@ -98,8 +118,8 @@ export interface KeyAsker {
 }
 
 /**
- * How long a look-up may wait. `now`: not at all, and nothing is fetched. `fetch`: for a fetch that is under way or allowed now. Somebody
- * who asks: until one that began after they came is over, for 10 s at most.
+ * How long a look-up may wait. `now`: not at all, and nothing is fetched. `fetch`: for a fetch that is under way or
+ * allowed now. Somebody who asks: until one that began after they came is over, for 10 s at most.
  */
 export type KeyPatience = 'now' | 'fetch' | KeyAsker;
 
@@ -114,7 +134,10 @@ export interface KeySource {
 /** One issuer's keys, as `/status`, `/readyz` and metrics show them. */
 export interface KeySourceState {
   readonly issuer: string;
-  /** Whether a key can be had now: a set with an accepted key was loaded and is past its lifetime by no more than `max_stale`. */
+  /**
+   * Whether a key can be had now: a set with an accepted key was loaded and is past its lifetime by no more than
+   * `max_stale`.
+   */
   readonly usable: boolean;
   /** Whether the last attempt failed, a set without keys waits to be confirmed, or the set is past its age. */
   readonly stale: boolean;
@@ -122,7 +145,10 @@ export interface KeySourceState {
   readonly ageMs: number | null;
   /** Milliseconds for which the set serves if its source stays away, 0 or more; `null` before the first. */
   readonly servesForMs: number | null;
-  /** How much of the time past their lifetime is over for which the keys serve: 0 within their lifetime, 1 at its end; `null` before the first. */
+  /**
+   * How much of the time past their lifetime is over for which the keys serve: 0 within their lifetime, 1 at its end;
+   * `null` before the first.
+   */
   readonly stalePart: number | null;
   readonly keys: readonly { readonly keyId: string; readonly ageMs: number; readonly accepted: boolean }[];
   /** Keys that left with a fetch, the last one first, 20 at most. `ageMs`: since then. */
@@ -145,8 +171,8 @@ export interface VouchedSession {
 }
 
 /**
- * Why the SDK does not vouch for a session. `refresh`: its access token is worth no more. `refused`: the session is none any
- * more. `unavailable`: nobody could tell, for the Core was not reached or had no time.
+ * Why the SDK does not vouch for a session. `refresh`: its access token is worth no more. `refused`: the session is
+ * none any more. `unavailable`: nobody could tell, for the Core was not reached or had no time.
  */
 export type SessionRefusal = 'refresh' | 'refused' | 'unavailable';
 
@@ -207,7 +233,10 @@ export type JwksRefreshResult = 'ok' | 'empty' | 'failed';
 
 /** Counts and measures. */
 export interface Metrics {
-  /** `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the receiver. */
+  /**
+   * `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the
+   * receiver.
+   */
   readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
   /** A request that was refused. */
   readonly denial: (route: string, reason: Reason) => void;
@@ -259,8 +288,8 @@ export interface LimitsState {
 /** Why the store gave no answer. */
 export interface StoreFailure {
   /**
-   * `unreachable`: no connection, or it was lost. `timeout`: no answer in time, or none expected. `refused`: the server or the record
-   * says no. `full`: no room. `unfit`: it is not asked, for it may forget.
+   * `unreachable`: no connection, or it was lost. `timeout`: no answer in time, or none expected. `refused`: the server
+   * or the record says no. `full`: no room. `unfit`: it is not asked, for it may forget.
    */
   readonly kind: 'unreachable' | 'timeout' | 'refused' | 'full' | 'unfit';
   /** For the log; no key, no secret. */
@@ -287,20 +316,28 @@ export interface ReservationStore {
   readonly resolve: (scope: ReservationScope, resolution: Resolution) => Promise<Result<Resolved, StoreFailure>>;
   readonly state: () => StoreState;
   /**
-   * Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch, by our
-   * clock: an issuer's may be ahead by its skew.
+   * Single-use tokens issued before are refused: a fail-over may have lost their markers. Seconds since the epoch, by
+   * our clock: an issuer's may be ahead by its skew.
    */
   readonly issuedBeforeFloorS: () => number | null;
-  /** Calls back after each fail-over that is noticed: what was written shortly before may be forgotten. `null` where there can be none. */
+  /**
+   * Calls back after each fail-over that is noticed: what was written shortly before may be forgotten. `null` where
+   * there can be none.
+   */
   readonly onFailover: ((listener: () => void) => void) | null;
   readonly close: () => Promise<void>;
 }
 
-/** What one caller's results may take of a store that others share. It guards the store's memory: what cannot be counted is kept. */
+/**
+ * What one caller's results may take of a store that others share. It guards the store's memory: what cannot be counted
+ * is kept.
+ */
 export interface StoreShare {
   /** Counts a result, and tells whether its answer is kept with it. */
   readonly keeps: (principal: string, size: ResultSize) => Promise<boolean>;
-  /** Whether the caller has so much kept that no further write begins. Costs nothing for one that is within its share. */
+  /**
+   * Whether the caller has so much kept that no further write begins. Costs nothing for one that is within its share.
+   */
   readonly isUsedUp: (principal: string) => Promise<boolean>;
 }
 
@@ -318,14 +355,27 @@ export interface StoreState {
   readonly problem: string | null;
   /** Replicas of the primary that has the fewest; `null` where there are none to have. */
   readonly connectedReplicas: number | null;
-  /** How often a primary was replaced, restarted or emptied, or its clock stepped, since we started: what it held may be forgotten. */
+  /**
+   * How often a primary was replaced, restarted or emptied, or its clock stepped, since we started: what it held may be
+   * forgotten.
+   */
   readonly failovers: number;
 }
 
 /** How reservations went, as `sallyport_reservations_total` counts them. */
 export type ReservationResult =
-  | 'acquired' | 'replayed' | 'in_progress' | 'mismatch' | 'unknown' | 'token_replayed'
-  | 'unavailable' | 'released' | 'completed' | 'tombstone' | 'repaired' | 'fenced';
+  | 'acquired'
+  | 'replayed'
+  | 'in_progress'
+  | 'mismatch'
+  | 'unknown'
+  | 'token_replayed'
+  | 'unavailable'
+  | 'released'
+  | 'completed'
+  | 'tombstone'
+  | 'repaired'
+  | 'fenced';
 
 /** Calls of the store, as `sallyport_store_duration_seconds` names them. */
 export type StoreOperation = 'reserve' | 'complete' | 'release' | 'mark';

@@ -12,7 +12,10 @@ export interface RevocationSource {
    * @param known the version that was taken in; the answer is `null` where the store still holds that one.
    */
   readonly load: (known: string | null) => Promise<Result<StoredRevocations | null, StoreFailure>>;
-  /** Calls back when the store may hold another version, until it is closed. News may be lost: `load` has to be asked all the same. */
+  /**
+   * Calls back when the store may hold another version, until it is closed. News may be lost: `load` has to be asked
+   * all the same.
+   */
   readonly follow: (onNews: () => void) => RevocationNews;
 }
 
@@ -29,10 +32,19 @@ export interface RevocationStore extends RevocationSource {
   /**
    * Refuses with `full` where there is no room.
    *
-   * @param replicas that are waited for, within the deadline; 0, unless given, asks none. What fewer confirmed is written all the same.
+   * @param replicas that are waited for, within the deadline; 0, unless given, asks none. What fewer confirmed is
+   *   written all the same.
    */
-  readonly revoke: (revocation: NewRevocation, holdsMs: number, replicas?: number) => Promise<Result<WrittenRevocation, StoreFailure>>;
-  readonly undo: (id: string, by: Pick<RevocationUndo, 'reason' | 'author'>, replicas?: number) => Promise<Result<UndoneRevocation, StoreFailure>>;
+  readonly revoke: (
+    revocation: NewRevocation,
+    holdsMs: number,
+    replicas?: number,
+  ) => Promise<Result<WrittenRevocation, StoreFailure>>;
+  readonly undo: (
+    id: string,
+    by: Pick<RevocationUndo, 'reason' | 'author'>,
+    replicas?: number,
+  ) => Promise<Result<UndoneRevocation, StoreFailure>>;
   /** Whether the store would pass news on; it does so once. */
   readonly announce: () => Promise<Result<boolean, StoreFailure>>;
 }
@@ -51,7 +63,10 @@ export interface WrittenRevocation extends RevocationWrite {
 }
 
 export interface UndoneRevocation extends RevocationWrite {
-  /** `unknown`: the store holds no such revocation; that it is undone is written down all the same. `already`: that stands there. */
+  /**
+   * `unknown`: the store holds no such revocation; that it is undone is written down all the same. `already`: that
+   * stands there.
+   */
   readonly found: 'undone' | 'unknown' | 'already';
 }
 

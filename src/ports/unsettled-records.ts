@@ -26,7 +26,10 @@ export interface UnsettledRecord {
   readonly shown: ShownRecord;
 }
 
-/** Finds the records that are not settled. There is no list of them, so that it looks at every key of the store, a few at a time. */
+/**
+ * Finds the records that are not settled. There is no list of them, so that it looks at every key of the store, a few
+ * at a time.
+ */
 export interface UnsettledRecords {
   readonly list: (query: UnsettledQuery) => Promise<Result<UnsettledList, StoreFailure>>;
 }

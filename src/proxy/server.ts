@@ -23,8 +23,8 @@ import { Upgrade } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
 
 /**
- * From the announcement of a shutdown on, a connection that a caller keeps is served for so long: whoever uses it again within that time gets an
- * answer, which says that it is the last one, and does not meet its end; milliseconds.
+ * From the announcement of a shutdown on, a connection that a caller keeps is served for so long: whoever uses it again
+ * within that time gets an answer, which says that it is the last one, and does not meet its end; milliseconds.
  */
 const announcedMs = 2_000;
 
@@ -34,7 +34,10 @@ const lastArrivalsMs = 500;
 /** Before the port is closed, what waits to be accepted is, for no longer than that; milliseconds. */
 const longestAcceptMs = 250;
 
-/** In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses for some seconds. */
+/**
+ * In a drain: the time for a head, milliseconds, and how slowly a body may come. A network that loses packets pauses
+ * for some seconds.
+ */
 const drainHeadMs = 2_000;
 const drainPace: BodyPace = { idleMs: 5_000, minRate: 500, allowanceMs: 2_000 };
 
@@ -61,11 +64,15 @@ export interface ProxyServerDeps {
 export interface ProxyServer {
   /** Resolves when connections are accepted; rejects when the address cannot be had. */
   readonly listen: () => Promise<AddressInfo>;
-  /** Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together. */
+  /**
+   * Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together.
+   */
   readonly setTls: (material: TlsMaterial) => void;
   /** From now on every answer closes its connection, so that callers move on before `drain` ends what is idle. */
   readonly announceShutdown: () => void;
-  /** Accepts nothing more, lets what is under way finish and resolves when all is closed, by `graceMs` at the latest. */
+  /**
+   * Accepts nothing more, lets what is under way finish and resolves when all is closed, by `graceMs` at the latest.
+   */
   readonly drain: (graceMs: number) => Promise<void>;
   readonly openWebSockets: () => number;
   /** What is in force has changed: WebSocket connections that it does not allow are closed. */
@@ -80,21 +87,36 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   const reserving = deps.reservations === null ? null : createReserving(deps.reservations, deps);
   let isShuttingDown = false;
   let announcedAtMs = Infinity;
-  const bodyPace = { idleMs: listen.bodyIdleTimeoutMs, minRate: listen.bodyMinRate, allowanceMs: 2 * listen.bodyIdleTimeoutMs };
+  const bodyPace = {
+    idleMs: listen.bodyIdleTimeoutMs,
+    minRate: listen.bodyMinRate,
+    allowanceMs: 2 * listen.bodyIdleTimeoutMs,
+  };
   const announce = (): void => {
     isShuttingDown = true;
     announcedAtMs = Math.min(announcedAtMs, deps.clock.monotonic());
   };
-  const webSockets = createWebSockets({ ...deps, max: listen.maxWebSockets, idleTimeoutMs: listen.webSocketIdleTimeoutMs });
+  const webSockets = createWebSockets({
+    ...deps,
+    max: listen.maxWebSockets,
+    idleTimeoutMs: listen.webSocketIdleTimeoutMs,
+  });
   const exchangeDeps: ExchangeDeps = {
-    ...deps, findClient: createClientFinder(listen.trustForwarded), enter: createEntrance(slots, deps.limits), reserving, webSockets,
+    ...deps,
+    findClient: createClientFinder(listen.trustForwarded),
+    enter: createEntrance(slots, deps.limits),
+    reserving,
+    webSockets,
     bodyPace,
     isShuttingDown: () => isShuttingDown,
   };
 
   const { server, setTls } = createListener(listen, deps.tls);
   const connections = createCallerConnections(server, listen, deps.tls !== null, deps);
-  const onArrival = (req: IncomingMessage, arrive: (connection: CallerConnection) => Pick<Arrival, 'res' | 'upgrade'>): void => {
+  const onArrival = (
+    req: IncomingMessage,
+    arrive: (connection: CallerConnection) => Pick<Arrival, 'res' | 'upgrade'>,
+  ): void => {
     const connection = connections.of(req.socket);
     if (connection === undefined || !(req instanceof CallerRequest)) {
       req.socket.destroy();
@@ -118,8 +140,9 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
     const isSilent = reason?.reason === 'header_timeout' && socket.bytesRead === 0;
     const connection = connections.of(socket);
     if (reason === null || isSilent || connection === undefined) socket.destroy();
-    else if (reason.reason === 'header_timeout') connection.expireHead(listen.headerTimeoutMs, () => refuse(socket, reason));
-    else refuse(socket, reason);
+    else if (reason.reason === 'header_timeout') {
+      connection.expireHead(listen.headerTimeoutMs, () => refuse(socket, reason));
+    } else refuse(socket, reason);
   };
   const checking = setInterval(() => {
     for (const socket of connections.withLargeHead()) refuse(socket, denial('header_too_large'));
@@ -127,7 +150,8 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   checking.unref();
   const frame = createFrame({ serve: () => server, onClientError });
   server.on('request', onRequest);
-  // Without these Node would say Continue before the request is judged, 417 in words of its own, and nothing to CONNECT.
+  // Without these Node would say Continue before the request is judged, 417 in words of its own, and nothing to
+  // CONNECT.
   server.on('checkContinue', onRequest);
   server.on('checkExpectation', onRequest);
   server.on('upgrade', (req: IncomingMessage, _socket: unknown, first: Buffer) => {
@@ -189,17 +213,24 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
   };
 }
 
-/** When a drain ends what has no answer yet, so that the store can still be told, twice where it fails once, within the grace. */
+/**
+ * When a drain ends what has no answer yet, so that the store can still be told, twice where it fails once, within the
+ * grace.
+ */
 function lastSettlingMs(graceMs: number, reservations: ReservationParts | null): number {
   return Math.max(graceMs / 2, graceMs - 2 * (reservations?.settleTimeoutMs ?? 0));
 }
 
-/** A turn of the event loop that is over sooner leaves hardly any time for a connection that it did not see; milliseconds. */
+/**
+ * A turn of the event loop that is over sooner leaves hardly any time for a connection that it did not see;
+ * milliseconds.
+ */
 const shortTurnMs = 0.25;
 
 /**
- * Calls back at the end of a short turn of the event loop that brought no connection, or after a while of them. The system resets those that
- * it took and nobody accepted, and libuv accepts one in each turn: one that comes in the rest of a long turn would be among them.
+ * Calls back at the end of a short turn of the event loop that brought no connection, or after a while of them. The
+ * system resets those that it took and nobody accepted, and libuv accepts one in each turn: one that comes in the rest
+ * of a long turn would be among them.
  */
 function afterLastAccept(server: NetServer, limitMs: number, callback: () => void): void {
   let turnBeganMs = performance.now();

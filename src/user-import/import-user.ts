@@ -2,8 +2,16 @@
 import type { JsonObject, JsonValue } from '../lib/strict-json.js';
 import { isJsonObject } from '../lib/strict-json.js';
 import {
-  addContactRequest, codeRequest, consumeRequest, importHashRequest, lookUpRequest, signInUpRequest,
-  type CoreReply, type CoreRequest, type CoreSpeech, type IssuedCode,
+  addContactRequest,
+  codeRequest,
+  consumeRequest,
+  importHashRequest,
+  lookUpRequest,
+  signInUpRequest,
+  type CoreReply,
+  type CoreRequest,
+  type CoreSpeech,
+  type IssuedCode,
 } from './core/requests.js';
 import type { Outcome } from './journal.js';
 import type { Begun } from './totals.js';
@@ -34,7 +42,10 @@ export interface Flow {
 
 export type Next =
   | { readonly step: 'call'; readonly flow: Flow }
-  /** `stop` says why no other row may be begun after this one; `lost` names what the row says and the Core does not have. */
+  /**
+   * `stop` says why no other row may be begun after this one; `lost` names what the row says and the Core does not
+   * have.
+   */
   | { readonly step: 'end'; readonly outcome: Outcome; readonly stop: string | null; readonly lost: readonly string[] };
 
 /** Codes are spent by whoever signs in with the same contact meanwhile: that ends. */
@@ -99,7 +110,9 @@ export function afterReply(flow: Flow, reply: CoreReply, rules: FlowRules): Next
     case 'code':
       return codeIssued(flow, status, body, reply);
     case 'consume':
-      return status === 'OK' ? isThere(flow, body['createdNewUser'] === false, body, rules) : restarted(flow, 'the code was refused', reply);
+      return status === 'OK'
+        ? isThere(flow, body['createdNewUser'] === false, body, rules)
+        : restarted(flow, 'the code was refused', reply);
     case 'add_contact':
       return contactAdded(flow, status, reply);
   }
@@ -124,16 +137,29 @@ function isThere(flow: Flow, wasThere: boolean, body: JsonObject, { overwrite }:
   const record = isJsonObject(user) ? user : {};
   // From CDI 4.0 on the user may be several linked ones, and this one has an id, a time and a mark of its own.
   const own = loginMethodOf(record, body['recipeUserId']);
-  const existed = flow.existed || (wasThere && !(flow.mayBeOurs && isSince((own ?? record)['timeJoined'], flow.begunAtMs)));
+  const existed =
+    flow.existed || (wasThere && !(flow.mayBeOurs && isSince((own ?? record)['timeJoined'], flow.begunAtMs)));
   const adds = flow.user.kind === 'passwordless' && flow.user.add !== null;
   if (existed && !overwrite) {
     const why = `the user was there before; ${happened[flow.user.kind]}`;
-    return { step: 'end', outcome: { result: 'existed', isIn: !adds, why }, stop: unexpected, lost: lostOf(flow.user, own) };
+    return {
+      step: 'end',
+      outcome: { result: 'existed', isIn: !adds, why },
+      stop: unexpected,
+      lost: lostOf(flow.user, own),
+    };
   }
-  const outcome: Outcome = existed ? { result: 'existed', isIn: true, why: 'the user was there before and is now as in the file' } : { result: 'created' };
+  const outcome: Outcome = existed
+    ? { result: 'existed', isIn: true, why: 'the user was there before and is now as in the file' }
+    : { result: 'created' };
   if (!adds) return { step: 'end', outcome, stop: null, lost: lostOf(flow.user, own) };
   const userId = body['recipeUserId'] ?? record['id'];
-  if (!isToken(userId)) return end({ result: 'rejected', why: 'the user is in, but the Core did not tell its id, so that nothing could be added' });
+  if (!isToken(userId)) {
+    return end({
+      result: 'rejected',
+      why: 'the user is in, but the Core did not tell its id, so that nothing could be added',
+    });
+  }
   return { step: 'call', flow: { ...flow, stage: 'add_contact', userId, existed, mayBeOurs: true, code: null } };
 }
 
@@ -141,7 +167,9 @@ function isThere(flow: Flow, wasThere: boolean, body: JsonObject, { overwrite }:
 function loginMethodOf(record: JsonObject, recipeUserId: JsonValue | undefined): JsonObject | null {
   const methods = record['loginMethods'];
   if (!Array.isArray(methods)) return null;
-  return methods.filter(isJsonObject).find((method) => method['recipeUserId'] === (recipeUserId ?? record['id'])) ?? null;
+  return (
+    methods.filter(isJsonObject).find((method) => method['recipeUserId'] === (recipeUserId ?? record['id'])) ?? null
+  );
 }
 
 /** What the answer does not show as kept was not: below CDI 4.0 the Core does not read the mark, and shows none. */
@@ -151,10 +179,13 @@ function lostOf(user: ImportedUser, own: JsonObject | null): readonly string[] {
   return shown === user.isVerified ? [] : [isVerifiedField];
 }
 
-const unexpected = 'the user was in the Core before this import; --resume goes on after it, and --overwrite says that such users are meant';
+const unexpected =
+  'the user was in the Core before this import; --resume goes on after it, and --overwrite says that such users are meant';
 
 const happened: Readonly<Record<ImportedUser['kind'], string>> = {
-  password: 'its password hash is now that of the file', third_party: 'its email is now that of the file', passwordless: 'nothing was added to it',
+  password: 'its password hash is now that of the file',
+  third_party: 'its email is now that of the file',
+  passwordless: 'nothing was added to it',
 };
 
 /** Without a time the journal's word is all there is. */
@@ -177,14 +208,22 @@ function isToken(value: JsonValue | undefined): value is string {
 
 /** Used, expired and duplicate flows begin again at the code (docs/specification.md 3), within bounds. */
 function restarted(flow: Flow, what: string, reply: CoreReply): Next {
-  if (flow.restarts < maxRestarts) return { step: 'call', flow: { ...flow, stage: 'code', code: null, restarts: flow.restarts + 1 } };
+  if (flow.restarts < maxRestarts) {
+    return { step: 'call', flow: { ...flow, stage: 'code', code: null, restarts: flow.restarts + 1 } };
+  }
   return end({ result: 'rejected', why: `${what} ${String(maxRestarts + 1)} times: ${saidBy(reply)}` });
 }
 
 function contactAdded(flow: Flow, status: JsonValue | undefined, reply: CoreReply): Next {
-  const existed: Outcome = { result: 'existed', isIn: true, why: 'the user was there before and is now as in the file' };
+  const existed: Outcome = {
+    result: 'existed',
+    isIn: true,
+    why: 'the user was there before and is now as in the file',
+  };
   if (status === 'OK') return end(flow.existed ? existed : { result: 'created' });
-  if (status === 'UNKNOWN_USER_ID_ERROR') return restarted({ ...flow, userId: null }, 'the user was gone before its other contact was added', reply);
+  if (status === 'UNKNOWN_USER_ID_ERROR') {
+    return restarted({ ...flow, userId: null }, 'the user was gone before its other contact was added', reply);
+  }
   const added = flow.user.kind === 'passwordless' && flow.user.add?.kind === 'email' ? 'email' : 'phoneNumber';
   const isTaken = typeof status === 'string' && /^(?:EMAIL|PHONE_NUMBER)_ALREADY_EXISTS_ERROR$/.test(status);
   const why = isTaken ? `the ${added} to add belongs to another user` : saidBy(reply);

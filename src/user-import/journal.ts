@@ -54,14 +54,20 @@ export function decodeRecord(line: string): JournalRecord | null {
   const { sallyport, begun, user, done, run } = wire;
   if (sallyport === 'import' && wire['version'] === journalVersion) return headerOf(wire);
   if (isNumber(begun) && isNumber(wire['at'])) return { type: 'begun', number: begun, atMs: wire['at'] };
-  if (isNumber(user) && isText(wire['id'])) return { type: 'user', number: user, userId: wire['id'], existed: wire['existed'] === true };
-  if (isNumber(run) && isNumber(wire['at'])) return { type: 'run', pid: run, mark: isText(wire['mark']) ? wire['mark'] : null, atMs: wire['at'] };
+  if (isNumber(user) && isText(wire['id'])) {
+    return { type: 'user', number: user, userId: wire['id'], existed: wire['existed'] === true };
+  }
+  if (isNumber(run) && isNumber(wire['at'])) {
+    return { type: 'run', pid: run, mark: isText(wire['mark']) ? wire['mark'] : null, atMs: wire['at'] };
+  }
   return isNumber(done) && isNumber(wire['line']) ? doneOf(done, wire['line'], wire) : null;
 }
 
 /** Says in which way a journal belongs to another import; `null` where it belongs to this one. */
 export function headerDifference(written: JournalHeader, expected: JournalHeader): string | null {
-  if (written.sha256 !== expected.sha256) return 'the input has changed since the journal was begun; remove the journal to begin again';
+  if (written.sha256 !== expected.sha256) {
+    return 'the input has changed since the journal was begun; remove the journal to begin again';
+  }
   if (written.from !== expected.from) return `the journal was begun with --from ${written.from}`;
   if (written.core !== expected.core) return `the journal was begun with the Core at ${written.core}`;
   if (written.reading !== expected.reading) return `the journal was begun with ${written.reading}`;
@@ -79,7 +85,13 @@ function wireOf(record: JournalRecord): object {
     case 'user':
       return { user: record.number, id: record.userId, existed: record.existed };
     case 'done':
-      return { done: record.number, line: record.line, kind: record.kind, ...record.outcome, ...(record.lost === undefined ? {} : { lost: record.lost }) };
+      return {
+        done: record.number,
+        line: record.line,
+        kind: record.kind,
+        ...record.outcome,
+        ...(record.lost === undefined ? {} : { lost: record.lost }),
+      };
   }
 }
 

@@ -1,9 +1,15 @@
 /** What rows say and the Core does not get to know: counted by field, so that nothing is lost without a word. */
 
-/** Where the Core has to be told of a third-party user's verified email (driver interface 4.0), and does not read it before. */
+/**
+ * Where the Core has to be told of a third-party user's verified email (driver interface 4.0), and does not read it
+ * before.
+ */
 export const firstVersionOfIsVerified = '4.0';
 
-/** The field that counts where a third-party user's email is verified in the row, and not in the Core, or the other way round. */
+/**
+ * The field that counts where a third-party user's email is verified in the row, and not in the Core, or the other way
+ * round.
+ */
 export const isVerifiedField = 'thirdParty.isVerified';
 
 /** Distinct names that are kept: what a file makes up beyond them counts as one. */

@@ -16,7 +16,10 @@ export interface Plan {
 }
 
 /** Reads everything once; `onProblem` is told of each bad row. */
-export async function makePlan(units: AsyncIterable<Unit>, onProblem: (unit: Unit, problem: string) => void): Promise<Plan> {
+export async function makePlan(
+  units: AsyncIterable<Unit>,
+  onProblem: (unit: Unit, problem: string) => void,
+): Promise<Plan> {
   const byKind = new Map<UserKind | 'unreadable', number>();
   const losses = createLosses();
   let users = 0;

@@ -12,10 +12,13 @@ export interface SettledRow {
 }
 
 /**
- * Yields the rows that were rejected or existed already, in the order of the file. The journal is nearly in that order, so
- * that no more than a window of it is held.
+ * Yields the rows that were rejected or existed already, in the order of the file. The journal is nearly in that order,
+ * so that no more than a window of it is held.
  */
-export async function* settledRows(units: AsyncIterable<Unit>, journal: AsyncIterable<JournalRecord>): AsyncGenerator<SettledRow, void, undefined> {
+export async function* settledRows(
+  units: AsyncIterable<Unit>,
+  journal: AsyncIterable<JournalRecord>,
+): AsyncGenerator<SettledRow, void, undefined> {
   const ledger = createLedger();
   const held = new Map<number, SettledRow['outcome']>();
   const records = journal[Symbol.asyncIterator]();
@@ -27,7 +30,9 @@ export async function* settledRows(units: AsyncIterable<Unit>, journal: AsyncIte
         isAtEnd = next.done === true;
         if (next.done === true) break;
         ledger.take(next.value);
-        if (next.value.type === 'done' && next.value.outcome.result !== 'created') held.set(next.value.number, next.value.outcome);
+        if (next.value.type === 'done' && next.value.outcome.result !== 'created') {
+          held.set(next.value.number, next.value.outcome);
+        }
       }
       const outcome = held.get(unit.number);
       held.delete(unit.number);
@@ -48,13 +53,20 @@ export const rejectedHeader = `${[...originColumns, ...userColumns].join(',')}\n
 
 /** A row as CSV that can be mended and imported: everything but its hash, which no report holds. */
 export function rejectedLine({ unit, outcome }: SettledRow): string {
-  const origin = [String(unit.line), String(unit.origin.record), unit.origin.method === 0 ? '' : String(unit.origin.method), outcome.why];
+  const origin = [
+    String(unit.line),
+    String(unit.origin.record),
+    unit.origin.method === 0 ? '' : String(unit.origin.method),
+    outcome.why,
+  ];
   const cells = userColumns.map((column) => asText(shown(column, cellOf(unit.said, column))));
   return `${[...origin, ...cells].map(quoted).join(',')}\n`;
 }
 
 function cellOf(said: JsonValue, column: string): string {
-  const value = column.split('.').reduce<JsonValue | undefined>((at, name) => (isJsonObject(at) ? at[name] : undefined), said);
+  const value = column
+    .split('.')
+    .reduce<JsonValue | undefined>((at, name) => (isJsonObject(at) ? at[name] : undefined), said);
   if (column === 'passwordHash') return '';
   if (column === 'passwordless.add' && isJsonObject(value)) return textOf(addedOf(value));
   return textOf(value);
@@ -65,7 +77,11 @@ function addedOf(added: JsonObject): JsonValue | undefined {
 }
 
 function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : typeof value === 'boolean' || typeof value === 'number' ? String(value) : '';
+  return typeof value === 'string'
+    ? value
+    : typeof value === 'boolean' || typeof value === 'number'
+      ? String(value)
+      : '';
 }
 
 /** What a name of an algorithm, a contact without its @, or a number has at most. */
@@ -76,7 +92,8 @@ const freeColumns: readonly string[] = ['thirdParty.thirdPartyId', 'thirdParty.t
 /** What stands in the wrong column may be a hash, or a part of one, of whatever kind: no contact has that form. */
 function shown(column: string, cell: string): string {
   const isFormatted = /\$[\w=,.-]*\$|\$(?:2|argon2|f_scrypt)|^\{[\w@.-]+\}|[\w+/=-]{60,}/.test(cell);
-  const isLong = !freeColumns.includes(column) && !cell.includes('@') && cell.replace(/\s/g, '').length > maxPlainLength;
+  const isLong =
+    !freeColumns.includes(column) && !cell.includes('@') && cell.replace(/\s/g, '').length > maxPlainLength;
   return isFormatted || isLong || /\p{C}/u.test(cell) ? '' : cell;
 }
 

@@ -9,7 +9,10 @@ const longestAskedMs = 60_000;
 /** A row that fails this often while others succeed is itself the trouble. */
 const maxRowFailures = 12;
 
-/** Milliseconds before the next try after `failures` failures; `chance` is a number from 0 to 1, so that rows do not come back all at once. */
+/**
+ * Milliseconds before the next try after `failures` failures; `chance` is a number from 0 to 1, so that rows do not
+ * come back all at once.
+ */
 export function pauseAfter(failures: number, retryAfterMs: number | null, chance: number): number {
   const grown = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures - 1, 10));
   const asked = Math.min(retryAfterMs ?? 0, longestAskedMs);
@@ -72,7 +75,11 @@ export interface RowFailures {
 
 export const noFailures: RowFailures = { count: 0, answered: 0, successesBefore: 0 };
 
-export function countFailure({ count, answered, successesBefore }: RowFailures, isRowAnswered: boolean, successes: number): RowFailures {
+export function countFailure(
+  { count, answered, successesBefore }: RowFailures,
+  isRowAnswered: boolean,
+  successes: number,
+): RowFailures {
   return {
     count: count + 1,
     answered: answered + (isRowAnswered ? 1 : 0),
@@ -81,9 +88,13 @@ export function countFailure({ count, answered, successesBefore }: RowFailures, 
 }
 
 /**
- * Whether it is this row that the Core fails on. More successes than calls were in flight at its first failure means that the
- * Core did well for others since.
+ * Whether it is this row that the Core fails on. More successes than calls were in flight at its first failure means
+ * that the Core did well for others since.
  */
-export function isRowAtFault({ answered, successesBefore }: RowFailures, successes: number, concurrency: number): boolean {
+export function isRowAtFault(
+  { answered, successesBefore }: RowFailures,
+  successes: number,
+  concurrency: number,
+): boolean {
   return answered >= maxRowFailures && successes - successesBefore >= concurrency;
 }

@@ -3,10 +3,28 @@ import { setMaxListeners } from 'node:events';
 import type { Result } from '../lib/result.js';
 import type { Clock } from '../ports/ports.js';
 import type { Core } from './core/requests.js';
-import { afterFailure, afterReply, beginFlow, createsUser, requestOf, type Flow, type FlowRules, type Next } from './import-user.js';
+import {
+  afterFailure,
+  afterReply,
+  beginFlow,
+  createsUser,
+  requestOf,
+  type Flow,
+  type FlowRules,
+  type Next,
+} from './import-user.js';
 import type { DoneRecord, JournalRecord } from './journal.js';
 import type { Ledger } from './totals.js';
-import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter, type Health, type HealthLimits, type RowFailures } from './retry.js';
+import {
+  countFailure,
+  createHealth,
+  isRowAtFault,
+  noFailures,
+  pauseAfter,
+  type Health,
+  type HealthLimits,
+  type RowFailures,
+} from './retry.js';
 import { createSchedule, type Schedule, type Scheduled } from './schedule.js';
 import { judge } from './core/errors.js';
 import type { Unit } from './row/rows.js';
@@ -48,7 +66,7 @@ export async function runImport(parts: RunParts, rules: RunRules): Promise<strin
   const run = createRun(parts, rules);
   try {
     for await (const unit of parts.units) {
-      if (!await run.offer(unit)) break;
+      if (!(await run.offer(unit))) break;
     }
   } finally {
     await run.settle();
@@ -77,7 +95,10 @@ interface Shared {
 
 function createRun(parts: RunParts, rules: RunRules): Run {
   const { ledger, signal, clock } = parts;
-  const schedule: Schedule = createSchedule({ concurrency: rules.concurrency, window: rules.concurrency * windowPerFlight });
+  const schedule: Schedule = createSchedule({
+    concurrency: rules.concurrency,
+    window: rules.concurrency * windowPerFlight,
+  });
   const halting = new AbortController();
   // Every user that waits listens, and each lets go.
   setMaxListeners(0, halting.signal);
@@ -90,10 +111,21 @@ function createRun(parts: RunParts, rules: RunRules): Run {
   const onSignal = (): void => halting.abort();
   signal.addEventListener('abort', onSignal, { once: true });
   if (signal.aborted) onSignal();
-  const shared: Shared = { parts, rules, health: createHealth(rules, clock.monotonic()), rows: new Map(), halted: halting.signal, halt };
+  const shared: Shared = {
+    parts,
+    rules,
+    health: createHealth(rules, clock.monotonic()),
+    rows: new Map(),
+    halted: halting.signal,
+    halt,
+  };
 
   function launch(): void {
-    for (let item = halting.signal.aborted ? null : schedule.take(); item !== null; item = halting.signal.aborted ? null : schedule.take()) {
+    for (
+      let item = halting.signal.aborted ? null : schedule.take();
+      item !== null;
+      item = halting.signal.aborted ? null : schedule.take()
+    ) {
       const flown = item;
       const flight = fly(flown, shared).finally(() => {
         schedule.finish(flown);
@@ -113,13 +145,16 @@ function createRun(parts: RunParts, rules: RunRules): Run {
   return {
     offer: async ({ number, line, content, lost }) => {
       if (ledger.isDone(number)) return !halting.signal.aborted;
-      if (!await roomFor(number)) return false;
+      if (!(await roomFor(number))) return false;
       if (content.ok) {
         shared.rows.set(number, { line, lost });
         schedule.offer({ number, user: content.value, contacts: contactsOf(content.value) });
         launch();
       } else {
-        finish({ number, line, kind: null, outcome: { result: 'rejected', why: problemText(content.error) }, lost: [] }, parts);
+        finish(
+          { number, line, kind: null, outcome: { result: 'rejected', why: problemText(content.error) }, lost: [] },
+          parts,
+        );
       }
       return true;
     },
@@ -160,7 +195,10 @@ async function fly({ number, user }: Scheduled, shared: Shared): Promise<void> {
     failures = turn.failures;
     if (turn.next.step === 'end') {
       const { line = 0, lost = [] } = shared.rows.get(number) ?? {};
-      finish({ number, line, kind: kindOf(user), outcome: turn.next.outcome, lost: [...lost, ...turn.next.lost] }, parts);
+      finish(
+        { number, line, kind: kindOf(user), outcome: turn.next.outcome, lost: [...lost, ...turn.next.lost] },
+        parts,
+      );
       if (turn.next.stop !== null) halt(inLine(number, turn.next.stop, shared));
       return;
     }
@@ -186,11 +224,20 @@ interface Turn {
 
 /** Makes the flow's next call, and waits after one that failed. `null` where the run is halted. */
 async function callTurn(number: number, flow: Flow, failures: RowFailures, shared: Shared): Promise<Turn | null> {
-  const { parts: { core, clock, ledger, wait, chance, onTrouble }, rules, health, halt, halted } = shared;
+  const {
+    parts: { core, clock, ledger, wait, chance, onTrouble },
+    rules,
+    health,
+    halt,
+    halted,
+  } = shared;
   const delayMs = health.nextCallAtMs(clock.monotonic()) - clock.monotonic();
   if (delayMs > 0) await wait(delayMs, halted);
   if (halted.aborted && failures.count > 0) return null;
-  const verdict = judge(await core.call(requestOf(flow, rules)), { flow, hostedScryptWorks: ledger.hasTaken('hosted_scrypt') });
+  const verdict = judge(await core.call(requestOf(flow, rules)), {
+    flow,
+    hostedScryptWorks: ledger.hasTaken('hosted_scrypt'),
+  });
   const nowMs = clock.monotonic();
   if (verdict.kind === 'reply') {
     health.succeeded();
@@ -206,7 +253,9 @@ async function callTurn(number: number, flow: Flow, failures: RowFailures, share
     const why = `the Core failed on it each time, and may have it all the same: ${verdict.why}`;
     return { next: { step: 'end', outcome: { result: 'rejected', why }, stop: null, lost: [] }, failures: counted };
   }
-  if (health.isHopeless(nowMs)) halt(`the Core has not answered well for ${String(Math.round(rules.giveUpAfterMs / 1_000))} s: ${verdict.why}`);
+  if (health.isHopeless(nowMs)) {
+    halt(`the Core has not answered well for ${String(Math.round(rules.giveUpAfterMs / 1_000))} s: ${verdict.why}`);
+  }
   if (halted.aborted) return null;
   onTrouble(verdict.why);
   const pauseMs = pauseAfter(counted.count, verdict.retryAfterMs, chance());

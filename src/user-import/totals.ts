@@ -41,8 +41,8 @@ export interface Ledger {
 const nothing: Tally = { created: 0, existed: 0, rejected: 0 };
 
 /**
- * Keeps the numbers that are done as one bound and the few above it: users are taken in order within a window, so that a
- * journal of a million users costs no more memory than one of a thousand.
+ * Keeps the numbers that are done as one bound and the few above it: users are taken in order within a window, so that
+ * a journal of a million users costs no more memory than one of a thousand.
  */
 export function createLedger(): Ledger {
   let bound = 0;
@@ -75,14 +75,25 @@ export function createLedger(): Ledger {
   return {
     take: (record) => {
       if (record.type === 'begun') begin(record.number, record.atMs);
-      else if (record.type === 'user') begun.set(record.number, { atMs: begun.get(record.number)?.atMs ?? 0, userId: record.userId, existed: record.existed });
-      else if (record.type === 'done') finish(record);
+      else if (record.type === 'user') {
+        begun.set(record.number, {
+          atMs: begun.get(record.number)?.atMs ?? 0,
+          userId: record.userId,
+          existed: record.existed,
+        });
+      } else if (record.type === 'done') finish(record);
     },
     isDone: (number) => number < bound || above.has(number),
     doneBelow: () => bound,
     begun: (number) => begun.get(number) ?? null,
     hasTaken: (kind) => taken.has(kind),
-    totals: () => ({ ...sumOf([...byKind.values()]), notIn, done: bound + above.size, byKind: new Map(byKind), lost: losses.byField() }),
+    totals: () => ({
+      ...sumOf([...byKind.values()]),
+      notIn,
+      done: bound + above.size,
+      byKind: new Map(byKind),
+      lost: losses.byField(),
+    }),
   };
 }
 

@@ -13,7 +13,8 @@ export interface ManualTime {
 export function manualTime(): ManualTime {
   let nowMs = 1_000_000;
   const tasks = new Set<{ readonly atMs: number; readonly task: () => void }>();
-  const pending = (): { readonly atMs: number; readonly task: () => void }[] => [...tasks].sort((a, b) => a.atMs - b.atMs);
+  const pending = (): { readonly atMs: number; readonly task: () => void }[] =>
+    [...tasks].sort((a, b) => a.atMs - b.atMs);
   return {
     clock: { now: () => nowMs, monotonic: () => nowMs },
     timers: {

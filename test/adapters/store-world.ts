@@ -14,8 +14,16 @@ export function freshAttempt(): string {
 }
 
 /** A reserve command with a key and without a token, changed by what is given. */
-export function reserveOf(attempt: string, key: Partial<NonNullable<Reserve['key']>> = {}, markerTtlMs: number | null = null): Reserve {
-  return { attempt, key: { fingerprint: 'f', route: 'create-order', leaseMs: 60_000, retentionMs: 60_000, takesOver: false, ...key }, markerTtlMs };
+export function reserveOf(
+  attempt: string,
+  key: Partial<NonNullable<Reserve['key']>> = {},
+  markerTtlMs: number | null = null,
+): Reserve {
+  return {
+    attempt,
+    key: { fingerprint: 'f', route: 'create-order', leaseMs: 60_000, retentionMs: 60_000, takesOver: false, ...key },
+    markerTtlMs,
+  };
 }
 
 /** Marks a write of `reserveOf` as in doubt. */
@@ -26,13 +34,18 @@ export function markOf(attempt: string, fence: number): Mark {
 /** Takes a reservation and returns its fence. */
 export async function acquire(store: ReservationStore, scope: ReservationScope, command: Reserve): Promise<number> {
   const answer = await store.reserve(scope, command);
-  if (!answer.ok || answer.value.reserved.kind !== 'acquired') throw new Error(`not acquired: ${JSON.stringify(answer)}`);
+  if (!answer.ok || answer.value.reserved.kind !== 'acquired') {
+    throw new Error(`not acquired: ${JSON.stringify(answer)}`);
+  }
   return answer.value.reserved.fence;
 }
 
 /** Collects what an adapter logs. */
 export function collectingLog(): Log & { readonly lines: string[] } {
   const lines: string[] = [];
-  const add = (level: string) => (message: string, fields?: unknown): void => void lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
+  const add =
+    (level: string) =>
+    (message: string, fields?: unknown): void =>
+      void lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
   return { lines, debug: add('debug'), info: add('info'), warn: add('warn'), error: add('error') };
 }

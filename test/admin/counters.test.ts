@@ -5,12 +5,22 @@ import { countMetrics } from '../../src/admin/counters.js';
 
 t.test('what is counted reaches the metrics as well', (t) => {
   const calls: unknown[][] = [];
-  const note = (name: string) => (...values: unknown[]): void => {
-    calls.push([name, ...values]);
-  };
+  const note =
+    (name: string) =>
+    (...values: unknown[]): void => {
+      calls.push([name, ...values]);
+    };
   const metrics: Metrics = {
-    request: note('request'), denial: note('denial'), failure: note('failure'), shadowDenial: note('shadow'), strippedFields: note('stripped'),
-    jwksRefresh: note('jwks'), jwksWait: note('wait'), configReload: note('reload'), webSocketClosed: note('websocket'), connectionEnded: note('connection'),
+    request: note('request'),
+    denial: note('denial'),
+    failure: note('failure'),
+    shadowDenial: note('shadow'),
+    strippedFields: note('stripped'),
+    jwksRefresh: note('jwks'),
+    jwksWait: note('wait'),
+    configReload: note('reload'),
+    webSocketClosed: note('websocket'),
+    connectionEnded: note('connection'),
   };
   const counted = countMetrics(metrics);
   counted.request('a', 'forwarded', 200, 2, 1);
@@ -26,9 +36,17 @@ t.test('what is counted reaches the metrics as well', (t) => {
   counted.configReload('failed');
   counted.webSocketClosed('idle');
   t.same(calls, [
-    ['request', 'a', 'forwarded', 200, 2, 1], ['request', 'none', 'denied', 403, 2, 1], ['denial', 'a', 'token_expired'], ['denial', 'b', 'token_expired'],
-    ['failure', 'a', 'internal'], ['shadow', 'a', 'credential_missing'], ['stripped', { identity: 1, forwarded: 2 }],
-    ['jwks', 'core', 'ok'], ['wait', 'core', 'found'], ['reload', 'failed'], ['websocket', 'idle'],
+    ['request', 'a', 'forwarded', 200, 2, 1],
+    ['request', 'none', 'denied', 403, 2, 1],
+    ['denial', 'a', 'token_expired'],
+    ['denial', 'b', 'token_expired'],
+    ['failure', 'a', 'internal'],
+    ['shadow', 'a', 'credential_missing'],
+    ['stripped', { identity: 1, forwarded: 2 }],
+    ['jwks', 'core', 'ok'],
+    ['wait', 'core', 'found'],
+    ['reload', 'failed'],
+    ['websocket', 'idle'],
   ]);
   t.same(counted.counts(), {
     requests: { forwarded: 1, replayed: 0, denied: 1, failed: 0, shadow: 0 },

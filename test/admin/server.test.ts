@@ -9,7 +9,11 @@ const page = (body: string): Page => ({ status: 200, type: 'text/plain', body })
 
 const maxConnections = 8;
 
-async function start(t: Scope, checksHost = true, pages: Readonly<Record<string, () => Page | Promise<Page>>> = {}): Promise<number> {
+async function start(
+  t: Scope,
+  checksHost = true,
+  pages: Readonly<Record<string, () => Page | Promise<Page>>> = {},
+): Promise<number> {
   const server = createPageServer({
     listen: { host: '127.0.0.1', port: 0 },
     checksHost,
@@ -64,9 +68,24 @@ t.test('what is no page is refused', async (t) => {
 t.test('Host is checked', async (t) => {
   const port = await start(t);
   t.equal((await request(port, { path: '/livez', headers: { Host: 'evil.example' } })).status, 421);
-  t.equal((await request(port, { path: '/nothing', headers: { Host: 'evil.example' } })).status, 421, 'whatever the path');
+  t.equal(
+    (await request(port, { path: '/nothing', headers: { Host: 'evil.example' } })).status,
+    421,
+    'whatever the path',
+  );
   t.equal((await request(port, { path: '/livez', headers: { Host: `localhost:${String(port)}` } })).status, 200);
-  t.equal((await request(port, { path: '/livez', headers: [['Host', 'localhost'], ['Host', 'evil.example']] })).status, 400);
+  t.equal(
+    (
+      await request(port, {
+        path: '/livez',
+        headers: [
+          ['Host', 'localhost'],
+          ['Host', 'evil.example'],
+        ],
+      })
+    ).status,
+    400,
+  );
   const [without] = await sendRaw(port, 'GET /livez HTTP/1.1\r\n\r\n');
   t.equal(without?.status, 400, 'HTTP/1.1 has to name a host');
   const [old] = await sendRaw(port, 'GET /livez HTTP/1.0\r\n\r\n');
@@ -78,7 +97,19 @@ t.test('where Host is not checked, monitors may use any name', async (t) => {
   t.equal((await request(port, { path: '/livez', headers: { Host: 'sallyport.default.svc:9902' } })).status, 200);
   const [old] = await sendRaw(port, 'GET /livez HTTP/1.0\r\n\r\n');
   t.equal(old?.status, 200, 'or none, in HTTP/1.0');
-  t.equal((await request(port, { path: '/livez', headers: [['Host', 'a'], ['Host', 'b']] })).status, 400, 'but not two');
+  t.equal(
+    (
+      await request(port, {
+        path: '/livez',
+        headers: [
+          ['Host', 'a'],
+          ['Host', 'b'],
+        ],
+      })
+    ).status,
+    400,
+    'but not two',
+  );
 });
 
 t.test('a page that fails says nothing of why', async (t) => {
@@ -166,7 +197,11 @@ t.test('callers that do not read their answers do not keep a monitor out either'
 
 t.test('close ends silent connections', async (t) => {
   const server = createPageServer({
-    listen: { host: '127.0.0.1', port: 0 }, checksHost: true, maxConnections, pages: {}, log: silent,
+    listen: { host: '127.0.0.1', port: 0 },
+    checksHost: true,
+    maxConnections,
+    pages: {},
+    log: silent,
   });
   const { port } = await server.listen();
   const connection = await connectRaw(port);
@@ -177,6 +212,12 @@ t.test('close ends silent connections', async (t) => {
 
 t.test('an address that is taken is an error', async (t) => {
   const port = await start(t);
-  const second = createPageServer({ listen: { host: '127.0.0.1', port }, checksHost: true, maxConnections, pages: {}, log: silent });
+  const second = createPageServer({
+    listen: { host: '127.0.0.1', port },
+    checksHost: true,
+    maxConnections,
+    pages: {},
+    log: silent,
+  });
   await t.rejects(second.listen(), { code: 'EADDRINUSE' });
 });

@@ -8,7 +8,9 @@ export function statusProblems(status: unknown): readonly unknown[] {
   return schema.safeParse(status).error?.issues ?? [];
 }
 
-const schema = z.fromJSONSchema(closed(JSON.parse(readFileSync(join(projectDir, 'docs/status.schema.json'), 'utf8'))) as never);
+const schema = z.fromJSONSchema(
+  closed(JSON.parse(readFileSync(join(projectDir, 'docs/status.schema.json'), 'utf8'))) as never,
+);
 
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);

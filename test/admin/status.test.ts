@@ -6,42 +6,110 @@ import { statusOf, type Snapshot } from '../../src/admin/status.js';
 import { statusProblems } from './status-schema.js';
 
 const route: Route = {
-  name: 'list-orders', methods: new Set(['GET', 'HEAD']), access: 'protected', mode: 'shadow', acceptsService: true, session: null, issuers: null,
-  allowsWebSocket: false, origins: null, allowsBody: false, encodedSlashes: false,
+  name: 'list-orders',
+  methods: new Set(['GET', 'HEAD']),
+  access: 'protected',
+  mode: 'shadow',
+  acceptsService: true,
+  session: null,
+  issuers: null,
+  allowsWebSocket: false,
+  origins: null,
+  allowsBody: false,
+  encodedSlashes: false,
   paths: [{ text: '/orders', segments: [{ kind: 'literal', text: 'orders' }] }],
   approvals: [{ subjects: new Set(['checkout']), permissions: [] }],
-  pathParameters: false, forwardsAuthorization: false, maxBodyBytes: 1, responseTimeoutMs: 1, reservation: null, unreservedBecause: null, limits: null,
+  pathParameters: false,
+  forwardsAuthorization: false,
+  maxBodyBytes: 1,
+  responseTimeoutMs: 1,
+  reservation: null,
+  unreservedBecause: null,
+  limits: null,
 };
-const open: Route = { ...route, name: 'open', methods: null, access: 'public', mode: 'enforce', approvals: [], paths: [{ text: '/x/**', segments: [] }] };
+const open: Route = {
+  ...route,
+  name: 'open',
+  methods: null,
+  access: 'public',
+  mode: 'enforce',
+  approvals: [],
+  paths: [{ text: '/x/**', segments: [] }],
+};
 
 const config: CompiledConfig = {
   sha256: 'ab'.repeat(32),
   listen: {
-    host: '127.0.0.1', port: 0, tls: null, tlsTerminatedBy: null, trustForwarded: [], maxHeaderBytes: 1, maxTargetBytes: 1,
-    headerTimeoutMs: 1, keepAliveTimeoutMs: 1, bodyIdleTimeoutMs: 1, bodyMinRate: 0, maxInFlight: 1, maxWebSockets: 1, webSocketIdleTimeoutMs: 1,
-    underscoreFields: 'drop', http10: 'refuse',
+    host: '127.0.0.1',
+    port: 0,
+    tls: null,
+    tlsTerminatedBy: null,
+    trustForwarded: [],
+    maxHeaderBytes: 1,
+    maxTargetBytes: 1,
+    headerTimeoutMs: 1,
+    keepAliveTimeoutMs: 1,
+    bodyIdleTimeoutMs: 1,
+    bodyMinRate: 0,
+    maxInFlight: 1,
+    maxWebSockets: 1,
+    webSocketIdleTimeoutMs: 1,
+    underscoreFields: 'drop',
+    http10: 'refuse',
   },
   tokenCacheBytes: null,
   admin: { host: '127.0.0.1', port: 0 },
   probes: null,
   upstream: {
-    url: 'http://user:hunter2@127.0.0.1:3000', caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [],
-    connectTimeoutMs: 1, responseTimeoutMs: 1, idleTimeoutMs: 1, maxConnections: 1, reuse: 'safe', readsBodies: false,
+    url: 'http://user:hunter2@127.0.0.1:3000',
+    caFile: null,
+    serverName: null,
+    host: 'upstream',
+    beginsTrace: true,
+    stripFields: [],
+    passFields: [],
+    connectTimeoutMs: 1,
+    responseTimeoutMs: 1,
+    idleTimeoutMs: 1,
+    maxConnections: 1,
+    reuse: 'safe',
+    readsBodies: false,
   },
   sessions: null,
-  issuers: [{
-    rules: {
-      name: 'core', issuer: 'https://api.example.com', audience: 'orders', sources: new Set(), tokenTypes: new Set(), clockSkewS: 5,
-      maxLifetimeS: 1, keyIds: { accept: ['d-*'], reject: [] },
+  issuers: [
+    {
+      rules: {
+        name: 'core',
+        issuer: 'https://api.example.com',
+        audience: 'orders',
+        sources: new Set(),
+        tokenTypes: new Set(),
+        clockSkewS: 5,
+        maxLifetimeS: 1,
+        keyIds: { accept: ['d-*'], reject: [] },
+      },
+      keys: {
+        source: { kind: 'url', url: 'https://user:hunter2@api.example.com/jwks.json?key=hunter2' },
+        caFile: null,
+        minAgeMs: 1,
+        maxAgeMs: 1,
+        maxStaleMs: 1,
+        cooldownMs: 1,
+        timeoutMs: 1,
+        maxBytes: 1,
+      },
     },
-    keys: {
-      source: { kind: 'url', url: 'https://user:hunter2@api.example.com/jwks.json?key=hunter2' }, caFile: null,
-      minAgeMs: 1, maxAgeMs: 1, maxStaleMs: 1, cooldownMs: 1, timeoutMs: 1, maxBytes: 1,
-    },
-  }],
+  ],
   identity: { subject: null, issuer: null, permissions: null, tokenId: null, kind: null },
   assertion: null,
-  revoked: { issuer: null, keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), tokenDigests: new Set(), issuedBeforeS: null },
+  revoked: {
+    issuer: null,
+    keyIds: new Set(),
+    subjects: new Set(),
+    tokenIds: new Set(),
+    tokenDigests: new Set(),
+    issuedBeforeS: null,
+  },
   store: null,
   shutdown: { delayMs: 0, graceMs: 0 },
   log: { level: 'info', clientAddress: true, userAgent: true, refusalsPerSecond: 100 },
@@ -54,37 +122,86 @@ const config: CompiledConfig = {
 };
 
 const snapshot: Snapshot = {
-  version: '1.2.3', revision: 'unknown', node: '24.0.0', pid: 7, startedAtMs: 0, phase: 'serving',
+  version: '1.2.3',
+  revision: 'unknown',
+  node: '24.0.0',
+  pid: 7,
+  startedAtMs: 0,
+  phase: 'serving',
   listeners: { proxy: { host: '127.0.0.1', port: 8443 }, admin: { host: '127.0.0.1', port: 9901 }, probes: null },
-  configName: 'sallyport.yaml', config, loadedAtMs: 1_000,
+  configName: 'sallyport.yaml',
+  config,
+  loadedAtMs: 1_000,
   lastError: { atMs: 2_000, problems: ['sallyport.yaml:1:1: error: …'] },
   restartNeeded: ['listen.port'],
-  keys: [{
-    issuer: 'core', usable: true, stale: false, ageMs: 1_499, servesForMs: 299_600, stalePart: 0, lastError: null, emptySet: 'unconfirmed', waiting: 2,
-    keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }], withdrawn: [{ keyId: 'd-0', ageMs: 2_000 }],
-  }],
+  keys: [
+    {
+      issuer: 'core',
+      usable: true,
+      stale: false,
+      ageMs: 1_499,
+      servesForMs: 299_600,
+      stalePart: 0,
+      lastError: null,
+      emptySet: 'unconfirmed',
+      waiting: 2,
+      keys: [{ keyId: 'd-1', ageMs: 61_000, accepted: true }],
+      withdrawn: [{ keyId: 'd-0', ageMs: 2_000 }],
+    },
+  ],
   store: { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connectedReplicas: 1, failovers: 2 },
   revocations: {
-    isLoaded: true, areRequired: true, isStale: false, ageMs: 1_400, problem: 'ECONNREFUSED', hasNews: true, notInForce: 1, lost: ['B'.repeat(22)],
+    isLoaded: true,
+    areRequired: true,
+    isStale: false,
+    ageMs: 1_400,
+    problem: 'ECONNREFUSED',
+    hasNews: true,
+    notInForce: 1,
+    lost: ['B'.repeat(22)],
     held: ['A', 'B'].map((letter) => ({
-      id: letter.repeat(22), kind: 'subject', value: letter, issuer: null, reason: 'a leak', author: 'ann', createdAtMs: 0, endsAtMs: 1_000,
+      id: letter.repeat(22),
+      kind: 'subject',
+      value: letter,
+      issuer: null,
+      reason: 'a leak',
+      author: 'ann',
+      createdAtMs: 0,
+      endsAtMs: 1_000,
     })),
   },
   limits: { shared: true, isShared: false, problem: 'not connected yet' },
-  certificates: [{
-    certificate: 'listener', validFrom: '2026-01-01T00:00:00.000Z', validTo: '2026-02-01T00:00:00.000Z', notBeforeS: 0, notAfterS: 1,
-    daysLeft: -3, state: 'expired',
-  }],
+  certificates: [
+    {
+      certificate: 'listener',
+      validFrom: '2026-01-01T00:00:00.000Z',
+      validTo: '2026-02-01T00:00:00.000Z',
+      notBeforeS: 0,
+      notAfterS: 1,
+      daysLeft: -3,
+      state: 'expired',
+    },
+  ],
   counts: {
-    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 }, denials: { token_expired: 2 }, failures: { internal: 1 },
-    shadow_denials: { credential_missing: 1 }, stripped_fields: 3, config_reloads: { ok: 1, failed: 1 },
+    requests: { forwarded: 1, replayed: 0, denied: 2, failed: 0, shadow: 0 },
+    denials: { token_expired: 2 },
+    failures: { internal: 1 },
+    shadow_denials: { credential_missing: 1 },
+    stripped_fields: 3,
+    config_reloads: { ok: 1, failed: 1 },
   },
 };
 
 t.test('/status is as docs/status.schema.json says', (t) => {
   t.same(statusProblems(statusOf(snapshot)), []);
   const bare = statusOf({
-    ...snapshot, lastError: null, keys: [], store: null, revocations: null, limits: null, certificates: [],
+    ...snapshot,
+    lastError: null,
+    keys: [],
+    store: null,
+    revocations: null,
+    limits: null,
+    certificates: [],
     listeners: { proxy: null, admin: null, probes: null },
   });
   t.same(statusProblems(bare), []);
@@ -99,16 +216,45 @@ t.test('/status shows routes, keys with ages and the last reload error', (t) => 
     { name: 'open', methods: ['*'], paths: ['/x/**'], access: 'public', mode: 'enforce' },
   ]);
   t.match(status.issuers, [{ name: 'core', age_s: 1, keys: [{ key_id: 'd-1', age_s: 61, accepted: true }] }]);
-  t.same(status.config.last_reload_error, { at: '1970-01-01T00:00:02.000Z', problems: ['sallyport.yaml:1:1: error: …'] });
+  t.same(status.config.last_reload_error, {
+    at: '1970-01-01T00:00:02.000Z',
+    problems: ['sallyport.yaml:1:1: error: …'],
+  });
   t.same(status.restart_needed, ['listen.port']);
-  t.same(status.store, { kind: 'redis', up: false, problem: 'maxmemory-policy is volatile-lru', connected_replicas: 1, failovers: 2 });
-  t.same(status.certificates, [{
-    certificate: 'listener', state: 'expired', valid_from: '2026-01-01T00:00:00.000Z', valid_to: '2026-02-01T00:00:00.000Z', days_left: -3,
-  }]);
-  t.match(status.revocations, {
-    loaded: true, stale: false, age_s: 1, problem: 'ECONNREFUSED', news: true, held: 2, lost: 1, not_in_force: 1,
-    entries: [{ id: 'B'.repeat(22), lost: true, author: 'ann', ends_at: '1970-01-01T00:00:01.000Z' }, { id: 'A'.repeat(22), lost: false }],
-  }, 'what the store has lost comes first');
+  t.same(status.store, {
+    kind: 'redis',
+    up: false,
+    problem: 'maxmemory-policy is volatile-lru',
+    connected_replicas: 1,
+    failovers: 2,
+  });
+  t.same(status.certificates, [
+    {
+      certificate: 'listener',
+      state: 'expired',
+      valid_from: '2026-01-01T00:00:00.000Z',
+      valid_to: '2026-02-01T00:00:00.000Z',
+      days_left: -3,
+    },
+  ]);
+  t.match(
+    status.revocations,
+    {
+      loaded: true,
+      stale: false,
+      age_s: 1,
+      problem: 'ECONNREFUSED',
+      news: true,
+      held: 2,
+      lost: 1,
+      not_in_force: 1,
+      entries: [
+        { id: 'B'.repeat(22), lost: true, author: 'ann', ends_at: '1970-01-01T00:00:01.000Z' },
+        { id: 'A'.repeat(22), lost: false },
+      ],
+    },
+    'what the store has lost comes first',
+  );
   t.end();
 });
 
@@ -117,7 +263,10 @@ t.test('no secret of a URL is shown', (t) => {
   t.notMatch(JSON.stringify(status), /hunter2/);
   t.equal(status.upstream.url, 'http://127.0.0.1:3000');
   t.equal(status.issuers[0]?.source, 'https://api.example.com/jwks.json');
-  const unix = statusOf({ ...snapshot, config: { ...config, upstream: { ...config.upstream, url: 'unix:/run/app.sock' } } });
+  const unix = statusOf({
+    ...snapshot,
+    config: { ...config, upstream: { ...config.upstream, url: 'unix:/run/app.sock' } },
+  });
   t.equal(unix.upstream.url, 'unix:/run/app.sock');
   t.end();
 });

@@ -13,18 +13,30 @@ import { until } from '../support/until.js';
 type Lines = { readonly level: string; readonly fields: LogFields | undefined }[];
 
 function recordingLog(lines: Lines): Parameters<typeof createAppProbe>[2]['log'] {
-  const keep = (level: string) => (_message: string, fields?: LogFields): void => {
-    lines.push({ level, fields });
-  };
+  const keep =
+    (level: string) =>
+    (_message: string, fields?: LogFields): void => {
+      lines.push({ level, fields });
+    };
   return { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
 }
 
 function receiverAt(url: string, ca: string | null = null): ProbedReceiver {
   return {
     settings: {
-      url, caFile: null, serverName: null, host: 'preserve', beginsTrace: true, stripFields: [], passFields: [],
-      connectTimeoutMs: 1_000, responseTimeoutMs: 1_000,
-      idleTimeoutMs: 1_000, maxConnections: 1, reuse: 'safe', readsBodies: false,
+      url,
+      caFile: null,
+      serverName: null,
+      host: 'preserve',
+      beginsTrace: true,
+      stripFields: [],
+      passFields: [],
+      connectTimeoutMs: 1_000,
+      responseTimeoutMs: 1_000,
+      idleTimeoutMs: 1_000,
+      maxConnections: 1,
+      reuse: 'safe',
+      readsBodies: false,
     },
     ca,
   };
@@ -42,24 +54,42 @@ const statuses: readonly { readonly receiver: number; readonly expected: number 
   { receiver: 503, expected: 503 },
 ];
 
-t.test('a probe answers the receiver\'s status, and nothing else of it', async (t) => {
+t.test("a probe answers the receiver's status, and nothing else of it", async (t) => {
   const receiver = await startReceiver(t);
   const lines: Lines = [];
-  const probe = createAppProbe('live', '/health?full=1', { receiver: () => receiverAt(receiver.url), log: recordingLog(lines) });
+  const probe = createAppProbe('live', '/health?full=1', {
+    receiver: () => receiverAt(receiver.url),
+    log: recordingLog(lines),
+  });
   for (const { receiver: status, expected } of statuses) {
     receiver.behave((_req, res) => {
-      res.writeHead(status, { 'x-secret': 'from the receiver', location: 'http://elsewhere.example/' }).end('a body of the receiver');
+      res
+        .writeHead(status, { 'x-secret': 'from the receiver', location: 'http://elsewhere.example/' })
+        .end('a body of the receiver');
     });
     const page = await probe();
     t.equal(page.status, expected, String(status));
     t.same(JSON.parse(page.body), { status: expected === 200 ? 'passed' : 'failed', receiver_status: status });
   }
-  t.ok(receiver.requests.every(({ method, target }) => method === 'GET' && target === '/health?full=1'), 'GET of the fixed path');
-  t.same(receiver.requests[0]?.rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()).sort(),
-    ['accept', 'connection', 'host', 'user-agent'], 'no identity, nothing of whoever asks');
+  t.ok(
+    receiver.requests.every(({ method, target }) => method === 'GET' && target === '/health?full=1'),
+    'GET of the fixed path',
+  );
+  t.same(
+    receiver.requests[0]?.rawHeaders
+      .filter((_, index) => index % 2 === 0)
+      .map((name) => name.toLowerCase())
+      .sort(),
+    ['accept', 'connection', 'host', 'user-agent'],
+    'no identity, nothing of whoever asks',
+  );
   t.equal(receiver.connections(), statuses.length, 'a connection of its own each time');
   await until('connections closed', () => receiver.open() === 0);
-  t.same(lines, [{ level: 'warn', fields: { probe: 'live', receiver_status: 400, answered: 400 } }], 'one line for the change');
+  t.same(
+    lines,
+    [{ level: 'warn', fields: { probe: 'live', receiver_status: 400, answered: 400 } }],
+    'one line for the change',
+  );
 });
 
 t.test('a receiver that is not there is 503, and it is told when it comes back', async (t) => {
@@ -72,7 +102,10 @@ t.test('a receiver that is not there is 503, and it is told when it comes back',
   t.match(await probe(), { status: 503 });
   at = url;
   t.match(await probe(), { status: 200 }, 'asks the receiver that is in force');
-  t.same(lines.map(({ level }) => level), ['warn', 'info']);
+  t.same(
+    lines.map(({ level }) => level),
+    ['warn', 'info'],
+  );
 });
 
 t.test('a receiver that breaks off or says no HTTP is 503', async (t) => {
@@ -82,7 +115,10 @@ t.test('a receiver that breaks off or says no HTTP is 503', async (t) => {
       socket.once('data', () => socket.end(answer));
     });
     const { port } = await listen(t, server);
-    const probe = createAppProbe('live', '/', { receiver: () => receiverAt(`http://127.0.0.1:${String(port)}`), log: recordingLog([]) });
+    const probe = createAppProbe('live', '/', {
+      receiver: () => receiverAt(`http://127.0.0.1:${String(port)}`),
+      log: recordingLog([]),
+    });
     t.equal((await probe()).status, 503, answer.slice(0, 10));
   }
 });
@@ -90,7 +126,11 @@ t.test('a receiver that breaks off or says no HTTP is 503', async (t) => {
 t.test('bounded: a receiver that does not answer is 504, asked once by however many', async (t) => {
   const receiver = await startReceiver(t);
   receiver.behave(() => undefined);
-  const probe = createAppProbe('live', '/', { receiver: () => receiverAt(receiver.url), log: recordingLog([]), limitMs: 300 });
+  const probe = createAppProbe('live', '/', {
+    receiver: () => receiverAt(receiver.url),
+    log: recordingLog([]),
+    limitMs: 300,
+  });
   const pages = await Promise.all(Array.from({ length: 50 }, probe));
   t.ok(pages.every(({ status }) => status === 504));
   t.equal(receiver.requests.length, 1);
@@ -113,10 +153,17 @@ t.test('bounded: an endless page is left after its head', async (t) => {
 t.test('a unix socket and a verified certificate', async (t) => {
   const path = join(tempDir(t), 'app.sock');
   const onSocket = await startReceiver(t, { unix: path });
-  t.equal((await createAppProbe('a', '/', { receiver: () => receiverAt(onSocket.url), log: recordingLog([]) })()).status, 200);
+  t.equal(
+    (await createAppProbe('a', '/', { receiver: () => receiverAt(onSocket.url), log: recordingLog([]) })()).status,
+    200,
+  );
   const { ca, server } = certificates(t);
   const overTls = await startReceiver(t, { tls: { cert: server.cert, key: server.key } });
   const trusting = receiverAt(overTls.url, ca.cert);
   t.equal((await createAppProbe('b', '/', { receiver: () => trusting, log: recordingLog([]) })()).status, 200);
-  t.equal((await createAppProbe('c', '/', { receiver: () => receiverAt(overTls.url), log: recordingLog([]) })()).status, 503, 'not verified');
+  t.equal(
+    (await createAppProbe('c', '/', { receiver: () => receiverAt(overTls.url), log: recordingLog([]) })()).status,
+    503,
+    'not verified',
+  );
 });

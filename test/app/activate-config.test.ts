@@ -19,7 +19,12 @@ import { until } from '../support/until.js';
 import { baseConfig, merge, type ConfigTree } from '../support/world.js';
 
 const silent = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
-const issuer: ConfigTree = { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice', token_type: 'service' };
+const issuer: ConfigTree = {
+  issuer: 'https://api.example.com',
+  audience: 'orders',
+  source: 'microservice',
+  token_type: 'service',
+};
 
 /** A config with these issuers and no other. */
 function issuers(named: Readonly<Record<string, ConfigTree>>): ConfigTree {
@@ -28,7 +33,12 @@ function issuers(named: Readonly<Record<string, ConfigTree>>): ConfigTree {
 }
 
 function compiled(overrides: ConfigTree): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig(overrides), { file: 'x', folder: '/', env: {}, readFile: () => ({ ok: false, error: '' }) });
+  const { config, problems } = inspectConfig(baseConfig(overrides), {
+    file: 'x',
+    folder: '/',
+    env: {},
+    readFile: () => ({ ok: false, error: '' }),
+  });
   if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
   return config;
 }
@@ -36,7 +46,10 @@ function compiled(overrides: ConfigTree): CompiledConfig {
 /** Puts a config in force and waits for its keys. */
 async function start(t: Scope, overrides: ConfigTree): Promise<Assembly> {
   const assembly = assemble(compiled(overrides), null, {
-    log: silent, metrics: createMetrics(), sessions: null, assertions: { fields: () => [] },
+    log: silent,
+    metrics: createMetrics(),
+    sessions: null,
+    assertions: { fields: () => [] },
     revocations: { listed: () => [], areKnown: () => true },
   });
   t.teardown(assembly.close);
@@ -50,31 +63,41 @@ async function lookUps(assembly: Assembly): Promise<readonly string[]> {
   return Promise.all(sources.map(async ({ rules, keys }) => `${rules.name} ${(await keys.find('d-1')).kind}`));
 }
 
-t.test('known keys serve through an outage when a reload changes their issuer and not where they come from', async (t) => {
-  const server = await startJwksServer(t);
-  const other = await startJwksServer(t);
-  const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
-  await server.close();
-  await other.close();
-  const rows: readonly { name: string; config: ConfigTree; expected: readonly string[] }[] = [
-    { name: 'another name', config: issuers({ renamed: { jwks_url: server.url } }), expected: ['renamed found'] },
-    { name: 'undone', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
-    {
-      name: 'one more of the same place',
-      config: issuers({ core: { jwks_url: server.url }, more: { jwks_url: server.url, audience: 'more' } }),
-      expected: ['core found', 'more found'],
-    },
-    { name: 'another place', config: issuers({ core: { jwks_url: other.url } }), expected: ['core unavailable'] },
-    { name: 'a file', config: issuers({ core: { jwks_url: undefined, jwks_file: '/nowhere.json' } }), expected: ['core unavailable'] },
-    { name: 'undone as well', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
-  ];
-  for (const { name, config, expected } of rows) {
-    await assembly.replace(compiled(config), null);
-    t.same(await lookUps(assembly), expected, name);
-  }
-  await assembly.replace(compiled(issuers({ late: { jwks_url: server.url, jwks: { max_age: '100ms', max_stale: '0ms' } } })), null);
-  await until('they end with max_stale', async () => (await lookUps(assembly)).join() === 'late unavailable');
-});
+t.test(
+  'known keys serve through an outage when a reload changes their issuer and not where they come from',
+  async (t) => {
+    const server = await startJwksServer(t);
+    const other = await startJwksServer(t);
+    const assembly = await start(t, issuers({ core: { jwks_url: server.url } }));
+    await server.close();
+    await other.close();
+    const rows: readonly { name: string; config: ConfigTree; expected: readonly string[] }[] = [
+      { name: 'another name', config: issuers({ renamed: { jwks_url: server.url } }), expected: ['renamed found'] },
+      { name: 'undone', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
+      {
+        name: 'one more of the same place',
+        config: issuers({ core: { jwks_url: server.url }, more: { jwks_url: server.url, audience: 'more' } }),
+        expected: ['core found', 'more found'],
+      },
+      { name: 'another place', config: issuers({ core: { jwks_url: other.url } }), expected: ['core unavailable'] },
+      {
+        name: 'a file',
+        config: issuers({ core: { jwks_url: undefined, jwks_file: '/nowhere.json' } }),
+        expected: ['core unavailable'],
+      },
+      { name: 'undone as well', config: issuers({ core: { jwks_url: server.url } }), expected: ['core found'] },
+    ];
+    for (const { name, config, expected } of rows) {
+      await assembly.replace(compiled(config), null);
+      t.same(await lookUps(assembly), expected, name);
+    }
+    await assembly.replace(
+      compiled(issuers({ late: { jwks_url: server.url, jwks: { max_age: '100ms', max_stale: '0ms' } } })),
+      null,
+    );
+    await until('they end with max_stale', async () => (await lookUps(assembly)).join() === 'late unavailable');
+  },
+);
 
 t.test('a key that left the set stops working for a renamed issuer too', async (t) => {
   const server = await startJwksServer(t);
@@ -85,7 +108,11 @@ t.test('a key that left the set stops working for a renamed issuer too', async (
 });
 
 t.test('known keys serve through an outage when the file of the authorities moves', async (t) => {
-  const { ca, server: { cert, key }, dir } = certificates(t);
+  const {
+    ca,
+    server: { cert, key },
+    dir,
+  } = certificates(t);
   const server = createServer({ cert, key }, (_req, res) => res.end(keySet([rsaKey()])));
   const { port, close } = await listen(t, server);
   const url = `https://127.0.0.1:${String(port)}/jwks.json`;
@@ -102,7 +129,12 @@ t.test('another way to use connections is in force at once', async (t) => {
   const keys = issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } });
   const base = merge(keys, { upstream: { url: receiver.url } });
   const assembly = await start(t, base);
-  for (const change of [{ upstream: { reuse: 'never' } }, { upstream: { reuse: 'always' } }, { receiver: { reads_bodies: true } }, {}]) {
+  for (const change of [
+    { upstream: { reuse: 'never' } },
+    { upstream: { reuse: 'always' } },
+    { receiver: { reads_bodies: true } },
+    {},
+  ]) {
     const before = assembly.inForce().upstream;
     await assembly.replace(compiled(merge(base, change)), null);
     t.not(assembly.inForce().upstream, before, JSON.stringify(change));
@@ -116,7 +148,8 @@ t.test('receivers that were replaced are forgotten', async (t) => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const [first, second, jwks] = [await startReceiver(t), await startReceiver(t), await startJwksServer(t)];
-  const at = (url: string): ConfigTree => merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
+  const at = (url: string): ConfigTree =>
+    merge(issuers({ core: { jwks_url: jwks.url, jwks: { timeout: '100ms' } } }), { upstream: { url } });
   const assembly = await start(t, at(first.url));
   const replaced = new WeakRef(assembly.inForce().upstream);
   await assembly.replace(compiled(at(second.url)), null);

@@ -1,4 +1,6 @@
-/** A deployment on loopback with the proxy in this process: quicker than a process of its own, and open to inspection. */
+/**
+ * A deployment on loopback with the proxy in this process: quicker than a process of its own, and open to inspection.
+ */
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startApp, type App } from '../../src/app/start.js';
@@ -58,7 +60,10 @@ export interface StartedApp {
 
 /** Starts an app with a config file and stops it with the test. */
 export async function startFrom(
-  t: Scope, configFile: string, env: Readonly<Record<string, string>> = {}, watchIntervalMs = defaultWatchMs,
+  t: Scope,
+  configFile: string,
+  env: Readonly<Record<string, string>> = {},
+  watchIntervalMs = defaultWatchMs,
 ): Promise<StartedApp> {
   const lines: string[] = [];
   const started = await startApp({
@@ -104,7 +109,8 @@ export async function startAppWorld(t: Scope, options: AppWorldOptions = {}): Pr
     configFile,
     logs,
     token,
-    request: async (input, claims) => request(port, { ...input, headers: { ...input.headers, Authorization: `Bearer ${token(claims)}` } }),
+    request: async (input, claims) =>
+      request(port, { ...input, headers: { ...input.headers, Authorization: `Bearer ${token(claims)}` } }),
     admin,
     metric: async (series) => seriesValue((await admin('/metrics')).text, series),
     rewrite,

@@ -5,7 +5,12 @@ import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet
 import t from 'tap';
 import { WebSocket } from 'ws';
 import { localFiles } from '../../src/adapters/files/files.js';
-import { createAssertions, publishedAfterMs, readAssertionFile, type AssertionFile } from '../../src/app/assertion-keys.js';
+import {
+  createAssertions,
+  publishedAfterMs,
+  readAssertionFile,
+  type AssertionFile,
+} from '../../src/app/assertion-keys.js';
 import { collectingLog } from '../adapters/store-world.js';
 import { manualTime } from '../adapters/manual-time.js';
 import { principal } from '../decision/samples.js';
@@ -17,7 +22,8 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig, startWorld } from '../support/world.js';
 
-const pem = (): string => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+const pem = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
 
 function keyFile(t: Scope, text = pem()): string {
   const path = join(tempDir(t), 'assertion.pem');
@@ -25,7 +31,13 @@ function keyFile(t: Scope, text = pem()): string {
   return path;
 }
 
-const settings = (path: string) => ({ keyFile: path, issuer: 'sallyport', audience: 'orders', ttlS: 30, header: 'X-Auth-Assertion' });
+const settings = (path: string) => ({
+  keyFile: path,
+  issuer: 'sallyport',
+  audience: 'orders',
+  ttlS: 30,
+  header: 'X-Auth-Assertion',
+});
 
 async function read(path: string): Promise<AssertionFile> {
   const file = await readAssertionFile(settings(path), localFiles);
@@ -40,9 +52,13 @@ t.test('a key that is replaced in its file stays published for longer than what 
   const first = await read(path);
   const assertions = createAssertions(first, { files: localFiles, clock, log, intervalMs: 10 });
   t.teardown(assertions.close);
-  const kids = (): string[] => (JSON.parse(assertions.jwks() ?? '{"keys":[]}') as JSONWebKeySet).keys.map(({ kid }) => kid ?? '');
+  const kids = (): string[] =>
+    (JSON.parse(assertions.jwks() ?? '{"keys":[]}') as JSONWebKeySet).keys.map(({ kid }) => kid ?? '');
   const signer = (): string | undefined => {
-    const [name, value = ''] = assertions.fields({ principal: principal(), method: 'GET', target: '/' }, settings(path));
+    const [name, value = ''] = assertions.fields(
+      { principal: principal(), method: 'GET', target: '/' },
+      settings(path),
+    );
     t.equal(name, 'X-Auth-Assertion');
     return decodeProtectedHeader(value).kid;
   };
@@ -55,7 +71,11 @@ t.test('a key that is replaced in its file stays published for longer than what 
   chmodSync(path, 0o644);
   writeFileSync(path, pem() + pem());
   await until('the new ones', () => kids().length === 3);
-  t.ok(log.lines.some((line) => line.includes('the new file of a secret is one that every user of this machine may read (mode 0644)')));
+  t.ok(
+    log.lines.some((line) =>
+      line.includes('the new file of a secret is one that every user of this machine may read (mode 0644)'),
+    ),
+  );
   t.not(signer(), old);
   t.same([kids()[0], kids()[2]], [signer(), old], 'the first one signs, the old one is published last');
   advance(publishedAfterMs - 1);
@@ -77,22 +97,40 @@ t.test('the receiver gets a signed assertion that only Sallyport can set', async
   const world = await startWorld(t, {
     config: {
       identity: { assertion: { key_file: path, audience: 'orders', ttl: '60s', header: 'X-Asserted' } },
-      probes: { host: '127.0.0.1', port: 0 }, store: { memory: {} },
+      probes: { host: '127.0.0.1', port: 0 },
+      store: { memory: {} },
       routes: [
         { name: 'list', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] },
-        { name: 'create', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], idempotency: 'required' },
+        {
+          name: 'create',
+          methods: ['POST'],
+          path: '/orders',
+          subjects: ['checkout'],
+          permissions: [],
+          idempotency: 'required',
+        },
         { name: 'tried', methods: ['GET'], path: '/tried', subjects: ['checkout'], permissions: [], mode: 'shadow' },
         { name: 'open', methods: ['GET'], path: '/open', access: 'public' },
       ],
     },
   });
-  const forged = { 'X-Asserted': 'forged', 'x_asserted': 'forged', 'X-Auth-Assertion': 'forged' };
-  world.receiver.behave((req, res) => req.resume().on('end', () => res.writeHead(200, { 'X-Asserted': 'mine', 'X-Kept': 'yes' }).end('x')));
+  const forged = { 'X-Asserted': 'forged', x_asserted: 'forged', 'X-Auth-Assertion': 'forged' };
+  world.receiver.behave((req, res) =>
+    req.resume().on('end', () => res.writeHead(200, { 'X-Asserted': 'mine', 'X-Kept': 'yes' }).end('x')),
+  );
   const page = await world.admin('/.well-known/jwks.json');
   t.equal(page.field('content-type'), 'application/jwk-set+json');
   const keys = createLocalJWKSet(JSON.parse(page.text) as JSONWebKeySet);
-  const get = await world.request({ path: '/orders?a=1', headers: { ...world.authorization({ jti: 'j-1' }), ...forged } });
-  await world.request({ method: 'POST', path: '/orders', headers: { ...world.authorization(), ...forged, 'Idempotency-Key': 'k' }, body: 'x' });
+  const get = await world.request({
+    path: '/orders?a=1',
+    headers: { ...world.authorization({ jti: 'j-1' }), ...forged },
+  });
+  await world.request({
+    method: 'POST',
+    path: '/orders',
+    headers: { ...world.authorization(), ...forged, 'Idempotency-Key': 'k' },
+    body: 'x',
+  });
   t.equal(get.field('X-Asserted'), null, 'nor does the receiver answer with one');
   t.equal(get.field('X-Kept'), 'yes');
   const [read, write] = world.receiver.requests;
@@ -101,7 +139,12 @@ t.test('the receiver gets a signed assertion that only Sallyport can set', async
     t.same(more, []);
     t.notMatch(received?.rawHeaders.join('\n'), 'forged');
     const { payload } = await jwtVerify(assertion, keys, { issuer: 'sallyport', audience: 'orders' });
-    t.match(payload, { sub: 'checkout', kind: 'service', htm: received?.method, permissions: ['orders:read', 'orders:write'] });
+    t.match(payload, {
+      sub: 'checkout',
+      kind: 'service',
+      htm: received?.method,
+      permissions: ['orders:read', 'orders:write'],
+    });
     t.equal(Number(payload.exp) - Number(payload.iat), 60);
   }
   t.not(read?.field('X-Asserted')[0], write?.field('X-Asserted')[0]);
@@ -118,68 +161,103 @@ t.test('the receiver gets a signed assertion that only Sallyport can set', async
   t.same(await world.exposures(), []);
 });
 
-t.test('admin and probes publish one set, and a key that is put into the file signs and is published on both', async (t) => {
-  const path = keyFile(t);
-  const world = await startWorld(t, {
-    config: { identity: { assertion: { key_file: path, audience: 'orders' } }, probes: { host: '127.0.0.1', port: 0 } },
-  });
-  const ports = [world.adminPort, await world.process.port('probes')];
-  const published = async (): Promise<JSONWebKeySet[]> => Promise.all(ports.map(async (port) => {
-    const page = await request(port, { path: '/.well-known/jwks.json' });
-    t.equal(page.status, 200);
-    t.equal(page.field('content-type'), 'application/jwk-set+json');
-    t.notMatch(page.text, /"d":/, 'no private part');
-    return JSON.parse(page.text) as JSONWebKeySet;
-  }));
-  const received = async (): Promise<string> => {
-    await world.request({ path: '/orders', headers: world.authorization() });
-    return String(world.receiver.requests.at(-1)?.field('x-auth-assertion')[0]);
-  };
-  /** Held against the set of each listener, as a receiver would. */
-  const holds = async (assertion: string, sets: readonly JSONWebKeySet[]): Promise<boolean[]> => Promise.all(sets.map(async (set) =>
-    jwtVerify(assertion, createLocalJWKSet(set), { algorithms: ['ES256'], issuer: 'sallyport', audience: 'orders' }).then(() => true, () => false)));
+t.test(
+  'admin and probes publish one set, and a key that is put into the file signs and is published on both',
+  async (t) => {
+    const path = keyFile(t);
+    const world = await startWorld(t, {
+      config: {
+        identity: { assertion: { key_file: path, audience: 'orders' } },
+        probes: { host: '127.0.0.1', port: 0 },
+      },
+    });
+    const ports = [world.adminPort, await world.process.port('probes')];
+    const published = async (): Promise<JSONWebKeySet[]> =>
+      Promise.all(
+        ports.map(async (port) => {
+          const page = await request(port, { path: '/.well-known/jwks.json' });
+          t.equal(page.status, 200);
+          t.equal(page.field('content-type'), 'application/jwk-set+json');
+          t.notMatch(page.text, /"d":/, 'no private part');
+          return JSON.parse(page.text) as JSONWebKeySet;
+        }),
+      );
+    const received = async (): Promise<string> => {
+      await world.request({ path: '/orders', headers: world.authorization() });
+      return String(world.receiver.requests.at(-1)?.field('x-auth-assertion')[0]);
+    };
+    /** Held against the set of each listener, as a receiver would. */
+    const holds = async (assertion: string, sets: readonly JSONWebKeySet[]): Promise<boolean[]> =>
+      Promise.all(
+        sets.map(async (set) =>
+          jwtVerify(assertion, createLocalJWKSet(set), {
+            algorithms: ['ES256'],
+            issuer: 'sallyport',
+            audience: 'orders',
+          }).then(
+            () => true,
+            () => false,
+          ),
+        ),
+      );
 
-  const [first, before] = [await received(), await published()];
-  t.same(before[0], before[1], 'one set');
-  t.same(await holds(first, before), [true, true]);
-  const old = decodeProtectedHeader(first).kid;
+    const [first, before] = [await received(), await published()];
+    t.same(before[0], before[1], 'one set');
+    t.same(await holds(first, before), [true, true]);
+    const old = decodeProtectedHeader(first).kid;
 
-  writeFileSync(path, pem().slice(0, 100));
-  await until('a file that is half written is refused', () => world.process.output().includes('the assertion keys were not reloaded'));
-  t.equal(decodeProtectedHeader(await received()).kid, old, 'the old key signs on');
-  t.same(await published(), before);
+    writeFileSync(path, pem().slice(0, 100));
+    await until('a file that is half written is refused', () =>
+      world.process.output().includes('the assertion keys were not reloaded'),
+    );
+    t.equal(decodeProtectedHeader(await received()).kid, old, 'the old key signs on');
+    t.same(await published(), before);
 
-  writeFileSync(path, pem());
-  const second = await until('the new key signs', async () => {
-    const assertion = await received();
-    return decodeProtectedHeader(assertion).kid === old ? null : assertion;
-  });
-  const after = await published();
-  t.same(await holds(second, after), [true, true], 'on both at once');
-  t.same(await holds(first, after), [true, true], 'and what the old one signed holds on');
-  t.same(await holds(second, before), [false, false], 'a receiver with the old set has to fetch');
-  t.same(await world.exposures(), []);
-});
+    writeFileSync(path, pem());
+    const second = await until('the new key signs', async () => {
+      const assertion = await received();
+      return decodeProtectedHeader(assertion).kid === old ? null : assertion;
+    });
+    const after = await published();
+    t.same(await holds(second, after), [true, true], 'on both at once');
+    t.same(await holds(first, after), [true, true], 'and what the old one signed holds on');
+    t.same(await holds(second, before), [false, false], 'a receiver with the old set has to fetch');
+    t.same(await world.exposures(), []);
+  },
+);
 
 t.test('the opening handshake of a WebSocket carries an assertion for its method and target', async (t) => {
   const receiver = await startWebSocketReceiver(t);
   const live = { methods: ['GET'], websocket: true, subjects: ['checkout'], permissions: [] };
   const world = await startWorld(t, {
     config: {
-      identity: { assertion: { key_file: keyFile(t), audience: 'orders' } }, upstream: { url: receiver.url },
-      routes: [{ ...live, name: 'live', path: '/live' }, { ...live, name: 'tried', path: '/tried', mode: 'shadow' }],
+      identity: { assertion: { key_file: keyFile(t), audience: 'orders' } },
+      upstream: { url: receiver.url },
+      routes: [
+        { ...live, name: 'live', path: '/live' },
+        { ...live, name: 'tried', path: '/tried', mode: 'shadow' },
+      ],
     },
   });
   const keys = createLocalJWKSet(JSON.parse((await world.admin('/.well-known/jwks.json')).text) as JSONWebKeySet);
-  const open = async (path: string, headers: Readonly<Record<string, string>>): Promise<string | string[] | undefined> => {
-    const forged = { 'X-Auth-Assertion': 'forged', 'x_auth_assertion': 'forged' };
-    const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}${path}`, { headers: { ...headers, ...forged } }));
+  const open = async (
+    path: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<string | string[] | undefined> => {
+    const forged = { 'X-Auth-Assertion': 'forged', x_auth_assertion: 'forged' };
+    const client = clientOf(
+      t,
+      new WebSocket(`ws://127.0.0.1:${world.port}${path}`, { headers: { ...headers, ...forged } }),
+    );
     await client.opened;
     t.notMatch(receiver.upgrades.at(-1)?.rawHeaders.join('\n'), 'forged', path);
     return receiver.upgrades.at(-1)?.headers['x-auth-assertion'];
   };
   const target = '/live?a=%41';
-  const { payload } = await jwtVerify(String(await open(target, world.authorization())), keys, { issuer: 'sallyport', audience: 'orders' });
+  const { payload } = await jwtVerify(String(await open(target, world.authorization())), keys, {
+    issuer: 'sallyport',
+    audience: 'orders',
+  });
   const hash = createHash('sha256').update(target).digest('base64url');
   t.match(payload, { sub: 'checkout', kind: 'service', htm: 'GET', target_sha256: hash });
   t.equal(await open('/tried', {}), undefined, 'nobody gets none');
@@ -191,9 +269,19 @@ t.test('the opening handshake of a WebSocket carries an assertion for its method
 t.test('where nothing is signed there are no keys, and a file that holds none ends the start', async (t) => {
   const world = await startWorld(t);
   t.equal((await world.admin('/.well-known/jwks.json')).status, 404);
-  for (const [text, code] of [['not a key', 1], [null, 2]] as const) {
+  for (const [text, code] of [
+    ['not a key', 1],
+    [null, 2],
+  ] as const) {
     const file = join(tempDir(t), 'sallyport.yaml');
-    writeFileSync(file, baseConfig({ identity: { assertion: { key_file: text === null ? '/nowhere/key.pem' : keyFile(t, text), audience: 'orders' } } }));
+    writeFileSync(
+      file,
+      baseConfig({
+        identity: {
+          assertion: { key_file: text === null ? '/nowhere/key.pem' : keyFile(t, text), audience: 'orders' },
+        },
+      }),
+    );
     const serve = startServe(t, file);
     t.equal((await serve.exited).code, code);
     t.match(serve.output(), text === null ? 'does not exist' : 'holds no PEM private key');

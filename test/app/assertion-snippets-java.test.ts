@@ -18,5 +18,13 @@ class Main {
 `;
 
 t.test('forged, replayed, expired and misdirected assertions are refused by the snippet in Java', async (t) => {
-  checkSnippet(t, { language: 'java', file: 'Assertions.java', driver, commands: [[javac, 'Assertions.java'], [java, '-cp', '.', 'Main']] });
+  checkSnippet(t, {
+    language: 'java',
+    file: 'Assertions.java',
+    driver,
+    commands: [
+      [javac, 'Assertions.java'],
+      [java, '-cp', '.', 'Main'],
+    ],
+  });
 });

@@ -14,7 +14,10 @@ import { startWorld } from '../support/world.js';
 export interface Snippet {
   /** As the block of the page calls it. */
   readonly language: string;
-  /** What the snippet is written to, with a program after it that reads a file of assertions and says of each what holds. */
+  /**
+   * What the snippet is written to, with a program after it that reads a file of assertions and says of each what
+   * holds.
+   */
   readonly file: string;
   readonly driver: string;
   /** Each is run in the folder of the file; the last one is given the file of assertions. */
@@ -25,7 +28,9 @@ const docs = readFileSync(join(projectDir, 'docs/assertion.md'), 'utf8');
 const keyFile = join(tempDir(t), 'assertion.pem');
 
 function newPem(): string {
-  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString();
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export({ format: 'pem', type: 'pkcs8' })
+    .toString();
 }
 
 function keyOf(pem: string): AssertionKey {
@@ -46,7 +51,12 @@ const rules: AssertionRules = { issuer: 'sallyport', audience: 'orders', ttlS: 3
 const [key, stranger] = [keyOf(pem), keyOf(newPem())];
 const nowMs = Date.now();
 const claims = (change: Partial<AssertionRules> = {}, atMs = nowMs): ReturnType<typeof assertionClaims> =>
-  assertionClaims({ principal: principal({ subject: 'a"b\\c' }), method: 'GET', target }, { ...rules, ...change }, atMs, 'id');
+  assertionClaims(
+    { principal: principal({ subject: 'a"b\\c' }), method: 'GET', target },
+    { ...rules, ...change },
+    atMs,
+    'id',
+  );
 const signed = (over: ReturnType<typeof claims>, by = key): string => signAssertion(by, over);
 const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
 const [header = '', payload = '', signature = ''] = received.split('.');
@@ -77,7 +87,10 @@ const cases: readonly Case[] = [
   { name: 'with other claims', assertion: `${header}.${encode({ ...claims(), sub: 'admin' })}.${signature}` },
   { name: 'without a signature', assertion: `${header}.${payload}.` },
   { name: 'alg none', assertion: `${encode({ alg: 'none', kid: key.keyId })}.${payload}.` },
-  { name: 'HS256 with the public key', assertion: `${hmacInput}.${createHmac('sha256', publicPem).update(hmacInput).digest('base64url')}` },
+  {
+    name: 'HS256 with the public key',
+    assertion: `${hmacInput}.${createHmac('sha256', publicPem).update(hmacInput).digest('base64url')}`,
+  },
   { name: 'nothing', assertion: 'x' },
 ];
 
@@ -97,9 +110,13 @@ function folder(t: Test): string {
 export function checkSnippet(t: Test, { language, file, driver, commands }: Snippet): void {
   const cwd = folder(t);
   writeFileSync(join(cwd, file), textOf(language) + driver);
-  writeFileSync(join(cwd, 'cases'), cases.map(({ assertion, method = 'GET', target: at = target }) => [assertion, method, at].join('\t')).join('\n'));
+  writeFileSync(
+    join(cwd, 'cases'),
+    cases.map(({ assertion, method = 'GET', target: at = target }) => [assertion, method, at].join('\t')).join('\n'),
+  );
   const runs = commands.map(([command, ...args], index) =>
-    spawnSync(command, index === commands.length - 1 ? [...args, 'cases'] : args, { cwd, encoding: 'utf8' }));
+    spawnSync(command, index === commands.length - 1 ? [...args, 'cases'] : args, { cwd, encoding: 'utf8' }),
+  );
   for (const { status, stderr } of runs) t.equal(status, 0, stderr === '' ? 'it runs' : stderr);
   const lines = runs.at(-1)?.stdout.trim().split('\n') ?? [];
   t.equal(lines.length, cases.length);

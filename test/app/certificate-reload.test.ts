@@ -30,11 +30,16 @@ function fingerprint(pem: string): string {
 }
 
 async function start(t: Scope, c: Certificates): Promise<AppWorld> {
-  return startAppWorld(t, { config: { listen: { tls: { cert_file: c.server.certFile, key_file: c.server.keyFile, client_ca_file: c.ca.certFile } } } });
+  return startAppWorld(t, {
+    config: {
+      listen: { tls: { cert_file: c.server.certFile, key_file: c.server.keyFile, client_ca_file: c.ca.certFile } },
+    },
+  });
 }
 
 function problems(world: AppWorld): number {
-  return world.logs().filter(({ msg }) => msg === 'the certificates were not reloaded; the old ones stay in use').length;
+  return world.logs().filter(({ msg }) => msg === 'the certificates were not reloaded; the old ones stay in use')
+    .length;
 }
 
 t.test('certificates are taken up when their files change', async (t) => {
@@ -45,9 +50,17 @@ t.test('certificates are taken up when their files change', async (t) => {
   await until('half of the pair is noticed', () => problems(world) > 0);
   t.equal(await shown(world.port, c), fingerprint(c.server.cert), 'the old pair stays until the new one is whole');
   place(c.server.keyFile, c.renewed.key);
-  await until('the new pair is shown', async () => await shown(world.port, c) === fingerprint(c.renewed.cert));
-  t.ok(world.logs().some(({ msg, valid_to: validTo }) => msg === 'the certificates were reloaded' && typeof validTo === 'string'));
-  const answer = await request(world.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } });
+  await until('the new pair is shown', async () => (await shown(world.port, c)) === fingerprint(c.renewed.cert));
+  t.ok(
+    world
+      .logs()
+      .some(({ msg, valid_to: validTo }) => msg === 'the certificates were reloaded' && typeof validTo === 'string'),
+  );
+  const answer = await request(
+    world.port,
+    { path: '/orders' },
+    { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } },
+  );
   t.equal(answer.status, 401, 'and requests are served');
 });
 
@@ -57,8 +70,15 @@ t.test('another client CA counts for connections to come', async (t) => {
   const asStranger = { tls: { ca: c.ca.cert, cert: c.stranger.cert, key: c.stranger.key } };
   await t.rejects(request(world.port, { path: '/orders' }, asStranger));
   place(c.ca.certFile, c.otherCa.cert);
-  await until('the stranger is let in', async () => request(world.port, { path: '/orders' }, asStranger).then(({ status }) => status === 401, () => false));
-  await t.rejects(request(world.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } }));
+  await until('the stranger is let in', async () =>
+    request(world.port, { path: '/orders' }, asStranger).then(
+      ({ status }) => status === 401,
+      () => false,
+    ),
+  );
+  await t.rejects(
+    request(world.port, { path: '/orders' }, { tls: { ca: c.ca.cert, cert: c.client.cert, key: c.client.key } }),
+  );
 });
 
 t.test('files that break or go leave the old certificates in use', async (t) => {
@@ -72,25 +92,31 @@ t.test('files that break or go leave the old certificates in use', async (t) => 
   t.equal(world.app.readiness().status, 'ready');
 });
 
-t.test('a private key that others may read is told of at start, at a reload of the config, and when its file is replaced', async (t) => {
-  const c = certificates(t);
-  chmodSync(c.server.keyFile, 0o644);
-  const world = await start(t, c);
-  const said = (): readonly string[] => world.logs().flatMap(({ level, ...line }) => (level === 'warn' ? [JSON.stringify(line)] : []))
-    .filter((line) => line.includes('every user of this machine may read (mode 0644)'));
-  t.match(said(), [/listen\.tls\.key_file names a file that every user.*the config has a warning/]);
-  t.match(world.app.status().config.warnings, [/listen\.tls\.key_file names a file/]);
+t.test(
+  'a private key that others may read is told of at start, at a reload of the config, and when its file is replaced',
+  async (t) => {
+    const c = certificates(t);
+    chmodSync(c.server.keyFile, 0o644);
+    const world = await start(t, c);
+    const said = (): readonly string[] =>
+      world
+        .logs()
+        .flatMap(({ level, ...line }) => (level === 'warn' ? [JSON.stringify(line)] : []))
+        .filter((line) => line.includes('every user of this machine may read (mode 0644)'));
+    t.match(said(), [/listen\.tls\.key_file names a file that every user.*the config has a warning/]);
+    t.match(world.app.status().config.warnings, [/listen\.tls\.key_file names a file/]);
 
-  chmodSync(c.server.keyFile, 0o600);
-  await world.app.reload();
-  t.same(world.app.status().config.warnings, [], 'mended');
-  chmodSync(c.server.keyFile, 0o644);
-  await world.app.reload();
-  t.equal(said().length, 2, 'open again');
+    chmodSync(c.server.keyFile, 0o600);
+    await world.app.reload();
+    t.same(world.app.status().config.warnings, [], 'mended');
+    chmodSync(c.server.keyFile, 0o644);
+    await world.app.reload();
+    t.equal(said().length, 2, 'open again');
 
-  place(c.server.certFile, c.renewed.cert);
-  place(c.server.keyFile, c.renewed.key);
-  await until('the new pair is shown', async () => await shown(world.port, c) === fingerprint(c.renewed.cert));
-  t.match(said()[2], /the new file of a secret is one that every user/);
-  t.notMatch(JSON.stringify(world.logs()), /PRIVATE KEY/);
-});
+    place(c.server.certFile, c.renewed.cert);
+    place(c.server.keyFile, c.renewed.key);
+    await until('the new pair is shown', async () => (await shown(world.port, c)) === fingerprint(c.renewed.cert));
+    t.match(said()[2], /the new file of a secret is one that every user/);
+    t.notMatch(JSON.stringify(world.logs()), /PRIVATE KEY/);
+  },
+);

@@ -21,15 +21,45 @@ function place(c: Certificates, name: string, text: string): string {
 }
 
 const rows: readonly Row[] = [
-  { name: 'no certificate file', files: () => ({ cert: '/nonexistent.crt' }), kind: 'unreadable', message: /does not exist/ },
+  {
+    name: 'no certificate file',
+    files: () => ({ cert: '/nonexistent.crt' }),
+    kind: 'unreadable',
+    message: /does not exist/,
+  },
   { name: 'a directory', files: (c) => ({ key: c.dir }), kind: 'unreadable', message: /is a directory/ },
   { name: 'a FIFO', files: (c) => ({ ca: fifo(c) }), kind: 'unreadable', message: /FIFO/ },
-  { name: 'no certificate in the file', files: (c) => ({ cert: place(c, 'x', 'hello') }), kind: 'invalid', message: /no PEM certificate/ },
-  { name: 'a broken certificate', files: (c) => ({ cert: place(c, 'x', broken(c.server.cert)) }), kind: 'invalid', message: /broken/ },
-  { name: 'a broken key', files: (c) => ({ key: place(c, 'x', broken(c.server.key)) }), kind: 'invalid', message: /no PEM private key/ },
-  { name: 'a key of another certificate', files: (c) => ({ key: c.client.keyFile }), kind: 'invalid', message: /is not the key of the certificate/ },
+  {
+    name: 'no certificate in the file',
+    files: (c) => ({ cert: place(c, 'x', 'hello') }),
+    kind: 'invalid',
+    message: /no PEM certificate/,
+  },
+  {
+    name: 'a broken certificate',
+    files: (c) => ({ cert: place(c, 'x', broken(c.server.cert)) }),
+    kind: 'invalid',
+    message: /broken/,
+  },
+  {
+    name: 'a broken key',
+    files: (c) => ({ key: place(c, 'x', broken(c.server.key)) }),
+    kind: 'invalid',
+    message: /no PEM private key/,
+  },
+  {
+    name: 'a key of another certificate',
+    files: (c) => ({ key: c.client.keyFile }),
+    kind: 'invalid',
+    message: /is not the key of the certificate/,
+  },
   { name: 'a locked key', files: (c) => ({ key: locked(c) }), kind: 'invalid', message: /passphrase/ },
-  { name: 'authorities without a certificate', files: (c) => ({ ca: place(c, 'x', '') }), kind: 'invalid', message: /no PEM certificate/ },
+  {
+    name: 'authorities without a certificate',
+    files: (c) => ({ ca: place(c, 'x', '') }),
+    kind: 'invalid',
+    message: /no PEM certificate/,
+  },
   { name: 'a key that TLS refuses for its length', files: short, kind: 'invalid', message: /cannot be used for TLS/ },
 ];
 
@@ -50,7 +80,21 @@ function locked(c: Certificates): string {
 
 function short(c: Certificates): { cert: string; key: string } {
   const files = { cert: join(c.dir, 'short.crt'), key: join(c.dir, 'short.key') };
-  const args = ['req', '-x509', '-newkey', 'rsa:512', '-nodes', '-keyout', files.key, '-out', files.cert, '-days', '2', '-subj', '/CN=short'];
+  const args = [
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:512',
+    '-nodes',
+    '-keyout',
+    files.key,
+    '-out',
+    files.cert,
+    '-days',
+    '2',
+    '-subj',
+    '/CN=short',
+  ];
   openssl(c.dir, ...args);
   return files;
 }
@@ -59,7 +103,10 @@ for (const { name, files, kind, message } of rows) {
   t.test(`${name} is ${kind}`, async (t) => {
     const c = certificates(t);
     const { cert = c.server.certFile, key = c.server.keyFile, ca = c.ca.certFile } = files(c);
-    const read = await readListenerCertificates({ certFile: cert, keyFile: key, clientCaFile: ca, clientAuth: 'require' }, localFiles);
+    const read = await readListenerCertificates(
+      { certFile: cert, keyFile: key, clientCaFile: ca, clientAuth: 'require' },
+      localFiles,
+    );
     if (read.ok) {
       t.fail('was accepted');
       return;
@@ -73,7 +120,8 @@ for (const { name, files, kind, message } of rows) {
 t.test('a good pair is read, with the digest of each file', async (t) => {
   const c = certificates(t);
   const read = await readListenerCertificates(
-    { certFile: c.server.certFile, keyFile: c.server.keyFile, clientCaFile: c.ca.certFile, clientAuth: 'require' }, localFiles,
+    { certFile: c.server.certFile, keyFile: c.server.keyFile, clientCaFile: c.ca.certFile, clientAuth: 'require' },
+    localFiles,
   );
   if (!read.ok) {
     t.fail(read.error.messages.join());
@@ -87,7 +135,10 @@ t.test('a good pair is read, with the digest of each file', async (t) => {
 t.test('a certificate may come with those that lead up to its authority', async (t) => {
   const c = certificates(t);
   const chain = place(c, 'chain.crt', `${c.server.cert}${c.ca.cert}`);
-  const read = await readListenerCertificates({ certFile: chain, keyFile: c.server.keyFile, clientCaFile: null, clientAuth: 'require' }, localFiles);
+  const read = await readListenerCertificates(
+    { certFile: chain, keyFile: c.server.keyFile, clientCaFile: null, clientAuth: 'require' },
+    localFiles,
+  );
   t.ok(read.ok);
 });
 

@@ -5,7 +5,11 @@ import type { ReservationStore } from '../../src/ports/ports.js';
 import { manualTime } from '../adapters/manual-time.js';
 import { until } from '../support/until.js';
 
-const [first, second, third] = ['a', 'b', 'c'].map((letter) => `${letter.repeat(43)}.${letter.repeat(43)}`) as [string, string, string];
+const [first, second, third] = ['a', 'b', 'c'].map((letter) => `${letter.repeat(43)}.${letter.repeat(43)}`) as [
+  string,
+  string,
+  string,
+];
 
 /** A store that knows the states of some records. */
 function world(limit?: number) {
@@ -20,12 +24,26 @@ function world(limit?: number) {
     if (found === undefined) return Promise.resolve({ ok: true, value: null });
     const nowMs = time.clock.now();
     const record = {
-      version: 1, fingerprint: '', route: null, owner: '', fence: 1, takenOver: false, createdAtMs: 0, leaseEndsAtMs: 0, response: null, expiresAtMs: nowMs + 1,
+      version: 1,
+      fingerprint: '',
+      route: null,
+      owner: '',
+      fence: 1,
+      takenOver: false,
+      createdAtMs: 0,
+      leaseEndsAtMs: 0,
+      response: null,
+      expiresAtMs: nowMs + 1,
       state: found.state,
     };
     return Promise.resolve({ ok: true, value: { record, nowMs } });
   };
-  const unknowns = createUnknownOutcomes({ store: { show }, clock: time.clock, timers: time.timers, ...(limit === undefined ? {} : { limit }) });
+  const unknowns = createUnknownOutcomes({
+    store: { show },
+    clock: time.clock,
+    timers: time.timers,
+    ...(limit === undefined ? {} : { limit }),
+  });
   return { ...time, states, unknowns, asked: () => asked, setAway: (value: boolean) => (away = value) };
 }
 
@@ -57,8 +75,10 @@ t.test('the age of the oldest write in doubt, until it is resolved', async (t) =
 
 t.test('what ends the doubt', async (t) => {
   const rows: readonly { state: RecordState; inDoubt: boolean }[] = [
-    { state: 'unknown', inDoubt: true }, { state: 'pending', inDoubt: true },
-    { state: 'completed', inDoubt: false }, { state: 'tombstone', inDoubt: false },
+    { state: 'unknown', inDoubt: true },
+    { state: 'pending', inDoubt: true },
+    { state: 'completed', inDoubt: false },
+    { state: 'tombstone', inDoubt: false },
   ];
   for (const { state, inDoubt } of rows) {
     const { states, unknowns, advance, due } = world();

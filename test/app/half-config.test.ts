@@ -92,7 +92,8 @@ t.test('where the end marker is required, a config without it is neither started
   const file = join(tempDir(t), 'sallyport.yaml');
   writeFileSync(file, baseConfig({ reload }));
   const { started } = await startFrom(t, file);
-  const problem = /the config does not end with a line \.\.\., so it may not be whole; reload\.end_marker asks for it; allowed: \.\.\. as the last line$/;
+  const problem =
+    /the config does not end with a line \.\.\., so it may not be whole; reload\.end_marker asks for it; allowed: \.\.\. as the last line$/;
   t.match(started, { ok: false, error: { kind: 'invalid', messages: [problem] } });
 
   const world = await startAppWorld(t, { config: { routes, receiver, reload: { least_age: '0s' } } });
@@ -104,14 +105,25 @@ t.test('where the end marker is required, a config without it is neither started
   for (const text of [halfOf(plain), halfOf(whole), `${whole.trimEnd().slice(0, -1)}\n`, plain]) {
     writeFileSync(world.configFile, text);
     await world.app.reload();
-    t.match(world.app.status().config.last_reload_error?.problems.join(' '), /the config in force asks for it|end_marker asks for it|malformed/);
+    t.match(
+      world.app.status().config.last_reload_error?.problems.join(' '),
+      /the config in force asks for it|end_marker asks for it|malformed/,
+    );
     t.equal(await admin(world), 403);
   }
   t.equal(world.app.status().counts.config_reloads.failed, 4);
-  t.match(world.app.status().config.last_reload_error?.problems, [/so it may not be whole; the config in force asks for it/], 'though the new one does not');
+  t.match(
+    world.app.status().config.last_reload_error?.problems,
+    [/so it may not be whole; the config in force asks for it/],
+    'though the new one does not',
+  );
   writeFileSync(world.configFile, `${plain}...\n`);
   await world.app.reload();
   writeFileSync(world.configFile, plain);
   await world.app.reload();
-  t.same(world.app.status().counts.config_reloads, { ok: 3, failed: 4 }, 'taken back by a whole config, it is asked for no more');
+  t.same(
+    world.app.status().counts.config_reloads,
+    { ok: 3, failed: 4 },
+    'taken back by a whole config, it is asked for no more',
+  );
 });

@@ -12,9 +12,15 @@ t.test('reloads leave no file, socket or connection behind', async (t) => {
   const turn = async (count: number): Promise<void> => {
     for (let index = 0; index < count; index += 1) {
       // Every other reload takes new keys and a new receiver.
-      world.rewrite(index % 2 === 0
-        ? { log: { level: 'error' }, upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url, jwks: { timeout: '2s' } } } }
-        : { log: { level: 'error' }, issuers: { core: { jwks: { timeout: '2s' } } } });
+      world.rewrite(
+        index % 2 === 0
+          ? {
+              log: { level: 'error' },
+              upstream: { url: receiver.url },
+              issuers: { core: { jwks_url: jwks.url, jwks: { timeout: '2s' } } },
+            }
+          : { log: { level: 'error' }, issuers: { core: { jwks: { timeout: '2s' } } } },
+      );
       await world.app.reload();
       t.equal((await world.request({ path: '/orders' })).status, 200);
     }

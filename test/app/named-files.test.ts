@@ -18,13 +18,19 @@ function place(path: string, text: string): void {
 t.test('another CA of the upstream is taken up without a signal', async (t) => {
   const c = certificates(t);
   const receiver = await startReceiver(t, { tls: c.strangerServer });
-  const world = await startAppWorld(t, { receiver, config: { upstream: { url: receiver.url, ca_file: c.ca.certFile } } });
+  const world = await startAppWorld(t, {
+    receiver,
+    config: { upstream: { url: receiver.url, ca_file: c.ca.certFile } },
+  });
   t.equal((await world.request({ path: '/orders' })).status, 503, 'a stranger');
   place(c.ca.certFile, 'no certificate');
   await until('it is refused', () => world.app.status().config.last_reload_error !== null);
   place(c.ca.certFile, `${c.ca.cert}${c.otherCa.cert}`);
   await until('the stranger is trusted', async () => (await world.request({ path: '/orders' })).status === 200);
-  t.match(world.logs().find(({ changed }) => Array.isArray(changed) && changed.length > 0), { changed: ['upstream.ca_file'] });
+  t.match(
+    world.logs().find(({ changed }) => Array.isArray(changed) && changed.length > 0),
+    { changed: ['upstream.ca_file'] },
+  );
   t.equal(world.app.status().config.last_reload_error, null);
 });
 
@@ -45,7 +51,9 @@ t.test('a file behind a placeholder is read again when it changes, as an edit of
   place(address, '192.0.2.2');
   await until('it takes a restart', () => world.app.status().restart_needed.length > 0);
   t.same(world.app.status().restart_needed, ['listen.trust_forwarded']);
-  world.rewrite({ routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] }] });
+  world.rewrite({
+    routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] }],
+  });
   await until('it is named no more', async () => (await world.request({ path: '/orders' })).status === 200);
   const reloads = world.app.status().counts.config_reloads.ok;
   place(file, 'nobody');
@@ -56,26 +64,53 @@ t.test('a file behind a placeholder is read again when it changes, as an edit of
 t.test('another CA of Redis is taken up for connections to come', async (t) => {
   const c = certificates(t);
   const port = await freePort();
-  const redis = await startRedis(t, [
-    '--port', '0', '--tls-port', String(port), '--tls-cert-file', c.server.certFile, '--tls-key-file', c.server.keyFile,
-    '--tls-ca-cert-file', c.ca.certFile, '--tls-auth-clients', 'no',
-  ], { port, client: { tls: { rejectUnauthorized: false } } });
+  const redis = await startRedis(
+    t,
+    [
+      '--port',
+      '0',
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      c.server.certFile,
+      '--tls-key-file',
+      c.server.keyFile,
+      '--tls-ca-cert-file',
+      c.ca.certFile,
+      '--tls-auth-clients',
+      'no',
+    ],
+    { port, client: { tls: { rejectUnauthorized: false } } },
+  );
   await redis.client.connect().catch(() => undefined);
-  const world = await startAppWorld(t, { config: {
-    routes: reservingRoutes, ...redisStore({ port }, { url: `rediss://127.0.0.1:${String(port)}`, tls: { ca_file: c.ca.certFile } }),
-  } });
+  const world = await startAppWorld(t, {
+    config: {
+      routes: reservingRoutes,
+      ...redisStore({ port }, { url: `rediss://127.0.0.1:${String(port)}`, tls: { ca_file: c.ca.certFile } }),
+    },
+  });
   let count = 0;
   const write = async (): Promise<number> => {
     count += 1;
-    return (await world.request({ method: 'POST', path: '/orders', headers: { 'Idempotency-Key': `"key-${String(count)}"` } })).status;
+    return (
+      await world.request({ method: 'POST', path: '/orders', headers: { 'Idempotency-Key': `"key-${String(count)}"` } })
+    ).status;
   };
   t.equal(await write(), 200);
-  await redis.client.config('SET', 'tls-key-file', c.strangerServer.keyFile, 'tls-cert-file', c.strangerServer.certFile);
+  await redis.client.config(
+    'SET',
+    'tls-key-file',
+    c.strangerServer.keyFile,
+    'tls-cert-file',
+    c.strangerServer.certFile,
+  );
   await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
-  await until('the stranger is refused', async () => await write() === 503);
+  await until('the stranger is refused', async () => (await write()) === 503);
   place(c.ca.certFile, 'no certificate');
-  await until('it is refused', () => world.logs().some(({ msg }) => msg === 'the authorities of the store were not reloaded; the old ones stay in use'));
+  await until('it is refused', () =>
+    world.logs().some(({ msg }) => msg === 'the authorities of the store were not reloaded; the old ones stay in use'),
+  );
   place(c.ca.certFile, c.otherCa.cert);
-  await until('the stranger is trusted', async () => await write() === 200);
+  await until('the stranger is trusted', async () => (await write()) === 200);
   t.ok(world.logs().some(({ msg }) => msg === 'the authorities of the store were reloaded'));
 });

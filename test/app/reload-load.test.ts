@@ -46,37 +46,48 @@ async function caller(world: AppWorld, count: number, tally: Tally): Promise<voi
 const requests = 20_000;
 const reloads = 50;
 
-t.test(`${String(requests)} requests across ${String(reloads)} reloads are each answered by one policy`, { timeout: 280_000 }, async (t) => {
-  const receiver = await startReceiver(t);
-  receiver.behave((req, res) => {
-    const names = Object.keys(req.headers).filter((name) => name.startsWith('x-policy-'));
-    receiver.requests.length = 0;
-    res.writeHead(200, { 'content-length': 0, 'x-decided-by': names.join(' ') }).end();
-  });
-  const world = await startAppWorld(t, { receiver, config: policy('a'), watchMs: 500 });
-  const tally: Tally = { answered: 0, kinds: new Map() };
-  const broken = new AbortController();
-  const callers = Promise.all(Array.from({ length: 20 }, () => caller(world, requests / 20, tally))).catch((error: unknown) => {
-    broken.abort(error);
-  });
-  for (let done = 0; done < reloads; done += 1) {
-    // Spread over the whole run, so that requests are under way at each.
-    while (tally.answered < (done * requests) / reloads) {
-      broken.signal.throwIfAborted();
-      await turn();
+t.test(
+  `${String(requests)} requests across ${String(reloads)} reloads are each answered by one policy`,
+  { timeout: 280_000 },
+  async (t) => {
+    const receiver = await startReceiver(t);
+    receiver.behave((req, res) => {
+      const names = Object.keys(req.headers).filter((name) => name.startsWith('x-policy-'));
+      receiver.requests.length = 0;
+      res.writeHead(200, { 'content-length': 0, 'x-decided-by': names.join(' ') }).end();
+    });
+    const world = await startAppWorld(t, { receiver, config: policy('a'), watchMs: 500 });
+    const tally: Tally = { answered: 0, kinds: new Map() };
+    const broken = new AbortController();
+    const callers = Promise.all(Array.from({ length: 20 }, () => caller(world, requests / 20, tally))).catch(
+      (error: unknown) => {
+        broken.abort(error);
+      },
+    );
+    for (let done = 0; done < reloads; done += 1) {
+      // Spread over the whole run, so that requests are under way at each.
+      while (tally.answered < (done * requests) / reloads) {
+        broken.signal.throwIfAborted();
+        await turn();
+      }
+      world.rewrite(policy(done % 2 === 0 ? 'b' : 'a'));
+      await world.app.reload();
     }
-    world.rewrite(policy(done % 2 === 0 ? 'b' : 'a'));
-    await world.app.reload();
-  }
-  await callers;
-  broken.signal.throwIfAborted();
-  t.equal(tally.answered, requests);
-  t.same([...tally.kinds.keys()].sort(), [
-    '/both 200 x-policy-a', '/both 200 x-policy-b', '/only-a 200 x-policy-a', '/only-a 403 -', '/only-b 200 x-policy-b', '/only-b 403 -',
-  ]);
-  const { counts } = world.app.status();
-  t.ok(counts.config_reloads.ok >= reloads, `${String(counts.config_reloads.ok)} reloads`);
-  t.equal(counts.config_reloads.failed, 0);
-  t.equal(counts.requests.forwarded + counts.requests.denied, requests);
-  t.equal(world.jwks.hits(), 1, 'and the keys were fetched once');
-});
+    await callers;
+    broken.signal.throwIfAborted();
+    t.equal(tally.answered, requests);
+    t.same([...tally.kinds.keys()].sort(), [
+      '/both 200 x-policy-a',
+      '/both 200 x-policy-b',
+      '/only-a 200 x-policy-a',
+      '/only-a 403 -',
+      '/only-b 200 x-policy-b',
+      '/only-b 403 -',
+    ]);
+    const { counts } = world.app.status();
+    t.ok(counts.config_reloads.ok >= reloads, `${String(counts.config_reloads.ok)} reloads`);
+    t.equal(counts.config_reloads.failed, 0);
+    t.equal(counts.requests.forwarded + counts.requests.denied, requests);
+    t.equal(world.jwks.hits(), 1, 'and the keys were fetched once');
+  },
+);

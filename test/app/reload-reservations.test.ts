@@ -14,7 +14,12 @@ function write(name: string, idempotency: unknown, more: object = {}): object {
 }
 
 function compile(...routes: readonly object[]): CompiledConfig {
-  const { config, problems } = inspectConfig(baseConfig({ ...memory, routes }), { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') });
+  const { config, problems } = inspectConfig(baseConfig({ ...memory, routes }), {
+    file: 'x',
+    folder: '/',
+    env: {},
+    readFile: () => refuse('none'),
+  });
   if (config === null) throw new Error(JSON.stringify(problems));
   return config;
 }
@@ -22,16 +27,38 @@ function compile(...routes: readonly object[]): CompiledConfig {
 const none = write('a', 'none');
 
 t.test('operations whose keys no longer count', (t) => {
-  const rows: readonly { name: string; before: readonly object[]; after: readonly object[]; dropped: readonly string[] }[] = [
+  const rows: readonly {
+    name: string;
+    before: readonly object[];
+    after: readonly object[];
+    dropped: readonly string[];
+  }[] = [
     { name: 'nothing changes', before: [write('a', 'required')], after: [write('a', 'optional')], dropped: [] },
-    { name: 'the route is gone', before: [write('a', 'required'), write('b', 'required')], after: [write('b', 'required')], dropped: ['a'] },
+    {
+      name: 'the route is gone',
+      before: [write('a', 'required'), write('b', 'required')],
+      after: [write('b', 'required')],
+      dropped: ['a'],
+    },
     { name: 'it reserves no more', before: [write('a', 'required')], after: [none], dropped: ['a'] },
-    { name: 'only its token is reserved', before: [write('a', 'required')], after: [write('a', 'none', { single_use: true })], dropped: ['a'] },
+    {
+      name: 'only its token is reserved',
+      before: [write('a', 'required')],
+      after: [write('a', 'none', { single_use: true })],
+      dropped: ['a'],
+    },
     { name: 'it is renamed', before: [write('a', 'required')], after: [write('b', 'required')], dropped: ['a'] },
-    { name: 'it is renamed and keeps its operation', before: [write('a', 'required')], after: [write('b', { mode: 'required', operation: 'a' })], dropped: [] },
+    {
+      name: 'it is renamed and keeps its operation',
+      before: [write('a', 'required')],
+      after: [write('b', { mode: 'required', operation: 'a' })],
+      dropped: [],
+    },
     { name: 'it had none', before: [write('a', 'none', { single_use: true })], after: [none], dropped: [] },
   ];
-  for (const { name, before, after, dropped } of rows) t.same(droppedOperations(compile(...before), compile(...after)), dropped, name);
+  for (const { name, before, after, dropped } of rows) {
+    t.same(droppedOperations(compile(...before), compile(...after)), dropped, name);
+  }
   t.equal(reserves(compile(none)), false);
   t.equal(reserves(compile(write('a', 'none', { single_use: true }))), true);
   t.end();
@@ -42,23 +69,49 @@ t.test('callers whose keys no longer count', (t) => {
     const issuer = { issuer: 'https://a.example', audience: 'orders', source: 's', token_type: 't' };
     const all = Object.fromEntries(Object.entries(issuers).map(([name, over]) => [name, { ...issuer, ...over }]));
     const sessions = { core_url: 'http://127.0.0.1:3567', api_domain: 'https://shop.example' };
-    const text = stringify({ ...parse(baseConfig({ ...memory, sessions, routes })) as object, issuers: all });
-    const { config: compiled, problems } = inspectConfig(text, { file: 'x', folder: '/', env: {}, readFile: () => refuse('none') });
+    const text = stringify({ ...(parse(baseConfig({ ...memory, sessions, routes })) as object), issuers: all });
+    const { config: compiled, problems } = inspectConfig(text, {
+      file: 'x',
+      folder: '/',
+      env: {},
+      readFile: () => refuse('none'),
+    });
     if (compiled === null) throw new Error(JSON.stringify(problems));
     return compiled;
   };
-  const users = write('u', 'required', { accept: ['session'], subjects: undefined, permissions: undefined, session: { claims: {} } });
+  const users = write('u', 'required', {
+    accept: ['session'],
+    subjects: undefined,
+    permissions: undefined,
+    session: { claims: {} },
+  });
   const service = write('a', 'required');
   const b = { issuer: 'https://b.example', audience: 'stock' };
   const [first, second] = [config({ one: {}, two: b }, service, users), config({ two: b, one: {} }, service, users)];
   t.same(movedScopes(first, first), []);
   t.same(movedScopes(first, second), ['users'], 'the issuers change places');
-  t.same(movedScopes(config({ one: {}, two: b }, service), config({ two: b, one: {} }, service)), [], 'which is nothing to services');
-  t.same(movedScopes(config({ one: {} }, service), config({ other: {} }, service)), [], 'the name of an issuer counts for nothing');
-  t.same(movedScopes(config({ one: {} }, service), config({ one: { audience: 'stock' } }, service)), ['callers of issuers.one']);
-  t.same(movedScopes(config({ one: {} }, service), config({ one: { issuer: 'https://b.example' } }, service)), ['callers of issuers.one']);
+  t.same(
+    movedScopes(config({ one: {}, two: b }, service), config({ two: b, one: {} }, service)),
+    [],
+    'which is nothing to services',
+  );
+  t.same(
+    movedScopes(config({ one: {} }, service), config({ other: {} }, service)),
+    [],
+    'the name of an issuer counts for nothing',
+  );
+  t.same(movedScopes(config({ one: {} }, service), config({ one: { audience: 'stock' } }, service)), [
+    'callers of issuers.one',
+  ]);
+  t.same(movedScopes(config({ one: {} }, service), config({ one: { issuer: 'https://b.example' } }, service)), [
+    'callers of issuers.one',
+  ]);
   t.same(movedScopes(config({ one: {} }, none), config({ one: { audience: 'stock' } }, none)), [], 'no key was kept');
-  t.same(movedScopes(config({ one: {} }, users), config({ one: { audience: 'stock' } }, users)), ['users'], 'no service kept one');
+  t.same(
+    movedScopes(config({ one: {} }, users), config({ one: { audience: 'stock' } }, users)),
+    ['users'],
+    'no service kept one',
+  );
   t.end();
 });
 
@@ -66,15 +119,22 @@ t.test('a reload that moves the scope of keys warns', async (t) => {
   const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required')] } });
   world.rewrite({ ...memory, issuers: { core: { audience: 'stock' } }, routes: [write('a', 'required')] });
   await world.app.reload();
-  t.match(world.logs().filter(({ of }) => of !== undefined), [{ level: 'warn', of: ['callers of issuers.core'], msg: /count no more/ }]);
+  t.match(
+    world.logs().filter(({ of }) => of !== undefined),
+    [{ level: 'warn', of: ['callers of issuers.core'], msg: /count no more/ }],
+  );
 });
 
 function status(world: AppWorld, key: string): Promise<number> {
-  return world.request({ method: 'POST', path: '/a', headers: { 'Idempotency-Key': key }, body: 'x' }).then((answer) => answer.status);
+  return world
+    .request({ method: 'POST', path: '/a', headers: { 'Idempotency-Key': key }, body: 'x' })
+    .then((answer) => answer.status);
 }
 
 t.test('a reload that drops an operation warns, and keeps what is reserved', async (t) => {
-  const world = await startAppWorld(t, { config: { ...memory, routes: [write('a', 'required'), write('b', 'required')] } });
+  const world = await startAppWorld(t, {
+    config: { ...memory, routes: [write('a', 'required'), write('b', 'required')] },
+  });
   t.equal(await status(world, 'k'), 200);
   world.rewrite({ ...memory, routes: [write('a', 'optional')] });
   await world.app.reload();
@@ -104,7 +164,9 @@ t.test('a reload to routes that reserve is refused where no store was opened', a
   world.rewrite({ ...memory, routes: [write('a', 'required')] });
   await world.app.reload();
   t.equal(world.app.status().config.sha256, sha256, 'the old config stays in force');
-  t.match(world.app.status().config.last_reload_error?.problems, [/a route reserves its writes, and the store is opened at start only: restart/]);
+  t.match(world.app.status().config.last_reload_error?.problems, [
+    /a route reserves its writes, and the store is opened at start only: restart/,
+  ]);
   t.equal(await status(world, 'k'), 200);
   world.rewrite({ ...memory, routes: [none] });
   await world.app.reload();

@@ -6,7 +6,10 @@ const sessions = { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.exam
 const routes = [{ name: 'users', methods: ['GET'], path: '/users', accept: ['session'], session: { claims: {} } }];
 
 interface Status {
-  readonly config: { readonly sha256: string; readonly last_reload_error: { readonly problems: readonly string[] } | null };
+  readonly config: {
+    readonly sha256: string;
+    readonly last_reload_error: { readonly problems: readonly string[] } | null;
+  };
   readonly restart_needed: readonly string[];
   readonly issuers: readonly { readonly name: string }[];
 }
@@ -21,10 +24,15 @@ t.test('the first route that accepts sessions waits for a restart; the last one 
   };
   reload({ sessions, routes });
   const refused = await until('the reload is refused', async () => (await status()).config.last_reload_error);
-  t.match(refused.problems, [/^a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force$/]);
+  t.match(refused.problems, [
+    /^a route accepts sessions, and what verifies them is opened at start only: restart to put this config in force$/,
+  ]);
   t.equal((await status()).config.sha256, before.config.sha256, 'the old config stays in force');
   reload({ sessions });
-  await until('sessions that nobody accepts are no matter', async () => (await status()).config.last_reload_error === null);
+  await until(
+    'sessions that nobody accepts are no matter',
+    async () => (await status()).config.last_reload_error === null,
+  );
   t.same((await status()).restart_needed, []);
 
   const withSessions = await startWorld(t, { config: { sessions, routes }, ready: false });

@@ -28,7 +28,10 @@ t.test('an edit takes effect', async (t) => {
   world.rewrite(only('reporting'));
   await until('the new policy', async () => (await world.request({ path: '/orders' })).status === 403);
   t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200);
-  await until('the reload is counted', async () => await world.metric('sallyport_config_reloads_total{result="ok"}') === 1);
+  await until(
+    'the reload is counted',
+    async () => (await world.metric('sallyport_config_reloads_total{result="ok"}')) === 1,
+  );
   const after = world.app.status().config;
   t.not(after.sha256, before.sha256);
   t.not(after.loaded_at, before.loaded_at);
@@ -52,7 +55,11 @@ t.test('a bad file keeps the old policy, is logged, counted and shown', async (t
     t.equal((await world.request({ path: '/orders' })).status, 200, name);
     const error = world.app.status().config.last_reload_error;
     t.match(error?.problems[0], /^sallyport\.yaml:\d+:\d+: error: /, name);
-    t.match(world.logs().findLast(({ level }) => level === 'error'), { problems: error?.problems }, name);
+    t.match(
+      world.logs().findLast(({ level }) => level === 'error'),
+      { problems: error?.problems },
+      name,
+    );
   }
   t.equal((await world.admin('/readyz')).status, 200, 'and it stays ready');
   t.equal(await world.metric('sallyport_config_reloads_total{result="failed"}'), rows.length);
@@ -80,18 +87,21 @@ t.test('an edit between the first reading and the watch is not missed', async (t
   await until('the edit is noticed', () => started.value.status().counts.config_reloads.ok === 1);
 });
 
-t.test('an edit that is loaded by signal and taken back before the watch sees it is taken back in force as well', async (t) => {
-  const world = await startAppWorld(t, { config: only('checkout'), watchMs: 250 });
-  const good = readFileSync(world.configFile, 'utf8');
-  world.rewrite(only('reporting'));
-  await world.app.reload();
-  writeFileSync(world.configFile, good);
-  await until('the first policy is back', async () => (await world.request({ path: '/orders' })).status === 200);
-  writeFileSync(world.configFile, 'nonsense');
-  await world.app.reload();
-  writeFileSync(world.configFile, good);
-  await until('nor does the error stay', () => world.app.status().config.last_reload_error === null);
-});
+t.test(
+  'an edit that is loaded by signal and taken back before the watch sees it is taken back in force as well',
+  async (t) => {
+    const world = await startAppWorld(t, { config: only('checkout'), watchMs: 250 });
+    const good = readFileSync(world.configFile, 'utf8');
+    world.rewrite(only('reporting'));
+    await world.app.reload();
+    writeFileSync(world.configFile, good);
+    await until('the first policy is back', async () => (await world.request({ path: '/orders' })).status === 200);
+    writeFileSync(world.configFile, 'nonsense');
+    await world.app.reload();
+    writeFileSync(world.configFile, good);
+    await until('nor does the error stay', () => world.app.status().config.last_reload_error === null);
+  },
+);
 
 t.test('a file that is gone keeps the old policy, and its return is noticed', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
@@ -130,19 +140,41 @@ t.test('a ConfigMap update is one move of a link, and taken however long an edit
 t.test('listen, admin and probes wait for a restart, compared with what is open', async (t) => {
   const world = await startAppWorld(t, { config: only('checkout') });
   const rows: readonly { name: string; config: object; keys: readonly string[] }[] = [
-    { name: 'other limits', config: { listen: { port: 1, max_target: '4KiB' } }, keys: ['listen.port', 'listen.max_target'] },
-    { name: 'another admin port', config: { listen: { port: 1 }, admin: { port: 2 } }, keys: ['listen.port', 'admin.port'] },
-    { name: 'a new listener', config: { probes: { host: '127.0.0.1', port: 3 } }, keys: ['probes.host', 'probes.port'] },
+    {
+      name: 'other limits',
+      config: { listen: { port: 1, max_target: '4KiB' } },
+      keys: ['listen.port', 'listen.max_target'],
+    },
+    {
+      name: 'another admin port',
+      config: { listen: { port: 1 }, admin: { port: 2 } },
+      keys: ['listen.port', 'admin.port'],
+    },
+    {
+      name: 'a new listener',
+      config: { probes: { host: '127.0.0.1', port: 3 } },
+      keys: ['probes.host', 'probes.port'],
+    },
     { name: 'as it was', config: {}, keys: [] },
   ];
   for (const { name, config, keys } of rows) {
     world.rewrite({ ...only('reporting'), ...config });
     await world.app.reload();
     t.same(world.app.status().restart_needed, keys, name);
-    t.equal((await world.request({ path: '/orders' }, { sub: 'reporting' })).status, 200, `${name}: the rest takes effect`);
+    t.equal(
+      (await world.request({ path: '/orders' }, { sub: 'reporting' })).status,
+      200,
+      `${name}: the rest takes effect`,
+    );
     const long = await world.request({ path: `/orders?${'x'.repeat(5_000)}` }, { sub: 'reporting' });
     t.equal(long.status, 200, `${name}: no half of listen does`);
-    if (keys.length > 0) t.match(world.logs().findLast(({ msg }) => msg === 'a restart is needed for part of the config'), { level: 'warn', keys }, name);
+    if (keys.length > 0) {
+      t.match(
+        world.logs().findLast(({ msg }) => msg === 'a restart is needed for part of the config'),
+        { level: 'warn', keys },
+        name,
+      );
+    }
   }
 });
 
@@ -163,7 +195,10 @@ t.test('a new source of keys is asked before it counts', async (t) => {
   world.rewrite({ ...only('checkout'), issuers: { core: { jwks_url: moved.url, jwks: { cooldown: '1s' } } } });
   await world.app.reload();
   t.equal(moved.hits(), 1);
-  const answer = await request(world.port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key: other })}` } });
+  const answer = await request(world.port, {
+    path: '/orders',
+    headers: { Authorization: `Bearer ${mintToken({ key: other })}` },
+  });
   t.equal(answer.status, 200);
   t.equal(moved.hits(), 1, 'and not again for the request');
   t.equal(await world.metric('sallyport_jwks_refreshes_total{issuer="core",result="ok"}'), 2);
@@ -200,14 +235,19 @@ t.test('connections to the receiver stay unless it moves', async (t) => {
 });
 
 t.test('a request ends under the policy it started with', async (t) => {
-  const world = await startAppWorld(t, { config: { ...only('checkout'), issuers: { core: { jwks: { cooldown: '0s' } } } } });
+  const world = await startAppWorld(t, {
+    config: { ...only('checkout'), issuers: { core: { jwks: { cooldown: '0s' } } } },
+  });
   const other = rsaKey('d-2');
   let answerKeys: (() => void) | null = null;
   world.jwks.behave((_req, res) => {
     answerKeys = () => res.end(JSON.stringify({ keys: [rsaKey().jwk, other.jwk] }));
   });
   // The key is unknown, so this one waits for the Core in the middle of its decision.
-  const waiting = request(world.port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key: other })}` } });
+  const waiting = request(world.port, {
+    path: '/orders',
+    headers: { Authorization: `Bearer ${mintToken({ key: other })}` },
+  });
   await until('the Core is asked', () => answerKeys !== null);
   world.rewrite(only('reporting'));
   await world.app.reload();
@@ -269,12 +309,27 @@ t.test('a reload names what is different, and never what it was set to', async (
   const config = { ...only('canary-subject'), upstream: { response_timeout: '7s' }, listen: { max_target: '4KiB' } };
   const open = { name: 'open', methods: ['GET'], path: '/open', access: 'public' };
   const [first] = await reload({ ...config, routes: [...config.routes, open] });
-  t.match(first, { level: 'info', added: ['routes.open'], changed: ['listen.max_target', 'upstream.response_timeout', 'routes.orders.subjects'], removed: [] });
+  t.match(first, {
+    level: 'info',
+    added: ['routes.open'],
+    changed: ['listen.max_target', 'upstream.response_timeout', 'routes.orders.subjects'],
+    removed: [],
+  });
   t.equal(first?.['msg'], 'the config was reloaded');
   t.notMatch(JSON.stringify(first), /canary-subject|7000|4096/);
   t.match((await reload(config))[0], { added: [], changed: [], removed: ['routes.open'] });
-  t.match((await reload(config))[0], { level: 'info', msg: 'the config was reloaded: nothing in it is different', added: [], changed: [], removed: [] });
-  const many = Array.from({ length: 60 }, (_, index) => ({ ...open, name: `r${String(index)}`, path: `/${String(index)}` }));
+  t.match((await reload(config))[0], {
+    level: 'info',
+    msg: 'the config was reloaded: nothing in it is different',
+    added: [],
+    changed: [],
+    removed: [],
+  });
+  const many = Array.from({ length: 60 }, (_, index) => ({
+    ...open,
+    name: `r${String(index)}`,
+    path: `/${String(index)}`,
+  }));
   const [{ added } = {}] = await reload({ ...config, routes: [...config.routes, ...many] });
   t.same(added, [...many.slice(0, 50).map(({ name }) => `routes.${name}`), 'and 10 more'], 'a long list is cut');
 });
@@ -285,8 +340,13 @@ t.test('a reload names the key of a file whose content is another', async (t) =>
   const [ca, key] = ['ca.pem', 'assertion.pem'].map((name) => join(dirname(world.configFile), name));
   copyFileSync(c.ca.certFile, ca ?? '');
   copyFileSync(c.server.keyFile, key ?? '');
-  const reloaded = async (): Promise<LogLine | undefined> => (await reload(config)).find(({ sha256 }) => sha256 !== undefined);
-  const config = { ...only('checkout'), upstream: { url: 'https://127.0.0.1:1', ca_file: ca }, identity: { assertion: { key_file: key, audience: 'orders' } } };
+  const reloaded = async (): Promise<LogLine | undefined> =>
+    (await reload(config)).find(({ sha256 }) => sha256 !== undefined);
+  const config = {
+    ...only('checkout'),
+    upstream: { url: 'https://127.0.0.1:1', ca_file: ca },
+    identity: { assertion: { key_file: key, audience: 'orders' } },
+  };
   t.match(await reloaded(), { changed: ['upstream.url', 'upstream.ca_file', 'identity.assertion'] });
   copyFileSync(c.otherCa.certFile, ca ?? '');
   t.match(await reloaded(), { msg: /reloaded$/, added: [], changed: ['upstream.ca_file'], removed: [] });
@@ -307,5 +367,8 @@ t.test('a reload repeats no warning that was told before, wherever it stands now
   const restart = 'a restart is needed for part of the config';
   t.match(await reload(moved), [{}, { level: 'warn', msg: restart, keys: ['admin.port'] }]);
   t.equal((await reload(moved)).length, 1, 'nor what needs a restart');
-  t.match(await reload({ ...moved, probes: { host: '127.0.0.1', port: 2 } }), [{}, { msg: restart, keys: ['admin.port', 'probes.host', 'probes.port'] }]);
+  t.match(await reload({ ...moved, probes: { host: '127.0.0.1', port: 2 } }), [
+    {},
+    { msg: restart, keys: ['admin.port', 'probes.host', 'probes.port'] },
+  ]);
 });

@@ -19,7 +19,10 @@ const routes = [
 ];
 
 /** A proxy in front of a Redis where a caller is revoked, and then one more that starts when that Redis is gone. */
-async function startWithoutRedis(t: Scope, settings: ConfigTree = {}): Promise<{ readonly redis: RedisServer; readonly late: AppWorld }> {
+async function startWithoutRedis(
+  t: Scope,
+  settings: ConfigTree = {},
+): Promise<{ readonly redis: RedisServer; readonly late: AppWorld }> {
   const redis = await startRedis(t);
   const jwks = await startJwksServer(t, { keys: [rsaKey()] });
   const config = { ...redisStore(redis, settings), routes };
@@ -27,12 +30,18 @@ async function startWithoutRedis(t: Scope, settings: ConfigTree = {}): Promise<{
   const io = captureIo({ cwd: dirname(early.configFile) });
   await run(['revoke', '--config', early.configFile, '--subject', 'mallory', '--for', '1h', '--reason', 'a test'], io);
   if (io.code() !== 0) throw new Error(io.err());
-  await until('the caller is refused', async () => (await early.request({ path: '/orders' }, { sub: 'mallory' })).status === 401);
+  await until(
+    'the caller is refused',
+    async () => (await early.request({ path: '/orders' }, { sub: 'mallory' })).status === 401,
+  );
   await redis.kill();
   const atOthers = [await statusOf(early, '/orders', 'mallory'), await statusOf(early, '/orders')];
   if (atOthers.join() !== '401,200') throw new Error(`one that knew it answers ${atOthers.join()}`);
   const late = await startAppWorld(t, { config, jwks, ready: false });
-  await until('it has its keys', () => late.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok');
+  await until(
+    'it has its keys',
+    () => late.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok',
+  );
   return { redis, late };
 }
 
@@ -49,19 +58,32 @@ t.test('protected routes are refused until the store was read, and the revoked c
   t.equal(await statusOf(late, '/orders'), 503, 'nobody is told from a revoked caller');
   t.equal(await statusOf(late, '/nowhere'), 503, 'nor is a route from none');
   t.equal(await statusOf(late, '/watched'), 503, 'what is revoked counts in shadow mode, too');
-  t.equal((await late.request({ path: '/watched', headers: {} }, { exp: 1, sub: 'mallory' })).status, 503, 'with whatever token');
+  t.equal(
+    (await late.request({ path: '/watched', headers: {} }, { exp: 1, sub: 'mallory' })).status,
+    503,
+    'with whatever token',
+  );
   t.equal((await late.request({ path: '/healthz' })).status, 200, 'a public route');
-  t.equal((await late.request({ path: '/orders' }, { exp: 1 })).status, 401, 'a credential that is bad is so for everybody');
-  t.match(late.receiver.requests.map(({ target }) => target), ['/healthz']);
+  t.equal(
+    (await late.request({ path: '/orders' }, { exp: 1 })).status,
+    401,
+    'a credential that is bad is so for everybody',
+  );
+  t.match(
+    late.receiver.requests.map(({ target }) => target),
+    ['/healthz'],
+  );
   t.equal((await late.admin('/readyz')).status, 503, 'readiness says the same');
-  t.ok(await late.metric('sallyport_failures_total{reason="revocations_unknown"}') >= 4);
-  await until('it is said', () => late.logs().some(({ level, msg }) => level === 'error' && /protected routes answer 503/.test(String(msg))));
+  t.ok((await late.metric('sallyport_failures_total{reason="revocations_unknown"}')) >= 4);
+  await until('it is said', () =>
+    late.logs().some(({ level, msg }) => level === 'error' && /protected routes answer 503/.test(String(msg))),
+  );
 
   await redis.restart();
   const seen: number[] = [];
   await until('others are served', async () => {
     seen.push(await statusOf(late, '/orders', 'mallory'));
-    return await statusOf(late, '/orders') === 200;
+    return (await statusOf(late, '/orders')) === 200;
   });
   t.equal(await statusOf(late, '/orders', 'mallory'), 401);
   t.notOk(seen.includes(200), 'not for a moment');
@@ -78,7 +100,11 @@ t.test('who prefers to be served without it says so, and readiness does not hold
   const page = await late.admin('/readyz');
   t.equal(page.status, 200);
   t.match(JSON.parse(page.text), { status: 'degraded' });
-  await until('it is said', () => late.logs().some(({ level, msg }) => level === 'error' && /callers that are revoked there are let in/.test(String(msg))));
+  await until('it is said', () =>
+    late
+      .logs()
+      .some(({ level, msg }) => level === 'error' && /callers that are revoked there are let in/.test(String(msg))),
+  );
   await redis.restart();
-  await until('the revoked caller is refused', async () => await statusOf(late, '/orders', 'mallory') === 401);
+  await until('the revoked caller is refused', async () => (await statusOf(late, '/orders', 'mallory')) === 401);
 });

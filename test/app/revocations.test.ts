@@ -25,46 +25,68 @@ async function check(world: AppWorld): Promise<readonly unknown[]> {
   return [page.status, checks.find(({ name }) => name === 'revocations')?.status];
 }
 
-t.test('an open WebSocket is closed with 4401 by the command, and /status and metrics show who revoked what', async (t) => {
-  const redis = await startRedis(t);
-  const { url } = await startWebSocketReceiver(t);
-  const world = await startAppWorld(t, { config: { ...redisStore(redis), routes: webSocketRoutes, upstream: { url } } });
-  const headers = { Authorization: `Bearer ${world.token()}` };
-  const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${String(world.port)}/live`, { headers }));
-  await client.opened;
-  const id = await revoke(world, '--subject', 'checkout', '--issuer', 'core', '--for', '1h', '--reason', 'a test');
-  t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
-  t.match(world.app.status().revocations, {
-    loaded: true, stale: false, held: 1, lost: 0, entries: [{ id, kind: 'subject', value: 'checkout', issuer: 'https://api.example.com', reason: 'a test' }],
-  });
-  t.equal(await world.metric('sallyport_revocations{kind="subject"}'), 1);
-  t.equal((await world.request({ path: '/orders' })).status, 401);
-  await redis.client.flushall();
-  await until('it is said that the store lost it', async () => await world.metric('sallyport_revocations_lost') === 1);
-  t.same(await check(world), [200, 'stale']);
-  t.equal((await world.request({ path: '/orders' })).status, 401, 'it holds');
-});
+t.test(
+  'an open WebSocket is closed with 4401 by the command, and /status and metrics show who revoked what',
+  async (t) => {
+    const redis = await startRedis(t);
+    const { url } = await startWebSocketReceiver(t);
+    const world = await startAppWorld(t, {
+      config: { ...redisStore(redis), routes: webSocketRoutes, upstream: { url } },
+    });
+    const headers = { Authorization: `Bearer ${world.token()}` };
+    const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${String(world.port)}/live`, { headers }));
+    await client.opened;
+    const id = await revoke(world, '--subject', 'checkout', '--issuer', 'core', '--for', '1h', '--reason', 'a test');
+    t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
+    t.match(world.app.status().revocations, {
+      loaded: true,
+      stale: false,
+      held: 1,
+      lost: 0,
+      entries: [{ id, kind: 'subject', value: 'checkout', issuer: 'https://api.example.com', reason: 'a test' }],
+    });
+    t.equal(await world.metric('sallyport_revocations{kind="subject"}'), 1);
+    t.equal((await world.request({ path: '/orders' })).status, 401);
+    await redis.client.flushall();
+    await until(
+      'it is said that the store lost it',
+      async () => (await world.metric('sallyport_revocations_lost')) === 1,
+    );
+    t.same(await check(world), [200, 'stale']);
+    t.equal((await world.request({ path: '/orders' })).status, 401, 'it holds');
+  },
+);
 
-t.test('a damaged list: what was known holds, a proxy that starts is not ready, and all is well when it is mended', async (t) => {
-  const redis = await startRedis(t);
-  const world = await startAppWorld(t, { config: redisStore(redis) });
-  await revoke(world, '--subject', 'checkout', '--for', '1h', '--reason', 'a test');
-  await until('it is refused', async () => (await world.request({ path: '/orders' })).status === 401);
-  await redis.client.hset(key, { 'e:damaged': 'x', rev: 'other' });
-  await until('it is said', async () => await world.metric('sallyport_revocations_not_in_force') === 1);
-  t.same(await check(world), [200, 'failed']);
-  await redis.client.del(key);
-  await redis.client.set(key, 'of another program');
-  await until('it is stale', () => world.app.status().revocations?.stale);
-  t.match(world.app.status().revocations?.problem, /WRONGTYPE/);
-  t.equal((await world.request({ path: '/orders' })).status, 401, 'it holds');
-  const late = await startAppWorld(t, { config: redisStore(redis), ready: false });
-  await until('it has its keys', () => late.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok');
-  t.same(await check(late), [503, 'failed']);
-  await redis.client.del(key);
-  await until('it is ready', async () => (await check(late))[0] === 200);
-  t.equal(world.logs().filter(({ msg }) => String(msg).startsWith('revocations cannot be read')).length, 1, 'said once');
-});
+t.test(
+  'a damaged list: what was known holds, a proxy that starts is not ready, and all is well when it is mended',
+  async (t) => {
+    const redis = await startRedis(t);
+    const world = await startAppWorld(t, { config: redisStore(redis) });
+    await revoke(world, '--subject', 'checkout', '--for', '1h', '--reason', 'a test');
+    await until('it is refused', async () => (await world.request({ path: '/orders' })).status === 401);
+    await redis.client.hset(key, { 'e:damaged': 'x', rev: 'other' });
+    await until('it is said', async () => (await world.metric('sallyport_revocations_not_in_force')) === 1);
+    t.same(await check(world), [200, 'failed']);
+    await redis.client.del(key);
+    await redis.client.set(key, 'of another program');
+    await until('it is stale', () => world.app.status().revocations?.stale);
+    t.match(world.app.status().revocations?.problem, /WRONGTYPE/);
+    t.equal((await world.request({ path: '/orders' })).status, 401, 'it holds');
+    const late = await startAppWorld(t, { config: redisStore(redis), ready: false });
+    await until(
+      'it has its keys',
+      () => late.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok',
+    );
+    t.same(await check(late), [503, 'failed']);
+    await redis.client.del(key);
+    await until('it is ready', async () => (await check(late))[0] === 200);
+    t.equal(
+      world.logs().filter(({ msg }) => String(msg).startsWith('revocations cannot be read')).length,
+      1,
+      'said once',
+    );
+  },
+);
 
 t.test('a store in memory tells of no revocations', async (t) => {
   const world = await startAppWorld(t, { config: { store: { memory: {} } } });

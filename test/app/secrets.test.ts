@@ -15,11 +15,16 @@ t.test('what a caller sends in secret is in no log line and on no page', async (
   const headers = { Authorization: `Bearer ${token}`, Cookie: 'session=hush-cookie', 'X-Api-Key': 'hush-api-key' };
   await request(world.port, { path: '/orders?token=hush-query', headers });
   await request(world.port, { path: '/nothing?token=hush-query', headers });
-  await request(world.port, { path: '/orders?token=hush-query', headers: { ...headers, Authorization: `Bearer ${token}x` } });
+  await request(world.port, {
+    path: '/orders?token=hush-query',
+    headers: { ...headers, Authorization: `Bearer ${token}x` },
+  });
   await request(world.port, { path: '/orders', headers: { ...headers, Authorization: 'Basic hush-basic' } });
   await request(world.port, { method: 'POST', path: '/orders', headers, body: 'hush-body' });
   await until('every line is written', () => world.logs().filter(({ route }) => route !== undefined).length === 5);
-  const pages = await Promise.all(['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await world.admin(path)).text));
+  const pages = await Promise.all(
+    ['/status', '/metrics', '/readyz', '/livez'].map(async (path) => (await world.admin(path)).text),
+  );
   const written = [...world.logs().map((line) => JSON.stringify(line)), ...pages].join('\n');
   t.notMatch(written, /hush-/);
   const [, payload = '', signature = ''] = token.split('.');
@@ -30,9 +35,11 @@ t.test('secrets of the config are in no log line, on no page and in no problem',
   const jwks = await startJwksServer(t);
   const receiver = await startReceiver(t);
   const file = join(tempDir(t), 'sallyport.yaml');
-  const config = (path: string): string => baseConfig({
-    upstream: { url: receiver.url }, issuers: { core: { jwks_url: `http://127.0.0.1:${String(jwks.port)}${path}?key=\${env:SECRET}` } },
-  });
+  const config = (path: string): string =>
+    baseConfig({
+      upstream: { url: receiver.url },
+      issuers: { core: { jwks_url: `http://127.0.0.1:${String(jwks.port)}${path}?key=\${env:SECRET}` } },
+    });
   writeFileSync(file, config('/jwks.json'));
   const { started, logs } = await startFrom(t, file, { SECRET: 'hush-secret' });
   if (!started.ok) throw new Error(started.error.messages.join());
@@ -41,10 +48,20 @@ t.test('secrets of the config are in no log line, on no page and in no problem',
   jwks.behave((_req, res) => res.writeHead(500).end('hush-answer'));
   writeFileSync(file, config('/moved.json'));
   await app.reload();
-  writeFileSync(file, baseConfig({ upstream: { url: '${env:SECRET}' }, listen: { port: '${env:SECRET}' }, mode: '${env:SECRET}', routes: '${env:SECRET}' }));
+  writeFileSync(
+    file,
+    baseConfig({
+      upstream: { url: '${env:SECRET}' },
+      listen: { port: '${env:SECRET}' },
+      mode: '${env:SECRET}',
+      routes: '${env:SECRET}',
+    }),
+  );
   await app.reload();
   t.ok((app.status().config.last_reload_error?.problems.length ?? 0) >= 4);
   t.match(app.status().issuers[0], { usable: false, last_error: String });
-  const pages = await Promise.all(['/status', '/metrics', '/readyz'].map(async (path) => (await request(app.listeners.admin.port, { path })).text));
+  const pages = await Promise.all(
+    ['/status', '/metrics', '/readyz'].map(async (path) => (await request(app.listeners.admin.port, { path })).text),
+  );
   t.notMatch([...logs().map((line) => JSON.stringify(line)), ...pages].join('\n'), /hush-/);
 });

@@ -11,7 +11,9 @@ const installed = join(tempDir(t), 'sallyport');
 mkdirSync(join(installed, 'node_modules'), { recursive: true });
 for (const part of ['dist', 'package.json']) cpSync(join(projectDir, part), join(installed, part), { recursive: true });
 for (const name of readdirSync(join(projectDir, 'node_modules'))) {
-  if (name !== 'supertokens-node' && !name.startsWith('.')) symlinkSync(join(projectDir, 'node_modules', name), join(installed, 'node_modules', name));
+  if (name !== 'supertokens-node' && !name.startsWith('.')) {
+    symlinkSync(join(projectDir, 'node_modules', name), join(installed, 'node_modules', name));
+  }
 }
 
 const sessions = { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' };
@@ -35,12 +37,18 @@ function sallyport(config: string, command: readonly string[]): Promise<Ended> {
 t.test('a config that accepts sessions is refused at start with the line to install the SDK', async (t) => {
   const { code, said } = await sallyport(baseConfig({ sessions, routes: [users] }), ['serve', '--config']);
   t.equal(code, 1);
-  t.match(said, /^error: sessions need the package supertokens-node, which is not installed: npm install supertokens-node@24$/m);
+  t.match(
+    said,
+    /^error: sessions need the package supertokens-node, which is not installed: npm install supertokens-node@24$/m,
+  );
 });
 
 t.test('the SDK is not looked for where no route accepts sessions', async (t) => {
   // An address of nobody ends it, later than where the SDK would be loaded.
-  const { code, said } = await sallyport(baseConfig({ sessions, admin: { host: '203.0.113.1', port: 0 } }), ['serve', '--config']);
+  const { code, said } = await sallyport(baseConfig({ sessions, admin: { host: '203.0.113.1', port: 0 } }), [
+    'serve',
+    '--config',
+  ]);
   t.equal(code, 3, said);
   t.notMatch(said, /supertokens/);
 });

@@ -36,11 +36,19 @@ t.test('not ready at once, the listener stays for the delay, and what is under w
   await stopped;
   await t.rejects(connectRaw(world.adminPort), { code: 'ECONNREFUSED' });
   const steps = ['shutting down', 'draining', 'stopped'];
-  t.same(world.logs().map(({ msg }) => String(msg)).filter((msg) => steps.includes(msg)), steps);
+  t.same(
+    world
+      .logs()
+      .map(({ msg }) => String(msg))
+      .filter((msg) => steps.includes(msg)),
+    steps,
+  );
 });
 
 t.test('silent, idle and half-sent connections do not hold it up', async (t) => {
-  const world = await startAppWorld(t, { config: { listen: { header_timeout: '1s' }, shutdown: { delay: '0s', grace: '60s' } } });
+  const world = await startAppWorld(t, {
+    config: { listen: { header_timeout: '1s' }, shutdown: { delay: '0s', grace: '60s' } },
+  });
   const silent = await connectRaw(world.port);
   const half = await connectRaw(world.port);
   half.write('GET /orders HTTP/1.1\r\nHost: x\r\n');
@@ -58,7 +66,9 @@ t.test('what does not end within the grace is cut off', async (t) => {
   const world = await startAppWorld(t, { config: { shutdown: { delay: '0s', grace: '100ms' } } });
   world.receiver.behave(() => undefined);
   const connection = await connectRaw(world.port);
-  connection.write(requestBytes(world.port, { path: '/orders', headers: { Authorization: `Bearer ${world.token()}` } }));
+  connection.write(
+    requestBytes(world.port, { path: '/orders', headers: { Authorization: `Bearer ${world.token()}` } }),
+  );
   await until('the receiver has it', () => world.receiver.requests.length === 1);
   await world.app.stop();
   await connection.closed;

@@ -17,21 +17,40 @@ t.test('requests are let through or refused, and every listener says where it is
   t.equal((await world.request({ path: '/orders' })).status, 200);
   t.equal((await request(world.port, { path: '/orders' })).status, 401);
   t.equal((await world.request({ path: '/orders' }, { sub: 'stranger' })).status, 403);
-  const listening = world.logs().filter(({ msg }) => msg === 'listening').map(({ listener, port }) => [listener, port]);
+  const listening = world
+    .logs()
+    .filter(({ msg }) => msg === 'listening')
+    .map(({ listener, port }) => [listener, port]);
   const { proxy, admin, probes } = world.app.listeners;
-  t.same(listening, [['admin', admin.port], ['probes', probes?.port], ['proxy', proxy.port]], 'admin and probes are there before the proxy');
+  t.same(
+    listening,
+    [
+      ['admin', admin.port],
+      ['probes', probes?.port],
+      ['proxy', proxy.port],
+    ],
+    'admin and probes are there before the proxy',
+  );
 });
 
 t.test('what each listener answers', async (t) => {
   const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0 } } });
   const probesPort = world.app.listeners.probes?.port ?? 0;
-  for (const [path, onProbes, onAdmin] of [['/livez', 200, 200], ['/readyz', 200, 200], ['/metrics', 200, 200], ['/status', 404, 200]] as const) {
+  for (const [path, onProbes, onAdmin] of [
+    ['/livez', 200, 200],
+    ['/readyz', 200, 200],
+    ['/metrics', 200, 200],
+    ['/status', 404, 200],
+  ] as const) {
     t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, onProbes, `probes ${path}`);
     t.equal((await world.admin(path)).status, onAdmin, `admin ${path}`);
     t.equal((await request(world.port, { path })).status, 401, `never on the caller's port: ${path}`);
   }
   t.equal((await request(world.adminPort, { path: '/status', headers: { Host: 'evil.example' } })).status, 421);
-  t.match(JSON.parse((await world.admin('/readyz')).text), { status: 'ready', checks: [{ name: 'listener', status: 'ok' }] });
+  t.match(JSON.parse((await world.admin('/readyz')).text), {
+    status: 'ready',
+    checks: [{ name: 'listener', status: 'ok' }],
+  });
   t.match((await world.admin('/metrics')).field('content-type'), /^text\/plain; version=0\.0\.4/);
 });
 
@@ -39,8 +58,12 @@ t.test('/status and /metrics show what is in force and what happened', async (t)
   const world = await startAppWorld(t);
   await world.request({ path: '/orders' });
   await request(world.port, { path: '/orders' });
-  await until('both are counted', async () => await world.metric('sallyport_requests_total{route="list-orders",outcome="forwarded"}') === 1
-    && await world.metric('sallyport_denials_total{reason="credential_missing"}') === 1);
+  await until(
+    'both are counted',
+    async () =>
+      (await world.metric('sallyport_requests_total{route="list-orders",outcome="forwarded"}')) === 1 &&
+      (await world.metric('sallyport_denials_total{reason="credential_missing"}')) === 1,
+  );
   const status: unknown = JSON.parse((await world.admin('/status')).text);
   t.same(statusProblems(status), [], 'as docs/status.schema.json says');
   t.match(status, {
@@ -63,7 +86,10 @@ t.test('without keys it is alive and not ready, and recovers by itself', async (
   await until('the first attempt failed', () => world.logs().some(({ msg }) => msg === 'keys could not be loaded'));
   const notReady = await world.admin('/readyz');
   t.equal(notReady.status, 503);
-  t.match(JSON.parse(notReady.text), { status: 'unavailable', checks: [{}, {}, { name: 'keys', status: 'failed' }, { name: 'keys:core', status: 'failed' }] });
+  t.match(JSON.parse(notReady.text), {
+    status: 'unavailable',
+    checks: [{}, {}, { name: 'keys', status: 'failed' }, { name: 'keys:core', status: 'failed' }],
+  });
   const refused = await world.request({ path: '/orders' });
   t.equal(refused.status, 503, 'not let through');
   t.match(refused.text, /keys-unavailable/);
@@ -76,7 +102,13 @@ t.test('without keys it is alive and not ready, and recovers by itself', async (
 t.test('one issuer of two without keys is degraded, not unavailable', async (t) => {
   const dead = await startJwksServer(t);
   await dead.close();
-  const issuer = { issuer: 'https://b.example', audience: 'orders', source: 'microservice', token_type: 'service', jwks_url: dead.url };
+  const issuer = {
+    issuer: 'https://b.example',
+    audience: 'orders',
+    source: 'microservice',
+    token_type: 'service',
+    jwks_url: dead.url,
+  };
   const world = await startAppWorld(t, { ready: false, config: { issuers: { other: issuer } } });
   await until('degraded', async () => (await world.admin('/readyz')).text.includes('degraded'));
   const readiness = await world.admin('/readyz');
@@ -90,16 +122,66 @@ t.test('what keeps it from starting', async (t) => {
   const taken = (await listen(t, createServer())).port;
   const tls = { cert_file: c.server.certFile, key_file: c.server.keyFile };
   const rows: readonly { name: string; config: ConfigTree; kind: string; message: RegExp }[] = [
-    { name: 'a bad config', config: { listen: { port: 'x' } }, kind: 'invalid', message: /^sallyport\.yaml:\d+:\d+: error: / },
-    { name: 'no certificate', config: { listen: { tls: { ...tls, cert_file: '/none.crt' } } }, kind: 'unreadable', message: /^\/none\.crt: does not exist$/ },
-    { name: 'a key that does not fit', config: { listen: { tls: { ...tls, key_file: c.client.keyFile } } }, kind: 'invalid', message: /is not the key/ },
-    { name: 'a client CA that is none', config: { listen: { tls: { ...tls, client_ca_file: c.server.keyFile } } }, kind: 'invalid', message: /no PEM/ },
-    { name: 'no CA of the receiver', config: { upstream: { url: 'https://127.0.0.1', ca_file: c.dir } }, kind: 'unreadable', message: /is a directory/ },
-    { name: 'a CA of an issuer that is none', config: { issuers: { core: { jwks_url: 'https://127.0.0.1/', ca_file: c.server.keyFile } } }, kind: 'invalid', message: /no PEM/ },
-    { name: 'the port in use', config: { listen: { port: taken } }, kind: 'unavailable', message: /proxy listener.*port is in use \(EADDRINUSE\)/ },
-    { name: 'the admin port in use', config: { admin: { port: taken } }, kind: 'unavailable', message: /admin listener.*in use/ },
-    { name: 'the probes port in use', config: { probes: { host: '127.0.0.1', port: taken } }, kind: 'unavailable', message: /probes listener.*in use/ },
-    { name: 'an address of another machine', config: { admin: { host: '192.0.2.1' } }, kind: 'unavailable', message: /192\.0\.2\.1:0.*none of this machine/ },
+    {
+      name: 'a bad config',
+      config: { listen: { port: 'x' } },
+      kind: 'invalid',
+      message: /^sallyport\.yaml:\d+:\d+: error: /,
+    },
+    {
+      name: 'no certificate',
+      config: { listen: { tls: { ...tls, cert_file: '/none.crt' } } },
+      kind: 'unreadable',
+      message: /^\/none\.crt: does not exist$/,
+    },
+    {
+      name: 'a key that does not fit',
+      config: { listen: { tls: { ...tls, key_file: c.client.keyFile } } },
+      kind: 'invalid',
+      message: /is not the key/,
+    },
+    {
+      name: 'a client CA that is none',
+      config: { listen: { tls: { ...tls, client_ca_file: c.server.keyFile } } },
+      kind: 'invalid',
+      message: /no PEM/,
+    },
+    {
+      name: 'no CA of the receiver',
+      config: { upstream: { url: 'https://127.0.0.1', ca_file: c.dir } },
+      kind: 'unreadable',
+      message: /is a directory/,
+    },
+    {
+      name: 'a CA of an issuer that is none',
+      config: { issuers: { core: { jwks_url: 'https://127.0.0.1/', ca_file: c.server.keyFile } } },
+      kind: 'invalid',
+      message: /no PEM/,
+    },
+    {
+      name: 'the port in use',
+      config: { listen: { port: taken } },
+      kind: 'unavailable',
+      message: /proxy listener.*port is in use \(EADDRINUSE\)/,
+    },
+    {
+      name: 'the admin port in use',
+      config: { admin: { port: taken } },
+      kind: 'unavailable',
+      message: /admin listener.*in use/,
+    },
+    {
+      name: 'the probes port in use',
+      config: { probes: { host: '127.0.0.1', port: taken } },
+      kind: 'unavailable',
+      message: /probes listener.*in use/,
+    },
+    {
+      name: 'an address of another machine',
+      config: { admin: { host: '192.0.2.1' } },
+      kind: 'unavailable',
+      message: /192\.0\.2\.1:0.*none of this machine/,
+    },
   ];
   for (const { name, config, kind, message } of rows) {
     const file = join(tempDir(t), 'sallyport.yaml');
@@ -119,7 +201,10 @@ t.test('what keeps it from starting', async (t) => {
 
 t.test('what is doubtful about the config is in the log', async (t) => {
   const world = await startAppWorld(t, { config: { issuers: { core: { max_lifetime: '12h' } } } });
-  const warnings = world.logs().filter(({ level, msg }) => level === 'warn' && msg === 'the config has a warning').map(({ warning }) => warning);
+  const warnings = world
+    .logs()
+    .filter(({ level, msg }) => level === 'warn' && msg === 'the config has a warning')
+    .map(({ warning }) => warning);
   t.equal(warnings.length, 1);
   t.match(warnings[0], /issuers\.core\.max_lifetime is long/);
   t.same(world.app.status().config.warnings, warnings);

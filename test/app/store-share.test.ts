@@ -12,17 +12,34 @@ import { redisStore } from './store-world.js';
 t.setTimeout(120_000);
 
 const routes = [
-  { name: 'export', methods: ['POST'], path: '/exports', subjects: ['mallory', 'checkout'], permissions: [], idempotency: 'required' },
+  {
+    name: 'export',
+    methods: ['POST'],
+    path: '/exports',
+    subjects: ['mallory', 'checkout'],
+    permissions: [],
+    idempotency: 'required',
+  },
 ];
 
 /** An answer of the largest size that is kept. */
 const large = Buffer.alloc(256 * 1024, 'x');
 
-async function start(t: Scope, answer: Buffer, memory: string, settings: ConfigTree = {}): Promise<{ readonly redis: RedisServer; readonly world: AppWorld }> {
+async function start(
+  t: Scope,
+  answer: Buffer,
+  memory: string,
+  settings: ConfigTree = {},
+): Promise<{ readonly redis: RedisServer; readonly world: AppWorld }> {
   const redis = await startRedis(t, ['--maxmemory', memory, '--appendonly', 'no', '--appendfsync', 'no']);
   const receiver = await startReceiver(t);
-  receiver.behave((_request, response) => void response.writeHead(201, { 'Content-Length': answer.length }).end(answer));
-  const world = await startAppWorld(t, { receiver, config: { ...redisStore(redis, { durability: 'none', ...settings }), routes } });
+  receiver.behave(
+    (_request, response) => void response.writeHead(201, { 'Content-Length': answer.length }).end(answer),
+  );
+  const world = await startAppWorld(t, {
+    receiver,
+    config: { ...redisStore(redis, { durability: 'none', ...settings }), routes },
+  });
   return { redis, world };
 }
 
@@ -30,32 +47,43 @@ async function post(world: AppWorld, sub: string, key: string = randomUUID()): P
   return world.request({ method: 'POST', path: '/exports', body: 'x', headers: { 'Idempotency-Key': key } }, { sub });
 }
 
-t.test('a caller that would fill it keeps a quarter: its writes run, their answers are not kept, and the writes of others are as ever', async (t) => {
-  const { redis, world } = await start(t, large, '64mb');
-  const keys = Array.from({ length: 300 }, () => randomUUID());
-  const statuses = new Set<number>();
-  for (const key of keys) statuses.add((await post(world, 'mallory', key)).status);
-  t.same([...statuses], [201], 'all of them ran');
-  t.equal(world.receiver.requests.length, keys.length);
-  const { length } = world.receiver.requests;
+t.test(
+  'a caller that would fill it keeps a quarter: its writes run, their answers are not kept, and the writes of others are as ever',
+  async (t) => {
+    const { redis, world } = await start(t, large, '64mb');
+    const keys = Array.from({ length: 300 }, () => randomUUID());
+    const statuses = new Set<number>();
+    for (const key of keys) statuses.add((await post(world, 'mallory', key)).status);
+    t.same([...statuses], [201], 'all of them ran');
+    t.equal(world.receiver.requests.length, keys.length);
+    const { length } = world.receiver.requests;
 
-  const [first = '', last = ''] = [keys[0], keys.at(-1)];
-  const early = await post(world, 'mallory', first);
-  t.match([early.status, early.field('idempotent-replayed'), early.body.length], [201, 'true', large.length], 'the first answers are kept');
-  const late = await post(world, 'mallory', last);
-  t.equal(late.status, 409);
-  t.match(late.text, /idempotency-result-not-replayable/, 'of the last one it is told that it was answered');
-  t.equal(world.receiver.requests.length, length, 'nothing ran twice');
+    const [first = '', last = ''] = [keys[0], keys.at(-1)];
+    const early = await post(world, 'mallory', first);
+    t.match(
+      [early.status, early.field('idempotent-replayed'), early.body.length],
+      [201, 'true', large.length],
+      'the first answers are kept',
+    );
+    const late = await post(world, 'mallory', last);
+    t.equal(late.status, 409);
+    t.match(late.text, /idempotency-result-not-replayable/, 'of the last one it is told that it was answered');
+    t.equal(world.receiver.requests.length, length, 'nothing ran twice');
 
-  const own = randomUUID();
-  for (const key of [own, own, randomUUID()]) t.equal((await post(world, 'checkout', key)).status, 201, 'somebody else');
-  t.equal((await post(world, 'checkout', own)).field('idempotent-replayed'), 'true', 'whose answers are kept');
-  const used = Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]);
-  t.ok(used < 32 * 1024 * 1024, `${String(used)} bytes`);
-  const over = await world.metric('sallyport_store_share_exceeded_total');
-  t.ok(over > 200 && over < keys.length, String(over));
-  for (const key of await redis.client.keys('*:k')) t.ok(await redis.client.pttl(key) > 24 * 3_600_000, 'what is counted has an end');
-});
+    const own = randomUUID();
+    for (const key of [own, own, randomUUID()]) {
+      t.equal((await post(world, 'checkout', key)).status, 201, 'somebody else');
+    }
+    t.equal((await post(world, 'checkout', own)).field('idempotent-replayed'), 'true', 'whose answers are kept');
+    const used = Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]);
+    t.ok(used < 32 * 1024 * 1024, `${String(used)} bytes`);
+    const over = await world.metric('sallyport_store_share_exceeded_total');
+    t.ok(over > 200 && over < keys.length, String(over));
+    for (const key of await redis.client.keys('*:k')) {
+      t.ok((await redis.client.pttl(key)) > 24 * 3_600_000, 'what is counted has an end');
+    }
+  },
+);
 
 t.test('beyond twice its share no write of it begins, replays go on, and others are served', async (t) => {
   const { world } = await start(t, Buffer.from('made'), '0', { kept_per_caller: '64KiB' });
@@ -70,10 +98,10 @@ t.test('beyond twice its share no write of it begins, replays go on, and others 
   t.equal(refused?.field('retry-after'), '60');
   t.match(refused?.text, /urn:sallyport:too-many-kept/);
   const ran = world.receiver.requests.length;
-  t.ok(ran > 64 * 1024 / 1_500 && ran <= 2 * 64 * 1024 / 1_300 + 1, String(ran));
+  t.ok(ran > (64 * 1024) / 1_500 && ran <= (2 * 64 * 1024) / 1_300 + 1, String(ran));
   t.equal((await post(world, 'mallory')).status, 429);
   t.equal((await post(world, 'mallory', first)).field('idempotent-replayed'), 'true');
   t.equal(world.receiver.requests.length, ran);
   t.equal((await post(world, 'checkout')).status, 201);
-  t.ok(await world.metric('sallyport_denials_total{reason="too_many_kept"}') >= 2);
+  t.ok((await world.metric('sallyport_denials_total{reason="too_many_kept"}')) >= 2);
 });

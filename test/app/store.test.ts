@@ -18,13 +18,19 @@ function create(world: AppWorld, key = `key-${String((keys += 1))}`): Promise<Ra
 }
 
 async function storeCheck(world: AppWorld): Promise<unknown> {
-  const { status, checks } = JSON.parse((await world.admin('/readyz')).text) as { status: string; checks: readonly { name: string; status: string }[] };
+  const { status, checks } = JSON.parse((await world.admin('/readyz')).text) as {
+    status: string;
+    checks: readonly { name: string; status: string }[];
+  };
   return { ready: status, store: checks.find(({ name }) => name === 'store')?.status };
 }
 
 t.test('a write sent twice runs once, in memory and in Redis', async (t) => {
   const redis = await startRedis(t);
-  for (const [kind, store] of [['memory', { store: { memory: {} } }], ['redis', redisStore(redis)]] as const) {
+  for (const [kind, store] of [
+    ['memory', { store: { memory: {} } }],
+    ['redis', redisStore(redis)],
+  ] as const) {
     const world = await startAppWorld(t, { config: { ...store, routes: reservingRoutes } });
     await until('the store is up', () => world.app.status().store?.up);
     const first = await create(world, 'once');
@@ -45,7 +51,10 @@ t.test('a write sent twice runs once, in memory and in Redis', async (t) => {
 t.test('it starts without Redis, answers 503 until it was read what is revoked, and heals by itself', async (t) => {
   const port = await freePort();
   const world = await startAppWorld(t, { config: { ...redisStore({ port }), routes: reservingRoutes }, ready: false });
-  await until('it has its keys', () => world.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok');
+  await until(
+    'it has its keys',
+    () => world.app.readiness().checks.find(({ name }) => name === 'keys')?.status === 'ok',
+  );
   const refused = await create(world);
   t.equal(refused.status, 503);
   t.match(refused.text, /store-unavailable/);
@@ -64,15 +73,21 @@ t.test('it starts without Redis, answers 503 until it was read what is revoked, 
   t.same(await storeCheck(world), { ready: 'ready', store: 'ok' });
 });
 
-t.test('where it need not know what is revoked, it answers 503 to what has to be reserved and to nothing else', async (t) => {
-  const config = { ...redisStore({ port: await freePort() }, { start_without_revocations: true }), routes: reservingRoutes };
-  const world = await startAppWorld(t, { config, ready: false });
-  await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
-  t.equal((await create(world)).status, 503);
-  t.equal(world.receiver.requests.length, 0);
-  t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
-  t.same(await storeCheck(world), { ready: 'degraded', store: 'failed' });
-});
+t.test(
+  'where it need not know what is revoked, it answers 503 to what has to be reserved and to nothing else',
+  async (t) => {
+    const config = {
+      ...redisStore({ port: await freePort() }, { start_without_revocations: true }),
+      routes: reservingRoutes,
+    };
+    const world = await startAppWorld(t, { config, ready: false });
+    await until('it is ready', async () => (await world.admin('/readyz')).status === 200);
+    t.equal((await create(world)).status, 503);
+    t.equal(world.receiver.requests.length, 0);
+    t.equal((await world.request({ method: 'POST', path: '/plain', body: 'x' })).status, 200);
+    t.same(await storeCheck(world), { ready: 'degraded', store: 'failed' });
+  },
+);
 
 t.test('it goes on without Redis, and heals', async (t) => {
   const redis = await startRedis(t);
@@ -85,13 +100,21 @@ t.test('it goes on without Redis, and heals', async (t) => {
   await redis.restart();
   await until('the store is up again', () => world.app.status().store?.up);
   t.equal((await create(world)).status, 200);
-  await until('the restart is counted', async () => await world.metric('sallyport_store_failovers_total') === 1);
+  await until('the restart is counted', async () => (await world.metric('sallyport_store_failovers_total')) === 1);
 });
 
 t.test('settings that can forget end the start, with the fix', async (t) => {
   const rows = [
-    { name: 'eviction', args: ['--maxmemory-policy', 'allkeys-lru'], message: /^store\.redis: .*maxmemory-policy is allkeys-lru.*set maxmemory-policy noeviction/ },
-    { name: 'no persistence', args: ['--appendonly', 'no'], message: /^store\.redis: .*no append-only file and no replica.*set appendonly yes/ },
+    {
+      name: 'eviction',
+      args: ['--maxmemory-policy', 'allkeys-lru'],
+      message: /^store\.redis: .*maxmemory-policy is allkeys-lru.*set maxmemory-policy noeviction/,
+    },
+    {
+      name: 'no persistence',
+      args: ['--appendonly', 'no'],
+      message: /^store\.redis: .*no append-only file and no replica.*set appendonly yes/,
+    },
   ];
   for (const { name, args, message } of rows) {
     const redis = await startRedis(t, args);
@@ -104,8 +127,12 @@ t.test('settings that can forget end the start, with the fix', async (t) => {
     }
     t.equal(started.error.kind, 'invalid', name);
     t.match(started.error.messages.join('\n'), message, name);
-    t.notOk(logs().some(({ msg }) => msg === 'listening'), `${name}: nobody was let in`);
-    const clients = (): Promise<boolean> => redis.client.client('LIST').then((list) => String(list).trim().split('\n').length === 1);
+    t.notOk(
+      logs().some(({ msg }) => msg === 'listening'),
+      `${name}: nobody was let in`,
+    );
+    const clients = (): Promise<boolean> =>
+      redis.client.client('LIST').then((list) => String(list).trim().split('\n').length === 1);
     await until(`${name}: the connection to Redis is closed`, clients);
     writeFileSync(file, baseConfig({ ...redisStore(redis, { durability: 'none' }), routes: reservingRoutes }));
     t.ok((await startFrom(t, file)).started.ok, `${name}: written down, it starts`);
@@ -114,15 +141,37 @@ t.test('settings that can forget end the start, with the fix', async (t) => {
 
 t.test('files of the store that keep it from starting', async (t) => {
   const c = certificates(t);
-  const tls = (file: string): ConfigTree => ({ store: { redis: { url: 'rediss://127.0.0.1:1', tls: { ca_file: file } } } });
+  const tls = (file: string): ConfigTree => ({
+    store: { redis: { url: 'rediss://127.0.0.1:1', tls: { ca_file: file } } },
+  });
   const password = join(tempDir(t), 'password');
   writeFileSync(password, 'x'.repeat(4_097));
   const rows: readonly { name: string; config: ConfigTree; kind: string; message: RegExp }[] = [
-    { name: 'no password', config: redisStore({ port: 1 }, { password_file: '/none' }), kind: 'unreadable', message: /^\/none: does not exist$/ },
-    { name: 'a directory', config: redisStore({ port: 1 }, { password_file: c.dir }), kind: 'unreadable', message: /is a directory$/ },
-    { name: 'too long a password', config: redisStore({ port: 1 }, { password_file: password }), kind: 'unreadable', message: /larger/ },
+    {
+      name: 'no password',
+      config: redisStore({ port: 1 }, { password_file: '/none' }),
+      kind: 'unreadable',
+      message: /^\/none: does not exist$/,
+    },
+    {
+      name: 'a directory',
+      config: redisStore({ port: 1 }, { password_file: c.dir }),
+      kind: 'unreadable',
+      message: /is a directory$/,
+    },
+    {
+      name: 'too long a password',
+      config: redisStore({ port: 1 }, { password_file: password }),
+      kind: 'unreadable',
+      message: /larger/,
+    },
     { name: 'no authorities', config: tls('/none.crt'), kind: 'unreadable', message: /^\/none\.crt: does not exist$/ },
-    { name: 'authorities that are none', config: tls(c.server.keyFile), kind: 'invalid', message: /no PEM certificate/ },
+    {
+      name: 'authorities that are none',
+      config: tls(c.server.keyFile),
+      kind: 'invalid',
+      message: /no PEM certificate/,
+    },
   ];
   for (const { name, config, kind, message } of rows) {
     const file = join(tempDir(t), 'sallyport.yaml');
@@ -136,20 +185,42 @@ t.test('Redis behind TLS, with a user of its own', async (t) => {
   const c = certificates(t);
   const tlsPort = await freePort();
   const redis = await startRedis(t, [
-    '--tls-port', String(tlsPort), '--tls-cert-file', c.server.certFile, '--tls-key-file', c.server.keyFile, '--tls-auth-clients', 'no',
-    '--user', 'sallyport', 'on', '>hunter2', '~sallyport:*', '+@all',
+    '--tls-port',
+    String(tlsPort),
+    '--tls-cert-file',
+    c.server.certFile,
+    '--tls-key-file',
+    c.server.keyFile,
+    '--tls-auth-clients',
+    'no',
+    '--user',
+    'sallyport',
+    'on',
+    '>hunter2',
+    '~sallyport:*',
+    '+@all',
   ]);
   t.ok(redis.port !== tlsPort);
   const password = join(tempDir(t), 'password');
   writeFileSync(password, 'hunter2\n');
   chmodSync(password, 0o600);
-  const store = { redis: { url: `rediss://127.0.0.1:${String(tlsPort)}`, username: 'sallyport', password_file: password, reserve_timeout: '10s', tls: { ca_file: c.ca.certFile } } };
+  const store = {
+    redis: {
+      url: `rediss://127.0.0.1:${String(tlsPort)}`,
+      username: 'sallyport',
+      password_file: password,
+      reserve_timeout: '10s',
+      tls: { ca_file: c.ca.certFile },
+    },
+  };
   const world = await startAppWorld(t, { config: { store, routes: reservingRoutes } });
   await until('the store is up', () => world.app.status().store?.up);
   t.equal((await create(world)).status, 200);
   const strange = { redis: { ...store.redis, tls: { ca_file: c.otherCa.certFile } } };
   const other = await startAppWorld(t, { config: { store: strange, routes: reservingRoutes }, ready: false });
-  await until('the certificate is refused', () => /certificate|self.signed|issuer/i.test(other.app.status().store?.problem ?? ''));
+  await until('the certificate is refused', () =>
+    /certificate|self.signed|issuer/i.test(other.app.status().store?.problem ?? ''),
+  );
   t.equal((await create(other)).status, 503);
   t.notMatch(JSON.stringify([world.logs(), other.logs(), other.app.status()]), /hunter2/);
 });
@@ -170,6 +241,7 @@ t.test('a stop settles what is under way before the store is closed', async (t) 
   await stopped;
   const [key = ''] = await redis.client.keys('*:i:*');
   t.equal(await redis.client.hget(key, 's'), 'completed');
-  const clients = (): Promise<boolean> => redis.client.client('LIST').then((list) => String(list).trim().split('\n').length === 1);
+  const clients = (): Promise<boolean> =>
+    redis.client.client('LIST').then((list) => String(list).trim().split('\n').length === 1);
   await until('the connection to Redis is closed', clients);
 });

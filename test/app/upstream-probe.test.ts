@@ -5,13 +5,28 @@ import { until } from '../support/until.js';
 import { startAppWorld } from './app-world.js';
 
 t.test('kubelet reaches the receiver through the probes listener, and only the paths of the config', async (t) => {
-  const world = await startAppWorld(t, { config: { probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } } } });
+  const world = await startAppWorld(t, {
+    config: { probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } } },
+  });
   const probes = world.app.listeners.probes?.port ?? 0;
-  const kubelet = { Host: '10.1.2.3:9902', 'User-Agent': 'kube-probe/1.34', Authorization: 'Bearer x', 'X-Auth-Subject': 'root' };
+  const kubelet = {
+    Host: '10.1.2.3:9902',
+    'User-Agent': 'kube-probe/1.34',
+    Authorization: 'Bearer x',
+    'X-Auth-Subject': 'root',
+  };
   t.equal((await request(probes, { path: '/app-probe/live', headers: kubelet })).status, 200);
   t.equal((await request(probes, { method: 'HEAD', path: '/app-probe/ready?/admin', headers: kubelet })).status, 200);
-  t.same(world.receiver.requests.map(({ method, target }) => [method, target]), [['GET', '/healthz'], ['GET', '/ready?deep=1']]);
-  for (const name of ['authorization', 'x-auth-subject', 'x-forwarded-for']) t.same(world.receiver.requests[0]?.field(name), [], name);
+  t.same(
+    world.receiver.requests.map(({ method, target }) => [method, target]),
+    [
+      ['GET', '/healthz'],
+      ['GET', '/ready?deep=1'],
+    ],
+  );
+  for (const name of ['authorization', 'x-auth-subject', 'x-forwarded-for']) {
+    t.same(world.receiver.requests[0]?.field(name), [], name);
+  }
 
   const refused: readonly { readonly method?: string; readonly path: string; readonly status: number }[] = [
     { path: '/app-probe/other', status: 404 },
@@ -21,13 +36,18 @@ t.test('kubelet reaches the receiver through the probes listener, and only the p
     { path: '/app-probe/constructor', status: 404 },
     { method: 'POST', path: '/app-probe/live', status: 405 },
   ];
-  for (const { method = 'GET', path, status } of refused) t.equal((await request(probes, { method, path })).status, status, `${method} ${path}`);
-  t.equal((await world.admin('/app-probe/live')).status, 404, 'not on the operators\' listener');
-  t.equal((await request(world.port, { path: '/app-probe/live' })).status, 401, 'nor on the callers\'');
+  for (const { method = 'GET', path, status } of refused) {
+    t.equal((await request(probes, { method, path })).status, status, `${method} ${path}`);
+  }
+  t.equal((await world.admin('/app-probe/live')).status, 404, "not on the operators' listener");
+  t.equal((await request(world.port, { path: '/app-probe/live' })).status, 401, "nor on the callers'");
   t.equal(world.receiver.requests.length, 2);
 
   const moved = await startReceiver(t);
-  world.rewrite({ probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } }, upstream: { url: moved.url } });
+  world.rewrite({
+    probes: { host: '127.0.0.1', port: 0, app: { live: '/healthz', ready: '/ready?deep=1' } },
+    upstream: { url: moved.url },
+  });
   await until('the new receiver is asked', async () => {
     await request(probes, { path: '/app-probe/live' });
     return moved.requests.length > 0;

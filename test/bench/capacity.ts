@@ -1,4 +1,7 @@
-/** What docs/performance.md counts with: memory of a proxy that is full in one way after the other, and what a reserved write takes of Redis. */
+/**
+ * What docs/performance.md counts with: memory of a proxy that is full in one way after the other, and what a reserved
+ * write takes of Redis.
+ */
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { acquire, freshScope, reserveOf } from '../adapters/store-world.js';
@@ -19,7 +22,9 @@ export async function measureCapacity(t: Scope): Promise<string> {
   const costs = [];
   for (const atOnce of [1, 50]) {
     const { cpuUs, scripts, bytes } = await measureRedis(t, 20_000, atOnce);
-    costs.push(`Redis, ${String(atOnce)} at once: ${cpuUs.toFixed(0)} µs of CPU, ${scripts.toFixed(2)} scripts, ${bytes.toFixed(0)} bytes for a write`);
+    costs.push(
+      `Redis, ${String(atOnce)} at once: ${cpuUs.toFixed(0)} µs of CPU, ${scripts.toFixed(2)} scripts, ${bytes.toFixed(0)} bytes for a write`,
+    );
   }
   return ['| proxy | most memory |', '| --- | ---: |', ...rows, '', ...costs].join('\n');
 }
@@ -42,9 +47,21 @@ interface Load {
 const loads: readonly Load[] = [
   { name: 'at rest', count: 0, method: 'GET', bodyBytes: 0, answerBytes: 0 },
   { name: '512 reads in flight', count: 512, method: 'GET', bodyBytes: 0, answerBytes: 0 },
-  { name: '512 reads in flight, answers of 1 MiB that nobody takes', count: 512, method: 'GET', bodyBytes: 0, answerBytes: mib },
+  {
+    name: '512 reads in flight, answers of 1 MiB that nobody takes',
+    count: 512,
+    method: 'GET',
+    bodyBytes: 0,
+    answerBytes: mib,
+  },
   { name: '240 reserved writes of 1 MiB', count: 240, method: 'POST', bodyBytes: mib, answerBytes: 0 },
-  { name: '240 reserved writes of 1 MiB, answers of 256 KiB', count: 240, method: 'POST', bodyBytes: mib, answerBytes: mib / 4 },
+  {
+    name: '240 reserved writes of 1 MiB, answers of 256 KiB',
+    count: 240,
+    method: 'POST',
+    bodyBytes: mib,
+    answerBytes: mib / 4,
+  },
 ];
 
 /** What the rows of memory are called. */
@@ -60,10 +77,20 @@ export async function measureMemory(t: Scope): Promise<readonly (readonly [strin
 async function peakUnder(t: Scope, { count, method, bodyBytes, answerBytes }: Load): Promise<number> {
   const callers = ['a', 'b', 'c', 'd'];
   const route = { methods: [method], path: '/orders', subjects: callers, permissions: [], max_body: '2MiB' };
-  const world = await startWorld(t, { config: {
-    store: { memory: {} }, listen: { max_in_flight: 512 }, upstream: { max_connections: 512, response_timeout: '5m' },
-    routes: [{ name: 'orders', ...route, ...(method === 'POST' ? { idempotency: { mode: 'required', max_body: '2MiB' } } : {}) }],
-  } });
+  const world = await startWorld(t, {
+    config: {
+      store: { memory: {} },
+      listen: { max_in_flight: 512 },
+      upstream: { max_connections: 512, response_timeout: '5m' },
+      routes: [
+        {
+          name: 'orders',
+          ...route,
+          ...(method === 'POST' ? { idempotency: { mode: 'required', max_body: '2MiB' } } : {}),
+        },
+      ],
+    },
+  });
   const held: ServerResponse[] = [];
   world.receiver.behave((req, res) => {
     req.resume().on('end', () => {
@@ -75,10 +102,12 @@ async function peakUnder(t: Scope, { count, method, bodyBytes, answerBytes }: Lo
   for (let i = 0; i < count; i += 1) {
     const token = mintToken({ key: world.key, claims: { sub: callers[i % callers.length], permissions: [] } });
     const key = method === 'POST' ? { 'Idempotency-Key': `key-${String(i)}` } : {};
-    const headers = { 'Authorization': `Bearer ${token}`, 'Content-Length': String(bodyBytes), ...key };
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Length': String(bodyBytes), ...key };
     const connection = await connectRaw(world.port);
     t.teardown(connection.end);
-    connection.write(Buffer.concat([requestBytes(world.port, { method, path: '/orders', headers }), Buffer.from(body, 'latin1')]));
+    connection.write(
+      Buffer.concat([requestBytes(world.port, { method, path: '/orders', headers }), Buffer.from(body, 'latin1')]),
+    );
     if (answerBytes > 0) connection.socket.pause();
   }
   await until('all are in flight', () => held.length >= count, 60_000);
@@ -113,13 +142,22 @@ export async function measureRedis(t: Scope, writes: number, atOnce: number): Pr
   const body = randomBytes(1024);
   const number = async (section: string, name: string): Promise<number> =>
     Number(new RegExp(`${name}([\\d.]+)`).exec(await server.client.info(section))?.[1] ?? 0);
-  const cpu = async (): Promise<number> => await number('cpu', 'used_cpu_sys:') + await number('cpu', 'used_cpu_user:');
+  const cpu = async (): Promise<number> =>
+    (await number('cpu', 'used_cpu_sys:')) + (await number('cpu', 'used_cpu_user:'));
   const scripts = async (): Promise<number> => number('commandstats', 'cmdstat_evalsha:calls=');
   const one = async (): Promise<void> => {
     const scope = freshScope();
-    const fence = await acquire(store, scope, reserveOf('attempt-of-22-letters-', { leaseMs: 60_000, retentionMs: 86_400_000 }));
+    const fence = await acquire(
+      store,
+      scope,
+      reserveOf('attempt-of-22-letters-', { leaseMs: 60_000, retentionMs: 86_400_000 }),
+    );
     await store.complete(scope, {
-      attempt: 'attempt-of-22-letters-', fence, fingerprint: 'f', state: 'completed', retentionMs: 86_400_000,
+      attempt: 'attempt-of-22-letters-',
+      fence,
+      fingerprint: 'f',
+      state: 'completed',
+      retentionMs: 86_400_000,
       response: { status: 200, fields: ['Content-Type', 'application/json'], body },
     });
   };
@@ -127,7 +165,8 @@ export async function measureRedis(t: Scope, writes: number, atOnce: number): Pr
   const before = { cpu: await cpu(), scripts: await scripts(), bytes: await number('memory', 'used_memory:') };
   for (let done = 0; done < writes; done += atOnce) await Promise.all(Array.from({ length: atOnce }, one));
   return {
-    cpuUs: (await cpu() - before.cpu) * 1e6 / writes, scripts: (await scripts() - before.scripts) / writes,
-    bytes: (await number('memory', 'used_memory:') - before.bytes) / writes,
+    cpuUs: (((await cpu()) - before.cpu) * 1e6) / writes,
+    scripts: ((await scripts()) - before.scripts) / writes,
+    bytes: ((await number('memory', 'used_memory:')) - before.bytes) / writes,
   };
 }

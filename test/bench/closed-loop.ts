@@ -12,7 +12,10 @@ export interface Asking {
 
 export interface ClosedLoop {
   readonly connections: number;
-  /** Each request has its time, so many a second; those that are late are sent at once. As soon as a connection is free unless given. */
+  /**
+   * Each request has its time, so many a second; those that are late are sent at once. As soon as a connection is free
+   * unless given.
+   */
   readonly perSecond?: number;
   /** The next request, or `null` when it is over. It is told how many there were, and since when, in milliseconds. */
   readonly next: (sent: number, elapsedMs: number) => Asking | null;
@@ -54,5 +57,12 @@ export async function runClosedLoop({ connections, perSecond, next }: ClosedLoop
   await Promise.all(Array.from({ length: connections }, worker));
   const seconds = (performance.now() - startedMs) / 1000;
   agent.destroy();
-  return { requests: latencies.length, refused, broken, seconds, medianMs: quantile(latencies, 0.5), slowMs: quantile(latencies, 0.99) };
+  return {
+    requests: latencies.length,
+    refused,
+    broken,
+    seconds,
+    medianMs: quantile(latencies, 0.5),
+    slowMs: quantile(latencies, 0.99),
+  };
 }

@@ -39,22 +39,45 @@ export async function startContenders(t: Scope, { only, before, onRun }: Contend
   const headers = { Authorization: `Bearer ${token}` };
   const sallyport = async (level: 'info' | 'warn', checkout?: string): Promise<Child> => {
     const places = { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwks } } };
-    return startSallyport(t, { ...places, log: { level } }, { path: '/orders', headers }, checkout === undefined ? {} : { checkout });
+    return startSallyport(
+      t,
+      { ...places, log: { level } },
+      { path: '/orders', headers },
+      checkout === undefined ? {} : { checkout },
+    );
   };
   const judged = 'verifies, authorizes, forwards';
   const known: readonly { name: string; work: string; start: () => Promise<Child> }[] = [
     { name: 'node:http', work: 'answers by itself', start: async () => startServer(t, 'bare') },
-    { name: '@fastify/http-proxy', work: 'forwards', start: async () => startServer(t, 'http-proxy', `http://127.0.0.1:${String(receiver)}`) },
+    {
+      name: '@fastify/http-proxy',
+      work: 'forwards',
+      start: async () => startServer(t, 'http-proxy', `http://127.0.0.1:${String(receiver)}`),
+    },
     { name: 'Sallyport', work: `${judged}, logs`, start: async () => sallyport('info') },
-    ...(before === undefined ? [] : [{ name: 'Sallyport, before', work: `${judged}, logs`, start: async () => sallyport('info', before) }]),
+    ...(before === undefined
+      ? []
+      : [{ name: 'Sallyport, before', work: `${judged}, logs`, start: async () => sallyport('info', before) }]),
     { name: 'Sallyport, log.level: warn', work: judged, start: async () => sallyport('warn') },
-    ...(versionOf('haproxy', '-v') === null ? [] : [
-      { name: 'HAProxy', work: 'forwards', start: async () => startHaproxy(t, receiver, null, token) },
-      { name: 'HAProxy, jwt_verify', work: judged, start: async () => startHaproxy(t, receiver, key.publicKey, token) },
-    ]),
-    ...(apacheVersion() === null ? [] : [
-      { name: 'Apache, mod_auth_openidc', work: judged, start: async () => startApache(t, receiver, key.publicKey, key.keyId, token) },
-    ]),
+    ...(versionOf('haproxy', '-v') === null
+      ? []
+      : [
+          { name: 'HAProxy', work: 'forwards', start: async () => startHaproxy(t, receiver, null, token) },
+          {
+            name: 'HAProxy, jwt_verify',
+            work: judged,
+            start: async () => startHaproxy(t, receiver, key.publicKey, token),
+          },
+        ]),
+    ...(apacheVersion() === null
+      ? []
+      : [
+          {
+            name: 'Apache, mod_auth_openidc',
+            work: judged,
+            start: async () => startApache(t, receiver, key.publicKey, key.keyId, token),
+          },
+        ]),
   ];
   const contenders: Contender[] = [];
   for (const { name, work, start } of known) {

@@ -2,7 +2,10 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { join } from 'node:path';
 import { projectDir } from '../support/project-dir.js';
 
-/** Puts what one command measured in its place on a page, between two comments that name it, and leaves the rest as it is. */
+/**
+ * Puts what one command measured in its place on a page, between two comments that name it, and leaves the rest as it
+ * is.
+ */
 export function writePart(dir: string, page: string, name: string, text: string): void {
   const file = join(dir, page);
   if (!existsSync(file)) {

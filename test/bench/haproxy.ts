@@ -9,26 +9,41 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import type { Child } from './child.js';
 
-const plain = ['global', '  nbthread 1', '  maxconn 4000', 'defaults', '  mode http', '  timeout client 60s', '  timeout server 60s', '  timeout connect 5s'];
+const plain = [
+  'global',
+  '  nbthread 1',
+  '  maxconn 4000',
+  'defaults',
+  '  mode http',
+  '  timeout client 60s',
+  '  timeout server 60s',
+  '  timeout connect 5s',
+];
 
 /** The rules of one issuer and one route as HAProxy spells them, and the caller's identity for the receiver. */
 function tokenRules(keyFile: string): string[] {
-  const claims = [['iss', 'https://api.example.com'], ['aud', 'orders'], ['source', 'microservice'], ['token_type', 'service'], ['sub', 'checkout']] as const;
+  const claims = [
+    ['iss', 'https://api.example.com'],
+    ['aud', 'orders'],
+    ['source', 'microservice'],
+    ['token_type', 'service'],
+    ['sub', 'checkout'],
+  ] as const;
   const deny = '  http-request deny deny_status 401 unless';
   return [
     '  http-request set-var(txn.token) http_auth_bearer',
-    '  http-request set-var(txn.alg) var(txn.token),jwt_header_query(\'$.alg\')',
+    "  http-request set-var(txn.alg) var(txn.token),jwt_header_query('$.alg')",
     `${deny} { var(txn.alg) -m str RS256 }`,
     `${deny} { var(txn.token),jwt_verify(txn.alg,"${keyFile}") -m int 1 }`,
     ...claims.flatMap(([claim, value]) => [
       `  http-request set-var(txn.${claim}) var(txn.token),jwt_payload_query('$.${claim}')`,
       `${deny} { var(txn.${claim}) -m str ${value} }`,
     ]),
-    '  http-request set-var(txn.exp) var(txn.token),jwt_payload_query(\'$.exp\',\'int\')',
+    "  http-request set-var(txn.exp) var(txn.token),jwt_payload_query('$.exp','int')",
     '  http-request set-var(txn.left) date,neg,add(txn.exp)',
     `${deny} { var(txn.left) -m int gt 0 }`,
     // HAProxy 2.6 reads no array as a whole; the token measured with has this permission first.
-    '  http-request set-var(txn.permissions) var(txn.token),jwt_payload_query(\'$.permissions[0]\')',
+    "  http-request set-var(txn.permissions) var(txn.token),jwt_payload_query('$.permissions[0]')",
     `${deny} { var(txn.permissions) -m str orders:read }`,
     '  http-request del-header Authorization',
     '  http-request set-header X-Auth-Subject %[var(txn.sub)]',
@@ -37,18 +52,32 @@ function tokenRules(keyFile: string): string[] {
 }
 
 /** Runs HAProxy in front of the receiver; with a key it verifies tokens as Sallyport does. */
-export async function startHaproxy(t: Scope, receiverPort: number, publicKey: KeyObject | null, token: string): Promise<Child> {
+export async function startHaproxy(
+  t: Scope,
+  receiverPort: number,
+  publicKey: KeyObject | null,
+  token: string,
+): Promise<Child> {
   const dir = tempDir(t);
   const port = await freePort();
   const keyFile = join(dir, 'key.pem');
   if (publicKey !== null) writeFileSync(keyFile, publicKey.export({ format: 'pem', type: 'spki' }));
   const rules = publicKey === null ? [] : tokenRules(keyFile);
   const config = [
-    ...plain, 'frontend callers', `  bind 127.0.0.1:${String(port)}`, ...rules, '  default_backend receiver', 'backend receiver',
-    `  server one 127.0.0.1:${String(receiverPort)}`, '',
+    ...plain,
+    'frontend callers',
+    `  bind 127.0.0.1:${String(port)}`,
+    ...rules,
+    '  default_backend receiver',
+    'backend receiver',
+    `  server one 127.0.0.1:${String(receiverPort)}`,
+    '',
   ];
   const { pid } = runHaproxy(t, config.join('\n'));
   const headers = { Authorization: `Bearer ${token}` };
-  await until('HAProxy answers', async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status === 200);
+  await until(
+    'HAProxy answers',
+    async () => (await request(port, { path: '/orders', headers }).catch(() => null))?.status === 200,
+  );
   return { pid, port };
 }

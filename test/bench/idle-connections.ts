@@ -9,12 +9,14 @@ export async function openIdle(port: number, count: number, token: string): Prom
   while (sockets.length < count) {
     const batch = Array.from({ length: Math.min(50, count - sockets.length) }, () => connect(port, '127.0.0.1'));
     sockets.push(...batch);
-    await Promise.all(batch.map(async (socket) => {
-      socket.on('error', () => undefined);
-      socket.write(head);
-      await once(socket, 'data');
-      socket.resume();
-    }));
+    await Promise.all(
+      batch.map(async (socket) => {
+        socket.on('error', () => undefined);
+        socket.write(head);
+        await once(socket, 'data');
+        socket.resume();
+      }),
+    );
   }
   return () => {
     for (const socket of sockets) socket.destroy();

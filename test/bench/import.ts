@@ -27,7 +27,11 @@ export interface ImportBench {
 /** Imports files of growing sizes, each into an empty Core, and the smallest one by the loop too. */
 export async function measureImport(t: Scope, { sizes, onRun }: ImportBench): Promise<readonly MeasuredImport[]> {
   const results: MeasuredImport[] = [];
-  const measure = async (name: string, users: number, start: (file: string, core: { url: string; curlConfig: string }) => StartedCommand): Promise<void> => {
+  const measure = async (
+    name: string,
+    users: number,
+    start: (file: string, core: { url: string; curlConfig: string }) => StartedCommand,
+  ): Promise<void> => {
     const core = await startImportCore(t);
     const file = join(core.dir, 'users.jsonl');
     await pipeline(Readable.from(userLines(users, createUserMaker())), createWriteStream(file));
@@ -42,16 +46,23 @@ export async function measureImport(t: Scope, { sizes, onRun }: ImportBench): Pr
     results.push({ name, users, perSecond: users / seconds, peakMiB: peakMiB() });
   };
   const [smallest = 5_000] = sizes;
-  await measure('loop', smallest, (file, { url }) => startScript(t, join(projectDir, '.build/test/bench/import-loop.js'), [file, url]));
+  await measure('loop', smallest, (file, { url }) =>
+    startScript(t, join(projectDir, '.build/test/bench/import-loop.js'), [file, url]),
+  );
   for (const users of sizes) {
-    await measure('sallyport import', users, (file, { curlConfig }) => startCommand(t, ['import', file, '--curl-config', curlConfig]));
+    await measure('sallyport import', users, (file, { curlConfig }) =>
+      startCommand(t, ['import', file, '--curl-config', curlConfig]),
+    );
   }
   return results;
 }
 
 /** The table of `docs/import.md`. */
 export function importTable(results: readonly MeasuredImport[]): string {
-  const rows = results.map(({ name, users, perSecond, peakMiB }) => `| ${name} | ${String(users)} | ${perSecond.toFixed(0)} | ${peakMiB.toFixed(0)} MiB |`);
+  const rows = results.map(
+    ({ name, users, perSecond, peakMiB }) =>
+      `| ${name} | ${String(users)} | ${perSecond.toFixed(0)} | ${peakMiB.toFixed(0)} MiB |`,
+  );
   return ['| | users | users a second | most memory |', '| --- | --- | --- | --- |', ...rows].join('\n');
 }
 

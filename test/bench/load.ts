@@ -47,9 +47,20 @@ export interface WriteSettings {
 }
 
 /** Sends writes to `/orders`, each with a key of its own. */
-export async function runWrites({ port, seconds, connections, perSecond = 0, tokens }: WriteSettings): Promise<LoadResult> {
+export async function runWrites({
+  port,
+  seconds,
+  connections,
+  perSecond = 0,
+  tokens,
+}: WriteSettings): Promise<LoadResult> {
   const numbers = [seconds, connections, perSecond].map(String);
-  const args = [join(import.meta.dirname, 'write-load.js'), `http://127.0.0.1:${String(port)}/orders`, ...numbers, ...tokens.map((token) => `Bearer ${token}`)];
+  const args = [
+    join(import.meta.dirname, 'write-load.js'),
+    `http://127.0.0.1:${String(port)}/orders`,
+    ...numbers,
+    ...tokens.map((token) => `Bearer ${token}`),
+  ];
   return JSON.parse(await outputOf(process.execPath, args)) as LoadResult;
 }
 

@@ -14,20 +14,48 @@ t.test('measures what it is asked for, and says how often the CPU of what it is 
   const said: string[] = [];
   const names = ['up-1m', 'unknown-key'] as const;
   const measured = await measureWorkloads(t, {
-    names, seconds: 0.1, rounds: 1, connections: 2, wrk: false, tokens: 20, onRun: (text) => said.push(text),
+    names,
+    seconds: 0.1,
+    rounds: 1,
+    connections: 2,
+    wrk: false,
+    tokens: 20,
+    onRun: (text) => said.push(text),
   });
-  t.same(measured.map(({ name }) => name), names, said.join('\n'));
+  t.same(
+    measured.map(({ name }) => name),
+    names,
+    said.join('\n'),
+  );
   const [upload, unknownKey] = measured;
-  t.match(upload?.entrants.map(({ name, cpuUsPerMib }) => [name, typeof cpuUsPerMib]), [['Sallyport', 'number'], ['@fastify/http-proxy', 'number']]);
-  t.same(unknownKey?.entrants.map(({ name, ratio, cpuUsPerMib }) => [name, ratio, cpuUsPerMib]), [['Sallyport', null, null]]);
-  t.match(workloadTable(measured), /^\| workload \|.*\n\| --- \| --- \| ---: \|.*\n\| 1 MiB up \| Sallyport \| \d+\.\d \|.*\n\| {2}\| @fastify/);
+  t.match(
+    upload?.entrants.map(({ name, cpuUsPerMib }) => [name, typeof cpuUsPerMib]),
+    [
+      ['Sallyport', 'number'],
+      ['@fastify/http-proxy', 'number'],
+    ],
+  );
+  t.same(
+    unknownKey?.entrants.map(({ name, ratio, cpuUsPerMib }) => [name, ratio, cpuUsPerMib]),
+    [['Sallyport', null, null]],
+  );
+  t.match(
+    workloadTable(measured),
+    /^\| workload \|.*\n\| --- \| --- \| ---: \|.*\n\| 1 MiB up \| Sallyport \| \d+\.\d \|.*\n\| {2}\| @fastify/,
+  );
 });
 
 t.test('a workload whose answers are others than it says is left out, and told of', async (t) => {
   const said: string[] = [];
   // Without a token a good answer is a refusal.
   const measured = await measureWorkloads(t, {
-    names: ['new'], seconds: 0.1, rounds: 1, connections: 2, wrk: false, tokens: 0, onRun: (text) => said.push(text),
+    names: ['new'],
+    seconds: 0.1,
+    rounds: 1,
+    connections: 2,
+    wrk: false,
+    tokens: 0,
+    onRun: (text) => said.push(text),
   });
   t.same(measured, []);
   t.match(said.at(-1), /^new is left out: Sallyport: of \d+ answers \d+ were wrong; 0 connections failed$/);
@@ -45,7 +73,11 @@ t.test('idle connections have each had an answer, and stay open until they are c
 t.test('tokens that have to be known are sent once each before the load', async (t) => {
   const receiver = await startReceiver(t);
   const plan = writePlan(tempDir(t), { method: 'GET', paths: ['/orders'], tokens: ['a', 'b', 'c'], bodyBytes: 0 });
-  t.match(await runLoad({ port: receiver.port, plan, seconds: 0, connections: 2, wrk: false }), { requests: 3, refused: 0, broken: 0 });
+  t.match(await runLoad({ port: receiver.port, plan, seconds: 0, connections: 2, wrk: false }), {
+    requests: 3,
+    refused: 0,
+    broken: 0,
+  });
   t.same(receiver.requests.map(({ field }) => field('authorization')[0]).sort(), ['Bearer a', 'Bearer b', 'Bearer c']);
 });
 
@@ -55,6 +87,6 @@ t.test('a plan for wrk has its requests ready before the load, and leaves a sing
   t.match(script(['x', 'y']), 'for i = 0, 1 do');
   t.match(script(['x', 'y']), 'function request()');
   t.notMatch(script(['x']), 'function request()');
-  t.match(script([], 7), 'wrk.body = string.rep(\'x\', 7)');
+  t.match(script([], 7), "wrk.body = string.rep('x', 7)");
   t.end();
 });

@@ -75,7 +75,12 @@ export async function measureWorkloads(t: Scope, settings: WorkloadSettings): Pr
 export async function measureWorkload(t: Scope, workload: Workload, settings: LoadRounds): Promise<MeasuredWorkload> {
   const running: Running[] = [];
   for (const entrant of workload.entrants) {
-    const one: Running = { entrant, child: await entrant.start(t), plan: writePlan(tempDir(t), entrant.plan), runs: [] };
+    const one: Running = {
+      entrant,
+      child: await entrant.start(t),
+      plan: writePlan(tempDir(t), entrant.plan),
+      runs: [],
+    };
     if (entrant.primed !== undefined) {
       const plan = writePlan(tempDir(t), entrant.primed);
       await runOnce({ ...one, plan }, workload, { ...settings, seconds: 0, wrk: false });
@@ -86,7 +91,10 @@ export async function measureWorkload(t: Scope, workload: Workload, settings: Lo
   // The first round warms up and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
     for (const one of running) {
-      const run = await runOnce(one, workload, { ...settings, seconds: round === 0 ? Math.min(1, settings.seconds) : settings.seconds });
+      const run = await runOnce(one, workload, {
+        ...settings,
+        seconds: round === 0 ? Math.min(1, settings.seconds) : settings.seconds,
+      });
       if (round === 0) continue;
       one.runs.push(run);
       settings.onRun?.(`${workload.name}, round ${String(round)}, ${one.entrant.name}: ${run.cpuUs.toFixed(1)} µs`);
@@ -96,7 +104,9 @@ export async function measureWorkload(t: Scope, workload: Workload, settings: Lo
   const base = medians.find(({ name }) => name === workload.against)?.cpuUs;
   const { name, title, against, bodyBytes } = workload;
   return {
-    name, title, against,
+    name,
+    title,
+    against,
     entrants: medians.map((one) => ({
       ...one,
       ratio: base === undefined ? null : one.cpuUs / base,
@@ -116,7 +126,9 @@ async function runOnce({ entrant, child, plan }: Running, workload: Workload, se
   const hitShare = hitShareOf(lookups, await readLookups(child));
   const wrong = workload.answer === 'success' ? load.refused : load.requests - load.refused;
   if (wrong + load.broken > 0 || load.requests === 0) {
-    throw new Error(`${entrant.name}: of ${String(load.requests)} answers ${String(wrong)} were wrong; ${String(load.broken)} connections failed`);
+    throw new Error(
+      `${entrant.name}: of ${String(load.requests)} answers ${String(wrong)} were wrong; ${String(load.broken)} connections failed`,
+    );
   }
   return { cpuUs, requestsPerS: load.requests / load.seconds, slowMs: load.slowMs, memoryMib, hitShare };
 }
@@ -124,8 +136,10 @@ async function runOnce({ entrant, child, plan }: Running, workload: Workload, se
 function medianOf(runs: readonly Run[]): Run {
   const middle = (of: (run: Run) => number): number => median(runs.map(of));
   return {
-    cpuUs: middle(({ cpuUs }) => cpuUs), requestsPerS: middle(({ requestsPerS }) => requestsPerS),
-    slowMs: middle(({ slowMs }) => slowMs), memoryMib: middle(({ memoryMib }) => memoryMib),
+    cpuUs: middle(({ cpuUs }) => cpuUs),
+    requestsPerS: middle(({ requestsPerS }) => requestsPerS),
+    slowMs: middle(({ slowMs }) => slowMs),
+    memoryMib: middle(({ memoryMib }) => memoryMib),
     hitShare: runs.some(({ hitShare }) => hitShare === null) ? null : middle(({ hitShare }) => hitShare ?? 0),
   };
 }

@@ -33,13 +33,17 @@ export interface Measured {
 }
 
 /**
- * Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike. One
- * that does not start, or does not answer all requests, is told of and left out.
+ * Puts the same load on each contender in turn, round by round, so that what else the machine does falls on all alike.
+ * One that does not start, or does not answer all requests, is told of and left out.
  */
 export async function measure(t: Scope, settings: MeasureSettings): Promise<readonly Measured[]> {
   const { contenders, token } = await startContenders(t, settings);
   const plan = writePlan(tempDir(t), planOf(token));
-  const runs = contenders.map((contender) => ({ contender, results: [] as Omit<Measured, 'name' | 'work'>[], failed: 0 }));
+  const runs = contenders.map((contender) => ({
+    contender,
+    results: [] as Omit<Measured, 'name' | 'work'>[],
+    failed: 0,
+  }));
   // The first round warms up compilers and connections and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
     const seconds = round === 0 ? Math.min(settings.seconds, 2) : settings.seconds;
@@ -50,20 +54,28 @@ export async function measure(t: Scope, settings: MeasureSettings): Promise<read
       const cpuUs = (cpuMicroseconds(contender.pid) - before) / Math.max(load.requests, 1);
       run.failed += load.requests === 0 ? 1 : load.refused + load.broken;
       if (round === 0) continue;
-      results.push({ cpuUs, requestsPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs, memoryMib: residentMib(contender.pid) });
+      results.push({
+        cpuUs,
+        requestsPerS: load.requests / load.seconds,
+        medianMs: load.medianMs,
+        slowMs: load.slowMs,
+        memoryMib: residentMib(contender.pid),
+      });
       settings.onRun?.(`round ${String(round)}, ${contender.name}: ${cpuUs.toFixed(1)} µs`);
     }
   }
   for (const { contender, failed } of runs) {
     if (failed > 0) settings.onRun?.(`${contender.name} is left out: ${String(failed)} requests failed`);
   }
-  return runs.filter(({ failed }) => failed === 0).map(({ contender, results }) => ({
-    name: contender.name,
-    work: contender.work,
-    cpuUs: median(results.map((result) => result.cpuUs)),
-    requestsPerS: median(results.map((result) => result.requestsPerS)),
-    medianMs: median(results.map((result) => result.medianMs)),
-    slowMs: median(results.map((result) => result.slowMs)),
-    memoryMib: median(results.map((result) => result.memoryMib)),
-  }));
+  return runs
+    .filter(({ failed }) => failed === 0)
+    .map(({ contender, results }) => ({
+      name: contender.name,
+      work: contender.work,
+      cpuUs: median(results.map((result) => result.cpuUs)),
+      requestsPerS: median(results.map((result) => result.requestsPerS)),
+      medianMs: median(results.map((result) => result.medianMs)),
+      slowMs: median(results.map((result) => result.slowMs)),
+      memoryMib: median(results.map((result) => result.memoryMib)),
+    }));
 }

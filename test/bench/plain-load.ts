@@ -12,12 +12,21 @@ import type { RequestPlan } from './request-plan.js';
 import { openTokens } from './token-file.js';
 
 const [planFile = '', url = '', seconds = '1', connections = '1'] = process.argv.slice(2);
-const { method, paths, tokens, bodyBytes, tokenFile, tokensFrom = null, perSecond } = JSON.parse(readFileSync(planFile, 'utf8')) as RequestPlan;
+const {
+  method,
+  paths,
+  tokens,
+  bodyBytes,
+  tokenFile,
+  tokensFrom = null,
+  perSecond,
+} = JSON.parse(readFileSync(planFile, 'utf8')) as RequestPlan;
 const body = Buffer.alloc(bodyBytes, 'x');
 const isOnce = Number(seconds) === 0;
 const once = Math.max(paths.length, tokens.length, tokenFile?.count ?? 0);
 
-const tokenAt = tokenFile === undefined ? (sent: number) => tokens[sent % Math.max(1, tokens.length)] : fromFile(tokenFile);
+const tokenAt =
+  tokenFile === undefined ? (sent: number) => tokens[sent % Math.max(1, tokens.length)] : fromFile(tokenFile);
 
 const result = await runClosedLoop({
   connections: Number(connections),

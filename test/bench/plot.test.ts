@@ -10,27 +10,38 @@ import { quantile } from './statistics.js';
 
 const figures = { requestsPerS: 9_000, medianMs: 1, slowMs: 2, memoryMib: 99, hitShare: null };
 const measured = [
-  { name: 'node:http', work: 'answers by itself', cpuUs: 12.34, ...figures }, { name: 'Sallyport', work: 'all', cpuUs: 45.6, ...figures },
+  { name: 'node:http', work: 'answers by itself', cpuUs: 12.34, ...figures },
+  { name: 'Sallyport', work: 'all', cpuUs: 45.6, ...figures },
   { name: 'HAProxy, jwt_verify', work: 'all', cpuUs: 50, ...figures },
 ];
 const workloads: readonly MeasuredWorkload[] = [
   {
-    name: 'unknown-key', title: 'flood of `kid`s <&>', against: 'HAProxy',
+    name: 'unknown-key',
+    title: 'flood of `kid`s <&>',
+    against: 'HAProxy',
     entrants: [{ name: 'Sallyport', cpuUs: 23.4, ratio: null, cpuUsPerMib: null, ...figures }],
   },
-  { name: 'up-1m', title: '1 MiB up', against: 'Sallyport', entrants: [{ name: 'Sallyport', cpuUs: 1567.8, ratio: 1, cpuUsPerMib: 1567.8, ...figures }] },
+  {
+    name: 'up-1m',
+    title: '1 MiB up',
+    against: 'Sallyport',
+    entrants: [{ name: 'Sallyport', cpuUs: 1567.8, ratio: 1, cpuUsPerMib: 1567.8, ...figures }],
+  },
 ];
 
 /** What is wrong with the tags of a document without comments and declarations; empty where they are well-formed. */
 function faultsOf(xml: string): readonly string[] {
   const open: string[] = [];
   const faults: string[] = [];
-  const text = xml.replaceAll(/<(\/?)([\w:-]+)((?:\s+[\w:-]+="[^"<&]*")*)\s*(\/?)>/g, (_tag, end: string, name: string, _attributes: string, empty: string) => {
-    if (end !== '') {
-      if (open.pop() !== name) faults.push(`</${name}>`);
-    } else if (empty === '') open.push(name);
-    return '';
-  });
+  const text = xml.replaceAll(
+    /<(\/?)([\w:-]+)((?:\s+[\w:-]+="[^"<&]*")*)\s*(\/?)>/g,
+    (_tag, end: string, name: string, _attributes: string, empty: string) => {
+      if (end !== '') {
+        if (open.pop() !== name) faults.push(`</${name}>`);
+      } else if (empty === '') open.push(name);
+      return '';
+    },
+  );
   return [...faults, ...open.map((name) => `<${name}>`), ...(text.match(/<|&(?!(?:amp|lt|gt);)/g) ?? [])];
 }
 
@@ -43,7 +54,15 @@ t.test('the plot is well-formed, says each figure and label, and is read in dark
   const svg = plotOf(measured, workloads);
   t.same(faultsOf(svg), []);
   const texts = textsOf(svg);
-  const wanted = ['12.3', '45.6', '50.0', '23.4', '1567.8', 'HAProxy, jwt_verify', 'flood of kids &lt;&amp;&gt;: Sallyport'];
+  const wanted = [
+    '12.3',
+    '45.6',
+    '50.0',
+    '23.4',
+    '1567.8',
+    'HAProxy, jwt_verify',
+    'flood of kids &lt;&amp;&gt;: Sallyport',
+  ];
   for (const text of wanted) t.ok(texts.includes(text), text);
   t.match(svg, '@media (prefers-color-scheme: dark)');
   t.match(svg, /<rect [^>]*width="420\.0"[^>]*class="other"/, 'the longest of its panel');
@@ -69,9 +88,18 @@ t.test('the page names what was measured, and what is not installed', (t) => {
   const latencies = [{ rate: 1_000, name: 'Sallyport', p50Ms: 0.5, p99Ms: 1.25, p999Ms: 3 }];
   const starts = [{ name: 'Sallyport, from npm', readyMs: 300, restMib: 99.6 }];
   const floods = [{ name: 'nothing else', perSecond: 0, cpuShare: 0.125, p50Ms: 1, p99Ms: 2, p999Ms: 3 }];
-  const page = allPartOf({ measured, workloads, latencies, starts, floods, writes: null }, {
-    command: 'npm run bench', seconds: 3, rounds: 3, connections: 32, load: 'wrk', programs: { HAProxy: 'HAProxy 2.6', Apache: null }, otherLoad: 0.1,
-  });
+  const page = allPartOf(
+    { measured, workloads, latencies, starts, floods, writes: null },
+    {
+      command: 'npm run bench',
+      seconds: 3,
+      rounds: 3,
+      connections: 32,
+      load: 'wrk',
+      programs: { HAProxy: 'HAProxy 2.6', Apache: null },
+      otherLoad: 0.1,
+    },
+  );
   t.match(page, '| Sallyport, from npm | 300 | 100 |');
   t.match(page, '`redis-server` is not installed here');
   t.match(page, '| nothing else | 0 | 0.13 | 1.00 | 2.00 | 3.00 |');
@@ -83,13 +111,28 @@ t.test('the page names what was measured, and what is not installed', (t) => {
 
 t.test('quantiles are values that were measured', (t) => {
   const values = Array.from({ length: 1_000 }, (_, index) => 1_000 - index);
-  t.same([quantile(values, 0.5), quantile(values, 0.99), quantile(values, 0.999), quantile([7], 0.5), quantile([], 0.5)], [500, 990, 999, 7, 0]);
+  t.same(
+    [quantile(values, 0.5), quantile(values, 0.99), quantile(values, 0.999), quantile([7], 0.5), quantile([], 0.5)],
+    [500, 990, 999, 7, 0],
+  );
   t.end();
 });
 
 t.test('requests at a fixed rate are sent and timed', async (t) => {
-  const latencies = await measureLatency(t, { rates: [50, 100], seconds: 0.2, rounds: 1, connections: 4, only: latencyContenders.slice(0, 1) });
-  t.match(latencies.map(({ rate, name }) => [rate, name]), [[50, 'node:http'], [100, 'node:http']]);
+  const latencies = await measureLatency(t, {
+    rates: [50, 100],
+    seconds: 0.2,
+    rounds: 1,
+    connections: 4,
+    only: latencyContenders.slice(0, 1),
+  });
+  t.match(
+    latencies.map(({ rate, name }) => [rate, name]),
+    [
+      [50, 'node:http'],
+      [100, 'node:http'],
+    ],
+  );
   for (const { p50Ms, p99Ms, p999Ms } of latencies) t.ok(p50Ms > 0 && p50Ms <= p99Ms && p99Ms <= p999Ms);
   t.match(latencyTable(latencies), /^\| proxy \|.*\n.*\n\| node:http \| 50 \| \d/);
 });

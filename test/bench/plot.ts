@@ -20,12 +20,24 @@ const longestBar = 420;
 const rowHeight = 22;
 const panelHead = 44;
 
-/** CPU for a request as bars, by contender and by workload, with the figures of the tables beside them. It is read on light and on dark pages. */
-export function plotOf(measured: readonly Pick<Measured, 'name' | 'cpuUs'>[], workloads: readonly MeasuredWorkload[]): string {
+/**
+ * CPU for a request as bars, by contender and by workload, with the figures of the tables beside them. It is read on
+ * light and on dark pages.
+ */
+export function plotOf(
+  measured: readonly Pick<Measured, 'name' | 'cpuUs'>[],
+  workloads: readonly MeasuredWorkload[],
+): string {
   const panels = [
-    { title: 'One authorized GET, CPU of the proxy in µs', bars: measured.map(({ name, cpuUs }) => barOf(name, name, cpuUs)) },
+    {
+      title: 'One authorized GET, CPU of the proxy in µs',
+      bars: measured.map(({ name, cpuUs }) => barOf(name, name, cpuUs)),
+    },
     { title: 'By workload, CPU for a request in µs', bars: workloads.flatMap((workload) => barsOf(workload, false)) },
-    { title: 'Bodies of 1 MiB, CPU for a request in µs', bars: workloads.flatMap((workload) => barsOf(workload, true)) },
+    {
+      title: 'Bodies of 1 MiB, CPU for a request in µs',
+      bars: workloads.flatMap((workload) => barsOf(workload, true)),
+    },
   ].filter(({ bars }) => bars.length > 0);
   const parts: string[] = [];
   let top = 0;

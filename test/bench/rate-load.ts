@@ -36,7 +36,11 @@ const startedMs = performance.now();
 const asked: Promise<void>[] = [];
 await new Promise<void>((resolve) => {
   const send = (): void => {
-    for (let plannedMs = startedMs + (sent * 1000) / Number(rate); sent < count && plannedMs <= performance.now(); plannedMs += 1000 / Number(rate)) {
+    for (
+      let plannedMs = startedMs + (sent * 1000) / Number(rate);
+      sent < count && plannedMs <= performance.now();
+      plannedMs += 1000 / Number(rate)
+    ) {
       sent += 1;
       asked.push(ask(plannedMs));
     }

@@ -39,10 +39,23 @@ const references = ['@fastify/http-proxy', 'HAProxy, jwt_verify', 'Apache, mod_a
 export function tableOf(measured: readonly Measured[]): string {
   const bases = measured.filter(({ name }) => references.some((reference) => reference === name));
   const head = [
-    'proxy', 'for each request', 'CPU, µs', ...bases.map(({ name }) => `× ${name}`), 'requests/s', 'median, ms', '99 %, ms', 'memory, MiB',
+    'proxy',
+    'for each request',
+    'CPU, µs',
+    ...bases.map(({ name }) => `× ${name}`),
+    'requests/s',
+    'median, ms',
+    '99 %, ms',
+    'memory, MiB',
   ];
   const rows = measured.map(({ name, work, cpuUs, requestsPerS, medianMs, slowMs, memoryMib }) => [
-    name, work, cpuUs.toFixed(1), ...bases.map((base) => (cpuUs / base.cpuUs).toFixed(2)), requestsPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2),
+    name,
+    work,
+    cpuUs.toFixed(1),
+    ...bases.map((base) => (cpuUs / base.cpuUs).toFixed(2)),
+    requestsPerS.toFixed(0),
+    medianMs.toFixed(2),
+    slowMs.toFixed(2),
     memoryMib.toFixed(0),
   ]);
   return markdown(head, rows, 2);
@@ -51,29 +64,50 @@ export function tableOf(measured: readonly Measured[]): string {
 /** The workloads as a Markdown table, one row for each that took part. */
 export function workloadTable(measured: readonly MeasuredWorkload[]): string {
   const head = ['workload', 'proxy', 'CPU, µs', 'times', 'for a MiB, µs', 'requests/s', '99 %, ms', 'memory, MiB'];
-  const rows = measured.flatMap(({ title, entrants }) => entrants.map(({ name, cpuUs, ratio, cpuUsPerMib, requestsPerS, slowMs, memoryMib }, index) => [
-    index === 0 ? title : '', name, cpuUs.toFixed(1), ratio?.toFixed(2) ?? '', cpuUsPerMib?.toFixed(0) ?? '', requestsPerS.toFixed(0), slowMs.toFixed(2),
-    memoryMib.toFixed(0),
-  ]));
+  const rows = measured.flatMap(({ title, entrants }) =>
+    entrants.map(({ name, cpuUs, ratio, cpuUsPerMib, requestsPerS, slowMs, memoryMib }, index) => [
+      index === 0 ? title : '',
+      name,
+      cpuUs.toFixed(1),
+      ratio?.toFixed(2) ?? '',
+      cpuUsPerMib?.toFixed(0) ?? '',
+      requestsPerS.toFixed(0),
+      slowMs.toFixed(2),
+      memoryMib.toFixed(0),
+    ]),
+  );
   return markdown(head, rows, 2);
 }
 
 export function latencyTable(latencies: readonly MeasuredLatency[]): string {
-  const rows = latencies.map(({ rate, name, p50Ms, p99Ms, p999Ms }) => [name, String(rate), p50Ms.toFixed(2), p99Ms.toFixed(2), p999Ms.toFixed(2)]);
+  const rows = latencies.map(({ rate, name, p50Ms, p99Ms, p999Ms }) => [
+    name,
+    String(rate),
+    p50Ms.toFixed(2),
+    p99Ms.toFixed(2),
+    p999Ms.toFixed(2),
+  ]);
   return markdown(['proxy', 'requests/s', '50 %, ms', '99 %, ms', '99.9 %, ms'], rows, 1);
 }
 
 /** The part of docs/performance.md that `--all` measures. */
-export function allPartOf({ measured, workloads, latencies, starts, writes, floods }: Results, conditions: Conditions): string {
+export function allPartOf(
+  { measured, workloads, latencies, starts, writes, floods }: Results,
+  conditions: Conditions,
+): string {
   const { command, seconds, rounds, connections, load, programs, otherLoad } = conditions;
   const part = partSeconds(seconds);
   const there = Object.values(programs).filter((version) => version !== null);
-  const missing = Object.entries(programs).filter(([, version]) => version === null).map(([name]) => name);
+  const missing = Object.entries(programs)
+    .filter(([, version]) => version === null)
+    .map(([name]) => name);
   return `What one authorized \`GET\` costs in the proxy's process: user and system time from \`/proc/PID/stat\`, divided by the requests
-answered. ${keepsApart
-    ? `Here and for the workloads, each proxy runs on the first CPU, and load and receiver on the others: on a virtual machine no two CPUs are alike, and
+answered. ${
+    keepsApart
+      ? `Here and for the workloads, each proxy runs on the first CPU, and load and receiver on the others: on a virtual machine no two CPUs are alike, and
 where a process is left for a while is chance`
-    : 'Load, proxy and receiver share all CPUs, since there is one only, or no \`taskset\`'}. Throughput and latency say more of the machine than of the proxy;
+      : 'Load, proxy and receiver share all CPUs, since there is one only, or no \`taskset\`'
+  }. Throughput and latency say more of the machine than of the proxy;
 compare rows, not machines.
 
 ${tableOf(measured)}
@@ -134,6 +168,10 @@ export function machine(): string {
 }
 
 /** Seconds of one run of a workload and of a rate, of which there are many; `wrk` takes whole ones. */
-export function partSeconds(seconds: number): { readonly workload: number; readonly rate: number; readonly flood: number } {
+export function partSeconds(seconds: number): {
+  readonly workload: number;
+  readonly rate: number;
+  readonly flood: number;
+} {
   return { workload: Math.ceil(seconds / 2), rate: Math.ceil(seconds / 3), flood: Math.ceil(seconds) };
 }

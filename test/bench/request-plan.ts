@@ -11,9 +11,13 @@ export interface RequestPlan {
   readonly bodyBytes: number;
   /** More tokens than can be held, for the first of the paths. */
   readonly tokenFile?: TokenFile;
-  /** Number of the token of the file that is first, and those behind it follow; each is drawn by chance unless given. */
+  /**
+   * Number of the token of the file that is first, and those behind it follow; each is drawn by chance unless given.
+   */
   readonly tokensFrom?: number;
-  /** Requests a second over all connections, fewer where answers are late; as many as there is time for unless given. */
+  /**
+   * Requests a second over all connections, fewer where answers are late; as many as there is time for unless given.
+   */
   readonly perSecond?: number;
 }
 
@@ -44,12 +48,17 @@ function scriptOf(plan: RequestPlan, lists: { readonly paths: string; readonly t
   const count = Math.max(paths.length, tokens.length);
   return [
     `wrk.method = '${method}'`,
-    ...(bodyBytes === 0 ? [] : [`wrk.body = string.rep('x', ${String(bodyBytes)})`, 'wrk.headers[\'Content-Type\'] = \'application/octet-stream\'']),
+    ...(bodyBytes === 0
+      ? []
+      : [
+          `wrk.body = string.rep('x', ${String(bodyBytes)})`,
+          "wrk.headers['Content-Type'] = 'application/octet-stream'",
+        ]),
     'local paths, tokens = {}, {}',
     `for line in io.lines('${lists.paths}') do paths[#paths + 1] = line end`,
     `for line in io.lines('${lists.tokens}') do tokens[#tokens + 1] = line end`,
     'wrk.path = paths[1]',
-    'if #tokens > 0 then wrk.headers[\'Authorization\'] = \'Bearer \' .. tokens[1] end',
+    "if #tokens > 0 then wrk.headers['Authorization'] = 'Bearer ' .. tokens[1] end",
     // Runs begin anywhere, so that short ones use all of the list between them.
     'math.randomseed(os.time())',
     ...(tokenFile !== undefined ? readingTokens(tokenFile, tokensFrom) : count > 1 ? preparedRequests(count) : []),
@@ -63,7 +72,7 @@ function preparedRequests(count: number): readonly string[] {
     `local requests, last = {}, math.random(${String(count)})`,
     'function init()',
     `  for i = 0, ${String(count - 1)} do`,
-    '    if #tokens > 0 then wrk.headers[\'Authorization\'] = \'Bearer \' .. tokens[i % #tokens + 1] end',
+    "    if #tokens > 0 then wrk.headers['Authorization'] = 'Bearer ' .. tokens[i % #tokens + 1] end",
     '    requests[i + 1] = wrk.format(nil, paths[i % #paths + 1])',
     '  end',
     'end',
@@ -80,8 +89,8 @@ function readingTokens({ path, tokenBytes, count }: TokenFile, from: number | nu
     `local file, last = assert(io.open('${path}', 'rb')), ${String(from ?? 0)}`,
     'local head, tail',
     'function init()',
-    '  wrk.headers[\'Authorization\'] = \'Bearer @\'',
-    '  head, tail = wrk.format():match(\'^(.*)@(.*)$\')',
+    "  wrk.headers['Authorization'] = 'Bearer @'",
+    "  head, tail = wrk.format():match('^(.*)@(.*)$')",
     'end',
     'function request()',
     from === null ? `  last = math.random(0, ${String(count - 1)})` : `  last = (last + 1) % ${String(count)}`,
@@ -94,9 +103,9 @@ function readingTokens({ path, tokenBytes, count }: TokenFile, from: number | nu
 /** Each request has its time; those that are late are sent at once. */
 function atRate(perSecond: number): readonly string[] {
   return [
-    'local ffi = require(\'ffi\')',
+    "local ffi = require('ffi')",
     'ffi.cdef[[ typedef struct { long s; long ns; } moment; int clock_gettime(int, moment *); ]]',
-    'local moment, planned = ffi.new(\'moment\'), nil',
+    "local moment, planned = ffi.new('moment'), nil",
     'function delay()',
     '  ffi.C.clock_gettime(1, moment)',
     '  local now = tonumber(moment.s) * 1000 + tonumber(moment.ns) / 1000000',

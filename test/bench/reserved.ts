@@ -1,4 +1,7 @@
-/** What a reserved write costs beside the same write unreserved, in CPU of the proxy, in time, and in round trips to Redis. */
+/**
+ * What a reserved write costs beside the same write unreserved, in CPU of the proxy, in time, and in round trips to
+ * Redis.
+ */
 import type { Redis } from 'ioredis';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
@@ -50,17 +53,27 @@ export async function measureReserved(t: Scope, settings: ReservedSettings): Pro
   // The first round warms up and does not count.
   for (let round = 0; round <= settings.rounds; round += 1) {
     for (const { contender, results } of runs) {
-      const result = await runOnce(contender, token, { ...settings, seconds: round === 0 ? Math.min(settings.seconds, 2) : settings.seconds });
+      const result = await runOnce(contender, token, {
+        ...settings,
+        seconds: round === 0 ? Math.min(settings.seconds, 2) : settings.seconds,
+      });
       if (round === 0) continue;
       results.push(result);
-      settings.onRun?.(`round ${round}, ${contender.name}: ${result.cpuUs.toFixed(0)} µs, ${result.medianMs.toFixed(2)} ms`);
+      settings.onRun?.(
+        `round ${round}, ${contender.name}: ${result.cpuUs.toFixed(0)} µs, ${result.medianMs.toFixed(2)} ms`,
+      );
     }
   }
   return runs.map(({ contender: { name }, results }) => {
     const middle = (of: (result: ReservedRun) => number): number => median(results.map(of));
     return {
-      name, cpuUs: middle(({ cpuUs }) => cpuUs), writesPerS: middle(({ writesPerS }) => writesPerS), medianMs: middle(({ medianMs }) => medianMs),
-      slowMs: middle(({ slowMs }) => slowMs), scripts: middle(({ scripts }) => scripts), waits: middle(({ waits }) => waits),
+      name,
+      cpuUs: middle(({ cpuUs }) => cpuUs),
+      writesPerS: middle(({ writesPerS }) => writesPerS),
+      medianMs: middle(({ medianMs }) => medianMs),
+      slowMs: middle(({ slowMs }) => slowMs),
+      scripts: middle(({ scripts }) => scripts),
+      waits: middle(({ waits }) => waits),
     };
   });
 }
@@ -70,22 +83,38 @@ export function reservedTable(measured: readonly MeasuredWrite[]): string {
   const [plain] = measured;
   const head = ['write', 'CPU of a write, µs', 'more, µs', 'writes/s', 'median, ms', '99 %, ms', 'scripts', 'WAIT'];
   const rows = measured.map(({ name, cpuUs, writesPerS, medianMs, slowMs, scripts, waits }) => [
-    name, cpuUs.toFixed(0), (cpuUs - (plain?.cpuUs ?? 0)).toFixed(0), writesPerS.toFixed(0), medianMs.toFixed(2), slowMs.toFixed(2),
-    scripts.toFixed(2), waits.toFixed(2),
+    name,
+    cpuUs.toFixed(0),
+    (cpuUs - (plain?.cpuUs ?? 0)).toFixed(0),
+    writesPerS.toFixed(0),
+    medianMs.toFixed(2),
+    slowMs.toFixed(2),
+    scripts.toFixed(2),
+    waits.toFixed(2),
   ]);
   return markdown(head, rows, 1);
 }
 
-async function runOnce(contender: Contender, token: string, { seconds, connections }: ReservedSettings): Promise<ReservedRun> {
+async function runOnce(
+  contender: Contender,
+  token: string,
+  { seconds, connections }: ReservedSettings,
+): Promise<ReservedRun> {
   const counted = await countCalls(contender.redis);
   const cpuBefore = cpuMicroseconds(contender.pid);
   const load = await runWrites({ port: contender.port, seconds, connections, tokens: [token] });
   const cpuUs = (cpuMicroseconds(contender.pid) - cpuBefore) / Math.max(1, load.requests);
-  if (load.refused + load.broken > 0) throw new Error(`${contender.name}: ${load.refused + load.broken} of ${load.requests} writes failed`);
+  if (load.refused + load.broken > 0) {
+    throw new Error(`${contender.name}: ${load.refused + load.broken} of ${load.requests} writes failed`);
+  }
   const calls = await countCalls(contender.redis);
   return {
-    cpuUs, writesPerS: load.requests / load.seconds, medianMs: load.medianMs, slowMs: load.slowMs,
-    scripts: (calls.scripts - counted.scripts) / load.requests, waits: (calls.waits - counted.waits) / load.requests,
+    cpuUs,
+    writesPerS: load.requests / load.seconds,
+    medianMs: load.medianMs,
+    slowMs: load.slowMs,
+    scripts: (calls.scripts - counted.scripts) / load.requests,
+    waits: (calls.waits - counted.waits) / load.requests,
   };
 }
 
@@ -96,14 +125,33 @@ async function startContenders(t: Scope, token: string): Promise<readonly Conten
   const primary = await startRedis(t);
   await startReplica(t, primary.port);
   const start = async (name: string, redis: Redis | null, store: ConfigTree | null): Promise<Contender> => {
-    const config = { upstream: { url: `http://127.0.0.1:${receiver}` }, issuers: { core: { jwks_url: jwks } }, ...(store === null ? {} : { store }) };
+    const config = {
+      upstream: { url: `http://127.0.0.1:${receiver}` },
+      issuers: { core: { jwks_url: jwks } },
+      ...(store === null ? {} : { store }),
+    };
     const idempotency = store === null ? 'none' : 'required';
-    const route = { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency };
+    const route = {
+      name: 'create-order',
+      methods: ['POST'],
+      path: '/orders',
+      subjects: ['checkout'],
+      permissions: ['orders:write'],
+      idempotency,
+    };
     const headers = { Authorization: `Bearer ${token}`, 'Idempotency-Key': 'ready' };
     const ready = { method: 'POST', path: '/orders', headers, body: '' };
-    return { name, redis, ...(await startSallyport(t, { ...config, shutdown: { delay: '0s', grace: '20s' }, routes: [route] }, ready)) };
+    return {
+      name,
+      redis,
+      ...(await startSallyport(t, { ...config, shutdown: { delay: '0s', grace: '20s' }, routes: [route] }, ready)),
+    };
   };
-  const place = (port: number): ConfigTree => ({ url: `redis://127.0.0.1:${port}`, reserve_timeout: '5s', settle_timeout: '5s' });
+  const place = (port: number): ConfigTree => ({
+    url: `redis://127.0.0.1:${port}`,
+    reserve_timeout: '5s',
+    settle_timeout: '5s',
+  });
   return [
     await start('unreserved', null, null),
     await start('reserved, memory', null, { memory: {} }),

@@ -3,12 +3,13 @@
  *
  *   npm run bench -- [--seconds 10] [--rounds 3] [--connections 32] [--before FOLDER]
  *
- * Prints what one authorized GET costs, and what it costs with others. FOLDER is a built checkout of an earlier commit, to be measured beside.
+ * Prints what one authorized GET costs, and what it costs with others. FOLDER is a built checkout of an earlier commit,
+ * to be measured beside.
  *
  *   npm run bench -- --workloads [NAME …] | --latency | --start | --flood
  *
- * Measures other loads than one token again and again, all of them or those named; latency at fixed rates; start and memory at rest; latency beside
- * a flood of new tokens.
+ * Measures other loads than one token again and again, all of them or those named; latency at fixed rates; start and
+ * memory at rest; latency beside a flood of new tokens.
  *
  *   npm run bench -- --reserved [--seconds 5] [--rounds 3] [--connections 8]
  *
@@ -20,20 +21,24 @@
  *
  *   npm run bench -- --growth [--seconds 3] [--rounds 3] [--out docs]
  *
- * Measures requests against numbers of tokens, up to a million, and of routes, for docs/performance.md. Signing a million tokens takes minutes; they are
- * kept in the system's folder for temporary files, and used again for most of a day.
+ * Measures requests against numbers of tokens, up to a million, and of routes, for docs/performance.md. Signing a
+ * million tokens takes minutes; they are kept in the system's folder for temporary files, and used again for most of a
+ * day.
  *
  *   npm run bench -- --soak 10m [--out docs]
  *
- * Puts four fifths of what it can do on a proxy for that long and looks at memory and open files, for docs/performance.md and `soak.svg`.
+ * Puts four fifths of what it can do on a proxy for that long and looks at memory and open files, for
+ * docs/performance.md and `soak.svg`.
  *
  *   npm run bench -- --primaries [--seconds 5] [--rounds 3] [--connections 64] [--out docs]
  *
- * Measures what reserved writes take of one primary of Redis and of three, for docs/performance.md; needs `redis-server` and `redis-cli`.
+ * Measures what reserved writes take of one primary of Redis and of three, for docs/performance.md; needs
+ * `redis-server` and `redis-cli`.
  *
  *   npm run bench -- --capacity
  *
- * Measures the memory of a proxy that is full, and what a write takes of Redis, for docs/performance.md; needs `redis-server`.
+ * Measures the memory of a proxy that is full, and what a write takes of Redis, for docs/performance.md; needs
+ * `redis-server`.
  *
  *   npm run bench -- --import
  *
@@ -74,7 +79,16 @@ const { values, positionals } = parseArgs({
     out: { type: 'string', default: join(projectDir, 'docs') },
     soak: { type: 'string' },
     before: { type: 'string' },
-    all: flag, capacity: flag, flood: flag, growth: flag, import: flag, latency: flag, primaries: flag, reserved: flag, start: flag, workloads: flag,
+    all: flag,
+    capacity: flag,
+    flood: flag,
+    growth: flag,
+    import: flag,
+    latency: flag,
+    primaries: flag,
+    reserved: flag,
+    start: flag,
+    workloads: flag,
   },
 });
 /** The page that has the figures. */
@@ -89,7 +103,12 @@ const onRun = (text: string): void => {
 /** Where tokens are kept from one run to the next. */
 const dir = join(tmpdir(), 'sallyport-bench-tokens');
 const settingsOf = (seconds: number, connections = 32): Settings => ({
-  seconds: Number(values.seconds ?? seconds), connections: Number(values.connections ?? connections), rounds, wrk: wrk !== null, onRun, dir,
+  seconds: Number(values.seconds ?? seconds),
+  connections: Number(values.connections ?? connections),
+  rounds,
+  wrk: wrk !== null,
+  onRun,
+  dir,
   ...(values.before === undefined ? {} : { before: resolve(values.before) }),
 });
 
@@ -108,8 +127,11 @@ else if (values.growth) await growth(settingsOf(3));
 else if (values.primaries) await primaries(settingsOf(5, 64));
 else if (values.reserved) console.log(reservedTable(await writesOf(settingsOf(5, 8))));
 else if (values.capacity) console.log(await scoped(measureCapacity));
-else if (values.import) console.log(importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))));
-else if (values.workloads) console.log(workloadTable(await workloadsOf(settingsOf(10))));
+else if (values.import) {
+  console.log(
+    importTable(await scoped(async (scope) => measureImport(scope, { sizes: [5_000, 20_000, 80_000], onRun }))),
+  );
+} else if (values.workloads) console.log(workloadTable(await workloadsOf(settingsOf(10))));
 else if (values.latency) console.log(latencyTable(await latenciesOf(settingsOf(10))));
 else if (values.start) console.log(startTable(await startsOf()));
 else if (values.flood) console.log(floodTable(await floodsOf(settingsOf(10))));
@@ -125,7 +147,9 @@ async function workloadsOf(settings: Settings): Promise<readonly MeasuredWorkloa
 }
 
 async function latenciesOf(settings: Settings): Promise<readonly MeasuredLatency[]> {
-  return scoped(async (scope) => measureLatency(scope, { ...settings, rates: [1_000, 3_000], only: latencyContenders }));
+  return scoped(async (scope) =>
+    measureLatency(scope, { ...settings, rates: [1_000, 3_000], only: latencyContenders }),
+  );
 }
 
 async function startsOf(): Promise<readonly MeasuredStart[]> {
@@ -149,12 +173,21 @@ async function measureAll(settings: Settings): Promise<void> {
   const writes = hasRedis ? await writesOf({ ...settings, seconds: part.workload, connections: 8 }) : null;
   const latencies = await latenciesOf({ ...settings, seconds: part.rate });
   const floods = await floodsOf({ ...settings, seconds: part.flood });
-  const text = allPartOf({ measured, starts, workloads, writes, latencies, floods }, {
-    otherLoad,
-    command: `npm run bench -- --all --seconds ${String(seconds)} --rounds ${String(rounds)}`,
-    seconds, rounds, connections, load: wrk?.split(' Copyright')[0] ?? 'a loader of our own',
-    programs: { HAProxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null, 'Apache with mod_auth_openidc': apacheVersion() },
-  });
+  const text = allPartOf(
+    { measured, starts, workloads, writes, latencies, floods },
+    {
+      otherLoad,
+      command: `npm run bench -- --all --seconds ${String(seconds)} --rounds ${String(rounds)}`,
+      seconds,
+      rounds,
+      connections,
+      load: wrk?.split(' Copyright')[0] ?? 'a loader of our own',
+      programs: {
+        HAProxy: versionOf('haproxy', '-v')?.split(' - ')[0] ?? null,
+        'Apache with mod_auth_openidc': apacheVersion(),
+      },
+    },
+  );
   writePart(values.out, page, 'all', text);
   writeFileSync(join(values.out, 'performance.svg'), plotOf(measured, workloads));
   console.log(text);
@@ -167,7 +200,11 @@ async function growth(settings: Settings): Promise<void> {
 
 async function primaries(settings: Settings): Promise<void> {
   const measured = await scoped(async (scope) => measurePrimaries(scope, settings));
-  write('primaries', primariesTable(measured), `--primaries --seconds ${String(settings.seconds)} --rounds ${String(rounds)}`);
+  write(
+    'primaries',
+    primariesTable(measured),
+    `--primaries --seconds ${String(settings.seconds)} --rounds ${String(rounds)}`,
+  );
 }
 
 async function soak(seconds: number): Promise<void> {
@@ -188,6 +225,8 @@ function write(name: string, table: string, options: string): void {
 
 function namedWorkloads(): readonly WorkloadName[] {
   const unknown = positionals.filter((name) => !workloadNames.some((known) => known === name));
-  if (unknown.length > 0) throw new Error(`no such workload: ${unknown.join(', ')}; there are ${workloadNames.join(', ')}`);
+  if (unknown.length > 0) {
+    throw new Error(`no such workload: ${unknown.join(', ')}; there are ${workloadNames.join(', ')}`);
+  }
   return positionals.length === 0 ? workloadNames : workloadNames.filter((name) => positionals.includes(name));
 }

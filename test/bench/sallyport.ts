@@ -23,11 +23,20 @@ export interface SallyportOptions {
 }
 
 /** What every load asks for, in words that all versions know. */
-const orders = { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] };
+const orders = {
+  name: 'list-orders',
+  methods: ['GET'],
+  path: '/orders',
+  subjects: ['checkout', 'reporting'],
+  permissions: ['orders:read'],
+};
 
 /** `serve`, up when it answers this request with 200. */
 export async function startSallyport(
-  t: Scope, config: ConfigTree, ready: RequestInput, { logFile, checkout = projectDir }: SallyportOptions = {},
+  t: Scope,
+  config: ConfigTree,
+  ready: RequestInput,
+  { logFile, checkout = projectDir }: SallyportOptions = {},
 ): Promise<Proxy> {
   const dir = tempDir(t);
   const configFile = join(dir, 'sallyport.yaml');
@@ -38,7 +47,9 @@ export async function startSallyport(
   const older = { ...settings, reload: undefined, routes: [orders] };
   writeFileSync(configFile, baseConfig(checkout === projectDir ? settings : older));
   const log = openSync(logFile ?? join(dir, 'log'), 'a');
-  const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], { stdio: ['ignore', log, 'inherit'] });
+  const child = spawn(process.execPath, [join(checkout, 'dist/main.js'), 'serve', '--config', configFile], {
+    stdio: ['ignore', log, 'inherit'],
+  });
   closeSync(log);
   stopAtEnd(t, child);
   await until('the proxy is ready', async () => (await request(port, ready).catch(() => null))?.status === 200);

@@ -11,7 +11,12 @@ import type { AddressInfo } from 'node:net';
 
 /** Of what is asked for by size. */
 const filler = Buffer.alloc(1024 ** 2, 'x');
-const body = JSON.stringify({ orders: [{ id: 1, state: 'shipped' }, { id: 2, state: 'open' }] });
+const body = JSON.stringify({
+  orders: [
+    { id: 1, state: 'shipped' },
+    { id: 2, state: 'open' },
+  ],
+});
 
 const [role = '', ...args] = process.argv.slice(2);
 
@@ -42,7 +47,10 @@ function answer({ url = '' }: IncomingMessage, res: ServerResponse): void {
 
 /** `@fastify/http-proxy` as it comes; the others do without its memory. */
 async function proxy(upstream: string): Promise<void> {
-  const [{ default: httpProxy }, { default: Fastify }] = await Promise.all([import('@fastify/http-proxy'), import('fastify')]);
+  const [{ default: httpProxy }, { default: Fastify }] = await Promise.all([
+    import('@fastify/http-proxy'),
+    import('fastify'),
+  ]);
   const app = Fastify({ keepAliveTimeout: 600_000 });
   await app.register(httpProxy, { upstream });
   await app.listen({ host: '127.0.0.1', port: 0 });

@@ -13,8 +13,9 @@ export function soakPlotOf(samples: readonly Pick<SoakSample, 'atS' | 'memoryMib
   const line = (of: (sample: Pick<SoakSample, 'memoryMib' | 'heapMib'>) => number, name: string): string =>
     `  <polyline class="${name}" points="${samples.map((sample) => `${x(sample.atS)},${y(of(sample))}`).join(' ')}"/>`;
   const marks = Array.from({ length: Math.round(most / step) + 1 }, (_, index) => index * step);
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(width)} ${String(height)}" width="${String(width)}" height="${String(height)}" `
-    + `font-family="system-ui, sans-serif" font-size="13" role="img" aria-labelledby="t d">
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(width)} ${String(height)}" width="${String(width)}" height="${String(height)}" ` +
+    `font-family="system-ui, sans-serif" font-size="13" role="img" aria-labelledby="t d">
   <title id="t">Memory of a soak</title>
   <desc id="d">Resident memory and V8's heap in MiB over ${longest.toFixed(0)} seconds at four fifths of what the proxy can do.</desc>
   <style>
@@ -37,7 +38,8 @@ ${line(({ heapMib }) => heapMib, 'heap')}
   <text x="${String(area.left)}" y="${String(area.bottom + 24)}">0 s</text>
   <text x="${String(area.right)}" y="${String(area.bottom + 24)}" text-anchor="end">${longest.toFixed(0)} s</text>
 </svg>
-`;
+`
+  );
 }
 
 /** Round steps, four to eight of them. */

@@ -54,9 +54,20 @@ export interface MeasuredSoak {
   readonly descriptors: { readonly before: number; readonly after: number };
 }
 
-const readOrders = { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] };
+const readOrders = {
+  name: 'list-orders',
+  methods: ['GET'],
+  path: '/orders',
+  subjects: ['checkout'],
+  permissions: ['orders:read'],
+};
 const createOrder = {
-  name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'required',
+  name: 'create-order',
+  methods: ['POST'],
+  path: '/orders',
+  subjects: ['checkout'],
+  permissions: ['orders:write'],
+  idempotency: 'required',
 };
 /** Reserved writes a second, beside the reads. */
 const writeRate = 20;
@@ -69,28 +80,48 @@ const tolerance = 0.05;
 
 export async function measureSoak(t: Scope, settings: SoakSettings): Promise<MeasuredSoak> {
   const { seconds, connections, onRun } = settings;
-  const { key, tokens } = await mintTokenFile({ dir: settings.dir, count: settings.tokens, nowS: Math.floor(Date.now() / 1000) });
+  const { key, tokens } = await mintTokenFile({
+    dir: settings.dir,
+    count: settings.tokens,
+    nowS: Math.floor(Date.now() / 1000),
+  });
   const opened = openTokens(tokens);
   const token = opened.at(0);
   opened.close();
   const writer = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 86_000 } });
   const receiver = (await startServer(t, 'receiver')).port;
   const jwksUrl = (await startJwksServer(t, { keys: [key] })).url;
-  const redis = versionOf('redis-server', '--version') === null ? null : await startRedis(t, ['--appendfsync', 'everysec']);
-  const proxy = await startSallyport(t, {
-    upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwksUrl, max_lifetime: '24h' } },
-    ...(redis === null ? {} : { store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s', settle_timeout: '5s' } } }),
-    shutdown: { delay: '0s', grace: '20s' },
-    routes: [readOrders, ...(redis === null ? [] : [createOrder])],
-    // Its log would fill a disk.
-  }, { path: '/orders', headers: { Authorization: `Bearer ${token}` } }, { logFile: '/dev/null' });
+  const redis =
+    versionOf('redis-server', '--version') === null ? null : await startRedis(t, ['--appendfsync', 'everysec']);
+  const proxy = await startSallyport(
+    t,
+    {
+      upstream: { url: `http://127.0.0.1:${String(receiver)}` },
+      issuers: { core: { jwks_url: jwksUrl, max_lifetime: '24h' } },
+      ...(redis === null
+        ? {}
+        : {
+            store: {
+              redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s', settle_timeout: '5s' },
+            },
+          }),
+      shutdown: { delay: '0s', grace: '20s' },
+      routes: [readOrders, ...(redis === null ? [] : [createOrder])],
+      // Its log would fill a disk.
+    },
+    { path: '/orders', headers: { Authorization: `Bearer ${token}` } },
+    { logFile: '/dev/null' },
+  );
   const before = openDescriptors(proxy.pid);
 
   const reads: RequestPlan = { method: 'GET', paths: ['/orders'], tokens: [], bodyBytes: 0, tokenFile: tokens };
-  const load = async (plan: RequestPlan, forS: number): Promise<readonly [LoadResult, LoadResult | null]> => Promise.all([
-    runLoad({ port: proxy.port, plan: writePlan(tempDir(t), plan), seconds: forS, connections, wrk: settings.wrk }),
-    redis === null ? null : runWrites({ port: proxy.port, seconds: forS, connections: 4, perSecond: writeRate, tokens: [writer] }),
-  ]);
+  const load = async (plan: RequestPlan, forS: number): Promise<readonly [LoadResult, LoadResult | null]> =>
+    Promise.all([
+      runLoad({ port: proxy.port, plan: writePlan(tempDir(t), plan), seconds: forS, connections, wrk: settings.wrk }),
+      redis === null
+        ? null
+        : runWrites({ port: proxy.port, seconds: forS, connections: 4, perSecond: writeRate, tokens: [writer] }),
+    ]);
   await load(reads, settings.capacityS);
   const [most] = await load(reads, settings.capacityS);
   const capacity = most.requests / most.seconds;
@@ -116,7 +147,9 @@ export function faultsOf({ asked, reads, writes, samples, descriptors }: Measure
     ...(errors > 0 ? [`${String(errors)} requests failed`] : []),
     ...(rate < asked * 0.95 ? [`${rate.toFixed(0)}/s were sent instead of ${String(asked)}/s`] : []),
     ...(growth > tolerance ? [`memory grew by ${(growth * 100).toFixed(1)} %`] : []),
-    ...(descriptors.after > descriptors.before ? [`${String(descriptors.after - descriptors.before)} files stayed open`] : []),
+    ...(descriptors.after > descriptors.before
+      ? [`${String(descriptors.after - descriptors.before)} files stayed open`]
+      : []),
   ];
 }
 
@@ -132,7 +165,11 @@ function failedOf(load: LoadResult | null): number {
 }
 
 /** Medians of the first and the last third of what follows the warm-up. */
-function memoryOf(samples: readonly SoakSample[]): { readonly first: number; readonly last: number; readonly growth: number } {
+function memoryOf(samples: readonly SoakSample[]): {
+  readonly first: number;
+  readonly last: number;
+  readonly growth: number;
+} {
   const warm = samples.slice(Math.ceil(samples.length * warmUpShare)).map(({ memoryMib }) => memoryMib);
   const third = Math.ceil(warm.length / 3);
   const [first, last] = [median(warm.slice(0, third)), median(warm.slice(-third))];
@@ -146,27 +183,48 @@ export function soakTable(measured: MeasuredSoak): string {
   const most = Math.max(...samples.map((sample) => sample.descriptors));
   const rows = [
     ['most that it could do', `${capacity.toFixed(0)} requests/s`],
-    ['asked for', `${String(asked)}/s for ${String(seconds)} s${writes === null ? '' : `, and ${String(writeRate)} writes/s reserved in Redis`}`],
-    ['answered', `${String(reads.requests)} reads and ${String(writes?.requests ?? 0)} writes; ${String(failedOf(reads) + failedOf(writes))} failed; `
-      + `99 % of the reads within ${reads.slowMs.toFixed(1)} ms`],
-    ['memory after the warm-up, and at the end', `${first.toFixed(0)} MiB, ${last.toFixed(0)} MiB: ${growth < 0 ? '' : '+'}${(growth * 100).toFixed(1)} %`],
-    ['open files before, at most, after', `${String(descriptors.before)}, ${String(most)}, ${String(descriptors.after)}`],
+    [
+      'asked for',
+      `${String(asked)}/s for ${String(seconds)} s${writes === null ? '' : `, and ${String(writeRate)} writes/s reserved in Redis`}`,
+    ],
+    [
+      'answered',
+      `${String(reads.requests)} reads and ${String(writes?.requests ?? 0)} writes; ${String(failedOf(reads) + failedOf(writes))} failed; ` +
+        `99 % of the reads within ${reads.slowMs.toFixed(1)} ms`,
+    ],
+    [
+      'memory after the warm-up, and at the end',
+      `${first.toFixed(0)} MiB, ${last.toFixed(0)} MiB: ${growth < 0 ? '' : '+'}${(growth * 100).toFixed(1)} %`,
+    ],
+    [
+      'open files before, at most, after',
+      `${String(descriptors.before)}, ${String(most)}, ${String(descriptors.after)}`,
+    ],
     ['so', faults.length === 0 ? 'it stays as it is' : faults.join('; ')],
   ];
   return markdown(['soak', ''], rows, 2);
 }
 
-async function look(proxy: Proxy, { everyS, onRun }: SoakSettings, samples: SoakSample[], signal: AbortSignal): Promise<void> {
+async function look(
+  proxy: Proxy,
+  { everyS, onRun }: SoakSettings,
+  samples: SoakSample[],
+  signal: AbortSignal,
+): Promise<void> {
   const startedMs = performance.now();
   while (!signal.aborted) {
     const metric = await readMetrics(proxy);
     const sample = {
-      atS: (performance.now() - startedMs) / 1000, memoryMib: residentMib(proxy.pid), heapMib: metric('nodejs_heap_size_used_bytes') / 1024 ** 2,
+      atS: (performance.now() - startedMs) / 1000,
+      memoryMib: residentMib(proxy.pid),
+      heapMib: metric('nodejs_heap_size_used_bytes') / 1024 ** 2,
       descriptors: openDescriptors(proxy.pid),
     };
     samples.push(sample);
     const { atS, memoryMib, heapMib, descriptors } = sample;
-    onRun?.(`${atS.toFixed(0)} s: ${memoryMib.toFixed(0)} MiB, heap ${heapMib.toFixed(0)} MiB, ${String(descriptors)} files`);
+    onRun?.(
+      `${atS.toFixed(0)} s: ${memoryMib.toFixed(0)} MiB, heap ${heapMib.toFixed(0)} MiB, ${String(descriptors)} files`,
+    );
     await setTimeout(everyS * 1000, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -4,7 +4,10 @@ import { measureStarts, startTable } from './startup.js';
 
 t.test('each program is started, and its memory at rest read', async (t) => {
   const measured = await measureStarts(t, { starts: 1, restS: 0 });
-  t.same(measured.map(({ name }) => name), ['node:http', 'Sallyport, from npm', 'Sallyport, bundled as in the image']);
+  t.same(
+    measured.map(({ name }) => name),
+    ['node:http', 'Sallyport, from npm', 'Sallyport, bundled as in the image'],
+  );
   for (const { name, readyMs, restMib } of measured) t.ok(readyMs > 0 && restMib > 10, name);
   t.match(startTable(measured), /^\| program \|.*\n.*\n\| node:http \| \d+ \| \d+ \|/);
 });

@@ -31,27 +31,35 @@ export interface StartSettings {
 }
 
 /** Starts each program some times, one start after the other, and lets them all rest. */
-export async function measureStarts(t: Scope, { starts, restS: seconds }: StartSettings): Promise<readonly MeasuredStart[]> {
+export async function measureStarts(
+  t: Scope,
+  { starts, restS: seconds }: StartSettings,
+): Promise<readonly MeasuredStart[]> {
   const bundled = await bundle(t);
   const programs: readonly { readonly name: string; readonly start: (scope: Scope) => Promise<number> }[] = [
     { name: 'node:http', start: async (scope) => (await startServer(scope, 'bare')).pid },
     { name: 'Sallyport, from npm', start: async (scope) => (await startWorld(scope)).process.pid },
-    { name: 'Sallyport, bundled as in the image', start: async (scope) => (await startWorld(scope, bundled)).process.pid },
+    {
+      name: 'Sallyport, bundled as in the image',
+      start: async (scope) => (await startWorld(scope, bundled)).process.pid,
+    },
   ];
   const measured: MeasuredStart[] = [];
   for (const { name, start } of programs) {
-    measured.push(await scoped(async (scope) => {
-      const times: number[] = [];
-      const pids: number[] = [];
-      for (let i = 0; i < starts; i += 1) {
-        // The servers around it and its config cost a few milliseconds before the process is started.
-        const startedMs = performance.now();
-        pids.push(await start(scope));
-        times.push(performance.now() - startedMs);
-      }
-      await setTimeout(seconds * 1000);
-      return { name, readyMs: median(times), restMib: median(pids.map(residentMib)) };
-    }));
+    measured.push(
+      await scoped(async (scope) => {
+        const times: number[] = [];
+        const pids: number[] = [];
+        for (let i = 0; i < starts; i += 1) {
+          // The servers around it and its config cost a few milliseconds before the process is started.
+          const startedMs = performance.now();
+          pids.push(await start(scope));
+          times.push(performance.now() - startedMs);
+        }
+        await setTimeout(seconds * 1000);
+        return { name, readyMs: median(times), restMib: median(pids.map(residentMib)) };
+      }),
+    );
   }
   return measured;
 }

@@ -47,11 +47,24 @@ for (const wrk of [false, versionOf('wrk', '-v') !== null]) {
     const { tokens } = await mintTokenFile({ dir: tempDir(t), count: 40, nowS });
     const opened = openTokens(tokens);
     t.teardown(opened.close);
-    const plan = { method: 'GET', paths: ['/orders'], tokens: [], bodyBytes: 0, tokenFile: tokens, perSecond: 30 } as const;
+    const plan = {
+      method: 'GET',
+      paths: ['/orders'],
+      tokens: [],
+      bodyBytes: 0,
+      tokenFile: tokens,
+      perSecond: 30,
+    } as const;
     const run = async (tokensFrom?: number): Promise<number> => {
       receiver.requests.length = 0;
       const files = writePlan(tempDir(t), tokensFrom === undefined ? plan : { ...plan, tokensFrom });
-      const { requests, refused, broken } = await runLoad({ port: receiver.port, plan: files, seconds: 1, connections: 2, wrk });
+      const { requests, refused, broken } = await runLoad({
+        port: receiver.port,
+        plan: files,
+        seconds: 1,
+        connections: 2,
+        wrk,
+      });
       t.same([refused, broken], [0, 0]);
       return requests;
     };
@@ -59,7 +72,10 @@ for (const wrk of [false, versionOf('wrk', '-v') !== null]) {
     const sent = (): readonly string[] => receiver.requests.flatMap(({ field }) => field('authorization'));
     const count = await run();
     t.ok(count > 0 && count <= 40, `${String(count)} requests in a second`);
-    t.same(sent().filter((value) => !known.has(value)), []);
+    t.same(
+      sent().filter((value) => !known.has(value)),
+      [],
+    );
     await run(38);
     t.ok(new Set(sent()).size > Math.min(sent().length, 40) - 2, 'each another');
   });

@@ -1,6 +1,17 @@
 /** Tokens by the million: signed once, in the system's folder for temporary files, and used again while they last. */
 import {
-  appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync,
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { readRsaKey, rsaKey, type RsaKey } from '../support/keys.js';
@@ -32,7 +43,10 @@ const lifetimeS = 86_000;
 /** So long has a run to be able to use them. */
 const leastS = 3 * 3600;
 
-/** Signs what is missing of so many tokens. What an earlier run left is used, as far as it went, while it is good for hours. */
+/**
+ * Signs what is missing of so many tokens. What an earlier run left is used, as far as it went, while it is good for
+ * hours.
+ */
 export async function mintTokenFile({ dir, count, nowS, onProgress }: TokenFileSettings): Promise<MintedFile> {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const expiresAtS = keptExpiry(dir, nowS) ?? begin(dir, nowS + lifetimeS);
@@ -53,7 +67,10 @@ export async function mintTokenFile({ dir, count, nowS, onProgress }: TokenFileS
 }
 
 /** Reads tokens by their number. */
-export function openTokens({ path, tokenBytes }: TokenFile): { readonly at: (index: number) => string; readonly close: () => void } {
+export function openTokens({ path, tokenBytes }: TokenFile): {
+  readonly at: (index: number) => string;
+  readonly close: () => void;
+} {
   const file = openSync(path, 'r');
   const bytes = Buffer.alloc(tokenBytes);
   return {

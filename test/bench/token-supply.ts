@@ -15,7 +15,9 @@ function signedPart(keyId: string, number: number, expiresAtS = Math.floor(Date.
 /** So many good tokens, each another. Signing is spread over Node's threads. */
 export async function mintTokens(key: RsaKey, count: number): Promise<readonly string[]> {
   const tokens: string[] = [];
-  for (let from = 0; from < count; from += batchSize) tokens.push(...await mintBatch(key, from, Math.min(batchSize, count - from)));
+  for (let from = 0; from < count; from += batchSize) {
+    tokens.push(...(await mintBatch(key, from, Math.min(batchSize, count - from))));
+  }
   return tokens;
 }
 
@@ -23,18 +25,27 @@ export async function mintTokens(key: RsaKey, count: number): Promise<readonly s
 export const batchSize = 500;
 
 /** So many tokens from this number on, all of one length. */
-export async function mintBatch(key: RsaKey, from: number, count: number, expiresAtS?: number): Promise<readonly string[]> {
+export async function mintBatch(
+  key: RsaKey,
+  from: number,
+  count: number,
+  expiresAtS?: number,
+): Promise<readonly string[]> {
   const texts = Array.from({ length: count }, (_, index) => signedPart(key.keyId, from + index, expiresAtS));
-  return Promise.all(texts.map(async (text) => {
-    const signature = await signOnPool('RSA-SHA256', Buffer.from(text), key.privateKey);
-    return `${text}.${signature.toString('base64url')}`;
-  }));
+  return Promise.all(
+    texts.map(async (text) => {
+      const signature = await signOnPool('RSA-SHA256', Buffer.from(text), key.privateKey);
+      return `${text}.${signature.toString('base64url')}`;
+    }),
+  );
 }
 
 /** Each with the signature of its neighbour. */
 export function withWrongSignatures(tokens: readonly string[]): readonly string[] {
   const parts = tokens.map((token) => token.split('.'));
-  return parts.map(([header = '', payload = ''], index) => `${header}.${payload}.${parts[(index + 1) % parts.length]?.[2] ?? ''}`);
+  return parts.map(
+    ([header = '', payload = ''], index) => `${header}.${payload}.${parts[(index + 1) % parts.length]?.[2] ?? ''}`,
+  );
 }
 
 /** So many that name a key which nobody has, each another one. */

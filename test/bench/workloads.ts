@@ -42,13 +42,28 @@ const httpProxyName = '@fastify/http-proxy';
 
 /** What one can ask for. */
 export const workloadNames = [
-  'hot', 'tokens', 'new', 'up-1k', 'up-1m', 'down-1k', 'down-1m', 'no-credential', 'bad-signature', 'unknown-key', 'routes', 'idle',
+  'hot',
+  'tokens',
+  'new',
+  'up-1k',
+  'up-1m',
+  'down-1k',
+  'down-1m',
+  'no-credential',
+  'bad-signature',
+  'unknown-key',
+  'routes',
+  'idle',
 ] as const;
 
 export type WorkloadName = (typeof workloadNames)[number];
 
 /** Starts what all share, and says how each of them is run. `tokens` is how many are minted where many are needed. */
-export async function prepareWorkloads(t: Scope, names: readonly WorkloadName[], tokens = tokenCount): Promise<readonly Workload[]> {
+export async function prepareWorkloads(
+  t: Scope,
+  names: readonly WorkloadName[],
+  tokens = tokenCount,
+): Promise<readonly Workload[]> {
   const key = rsaKey();
   const token = mintToken({ key, claims: { exp: Math.floor(Date.now() / 1000) + 7000 } });
   const { pid, port: receiver } = await startServer(t, 'receiver');
@@ -64,49 +79,98 @@ export async function prepareWorkloads(t: Scope, names: readonly WorkloadName[],
     name,
     plan,
     start: async (scope) => {
-      const places = { upstream: { url: `http://127.0.0.1:${String(receiver)}` }, issuers: { core: { jwks_url: jwksUrl } } };
+      const places = {
+        upstream: { url: `http://127.0.0.1:${String(receiver)}` },
+        issuers: { core: { jwks_url: jwksUrl } },
+      };
       return startSallyport(scope, { ...places, ...config }, ready);
     },
   });
   const haproxy = (plan: RequestPlan): readonly Entrant[] =>
-    (hasHaproxy ? [{ name: haproxyName, plan, start: async (scope) => startHaproxy(scope, receiver, key.publicKey, token) }] : []);
-  const httpProxy = (plan: RequestPlan): Entrant =>
-    ({ name: httpProxyName, plan, start: async (scope) => startServer(scope, 'http-proxy', `http://127.0.0.1:${String(receiver)}`) });
+    hasHaproxy
+      ? [{ name: haproxyName, plan, start: async (scope) => startHaproxy(scope, receiver, key.publicKey, token) }]
+      : [];
+  const httpProxy = (plan: RequestPlan): Entrant => ({
+    name: httpProxyName,
+    plan,
+    start: async (scope) => startServer(scope, 'http-proxy', `http://127.0.0.1:${String(receiver)}`),
+  });
   const bodies = (name: WorkloadName, title: string, plan: RequestPlan): Workload => ({
-    name, title, answer: 'success', against: httpProxyName, entrants: [sallyport(plan, { routes: bodyRoutes }), httpProxy(plan)],
+    name,
+    title,
+    answer: 'success',
+    against: httpProxyName,
+    entrants: [sallyport(plan, { routes: bodyRoutes }), httpProxy(plan)],
   });
   const up = (bodyBytes: number): RequestPlan => ({ ...hot, method: 'POST', paths: ['/upload'], bodyBytes });
   const down = (bodyBytes: number): RequestPlan => ({ ...hot, paths: [`/bytes/${String(bodyBytes)}`] });
   const withTokens = (used: readonly string[]): RequestPlan => ({ ...hot, tokens: used });
-  const flood = (name: WorkloadName, title: string, plan: RequestPlan, others: readonly Entrant[]): Workload =>
-    ({ name, title, answer: 'refusal', against: haproxyName, entrants: [sallyport(plan), ...others] });
-  const reads = (name: WorkloadName, title: string, entrants: readonly Entrant[], against: string): Workload =>
-    ({ name, title, answer: 'success', entrants, against });
+  const flood = (name: WorkloadName, title: string, plan: RequestPlan, others: readonly Entrant[]): Workload => ({
+    name,
+    title,
+    answer: 'refusal',
+    against: haproxyName,
+    entrants: [sallyport(plan), ...others],
+  });
+  const reads = (name: WorkloadName, title: string, entrants: readonly Entrant[], against: string): Workload => ({
+    name,
+    title,
+    answer: 'success',
+    entrants,
+    against,
+  });
 
   const known: Readonly<Record<WorkloadName, () => Workload>> = {
-    'hot': () => reads('hot', 'one token, again and again', [
-      sallyport(hot), sallyport(hot, { token_cache: null }, 'Sallyport, token_cache: null'), ...haproxy(hot),
-    ], haproxyName),
-    'tokens': () => reads('tokens', `${countText(tokens)} tokens in turn`, [
-      { ...sallyport(withTokens(many)), primed: withTokens(many) }, ...haproxy(withTokens(many)),
-    ], haproxyName),
+    hot: () =>
+      reads(
+        'hot',
+        'one token, again and again',
+        [sallyport(hot), sallyport(hot, { token_cache: null }, 'Sallyport, token_cache: null'), ...haproxy(hot)],
+        haproxyName,
+      ),
+    tokens: () =>
+      reads(
+        'tokens',
+        `${countText(tokens)} tokens in turn`,
+        [{ ...sallyport(withTokens(many)), primed: withTokens(many) }, ...haproxy(withTokens(many))],
+        haproxyName,
+      ),
     // A cache that holds a few dozen has forgotten each token when it comes again.
-    'new': () => reads('new', 'every token new', [sallyport(withTokens(many), { token_cache: '64KiB' }), ...haproxy(withTokens(many))], haproxyName),
+    new: () =>
+      reads(
+        'new',
+        'every token new',
+        [sallyport(withTokens(many), { token_cache: '64KiB' }), ...haproxy(withTokens(many))],
+        haproxyName,
+      ),
     'up-1k': () => bodies('up-1k', '1 KiB up', up(1024)),
     'up-1m': () => ({ ...bodies('up-1m', '1 MiB up', up(mib)), bodyBytes: mib }),
     'down-1k': () => bodies('down-1k', '1 KiB down', down(1024)),
     'down-1m': () => ({ ...bodies('down-1m', '1 MiB down', down(mib)), bodyBytes: mib }),
-    'no-credential': () => flood('no-credential', 'flood without a credential: 401', withTokens([]), haproxy(withTokens([]))),
+    'no-credential': () =>
+      flood('no-credential', 'flood without a credential: 401', withTokens([]), haproxy(withTokens([]))),
     'bad-signature': () => {
       const plan = withTokens(withWrongSignatures(many));
       return flood('bad-signature', 'flood of wrong signatures: 401', plan, haproxy(plan));
     },
-    'unknown-key': () => flood('unknown-key', 'flood of unknown `kid`s: 401', withTokens(tokensOfUnknownKeys(tokens)), []),
-    'routes': () => reads('routes', 'number of routes', [5_000, 10].map((count) =>
-      sallyport({ ...hot, paths: routePaths(count) }, { routes: manyRoutes(count) }, routesName(count))), routesName(10)),
-    'idle': () => reads('idle', 'connections that say nothing', [
-      { ...sallyport(hot, {}, 'Sallyport, 1,000 idle'), idle: 1_000 }, sallyport(hot, {}, 'Sallyport, none idle'),
-    ], 'Sallyport, none idle'),
+    'unknown-key': () =>
+      flood('unknown-key', 'flood of unknown `kid`s: 401', withTokens(tokensOfUnknownKeys(tokens)), []),
+    routes: () =>
+      reads(
+        'routes',
+        'number of routes',
+        [5_000, 10].map((count) =>
+          sallyport({ ...hot, paths: routePaths(count) }, { routes: manyRoutes(count) }, routesName(count)),
+        ),
+        routesName(10),
+      ),
+    idle: () =>
+      reads(
+        'idle',
+        'connections that say nothing',
+        [{ ...sallyport(hot, {}, 'Sallyport, 1,000 idle'), idle: 1_000 }, sallyport(hot, {}, 'Sallyport, none idle')],
+        'Sallyport, none idle',
+      ),
   };
   return names.map((name) => known[name]());
 }
@@ -130,7 +194,10 @@ export function countText(count: number): string {
 /** `list-orders` and others, all of them asked for but that one. */
 export function manyRoutes(count: number): readonly ConfigTree[] {
   const others = Array.from({ length: count - 1 }, (_, index) => ({
-    name: `route-${String(index)}`, methods: ['GET'], path: `/service-${String(index)}/orders/{id}`, ...reader,
+    name: `route-${String(index)}`,
+    methods: ['GET'],
+    path: `/service-${String(index)}/orders/{id}`,
+    ...reader,
   }));
   return [listOrders, ...others];
 }

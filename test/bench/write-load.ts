@@ -19,7 +19,12 @@ const result = await runClosedLoop({
   next: (sent, elapsedMs) => {
     if (elapsedMs >= Number(seconds) * 1000) return null;
     const authorization = authorizations[sent % authorizations.length];
-    const headers = { authorization, 'content-type': 'application/json', 'content-length': body.length, 'idempotency-key': `${run}-${String(sent)}` };
+    const headers = {
+      authorization,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      'idempotency-key': `${run}-${String(sent)}`,
+    };
     return { url, options: { method: 'POST', headers }, body };
   },
 });

@@ -1,4 +1,7 @@
-/** The service behind a proxy that is attacked, as a process: quick for honest callers; slow, large, deaf or byte by byte where an attack asks for it. */
+/**
+ * The service behind a proxy that is attacked, as a process: quick for honest callers; slow, large, deaf or byte by
+ * byte where an attack asks for it.
+ */
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -34,10 +37,14 @@ const server = createServer((req, res) => {
 });
 
 server.on('upgrade', (req, socket) => {
-  const accept = createHash('sha1').update(`${req.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  const accept = createHash('sha1')
+    .update(`${req.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+    .digest('base64');
   socket.on('error', () => undefined);
   // Nothing is read of what comes.
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+  );
 });
 
 server.keepAliveTimeout = 60_000;

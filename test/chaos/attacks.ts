@@ -23,11 +23,13 @@ export const sent = { connections: 0, bytes: 0, bytesBack: 0 };
 
 function open(port: number): Socket {
   const socket = connect(port, '127.0.0.1').setNoDelay();
-  socket.on('error', () => undefined).once('close', () => {
-    sent.connections += 1;
-    sent.bytes += socket.bytesWritten;
-    sent.bytesBack += socket.bytesRead;
-  });
+  socket
+    .on('error', () => undefined)
+    .once('close', () => {
+      sent.connections += 1;
+      sent.bytes += socket.bytesWritten;
+      sent.bytesBack += socket.bytesRead;
+    });
   return socket;
 }
 
@@ -55,7 +57,7 @@ async function keepUp({ count, perSecond }: Many, ended: () => boolean, make: ()
   const sockets = new Set<Socket>();
   let allowed = 0;
   while (!ended()) {
-    allowed = Math.min(count, allowed + perSecond * tickMs / 1_000);
+    allowed = Math.min(count, allowed + (perSecond * tickMs) / 1_000);
     for (; allowed >= 1 && sockets.size < count; allowed -= 1) {
       const socket = make();
       sockets.add(socket);
@@ -83,11 +85,16 @@ function pathOf(kind: string, who: Who): string {
 export function pipelined(many: Many, who: Who): Attack {
   return {
     name: `requests in one packet, ${who === 'stranger' ? 'without a credential' : 'of one caller'}`,
-    run: async (target, ended) => keepUp(many, ended, () => {
-      const socket = openAndRead(target.port);
-      socket.write(who === 'stranger' ? 'GET / HTTP/1.1\r\nHost:a\r\n\r\n'.repeat(2_520) : headOf('GET /orders', target, who).repeat(100));
-      return socket;
-    }),
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = openAndRead(target.port);
+        socket.write(
+          who === 'stranger'
+            ? 'GET / HTTP/1.1\r\nHost:a\r\n\r\n'.repeat(2_520)
+            : headOf('GET /orders', target, who).repeat(100),
+        );
+        return socket;
+      }),
   };
 }
 
@@ -95,17 +102,21 @@ export function pipelined(many: Many, who: Who): Attack {
 export function idle(many: Many, who: Who): Attack {
   return {
     name: `idle connections of ${who === 'stranger' ? 'strangers' : 'one caller'}`,
-    run: async (target, ended) => keepUp(many, ended, () => {
-      const socket = openAndRead(target.port);
-      socket.write(headOf('GET /orders', target, who));
-      return socket;
-    }),
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = openAndRead(target.port);
+        socket.write(headOf('GET /orders', target, who));
+        return socket;
+      }),
   };
 }
 
 /** Bodies byte by byte: of reserved writes, or of plain ones. */
 export function dripped(
-  kind: 'reserved' | 'plain', who: Who, connections: number, { bytes, everyMs }: { readonly bytes: number; readonly everyMs: number },
+  kind: 'reserved' | 'plain',
+  who: Who,
+  connections: number,
+  { bytes, everyMs }: { readonly bytes: number; readonly everyMs: number },
 ): Attack {
   return {
     name: `bodies of ${kind} writes, byte by byte, of ${who === 'stranger' ? 'strangers' : 'one caller'}`,
@@ -113,7 +124,15 @@ export function dripped(
       const drip = async (id: number): Promise<void> => {
         while (!ended()) {
           const socket = openAndRead(target.port);
-          await written(socket, headOf(`POST ${pathOf(kind, who)}`, target, who, `Idempotency-Key: drip-${String(id)}\r\nContent-Length: 500000\r\n`));
+          await written(
+            socket,
+            headOf(
+              `POST ${pathOf(kind, who)}`,
+              target,
+              who,
+              `Idempotency-Key: drip-${String(id)}\r\nContent-Length: 500000\r\n`,
+            ),
+          );
           while (!ended() && socket.writable) {
             for (let count = 0; count < bytes; count += 1) socket.write('x');
             await sleep(everyMs);
@@ -131,11 +150,12 @@ export function dripped(
 export function deaf(many: Many, who: Who): Attack {
   return {
     name: `answers byte by byte to ${who === 'stranger' ? 'strangers' : 'callers'} that do not read`,
-    run: async (target, ended) => keepUp(many, ended, () => {
-      const socket = open(target.port).pause();
-      socket.write(headOf(`GET ${pathOf('drip', who)}`, target, who));
-      return socket;
-    }),
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = open(target.port).pause();
+        socket.write(headOf(`GET ${pathOf('drip', who)}`, target, who));
+        return socket;
+      }),
   };
 }
 
@@ -143,28 +163,36 @@ export function deaf(many: Many, who: Who): Attack {
 export function slowReaders(many: Many, who: Who): Attack {
   return {
     name: `slow readers of large answers: ${who === 'stranger' ? 'strangers' : 'one caller'}`,
-    run: async (target, ended) => keepUp(many, ended, () => {
-      const socket = open(target.port).pause();
-      socket.write(headOf(`GET ${pathOf('large', who)}`, target, who));
-      const timer = setInterval(() => {
-        socket.read(1_024);
-      }, 1_000);
-      socket.once('close', () => {
-        clearInterval(timer);
-      });
-      return socket;
-    }),
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = open(target.port).pause();
+        socket.write(headOf(`GET ${pathOf('large', who)}`, target, who));
+        const timer = setInterval(() => {
+          socket.read(1_024);
+        }, 1_000);
+        socket.once('close', () => {
+          clearInterval(timer);
+        });
+        return socket;
+      }),
   };
 }
 
 /** Asks and hangs up, with more requests behind. */
-export function hungUp(who: Who, { connections, everyMs }: { readonly connections: number; readonly everyMs: number }): Attack {
+export function hungUp(
+  who: Who,
+  { connections, everyMs }: { readonly connections: number; readonly everyMs: number },
+): Attack {
   return {
     name: `hang-ups behind pipelined requests, of ${who === 'stranger' ? 'strangers' : 'one caller'}`,
     run: async (target, ended) => {
       while (!ended()) {
         const sockets = Array.from({ length: connections }, () => openAndRead(target.port));
-        for (const socket of sockets) socket.write(`${headOf(`GET ${pathOf('slow', who)}`, target, who)}${headOf('GET /orders', target, who).repeat(20)}`);
+        for (const socket of sockets) {
+          socket.write(
+            `${headOf(`GET ${pathOf('slow', who)}`, target, who)}${headOf('GET /orders', target, who).repeat(20)}`,
+          );
+        }
         await sleep(everyMs);
         for (const socket of sockets) socket.destroy();
       }
@@ -173,21 +201,27 @@ export function hungUp(who: Who, { connections, everyMs }: { readonly connection
 }
 
 /** Opens WebSockets and sends frames without a payload to a service that does not read. */
-export function frames(many: Many, who: Who, { frames: count, everyMs }: { readonly frames: number; readonly everyMs: number }): Attack {
+export function frames(
+  many: Many,
+  who: Who,
+  { frames: count, everyMs }: { readonly frames: number; readonly everyMs: number },
+): Attack {
   const frame = Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5]);
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+  const upgrade =
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
   return {
     name: `empty frames of WebSockets of ${who === 'stranger' ? 'strangers' : 'one caller'}`,
-    run: async (target, ended) => keepUp(many, ended, () => {
-      const socket = openAndRead(target.port);
-      socket.write(headOf(`GET ${pathOf('live', who)}`, target, who, upgrade));
-      const timer = setInterval(() => {
-        if (socket.writableLength < 65_536) for (let sentNow = 0; sentNow < count; sentNow += 1) socket.write(frame);
-      }, everyMs);
-      socket.once('close', () => {
-        clearInterval(timer);
-      });
-      return socket;
-    }),
+    run: async (target, ended) =>
+      keepUp(many, ended, () => {
+        const socket = openAndRead(target.port);
+        socket.write(headOf(`GET ${pathOf('live', who)}`, target, who, upgrade));
+        const timer = setInterval(() => {
+          if (socket.writableLength < 65_536) for (let sentNow = 0; sentNow < count; sentNow += 1) socket.write(frame);
+        }, everyMs);
+        socket.once('close', () => {
+          clearInterval(timer);
+        });
+        return socket;
+      }),
   };
 }

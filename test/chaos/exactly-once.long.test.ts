@@ -40,17 +40,28 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
   const redis = await startRedis(t);
   await redis.client.connect().catch(() => undefined);
   const shared = { key: rsaKey(), jwks: await startJwksServer(t, { keys: [rsaKey()] }) };
-  const startProxy = async (): Promise<World> => startWorld(t, {
-    ...shared,
-    config: {
-      upstream: { url: `http://127.0.0.1:${relay.port}`, connect_timeout: '100ms', response_timeout: `${responseTimeoutMs}ms` },
-      store: { redis: { url: `redis://127.0.0.1:${redis.port}`, reserve_timeout: '2s', settle_timeout: '300ms' } },
-      routes: [{
-        name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'],
-        idempotency: { mode: 'required', receiver: 'deduplicates' },
-      }],
-    },
-  });
+  const startProxy = async (): Promise<World> =>
+    startWorld(t, {
+      ...shared,
+      config: {
+        upstream: {
+          url: `http://127.0.0.1:${relay.port}`,
+          connect_timeout: '100ms',
+          response_timeout: `${responseTimeoutMs}ms`,
+        },
+        store: { redis: { url: `redis://127.0.0.1:${redis.port}`, reserve_timeout: '2s', settle_timeout: '300ms' } },
+        routes: [
+          {
+            name: 'create-order',
+            methods: ['POST'],
+            path: '/orders',
+            subjects: ['checkout'],
+            permissions: ['orders:write'],
+            idempotency: { mode: 'required', receiver: 'deduplicates' },
+          },
+        ],
+      },
+    });
   const proxies = [await startProxy(), await startProxy()];
   const random = createRandom(seed);
   const draw = (bound: number): number => Math.floor(random() * bound);
@@ -83,7 +94,9 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
     },
     'sessions of the database ended': async () => {
       const others = 'pid <> pg_backend_pid() and usename = current_user';
-      await database.pool.query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`).catch(() => undefined);
+      await database.pool
+        .query(`select pg_terminate_backend(pid) from pg_stat_activity where ${others}`)
+        .catch(() => undefined);
     },
   };
 
@@ -99,19 +112,26 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
 
   /** Asks with the same key until the order is there, as a caller that must not lose one does. */
   const said = new Map<string, string>();
-  const place = async (item: string): Promise<unknown> => until(`an answer for ${item}`, async () => {
-    const world = proxies[draw(2)];
-    if (world === undefined) return null;
-    attempts += 1;
-    const body = JSON.stringify({ customer: 'c', item });
-    const answer = await request(world.port, writeTo(world, { key: item, body }), { limitMs: 20_000 }).catch(() => null);
-    if (answer?.status === 201) return JSON.parse(answer.text) as unknown;
-    if (answer !== null) said.set(item, saidBy(answer));
-    await pause(draw(100));
-    return null;
-  }, 120_000).catch((error: unknown) => {
-    throw new Error(`${item} was last answered ${said.get(item) ?? 'nothing'}`, { cause: error });
-  });
+  const place = async (item: string): Promise<unknown> =>
+    until(
+      `an answer for ${item}`,
+      async () => {
+        const world = proxies[draw(2)];
+        if (world === undefined) return null;
+        attempts += 1;
+        const body = JSON.stringify({ customer: 'c', item });
+        const answer = await request(world.port, writeTo(world, { key: item, body }), { limitMs: 20_000 }).catch(
+          () => null,
+        );
+        if (answer?.status === 201) return JSON.parse(answer.text) as unknown;
+        if (answer !== null) said.set(item, saidBy(answer));
+        await pause(draw(100));
+        return null;
+      },
+      120_000,
+    ).catch((error: unknown) => {
+      throw new Error(`${item} was last answered ${said.get(item) ?? 'nothing'}`, { cause: error });
+    });
 
   const placed = new Map<string, unknown>();
   const caller = async (first: number): Promise<void> => {
@@ -127,33 +147,64 @@ t.test('at level 2 each order is written once, whatever fails', async (t) => {
   await Promise.all(Array.from({ length: 8 }, async (_, first) => caller(first)));
   await weather;
 
-  const { rows } = await database.pool.query<{ item: string; id: string; customer: string }>('select item, id, customer from orders order by id');
-  t.comment(`${attempts} attempts for ${orders} orders; ${[...counts].map(([name, count]) => `${name} ${count}`).join(', ')}`);
+  const { rows } = await database.pool.query<{ item: string; id: string; customer: string }>(
+    'select item, id, customer from orders order by id',
+  );
+  t.comment(
+    `${attempts} attempts for ${orders} orders; ${[...counts].map(([name, count]) => `${name} ${count}`).join(', ')}`,
+  );
   t.equal(rows.length, orders, 'no order twice, none lost');
-  t.same(new Map(rows.map(({ item, id, customer }) => [item, { id, customer, item }])), placed, 'and each caller was told of the one there is');
-  const { rows: [outbox] } = await database.pool.query<{ count: string }>('select count(*) from outbox');
+  t.same(
+    new Map(rows.map(({ item, id, customer }) => [item, { id, customer, item }])),
+    placed,
+    'and each caller was told of the one there is',
+  );
+  const {
+    rows: [outbox],
+  } = await database.pool.query<{ count: string }>('select count(*) from outbox');
   t.equal(Number(outbox?.count), orders, 'what is to be done elsewhere is there once, too');
   t.ok(attempts > orders, 'the weather was felt');
 });
 
-t.test('an attempt that was overtaken changes nothing and says so; what is applied is answered whatever the fence', async (t) => {
-  const database = await startPostgres(t);
-  await database.pool.query(readFileSync(join(example, 'schema.sql'), 'utf8'));
-  const receiver = await startReceiverProcess(t, database);
-  const send = async (fence: number, body: object): Promise<{ status: number; outcome: string | null; text: string }> => {
-    const headers = { 'Idempotency-Record': 'r', 'Idempotency-Fence': String(fence), 'Content-Type': 'application/json' };
-    const answer = await request(receiver.port, { method: 'POST', path: '/orders', headers, body: JSON.stringify(body) });
-    return { status: answer.status, outcome: answer.field('Idempotency-Outcome'), text: answer.text };
-  };
-  const order = { customer: 'c', item: 'i' };
-  t.match(await send(7, {}), { status: 422, outcome: 'not-applied' });
-  t.match(await send(6, order), { status: 409, outcome: 'not-applied' }, 'the docs: whatever the status, it is not kept as the result');
-  const done = await send(8, order);
-  t.match(done, { status: 201, outcome: 'committed' });
-  for (const fence of [5, 8, 9]) t.same(await send(fence, order), done);
-  const { rows: [count] } = await database.pool.query<{ count: string }>('select count(*) from orders');
-  t.equal(Number(count?.count), 1);
-});
+t.test(
+  'an attempt that was overtaken changes nothing and says so; what is applied is answered whatever the fence',
+  async (t) => {
+    const database = await startPostgres(t);
+    await database.pool.query(readFileSync(join(example, 'schema.sql'), 'utf8'));
+    const receiver = await startReceiverProcess(t, database);
+    const send = async (
+      fence: number,
+      body: object,
+    ): Promise<{ status: number; outcome: string | null; text: string }> => {
+      const headers = {
+        'Idempotency-Record': 'r',
+        'Idempotency-Fence': String(fence),
+        'Content-Type': 'application/json',
+      };
+      const answer = await request(receiver.port, {
+        method: 'POST',
+        path: '/orders',
+        headers,
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, outcome: answer.field('Idempotency-Outcome'), text: answer.text };
+    };
+    const order = { customer: 'c', item: 'i' };
+    t.match(await send(7, {}), { status: 422, outcome: 'not-applied' });
+    t.match(
+      await send(6, order),
+      { status: 409, outcome: 'not-applied' },
+      'the docs: whatever the status, it is not kept as the result',
+    );
+    const done = await send(8, order);
+    t.match(done, { status: 201, outcome: 'committed' });
+    for (const fence of [5, 8, 9]) t.same(await send(fence, order), done);
+    const {
+      rows: [count],
+    } = await database.pool.query<{ count: string }>('select count(*) from orders');
+    t.equal(Number(count?.count), 1);
+  },
+);
 
 t.test('the documentation shows the schema that is tried', (t) => {
   const page = readFileSync(join(projectDir, 'docs/idempotency.md'), 'utf8');
@@ -194,7 +245,8 @@ async function startReceiverProcess(t: Scope, database: PostgresServer): Promise
 
   async function start(): Promise<ChildProcess> {
     const started = spawn(process.execPath, [join(example, 'receiver.mjs')], {
-      env: { ...process.env, DATABASE_URL: database.url, PORT: String(port) }, stdio: ['ignore', 'pipe', 'ignore'],
+      env: { ...process.env, DATABASE_URL: database.url, PORT: String(port) },
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     await once(started.stdout, 'data');
     return started;

@@ -17,7 +17,10 @@ const patienceMs = 120_000;
 /** Milliseconds for which writes are held back before a fail-over. */
 const heldMs = '6000';
 
-/** Writes are held until it is a replica: let go before, it would take and confirm some that the promoted one never sees. */
+/**
+ * Writes are held until it is a replica: let go before, it would take and confirm some that the promoted one never
+ * sees.
+ */
 async function demoted(old: RedisServer): Promise<void> {
   await until('the old primary is a replica', async () => (await old.client.role())[0] === 'slave', patienceMs);
   await old.client.call('client', 'unpause');
@@ -42,12 +45,17 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
   let primary = first;
   let killed: RedisServer | null = null;
 
-  const promoted = async (): Promise<RedisServer> => until('a replica is promoted', async () => {
-    for (const server of servers) {
-      if (server !== primary && (await server.client.role())[0] === 'master') return server;
-    }
-    return null;
-  }, patienceMs);
+  const promoted = async (): Promise<RedisServer> =>
+    until(
+      'a replica is promoted',
+      async () => {
+        for (const server of servers) {
+          if (server !== primary && (await server.client.role())[0] === 'master') return server;
+        }
+        return null;
+      },
+      patienceMs,
+    );
 
   const store: ConfigTree = { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } };
   return {
@@ -60,13 +68,17 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
         await commanded(t, store);
       } else {
         if (way === 'paused') await primary.client.call('client', 'pause', heldMs, 'write');
-        await until('a Sentinel begins', async () => {
-          try {
-            return await sentinels[0]?.client.call('sentinel', 'failover', name) === 'OK';
-          } catch {
-            return false;
-          }
-        }, patienceMs);
+        await until(
+          'a Sentinel begins',
+          async () => {
+            try {
+              return (await sentinels[0]?.client.call('sentinel', 'failover', name)) === 'OK';
+            } catch {
+              return false;
+            }
+          },
+          patienceMs,
+        );
       }
       const next = await promoted();
       if (way === 'paused') await demoted(primary);
@@ -75,13 +87,21 @@ export async function deploySentinel(t: Scope, copies: number, way: SentinelWay)
     healed: async () => {
       await killed?.restart();
       killed = null;
-      await until('all servers are in their places', async () => {
-        const roles = await Promise.all(servers.map(async ({ client }) => (await client.info('replication'))));
-        const infos = await Promise.all(sentinels.map(async ({ client }) => client.info('sentinel')));
-        return roles.filter((info) => info.includes('role:master')).length === 1
-          && roles.filter((info) => info.includes('master_link_status:up')).length === copies
-          && infos.every((info) => info.includes(`status=ok,address=127.0.0.1:${String(primary.port)},slaves=${String(copies)},`));
-      }, patienceMs);
+      await until(
+        'all servers are in their places',
+        async () => {
+          const roles = await Promise.all(servers.map(async ({ client }) => await client.info('replication')));
+          const infos = await Promise.all(sentinels.map(async ({ client }) => client.info('sentinel')));
+          return (
+            roles.filter((info) => info.includes('role:master')).length === 1 &&
+            roles.filter((info) => info.includes('master_link_status:up')).length === copies &&
+            infos.every((info) =>
+              info.includes(`status=ok,address=127.0.0.1:${String(primary.port)},slaves=${String(copies)},`),
+            )
+          );
+        },
+        patienceMs,
+      );
     },
   };
 }
@@ -106,7 +126,7 @@ async function deployCluster(t: Scope, way: ClusterWay): Promise<Deployment> {
   return {
     store: { cluster: { nodes: cluster.nodes.map(({ port }) => `127.0.0.1:${String(port)}`) } },
     failOver: async () => {
-      const pairs = [...await copies()].sort(([one], [other]) => one - other);
+      const pairs = [...(await copies())].sort(([one], [other]) => one - other);
       const [port, replica] = pairs[turn % pairs.length] ?? [];
       turn += 1;
       if (port === undefined || replica === undefined) throw new Error('no replicas');
@@ -124,31 +144,57 @@ async function deployCluster(t: Scope, way: ClusterWay): Promise<Deployment> {
     healed: async () => {
       await killed?.restart();
       killed = null;
-      await until('all servers are in their places', async () => {
-        const infos = await Promise.all(cluster.nodes.map(async ({ client }) => client.info('replication')));
-        const states = await Promise.all(cluster.nodes.map(async ({ client }) => String(await client.call('cluster', 'info'))));
-        return infos.filter((info) => info.includes('role:master')).length === 3 && states.every((state) => state.includes('cluster_state:ok'))
-          && infos.filter((info) => info.includes('master_link_status:up')).length === 3;
-      }, patienceMs);
+      await until(
+        'all servers are in their places',
+        async () => {
+          const infos = await Promise.all(cluster.nodes.map(async ({ client }) => client.info('replication')));
+          const states = await Promise.all(
+            cluster.nodes.map(async ({ client }) => String(await client.call('cluster', 'info'))),
+          );
+          return (
+            infos.filter((info) => info.includes('role:master')).length === 3 &&
+            states.every((state) => state.includes('cluster_state:ok')) &&
+            infos.filter((info) => info.includes('master_link_status:up')).length === 3
+          );
+        },
+        patienceMs,
+      );
     },
   };
 }
 
 const sentinelWays: readonly (readonly [SentinelWay, string])[] = [
-  ['planned', '`SENTINEL FAILOVER`'], ['killed', 'primary killed'], ['paused', '`CLIENT PAUSE 6000 WRITE`, then `SENTINEL FAILOVER`'],
+  ['planned', '`SENTINEL FAILOVER`'],
+  ['killed', 'primary killed'],
+  ['paused', '`CLIENT PAUSE 6000 WRITE`, then `SENTINEL FAILOVER`'],
   ['command', '`sallyport store failover --yes`'],
 ];
 const clusterWays: readonly (readonly [ClusterWay, string])[] = [
-  ['FAILOVER', '`CLUSTER FAILOVER`'], ['TAKEOVER', '`CLUSTER FAILOVER TAKEOVER`'], ['killed', 'primary killed'],
+  ['FAILOVER', '`CLUSTER FAILOVER`'],
+  ['TAKEOVER', '`CLUSTER FAILOVER TAKEOVER`'],
+  ['killed', 'primary killed'],
   ['paused', '`CLIENT PAUSE 6000 WRITE`, then `CLUSTER FAILOVER TAKEOVER`'],
 ];
 
 export const failoverCases: readonly FailoverCase[] = [
-  ...[1, 2].flatMap((copies) => sentinelWays.map(([way, how]): FailoverCase => ({
-    topology: `Sentinel, ${String(copies)} ${copies === 1 ? 'replica' : 'replicas'}`, replicas: 1, how, deploy: (t) => deploySentinel(t, copies, way),
-  }))),
+  ...[1, 2].flatMap((copies) =>
+    sentinelWays.map(([way, how]): FailoverCase => ({
+      topology: `Sentinel, ${String(copies)} ${copies === 1 ? 'replica' : 'replicas'}`,
+      replicas: 1,
+      how,
+      deploy: (t) => deploySentinel(t, copies, way),
+    })),
+  ),
   {
-    topology: 'Sentinel, 2 replicas', replicas: 2, how: '`SENTINEL FAILOVER`', deploy: (t) => deploySentinel(t, 2, 'planned'),
+    topology: 'Sentinel, 2 replicas',
+    replicas: 2,
+    how: '`SENTINEL FAILOVER`',
+    deploy: (t) => deploySentinel(t, 2, 'planned'),
   },
-  ...clusterWays.map(([way, how]): FailoverCase => ({ topology: 'Cluster, 3 × 1 replica', replicas: 1, how, deploy: (t) => deployCluster(t, way) })),
+  ...clusterWays.map(([way, how]): FailoverCase => ({
+    topology: 'Cluster, 3 × 1 replica',
+    replicas: 1,
+    how,
+    deploy: (t) => deployCluster(t, way),
+  })),
 ];

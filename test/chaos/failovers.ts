@@ -1,6 +1,6 @@
 /**
- * What fail-overs of Redis cost: writes through two proxies all the while, most of them asked again 4 s later whatever they were
- * answered, and a receiver that counts how often each ran. Set against what the metrics say of it.
+ * What fail-overs of Redis cost: writes through two proxies all the while, most of them asked again 4 s later whatever
+ * they were answered, and a receiver that counts how often each ran. Set against what the metrics say of it.
  */
 import { randomUUID } from 'node:crypto';
 import { Agent, request as send } from 'node:http';
@@ -41,7 +41,10 @@ export interface FailoverCost {
   readonly noticed: number;
   /** Seconds from the first to the last 503 of each fail-over. */
   readonly secondsOf503: readonly number[];
-  /** Retries that were answered otherwise than their first attempt, by what they were told; those that ran anew after a 503 do not count. */
+  /**
+   * Retries that were answered otherwise than their first attempt, by what they were told; those that ran anew after a
+   * 503 do not count.
+   */
   readonly oddRetries: ReadonlyMap<string, number>;
 }
 
@@ -59,20 +62,33 @@ const restMs = 9_000;
 
 const subjects = Array.from({ length: callers }, (_, index) => `caller-${String(index)}`);
 
-export async function measureFailovers(t: Scope, { replicas, deploy }: FailoverCase, failovers: number): Promise<FailoverCost> {
+export async function measureFailovers(
+  t: Scope,
+  { replicas, deploy }: FailoverCase,
+  failovers: number,
+): Promise<FailoverCost> {
   const deployment = await deploy(t);
   const receiver = await startReceiver(t);
   receiver.behave((req, res) => {
-    req.resume().on('end', () => setTimeout(() => res.writeHead(201, { 'Content-Type': 'application/json' }).end('{"made":true}'), receiverMs));
+    req
+      .resume()
+      .on('end', () =>
+        setTimeout(() => res.writeHead(201, { 'Content-Type': 'application/json' }).end('{"made":true}'), receiverMs),
+      );
   });
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
   const config: ConfigTree = {
     upstream: { response_timeout: '10s' },
     store: { redis: merge({ replicas }, deployment.store) },
-    routes: [{ name: 'create-order', path: '/orders', methods: ['POST'], subjects, permissions: [], idempotency: 'required' }],
+    routes: [
+      { name: 'create-order', path: '/orders', methods: ['POST'], subjects, permissions: [], idempotency: 'required' },
+    ],
   };
-  const proxies = [await startWorld(t, { key, jwks, receiver, config }), await startWorld(t, { key, jwks, receiver, config })];
+  const proxies = [
+    await startWorld(t, { key, jwks, receiver, config }),
+    await startWorld(t, { key, jwks, receiver, config }),
+  ];
   const load = startLoad(t, proxies);
   await delay(quietMs);
   const seconds: number[] = [];
@@ -161,11 +177,17 @@ function startLoad(t: Scope, proxies: readonly World[]): Load {
     if (proxy === undefined) throw new Error('no proxies');
     const headers = { ...proxy.authorization({ sub }), 'Idempotency-Key': key };
     return new Promise((resolve) => {
-      const asked = send({ agent, host: '127.0.0.1', port: proxy.port, method: 'POST', path: '/orders', headers }, (answer) => {
-        if (answer.statusCode === 503) refusedAtMs.push(performance.now());
-        const replayed = answer.headers['idempotent-replayed'] === 'true' ? ' replayed' : '';
-        answer.resume().on('end', () => resolve(`${String(answer.statusCode)}${replayed}`)).on('error', () => resolve('broken'));
-      });
+      const asked = send(
+        { agent, host: '127.0.0.1', port: proxy.port, method: 'POST', path: '/orders', headers },
+        (answer) => {
+          if (answer.statusCode === 503) refusedAtMs.push(performance.now());
+          const replayed = answer.headers['idempotent-replayed'] === 'true' ? ' replayed' : '';
+          answer
+            .resume()
+            .on('end', () => resolve(`${String(answer.statusCode)}${replayed}`))
+            .on('error', () => resolve('broken'));
+        },
+      );
       asked.on('error', () => resolve('broken'));
       asked.end('order');
     });

@@ -23,22 +23,37 @@ interface Minted {
 }
 
 async function mint(core: CoreClient, validity: number): Promise<Minted> {
-  const payload = { sub: 'checkout', aud: 'orders', source: 'microservice', token_type: 'service', permissions: ['orders:read'] };
+  const payload = {
+    sub: 'checkout',
+    aud: 'orders',
+    source: 'microservice',
+    token_type: 'service',
+    permissions: ['orders:read'],
+  };
   const answer = await core.post('/recipe/jwt', { ...jwtCall, payload, validity });
   return { token: String(answer.json()['jwt']), keyId: String(decoded(answer).header['kid']) };
 }
 
 /**
- * Issue 4: requests go through a proxy while the Core's keys rotate: none is refused that may not be, and no token passes once
- * its key has left the set. Runs until so many requests were sent and so many keys have signed.
+ * Issue 4: requests go through a proxy while the Core's keys rotate: none is refused that may not be, and no token
+ * passes once its key has left the set. Runs until so many requests were sent and so many keys have signed.
  */
 export async function keyRotation(t: Test, { requests, keys, toTheEnd }: RotationRun): Promise<void> {
   const core = await startCore(t, { rotateEveryMs, accessTokenValidityMs });
   const world = await startWorld(t, {
-    config: { issuers: { core: { jwks_url: `${core.url}/auth/jwt/jwks.json`, jwks: { min_age: '100ms', max_age: '1s', cooldown: '200ms' } } } },
+    config: {
+      issuers: {
+        core: {
+          jwks_url: `${core.url}/auth/jwt/jwks.json`,
+          jwks: { min_age: '100ms', max_age: '1s', cooldown: '200ms' },
+        },
+      },
+    },
   });
   const ask = async (token: string): Promise<number> => {
-    const response = await fetch(`http://127.0.0.1:${String(world.port)}/orders`, { headers: { authorization: `Bearer ${token}` } });
+    const response = await fetch(`http://127.0.0.1:${String(world.port)}/orders`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
     await response.arrayBuffer();
     return response.status;
   };
@@ -58,11 +73,15 @@ export async function keyRotation(t: Test, { requests, keys, toTheEnd }: Rotatio
     }
   };
   await Promise.all(Array.from({ length: 8 }, send));
-  t.same([...statuses.keys()], [200], `${String(sent)} requests under ${String(signed.size)} keys: ${JSON.stringify([...statuses])}`);
+  t.same(
+    [...statuses.keys()],
+    [200],
+    `${String(sent)} requests under ${String(signed.size)} keys: ${JSON.stringify([...statuses])}`,
+  );
 
   if (!toTheEnd) return;
   await until('the first key leaves the key set', async () => !(await publishedKeyIds(core)).includes(early.keyId));
-  await until('the proxy has fetched the set without it', async () => await ask(early.token) === 401);
+  await until('the proxy has fetched the set without it', async () => (await ask(early.token)) === 401);
   for (let count = 0; count < 20; count += 1) t.equal(await ask(early.token), 401, 'and it does not come back');
   t.equal(await ask((await mint(core, validityS)).token), 200);
 }

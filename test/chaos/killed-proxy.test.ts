@@ -28,7 +28,7 @@ t.beforeEach(async () => {
   shared.receiver.behave(null);
   shared.receiver.requests.length = 0;
   // The records alone: a store that is emptied is noticed, and gets back what was settled last.
-  await shared.redis.client.del('none', ...await shared.redis.client.keys('sallyport:*:i:*'));
+  await shared.redis.client.del('none', ...(await shared.redis.client.keys('sallyport:*:i:*')));
 });
 
 t.test('killed within the body: nothing is written, a retry runs', async (t) => {
@@ -43,16 +43,19 @@ t.test('killed within the body: nothing is written, a retry runs', async (t) => 
   t.equal(shared.executions().length, 1);
 });
 
-t.test('killed after RESERVE, before the receiver is asked: in progress until the lease ends, never sent', async (t) => {
-  const victim = await shared.startProxy(relay);
-  relay.holdAnswers();
-  await beginWrite(t, victim, { key: 'k' });
-  await until('the reservation', async () => (await shared.states()).includes('pending'));
-  await kill(victim);
-  t.equal(saidBy(await write(survivor, { key: 'k' })), 'idempotency-in-progress');
-  t.equal(saidBy(await write(survivor, { key: 'k', body: 'other' })), 'idempotency-key-reused');
-  t.equal(shared.executions().length, 0);
-});
+t.test(
+  'killed after RESERVE, before the receiver is asked: in progress until the lease ends, never sent',
+  async (t) => {
+    const victim = await shared.startProxy(relay);
+    relay.holdAnswers();
+    await beginWrite(t, victim, { key: 'k' });
+    await until('the reservation', async () => (await shared.states()).includes('pending'));
+    await kill(victim);
+    t.equal(saidBy(await write(survivor, { key: 'k' })), 'idempotency-in-progress');
+    t.equal(saidBy(await write(survivor, { key: 'k', body: 'other' })), 'idempotency-key-reused');
+    t.equal(shared.executions().length, 0);
+  },
+);
 
 t.test('killed while the receiver works, and while its answer is written down: in progress, sent once', async (t) => {
   const victim = await shared.startProxy(relay);
@@ -90,7 +93,11 @@ t.test('the result of one proxy is replayed by another, byte for byte', async (t
   const other = await shared.startProxy(relay);
   const body = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
   shared.receiver.behave((req, res) => {
-    req.resume().on('end', () => res.writeHead(201, { 'Content-Type': 'application/x-any', Location: '/orders/\u00fc' }).end(body));
+    req
+      .resume()
+      .on('end', () =>
+        res.writeHead(201, { 'Content-Type': 'application/x-any', Location: '/orders/\u00fc' }).end(body),
+      );
   });
   t.equal((await write(survivor, { key: 'k' })).status, 201);
   const replay = await write(other, { key: 'k' });

@@ -13,7 +13,10 @@ import { beginWrite, kill, saidBy, shareRedis, write } from './shared-redis.js';
 const run = promisify(execFile);
 
 /** The lease is 2 · 100 ms + 300 ms + 200 ms + 5 s. */
-const short = { config: { upstream: { connect_timeout: '100ms', response_timeout: '300ms' } }, store: { reserve_timeout: '10s', settle_timeout: '200ms' } };
+const short = {
+  config: { upstream: { connect_timeout: '100ms', response_timeout: '300ms' } },
+  store: { reserve_timeout: '10s', settle_timeout: '200ms' },
+};
 
 t.setTimeout(120_000);
 
@@ -38,12 +41,24 @@ t.test('a proxy killed after RESERVE: in progress, then in doubt, never run; an 
   t.equal(saidBy(doubtful), 'idempotency-outcome-unknown');
   t.equal(doubtful.field('Retry-After'), null);
   t.equal(reached, 1);
-  t.equal((await write(survivor, { key: 'level-2', path: '/deduplicates' })).status, 200, 'level 2: run, for the receiver deduplicates');
+  t.equal(
+    (await write(survivor, { key: 'level-2', path: '/deduplicates' })).status,
+    200,
+    'level 2: run, for the receiver deduplicates',
+  );
 
   const { record } = JSON.parse(doubtful.text) as { record: string };
   const args = [join(projectDir, 'dist/main.js'), 'record', '--config', survivor.configFile];
   t.match((await run(process.execPath, [...args, 'show', record])).stdout, /unknown|doubt/);
-  await run(process.execPath, [...args, 'resolve', record, '--outcome', 'not-applied', '--reason', 'the receiver has no such order']);
+  await run(process.execPath, [
+    ...args,
+    'resolve',
+    record,
+    '--outcome',
+    'not-applied',
+    '--reason',
+    'the receiver has no such order',
+  ]);
   t.equal((await write(survivor, { key: 'k' })).status, 200);
   t.equal(shared.executions().filter(({ target }) => target === '/orders').length, 1);
 });

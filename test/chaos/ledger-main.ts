@@ -1,4 +1,6 @@
-/** The program as it is, and one thing more: at SIGUSR2 it collects what is garbage and writes a line with what is left. */
+/**
+ * The program as it is, and one thing more: at SIGUSR2 it collects what is garbage and writes a line with what is left.
+ */
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -24,37 +24,52 @@ interface Filling {
 async function holdAgainst(t: Test, { held }: Ledger, { counted, factor, fill }: Filling): Promise<void> {
   const before = await held();
   await fill();
-  const took = await held() - before;
+  const took = (await held()) - before;
   t.comment(`${String(Math.round(took / KiB))} KiB held for ${String(Math.round(counted / KiB))} KiB that are counted`);
   t.ok(took <= factor * counted + slack, `at most ${String(factor)} times what is counted`);
 }
 
-t.test('a body that is kept takes no more than twice its bytes, whatever pieces it comes in, announced or not', async (t) => {
-  for (const [fields, byte] of [['Content-Length: 1600\r\n', 'x'], ['Transfer-Encoding: chunked\r\n', '1\r\nx\r\n']] as const) {
-    const ledger = await startLedger(t);
-    const sockets = await ledger.open(connections, (index) => ledger.head('POST /write', `Idempotency-Key: k-${String(index)}\r\n${fields}`));
-    await ledger.gauge('sallyport_requests_in_flight', connections);
-    await holdAgainst(t, ledger, {
-      counted: connections * rounds, factor: 2,
-      fill: async () => {
-        await drip(sockets, { rounds, byte, isRead: () => kernelConnections(ledger.world.port).unread === 0 });
-        await ledger.read();
-      },
-    });
-    for (const socket of sockets) socket.destroy();
-    await ledger.gauge('sallyport_requests_in_flight', 0);
-    await ledger.gauge('sallyport_connections_open', 0);
-  }
-});
+t.test(
+  'a body that is kept takes no more than twice its bytes, whatever pieces it comes in, announced or not',
+  async (t) => {
+    for (const [fields, byte] of [
+      ['Content-Length: 1600\r\n', 'x'],
+      ['Transfer-Encoding: chunked\r\n', '1\r\nx\r\n'],
+    ] as const) {
+      const ledger = await startLedger(t);
+      const sockets = await ledger.open(connections, (index) =>
+        ledger.head('POST /write', `Idempotency-Key: k-${String(index)}\r\n${fields}`),
+      );
+      await ledger.gauge('sallyport_requests_in_flight', connections);
+      await holdAgainst(t, ledger, {
+        counted: connections * rounds,
+        factor: 2,
+        fill: async () => {
+          await drip(sockets, { rounds, byte, isRead: () => kernelConnections(ledger.world.port).unread === 0 });
+          await ledger.read();
+        },
+      });
+      for (const socket of sockets) socket.destroy();
+      await ledger.gauge('sallyport_requests_in_flight', 0);
+      await ledger.gauge('sallyport_connections_open', 0);
+    }
+  },
+);
 
 t.test('an answer that is kept takes no more than twice its bytes, whatever pieces it comes in', async (t) => {
   const ledger = await startLedger(t);
-  await ledger.open(connections, (index) => ledger.head('POST /write', `Idempotency-Key: k-${String(index)}\r\nContent-Length: 0\r\n`));
+  await ledger.open(connections, (index) =>
+    ledger.head('POST /write', `Idempotency-Key: k-${String(index)}\r\nContent-Length: 0\r\n`),
+  );
   await until('every answer has begun', () => ledger.answers.length === connections);
   await holdAgainst(t, ledger, {
-    counted: connections * rounds, factor: 2,
+    counted: connections * rounds,
+    factor: 2,
     fill: async () => {
-      await drip(ledger.answers, { rounds, isRead: () => kernelConnections(ledger.world.receiver.port, 'far').unread === 0 });
+      await drip(ledger.answers, {
+        rounds,
+        isRead: () => kernelConnections(ledger.world.receiver.port, 'far').unread === 0,
+      });
     },
   });
 });
@@ -64,7 +79,8 @@ t.test('what waits behind a request that is being served takes no more than twic
   const sockets = await ledger.open(connections, () => ledger.head('GET /read'));
   await until('every request is being served', () => ledger.answers.length === connections);
   await holdAgainst(t, ledger, {
-    counted: connections * (rounds + 32 * KiB), factor: 2,
+    counted: connections * (rounds + 32 * KiB),
+    factor: 2,
     fill: async () => {
       for (const socket of sockets) socket.write('GET /read HTTP/1.1\r\nX: ');
       await drip(sockets, { rounds, isRead: () => kernelConnections(ledger.world.port).unread === 0 });
@@ -77,20 +93,30 @@ t.test('what waits behind a request that is being served takes no more than twic
 
 /** The list may have one twice while it changes. */
 async function kernelCounts(port: number, count: number): Promise<void> {
-  await until(`the kernel counts ${String(count)} connections on port ${String(port)}`, () => kernelConnections(port).count === count);
+  await until(
+    `the kernel counts ${String(count)} connections on port ${String(port)}`,
+    () => kernelConnections(port).count === count,
+  );
 }
 
 /** Writes until nothing more is taken: kernel and proxy hold what they will. */
-async function stuff(takers: readonly { readonly write: (bytes: Buffer) => boolean; readonly writableLength: number }[], piece: Buffer): Promise<void> {
+async function stuff(
+  takers: readonly { readonly write: (bytes: Buffer) => boolean; readonly writableLength: number }[],
+  piece: Buffer,
+): Promise<void> {
   let left: number[] = [];
   const lengths = (): number[] => takers.map(({ writableLength }) => writableLength);
-  await until('nothing more is taken', () => {
-    for (const taker of takers) if (taker.writableLength < 4 * piece.length) taker.write(piece);
-    const now = lengths();
-    const isStuck = now.every((length, index) => length >= 4 * piece.length && length === left[index]);
-    left = now;
-    return isStuck;
-  }, 60_000);
+  await until(
+    'nothing more is taken',
+    () => {
+      for (const taker of takers) if (taker.writableLength < 4 * piece.length) taker.write(piece);
+      const now = lengths();
+      const isStuck = now.every((length, index) => length >= 4 * piece.length && length === left[index]);
+      left = now;
+      return isStuck;
+    },
+    60_000,
+  );
 }
 
 /** Of an answer or a WebSocket whose other end does not read: 16 KiB on their way, and what was read at once. */
@@ -101,7 +127,11 @@ t.test('an answer that nobody reads is held by the sockets, and by the process o
   const sockets = await ledger.open(connections, () => ledger.head('GET /read'));
   for (const socket of sockets) socket.pause();
   await until('every answer has begun', () => ledger.answers.length === connections);
-  await holdAgainst(t, ledger, { counted: connections * perStuck, factor: 1, fill: async () => stuff(ledger.answers, Buffer.alloc(64 * KiB, 'x')) });
+  await holdAgainst(t, ledger, {
+    counted: connections * perStuck,
+    factor: 1,
+    fill: async () => stuff(ledger.answers, Buffer.alloc(64 * KiB, 'x')),
+  });
   await kernelCounts(ledger.world.receiver.port, connections);
 });
 
@@ -109,12 +139,17 @@ t.test('frames that a service does not read are held by the sockets, and by the 
   const { url } = await startAttackedService(t, 1, 10);
   // A hang-up behind what nobody takes cannot be read: such a WebSocket ends as one on which nothing moves.
   const ledger = await startLedger(t, { upstream: { url }, listen: { websocket_idle_timeout: '20s' } });
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+  const upgrade =
+    'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
   const sockets = await ledger.open(connections, () => ledger.head('GET /live', upgrade));
   for (const socket of sockets) socket.resume();
   await ledger.gauge('sallyport_websockets_open', connections);
   const frames = Buffer.concat(Array.from({ length: 9_000 }, () => Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])));
-  await holdAgainst(t, ledger, { counted: connections * perStuck, factor: 1, fill: async () => stuff(sockets, frames) });
+  await holdAgainst(t, ledger, {
+    counted: connections * perStuck,
+    factor: 1,
+    fill: async () => stuff(sockets, frames),
+  });
   await kernelCounts(ledger.world.port, connections);
   await kernelCounts(Number(new URL(url).port), connections);
   for (const socket of sockets) socket.destroy();
@@ -130,11 +165,11 @@ t.test('a connection is counted as the kernel counts it, and takes some KiB', as
   await ledger.gauge('sallyport_connections_open', count);
   await kernelCounts(ledger.world.port, count);
   await ledger.gauge('sallyport_requests_in_flight', 0);
-  const took = await ledger.held() - before;
+  const took = (await ledger.held()) - before;
   t.comment(`${String(Math.round(took / count))} bytes for each connection`);
   t.ok(took <= count * 24 * KiB + slack, 'at most 24 KiB each');
   for (const socket of sockets) socket.destroy();
   await ledger.gauge('sallyport_connections_open', 0);
   await kernelCounts(ledger.world.port, 0);
-  t.ok(await ledger.held() - before <= slack, 'all of it is given back');
+  t.ok((await ledger.held()) - before <= slack, 'all of it is given back');
 });

@@ -33,13 +33,17 @@ export interface Ledger {
 
 /** Starts a proxy whose service begins each answer and does not end it, unless the settings name another. */
 export async function startLedger(t: Scope, settings: ConfigTree = {}): Promise<Ledger> {
-  const world = await startWorld(t, { main: join(import.meta.dirname, 'ledger-main.js'), config: { routes, store: { memory: {} }, ...settings } });
+  const world = await startWorld(t, {
+    main: join(import.meta.dirname, 'ledger-main.js'),
+    config: { routes, store: { memory: {} }, ...settings },
+  });
   const answers: ServerResponse[] = [];
   world.receiver.behave((_req, res) => {
     res.flushHeaders();
     answers.push(res);
   });
-  const lines = (): readonly number[] => world.logs().flatMap((line) => (typeof line['ledger'] === 'number' ? [line['ledger']] : []));
+  const lines = (): readonly number[] =>
+    world.logs().flatMap((line) => (typeof line['ledger'] === 'number' ? [line['ledger']] : []));
   return {
     world,
     answers,
@@ -52,7 +56,9 @@ export async function startLedger(t: Scope, settings: ConfigTree = {}): Promise<
       const sockets: Socket[] = [];
       // As many at once as the queue of a listening socket holds.
       while (sockets.length < count) {
-        const made = Array.from({ length: Math.min(100, count - sockets.length) }, () => connect(world.port, '127.0.0.1').setNoDelay());
+        const made = Array.from({ length: Math.min(100, count - sockets.length) }, () =>
+          connect(world.port, '127.0.0.1').setNoDelay(),
+        );
         for (const socket of made) socket.on('error', () => undefined);
         await Promise.all(made.map(async (socket) => once(socket, 'connect')));
         sockets.push(...made);
@@ -69,9 +75,8 @@ export async function startLedger(t: Scope, settings: ConfigTree = {}): Promise<
     gauge: async (name, value) => {
       await until(`${name} is ${String(value)}`, async () => (await world.metric(name)) === value, 120_000);
     },
-    head: (request, fields = '') => (
-      `${request} HTTP/1.1\r\nHost: a\r\nAuthorization: ${world.authorization()['Authorization'] ?? ''}\r\n${fields}\r\n`
-    ),
+    head: (request, fields = '') =>
+      `${request} HTTP/1.1\r\nHost: a\r\nAuthorization: ${world.authorization()['Authorization'] ?? ''}\r\n${fields}\r\n`,
   };
 }
 

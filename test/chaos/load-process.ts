@@ -21,13 +21,20 @@ export function startLoad(t: Scope, name: string, args: readonly string[]): Load
 }
 
 /** The service that is attacked; of answers byte by byte so many go out at once, so often. */
-export async function startAttackedService(t: Scope, atOnce: number, everyMs: number): Promise<{ readonly url: string; readonly pid: number }> {
+export async function startAttackedService(
+  t: Scope,
+  atOnce: number,
+  everyMs: number,
+): Promise<{ readonly url: string; readonly pid: number }> {
   const child = startLoad(t, 'attacked-service.js', [String(atOnce), String(everyMs)]);
-  const [port] = await once(child.stdout, 'data') as [string];
+  const [port] = (await once(child.stdout, 'data')) as [string];
   return { url: `http://127.0.0.1:${port.trim()}`, pid: child.pid ?? 0 };
 }
 
-/** Lets what is measured go before whatever else the machine does, as far as the system allows that: what is left is what the attack does. */
+/**
+ * Lets what is measured go before whatever else the machine does, as far as the system allows that: what is left is
+ * what the attack does.
+ */
 export function goFirst(pid: number): void {
   for (const thread of readdirSync(`/proc/${String(pid)}/task`)) {
     try {

@@ -20,11 +20,13 @@ t.test('10 MiB answers to callers that do not read, and endless ones, take bound
       pour(res, isEndless ? Number.MAX_SAFE_INTEGER : 10 * 1024 * 1024);
     });
   });
-  const stalled = await Promise.all(Array.from({ length: 50 }, async (_, i) => {
-    const connection = await beginWrite(t, proxy, { key: `large-${i}` });
-    connection.socket.pause();
-    return connection;
-  }));
+  const stalled = await Promise.all(
+    Array.from({ length: 50 }, async (_, i) => {
+      const connection = await beginWrite(t, proxy, { key: `large-${i}` });
+      connection.socket.pause();
+      return connection;
+    }),
+  );
   const reading = await Promise.all([0, 1, 2].map(async (i) => beginWrite(t, proxy, { key: `endless-${i}` })));
   let bytes = 0;
   // Read and forget: the raw client would keep it.
@@ -33,11 +35,17 @@ t.test('10 MiB answers to callers that do not read, and endless ones, take bound
     socket.on('data', (chunk) => (bytes += chunk.length));
   }
   await until('200 MiB of the endless answers', () => bytes > 200 * 1024 * 1024);
-  await until('every status to be kept', async () => (await shared.states()).filter((state) => state === 'tombstone').length === 53);
+  await until(
+    'every status to be kept',
+    async () => (await shared.states()).filter((state) => state === 'tombstone').length === 53,
+  );
   const growth = peakBytes(proxy.process.pid) - before;
   t.ok(growth < 250 * 1024 * 1024, `${Math.round(growth / 1024 / 1024)} MiB more`);
   for (const connection of [...stalled, ...reading]) connection.end();
-  await until('all to be let go', async () => (await proxy.metric('sallyport_requests_in_flight')) === 0 && shared.receiver.open() <= 128);
+  await until(
+    'all to be let go',
+    async () => (await proxy.metric('sallyport_requests_in_flight')) === 0 && shared.receiver.open() <= 128,
+  );
   t.equal(endless, 3);
   t.equal(saidBy(await write(proxy, { key: 'large-7' })), 'idempotency-result-not-replayable');
 });

@@ -27,13 +27,22 @@ function agentOf(address: string, keepAlive: boolean): Agent {
 
 async function ask(port: number, agent: Agent, token: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const req = request({ host: '127.0.0.1', port, path: '/orders', agent, headers: { authorization: `Bearer ${token}` } }, (res) => {
-      let text = '';
-      res.setEncoding('utf8').on('data', (chunk: string) => { text += chunk; }).on('end', () => {
-        const type = /"type":"([^"]*)"/.exec(text)?.[1];
-        resolve({ status: res.statusCode ?? 0, retryAfter: res.headers['retry-after'], type });
-      }).on('error', reject);
-    });
+    const req = request(
+      { host: '127.0.0.1', port, path: '/orders', agent, headers: { authorization: `Bearer ${token}` } },
+      (res) => {
+        let text = '';
+        res
+          .setEncoding('utf8')
+          .on('data', (chunk: string) => {
+            text += chunk;
+          })
+          .on('end', () => {
+            const type = /"type":"([^"]*)"/.exec(text)?.[1];
+            resolve({ status: res.statusCode ?? 0, retryAfter: res.headers['retry-after'], type });
+          })
+          .on('error', reject);
+      },
+    );
     req.on('error', reject).end();
   });
 }
@@ -43,8 +52,13 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
   const config = { issuers: { core: { jwks: { min_age: '1h', max_age: '1h', cooldown: `${String(cooldownMs)}ms` } } } };
   const world = await startWorld(t, { jwks, key: first, config });
   const [, claims = '', signature = ''] = mintToken({ key: first }).split('.');
-  const madeUp = (): string => `${base64url(JSON.stringify({ alg: 'RS256', kid: `d-${randomUUID()}` }))}.${claims}.${signature}`;
-  const agents = { strangers: agentOf(strangerAddress, true), fresh: agentOf(honestAddress, false), known: agentOf(strangerAddress, true) };
+  const madeUp = (): string =>
+    `${base64url(JSON.stringify({ alg: 'RS256', kid: `d-${randomUUID()}` }))}.${claims}.${signature}`;
+  const agents = {
+    strangers: agentOf(strangerAddress, true),
+    fresh: agentOf(honestAddress, false),
+    known: agentOf(strangerAddress, true),
+  };
   t.teardown(() => {
     for (const agent of Object.values(agents)) agent.destroy();
   });
@@ -64,7 +78,10 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
       if (status === 503) await new Promise((resolve) => setTimeout(resolve, 200));
     }
   });
-  await until('the flood has taken its places', async () => await world.metric('sallyport_jwks_waits_total{issuer="core",result="busy"}') > 0);
+  await until(
+    'the flood has taken its places',
+    async () => (await world.metric('sallyport_jwks_waits_total{issuer="core",result="busy"}')) > 0,
+  );
   const waitsMs: number[] = [];
   let listed = [first];
   for (let round = 1; round <= 3; round += 1) {
@@ -72,33 +89,57 @@ t.test('beside a flood of made-up ids callers with a key that was just rotated i
     listed = [...listed, next];
     jwks.setKeys(listed);
     const askedMs = performance.now();
-    const answers = await Promise.all([agents.fresh, agents.fresh, agents.known].map(async (agent) => ask(world.port, agent, mintToken({ key: next }))));
+    const answers = await Promise.all(
+      [agents.fresh, agents.fresh, agents.known].map(async (agent) => ask(world.port, agent, mintToken({ key: next }))),
+    );
     waitsMs.push(performance.now() - askedMs);
-    t.same(answers.map(({ status }) => status), [200, 200, 200], `round ${String(round)}: on new connections, and on one from the strangers' address`);
-    t.ok(await world.metric('sallyport_jwks_waiting{issuer="core"}') <= places);
-    t.equal((await ask(world.port, agents.fresh, mintToken({ key: first }))).status, 200, 'a known key is never waited for');
+    t.same(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+      `round ${String(round)}: on new connections, and on one from the strangers' address`,
+    );
+    t.ok((await world.metric('sallyport_jwks_waiting{issuer="core"}')) <= places);
+    t.equal(
+      (await ask(world.port, agents.fresh, mintToken({ key: first }))).status,
+      200,
+      'a known key is never waited for',
+    );
   }
   t.comment(`honest callers waited ${waitsMs.map((ms) => String(Math.round(ms))).join(', ')} ms`);
   isOver = true;
   await Promise.all(flood);
   t.comment(JSON.stringify(Object.fromEntries(counts)));
-  t.same([...counts.keys()].sort(), ['401 about:blank', '503 urn:sallyport:overloaded Retry-After'], 'who made the ids up learns nothing');
+  t.same(
+    [...counts.keys()].sort(),
+    ['401 about:blank', '503 urn:sallyport:overloaded Retry-After'],
+    'who made the ids up learns nothing',
+  );
   const most = Math.ceil((performance.now() - startedMs) / cooldownMs) + 1;
-  t.ok(jwks.hits() - hitsBefore <= most, `${String(jwks.hits() - hitsBefore)} fetches, at most ${String(most)} in that time`);
+  t.ok(
+    jwks.hits() - hitsBefore <= most,
+    `${String(jwks.hits() - hitsBefore)} fetches, at most ${String(most)} in that time`,
+  );
   t.equal(await world.metric('sallyport_jwks_waiting{issuer="core"}'), 0, 'no place is kept');
   t.equal((await world.admin('/readyz')).status, 200);
 });
 
 t.test('SIGTERM: who waits for a key is answered at once, and the process ends', async (t) => {
   const jwks = await startJwksServer(t, { keys: [first] });
-  const config = { shutdown: { delay: '0s', grace: '30s' }, issuers: { core: { jwks: { min_age: '1h', max_age: '1h', cooldown: '9s' } } } };
+  const config = {
+    shutdown: { delay: '0s', grace: '30s' },
+    issuers: { core: { jwks: { min_age: '1h', max_age: '1h', cooldown: '9s' } } },
+  };
   const world = await startWorld(t, { jwks, key: first, config });
   const agent = agentOf(honestAddress, false);
-  const waiting = [1, 2, 3].map(async (count) => ask(world.port, agent, mintToken({ key: rsaKey(`d-new-${String(count)}`) })));
-  await until('they wait', async () => await world.metric('sallyport_jwks_waiting{issuer="core"}') === 3);
+  const waiting = [1, 2, 3].map(async (count) =>
+    ask(world.port, agent, mintToken({ key: rsaKey(`d-new-${String(count)}`) })),
+  );
+  await until('they wait', async () => (await world.metric('sallyport_jwks_waiting{issuer="core"}')) === 3);
   const ended = world.stop();
   const answers = await Promise.all(waiting);
-  for (const answer of answers) t.same(answer, { status: 503, type: 'urn:sallyport:keys-unavailable', retryAfter: '1' });
+  for (const answer of answers) {
+    t.same(answer, { status: 503, type: 'urn:sallyport:keys-unavailable', retryAfter: '1' });
+  }
   t.match(await ended, { code: 0 });
   t.equal(jwks.hits(), 1, 'nothing was fetched for it');
 });

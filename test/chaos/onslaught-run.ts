@@ -1,6 +1,7 @@
 /**
- * Every attack at once for so many seconds, 600 unless given, and what honest callers see meanwhile: `npm run onslaught -- SECONDS`. A part of
- * a name behind it leaves only the attacks with that in their name. For a machine that does nothing else.
+ * Every attack at once for so many seconds, 600 unless given, and what honest callers see meanwhile: `npm run onslaught
+ * -- SECONDS`. A part of a name behind it leaves only the attacks with that in their name. For a machine that does
+ * nothing else.
  */
 import { scoped } from '../bench/scoped.js';
 import { linesOf, withstandAll } from './onslaught.js';

@@ -1,4 +1,7 @@
-/** Every attack at once, from strangers and from one caller, on a proxy in the memory of the chart, and honest callers beside it. */
+/**
+ * Every attack at once, from strangers and from one caller, on a proxy in the memory of the chart, and honest callers
+ * beside it.
+ */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -22,11 +25,30 @@ const honestAddress = '127.0.0.2';
 
 const own = { permissions: [], subjects: [attacker] };
 const routes = [
-  { name: 'orders', methods: ['GET'], path: ['/orders', '/orders/{id}'], subjects: [...honestSubjects, attacker], permissions: [] },
-  { name: 'write', methods: ['POST'], path: '/orders/{id}', subjects: honestSubjects, permissions: [], idempotency: 'required' },
+  {
+    name: 'orders',
+    methods: ['GET'],
+    path: ['/orders', '/orders/{id}'],
+    subjects: [...honestSubjects, attacker],
+    permissions: [],
+  },
+  {
+    name: 'write',
+    methods: ['POST'],
+    path: '/orders/{id}',
+    subjects: honestSubjects,
+    permissions: [],
+    idempotency: 'required',
+  },
   ...['slow', 'drip', 'large', 'live'].flatMap((kind) => [
     { name: kind, methods: ['GET'], path: `/${kind}`, ...own, ...(kind === 'live' ? { websocket: true } : {}) },
-    { name: `public-${kind}`, methods: ['GET'], path: `/public/${kind}`, access: 'public', ...(kind === 'live' ? { websocket: true } : {}) },
+    {
+      name: `public-${kind}`,
+      methods: ['GET'],
+      path: `/public/${kind}`,
+      access: 'public',
+      ...(kind === 'live' ? { websocket: true } : {}),
+    },
   ]),
   { name: 'reserved', methods: ['POST'], path: '/reserved', ...own, idempotency: 'required' },
   { name: 'plain', methods: ['POST'], path: '/plain', ...own, idempotency: 'none' },
@@ -108,8 +130,16 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
   isOver = true;
   await probing;
   return {
-    rest, attacked, after, lives, peakMiB, held,
-    strain: { rest: restStrain, attacked: strain }, readiness, told: lives ? await told(world) : [], sent: sent.trim(),
+    rest,
+    attacked,
+    after,
+    lives,
+    peakMiB,
+    held,
+    strain: { rest: restStrain, attacked: strain },
+    readiness,
+    told: lives ? await told(world) : [],
+    sent: sent.trim(),
     output: world.process.output().slice(-2_000),
   };
 }
@@ -118,18 +148,27 @@ export async function withstandAll(t: Scope, { seconds, restSeconds, only = '' }
 async function beHonest(world: World, seconds: number): Promise<Seen> {
   const seen: Seen = { reads: [], writes: [], failed: [] };
   const endsAt = performance.now() + seconds * 1_000;
-  await Promise.all(honestSubjects.map(async (subject) => {
-    const headers = world.authorization(claimsOf(subject));
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    while (performance.now() < endsAt && world.process.isRunning()) {
-      const id = randomUUID();
-      await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent });
-      await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent: null });
-      await timed(seen.writes, seen.failed, { world, subject, headers: { ...headers, 'Idempotency-Key': id }, method: 'POST', id, agent });
-      await sleep(20);
-    }
-    agent.destroy();
-  }));
+  await Promise.all(
+    honestSubjects.map(async (subject) => {
+      const headers = world.authorization(claimsOf(subject));
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      while (performance.now() < endsAt && world.process.isRunning()) {
+        const id = randomUUID();
+        await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent });
+        await timed(seen.reads, seen.failed, { world, subject, headers, method: 'GET', id, agent: null });
+        await timed(seen.writes, seen.failed, {
+          world,
+          subject,
+          headers: { ...headers, 'Idempotency-Key': id },
+          method: 'POST',
+          id,
+          agent,
+        });
+        await sleep(20);
+      }
+      agent.destroy();
+    }),
+  );
   return seen;
 }
 
@@ -143,20 +182,33 @@ interface HonestRequest {
 }
 
 /** The answer has to be its own, and of the first run. */
-async function timed(took: number[], failed: string[], { world, subject, headers, method, id, agent }: HonestRequest): Promise<void> {
+async function timed(
+  took: number[],
+  failed: string[],
+  { world, subject, headers, method, id, agent }: HonestRequest,
+): Promise<void> {
   const started = performance.now();
   const outcome = await new Promise<string>((resolve) => {
     const body = method === 'POST' ? '{"amount":1}' : '';
     const options = {
-      host: '127.0.0.1', port: world.port, localAddress: honestAddress, path: `/orders/${id}`, method, agent: agent ?? false,
+      host: '127.0.0.1',
+      port: world.port,
+      localAddress: honestAddress,
+      path: `/orders/${id}`,
+      method,
+      agent: agent ?? false,
       headers: { ...headers, 'Content-Length': body.length },
     };
     const request = httpRequest(options, (res) => {
       let text = '';
-      res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk)).on('error', (error) => resolve(String(error))).on('end', () => {
-        const isOwn = text === `${method} /orders/${id} 1` && res.headers['x-subject'] === subject;
-        resolve(res.statusCode === 200 && isOwn ? 'ok' : `${String(res.statusCode)} ${text.slice(0, 200)}`);
-      });
+      res
+        .setEncoding('utf8')
+        .on('data', (chunk: string) => (text += chunk))
+        .on('error', (error) => resolve(String(error)))
+        .on('end', () => {
+          const isOwn = text === `${method} /orders/${id} 1` && res.headers['x-subject'] === subject;
+          resolve(res.statusCode === 200 && isOwn ? 'ok' : `${String(res.statusCode)} ${text.slice(0, 200)}`);
+        });
     });
     request.on('error', (error) => resolve(String(error))).end(body);
   });
@@ -166,7 +218,10 @@ async function timed(took: number[], failed: string[], { world, subject, headers
 
 async function probe(world: World, readiness: Map<string, number>, isOver: () => boolean): Promise<void> {
   while (!isOver() && world.process.isRunning()) {
-    const said = await world.admin('/readyz').then(({ status }) => String(status), (error: unknown) => String(error));
+    const said = await world.admin('/readyz').then(
+      ({ status }) => String(status),
+      (error: unknown) => String(error),
+    );
     readiness.set(said, (readiness.get(said) ?? 0) + 1);
     await sleep(250);
   }
@@ -185,10 +240,12 @@ async function withStrain<T>(world: World, task: () => Promise<T>): Promise<read
   await world.metric('nodejs_eventloop_lag_max_seconds');
   const [cpuBefore, before] = [cpuSeconds(world), performance.now()];
   const result = await task();
-  const cpu = (cpuSeconds(world) - cpuBefore) * 1_000 / (performance.now() - before);
+  const cpu = ((cpuSeconds(world) - cpuBefore) * 1_000) / (performance.now() - before);
   if (!world.process.isRunning()) return [result, { cpu, lagMs: [NaN, NaN] }];
   const { text } = await world.admin('/metrics');
-  const [p99 = NaN, max = NaN] = ['p99', 'max'].map((name) => seriesValue(text, `nodejs_eventloop_lag_${name}_seconds`) * 1_000);
+  const [p99 = NaN, max = NaN] = ['p99', 'max'].map(
+    (name) => seriesValue(text, `nodejs_eventloop_lag_${name}_seconds`) * 1_000,
+  );
   return [result, { cpu, lagMs: [p99, max] }];
 }
 
@@ -219,7 +276,8 @@ async function givenBack(world: World): Promise<void> {
   }
 }
 
-const telling = /^sallyport_(connections_ended_total|denials_total|failures_total|websocket_closes_total|duplicate_dispatches_total)\{?/;
+const telling =
+  /^sallyport_(connections_ended_total|denials_total|failures_total|websocket_closes_total|duplicate_dispatches_total)\{?/;
 
 async function told(world: World): Promise<readonly string[]> {
   const { text } = await world.admin('/metrics');
@@ -228,16 +286,20 @@ async function told(world: World): Promise<readonly string[]> {
 
 /** What is said of a run, line by line. */
 export function linesOf(report: Report): readonly string[] {
-  const part = (name: string, { reads, writes, failed }: Seen): string => (
-    `${name}: reads ${shown(reads)}; writes ${shown(writes)}; failed ${String(failed.length)}`
-  );
+  const part = (name: string, { reads, writes, failed }: Seen): string =>
+    `${name}: reads ${shown(reads)}; writes ${shown(writes)}; failed ${String(failed.length)}`;
   return [
-    part('at rest', report.rest), part('attacked', report.attacked), part('after', report.after),
+    part('at rest', report.rest),
+    part('attacked', report.attacked),
+    part('after', report.after),
     `p99 attacked / at rest: reads ${times(report, 'reads').toFixed(1)}, writes ${times(report, 'writes').toFixed(1)}`,
-    `at most ${String(report.peakMiB)} MiB resident; before and after: `
-      + report.held.map(({ residentMiB, heapMiB, descriptors }) => (
-        `${String(residentMiB)} MiB, heap ${String(heapMiB)} MiB, ${String(descriptors)} open files`
-      )).join('; '),
+    `at most ${String(report.peakMiB)} MiB resident; before and after: ` +
+      report.held
+        .map(
+          ({ residentMiB, heapMiB, descriptors }) =>
+            `${String(residentMiB)} MiB, heap ${String(heapMiB)} MiB, ${String(descriptors)} open files`,
+        )
+        .join('; '),
     `the proxy at rest: ${strained(report.strain.rest)}; attacked: ${strained(report.strain.attacked)}`,
     `readyz: ${[...report.readiness].map(([said, count]) => `${said} × ${String(count)}`).join(', ')}`,
     `the attackers sent: ${report.sent}`,

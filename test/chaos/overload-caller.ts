@@ -1,6 +1,7 @@
 /**
- * Asks so many requests a second whatever becomes of them, as a process of its own: `PORT BEARERS RATE SECONDS fresh|kept TARGET`. `BEARERS` are the
- * callers, separated by commas, each with the share of the rate that stands behind its colon. Writes what became of the requests as one line of JSON.
+ * Asks so many requests a second whatever becomes of them, as a process of its own: `PORT BEARERS RATE SECONDS
+ * fresh|kept TARGET`. `BEARERS` are the callers, separated by commas, each with the share of the rate that stands
+ * behind its colon. Writes what became of the requests as one line of JSON.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -40,7 +41,10 @@ class Connection {
   constructor(caller: Caller) {
     this.caller = caller;
     this.socket = connect(Number(port), '127.0.0.1').setNoDelay(true);
-    this.socket.on('error', () => undefined).on('close', () => this.end('0')).on('data', (chunk: Buffer) => this.read(chunk));
+    this.socket
+      .on('error', () => undefined)
+      .on('close', () => this.end('0'))
+      .on('data', (chunk: Buffer) => this.read(chunk));
   }
 
   ask(): void {
@@ -68,7 +72,9 @@ class Connection {
     const body = this.text.indexOf('\r\n\r\n') + 4;
     if (body < 4) return;
     const lengthAt = this.text.toLowerCase().indexOf('\r\ncontent-length: ');
-    if (this.text.length >= body + (lengthAt < 0 ? 0 : parseInt(this.text.slice(lengthAt + 18), 10))) this.end(this.text.slice(9, 12));
+    if (this.text.length >= body + (lengthAt < 0 ? 0 : parseInt(this.text.slice(lengthAt + 18), 10))) {
+      this.end(this.text.slice(9, 12));
+    }
   }
 }
 
@@ -91,7 +97,7 @@ const endMs = askedUntilMs + Number(seconds) * 1_000;
 const ticking = setInterval(() => {
   const nowMs = Math.min(performance.now(), endMs);
   for (const caller of all) {
-    caller.due += (nowMs - askedUntilMs) / 1_000 * Number(rate) * caller.share;
+    caller.due += ((nowMs - askedUntilMs) / 1_000) * Number(rate) * caller.share;
     for (; caller.due >= 1; caller.due -= 1) ask(caller);
   }
   askedUntilMs = nowMs;

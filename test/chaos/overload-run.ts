@@ -1,6 +1,7 @@
 /**
- * Too much for the upstream, for so many seconds each, 20 unless given: `npm run overload -- SECONDS`. For a machine that does nothing else. Behind it
- * may stand the milliseconds that the upstream takes, the heaps, and a part of a name, which leaves only the loads that have it.
+ * Too much for the upstream, for so many seconds each, 20 unless given: `npm run overload -- SECONDS`. For a machine
+ * that does nothing else. Behind it may stand the milliseconds that the upstream takes, the heaps, and a part of a
+ * name, which leaves only the loads that have it.
  */
 import { scoped } from '../bench/scoped.js';
 import { overload, rowsOf, type Load } from './overload.js';
@@ -19,7 +20,9 @@ const all: readonly Load[] = [
   { name: 'afterwards', times: 5 / 16, ...kept },
 ];
 const loads = all.filter(({ name }) => name.includes(only));
-process.stdout.write('| load | heap | 200 | half of them | 99 of 100 | refused | half of them | 99 of 100 | no answer in 8 s | most memory |\n');
+process.stdout.write(
+  '| load | heap | 200 | half of them | 99 of 100 | refused | half of them | 99 of 100 | no answer in 8 s | most memory |\n',
+);
 process.stdout.write('| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n');
 for (const heap of heaps.split(',')) {
   const heapMiB = heap === 'default' ? {} : { heapMiB: Number(heap) };

@@ -1,4 +1,7 @@
-/** The service behind a proxy that gets too much, as a process: takes so many milliseconds for each request, however many there are. */
+/**
+ * The service behind a proxy that gets too much, as a process: takes so many milliseconds for each request, however
+ * many there are.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

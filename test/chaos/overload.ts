@@ -1,4 +1,7 @@
-/** More requests than the upstream can take, at a proxy of little memory: what becomes of those that are let through, and of the others. */
+/**
+ * More requests than the upstream can take, at a proxy of little memory: what becomes of those that are let through,
+ * and of the others.
+ */
 import { once } from 'node:events';
 import { placeLoad, placeMeasured } from '../bench/affinity.js';
 import { peakBytes } from '../support/linux.js';
@@ -43,7 +46,14 @@ export interface LoadReport {
 const callers = ['first', 'second', 'third', 'fourth'];
 const routes = [
   { name: 'read', methods: ['GET'], path: '/slow', subjects: callers, permissions: [] },
-  { name: 'write', methods: ['POST'], path: '/write/slow', subjects: callers, permissions: [], idempotency: 'required' },
+  {
+    name: 'write',
+    methods: ['POST'],
+    path: '/write/slow',
+    subjects: callers,
+    permissions: [],
+    idempotency: 'required',
+  },
 ];
 
 export interface OverloadOptions {
@@ -55,18 +65,23 @@ export interface OverloadOptions {
 
 /** Requests that the upstream can take in a second. */
 export function capacityOf(serviceMs: number): number {
-  return maxConnections * 1_000 / serviceMs;
+  return (maxConnections * 1_000) / serviceMs;
 }
 
 /** One proxy under one load after the other. */
-export async function overload(t: Scope, loads: readonly Load[], { serviceMs, heapMiB }: OverloadOptions): Promise<readonly LoadReport[]> {
+export async function overload(
+  t: Scope,
+  loads: readonly Load[],
+  { serviceMs, heapMiB }: OverloadOptions,
+): Promise<readonly LoadReport[]> {
   const redis = await startRedis(t);
   const service = startLoad(t, 'overload-service.js', [String(serviceMs)]);
-  const [port] = await once(service.stdout, 'data') as [string];
+  const [port] = (await once(service.stdout, 'data')) as [string];
   const world = await startWorld(t, {
     ...(heapMiB === undefined ? {} : { env: { NODE_OPTIONS: `--max-old-space-size=${String(heapMiB)}` } }),
     config: {
-      routes, upstream: { url: `http://127.0.0.1:${port.trim()}`, max_connections: maxConnections },
+      routes,
+      upstream: { url: `http://127.0.0.1:${port.trim()}`, max_connections: maxConnections },
       // A machine that does other things besides must not look like a proxy that refuses.
       store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s' } },
     },
@@ -87,7 +102,12 @@ async function measure(t: Scope, world: World, load: Load, rate: number): Promis
   const bearers = shares.map((share, i) => `${world.token({ sub: callers[i] ?? '', exp })}:${String(share)}`).join(',');
   const target = load.writes === true ? '/write/slow' : '/slow';
   const child = startLoad(t, 'overload-caller.js', [
-    String(world.port), bearers, String(rate), String(load.seconds), load.connections, target,
+    String(world.port),
+    bearers,
+    String(rate),
+    String(load.seconds),
+    load.connections,
+    target,
   ]);
   goFirst(child.pid ?? 0);
   let text = '';
@@ -95,32 +115,49 @@ async function measure(t: Scope, world: World, load: Load, rate: number): Promis
   await once(child, 'close');
   const seen = JSON.parse(text) as readonly Readonly<Record<string, readonly number[]>>[];
   const lives = world.process.isRunning();
-  return { load, rate, callers: seen.map(seenBy), peakMiB: lives ? peakBytes(world.process.pid) / 2 ** 20 : NaN, lives };
+  return {
+    load,
+    rate,
+    callers: seen.map(seenBy),
+    peakMiB: lives ? peakBytes(world.process.pid) / 2 ** 20 : NaN,
+    lives,
+  };
 }
 
 function seenBy(took: Readonly<Record<string, readonly number[]>>): CallerSeen {
   const { 200: admitted = [], 503: refused = [], 429: tooMany = [], 0: none = [], ...others } = took;
   return {
-    admitted, refused: [...refused, ...tooMany], unanswered: none,
+    admitted,
+    refused: [...refused, ...tooMany],
+    unanswered: none,
     others: Object.fromEntries(Object.entries(others).map(([status, { length }]) => [status, length])),
   };
 }
 
 /** The rows of a table, one for each load. */
 export function rowsOf(reports: readonly LoadReport[], heap: string): readonly string[] {
-  return reports.flatMap(({ load, rate, callers: seen, peakMiB, lives }) => seen.map(({ admitted, refused, unanswered, others }, i) => {
-    const own = `${String(Math.round(rate * (load.shares?.[i] ?? 1)))}/s`;
-    const who = seen.length === 1 ? `, ${own}` : `, caller ${String(i + 1)} with ${own}`;
-    const cells = [
-      `${load.name}${who}`,
-      heap,
-      `${String(Math.round(admitted.length / load.seconds))}/s`, ms(percentile(admitted, 0.5)), ms(percentile(admitted, 0.99)),
-      String(refused.length), ms(percentile(refused, 0.5)), ms(percentile(refused, 0.99)), String(unanswered.length),
-      lives ? `${String(Math.round(peakMiB))} MiB` : 'ended',
-    ];
-    const rest = Object.entries(others).map(([status, count]) => ` (${status}: ${String(count)})`).join('');
-    return `| ${cells.join(' | ')}${rest} |`;
-  }));
+  return reports.flatMap(({ load, rate, callers: seen, peakMiB, lives }) =>
+    seen.map(({ admitted, refused, unanswered, others }, i) => {
+      const own = `${String(Math.round(rate * (load.shares?.[i] ?? 1)))}/s`;
+      const who = seen.length === 1 ? `, ${own}` : `, caller ${String(i + 1)} with ${own}`;
+      const cells = [
+        `${load.name}${who}`,
+        heap,
+        `${String(Math.round(admitted.length / load.seconds))}/s`,
+        ms(percentile(admitted, 0.5)),
+        ms(percentile(admitted, 0.99)),
+        String(refused.length),
+        ms(percentile(refused, 0.5)),
+        ms(percentile(refused, 0.99)),
+        String(unanswered.length),
+        lives ? `${String(Math.round(peakMiB))} MiB` : 'ended',
+      ];
+      const rest = Object.entries(others)
+        .map(([status, count]) => ` (${status}: ${String(count)})`)
+        .join('');
+      return `| ${cells.join(' | ')}${rest} |`;
+    }),
+  );
 }
 
 function ms(value: number): string {

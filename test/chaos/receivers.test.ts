@@ -8,12 +8,17 @@ import { realReceivers } from './receivers/start.js';
 t.setTimeout(600_000);
 
 for (const receiver of realReceivers) {
-  t.test(`${receiver.name}: each caller gets its own answers, and no write runs twice`, async (t) => holdReceiver(t, receiver, { requests: 1_500 }));
+  t.test(`${receiver.name}: each caller gets its own answers, and no write runs twice`, async (t) =>
+    holdReceiver(t, receiver, { requests: 1_500 }),
+  );
 }
 
-t.test('a receiver that cuts answers, sends too much and hangs up at any moment harms nobody but whom it answers', async (t) => {
-  await holdReceiver(t, faultyReceiver, { requests: 3_000, mayFail: true });
-});
+t.test(
+  'a receiver that cuts answers, sends too much and hangs up at any moment harms nobody but whom it answers',
+  async (t) => {
+    await holdReceiver(t, faultyReceiver, { requests: 3_000, mayFail: true });
+  },
+);
 
 t.test('the same traffic tells where answers go to others: connections that are used again at once', async (t) => {
   const config = { upstream: { reuse: 'always' }, receiver: { reads_bodies: true } };
@@ -22,5 +27,8 @@ t.test('the same traffic tells where answers go to others: connections that are 
   for (let round = 0; round < 10 && !found.some((what) => what.includes('POISON')); round += 1) {
     found.push(...(await passTraffic(t, djangoOnGunicorn, { requests: 3_000, config })).wrong);
   }
-  t.ok(found.some((what) => what.includes('POISON')), JSON.stringify(found));
+  t.ok(
+    found.some((what) => what.includes('POISON')),
+    JSON.stringify(found),
+  );
 });

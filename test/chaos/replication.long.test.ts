@@ -45,11 +45,14 @@ t.test('without it a fail-over forgets: the write runs twice, and that is counte
   for (const answer of answers) answer.end('late');
   t.equal((await taken.readResponse())?.text, 'late', 'the real answer in any case');
   t.equal((await lost.readResponse())?.text, 'late');
-  const count = async (result: string): Promise<number> => first.metric(`sallyport_reservations_total{result="${result}"}`);
-  await until('both to be counted', async () => await count('fenced') === 1 && await count('repaired') === 1);
+  const count = async (result: string): Promise<number> =>
+    first.metric(`sallyport_reservations_total{result="${result}"}`);
+  await until('both to be counted', async () => (await count('fenced')) === 1 && (await count('repaired')) === 1);
   t.equal((await write(second, { key: 'lost' })).text, 'late', 'the other is as if nothing had been');
   const isAlarmed = (text: RegExp): boolean =>
-    first.logs().some(({ level, msg, what_to_do: toDo }) => level === 'error' && text.test(String(msg)) && toDo !== undefined);
+    first
+      .logs()
+      .some(({ level, msg, what_to_do: toDo }) => level === 'error' && text.test(String(msg)) && toDo !== undefined);
   await until('the alarms', () => isAlarmed(/a write ran twice/) && isAlarmed(/had lost a reservation/));
 });
 
@@ -64,6 +67,9 @@ t.test('after it, single-use tokens issued before are refused', async (t) => {
   await replica.client.call('replicaof', 'no', 'one');
   address.leadTo(replica.port);
   const iat = Math.floor(Date.now() / 1000) - 60;
-  await until('the fail-over to be seen', async () => (await write(proxy, { path: '/single', claims: { iat } })).status === 401);
+  await until(
+    'the fail-over to be seen',
+    async () => (await write(proxy, { path: '/single', claims: { iat } })).status === 401,
+  );
   await until('other writes to go on', async () => (await write(proxy)).status === 200);
 });

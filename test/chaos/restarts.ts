@@ -27,7 +27,18 @@ const routes = [
 ];
 
 type Kind = 'read' | 'head' | 'stream' | 'events' | 'live' | 'plain' | 'reserved';
-const kinds: readonly Kind[] = ['read', 'head', 'stream', 'plain', 'reserved', 'read', 'events', 'plain', 'reserved', 'live'];
+const kinds: readonly Kind[] = [
+  'read',
+  'head',
+  'stream',
+  'plain',
+  'reserved',
+  'read',
+  'events',
+  'plain',
+  'reserved',
+  'live',
+];
 
 /** What became of all requests. */
 export interface RestartsReport {
@@ -66,21 +77,39 @@ export async function startFleet(t: Scope, count: number, delay: string): Promis
   const exits: (number | null)[] = [];
   const instances = [];
   for (let i = 0; i < count; i += 1) instances.push(await startInstance());
-  return { instances, executions, exits, bearer: `Bearer ${mintToken({ key, claims: { exp: Math.floor(Date.now() / 1_000) + 3_600 } })}` };
+  return {
+    instances,
+    executions,
+    exits,
+    bearer: `Bearer ${mintToken({ key, claims: { exp: Math.floor(Date.now() / 1_000) + 3_600 } })}`,
+  };
 
   async function startInstance(): Promise<Instance> {
     const file = join(tempDir(t), 'sallyport.yaml');
     const [port, adminPort] = [await freePort(), await freePort()];
     let turn = 0;
-    const write = (): void => writeFileSync(file, baseConfig({
-      listen: { port }, admin: { port: adminPort }, routes, shutdown: { delay, grace: '10s' },
-      upstream: { url: upstreams[turn % 2] }, issuers: { core: { jwks_url: jwks.url } },
-      store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s', settle_timeout: '5s' } },
-    }));
+    const write = (): void =>
+      writeFileSync(
+        file,
+        baseConfig({
+          listen: { port },
+          admin: { port: adminPort },
+          routes,
+          shutdown: { delay, grace: '10s' },
+          upstream: { url: upstreams[turn % 2] },
+          issuers: { core: { jwks_url: jwks.url } },
+          store: {
+            redis: { url: `redis://127.0.0.1:${String(redis.port)}`, reserve_timeout: '5s', settle_timeout: '5s' },
+          },
+        }),
+      );
     write();
     const start = async (): Promise<ServeProcess> => {
       const serve = startServe(t, file);
-      await until('it is ready', async () => (await request(adminPort, { path: '/readyz' }).catch(() => null))?.status === 200);
+      await until(
+        'it is ready',
+        async () => (await request(adminPort, { path: '/readyz' }).catch(() => null))?.status === 200,
+      );
       return serve;
     };
     let serve = await start();
@@ -123,9 +152,13 @@ async function startUpstream(t: Scope, executions: Map<string, number>): Promise
     });
   });
   server.on('upgrade', (req, socket) => {
-    const accept = createHash('sha1').update(`${req.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+    const accept = createHash('sha1')
+      .update(`${req.headers['sec-websocket-key'] ?? ''}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+      .digest('base64');
     socket.on('error', () => undefined).on('data', () => socket.end());
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    );
   });
   server.keepAliveTimeout = 60_000;
   return `http://127.0.0.1:${String((await listen(t, server)).port)}`;
@@ -176,13 +209,25 @@ export function startCallers(ports: readonly number[], bearer: string, count: nu
 async function ask(port: number, kind: Kind, bearer: string, agent: Agent | null): Promise<string> {
   const isWrite = kind === 'plain' || kind === 'reserved';
   const method = kind === 'head' ? 'HEAD' : isWrite ? 'POST' : 'GET';
-  const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
+  const upgrade = {
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  };
   const headers = {
-    Authorization: bearer, ...(kind === 'live' ? upgrade : {}), ...(kind === 'reserved' ? { 'Idempotency-Key': `"${randomUUID()}"` } : {}),
+    Authorization: bearer,
+    ...(kind === 'live' ? upgrade : {}),
+    ...(kind === 'reserved' ? { 'Idempotency-Key': `"${randomUUID()}"` } : {}),
   };
   return new Promise((resolve) => {
     const sent = httpRequest({
-      host: '127.0.0.1', port, method, path: kind === 'head' ? '/read' : `/${kind}`, headers, agent: kind === 'live' || agent === null ? false : agent,
+      host: '127.0.0.1',
+      port,
+      method,
+      path: kind === 'head' ? '/read' : `/${kind}`,
+      headers,
+      agent: kind === 'live' || agent === null ? false : agent,
     });
     sent.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     sent.on('upgrade', (response, socket) => {
@@ -202,7 +247,10 @@ async function ask(port: number, kind: Kind, bearer: string, agent: Agent | null
 export function linesOf({ requests, outcomes, lost, ranTwice, exits, reloads }: RestartsReport): readonly string[] {
   return [
     `${String(requests)} requests, ${String(exits.length)} SIGTERMs, ${String(reloads)} reloads; lost: ${String(lost.length)}, run twice: ${String(ranTwice)}`,
-    [...outcomes].sort().map(([name, count]) => `${name}: ${String(count)}`).join(', '),
+    [...outcomes]
+      .sort()
+      .map(([name, count]) => `${name}: ${String(count)}`)
+      .join(', '),
     ...lost,
   ];
 }
@@ -216,7 +264,10 @@ export interface RestartsOptions {
 }
 
 /** One proxy, which is reloaded with another upstream so often between two ends. */
-export async function restartUnderLoad(t: Scope, { restarts, reloadsBetween, requests, delay, callers = 60 }: RestartsOptions): Promise<RestartsReport> {
+export async function restartUnderLoad(
+  t: Scope,
+  { restarts, reloadsBetween, requests, delay, callers = 60 }: RestartsOptions,
+): Promise<RestartsReport> {
   const fleet = await startFleet(t, 1, delay);
   const [instance] = fleet.instances;
   if (instance === undefined) throw new Error('no proxy');
@@ -226,13 +277,17 @@ export async function restartUnderLoad(t: Scope, { restarts, reloadsBetween, req
       await sleep(500);
       instance.reload();
     }
-    const goal = requests * (i + 1) / restarts;
+    const goal = (requests * (i + 1)) / restarts;
     await until('enough was asked', () => running.count() >= goal, 120_000);
     await instance.restart();
   }
   return reportOf(fleet, await running.end(), restarts * reloadsBetween);
 }
 
-export function reportOf({ executions, exits }: Fleet, seen: Awaited<ReturnType<Callers['end']>>, reloads: number): RestartsReport {
+export function reportOf(
+  { executions, exits }: Fleet,
+  seen: Awaited<ReturnType<Callers['end']>>,
+  reloads: number,
+): RestartsReport {
   return { ...seen, ranTwice: [...executions.values()].filter((count) => count > 1).length, exits, reloads };
 }

@@ -1,6 +1,7 @@
 /**
- * `sallyport revoke` before, during and after a fail-over of Redis: what it said was done is refused by every proxy, also by one
- * that starts afterwards and has read nothing before. What the lost primary alone had was never said to be done.
+ * `sallyport revoke` before, during and after a fail-over of Redis: what it said was done is refused by every proxy,
+ * also by one that starts afterwards and has read nothing before. What the lost primary alone had was never said to be
+ * done.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -52,32 +53,51 @@ async function deploy(t: Test, confirming: number): Promise<Deployment> {
   const [receiver, key] = [await startReceiver(t), rsaKey()];
   const jwks = await startJwksServer(t, { keys: [key] });
   const config = {
-    store: { redis: { sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) }, replicas: confirming, reserve_timeout: '2s' } },
+    store: {
+      redis: {
+        sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) },
+        replicas: confirming,
+        reserve_timeout: '2s',
+      },
+    },
     routes: [{ name: 'list', methods: ['GET'], path: '/orders', subjects, permissions: [] }],
   };
   const startProxy = async (): Promise<World> => startWorld(t, { receiver, key, jwks, config });
   const { configFile } = await startProxy();
-  const command = async (args: readonly string[]): Promise<Omit<Done, 'subject' | 'endedMs'>> => new Promise((resolve) => {
-    execFile(process.execPath, [join(projectDir, 'dist/main.js'), 'revoke', '--config', configFile, ...args], { timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, err });
+  const command = async (args: readonly string[]): Promise<Omit<Done, 'subject' | 'endedMs'>> =>
+    new Promise((resolve) => {
+      execFile(
+        process.execPath,
+        [join(projectDir, 'dist/main.js'), 'revoke', '--config', configFile, ...args],
+        { timeout: 60_000 },
+        (error, out, err) => {
+          resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, err });
+        },
+      );
     });
-  });
   const status: Deployment['status'] = async (proxy, subject) => {
     const headers = { Authorization: `Bearer ${mintToken({ key, claims: { sub: subject } })}` };
     return (await request(proxy.port, { path: '/orders', headers })).status;
   };
   return {
-    primary, replicas, sentinels, startProxy, status,
+    primary,
+    replicas,
+    sentinels,
+    startProxy,
+    status,
     revoke: async (subject) => {
       const ended = await command(['--subject', subject, '--for', '1h', '--reason', 'a test', '--json']);
       return { subject, endedMs: Date.now(), ...ended };
     },
-    listed: async () => until('the list', async () => {
-      const { code, out } = await command(['--list']);
-      return code === 0 ? out : null;
-    }),
+    listed: async () =>
+      until('the list', async () => {
+        const { code, out } = await command(['--list']);
+        return code === 0 ? out : null;
+      }),
     refusedAfterMs: async (proxies, subject, sinceMs) => {
-      const refused = proxies.map(async proxy => until(`${subject} is refused`, async () => await status(proxy, subject) === 401, 60_000));
+      const refused = proxies.map(async (proxy) =>
+        until(`${subject} is refused`, async () => (await status(proxy, subject)) === 401, 60_000),
+      );
       await Promise.all(refused);
       return Date.now() - sinceMs;
     },
@@ -85,10 +105,14 @@ async function deploy(t: Test, confirming: number): Promise<Deployment> {
 }
 
 async function promoted(replicas: readonly RedisServer[]): Promise<RedisServer> {
-  return until('a replica is promoted', async () => {
-    for (const replica of replicas) if ((await replica.client.role())[0] === 'master') return replica;
-    return null;
-  }, 60_000);
+  return until(
+    'a replica is promoted',
+    async () => {
+      for (const replica of replicas) if ((await replica.client.role())[0] === 'master') return replica;
+      return null;
+    },
+    60_000,
+  );
 }
 
 t.test('revocations before, during and just after a primary is lost: done is done', async (t) => {
@@ -118,17 +142,23 @@ t.test('revocations before, during and just after a primary is lost: done is don
   await until('some are revoked after', () => done() >= during + 6, 120_000);
   isOver = true;
   await Promise.all(revokers);
-  const lastMs = Math.max(...await Promise.all(spreads));
-  t.comment(`${String(ended.length)} commands: ${String(before)} done before, ${String(done() - before)} during and after, `
-    + `${String(ignored.size)} not done; all refuse within ${String(lastMs)} ms of the command's end`);
+  const lastMs = Math.max(...(await Promise.all(spreads)));
+  t.comment(
+    `${String(ended.length)} commands: ${String(before)} done before, ${String(done() - before)} during and after, ` +
+      `${String(ignored.size)} not done; all refuse within ${String(lastMs)} ms of the command's end`,
+  );
   t.ok(lastMs < boundMs, `${String(lastMs)} ms`);
-  t.same(ended.filter(({ code }) => code !== 0 && code !== 3), [], 'the rest is out of reach, and says so');
+  t.same(
+    ended.filter(({ code }) => code !== 0 && code !== 3),
+    [],
+    'the rest is out of reach, and says so',
+  );
   t.ok(ended.every(({ code, err }) => code === 0 || err !== ''));
 
   const late = await world.startProxy();
   const list = await world.listed();
   for (const { subject } of ended.filter(({ code }) => code === 0)) {
-    const statuses = await Promise.all([...proxies, late].map(async proxy => world.status(proxy, subject)));
+    const statuses = await Promise.all([...proxies, late].map(async (proxy) => world.status(proxy, subject)));
     t.same([...new Set(statuses)], [401], `${subject} is refused by all, and by the one that came later`);
     t.ok(list.includes(`subject ${subject};`), `${subject} is in the list`);
   }
@@ -142,8 +172,8 @@ t.test('revocations before, during and just after a primary is lost: done is don
 });
 
 /**
- * Sentinel demotes the old primary a while after it has promoted another one. Until then the old one takes writes, and a replica that
- * still follows it confirms them: only where every replica has to confirm is the promoted one missed.
+ * Sentinel demotes the old primary a while after it has promoted another one. Until then the old one takes writes, and
+ * a replica that still follows it confirms them: only where every replica has to confirm is the promoted one missed.
  */
 t.test('a planned fail-over, with revocations all the while, where every replica has to confirm', async (t) => {
   const world = await deploy(t, 2);
@@ -165,34 +195,51 @@ t.test('a planned fail-over, with revocations all the while, where every replica
   for (const { subject, endedMs } of done()) await world.refusedAfterMs(proxies, subject, endedMs);
   const late = await world.startProxy();
   for (const { subject } of done()) {
-    const statuses = await Promise.all([...proxies, late].map(async proxy => world.status(proxy, subject)));
+    const statuses = await Promise.all([...proxies, late].map(async (proxy) => world.status(proxy, subject)));
     t.same([...new Set(statuses)], [401], `${subject} is refused by all, and by the one that came later`);
   }
-  t.same(ended.filter(({ code }) => code !== 0 && code !== 3), []);
+  t.same(
+    ended.filter(({ code }) => code !== 0 && code !== 3),
+    [],
+  );
   t.comment(`${String(done().length)} of ${String(ended.length)} were done`);
 });
 
-t.test('what no replica has is not done, is lost with the primary, and is done when it is asked for again', async (t) => {
-  const world = await deploy(t, 1);
-  const proxy = await world.startProxy();
-  // No replica gets anything more; Sentinel still takes them for fit.
-  await world.primary.client.acl('SETUSER', 'default', '-psync', '-sync');
-  await world.primary.client.call('CLIENT', 'KILL', 'TYPE', 'replica');
-  const written = await world.revoke('caller-1');
-  t.equal(written.code, 3);
-  t.match(written.err, /only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it/);
-  t.ok(await world.refusedAfterMs([proxy], 'caller-1', written.endedMs) < boundMs);
-  await world.primary.kill();
-  await promoted(world.replicas);
-  const late = await world.startProxy();
-  t.equal(await world.status(late, 'caller-1'), 200, 'one that starts now does not know of it, as was said');
-  t.equal(await world.status(proxy, 'caller-1'), 401, 'one that had read it holds it');
-  await until('it says that the store lost it', async () => await proxy.metric('sallyport_revocations_lost') === 1, 60_000);
-  const again = await until('a replica confirms', async () => {
-    const done = await world.revoke('caller-1');
-    if (done.code === 0) return done;
-    await delay(100);
-    return null;
-  }, 120_000);
-  t.ok(await world.refusedAfterMs([proxy, late], 'caller-1', again.endedMs) < boundMs);
-});
+t.test(
+  'what no replica has is not done, is lost with the primary, and is done when it is asked for again',
+  async (t) => {
+    const world = await deploy(t, 1);
+    const proxy = await world.startProxy();
+    // No replica gets anything more; Sentinel still takes them for fit.
+    await world.primary.client.acl('SETUSER', 'default', '-psync', '-sync');
+    await world.primary.client.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    const written = await world.revoke('caller-1');
+    t.equal(written.code, 3);
+    t.match(
+      written.err,
+      /only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it/,
+    );
+    t.ok((await world.refusedAfterMs([proxy], 'caller-1', written.endedMs)) < boundMs);
+    await world.primary.kill();
+    await promoted(world.replicas);
+    const late = await world.startProxy();
+    t.equal(await world.status(late, 'caller-1'), 200, 'one that starts now does not know of it, as was said');
+    t.equal(await world.status(proxy, 'caller-1'), 401, 'one that had read it holds it');
+    await until(
+      'it says that the store lost it',
+      async () => (await proxy.metric('sallyport_revocations_lost')) === 1,
+      60_000,
+    );
+    const again = await until(
+      'a replica confirms',
+      async () => {
+        const done = await world.revoke('caller-1');
+        if (done.code === 0) return done;
+        await delay(100);
+        return null;
+      },
+      120_000,
+    );
+    t.ok((await world.refusedAfterMs([proxy, late], 'caller-1', again.endedMs)) < boundMs);
+  },
+);

@@ -5,7 +5,10 @@ import { restartInTurn } from './rolling-restarts.js';
 t.test('two proxies behind HAProxy are restarted in turn, and no request fails', async (t) => {
   const report = await restartInTurn(t, { restarts: 2, requests: 150, delay: '2s', reuse: 'safe', callers: 20 });
   for (const line of linesOf(report)) t.comment(line);
-  t.same([...report.outcomes.keys()].filter(name => !/ (200|101)$/.test(name)), []);
+  t.same(
+    [...report.outcomes.keys()].filter((name) => !/ (200|101)$/.test(name)),
+    [],
+  );
   t.same(report.exits, [0, 0]);
   t.equal(report.ranTwice, 0);
 });

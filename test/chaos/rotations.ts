@@ -24,7 +24,10 @@ export interface Rotation {
 }
 
 /** So many writes a second; each rotation has so long to settle. */
-export async function rotateAll(t: Scope, { perSecond, settleMs }: { readonly perSecond: number; readonly settleMs: number }): Promise<readonly Rotation[]> {
+export async function rotateAll(
+  t: Scope,
+  { perSecond, settleMs }: { readonly perSecond: number; readonly settleMs: number },
+): Promise<readonly Rotation[]> {
   const c = certificates(t);
   const dir = tempDir(t);
   const place = (name: string, text: string): string => {
@@ -38,31 +41,82 @@ export async function rotateAll(t: Scope, { perSecond, settleMs }: { readonly pe
     req.resume().on('end', () => res.end('done'));
   });
   const keys = createServer({ cert: c.server.cert, key: c.server.key }, (_req, res) => res.end(keySet([key])));
-  const [upstreamPort, keysPort, redisPort, port] = [(await listen(t, upstream)).port, (await listen(t, keys)).port, await freePort(), await freePort()];
-  const redis = await startRedis(t, [
-    '--port', '0', '--tls-port', String(redisPort), '--tls-cert-file', c.server.certFile, '--tls-key-file', c.server.keyFile,
-    '--tls-ca-cert-file', c.ca.certFile, '--tls-auth-clients', 'no', '--requirepass', 'first',
-  ], { port: redisPort, client: { tls: { rejectUnauthorized: false }, password: 'first' } });
+  const [upstreamPort, keysPort, redisPort, port] = [
+    (await listen(t, upstream)).port,
+    (await listen(t, keys)).port,
+    await freePort(),
+    await freePort(),
+  ];
+  const redis = await startRedis(
+    t,
+    [
+      '--port',
+      '0',
+      '--tls-port',
+      String(redisPort),
+      '--tls-cert-file',
+      c.server.certFile,
+      '--tls-key-file',
+      c.server.keyFile,
+      '--tls-ca-cert-file',
+      c.ca.certFile,
+      '--tls-auth-clients',
+      'no',
+      '--requirepass',
+      'first',
+    ],
+    { port: redisPort, client: { tls: { rejectUnauthorized: false }, password: 'first' } },
+  );
   await redis.client.connect().catch(() => undefined);
   const both = `${c.ca.cert}${c.otherCa.cert}`;
   const config = join(dir, 'sallyport.yaml');
-  writeFileSync(config, baseConfig({
-    listen: { port, tls: {
-      cert_file: place('tls.crt', c.server.cert), key_file: place('tls.key', c.server.key), client_ca_file: place('client.pem', c.ca.cert),
-    } },
-    upstream: { url: `https://127.0.0.1:${String(upstreamPort)}`, ca_file: place('upstream.pem', c.ca.cert) },
-    issuers: { core: {
-      jwks_url: `https://127.0.0.1:${String(keysPort)}/jwks.json`, ca_file: place('keys.pem', c.ca.cert), jwks: { min_age: '1s', max_age: '1s' },
-    } },
-    identity: { assertion: { key_file: place('assertion.pem', ecKey()), issuer: 'https://sallyport.example', audience: 'orders' } },
-    store: { redis: {
-      url: `rediss://127.0.0.1:${String(redisPort)}`, password_file: place('password', 'first'), tls: { ca_file: place('redis.pem', c.ca.cert) },
-      reserve_timeout: '2s', settle_timeout: '2s',
-    } },
-    routes: [{
-      name: 'write', methods: ['POST'], path: '/orders', subjects: [`\${file:${place('subject', 'checkout')}}`], permissions: [], idempotency: 'required',
-    }],
-  }));
+  writeFileSync(
+    config,
+    baseConfig({
+      listen: {
+        port,
+        tls: {
+          cert_file: place('tls.crt', c.server.cert),
+          key_file: place('tls.key', c.server.key),
+          client_ca_file: place('client.pem', c.ca.cert),
+        },
+      },
+      upstream: { url: `https://127.0.0.1:${String(upstreamPort)}`, ca_file: place('upstream.pem', c.ca.cert) },
+      issuers: {
+        core: {
+          jwks_url: `https://127.0.0.1:${String(keysPort)}/jwks.json`,
+          ca_file: place('keys.pem', c.ca.cert),
+          jwks: { min_age: '1s', max_age: '1s' },
+        },
+      },
+      identity: {
+        assertion: {
+          key_file: place('assertion.pem', ecKey()),
+          issuer: 'https://sallyport.example',
+          audience: 'orders',
+        },
+      },
+      store: {
+        redis: {
+          url: `rediss://127.0.0.1:${String(redisPort)}`,
+          password_file: place('password', 'first'),
+          tls: { ca_file: place('redis.pem', c.ca.cert) },
+          reserve_timeout: '2s',
+          settle_timeout: '2s',
+        },
+      },
+      routes: [
+        {
+          name: 'write',
+          methods: ['POST'],
+          path: '/orders',
+          subjects: [`\${file:${place('subject', 'checkout')}}`],
+          permissions: [],
+          idempotency: 'required',
+        },
+      ],
+    }),
+  );
   const serve = startServe(t, config);
   await serve.port('proxy');
   await sleep(1_000);
@@ -103,14 +157,20 @@ export async function rotateAll(t: Scope, { perSecond, settleMs }: { readonly pe
     ['Redis: both CAs', () => place('redis.pem', both)],
     ['Redis: certificate of the new CA, connections killed', async () => showAtRedis(c.strangerServer)],
     ['Redis: new CA alone', () => place('redis.pem', c.otherCa.cert)],
-    ['Redis: second password', async () => {
-      await redis.client.call('ACL', 'SETUSER', 'default', '>second');
-      place('password', 'second');
-    }],
-    ['Redis: first password gone, connections killed', async () => {
-      await redis.client.call('ACL', 'SETUSER', 'default', '<first');
-      await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
-    }],
+    [
+      'Redis: second password',
+      async () => {
+        await redis.client.call('ACL', 'SETUSER', 'default', '>second');
+        place('password', 'second');
+      },
+    ],
+    [
+      'Redis: first password gone, connections killed',
+      async () => {
+        await redis.client.call('ACL', 'SETUSER', 'default', '<first');
+        await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal');
+      },
+    ],
     ['placeholder: the same subject, with a line end', () => place('subject', 'checkout\n')],
   ];
   const rotations: Rotation[] = [];
@@ -120,24 +180,38 @@ export async function rotateAll(t: Scope, { perSecond, settleMs }: { readonly pe
     await rotate();
     await sleep(settleMs);
     rotations.push({
-      name, writes: outcomes.length,
-      failed: outcomes.filter(({ outcome }) => outcome !== '200').map(({ outcome, atMs }) => ({ outcome, atMs: atMs - beganMs })),
+      name,
+      writes: outcomes.length,
+      failed: outcomes
+        .filter(({ outcome }) => outcome !== '200')
+        .map(({ outcome, atMs }) => ({ outcome, atMs: atMs - beganMs })),
     });
   }
   return rotations;
 }
 
 function ecKey(): string {
-  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string;
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  }) as string;
 }
 
 async function post(port: number, agent: Agent, bearer: string): Promise<string> {
   return new Promise((resolve) => {
-    const sent = httpsRequest({
-      host: '127.0.0.1', port, method: 'POST', path: '/orders', agent, headers: { Authorization: bearer, 'Idempotency-Key': `"${randomUUID()}"` },
-    }, (response) => {
-      response.resume().on('end', () => resolve(String(response.statusCode)));
-    });
+    const sent = httpsRequest(
+      {
+        host: '127.0.0.1',
+        port,
+        method: 'POST',
+        path: '/orders',
+        agent,
+        headers: { Authorization: bearer, 'Idempotency-Key': `"${randomUUID()}"` },
+      },
+      (response) => {
+        response.resume().on('end', () => resolve(String(response.statusCode)));
+      },
+    );
     sent.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     sent.end('a body');
   });

@@ -6,13 +6,15 @@ import { fieldValues } from '../support/receiver.js';
 /** What becomes of a request that was sent. */
 export type Ending =
   /** Acts and answers 201, or 500. */
-  | 'created' | 'failed'
+  | 'created'
+  | 'failed'
   /** Does nothing and says so by its status. */
   | 'limited'
   /** Certainly not reached. */
   | 'refused'
   /** Acts, then breaks off before, or within, its answer. */
-  | 'reset' | 'cut'
+  | 'reset'
+  | 'cut'
   /** The same, but it never acted. */
   | 'lost'
   /** Acts and answers more than is kept. */
@@ -56,7 +58,10 @@ export interface ScheduleReceiver {
 }
 
 /** `onExecute` hears of each request that is acted on, first. */
-export function createScheduleReceiver(onExecute: (dispatch: Dispatch) => void, deduplicates: (dispatch: Dispatch) => boolean): ScheduleReceiver {
+export function createScheduleReceiver(
+  onExecute: (dispatch: Dispatch) => void,
+  deduplicates: (dispatch: Dispatch) => boolean,
+): ScheduleReceiver {
   const dispatches: Dispatch[] = [];
   const results = new Map<string, Result>();
   const effects = new Map<string, number>();
@@ -144,7 +149,13 @@ export function createScheduleReceiver(onExecute: (dispatch: Dispatch) => void, 
 function dispatchOf({ fields }: UpstreamRequest, sink: AnswerSink): Dispatch {
   const value = (name: string): string => fieldValues(fields, name)[0] ?? '';
   return {
-    requestId: value('X-Request-Id'), record: value('Idempotency-Record'), fence: Number(value('Idempotency-Fence')), sink,
-    isCancelled: false, isEnded: false, wasSurelyNothing: false, answer: null,
+    requestId: value('X-Request-Id'),
+    record: value('Idempotency-Record'),
+    fence: Number(value('Idempotency-Fence')),
+    sink,
+    isCancelled: false,
+    isEnded: false,
+    wasSurelyNothing: false,
+    answer: null,
   };
 }

@@ -25,26 +25,56 @@ export type Answer =
   | { readonly kind: 'streamed'; readonly status: number; body: string; isWhole: boolean };
 
 /** A request that was let through; tokens live longer than any schedule. */
-export function admissionOf({ id, route: name, subject, key, token }: Ask & { readonly id: string }, inForce: InForce, nowMs: number): Admission {
+export function admissionOf(
+  { id, route: name, subject, key, token }: Ask & { readonly id: string },
+  inForce: InForce,
+  nowMs: number,
+): Admission {
   const route = inForce.config.routes.find((candidate) => candidate.name === name);
   const target = readTarget(`/${name}`, 1_000);
-  const rawHeaders = ['Host', 'receiver', 'Idempotency-Key', `key-${key}`, 'Content-Type', 'text/plain', 'Transfer-Encoding', 'chunked'];
+  const rawHeaders = [
+    'Host',
+    'receiver',
+    'Idempotency-Key',
+    `key-${key}`,
+    'Content-Type',
+    'text/plain',
+    'Transfer-Encoding',
+    'chunked',
+  ];
   const fields = readFields({ method: 'POST', target: `/${name}`, httpVersion: '1.1', rawHeaders }, inForce.fieldRules);
   if (route === undefined || !target.ok || !fields.ok) throw new Error('a request of a schedule is refused');
   const principal: Principal = {
-    kind: 'service', issuerName: 'core', issuer: 'https://api.example.com', subject, permissions: ['orders:write'], tokenId: `token-${token}`, keyId: 'd-1',
-    expiresAtS: Math.floor(nowMs / 1000) + 7_200, issuedAtS: Math.floor(nowMs / 1000),
+    kind: 'service',
+    issuerName: 'core',
+    issuer: 'https://api.example.com',
+    subject,
+    permissions: ['orders:write'],
+    tokenId: `token-${token}`,
+    keyId: 'd-1',
+    expiresAtS: Math.floor(nowMs / 1000) + 7_200,
+    issuedAtS: Math.floor(nowMs / 1000),
   };
   return {
-    route, target: target.value, fields: fields.value, principal, requestId: id, stripped: nothingStripped, traceId: null,
-    forwarded: ['X-Request-Id', id], shadow: null,
+    route,
+    target: target.value,
+    fields: fields.value,
+    principal,
+    requestId: id,
+    stripped: nothingStripped,
+    traceId: null,
+    forwarded: ['X-Request-Id', id],
+    shadow: null,
     inShadow: () => null,
     revoked: () => null,
   };
 }
 
 /** A caller that takes everything at once and keeps the answer. */
-export function callerOf(asked: { isGone: boolean; answer: Answer | null }, onAnswer: (answer: Answer) => void): Caller {
+export function callerOf(
+  asked: { isGone: boolean; answer: Answer | null },
+  onAnswer: (answer: Answer) => void,
+): Caller {
   const take = (answer: Answer): void => {
     asked.answer = answer;
     onAnswer(answer);

@@ -52,16 +52,19 @@ export function createStoreLink(inner: ReservationStore, onViolation: (what: str
   const link: StoreLink = {
     store: {
       ...inner,
-      reserve: (scope, command) => through(async () => {
-        // The memory store does what it is asked to at once: nothing comes between these three.
-        const before = inner.show(scope);
-        const answered = inner.reserve(scope, command);
-        const after = inner.show(scope);
-        const answer = await answered;
-        const isMismatch = answer.ok && answer.value.reserved.kind === 'mismatch';
-        if (isMismatch && !isDeepStrictEqual(await before, await after)) onViolation('6: a mismatch changed something');
-        return answer;
-      }),
+      reserve: (scope, command) =>
+        through(async () => {
+          // The memory store does what it is asked to at once: nothing comes between these three.
+          const before = inner.show(scope);
+          const answered = inner.reserve(scope, command);
+          const after = inner.show(scope);
+          const answer = await answered;
+          const isMismatch = answer.ok && answer.value.reserved.kind === 'mismatch';
+          if (isMismatch && !isDeepStrictEqual(await before, await after)) {
+            onViolation('6: a mismatch changed something');
+          }
+          return answer;
+        }),
       complete: (scope, command) => through(() => inner.complete(scope, command)),
       release: (scope, command) => through(() => inner.release(scope, command)),
       mark: (scope, command) => through(() => inner.mark(scope, command)),

@@ -83,32 +83,69 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     },
     (dispatch) => askedOf(dispatch).route === 'deduplicates',
   );
-  const world: ScheduleWorld = { time, receiver, proxies: [], asked: [], results, startProxy, ask, askedOf, close: store.close };
+  const world: ScheduleWorld = {
+    time,
+    receiver,
+    proxies: [],
+    asked: [],
+    results,
+    startProxy,
+    ask,
+    askedOf,
+    close: store.close,
+  };
   return world;
 
   function startProxy(): Proxy {
     const link = createStoreLink(store, witness.violation);
     const { timers, thaw } = freezable(time.timers, link);
-    const reserving = createReserving({
-      store: link.store, share: null, replicas: 0, settleTimeoutMs: 1_000,
-      metrics: {
-        reservation: (result) => results.push(result), storeCall: () => undefined, unknownOutcome: () => undefined, replicaShortfall: () => undefined,
-        shareExceeded: () => undefined, offeredAgain: () => undefined,
+    const reserving = createReserving(
+      {
+        store: link.store,
+        share: null,
+        replicas: 0,
+        settleTimeoutMs: 1_000,
+        metrics: {
+          reservation: (result) => results.push(result),
+          storeCall: () => undefined,
+          unknownOutcome: () => undefined,
+          replicaShortfall: () => undefined,
+          shareExceeded: () => undefined,
+          offeredAgain: () => undefined,
+        },
       },
-    }, { clock: time.clock, timers, log: collectingLog() });
-    const upstream = receiver.upstreamOf(() => true, (dispatch) => {
-      const asked = askedOf(dispatch);
-      asked.dispatches.push(dispatch);
-      witness.dispatched(asked, dispatch);
-    });
-    const keys = { find: () => ({ kind: 'unknown' as const }), state: () => { throw new Error('not asked here'); } };
+      { clock: time.clock, timers, log: collectingLog() },
+    );
+    const upstream = receiver.upstreamOf(
+      () => true,
+      (dispatch) => {
+        const asked = askedOf(dispatch);
+        asked.dispatches.push(dispatch);
+        witness.dispatched(asked, dispatch);
+      },
+    );
+    const keys = {
+      find: () => ({ kind: 'unknown' as const }),
+      state: () => {
+        throw new Error('not asked here');
+      },
+    };
     const issuers = config.issuers.map(({ rules }) => ({ rules, keys }));
     const inForce: InForce = {
-      config: { ...config, routes }, fieldRules, upstream, sessions: null, assertion: null, issuers, verified: null, revocations: () => [],
+      config: { ...config, routes },
+      fieldRules,
+      upstream,
+      sessions: null,
+      assertion: null,
+      issuers,
+      verified: null,
+      revocations: () => [],
       knowsRevocations: () => true,
     };
     const proxy: Proxy = {
-      reserving, link, inForce,
+      reserving,
+      link,
+      inForce,
       thaw: () => {
         link.thaw();
         thaw();
@@ -120,7 +157,13 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
 
   function ask(proxy: Proxy, input: Ask): Asked {
     const asked: Asked = {
-      ...input, id: `r${world.asked.length}`, proxy, dispatches: [], isGone: false, handle: { leave: () => undefined }, answer: null,
+      ...input,
+      id: `r${world.asked.length}`,
+      proxy,
+      dispatches: [],
+      isGone: false,
+      handle: { leave: () => undefined },
+      answer: null,
     };
     world.asked.push(asked);
     byId.set(asked.id, asked);
@@ -133,7 +176,13 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
     const body = new PassThrough();
     body.end(`body ${input.body}`);
     const handle = proxy.reserving.start({
-      admission, preparation: prepared.value, method: 'POST', inForce: proxy.inForce, caller, body, onOver: () => undefined,
+      admission,
+      preparation: prepared.value,
+      method: 'POST',
+      inForce: proxy.inForce,
+      caller,
+      body,
+      onOver: () => undefined,
     });
     asked.handle.leave = (): void => {
       asked.isGone = true;
@@ -148,10 +197,11 @@ function freezable(timers: Timers, link: StoreLink): { readonly timers: Timers; 
   let due: (() => void)[] = [];
   return {
     timers: {
-      after: (delayMs, task) => timers.after(delayMs, () => {
-        if (link.isFrozen) due.push(task);
-        else if (!link.isCut) task();
-      }),
+      after: (delayMs, task) =>
+        timers.after(delayMs, () => {
+          if (link.isFrozen) due.push(task);
+          else if (!link.isCut) task();
+        }),
     },
     thaw: () => {
       const tasks = due;

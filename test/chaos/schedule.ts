@@ -22,24 +22,41 @@ const index = fc.nat({ max: 1 });
 const pick = fc.nat({ max: 5 });
 
 /** Mostly the same write again: that is what may go wrong. */
-const askOf = (routes: readonly Ask['route'][]): fc.Arbitrary<Ask> => fc.record({
-  route: fc.constantFrom(...routes), subject: fc.constantFrom('checkout', 'checkout', 'checkout', 'migration'), key: fc.constantFrom(0, 0, 0, 1),
-  body: fc.constantFrom(0, 0, 0, 0, 1), token: fc.nat({ max: 5 }),
-});
+const askOf = (routes: readonly Ask['route'][]): fc.Arbitrary<Ask> =>
+  fc.record({
+    route: fc.constantFrom(...routes),
+    subject: fc.constantFrom('checkout', 'checkout', 'checkout', 'migration'),
+    key: fc.constantFrom(0, 0, 0, 1),
+    body: fc.constantFrom(0, 0, 0, 0, 1),
+    token: fc.nat({ max: 5 }),
+  });
 
-const stepOf = (routes: readonly Ask['route'][]): fc.Arbitrary<Step> => fc.oneof(
-  { weight: 8, arbitrary: fc.record({ kind: fc.constant('ask' as const), proxy: index, ask: askOf(routes) }) },
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant('end' as const), pick, ending: fc.constantFrom(...endings) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('execute' as const), pick }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), pick }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('advance' as const), ms: fc.constantFrom(0, 1, 200, 1_500, 6_000, 13_000, 20_000, 60_000) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('link' as const), proxy: index, link: fc.constantFrom('up', ...links) }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('deliver' as const), proxy: index }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('freeze' as const), proxy: index }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('thaw' as const), proxy: index }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), proxy: index }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('break-off' as const), proxy: index }) },
-);
+const stepOf = (routes: readonly Ask['route'][]): fc.Arbitrary<Step> =>
+  fc.oneof(
+    { weight: 8, arbitrary: fc.record({ kind: fc.constant('ask' as const), proxy: index, ask: askOf(routes) }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({ kind: fc.constant('end' as const), pick, ending: fc.constantFrom(...endings) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('execute' as const), pick }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave' as const), pick }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('advance' as const),
+        ms: fc.constantFrom(0, 1, 200, 1_500, 6_000, 13_000, 20_000, 60_000),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('link' as const), proxy: index, link: fc.constantFrom('up', ...links) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('deliver' as const), proxy: index }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('freeze' as const), proxy: index }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('thaw' as const), proxy: index }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('crash' as const), proxy: index }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('break-off' as const), proxy: index }) },
+  );
 
 /** No schedule lasts longer than the shortest retention, so that no result is forgotten within one. */
 export const schedule: fc.Arbitrary<readonly Step[]> = fc
@@ -47,7 +64,12 @@ export const schedule: fc.Arbitrary<readonly Step[]> = fc
   .chain((routes) => fc.array(stepOf(routes), { minLength: 1, maxLength: 40, size: 'max' }));
 
 /** Says that nothing was sent, so nothing of the request may ever be run. */
-const notReached: ReadonlySet<string> = new Set(['store_unavailable', 'upstream_unreachable', 'overloaded', 'shutting_down']);
+const notReached: ReadonlySet<string> = new Set([
+  'store_unavailable',
+  'upstream_unreachable',
+  'overloaded',
+  'shutting_down',
+]);
 /** With these something was sent. */
 const mayHaveActed: ReadonlySet<string> = new Set(['upstream_failed', 'upstream_timeout']);
 
@@ -69,20 +91,31 @@ export async function violationsOf(steps: readonly Step[]): Promise<readonly str
       check(asked.dispatches.length === 1, `${asked.id} was sent twice`);
       check(asked.answer === null, `${asked.id} was sent after its answer`);
       // What was surely not applied left nothing at the receiver that a fence could be lower than.
-      const earlier = world.receiver.dispatches.filter((other) => other !== dispatch && other.record === dispatch.record && !other.wasSurelyNothing);
-      check(earlier.every(({ fence }) => fence < dispatch.fence), `8: the fence of ${asked.id} is not higher than one before`);
+      const earlier = world.receiver.dispatches.filter(
+        (other) => other !== dispatch && other.record === dispatch.record && !other.wasSurelyNothing,
+      );
+      check(
+        earlier.every(({ fence }) => fence < dispatch.fence),
+        `8: the fence of ${asked.id} is not higher than one before`,
+      );
       use(asked);
     },
     executed: (asked, { record }) => {
       executions.set(record, (executions.get(record) ?? 0) + 1);
       check(executions.get(record) === 1, `1: ${nameOf(asked)} ran ${executions.get(record) ?? 0} times`);
-      check(asked.answer?.kind !== 'refused' || !notReached.has(asked.answer.reason), `${asked.id} ran after it was told that it was not sent`);
+      check(
+        asked.answer?.kind !== 'refused' || !notReached.has(asked.answer.reason),
+        `${asked.id} ran after it was told that it was not sent`,
+      );
     },
     answered: (asked, answer) => {
       const [dispatch] = asked.dispatches;
       if (answer.kind === 'refused') {
-        if (notReached.has(answer.reason)) check((dispatch?.answer ?? null) === null, `${asked.id} was told ${answer.reason} and ran`);
-        else check(mayHaveActed.has(answer.reason) === (dispatch !== undefined), `${asked.id} was told ${answer.reason}`);
+        if (notReached.has(answer.reason)) {
+          check((dispatch?.answer ?? null) === null, `${asked.id} was told ${answer.reason} and ran`);
+        } else {
+          check(mayHaveActed.has(answer.reason) === (dispatch !== undefined), `${asked.id} was told ${answer.reason}`);
+        }
         return;
       }
       if (answer.kind === 'given' && answer.isReplayed) {
@@ -97,7 +130,9 @@ export async function violationsOf(steps: readonly Step[]): Promise<readonly str
   for (const asked of world.asked) {
     if (!asked.isGone && !asked.proxy.link.isCut) check(asked.answer !== null, `${asked.id} was never answered`);
   }
-  for (const proxy of world.proxies) if (!proxy.link.isCut) check(proxy.reserving.active() === 0, 'something never ended');
+  for (const proxy of world.proxies) {
+    if (!proxy.link.isCut) check(proxy.reserving.active() === 0, 'something never ended');
+  }
   await runOnce(world, check);
   await world.close();
   return violations;
@@ -142,7 +177,11 @@ async function play(world: ScheduleWorld, steps: readonly Step[]): Promise<void>
   }
 }
 
-function touch(world: ScheduleWorld, proxy: Proxy, step: Exclude<Extract<Step, { proxy: number }>, { kind: 'crash' | 'break-off' }>): void {
+function touch(
+  world: ScheduleWorld,
+  proxy: Proxy,
+  step: Exclude<Extract<Step, { proxy: number }>, { kind: 'crash' | 'break-off' }>,
+): void {
   switch (step.kind) {
     case 'ask':
       if (!proxy.link.isFrozen) world.ask(proxy, step.ask);
@@ -171,7 +210,9 @@ function take(world: ScheduleWorld, step: Step): void {
     // Who is stopped hears it later.
     else if (!link.isFrozen) world.receiver.end(dispatch, step.ending, !link.isCut);
   } else if (step.kind === 'leave') {
-    const waiting = world.asked.filter(({ answer, isGone, proxy }) => answer === null && !isGone && !proxy.link.isFrozen);
+    const waiting = world.asked.filter(
+      ({ answer, isGone, proxy }) => answer === null && !isGone && !proxy.link.isFrozen,
+    );
     waiting[step.pick % Math.max(1, waiting.length)]?.handle.leave();
   }
 }
@@ -184,14 +225,18 @@ async function heal(world: ScheduleWorld): Promise<void> {
     thaw();
   }
   await settled();
-  for (const dispatch of world.receiver.dispatches) world.receiver.end(dispatch, 'created', !world.askedOf(dispatch).proxy.link.isCut);
+  for (const dispatch of world.receiver.dispatches) {
+    world.receiver.end(dispatch, 'created', !world.askedOf(dispatch).proxy.link.isCut);
+  }
   await advance(world, 60_000);
 }
 
 /** Property 2: where the receiver deduplicates, whoever asks until it is answered gets the effect, once. */
 async function runOnce(world: ScheduleWorld, check: (holds: boolean, what: string) => void): Promise<void> {
   const proxy = world.startProxy();
-  const writes = new Map(world.asked.filter(({ route }) => route === 'deduplicates').map((asked) => [nameOf(asked), asked]));
+  const writes = new Map(
+    world.asked.filter(({ route }) => route === 'deduplicates').map((asked) => [nameOf(asked), asked]),
+  );
   for (const [name, { route, subject, key, token }] of writes) {
     const tries = [0, 1].map((body) => world.ask(proxy, { route, subject, key, body, token }));
     await settled();
@@ -200,9 +245,13 @@ async function runOnce(world: ScheduleWorld, check: (holds: boolean, what: strin
     // One of the two is the request that the key stands for, or both were free to be.
     const won = tries.find(({ answer }) => answer?.kind === 'given' && answer.status !== 429);
     const record = tries.map(({ dispatches: [dispatch] }) => dispatch?.record).find((id) => id !== undefined);
-    const isKept = tries.some(({ answer }) => answer?.kind === 'refused' && answer.reason === 'idempotency_not_replayable');
+    const isKept = tries.some(
+      ({ answer }) => answer?.kind === 'refused' && answer.reason === 'idempotency_not_replayable',
+    );
     check(won !== undefined || isKept, `2: ${name} cannot be run to its end`);
-    if (record !== undefined) check(world.receiver.effects(record) === 1, `2: ${name} had its effect ${world.receiver.effects(record)} times`);
+    if (record !== undefined) {
+      check(world.receiver.effects(record) === 1, `2: ${name} had its effect ${world.receiver.effects(record)} times`);
+    }
   }
 }
 

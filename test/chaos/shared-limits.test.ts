@@ -15,7 +15,9 @@ const shared = await shareRedis(t, {
   },
 });
 const proxies = [await shared.startProxy(), await shared.startProxy()];
-for (const proxy of proxies) await until('it is on the store', async () => (await proxy.metric('sallyport_limits_shared')) === 1);
+for (const proxy of proxies) {
+  await until('it is on the store', async () => (await proxy.metric('sallyport_limits_shared')) === 1);
+}
 
 /** Asks as fast as it is answered, until time is up; how many were let through. */
 async function press(proxy: World, headers: Readonly<Record<string, string>>, endMs: number): Promise<number> {
@@ -33,19 +35,25 @@ t.test('two proxies on one Redis hold one limit within 5 %', async (t) => {
   const endMs = startedMs + spanMs;
   const runs = proxies.flatMap((proxy) => [0, 1].map(async () => press(proxy, proxy.authorization(), endMs)));
   const passed = (await Promise.all(runs)).reduce((sum, count) => sum + count, 0);
-  const expected = burst + perSecond * (performance.now() - startedMs) / 1_000;
+  const expected = burst + (perSecond * (performance.now() - startedMs)) / 1_000;
   t.ok(Math.abs(passed - expected) <= 0.05 * expected, `${String(passed)} passed, ${expected.toFixed(1)} may`);
-  for (const proxy of proxies) t.ok((await proxy.metric('sallyport_denials_total{reason="rate_limited"}')) > 0, 'both refused some');
+  for (const proxy of proxies) {
+    t.ok((await proxy.metric('sallyport_denials_total{reason="rate_limited"}')) > 0, 'both refused some');
+  }
 });
 
 t.test('the store away, each proxy counts by itself and says so; back again, they count together', async (t) => {
   const [proxy] = proxies;
   if (proxy === undefined) throw new Error('no proxy');
   await shared.redis.kill();
-  const says = async (): Promise<unknown> => (JSON.parse((await proxy.admin('/status')).text) as { limits?: unknown }).limits;
+  const says = async (): Promise<unknown> =>
+    (JSON.parse((await proxy.admin('/status')).text) as { limits?: unknown }).limits;
   const headers = proxy.authorization({ sub: 'reporting' });
   await until('it counts by itself', async () => {
-    t.ok([200, 429].includes((await request(proxy.port, { path: '/orders', headers })).status), 'nobody is refused for want of the store');
+    t.ok(
+      [200, 429].includes((await request(proxy.port, { path: '/orders', headers })).status),
+      'nobody is refused for want of the store',
+    );
     return (await proxy.metric('sallyport_limits_shared')) === 0;
   });
   t.match(await says(), { counted_by: 'process', problem: /./ });

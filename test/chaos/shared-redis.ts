@@ -1,8 +1,18 @@
-/** Proxies as processes of their own on one Redis server and one receiver: what a crash leaves is there for the next one. */
+/**
+ * Proxies as processes of their own on one Redis server and one receiver: what a crash leaves is there for the next
+ * one.
+ */
 import { randomUUID } from 'node:crypto';
 import { startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
-import { connectRaw, request, requestBytes, type RawConnection, type RawResponse, type RequestInput } from '../support/raw-client.js';
+import {
+  connectRaw,
+  request,
+  requestBytes,
+  type RawConnection,
+  type RawResponse,
+  type RequestInput,
+} from '../support/raw-client.js';
 import { startReceiver, type ReceivedRequest, type Receiver } from '../support/receiver.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import type { Scope } from '../support/scope.js';
@@ -18,7 +28,12 @@ const base: ConfigTree = {
   routes: [
     { name: 'create-order', path: '/orders', ...approved, idempotency: 'required' },
     { name: 'single', path: '/single', ...approved, idempotency: 'none', single_use: true },
-    { name: 'deduplicates', path: '/deduplicates', ...approved, idempotency: { mode: 'required', receiver: 'deduplicates' } },
+    {
+      name: 'deduplicates',
+      path: '/deduplicates',
+      ...approved,
+      idempotency: { mode: 'required', receiver: 'deduplicates' },
+    },
     { name: 'plain', path: '/plain', ...approved, idempotency: 'none' },
   ],
 };
@@ -40,7 +55,10 @@ export interface SharedRedis {
 export interface SharedRedisOptions {
   /** Laid over the config of every proxy. */
   readonly config?: ConfigTree;
-  /** Of `store.redis`. The deadlines are wide unless given: a test that holds something back must not be overtaken by them. */
+  /**
+   * Of `store.redis`. The deadlines are wide unless given: a test that holds something back must not be overtaken by
+   * them.
+   */
   readonly store?: ConfigTree;
   /** Arguments of `redis-server`. */
   readonly redis?: readonly string[];
@@ -58,14 +76,18 @@ export async function shareRedis(t: Scope, options: SharedRedisOptions = {}): Pr
     receiver,
     startProxy: async (through) => {
       const port = through?.port ?? redis.port;
-      const store = { redis: { url: `redis://127.0.0.1:${port}`, reserve_timeout: '8s', settle_timeout: '8s', ...options.store } };
+      const store = {
+        redis: { url: `redis://127.0.0.1:${port}`, reserve_timeout: '8s', settle_timeout: '8s', ...options.store },
+      };
       return startWorld(t, { key, jwks, receiver, config: merge(merge(base, { store }), options.config ?? {}) });
     },
     startRelay: async () => startRelay(t, redis.port),
     leasesOver: async () => {
       await until('every lease to be over', async () => {
         const [seconds] = await redis.client.time();
-        const ends = await Promise.all((await redis.client.keys('sallyport:*:i:*')).map(async (name) => redis.client.hget(name, 'l')));
+        const ends = await Promise.all(
+          (await redis.client.keys('sallyport:*:i:*')).map(async (name) => redis.client.hget(name, 'l')),
+        );
         return ends.every((end) => Number(end) < (Number(seconds) - 1) * 1000);
       });
     },
@@ -86,7 +108,10 @@ export interface ChaosWrite {
 }
 
 /** A write as the raw client takes it. */
-export function writeTo(world: World, { key = randomUUID(), path = '/orders', body = 'body', claims }: ChaosWrite = {}): RequestInput {
+export function writeTo(
+  world: World,
+  { key = randomUUID(), path = '/orders', body = 'body', claims }: ChaosWrite = {},
+): RequestInput {
   return { method: 'POST', path, headers: { ...world.authorization(claims), 'Idempotency-Key': key }, body };
 }
 
@@ -95,9 +120,15 @@ export async function write(world: World, input?: ChaosWrite): Promise<RawRespon
   return request(world.port, writeTo(world, input), { limitMs: 40_000 });
 }
 
-/** Waits until tokens that are issued now pass once: those of before the first start of all may have been used, for all that is known. */
+/**
+ * Waits until tokens that are issued now pass once: those of before the first start of all may have been used, for all
+ * that is known.
+ */
 export async function singlePasses(world: World): Promise<void> {
-  await until('a single-use token to pass', async () => (await write(world, { path: '/single', claims: { jti: randomUUID() } })).status === 200);
+  await until(
+    'a single-use token to pass',
+    async () => (await write(world, { path: '/single', claims: { jti: randomUUID() } })).status === 200,
+  );
 }
 
 /** Sends a write and does not wait. */

@@ -4,7 +4,10 @@ import { until } from '../support/until.js';
 import { beginWrite, saidBy, shareRedis, write } from './shared-redis.js';
 
 t.test('SIGTERM lets writes finish, with and without their caller, and marks what is left as in doubt', async (t) => {
-  const shared = await shareRedis(t, { store: { settle_timeout: '300ms' }, config: { shutdown: { delay: '0s', grace: '2s' } } });
+  const shared = await shareRedis(t, {
+    store: { settle_timeout: '300ms' },
+    config: { shutdown: { delay: '0s', grace: '2s' } },
+  });
   const [ending, other] = [await shared.startProxy(), await shared.startProxy()];
   const answers = new Map<string, ServerResponse>();
   shared.receiver.behave((req, res) => {
@@ -16,7 +19,12 @@ t.test('SIGTERM lets writes finish, with and without their caller, and marks wha
   await until('the receiver to have all', () => answers.size === 3);
   leaving.end();
   ending.process.signal('SIGTERM');
-  await until('it to drain', async () => ending.admin('/readyz').then(({ status }) => status === 503, () => true));
+  await until('it to drain', async () =>
+    ending.admin('/readyz').then(
+      ({ status }) => status === 503,
+      () => true,
+    ),
+  );
   answers.get('staying')?.end('stayed');
   answers.get('leaving')?.end('left');
   t.equal((await staying.readResponse())?.text, 'stayed');

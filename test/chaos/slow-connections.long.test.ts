@@ -7,6 +7,9 @@ t.test('10,000 slow connections at once, in bounded memory, and honest callers a
   await holdSlow(t, 10_000, 24 * 1024);
 });
 
-t.test('10,000 slow connections where 1,025 are taken: the others are closed, and all of them leave within header_timeout', async (t) => {
-  await outlastSlow(t, 10_000);
-});
+t.test(
+  '10,000 slow connections where 1,025 are taken: the others are closed, and all of them leave within header_timeout',
+  async (t) => {
+    await outlastSlow(t, 10_000);
+  },
+);

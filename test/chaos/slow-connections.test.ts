@@ -5,6 +5,9 @@ t.test('600 slow connections at once, in bounded memory, and honest callers are 
   await holdSlow(t, 600, 64 * 1024);
 });
 
-t.test('1,200 slow connections where 1,025 are taken: the others are closed, and all of them leave within header_timeout', async (t) => {
-  await outlastSlow(t, 1_200);
-});
+t.test(
+  '1,200 slow connections where 1,025 are taken: the others are closed, and all of them leave within header_timeout',
+  async (t) => {
+    await outlastSlow(t, 1_200);
+  },
+);

@@ -8,7 +8,10 @@ import { startWorld, type World } from '../support/world.js';
 /** So many at once fit into the queue of a listening socket. */
 const lot = 200;
 
-/** Opens so many, with a credential and half a head on each. A socket that was not taken is closed, which is no error here. */
+/**
+ * Opens so many, with a credential and half a head on each. A socket that was not taken is closed, which is no error
+ * here.
+ */
 async function openSlow(t: Test, world: World, count: number): Promise<RawConnection[]> {
   const open: RawConnection[] = [];
   t.teardown(() => {
@@ -16,17 +19,24 @@ async function openSlow(t: Test, world: World, count: number): Promise<RawConnec
   });
   const head = `GET /orders HTTP/1.1\r\nHost: a\r\nAuthorization: ${world.authorization()['Authorization'] ?? ''}\r\nX-Slow: `;
   while (open.length < count) {
-    const made = await Promise.all(Array.from({ length: Math.min(lot, count - open.length) }, async () => connectRaw(world.port)));
+    const made = await Promise.all(
+      Array.from({ length: Math.min(lot, count - open.length) }, async () => connectRaw(world.port)),
+    );
     for (const connection of made) connection.write(head);
     open.push(...made);
   }
   return open;
 }
 
-/** All of them are taken: honest callers are served beside them, in memory that each connection has its small part of. */
+/**
+ * All of them are taken: honest callers are served beside them, in memory that each connection has its small part of.
+ */
 export async function holdSlow(t: Test, count: number, bytesEach: number): Promise<void> {
-  const world = await startWorld(t, { config: { listen: { header_timeout: '10m', max_in_flight: Math.max(count / 4, 1) } } });
-  const honest = async (): Promise<number> => (await request(world.port, { path: '/orders', headers: world.authorization() })).status;
+  const world = await startWorld(t, {
+    config: { listen: { header_timeout: '10m', max_in_flight: Math.max(count / 4, 1) } },
+  });
+  const honest = async (): Promise<number> =>
+    (await request(world.port, { path: '/orders', headers: world.authorization() })).status;
   for (let warm = 0; warm < 20; warm += 1) await honest();
   const [before, filesBefore] = [residentBytes(world.process.pid), openDescriptors(world.process.pid)];
   const slow = await openSlow(t, world, count);
@@ -35,7 +45,9 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
   for (let turn = 0; turn < 20; turn += 1) t.equal(await honest(), 200);
   const growth = residentBytes(world.process.pid) - before;
   const mebibyte = 1024 * 1024;
-  t.comment(`${count} slow connections: ${Math.round(growth / mebibyte)} MiB more than ${Math.round(before / mebibyte)} MiB, ${growth / count} bytes each`);
+  t.comment(
+    `${count} slow connections: ${Math.round(growth / mebibyte)} MiB more than ${Math.round(before / mebibyte)} MiB, ${growth / count} bytes each`,
+  );
   t.ok(growth < count * bytesEach + 32 * 1024 * 1024, `${growth} bytes for ${count}`);
   t.equal(slow.filter((connection) => connection.isClosed()).length, 0);
   for (const connection of slow) connection.end();
@@ -44,15 +56,26 @@ export async function holdSlow(t: Test, count: number, bytesEach: number): Promi
   t.ok(world.process.isRunning());
 }
 
-/** More than are taken: those beyond are closed at once, and who holds the places loses them with the time for a head. */
+/**
+ * More than are taken: those beyond are closed at once, and who holds the places loses them with the time for a head.
+ */
 export async function outlastSlow(t: Test, count: number): Promise<void> {
-  const world = await startWorld(t, { config: { listen: { header_timeout: '2s', max_in_flight: 1, max_websockets: 1 } } });
+  const world = await startWorld(t, {
+    config: { listen: { header_timeout: '2s', max_in_flight: 1, max_websockets: 1 } },
+  });
   const filesBefore = openDescriptors(world.process.pid);
   const slow = await openSlow(t, world, count);
   t.ok(openDescriptors(world.process.pid) <= filesBefore + 1_025 + 5, 'no more than 1,024 and a WebSocket');
-  await until('those beyond are closed', () => slow.filter((connection) => connection.isClosed()).length >= count - 1_025);
+  await until(
+    'those beyond are closed',
+    () => slow.filter((connection) => connection.isClosed()).length >= count - 1_025,
+  );
   await until('honest callers have their turn', async () =>
-    request(world.port, { path: '/orders', headers: world.authorization() }).then(({ status }) => status === 200, () => false));
+    request(world.port, { path: '/orders', headers: world.authorization() }).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
   await until('the slow ones are turned out', () => slow.every((connection) => connection.isClosed()));
   const late = await world.metric('sallyport_denials_total{reason="header_timeout"}');
   const gaveWay = await world.metric('sallyport_connections_ended_total{reason="gave_way"}');

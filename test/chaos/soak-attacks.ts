@@ -17,7 +17,9 @@ export function attacksNow(world: SoakWorld): Attack[] {
   const good = world.token();
   const [head = '', payload = '', signature = ''] = good.split('.');
   const nowS = Math.floor(Date.now() / 1000);
-  const asAdmin = base64url(JSON.stringify({ ...JSON.parse(Buffer.from(payload, 'base64url').toString()) as object, sub: 'admin' }));
+  const asAdmin = base64url(
+    JSON.stringify({ ...(JSON.parse(Buffer.from(payload, 'base64url').toString()) as object), sub: 'admin' }),
+  );
   const tokens = {
     'no token': null,
     'a foreign key': mintToken({ key: { ...stranger, keyId: String(kidOf(head)) } }),
@@ -25,10 +27,14 @@ export function attacksNow(world: SoakWorld): Attack[] {
     'no signature': `${head}.${payload}.`,
     'alg none': `${base64url('{"alg":"none","typ":"JWT"}')}.${payload}.`,
     'another payload': `${head}.${asAdmin}.${signature}`,
-    'padding': `${good}=`,
-    'cut': good.slice(0, -5),
-    'twice a member': signToken(`{"alg":"RS256","kid":"${String(kidOf(head))}","kid":"x"}`, JSON.stringify({ sub: 'admin' }), stranger.privateKey),
-    'expired': world.token({ iat: nowS - 400, exp: nowS - 100 }),
+    padding: `${good}=`,
+    cut: good.slice(0, -5),
+    'twice a member': signToken(
+      `{"alg":"RS256","kid":"${String(kidOf(head))}","kid":"x"}`,
+      JSON.stringify({ sub: 'admin' }),
+      stranger.privateKey,
+    ),
+    expired: world.token({ iat: nowS - 400, exp: nowS - 100 }),
     'from tomorrow': world.token({ iat: nowS + 86_400, exp: nowS + 86_700 }),
     'for ever': world.token({ exp: nowS + 10 ** 9 }),
     'for another service': world.token({ aud: 'payments' }),
@@ -39,19 +45,39 @@ export function attacksNow(world: SoakWorld): Attack[] {
   const withdrawn: RsaKey | null = world.withdrawnKey();
   return [
     ...Object.entries(tokens).map(([name, token]) => ({ name, right: ['401'], bytes: get('/orders', token) })),
-    ...(withdrawn === null ? [] : [{ name: 'a withdrawn key', right: ['401'], bytes: get('/orders', mintToken({ key: withdrawn })) }]),
+    ...(withdrawn === null
+      ? []
+      : [{ name: 'a withdrawn key', right: ['401'], bytes: get('/orders', mintToken({ key: withdrawn })) }]),
     { name: 'no permission', right: ['403'], bytes: get('/orders', world.token({ permissions: [] })) },
     { name: 'no approved caller', right: ['403'], bytes: get('/orders', world.token({ sub: 'stranger' })) },
     { name: 'no such route', right: ['403'], bytes: get('/admin', good) },
     { name: 'another route', right: ['403'], bytes: get('/admin/users', good) },
-    { name: 'named as somebody else', right: ['403'], bytes: get('/admin/users', good, 'X-Auth-Subject: admin\r\nX_Auth_Subject: admin\r\n') },
-    ...['/orders/../admin/users', '/orders/%2e%2e/admin/users', '/orders//admin', '/orders;/admin', '/orders\\admin', '/orders%2fadmin', '/%61dmin/users']
-      .map((path) => ({ name: `the target ${path}`, right: ['bad-target'], bytes: get(path, good) })),
-    { name: 'a field hidden by Connection', right: ['bad-request'], bytes: get('/orders', good, 'Connection: X-Auth-Subject\r\n') },
+    {
+      name: 'named as somebody else',
+      right: ['403'],
+      bytes: get('/admin/users', good, 'X-Auth-Subject: admin\r\nX_Auth_Subject: admin\r\n'),
+    },
+    ...[
+      '/orders/../admin/users',
+      '/orders/%2e%2e/admin/users',
+      '/orders//admin',
+      '/orders;/admin',
+      '/orders\\admin',
+      '/orders%2fadmin',
+      '/%61dmin/users',
+    ].map((path) => ({ name: `the target ${path}`, right: ['bad-target'], bytes: get(path, good) })),
+    {
+      name: 'a field hidden by Connection',
+      right: ['bad-request'],
+      bytes: get('/orders', good, 'Connection: X-Auth-Subject\r\n'),
+    },
     { name: 'two hosts', right: ['bad-request'], bytes: get('/orders', good, 'Host: b\r\n') },
     {
-      name: 'two lengths', right: ['bad-request'],
-      bytes: get('/orders', good, 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n').concat('0\r\n\r\nGET /admin/users HTTP/1.1\r\nHost: a\r\n\r\n'),
+      name: 'two lengths',
+      right: ['bad-request'],
+      bytes: get('/orders', good, 'Content-Length: 4\r\nTransfer-Encoding: chunked\r\n').concat(
+        '0\r\n\r\nGET /admin/users HTTP/1.1\r\nHost: a\r\n\r\n',
+      ),
     },
   ];
 }

@@ -30,12 +30,18 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     if (model.judge(asked, ['200'])) sees(asked, 'checkout');
   }
 
-  /** A caller that is revoked and forgiven, and a route that is closed and opened. What changed meanwhile may have counted or not. */
+  /**
+   * A caller that is revoked and forgiven, and a route that is closed and opened. What changed meanwhile may have
+   * counted or not.
+   */
   async function underPolicy(): Promise<void> {
     const [before, changes] = [world.policy(), world.policies()];
     const isMole = Math.random() < 0.5;
     const claims = isMole ? { sub: 'mole' } : {};
-    const asked = await ask(isMole ? 'mole' : 'closable', { path: isMole ? '/orders' : '/closable', headers: bearer(world.token(claims)) });
+    const asked = await ask(isMole ? 'mole' : 'closable', {
+      path: isMole ? '/orders' : '/closable',
+      headers: bearer(world.token(claims)),
+    });
     const refused = isMole ? '401' : '403';
     if (before === null || world.policies() !== changes) model.judge(asked, ['200', refused]);
     else model.judge(asked, [(isMole ? before.revoked : before.closed) ? refused : '200']);
@@ -46,7 +52,10 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     const key = randomUUID();
     const sinceMs = performance.now();
     const input = (): RequestInput => ({
-      method: 'POST', path: '/orders', headers: { ...forged, ...bearer(world.token()), 'Idempotency-Key': key }, body: `order ${key}`,
+      method: 'POST',
+      path: '/orders',
+      headers: { ...forged, ...bearer(world.token()), 'Idempotency-Key': key },
+      body: `order ${key}`,
     });
     const atOnce = Math.random() < 0.3 ? 3 : 1;
     const first = await Promise.all(Array.from({ length: atOnce }, async () => ask('write', input())));
@@ -59,14 +68,21 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     for (const proxy of world.proxies) {
       const retry = await ask('retry', input(), proxy);
       take(retry, ['201']);
-      if (isDone && retry.answer.status === 201 && retry.answer.field('idempotent-replayed') !== 'true' && !model.troubledSince('redis', sinceMs)) {
+      if (
+        isDone &&
+        retry.answer.status === 201 &&
+        retry.answer.field('idempotent-replayed') !== 'true' &&
+        !model.troubledSince('redis', sinceMs)
+      ) {
         model.wrong(`retry of ${key}: its answer was known and not shown again`);
       }
     }
     const other = await ask('another body', { ...input(), body: 'another' });
     // Where none of those before was run, this is the first.
     model.judge(other, ['idempotency-key-reused', ...(texts.size === 0 ? ['201'] : [])], sinceMs);
-    if (texts.size > 1) model.wrong(`write ${key}: ${texts.size} different answers: ${[...texts].join(' ').slice(0, 300)}`);
+    if (texts.size > 1) {
+      model.wrong(`write ${key}: ${texts.size} different answers: ${[...texts].join(' ').slice(0, 300)}`);
+    }
     if (world.runs(key) > 1) {
       model.count('writes that ran twice');
       model.wrong(`write ${key} ran ${world.runs(key)} times`);
@@ -79,7 +95,12 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     const jti = randomUUID();
     const iatS = Math.floor(Date.now() / 1000);
     const sinceMs = performance.now();
-    const input: RequestInput = { method: 'POST', path: '/single', headers: bearer(world.token({ jti, iat: iatS })), body: jti };
+    const input: RequestInput = {
+      method: 'POST',
+      path: '/single',
+      headers: bearer(world.token({ jti, iat: iatS })),
+      body: jti,
+    };
     const both = await Promise.all(world.proxies.map(async (proxy) => ask('single use', input, proxy)));
     const mayBeOld = iatS <= world.floorS() || model.troubledSince('redis', sinceMs);
     for (const asked of both) model.judge(asked, ['201', '401'], sinceMs);
@@ -99,7 +120,10 @@ export function soakCallers(world: SoakWorld, model: SoakModel): Caller[] {
     if (one === undefined) return;
     const sentMs = performance.now();
     const { port } = pick();
-    const answers: RawResponse[] = await sendRaw(port, one.bytes, { untilClosed: one.name === 'two lengths', limitMs: 60_000 });
+    const answers: RawResponse[] = await sendRaw(port, one.bytes, {
+      untilClosed: one.name === 'two lengths',
+      limitMs: 60_000,
+    });
     const [answer] = answers;
     if (answer === undefined) model.wrong(`${one.name}: no answer`);
     else model.judge({ what: `attack: ${one.name}`, sentMs, answer }, one.right);

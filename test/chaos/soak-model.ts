@@ -7,7 +7,13 @@ export type Trouble = 'receiver' | 'redis' | 'keys';
 
 /** Answers that a trouble excuses, and nothing else. */
 const excused: Readonly<Record<Trouble, ReadonlySet<string>>> = {
-  receiver: new Set(['upstream-failed', 'upstream-timeout', 'upstream-unreachable', 'idempotency-in-progress', 'idempotency-outcome-unknown']),
+  receiver: new Set([
+    'upstream-failed',
+    'upstream-timeout',
+    'upstream-unreachable',
+    'idempotency-in-progress',
+    'idempotency-outcome-unknown',
+  ]),
   redis: new Set(['store-unavailable', 'idempotency-in-progress', 'idempotency-outcome-unknown']),
   keys: new Set(['keys-unavailable']),
 };
@@ -89,8 +95,14 @@ export function createSoakModel(): SoakModel {
       const said = wordOf(answer);
       count(`${what}: ${said}`);
       if (right.includes(said)) return true;
-      const isExcused = Object.entries(excused).some(([trouble, words]) => words.has(said) && troubledSince(trouble as Trouble, sinceMs));
-      if (!isExcused) wrong(`${new Date().toISOString()} ${what}: ${said} where only ${right.join(' or ')} is right; ${answer.text.slice(0, 200)}`);
+      const isExcused = Object.entries(excused).some(
+        ([trouble, words]) => words.has(said) && troubledSince(trouble as Trouble, sinceMs),
+      );
+      if (!isExcused) {
+        wrong(
+          `${new Date().toISOString()} ${what}: ${said} where only ${right.join(' or ')} is right; ${answer.text.slice(0, 200)}`,
+        );
+      }
       return false;
     },
     wrong,

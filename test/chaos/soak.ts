@@ -47,9 +47,12 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
       await troubles[next++ % troubles.length]?.();
     }, pauseMs),
     goOn(world.lookAtRedis, 100),
-    goOn(async () => {
-      samples.push({ atS: (performance.now() - startedMs) / 1000, processes: await world.footprints() });
-    }, Math.min(5_000, seconds * 25)),
+    goOn(
+      async () => {
+        samples.push({ atS: (performance.now() - startedMs) / 1000, processes: await world.footprints() });
+      },
+      Math.min(5_000, seconds * 25),
+    ),
   ];
   try {
     await Promise.all(parts);
@@ -65,9 +68,17 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
   t.same(model.wrongs(), [], 'no answer was wrong, and nothing ran twice');
   t.same(world.strays(), [], 'nothing reached the receiver that it was not to see');
   for (const [index, proxy] of world.proxies.entries()) {
-    const declared = ['sallyport_duplicate_dispatches_total', 'sallyport_lost_reservations_total', 'sallyport_unknown_outcomes_total'];
+    const declared = [
+      'sallyport_duplicate_dispatches_total',
+      'sallyport_lost_reservations_total',
+      'sallyport_unknown_outcomes_total',
+    ];
     for (const name of declared) t.comment(`proxy ${index}: ${name} ${await proxy.metric(name)}`);
-    t.comment(storeLines(index).map((line) => JSON.stringify(line)).join('\n'));
+    t.comment(
+      storeLines(index)
+        .map((line) => JSON.stringify(line))
+        .join('\n'),
+    );
     t.equal(await proxy.metric('sallyport_duplicate_dispatches_total'), 0, 'no loss was declared');
     t.equal(await proxy.metric('sallyport_failures_total{reason="internal"}'), 0, 'and nothing was a bug');
     t.ok(proxy.process.isRunning());
@@ -75,7 +86,9 @@ export async function soak(t: Test, { seconds, pauseMs, warmUp, failOvers }: Soa
     const late = samples.filter(({ atS }) => atS >= seconds * 0.7);
     for (const what of ['rss', 'heap', 'descriptors'] as const) {
       const [before, after] = [least(warm, index, what), least(late, index, what)];
-      t.comment(`proxy ${index}: ${what} ${before} after the warm-up, ${after} at the end, ${most(samples, index, what)} at most`);
+      t.comment(
+        `proxy ${index}: ${what} ${before} after the warm-up, ${after} at the end, ${most(samples, index, what)} at most`,
+      );
       t.ok(after <= before + (what === 'descriptors' ? slackDescriptors : slackBytes), `${what} stays`);
     }
   }

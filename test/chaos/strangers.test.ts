@@ -18,10 +18,14 @@ for (const attack of attacks) {
     const rest = await beHonest(world, () => performance.now() >= restUntil);
     const { took, failed, peakMiB } = await withstand(world, [attack], 4_000);
     t.ok(world.process.isRunning(), world.process.output().slice(-500));
-    t.comment(`${attack.name}: honest p99 ${percentile(took, 0.99).toFixed(0)} ms of ${String(took.length)} requests, `
-      + `${percentile(rest.took, 0.99).toFixed(0)} ms at rest; at most ${String(peakMiB)} MiB`);
+    t.comment(
+      `${attack.name}: honest p99 ${percentile(took, 0.99).toFixed(0)} ms of ${String(took.length)} requests, ` +
+        `${percentile(rest.took, 0.99).toFixed(0)} ms at rest; at most ${String(peakMiB)} MiB`,
+    );
     t.same(failed, [], 'no request of the honest caller failed');
     t.not(took.length, 0);
-    if (attack.name.includes('WebSockets')) t.not(await world.metric('sallyport_websocket_closes_total'), 0, 'they were opened');
+    if (attack.name.includes('WebSockets')) {
+      t.not(await world.metric('sallyport_websocket_closes_total'), 0, 'they were opened');
+    }
   });
 }

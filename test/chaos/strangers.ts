@@ -27,7 +27,14 @@ export const routes = [
   { name: 'slow', methods: ['GET'], path: '/slow', subjects: ['checkout'], permissions: [] },
   { name: 'drip', methods: ['GET'], path: '/drip', subjects: ['checkout'], permissions: [] },
   { name: 'live', methods: ['GET'], path: '/live', subjects: ['checkout'], permissions: [], websocket: true },
-  { name: 'reserved', methods: ['POST'], path: '/reserved', subjects: ['checkout'], permissions: [], idempotency: 'required' },
+  {
+    name: 'reserved',
+    methods: ['POST'],
+    path: '/reserved',
+    subjects: ['checkout'],
+    permissions: [],
+    idempotency: 'required',
+  },
   { name: 'plain', methods: ['POST'], path: '/plain', subjects: ['checkout'], permissions: [], idempotency: 'none' },
 ];
 
@@ -44,7 +51,10 @@ export async function beHonest(world: World, ended: () => boolean): Promise<Hone
   const headers = world.authorization({ sub: 'honest' });
   while (!ended()) {
     const started = performance.now();
-    const outcome = await request(world.port, { path: '/orders', headers }).then(({ status }) => String(status), (error: unknown) => String(error));
+    const outcome = await request(world.port, { path: '/orders', headers }).then(
+      ({ status }) => String(status),
+      (error: unknown) => String(error),
+    );
     took.push(performance.now() - started);
     if (outcome !== '200') failed.push(outcome);
     await sleep(5);
@@ -58,13 +68,24 @@ export function percentile(values: readonly number[], share: number): number {
 }
 
 export function residentMiB({ process: { pid } }: World): number {
-  return Math.round(Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1] ?? 0) / 1024);
+  return Math.round(
+    Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1] ?? 0) / 1024,
+  );
 }
 
-/** Runs an attack, or several at once, in a thread of its own beside an honest caller; what was taken is given back afterwards. */
-export async function withstand(world: World, chosen: readonly Attack[], ms: number): Promise<Honest & { readonly peakMiB: number }> {
+/**
+ * Runs an attack, or several at once, in a thread of its own beside an honest caller; what was taken is given back
+ * afterwards.
+ */
+export async function withstand(
+  world: World,
+  chosen: readonly Attack[],
+  ms: number,
+): Promise<Honest & { readonly peakMiB: number }> {
   const target: Target = { port: world.port, bearer: world.authorization()['Authorization'] ?? '' };
-  const thread = new Worker(new URL('./strangers-thread.js', import.meta.url), { workerData: { target, ms, names: chosen.map(({ name }) => name) } });
+  const thread = new Worker(new URL('./strangers-thread.js', import.meta.url), {
+    workerData: { target, ms, names: chosen.map(({ name }) => name) },
+  });
   const over = once(thread, 'exit');
   let isOver = false;
   void over.then(() => {
@@ -78,9 +99,21 @@ export async function withstand(world: World, chosen: readonly Attack[], ms: num
   const honest = await beHonest(world, () => isOver);
   clearInterval(watch);
   if (world.process.isRunning()) {
-    await until('every place is given back', async () => (await world.metric('sallyport_requests_in_flight')) === 0, 60_000);
-    await until('every connection is closed', async () => (await world.metric('sallyport_connections_open')) === 0, 120_000);
-    await until('every WebSocket is closed', async () => (await world.metric('sallyport_websockets_open')) === 0, 60_000);
+    await until(
+      'every place is given back',
+      async () => (await world.metric('sallyport_requests_in_flight')) === 0,
+      60_000,
+    );
+    await until(
+      'every connection is closed',
+      async () => (await world.metric('sallyport_connections_open')) === 0,
+      120_000,
+    );
+    await until(
+      'every WebSocket is closed',
+      async () => (await world.metric('sallyport_websockets_open')) === 0,
+      60_000,
+    );
   }
   return { ...honest, peakMiB };
 }

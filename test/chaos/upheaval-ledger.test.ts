@@ -3,7 +3,13 @@ import t from 'tap';
 import { readResponse } from '../support/raw-response.js';
 import { createUpheavalLedger, type Received, type UpheavalLedger } from './upheaval-ledger.js';
 
-const write = (requestId: string, fence = 1, route = 'plain'): Received => ({ route, key: '"k"', requestId, record: `record-${route}`, fence });
+const write = (requestId: string, fence = 1, route = 'plain'): Received => ({
+  route,
+  key: '"k"',
+  requestId,
+  record: `record-${route}`,
+  fence,
+});
 
 /** The receiver refuses a few: until it has run so often. */
 function runs(ledger: UpheavalLedger, times: number, input: (turn: number) => Received): void {
@@ -24,15 +30,25 @@ t.test('who deduplicates runs once, and turns a lower fence away', (t) => {
   const ledger = createUpheavalLedger();
   runs(ledger, 1, (turn) => write(`r${turn}`, 5, 'deduplicates'));
   t.match(ledger.received(write('later', 6, 'deduplicates')), { status: 201, body: /by r\d+/ });
-  t.match(ledger.received(write('late', 4, 'deduplicates')), { status: 409, fields: { 'idempotency-outcome': 'not-applied' } });
-  t.same(ledger.breaches([]).filter(({ what }) => what === 'a write ran twice'), []);
+  t.match(ledger.received(write('late', 4, 'deduplicates')), {
+    status: 409,
+    fields: { 'idempotency-outcome': 'not-applied' },
+  });
+  t.same(
+    ledger.breaches([]).filter(({ what }) => what === 'a write ran twice'),
+    [],
+  );
   t.end();
 });
 
 t.test('whoever is told that nothing was sent is believed, unless it ran', (t) => {
   const ledger = createUpheavalLedger();
   const body = '{"type":"urn:sallyport:store-unavailable"}';
-  const read = readResponse(Buffer.from(`HTTP/1.1 503 Service Unavailable\r\nContent-Length: ${body.length}\r\n\r\n${body}`), true, false);
+  const read = readResponse(
+    Buffer.from(`HTTP/1.1 503 Service Unavailable\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
+    true,
+    false,
+  );
   ledger.answered('plain', 'k', 'r0', read === null ? null : { ...read.response, closed: true });
   t.same(ledger.breaches([]), []);
   runs(ledger, 1, () => write('r0'));
@@ -51,7 +67,10 @@ t.test('two attempts with one fence are found', (t) => {
 t.test('a token that passed again is found; a step of a clock that was noticed is no excuse', (t) => {
   const ledger = createUpheavalLedger();
   runs(ledger, 2, (turn) => write(`r${turn}`, turn + 1, 'single'));
-  const step = { msg: 'the clock of the store stepped, and what it keeps may end early: …', time: new Date(Date.now() + 1_500).toISOString() };
+  const step = {
+    msg: 'the clock of the store stepped, and what it keeps may end early: …',
+    time: new Date(Date.now() + 1_500).toISOString(),
+  };
   t.match(ledger.breaches([step]), [{ what: 'a single-use token passed twice', told: [] }]);
   t.end();
 });

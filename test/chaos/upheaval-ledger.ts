@@ -55,7 +55,13 @@ interface Write {
 }
 
 /** With these nothing was sent. */
-const notSent: ReadonlySet<string> = new Set(['store-unavailable', 'upstream-unreachable', 'overloaded', 'shutting-down', 'too-many-pending']);
+const notSent: ReadonlySet<string> = new Set([
+  'store-unavailable',
+  'upstream-unreachable',
+  'overloaded',
+  'shutting-down',
+  'too-many-pending',
+]);
 const probeRoute = 'plain';
 
 /** Messages that tell of a write that ran, or may have run, twice; or of what a store forgot. */
@@ -72,7 +78,15 @@ export function createUpheavalLedger(): UpheavalLedger {
     const found = writes.get(name);
     if (found !== undefined) return found;
     const made: Write = {
-      route, key, record: new Set(), ran: [], answers: new Set(), notSent: [], fences: new Map(), sameFence: false, row: { fence: 0, answer: null },
+      route,
+      key,
+      record: new Set(),
+      ran: [],
+      answers: new Set(),
+      notSent: [],
+      fences: new Map(),
+      sameFence: false,
+      row: { fence: 0, answer: null },
     };
     writes.set(name, made);
     return made;
@@ -81,7 +95,8 @@ export function createUpheavalLedger(): UpheavalLedger {
   return {
     received: ({ route, key, requestId, record, fence }) => {
       const write = writeOf(route, key.replaceAll('"', ''));
-      const outcome = (word: string): Record<string, string> => (route === 'reports' || route === 'deduplicates' ? { 'idempotency-outcome': word } : {});
+      const outcome = (word: string): Record<string, string> =>
+        route === 'reports' || route === 'deduplicates' ? { 'idempotency-outcome': word } : {};
       const hasRecord = record !== 'undefined';
       if (hasRecord) {
         write.record.add(record);
@@ -99,7 +114,11 @@ export function createUpheavalLedger(): UpheavalLedger {
         return refused;
       }
       write.ran.push(requestId);
-      const answer: ReceiverAnswer = { status: 201, fields: outcome('committed'), body: `${route} ${write.key} by ${requestId}` };
+      const answer: ReceiverAnswer = {
+        status: 201,
+        fields: outcome('committed'),
+        body: `${route} ${write.key} by ${requestId}`,
+      };
       write.row.answer = answer;
       return answer;
     },
@@ -107,15 +126,22 @@ export function createUpheavalLedger(): UpheavalLedger {
     answered: (route, key, requestId, answer) => {
       const write = writeOf(route, key);
       // What was cut off on its way is none.
-      const said = answer?.complete !== true ? 'no answer' : saidBy(answer).replace('about:blank', String(answer.status));
+      const said =
+        answer?.complete !== true ? 'no answer' : saidBy(answer).replace('about:blank', String(answer.status));
       count(said);
       if (answer?.status === 201 && answer.complete) write.answers.add(answer.text);
       if (notSent.has(said)) write.notSent.push(requestId);
       return said;
     },
     probe: async (port, token) => {
-      const headers = { Authorization: `Bearer ${token}`, 'Idempotency-Key': `probe-${String((probes += 1))}-${String(Math.random())}` };
-      return request(port, { method: 'POST', path: `/${probeRoute}`, headers, body: 'probe' }).then(({ status }) => status, () => 0);
+      const headers = {
+        Authorization: `Bearer ${token}`,
+        'Idempotency-Key': `probe-${String((probes += 1))}-${String(Math.random())}`,
+      };
+      return request(port, { method: 'POST', path: `/${probeRoute}`, headers, body: 'probe' }).then(
+        ({ status }) => status,
+        () => 0,
+      );
     },
     counts: () => Object.fromEntries([...counts].sort()),
     writes: () => writes.size,
@@ -125,10 +151,16 @@ export function createUpheavalLedger(): UpheavalLedger {
         if (typeof record !== 'string' || !telling.test(String(msg))) continue;
         told.set(record, (told.get(record) ?? new Set()).add(String(msg)));
       }
-      const toldOf = (write: Write): string[] => [...write.record].flatMap((record) => [...told.get(record) ?? []]);
-      return [...writes.values()].flatMap((write) => whatIsWrong(write).map((what): Breach => (
-        { what, route: write.route, key: write.key, detail: detailOf(write), told: toldOf(write) }
-      )));
+      const toldOf = (write: Write): string[] => [...write.record].flatMap((record) => [...(told.get(record) ?? [])]);
+      return [...writes.values()].flatMap((write) =>
+        whatIsWrong(write).map((what): Breach => ({
+          what,
+          route: write.route,
+          key: write.key,
+          detail: detailOf(write),
+          told: toldOf(write),
+        })),
+      );
     },
   };
 }
@@ -141,7 +173,9 @@ function whatIsWrong({ route, ran, answers, notSent: unsent, sameFence }: Write)
   return [
     ...(ran.length > 1 ? [route === 'single' ? 'a single-use token passed twice' : 'a write ran twice'] : []),
     ...(answers.size > 1 && ran.length < 2 ? ['a write had two answers'] : []),
-    ...(unsent.some((requestId) => ran.includes(requestId)) ? ['a caller was told that nothing was sent, and it ran'] : []),
+    ...(unsent.some((requestId) => ran.includes(requestId))
+      ? ['a caller was told that nothing was sent, and it ran']
+      : []),
     ...(sameFence ? ['two attempts had the same fence'] : []),
     ...(ran.length === 0 && answers.size > 0 ? ['a result was shown, and nothing ran'] : []),
   ];

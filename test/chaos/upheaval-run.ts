@@ -1,6 +1,7 @@
 /**
- * Everything at once to reserved writes over two proxies for so many seconds, 1,800 unless given: `npm run upheaval -- SECONDS`. A part of a name
- * behind it leaves only the disturbances with that in their name. Exit code 1 where something was violated and nobody told.
+ * Everything at once to reserved writes over two proxies for so many seconds, 1,800 unless given: `npm run upheaval --
+ * SECONDS`. A part of a name behind it leaves only the disturbances with that in their name. Exit code 1 where
+ * something was violated and nobody told.
  */
 import { scoped } from '../bench/scoped.js';
 import { isTold, linesOf, upheave } from './upheaval.js';

@@ -1,4 +1,7 @@
-/** Two proxies, three servers of Redis under a Sentinel, and a receiver, each behind a relay that may cut; and what goes wrong with them. */
+/**
+ * Two proxies, three servers of Redis under a Sentinel, and a receiver, each behind a relay that may cut; and what goes
+ * wrong with them.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSteppedClock, type SteppedClock } from '../support/stepped-clock.js';
@@ -52,13 +55,20 @@ const name = 'orders';
 const replyMs = 2_000;
 
 const counters = [
-  'sallyport_duplicate_dispatches_total', 'sallyport_lost_reservations_total', 'sallyport_unknown_outcomes_total', 'sallyport_store_failovers_total',
+  'sallyport_duplicate_dispatches_total',
+  'sallyport_lost_reservations_total',
+  'sallyport_unknown_outcomes_total',
+  'sallyport_store_failovers_total',
 ];
 
 export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Promise<UpheavalWorld> {
   const first = await startMember(t, null);
   // One replica has to confirm, and there are two: a planned fail-over forgets what only the other one got.
-  const members: readonly Member[] = [first, await startMember(t, first.relay.port), await startMember(t, first.relay.port)];
+  const members: readonly Member[] = [
+    first,
+    await startMember(t, first.relay.port),
+    await startMember(t, first.relay.port),
+  ];
   const [sentinel] = await startSentinels(t, { name, primaryPort: first.relay.port, quorum: 1, replicas: 2, count: 1 });
   if (sentinel === undefined) throw new Error('there is a Sentinel');
   const key = rsaKey();
@@ -67,14 +77,36 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
   receiver.behave(serve);
   const upstream = await startCuttingRelay(t, () => receiver.port);
   const config: ConfigTree = {
-    upstream: { url: `http://127.0.0.1:${String(upstream.port)}`, connect_timeout: '500ms', response_timeout: `${String(replyMs)}ms` },
+    upstream: {
+      url: `http://127.0.0.1:${String(upstream.port)}`,
+      connect_timeout: '500ms',
+      response_timeout: `${String(replyMs)}ms`,
+    },
     shutdown: { delay: '0s', grace: '5s' },
-    store: { redis: { sentinel: { name, nodes: [`127.0.0.1:${String(sentinel.port)}`] }, replicas: 1, reserve_timeout: '1s', settle_timeout: '1s' } },
+    store: {
+      redis: {
+        sentinel: { name, nodes: [`127.0.0.1:${String(sentinel.port)}`] },
+        replicas: 1,
+        reserve_timeout: '1s',
+        settle_timeout: '1s',
+      },
+    },
     routes: [
       { name: 'plain', path: '/plain', ...approved, idempotency: 'required' },
       { name: 'reports', path: '/reports', ...approved, idempotency: { mode: 'required', receiver: 'reports' } },
-      { name: 'deduplicates', path: '/deduplicates', ...approved, idempotency: { mode: 'required', receiver: 'deduplicates' } },
-      { name: 'single', path: '/single', ...approved, idempotency: { mode: 'none', because: 'a test' }, single_use: true },
+      {
+        name: 'deduplicates',
+        path: '/deduplicates',
+        ...approved,
+        idempotency: { mode: 'required', receiver: 'deduplicates' },
+      },
+      {
+        name: 'single',
+        path: '/single',
+        ...approved,
+        idempotency: { mode: 'none', because: 'a test' },
+        single_use: true,
+      },
     ],
   };
   const worlds: World[] = [];
@@ -102,30 +134,47 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
     await sleep(ms);
     for (const relay of relays) relay.storm(null);
   };
-  const primary = async (): Promise<Member> => until('a primary', async () => {
-    for (const member of members) {
-      const role = await Promise.race([member.server.client.role().catch(() => []), sleep(500, [])]);
-      if (role[0] === 'master') return member;
-    }
-    return null;
-  }, 120_000);
+  const primary = async (): Promise<Member> =>
+    until(
+      'a primary',
+      async () => {
+        for (const member of members) {
+          const role = await Promise.race([member.server.client.role().catch(() => []), sleep(500, [])]);
+          if (role[0] === 'master') return member;
+        }
+        return null;
+      },
+      120_000,
+    );
   const replica = async (): Promise<Member> => {
     const found = await primary();
     return pick(members.filter((member) => member !== found));
   };
   const paired = async (): Promise<void> => {
-    await until('a primary and two replicas', async () => {
-      const roles = await Promise.all(members.map(async ({ server }) => Promise.race([server.client.role().catch(() => []), sleep(500, [])])));
-      return roles.filter((role) => role[0] === 'slave' && role[3] === 'connected').length === 2;
-    }, 180_000);
+    await until(
+      'a primary and two replicas',
+      async () => {
+        const roles = await Promise.all(
+          members.map(async ({ server }) => Promise.race([server.client.role().catch(() => []), sleep(500, [])])),
+        );
+        return roles.filter((role) => role[0] === 'slave' && role[3] === 'connected').length === 2;
+      },
+      180_000,
+    );
   };
   const setAside = async ({ world }: Seat): Promise<void> => {
-    const page = await Promise.race([world.admin('/metrics').then(({ text }) => text, () => ''), sleep(1_000, '')]);
+    const page = await Promise.race([
+      world.admin('/metrics').then(
+        ({ text }) => text,
+        () => '',
+      ),
+      sleep(1_000, ''),
+    ]);
     for (const series of counters) sums.set(series, (sums.get(series) ?? 0) + seriesValue(page, series));
   };
   /** One change of a proxy after the other, for both disturb at once. */
   let last = Promise.resolve();
-  const inTurn = async (work: () => Promise<void>): Promise<void> => last = last.then(work);
+  const inTurn = async (work: () => Promise<void>): Promise<void> => (last = last.then(work));
   const restart = async (seat: Seat, signal: NodeJS.Signals): Promise<void> => {
     await setAside(seat);
     const { process } = seat.world;
@@ -139,9 +188,19 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
     ports: seats.map(({ relay }) => relay.port),
     token,
     disturbances: {
-      'cuts between callers and proxies': async () => storm(seats.map(({ relay }) => relay), 400, between(500, 2_000)),
+      'cuts between callers and proxies': async () =>
+        storm(
+          seats.map(({ relay }) => relay),
+          400,
+          between(500, 2_000),
+        ),
       'cuts between proxies and receiver': async () => storm([upstream], 600, between(500, 2_000)),
-      'cuts at Redis': async () => storm(members.map(({ relay }) => relay), 3_000, between(500, 2_500)),
+      'cuts at Redis': async () =>
+        storm(
+          members.map(({ relay }) => relay),
+          3_000,
+          between(500, 2_500),
+        ),
       'planned fail-over': async () => {
         await paired();
         await sentinel.client.call('sentinel', 'failover', name).catch(() => undefined);
@@ -168,38 +227,47 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
         await (await replica()).crash(between(100, 1_000));
       },
       'clock of a server stepped': async () => {
-        pick(members).clock.setAheadMs(pick([-3_600_000, -600_000, -30_000, -2_000, 0, 0, 2_000, 30_000, 600_000, 3_600_000]));
+        pick(members).clock.setAheadMs(
+          pick([-3_600_000, -600_000, -30_000, -2_000, 0, 0, 2_000, 30_000, 600_000, 3_600_000]),
+        );
         await sleep(between(500, 3_000));
       },
       'proxy restarted': async () => inTurn(async () => restart(pick(seats), 'SIGTERM')),
       'proxy killed': async () => inTurn(async () => restart(pick(seats), 'SIGKILL')),
-      'proxy stopped': async () => inTurn(async () => {
-        const { world } = pick(seats);
-        world.process.signal('SIGSTOP');
-        await sleep(between(500, 12_000));
-        world.process.signal('SIGCONT');
-      }),
-      'reload': async () => {
+      'proxy stopped': async () =>
+        inTurn(async () => {
+          const { world } = pick(seats);
+          world.process.signal('SIGSTOP');
+          await sleep(between(500, 12_000));
+          world.process.signal('SIGCONT');
+        }),
+      reload: async () => {
         for (const { world } of seats) world.process.signal('SIGHUP');
         await sleep(200);
       },
     },
     settled: async () => {
-      const isTaken = async (): Promise<boolean> => await ledger.probe(pick(seats).relay.port, token()) === 201;
+      const isTaken = async (): Promise<boolean> => (await ledger.probe(pick(seats).relay.port, token())) === 201;
       await until('a write is taken', isTaken, 20_000).catch(() => undefined);
     },
     heal: async () => {
-      for (const relay of [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)]) relay.storm(null);
+      for (const relay of [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)]) {
+        relay.storm(null);
+      }
       for (const { clock } of members) clock.setAheadMs(0);
       await paired();
       for (const { relay } of seats) {
-        await until('writes are taken', async () => await ledger.probe(relay.port, token()) === 201, 180_000);
+        await until('writes are taken', async () => (await ledger.probe(relay.port, token())) === 201, 180_000);
       }
       for (const seat of seats) await setAside(seat);
     },
     lines: () => worlds.flatMap((world) => world.logs()),
     metric: async (series) => Promise.resolve(sums.get(series) ?? 0),
-    cuts: () => [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)].reduce((sum, relay) => sum + relay.cuts(), 0),
+    cuts: () =>
+      [upstream, ...members.map((member) => member.relay), ...seats.map((seat) => seat.relay)].reduce(
+        (sum, relay) => sum + relay.cuts(),
+        0,
+      ),
   };
 
   /** Acts once the whole request is there, and answers in its own time. */
@@ -207,13 +275,20 @@ export async function startUpheavalWorld(t: Scope, ledger: UpheavalLedger): Prom
     receiver.requests.length = 0;
     req.resume().on('end', () => {
       const answer = ledger.received({
-        route: (req.url ?? '').slice(1), key: String(req.headers['idempotency-key'] ?? req.headers['x-auth-token-id']),
+        route: (req.url ?? '').slice(1),
+        key: String(req.headers['idempotency-key'] ?? req.headers['x-auth-token-id']),
         requestId: String(req.headers['x-request-id']),
-        record: String(req.headers['idempotency-record']), fence: Number(req.headers['idempotency-fence'] ?? 0),
+        record: String(req.headers['idempotency-record']),
+        fence: Number(req.headers['idempotency-fence'] ?? 0),
       });
       const chance = Math.random();
       if (chance < 0.02) res.destroy();
-      else setTimeout(() => res.writeHead(answer.status, answer.fields).end(answer.body), chance < 0.04 ? replyMs * 2 : Math.random() * 30);
+      else {
+        setTimeout(
+          () => res.writeHead(answer.status, answer.fields).end(answer.body),
+          chance < 0.04 ? replyMs * 2 : Math.random() * 30,
+        );
+      }
     });
   }
 }
@@ -226,14 +301,21 @@ async function startMember(t: Scope, primaryPort: number | null): Promise<Member
   const announced = ['--replica-announce-ip', '127.0.0.1', '--replica-announce-port', String(relay.port)];
   const server = await startRedis(t, [...announced, ...follow, '--appendfsync', 'everysec'], { env: clock.env });
   place.server = server;
-  if (primaryPort !== null) await until('the replica has copied', async () => (await server.client.info('replication')).includes('master_link_status:up'));
+  if (primaryPort !== null) {
+    await until('the replica has copied', async () =>
+      (await server.client.info('replication')).includes('master_link_status:up'),
+    );
+  }
   let last = Promise.resolve();
   return {
-    server, clock, relay,
-    crash: async (forMs) => last = last.then(async () => {
-      await server.kill();
-      await sleep(forMs);
-      await server.restart();
-    }),
+    server,
+    clock,
+    relay,
+    crash: async (forMs) =>
+      (last = last.then(async () => {
+        await server.kill();
+        await sleep(forMs);
+        await server.restart();
+      })),
   };
 }

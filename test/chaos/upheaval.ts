@@ -1,4 +1,7 @@
-/** Everything that stores, networks, clocks and processes do to reserved writes, one after the other and at once; and what came of it. */
+/**
+ * Everything that stores, networks, clocks and processes do to reserved writes, one after the other and at once; and
+ * what came of it.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from '../support/raw-client.js';
@@ -28,7 +31,12 @@ const routes = ['plain', 'plain', 'reports', 'deduplicates', 'single'] as const;
 
 /** After these nobody repeats; the others are repeated as docs/idempotency.md asks. */
 const final: ReadonlySet<string> = new Set([
-  '201', '401', 'idempotency-outcome-unknown', 'idempotency-result-not-replayable', 'upstream-failed', 'upstream-timeout',
+  '201',
+  '401',
+  'idempotency-outcome-unknown',
+  'idempotency-result-not-replayable',
+  'upstream-failed',
+  'upstream-timeout',
 ]);
 
 export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions): Promise<UpheavalReport> {
@@ -43,7 +51,7 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     (async () => {
       while (!isOver()) {
         if (open.size < maxOpen) begin();
-        await sleep(Math.random() * 2_000 / writesPerSecond);
+        await sleep((Math.random() * 2_000) / writesPerSecond);
       }
       await Promise.all(open);
     })(),
@@ -62,7 +70,11 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     metrics[`sallyport_${name}_total`] = await world.metric(`sallyport_${name}_total`);
   }
   return {
-    writes: ledger.writes(), answers: ledger.counts(), disturbances: Object.fromEntries([...done].sort()), cuts: world.cuts(), metrics,
+    writes: ledger.writes(),
+    answers: ledger.counts(),
+    disturbances: Object.fromEntries([...done].sort()),
+    cuts: world.cuts(),
+    metrics,
     breaches: ledger.breaches(world.lines()),
   };
 
@@ -78,7 +90,10 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     done.set(name, (done.get(name) ?? 0) + 1);
   }
 
-  /** Asks until there is a final answer, at either proxy, some seconds long; and once more after a while, as callers do who forgot. */
+  /**
+   * Asks until there is a final answer, at either proxy, some seconds long; and once more after a while, as callers do
+   * who forgot.
+   */
   async function write(): Promise<void> {
     const route = routes[Math.floor(Math.random() * routes.length)] ?? 'plain';
     const key = randomUUID();
@@ -95,8 +110,16 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
     const requestId = randomUUID();
     ledger.asked(route, key, requestId);
     const port = world.ports[Math.random() < 0.5 ? 0 : 1] ?? 0;
-    const headers = { Authorization: `Bearer ${world.token(claims)}`, 'Idempotency-Key': key, 'X-Request-Id': requestId };
-    const answer = await request(port, { method: 'POST', path: `/${route}`, headers, body: `order ${key}` }, { limitMs: 20_000 }).catch(() => null);
+    const headers = {
+      Authorization: `Bearer ${world.token(claims)}`,
+      'Idempotency-Key': key,
+      'X-Request-Id': requestId,
+    };
+    const answer = await request(
+      port,
+      { method: 'POST', path: `/${route}`, headers, body: `order ${key}` },
+      { limitMs: 20_000 },
+    ).catch(() => null);
     return ledger.answered(route, key, requestId, answer);
   }
 }
@@ -104,15 +127,25 @@ export async function upheave(t: Scope, { seconds, only = '' }: UpheavalOptions)
 /** For a terminal. */
 export function linesOf({ writes, answers, disturbances, cuts, metrics, breaches }: UpheavalReport): readonly string[] {
   const kinds = new Map<string, Breach[]>();
-  for (const breach of breaches) kinds.set(breach.what, [...kinds.get(breach.what) ?? [], breach]);
+  for (const breach of breaches) kinds.set(breach.what, [...(kinds.get(breach.what) ?? []), breach]);
   return [
     `${String(writes)} writes; ${String(cuts)} connections cut at a random byte`,
     ...Object.entries(disturbances).map(([name, times]) => `disturbance: ${name}: ${String(times)}`),
     ...Object.entries(answers).map(([said, times]) => `answer: ${said}: ${String(times)}`),
     ...Object.entries(metrics).map(([name, value]) => `metric: ${name} ${String(value)}`),
-    ...[...kinds].map(([what, all]) => `violation: ${what}: ${String(all.length)}, of which ${String(all.filter(isTold).length)} were told`),
-    ...breaches.filter((breach) => !isTold(breach)).slice(0, 20).map(({ what, route, key, detail }) => `UNTOLD: ${what}: ${route} ${key}: ${detail}`),
-    breaches.length === 0 ? 'no violation' : breaches.every(isTold) ? 'every violation was told' : 'THERE ARE VIOLATIONS THAT NOBODY TOLD OF',
+    ...[...kinds].map(
+      ([what, all]) =>
+        `violation: ${what}: ${String(all.length)}, of which ${String(all.filter(isTold).length)} were told`,
+    ),
+    ...breaches
+      .filter((breach) => !isTold(breach))
+      .slice(0, 20)
+      .map(({ what, route, key, detail }) => `UNTOLD: ${what}: ${route} ${key}: ${detail}`),
+    breaches.length === 0
+      ? 'no violation'
+      : breaches.every(isTold)
+        ? 'every violation was told'
+        : 'THERE ARE VIOLATIONS THAT NOBODY TOLD OF',
   ];
 }
 

@@ -25,7 +25,7 @@ t.test('an expired certificate of our own: callers refuse us, and the next one i
   const world = await startWorld(t, { config: { listen: { tls: { cert_file: certFile, key_file: keyFile } } } });
   t.equal(await handshake(world.port, files.ca.cert), 'CERT_HAS_EXPIRED');
   copyFileSync(files.server.certFile, certFile);
-  await until('the new certificate', async () => await handshake(world.port, files.ca.cert) === 'verified');
+  await until('the new certificate', async () => (await handshake(world.port, files.ca.cert)) === 'verified');
   await until('the line that says so', () => world.logs().some(({ msg }) => msg === 'the certificates were reloaded'));
   t.ok(world.process.isRunning());
 });

@@ -34,19 +34,47 @@ export async function startSecureScene(t: Scope): Promise<SecureScene> {
   };
   let keys = serveKeys(await startReceiver(t, { tls }));
   const port = await freePort();
-  const redis = await startRedis(t, [
-    '--port', '0', '--tls-port', String(port), '--tls-cert-file', tls.certFile, '--tls-key-file', tls.keyFile, '--tls-ca-cert-file', files.ca.certFile,
-    '--tls-auth-clients', 'no',
-  ], { port, client: { tls: { rejectUnauthorized: false } } });
+  const redis = await startRedis(
+    t,
+    [
+      '--port',
+      '0',
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      tls.certFile,
+      '--tls-key-file',
+      tls.keyFile,
+      '--tls-ca-cert-file',
+      files.ca.certFile,
+      '--tls-auth-clients',
+      'no',
+    ],
+    { port, client: { tls: { rejectUnauthorized: false } } },
+  );
   await redis.client.connect().catch(() => undefined);
-  const world = await startWorld(t, { key, config: {
-    upstream: { url: receiver.url, ca_file: files.ca.certFile },
-    issuers: { core: {
-      jwks_url: `${keys.url}/jwks.json`, ca_file: files.ca.certFile, jwks: { min_age: '100ms', max_age: '300ms', cooldown: '200ms', timeout: '2s' },
-    } },
-    store: { redis: { url: `rediss://127.0.0.1:${port}`, tls: { ca_file: files.ca.certFile }, reserve_timeout: '2s', settle_timeout: '2s' } },
-    routes: weatherRoutes,
-  } });
+  const world = await startWorld(t, {
+    key,
+    config: {
+      upstream: { url: receiver.url, ca_file: files.ca.certFile },
+      issuers: {
+        core: {
+          jwks_url: `${keys.url}/jwks.json`,
+          ca_file: files.ca.certFile,
+          jwks: { min_age: '100ms', max_age: '300ms', cooldown: '200ms', timeout: '2s' },
+        },
+      },
+      store: {
+        redis: {
+          url: `rediss://127.0.0.1:${port}`,
+          tls: { ca_file: files.ca.certFile },
+          reserve_timeout: '2s',
+          settle_timeout: '2s',
+        },
+      },
+      routes: weatherRoutes,
+    },
+  });
   return {
     world,
     redis,
@@ -104,8 +132,11 @@ export const certificateWeather: readonly Weather<SecureScene>[] = [
 
 /** What a caller that verifies is told by a listener. */
 export async function handshake(port: number, ca: string): Promise<string> {
-  return connectRaw(port, { tls: { ca, servername: 'localhost' } }).then((connection) => {
-    connection.end();
-    return 'verified';
-  }, (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'no code'));
+  return connectRaw(port, { tls: { ca, servername: 'localhost' } }).then(
+    (connection) => {
+      connection.end();
+      return 'verified';
+    },
+    (error: unknown) => (error instanceof Error && 'code' in error ? String(error.code) : 'no code'),
+  );
 }

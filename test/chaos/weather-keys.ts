@@ -15,11 +15,17 @@ const fair = ({ jwks, relays, machine }: Scene): void => {
 /** While known keys serve: only a token whose key is not known has to wait for the source. */
 const known = {
   asks: { read: ['200'], 'unknown key': ['503 keys-unavailable'] },
-  reasons: ['keys_unavailable'], grow: [failures], log: 'keys could not be loaded', ready: 'degraded', end: fair,
+  reasons: ['keys_unavailable'],
+  grow: [failures],
+  log: 'keys could not be loaded',
+  ready: 'degraded',
+  end: fair,
 } as const;
 
 /** With every answer of the source as this makes it. */
-const answered = (behaviour: (req: IncomingMessage, res: ServerResponse) => unknown): Pick<Weather<Scene>, 'begin'> => ({
+const answered = (
+  behaviour: (req: IncomingMessage, res: ServerResponse) => unknown,
+): Pick<Weather<Scene>, 'begin'> => ({
   begin: ({ jwks }) => {
     jwks.behave(behaviour);
   },

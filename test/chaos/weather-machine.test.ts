@@ -72,14 +72,18 @@ t.test(machineWeather.noDescriptors.name, async (t) => {
     return (await Promise.race([ask(connection), connection.closed.then(() => null)])) === null;
   });
   const said = await Promise.all(before.map(ask));
-  t.same(said.filter((status) => status !== 200 && status !== 503), [], 'open connections are served, or told that the receiver was not reached');
+  t.same(
+    said.filter((status) => status !== 200 && status !== 503),
+    [],
+    'open connections are served, or told that the receiver was not reached',
+  );
   t.ok(world.process.isRunning());
   limitDescriptors(world.process.pid, 1_000);
   await until('new connections are served', async () => {
     const connection = await connectRaw(world.port).catch(() => null);
     if (connection === null) return false;
     others.push(connection);
-    return await ask(connection) === 200;
+    return (await ask(connection)) === 200;
   });
   await until('ready', async () => (await world.admin('/readyz')).status === 200);
   t.ok(world.process.isRunning());

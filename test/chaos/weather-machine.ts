@@ -28,7 +28,8 @@ export const clockWeather = weathers<Scene>([
     name: 'jumps forwards by an hour',
     asks: { read: ['401'], write: ['401'], public: ['200'] },
     reasons: ['token_expired'],
-    remark: 'Tokens are judged by this clock; ages of keys, time-outs and leases are not. `doctor` compares it with the issuer’s',
+    remark:
+      'Tokens are judged by this clock; ages of keys, time-outs and leases are not. `doctor` compares it with the issuer’s',
     begin: ({ machine }) => {
       machine.be({ offByMs: hourMs });
     },
@@ -38,7 +39,8 @@ export const clockWeather = weathers<Scene>([
     name: 'jumps backwards by an hour',
     asks: { read: ['401'], write: ['401'], public: ['200'] },
     reasons: ['token_not_yet_valid'],
-    remark: 'New tokens seem to be from the future, and one that expired within that hour passes: keep the clock synchronised',
+    remark:
+      'New tokens seem to be from the future, and one that expired within that hour passes: keep the clock synchronised',
     begin: ({ machine }) => {
       machine.be({ offByMs: -hourMs });
     },
@@ -95,10 +97,16 @@ export async function startLogging(t: Scope, stdout: 'pipe' | number): Promise<L
   const [receiver, jwks] = [await startReceiver(t), await startJwksServer(t, { keys: [key] })];
   const [port, adminPort] = [await freePort(), await freePort()];
   const configFile = join(tempDir(t), 'sallyport.yaml');
-  writeFileSync(configFile, baseConfig({
-    listen: { port }, admin: { port: adminPort }, upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } },
-    log: { refusals_per_second: null },
-  }));
+  writeFileSync(
+    configFile,
+    baseConfig({
+      listen: { port },
+      admin: { port: adminPort },
+      upstream: { url: receiver.url },
+      issuers: { core: { jwks_url: jwks.url } },
+      log: { refusals_per_second: null },
+    }),
+  );
   const stdio: StdioOptions = ['ignore', stdout, 'ignore'];
   const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), 'serve', '--config', configFile], { stdio });
   const exited = once(child, 'exit');
@@ -106,12 +114,17 @@ export async function startLogging(t: Scope, stdout: 'pipe' | number): Promise<L
     child.kill('SIGKILL');
     await exited;
   });
-  const page = async (path: string): Promise<{ status: number; text: string } | null> => request(adminPort, { path }).catch(() => null);
+  const page = async (path: string): Promise<{ status: number; text: string } | null> =>
+    request(adminPort, { path }).catch(() => null);
   await until('ready', async () => (await page('/readyz'))?.status === 200);
   const bearer = mintToken({ key });
   return {
     child,
-    ask: async () => request(port, { path: '/orders', headers: { Authorization: `Bearer ${bearer}` } }).then(({ status }) => status, () => null),
+    ask: async () =>
+      request(port, { path: '/orders', headers: { Authorization: `Bearer ${bearer}` } }).then(
+        ({ status }) => status,
+        () => null,
+      ),
     metrics: async () => (await page('/metrics'))?.text ?? '',
     isRunning: () => child.exitCode === null && child.signalCode === null,
   };

@@ -6,7 +6,12 @@ import { receiverWeather } from './weather-receiver.js';
 import { storeWeather } from './weather-store.js';
 import type { Ask, Weather } from './weather.js';
 
-const askNames: Readonly<Record<Ask, string>> = { read: 'reads', write: 'reserved writes', 'unknown key': 'unknown key ids', public: 'public routes' };
+const askNames: Readonly<Record<Ask, string>> = {
+  read: 'reads',
+  write: 'reserved writes',
+  'unknown key': 'unknown key ids',
+  public: 'public routes',
+};
 
 type Row = Weather<never>;
 
@@ -18,8 +23,11 @@ export const weatherTables: Readonly<Record<string, string>> = {
   certificates: tableOf(certificateWeather),
   clock: tableOf(clockWeather),
   machine: [
-    '| what fails | callers get | you see | it recovers |', '| --- | --- | --- | --- |',
-    ...Object.values<MachineWeather>(machineWeather).map(({ name, caller, seen, recovery }) => `| **${name}** | ${caller} | ${seen} | ${recovery} |`),
+    '| what fails | callers get | you see | it recovers |',
+    '| --- | --- | --- | --- |',
+    ...Object.values<MachineWeather>(machineWeather).map(
+      ({ name, caller, seen, recovery }) => `| **${name}** | ${caller} | ${seen} | ${recovery} |`,
+    ),
   ].join('\n'),
 };
 
@@ -28,7 +36,7 @@ function tableOf(rows: readonly Row[]): string {
   const failures = new Map<string, string[]>();
   for (const row of rows) {
     const looks = `${callersGet(row)} | ${seen(row) || 'nothing'}`;
-    failures.set(looks, [...failures.get(looks) ?? [], nameOf(row)]);
+    failures.set(looks, [...(failures.get(looks) ?? []), nameOf(row)]);
   }
   const lines = [...failures].map(([looks, names]) => `| ${names.join('<br>')} | ${looks} |`);
   return ['| what fails | callers get | you see |', '| --- | --- | --- |', ...lines].join('\n');
@@ -42,7 +50,7 @@ function callersGet({ asks }: Row): string {
   const bySaid = new Map<string, string[]>();
   for (const [ask, said] of Object.entries(asks) as [Ask, readonly string[]][]) {
     const words = said.map(marked).join(' or ');
-    bySaid.set(words, [...bySaid.get(words) ?? [], askNames[ask]]);
+    bySaid.set(words, [...(bySaid.get(words) ?? []), askNames[ask]]);
   }
   return [...bySaid].map(([words, names]) => `${names.join(', ')}: ${words}`).join('; ');
 }

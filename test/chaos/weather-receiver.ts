@@ -85,7 +85,9 @@ export const receiverWeather = weathers<Scene>([
     asks: { read: ['200'] },
     remark: 'The surplus reaches nobody, and the connection is closed',
     begin: ({ receiver }) => {
-      receiver.behave(says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen'));
+      receiver.behave(
+        says('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen'),
+      );
     },
     end: fair,
   },

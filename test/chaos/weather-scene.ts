@@ -1,4 +1,6 @@
-/** A proxy whose receiver, keys and Redis are behind relays that misbehave, on a machine whose clock and names do too. */
+/**
+ * A proxy whose receiver, keys and Redis are behind relays that misbehave, on a machine whose clock and names do too.
+ */
 import { startJwksServer, type JwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';
 import { oddMachine, type OddMachine } from '../support/odd-machine.js';
@@ -32,22 +34,39 @@ export async function startScene(t: Scope): Promise<Scene> {
   const jwks = await startJwksServer(t);
   const redis = await startRedis(t);
   await redis.client.connect().catch(() => undefined);
-  const relays = { receiver: await startRelay(t, receiver.port), keys: await startRelay(t, jwks.port), redis: await startRelay(t, redis.port) };
+  const relays = {
+    receiver: await startRelay(t, receiver.port),
+    keys: await startRelay(t, jwks.port),
+    redis: await startRelay(t, redis.port),
+  };
   const machine = oddMachine(t);
   const config: ConfigTree = {
-    upstream: { url: `http://receiver.test:${relays.receiver.port}`, connect_timeout: '1s', response_timeout: '1s', idle_timeout: '1s' },
+    upstream: {
+      url: `http://receiver.test:${relays.receiver.port}`,
+      connect_timeout: '1s',
+      response_timeout: '1s',
+      idle_timeout: '1s',
+    },
     issuers: {
       core: {
-        jwks_url: `http://keys.test:${relays.keys.port}/jwks.json`, allow_http: true,
+        jwks_url: `http://keys.test:${relays.keys.port}/jwks.json`,
+        allow_http: true,
         jwks: { min_age: '100ms', max_age: '300ms', cooldown: '200ms', timeout: '700ms', max_bytes: '64KiB' },
       },
     },
-    store: { redis: { url: `redis://redis.test:${relays.redis.port}`, reserve_timeout: '700ms', settle_timeout: '700ms' } },
+    store: {
+      redis: { url: `redis://redis.test:${relays.redis.port}`, reserve_timeout: '700ms', settle_timeout: '700ms' },
+    },
     routes: weatherRoutes,
   };
   const world = await startWorld(t, { key: rsaKey(), receiver, jwks, config, env: machine.env });
   return {
-    world, receiver, jwks, redis, relays, machine,
+    world,
+    receiver,
+    jwks,
+    redis,
+    relays,
+    machine,
     reload: (overrides) => {
       world.rewrite(merge(config, overrides));
     },

@@ -13,11 +13,16 @@ const fair = ({ redis, relays, machine }: Scene): void => {
 /** Nothing is sent without a reservation; what needs none is served as ever. */
 const away = {
   asks: { write: ['503 store-unavailable'], read: ['200'], public: ['200'] },
-  reasons: ['store_unavailable'], grow: ['sallyport_reservations_total{result="unavailable"}'], end: fair,
+  reasons: ['store_unavailable'],
+  grow: ['sallyport_reservations_total{result="unavailable"}'],
+  end: fair,
 } as const;
 
 const down = {
-  ...away, become: { sallyport_store_up: 0 }, log: 'the store takes no reservations: reserving routes answer 503', ready: 'degraded',
+  ...away,
+  become: { sallyport_store_up: 0 },
+  log: 'the store takes no reservations: reserving routes answer 503',
+  ready: 'degraded',
 } as const;
 
 export const storeWeather = weathers<Scene>([
@@ -89,7 +94,9 @@ export const storeWeather = weathers<Scene>([
     name: 'announces longer answers than it sends',
     ...down,
     begin: ({ relays }) => {
-      relays.redis.alter((answer) => Buffer.from(answer.toString('latin1').replace(/^([$*])\d+/gm, '$19999999'), 'latin1'));
+      relays.redis.alter((answer) =>
+        Buffer.from(answer.toString('latin1').replace(/^([$*])\d+/gm, '$19999999'), 'latin1'),
+      );
       relays.redis.cut();
     },
   },

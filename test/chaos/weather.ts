@@ -1,4 +1,7 @@
-/** Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/outages.md` is made of these rows. */
+/**
+ * Hostile weather: what goes wrong around a proxy, and what its callers and its operators then see. `docs/outages.md`
+ * is made of these rows.
+ */
 import type { Test } from 'tap';
 import { isFailure, type Reason } from '../../src/decision/denial.js';
 import { connectRaw, request, requestBytes, type RawResponse, type RequestInput } from '../support/raw-client.js';
@@ -7,12 +10,23 @@ import { until } from '../support/until.js';
 import type { World } from '../support/world.js';
 import { saidBy } from './shared-redis.js';
 
-/** What is asked in each weather: a read, a write that is reserved, a token whose key is not known, a public page, an old connection. */
+/**
+ * What is asked in each weather: a read, a write that is reserved, a token whose key is not known, a public page, an
+ * old connection.
+ */
 export type Ask = 'read' | 'write' | 'unknown key' | 'public';
 
 /** Answers as the page has them: a status, and the last part of a problem's `type` where it is one of ours. */
-export type Said = '200' | '401' | '502 upstream-failed' | '503 keys-unavailable' | '503 store-unavailable' | '503 upstream-unreachable'
-  | '504 upstream-timeout' | '200, visibly cut off' | 'closed without an answer';
+export type Said =
+  | '200'
+  | '401'
+  | '502 upstream-failed'
+  | '503 keys-unavailable'
+  | '503 store-unavailable'
+  | '503 upstream-unreachable'
+  | '504 upstream-timeout'
+  | '200, visibly cut off'
+  | 'closed without an answer';
 
 export interface Weather<Scene> {
   readonly name: string;
@@ -45,23 +59,42 @@ export function weathers<Scene>(rows: readonly Weather<Scene>[]): readonly Weath
 export function inputOf(world: World, ask: Ask): RequestInput {
   const headers = world.authorization(undefined);
   if (ask === 'public') return { path: '/healthz' };
-  if (ask === 'write') return { method: 'POST', path: '/orders', headers: { ...headers, 'Idempotency-Key': `k-${Math.random()}` }, body: 'order' };
-  if (ask === 'unknown key') return { path: '/orders', headers: { Authorization: `Bearer ${world.token(undefined, { kid: 'd-unknown' })}` } };
+  if (ask === 'write') {
+    return {
+      method: 'POST',
+      path: '/orders',
+      headers: { ...headers, 'Idempotency-Key': `k-${Math.random()}` },
+      body: 'order',
+    };
+  }
+  if (ask === 'unknown key') {
+    return { path: '/orders', headers: { Authorization: `Bearer ${world.token(undefined, { kid: 'd-unknown' })}` } };
+  }
   return { path: '/orders', headers };
 }
 
 /** Lets the weather come, sees what it is to bring, and that it passes without a restart. */
-export async function weather<Scene extends { readonly world: World }>(t: Test, scene: Scene, row: Weather<Scene>): Promise<void> {
+export async function weather<Scene extends { readonly world: World }>(
+  t: Test,
+  scene: Scene,
+  row: Weather<Scene>,
+): Promise<void> {
   const { world } = scene;
   const asks = Object.entries(row.asks) as [Ask, readonly [Said, ...Said[]]][];
-  const ask = async (what: Ask): Promise<RawResponse | null> => request(world.port, inputOf(world, what), { limitMs: 20_000 }).catch(() => null);
+  const ask = async (what: Ask): Promise<RawResponse | null> =>
+    request(world.port, inputOf(world, what), { limitMs: 20_000 }).catch(() => null);
   const isWell = async (): Promise<boolean> => {
     const statuses = await Promise.all(asks.map(async ([what]) => [what, (await ask(what))?.status] as const));
-    return statuses.every(([what, status]) => status === (what === 'unknown key' ? 401 : 200)) && await readiness(world) === 'ready';
+    return (
+      statuses.every(([what, status]) => status === (what === 'unknown key' ? 401 : 200)) &&
+      (await readiness(world)) === 'ready'
+    );
   };
   await until(`${row.name}: all is well before`, isWell);
-  const reasons = (row.reasons ?? []).map((reason) => `sallyport_${isFailure(reason) ? 'failures' : 'denials'}_total{reason="${reason}"}`);
-  const growing = [...reasons, ...row.grow ?? []];
+  const reasons = (row.reasons ?? []).map(
+    (reason) => `sallyport_${isFailure(reason) ? 'failures' : 'denials'}_total{reason="${reason}"}`,
+  );
+  const growing = [...reasons, ...(row.grow ?? [])];
   const before = await Promise.all(growing.map(world.metric));
   const linesBefore = world.logs().length;
 
@@ -72,26 +105,40 @@ export async function weather<Scene extends { readonly world: World }>(t: Test, 
       const answer = await ask(what);
       const word = wordsOf(answer);
       said.get(what)?.add(word);
-      if (word === shown && row.error !== undefined) t.match(answer?.field('proxy-status'), `error=${row.error}`, `${row.name}: Proxy-Status`);
+      if (word === shown && row.error !== undefined) {
+        t.match(answer?.field('proxy-status'), `error=${row.error}`, `${row.name}: Proxy-Status`);
+      }
       return word === shown;
     });
   }
-  for (const [index, series] of growing.entries()) await until(`${row.name}: ${series} grows`, async () => await world.metric(series) > (before[index] ?? 0));
+  for (const [index, series] of growing.entries()) {
+    await until(`${row.name}: ${series} grows`, async () => (await world.metric(series)) > (before[index] ?? 0));
+  }
   for (const [series, value] of Object.entries(row.become ?? {})) {
-    await until(`${row.name}: ${series} is ${value}`, async () => await world.metric(series) === value);
+    await until(`${row.name}: ${series} is ${value}`, async () => (await world.metric(series)) === value);
   }
   const { log, ready } = row;
   const lines = (): readonly LogLine[] => world.logs().slice(linesBefore);
-  if (log !== undefined) await until(`${row.name}: the log says "${log}"`, () => lines().some(({ msg }) => msg === log));
-  for (const reason of row.reasons ?? []) await until(`${row.name}: lines say ${reason}`, () => lines().some((line) => line['reason'] === reason));
-  if (ready !== undefined) await until(`${row.name}: /readyz is ${ready}`, async () => await readiness(world) === ready);
+  if (log !== undefined) {
+    await until(`${row.name}: the log says "${log}"`, () => lines().some(({ msg }) => msg === log));
+  }
+  for (const reason of row.reasons ?? []) {
+    await until(`${row.name}: lines say ${reason}`, () => lines().some((line) => line['reason'] === reason));
+  }
+  if (ready !== undefined) {
+    await until(`${row.name}: /readyz is ${ready}`, async () => (await readiness(world)) === ready);
+  }
 
   await row.end(scene);
   await until(`${row.name}: all is well again`, isWell, 60_000);
   for (const [what, allowed] of asks) {
     // A weather begins in the midst of things: what was well a moment before may still be.
     const most: readonly string[] = [...allowed, what === 'unknown key' ? '401' : '200'];
-    t.same([...said.get(what) ?? []].filter((word) => !most.includes(word)), [], `${row.name}: a ${what} says nothing else`);
+    t.same(
+      [...(said.get(what) ?? [])].filter((word) => !most.includes(word)),
+      [],
+      `${row.name}: a ${what} says nothing else`,
+    );
   }
   t.ok(world.process.isRunning(), `${row.name}: no restart`);
 }

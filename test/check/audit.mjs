@@ -1,4 +1,6 @@
-/** Asks the registry for known vulnerabilities of what is deployed. Whoever works without one is told, and not stopped. */
+/**
+ * Asks the registry for known vulnerabilities of what is deployed. Whoever works without one is told, and not stopped.
+ */
 import { run } from './step.mjs';
 
 /** What ends a run; the rest is printed. */
@@ -11,8 +13,13 @@ export async function audit() {
     console.log('       npm audit: the registry could not be asked, so nothing is known of vulnerabilities');
     return { held: true };
   }
-  for (const { name, severity, titles } of found) console.log(`       npm audit: ${name}, ${severity}: ${titles.join('; ')}`);
-  return { held: !found.some(({ severity }) => serious.includes(severity)), output: 'known vulnerabilities: see the lines above' };
+  for (const { name, severity, titles } of found) {
+    console.log(`       npm audit: ${name}, ${severity}: ${titles.join('; ')}`);
+  }
+  return {
+    held: !found.some(({ severity }) => serious.includes(severity)),
+    output: 'known vulnerabilities: see the lines above',
+  };
 }
 
 /** What `npm audit --json` found; `null` where it could not ask. */
@@ -22,7 +29,9 @@ export function readAudit(output) {
     const { vulnerabilities } = JSON.parse(output.slice(start, output.lastIndexOf('}') + 1));
     if (typeof vulnerabilities !== 'object' || vulnerabilities === null) return null;
     return Object.values(vulnerabilities).map(({ name, severity, via }) => ({
-      name, severity, titles: via.map((cause) => (typeof cause === 'string' ? `through ${cause}` : cause.title)),
+      name,
+      severity,
+      titles: via.map((cause) => (typeof cause === 'string' ? `through ${cause}` : cause.title)),
     }));
   } catch {
     return null;

@@ -1,4 +1,7 @@
-/** Which test files a change concerns: those that load a changed file, and those that name one, or a folder that holds it. */
+/**
+ * Which test files a change concerns: those that load a changed file, and those that name one, or a folder that holds
+ * it.
+ */
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { loadedBy } from './imports.mjs';
@@ -16,8 +19,8 @@ const main = 'src/main.ts';
 const forAll = ['package-lock.json', 'test/tsconfig.json', 'tsconfig.json'];
 
 /**
- * Of these test files, those that a change since `base` concerns, said in one line; `leftOut` are the lines for the end of the run, which
- * say what else depends on the change. Where git cannot tell what changed, that is a failure.
+ * Of these test files, those that a change since `base` concerns, said in one line; `leftOut` are the lines for the end
+ * of the run, which say what else depends on the change. Where git cannot tell what changed, that is a failure.
  */
 export async function selectChanged(base, files) {
   const { ref, changed } = await changedSince(base);
@@ -37,15 +40,16 @@ export async function selectChanged(base, files) {
 }
 
 /**
- * Every file that differs from the point where this branch left `base`, or, where that is empty, `origin/main` or else `main`: in commits, in
- * the work tree, or as one that git does not know yet. `null` where git cannot tell.
+ * Every file that differs from the point where this branch left `base`, or, where that is empty, `origin/main` or else
+ * `main`: in commits, in the work tree, or as one that git does not know yet. `null` where git cannot tell.
  */
 async function changedSince(base) {
   for (const ref of base === '' ? ['origin/main', 'main'] : [base]) {
     const start = await run('git', ['merge-base', 'HEAD', ref]);
     if (start.code !== 0) continue;
     const lists = await Promise.all([
-      run('git', ['diff', '--name-only', '--no-renames', '-z', start.output.trim()]), run('git', ['ls-files', '--others', '--exclude-standard', '-z']),
+      run('git', ['diff', '--name-only', '--no-renames', '-z', start.output.trim()]),
+      run('git', ['ls-files', '--others', '--exclude-standard', '-z']),
     ]);
     const changed = lists.flatMap(({ output }) => output.split('\0')).filter((name) => name !== '');
     return { ref, changed: [...new Set(changed)].sort() };
@@ -54,8 +58,9 @@ async function changedSince(base) {
 }
 
 /**
- * Of these test files, those that the changed files concern (`selected`); those that start the program instead of loading it, where that
- * changed (`starting`); the changed files on which all of them depend (`shared`), and those on which none is known to (`unread`).
+ * Of these test files, those that the changed files concern (`selected`); those that start the program instead of
+ * loading it, where that changed (`starting`); the changed files on which all of them depend (`shared`), and those on
+ * which none is known to (`unread`).
  */
 function concernedBy(changed, files) {
   const known = new Set();
@@ -63,11 +68,17 @@ function concernedBy(changed, files) {
     for (const one of concerned) known.add(one);
     return concerned.length > 0;
   };
-  const all = files.map((file) => ({ file, loaded: loadedBy(file) })).map(({ file, loaded }) => ({ file, loaded, named: namedIn(loaded) }));
-  const selected = all.filter(({ loaded, named }) => note(changed.filter((one) => loaded.has(one) || isNamed(one, named)))).map(({ file }) => file);
+  const all = files
+    .map((file) => ({ file, loaded: loadedBy(file) }))
+    .map(({ file, loaded }) => ({ file, loaded, named: namedIn(loaded) }));
+  const selected = all
+    .filter(({ loaded, named }) => note(changed.filter((one) => loaded.has(one) || isNamed(one, named))))
+    .map(({ file }) => file);
   const inProgram = loadedBy(main);
   const programChanged = note(changed.filter((one) => inProgram.has(one)));
-  const starting = programChanged ? all.filter(({ named }) => [...named].some((name) => program.test(name))).map(({ file }) => file) : [];
+  const starting = programChanged
+    ? all.filter(({ named }) => [...named].some((name) => program.test(name))).map(({ file }) => file)
+    : [];
   return {
     selected,
     starting: starting.filter((file) => !selected.includes(file)),
@@ -90,7 +101,10 @@ const names = new Map();
 function namesIn(file) {
   if (!names.has(file)) {
     const texts = [...readFileSync(file, 'utf8').matchAll(path)].map(([, , text]) => text);
-    names.set(file, texts.map((text) => normalize(text.startsWith('.') ? join(dirname(file), text.replace(/\.js$/, '.ts')) : text)));
+    names.set(
+      file,
+      texts.map((text) => normalize(text.startsWith('.') ? join(dirname(file), text.replace(/\.js$/, '.ts')) : text)),
+    );
   }
   return names.get(file);
 }

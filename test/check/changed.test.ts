@@ -6,16 +6,19 @@ import { smallProject } from './small-project.js';
 
 t.setTimeout(240_000);
 
-const test = 'import t from \'tap\';\nt.pass();\n';
+const test = "import t from 'tap';\nt.pass();\n";
 
 const { dir, run, runner } = smallProject(t, 'project', {
   '.gitignore': '.build\ndist\nnode_modules\n.tap\n',
-  'docs/guide.md': '# Guide\n', 'docs/other/page.md': '# Page\n', 'charts/values.yaml': 'a: 1\n', 'notes.txt': 'nobody reads this\n',
-  'src/lib/text.ts': 'export const text = \'\';\n',
-  'src/rule.ts': 'import { text } from \'./lib/text.js\';\nexport const rule = text;\n',
+  'docs/guide.md': '# Guide\n',
+  'docs/other/page.md': '# Page\n',
+  'charts/values.yaml': 'a: 1\n',
+  'notes.txt': 'nobody reads this\n',
+  'src/lib/text.ts': "export const text = '';\n",
+  'src/rule.ts': "import { text } from './lib/text.js';\nexport const rule = text;\n",
   'src/types.ts': 'export interface Shape { readonly a: string }\n',
-  'src/main.ts': 'import { rule } from \'./rule.js\';\nvoid rule;\n',
-  'test/helper.ts': 'import { rule } from \'../src/rule.js\';\nexport { rule };\n',
+  'src/main.ts': "import { rule } from './rule.js';\nvoid rule;\n",
+  'test/helper.ts': "import { rule } from '../src/rule.js';\nexport { rule };\n",
   'test/worker.ts': 'export {};\n',
   'test/rule.test.ts': `import { rule } from '../src/rule.js';\nvoid rule;\n${test}`,
   'test/through-helper.test.ts': `import { rule } from './helper.js';\nvoid rule;\n${test}`,
@@ -35,7 +38,11 @@ function commit(message: string): void {
 }
 
 /** The test files that run, by name, and the lines that say what does not. */
-function chosen(...args: readonly string[]): { readonly ran: readonly string[]; readonly left: readonly string[]; readonly code: number | null } {
+function chosen(...args: readonly string[]): {
+  readonly ran: readonly string[];
+  readonly left: readonly string[];
+  readonly code: number | null;
+} {
   const { said, code } = run([runner, ...args]);
   const ran = [...said.matchAll(/^ok .* test\/(.*)\.test\.ts$/gm)].map(([, name = '']) => name).sort();
   return { ran, left: said.split('\n').filter((line) => line.startsWith('NOT ')), code };
@@ -53,22 +60,27 @@ t.test('nothing changed, nothing runs', (t) => {
   t.end();
 });
 
-t.test('the test files that load what changed, in a commit or in the work tree; those that start the program are named', (t) => {
-  const starting = ['NOT SELECTED: 1 test file that starts the program, in which something changed: test/starts.test.ts'];
-  appendFileSync(join(dir, 'src/lib/text.ts'), '// Changed.\n');
-  t.match(chosen('--changed'), { ran: ['later', 'rule', 'through-helper'], left: starting, code: 0 });
-  commit('second');
-  t.same(chosen('--changed').ran, ['later', 'rule', 'through-helper']);
-  t.same(chosen('--changed', 'test/rule.test.ts', 'test/guide.test.ts').ran, ['rule'], 'of those that are named');
-  t.same(chosen('--changed=HEAD'), { ran: [], left: [], code: 0 });
-  git(dir, 'switch', '-q', 'main');
-  appendFileSync(join(dir, 'charts/values.yaml'), 'b: 1\n');
-  commit('beside');
-  git(dir, 'switch', '-q', 'branch');
-  t.same(chosen('--changed').left, starting, 'what main did since is no change of the branch');
-  git(dir, 'reset', '-q', '--hard', 'main');
-  t.end();
-});
+t.test(
+  'the test files that load what changed, in a commit or in the work tree; those that start the program are named',
+  (t) => {
+    const starting = [
+      'NOT SELECTED: 1 test file that starts the program, in which something changed: test/starts.test.ts',
+    ];
+    appendFileSync(join(dir, 'src/lib/text.ts'), '// Changed.\n');
+    t.match(chosen('--changed'), { ran: ['later', 'rule', 'through-helper'], left: starting, code: 0 });
+    commit('second');
+    t.same(chosen('--changed').ran, ['later', 'rule', 'through-helper']);
+    t.same(chosen('--changed', 'test/rule.test.ts', 'test/guide.test.ts').ran, ['rule'], 'of those that are named');
+    t.same(chosen('--changed=HEAD'), { ran: [], left: [], code: 0 });
+    git(dir, 'switch', '-q', 'main');
+    appendFileSync(join(dir, 'charts/values.yaml'), 'b: 1\n');
+    commit('beside');
+    git(dir, 'switch', '-q', 'branch');
+    t.same(chosen('--changed').left, starting, 'what main did since is no change of the branch');
+    git(dir, 'reset', '-q', '--hard', 'main');
+    t.end();
+  },
+);
 
 t.test('the test files that name what changed, or a folder that holds it', (t) => {
   appendFileSync(join(dir, 'docs/guide.md'), 'More.\n');
@@ -84,11 +96,20 @@ t.test('the test files that name what changed, or a folder that holds it', (t) =
 });
 
 t.test('what no test is known to depend on is named, and so is what all of them do', (t) => {
-  for (const file of ['notes.txt', 'charts/values.yaml', 'test/tsconfig.json', 'src/types.ts', 'test/slow.long.test.ts']) appendFileSync(join(dir, file), '\n');
+  for (const file of [
+    'notes.txt',
+    'charts/values.yaml',
+    'test/tsconfig.json',
+    'src/types.ts',
+    'test/slow.long.test.ts',
+  ]) {
+    appendFileSync(join(dir, file), '\n');
+  }
   mkdirSync(join(dir, 'new'));
   writeFileSync(join(dir, 'new/file.txt'), '');
   t.same(chosen('--changed'), {
-    ran: ['types'], code: 0,
+    ran: ['types'],
+    code: 0,
     left: [
       'NOT SELECTED: the other test files, which all depend on test/tsconfig.json',
       'NOT KNOWN: which of these test files depend on charts/values.yaml new/file.txt notes.txt test/slow.long.test.ts',
@@ -101,6 +122,9 @@ t.test('what no test is known to depend on is named, and so is what all of them 
 });
 
 t.test('a base that git does not know is a failure, which says so', (t) => {
-  t.match(run([runner, '--changed=nowhere']), { code: 1, said: /^FAILED git does not say where this branch left nowhere; --changed=REF names another base$/m });
+  t.match(run([runner, '--changed=nowhere']), {
+    code: 1,
+    said: /^FAILED git does not say where this branch left nowhere; --changed=REF names another base$/m,
+  });
   t.end();
 });

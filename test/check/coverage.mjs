@@ -3,7 +3,10 @@ import { join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { filesBelow } from './test-files.mjs';
 
-/** What has to be covered: every line of the rules that decide and of what they are made of, and most of the rest, no file left out. */
+/**
+ * What has to be covered: every line of the rules that decide and of what they are made of, and most of the rest, no
+ * file left out.
+ */
 const required = [
   { folder: 'src/lib/', percent: 100 },
   { folder: 'src/decision/', percent: 100 },
@@ -39,14 +42,19 @@ function scriptsIn(file) {
   }
 }
 
-/** Functions come with those that hold them first, and so do the parts of each: the last one to speak of a character is right. */
+/**
+ * Functions come with those that hold them first, and so do the parts of each: the last one to speak of a character is
+ * right.
+ */
 function noteScript(scripts, { url, functions }) {
   const file = url.startsWith('file:') ? relative(resolve('.'), fileURLToPath(url.replace(/[?#].*/, ''))) : '';
   if (!/^(\.build\/src|dist)\//.test(file)) return;
   const known = scripts.get(file) ?? newScript(file);
   scripts.set(file, known);
   const ran = new Uint8Array(known.ran.length);
-  for (const { ranges } of functions) for (const { startOffset, endOffset, count } of ranges) ran.fill(Math.min(count, 1), startOffset, endOffset);
+  for (const { ranges } of functions) {
+    for (const { startOffset, endOffset, count } of ranges) ran.fill(Math.min(count, 1), startOffset, endOffset);
+  }
   for (let at = 0; at < ran.length; at++) known.ran[at] |= ran[at];
 }
 
@@ -70,7 +78,10 @@ function linesOf(scripts) {
   return sources;
 }
 
-/** Where each piece of a compiled file begins, and the line of the source it was made of: a source map's `mappings` (ECMA-426). */
+/**
+ * Where each piece of a compiled file begins, and the line of the source it was made of: a source map's `mappings`
+ * (ECMA-426).
+ */
 function* mappingsOf(mappings) {
   let sourceLine = 1;
   for (const [line, pieces] of mappings.split(';').entries()) {
@@ -85,7 +96,10 @@ function* mappingsOf(mappings) {
   }
 }
 
-/** Base64 VLQ: five bits a digit, the least first; the sixth says that more follow, and the lowest of the number is its sign. */
+/**
+ * Base64 VLQ: five bits a digit, the least first; the sixth says that more follow, and the lowest of the number is its
+ * sign.
+ */
 function numbersOf(piece) {
   const numbers = [];
   let [value, shift] = [0, 0];
@@ -102,7 +116,9 @@ function numbersOf(piece) {
 
 function checkCoverage(lines) {
   const sources = filesBelow('src').filter((file) => file.endsWith('.ts') && hasCode(file));
-  const untouched = sources.filter((file) => !lines.has(file) && !runByTheCheck.includes(file)).map((file) => `${file}: no test loads it`);
+  const untouched = sources
+    .filter((file) => !lines.has(file) && !runByTheCheck.includes(file))
+    .map((file) => `${file}: no test loads it`);
   const rows = sources.filter((file) => lines.has(file)).map((file) => rowOf(file, lines.get(file)));
   const short = required.flatMap(({ folder, percent }) => {
     const inside = rows.filter(({ file }) => file.startsWith(folder));
@@ -111,14 +127,19 @@ function checkCoverage(lines) {
     console.log(`       ${folder.padEnd(14)} ${share.toFixed(1)} % of ${total} lines, ${percent} % required`);
     if (share >= percent) return [];
     const worst = inside.filter((row) => row.percent < percent).sort((a, b) => a.percent - b.percent);
-    const named = worst.map((row) => `  ${row.file}: ${row.percent.toFixed(1)} % of ${row.total}, without ${spansOf(row.missed)}`);
+    const named = worst.map(
+      (row) => `  ${row.file}: ${row.percent.toFixed(1)} % of ${row.total}, without ${spansOf(row.missed)}`,
+    );
     return [`${folder} has less than ${percent} %:`, ...named];
   });
   return { held: untouched.length + short.length === 0, output: [...untouched, ...short].join('\n') };
 }
 
 function rowOf(file, lines) {
-  const missed = [...lines].filter(([, ran]) => !ran).map(([line]) => line).sort((a, b) => a - b);
+  const missed = [...lines]
+    .filter(([, ran]) => !ran)
+    .map(([line]) => line)
+    .sort((a, b) => a - b);
   const covered = lines.size - missed.length;
   return { file, total: lines.size, covered, percent: (100 * covered) / lines.size, missed };
 }
@@ -128,13 +149,19 @@ function spansOf(lines) {
   return lines
     .filter((line, index) => lines[index - 1] !== line - 1)
     .map((first) => [first, lines.find((line) => line >= first && !lines.includes(line + 1))])
-    .map(([first, last]) => (first === last ? String(first) : `${first}-${last}`)).join(', ');
+    .map(([first, last]) => (first === last ? String(first) : `${first}-${last}`))
+    .join(', ');
 }
 
 /** Files of types only compile to nothing that could run. */
 function hasCode(file) {
   const compiled = `.build/${file.replace(/\.ts$/, '.js')}`;
-  return existsSync(compiled) && readFileSync(compiled, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*|export \{\};/g, '').trim() !== '';
+  return (
+    existsSync(compiled) &&
+    readFileSync(compiled, 'utf8')
+      .replace(/\/\*[\s\S]*?\*\/|\/\/.*|export \{\};/g, '')
+      .trim() !== ''
+  );
 }
 
 function sum(rows, field) {

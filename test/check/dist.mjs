@@ -18,7 +18,9 @@ export async function copyToDist() {
     writeFileSync(`${target}.map`, JSON.stringify({ ...map, sources: [relative(dirname(target), source)] }));
     // What programs that import a module of ours are checked with.
     const declaration = compiled.replace(/\.js$/, '.d.ts');
-    if (existsSync(join('.build', declaration))) writeFileSync(target.replace(/\.js$/, '.d.ts'), readFileSync(join('.build', declaration)));
+    if (existsSync(join('.build', declaration))) {
+      writeFileSync(target.replace(/\.js$/, '.d.ts'), readFileSync(join('.build', declaration)));
+    }
   }
   stampRevision('dist', revisionOf(process.cwd()));
   chmodSync('dist/main.js', 0o755);
@@ -29,8 +31,8 @@ export async function copyToDist() {
 const buildInfo = '.build/tsbuildinfo';
 
 /**
- * The compiler remembers what it wrote and not whether it is still there, and looks at our files alone to see whether anything changed: has
- * it do everything where something that it wrote is gone, or packages were installed since.
+ * The compiler remembers what it wrote and not whether it is still there, and looks at our files alone to see whether
+ * anything changed: has it do everything where something that it wrote is gone, or packages were installed since.
  */
 export function forgetLostOutput() {
   const sources = [...filesBelow('src'), ...filesBelow('test')].filter((file) => file.endsWith('.ts'));

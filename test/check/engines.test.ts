@@ -23,7 +23,8 @@ t.test('no package that is installed refuses a Node.js that package.json allows'
   t.equal(minVersion(engines.node).version, '20.19.0');
   t.ok(Object.keys(packages).length > 300);
   for (const node of [minVersion(engines.node).version, '22.13.0', '24.0.0']) {
-    const refusing = Object.entries(packages).filter(([, { engines: asked }]) => asked?.node !== undefined && !satisfies(node, asked.node))
+    const refusing = Object.entries(packages)
+      .filter(([, { engines: asked }]) => asked?.node !== undefined && !satisfies(node, asked.node))
       .map(([place, { version = '', engines: asked }]) => `${place} ${version} asks for ${asked?.node ?? ''}`);
     t.same(refusing, [], `Node.js ${node}`);
   }

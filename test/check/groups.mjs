@@ -11,8 +11,8 @@ const speaking = ['express', 'fastify', 'ioredis', 'pg', 'undici', 'ws'];
 const alone = 'test/support/own-process.ts';
 
 /**
- * Of these test files, those that start no process and no program and open no socket: neither they nor the helpers that they load import
- * what does. What they load of `src` may be able to.
+ * Of these test files, those that start no process and no program and open no socket: neither they nor the helpers that
+ * they load import what does. What they load of `src` may be able to.
  */
 export function unitTestsOf(files) {
   const needing = new Set(needsOf(files).flatMap((need) => need.files));
@@ -21,11 +21,16 @@ export function unitTestsOf(files) {
 
 function isUnit(file) {
   const loaded = [...loadedBy(file)];
-  return !loaded.some((one) => imports(one, startsProcesses))
-    && !loaded.filter((one) => one.startsWith('test/')).some((one) => imports(one, [...opensSockets, ...speaking]));
+  return (
+    !loaded.some((one) => imports(one, startsProcesses)) &&
+    !loaded.filter((one) => one.startsWith('test/')).some((one) => imports(one, [...opensSockets, ...speaking]))
+  );
 }
 
-/** Of these unit tests, those that may run one after the other in one process: they use tap, and do not ask for a process of their own. */
+/**
+ * Of these unit tests, those that may run one after the other in one process: they use tap, and do not ask for a
+ * process of their own.
+ */
 export function sharingOf(files) {
   return files.filter((file) => importsOf(file).packages.includes('tap') && !loadedBy(file).has(alone));
 }

@@ -19,7 +19,10 @@ export async function printHelp(files) {
   console.log(usage);
   for (const { program, files: those } of needsOf(files)) {
     const here = (await isThere(program)) ? 'here   ' : 'missing';
-    const from = program.debian === undefined ? (program.hint ?? 'fetched by --install, on linux x64') : `Debian: ${program.debian.join(' ')}`;
+    const from =
+      program.debian === undefined
+        ? (program.hint ?? 'fetched by --install, on linux x64')
+        : `Debian: ${program.debian.join(' ')}`;
     console.log(`${here}  ${program.name.padEnd(20)} ${String(those.length).padStart(4)} test files   ${from}`);
   }
 }

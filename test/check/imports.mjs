@@ -1,4 +1,7 @@
-/** What a file of the project loads, by the imports that stand in it. What is imported for its types alone is not loaded. */
+/**
+ * What a file of the project loads, by the imports that stand in it. What is imported for its types alone is not
+ * loaded.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -6,7 +9,10 @@ const importOrExport = /^(?:import|export)(?! type\b)[^;'"]*['"]([^'"]+)['"];|\b
 
 const known = new Map();
 
-/** The project's files that a file imports (`files`), and the packages and modules of Node.js (`packages`), as they are written. */
+/**
+ * The project's files that a file imports (`files`), and the packages and modules of Node.js (`packages`), as they are
+ * written.
+ */
 export function importsOf(file) {
   if (!known.has(file)) known.set(file, readImports(file));
   return known.get(file);
@@ -14,8 +20,13 @@ export function importsOf(file) {
 
 function readImports(file) {
   const named = [...readFileSync(file, 'utf8').matchAll(importOrExport)].map(([, atTop, later]) => atTop ?? later);
-  const [ours, packages] = [named.filter((name) => name.startsWith('.')), named.filter((name) => !name.startsWith('.'))];
-  const files = ours.map((name) => normalize(join(dirname(file), name.replace(/\.js$/, '.ts')))).filter((path) => existsSync(path));
+  const [ours, packages] = [
+    named.filter((name) => name.startsWith('.')),
+    named.filter((name) => !name.startsWith('.')),
+  ];
+  const files = ours
+    .map((name) => normalize(join(dirname(file), name.replace(/\.js$/, '.ts'))))
+    .filter((path) => existsSync(path));
   return { files, packages };
 }
 

@@ -1,5 +1,6 @@
 /**
- * Writes docs/licences.md: every package that a deployment holds, with its licence, as the lock file has it. `npm run generate` runs it.
+ * Writes docs/licences.md: every package that a deployment holds, with its licence, as the lock file has it. `npm run
+ * generate` runs it.
  *
  *   node test/check/licences.mjs [--check]     with --check, only compares
  */
@@ -28,7 +29,9 @@ function shippedPackages(packages) {
     waiting.push(...Object.keys({ ...entry.dependencies, ...entry.optionalDependencies }).map((name) => [name, place]));
   }
   return [...found].map(([place, entry]) => ({
-    name: place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length), version: entry.version, licence: entry.license ?? 'none named',
+    name: place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length),
+    version: entry.version,
+    licence: entry.license ?? 'none named',
     runsScripts: entry.hasInstallScript === true,
   }));
 }
@@ -45,7 +48,10 @@ function placeOf(packages, name, from) {
 function text(packages) {
   const rows = packages
     .sort((one, other) => (`${one.name}@${one.version}` < `${other.name}@${other.version}` ? -1 : 1))
-    .map(({ name, version, licence, runsScripts }) => `| ${name} | ${version} | ${licence} | ${runsScripts ? 'yes' : 'no'} |`);
+    .map(
+      ({ name, version, licence, runsScripts }) =>
+        `| ${name} | ${version} | ${licence} | ${runsScripts ? 'yes' : 'no'} |`,
+    );
   return `# Licences
 
 The packages that a deployment holds: the dependencies of \`package.json\` with all of theirs, and the SDK for sessions, which the image carries. Taken

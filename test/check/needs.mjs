@@ -15,8 +15,8 @@ export function needsOf(files) {
 }
 
 /**
- * Looks for what these files need, and says what is missing. With `install`, gets it first; what can be installed and is missing even
- * then is a failure.
+ * Looks for what these files need, and says what is missing. With `install`, gets it first; what can be installed and
+ * is missing even then is a failure.
  */
 export async function findPrograms(files, { install }) {
   const needed = needsOf(files).filter((need) => need.files.length > 0);
@@ -33,7 +33,9 @@ export async function findPrograms(files, { install }) {
 }
 
 function report(missing) {
-  for (const { program, files } of missing) console.log(`missing: ${program.name}: ${howMany(files, ' is', 's are')} not run; ${howToGet(program)}`);
+  for (const { program, files } of missing) {
+    console.log(`missing: ${program.name}: ${howMany(files, ' is', 's are')} not run; ${howToGet(program)}`);
+  }
 }
 
 async function missingOf(needed) {
@@ -62,10 +64,12 @@ async function installAll(missing) {
   const fetched = missing.filter(({ program }) => program.fetched === true).map(({ program }) => program.name);
   if (fetched.length > 0 && source !== null) {
     console.log(`to be fetched into node_modules/.cache: ${fetched.join(', ')}, from ${source}`);
-    held.push(await timeStep('fetch', async () => {
-      const output = await fetchPrograms();
-      return { held: output === '', output };
-    }));
+    held.push(
+      await timeStep('fetch', async () => {
+        const output = await fetchPrograms();
+        return { held: output === '', output };
+      }),
+    );
   }
   return held;
 }
@@ -74,11 +78,17 @@ async function installPackages(packages) {
   const words = ['install', '-y', '--no-install-recommends', ...packages];
   const line = `sudo apt-get update && sudo apt-get ${words.join(' ')}`;
   if ((await run('apt-get', ['--version'])).code !== 0) {
-    return { held: false, output: `There is no apt-get here. Install them, or what this system calls them, and start again: ${packages.join(' ')}` };
+    return {
+      held: false,
+      output: `There is no apt-get here. Install them, or what this system calls them, and start again: ${packages.join(' ')}`,
+    };
   }
   const isRoot = process.getuid?.() === 0;
   if (!isRoot && (await run('sudo', ['-n', 'true'])).code !== 0) {
-    return { held: false, output: `That takes root, and sudo asks for a password here. Type this, and start again:\n  ${line}` };
+    return {
+      held: false,
+      output: `That takes root, and sudo asks for a password here. Type this, and start again:\n  ${line}`,
+    };
   }
   const [command, ...before] = [...(isRoot ? [] : ['sudo', '-n', 'env', 'DEBIAN_FRONTEND=noninteractive']), 'apt-get'];
   process.env['DEBIAN_FRONTEND'] = 'noninteractive';
@@ -92,6 +102,8 @@ async function installPackages(packages) {
 export function summaryOf(missing, total) {
   if (missing.length === 0) return [];
   const all = new Set(missing.flatMap(({ files }) => files));
-  const lines = missing.map(({ program, files }) => `  for want of ${program.name}, ${files.length}: ${inShort(files)}`);
+  const lines = missing.map(
+    ({ program, files }) => `  for want of ${program.name}, ${files.length}: ${inShort(files)}`,
+  );
   return [`NOT RUN: ${all.size} of ${total} test files`, ...lines];
 }

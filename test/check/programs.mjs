@@ -4,12 +4,14 @@ import { runs } from './fetched.mjs';
 import { run } from './step.mjs';
 
 /** What the tests expect of `sh` and what belongs to it. */
-const tools = 'for tool in cat chmod cp env head mkdir mkfifo mv rm sed sort uniq; do command -v "$tool" || exit 1; done';
+const tools =
+  'for tool in cat chmod cp env head mkdir mkfifo mv rm sed sort uniq; do command -v "$tool" || exit 1; done';
 
 /**
- * A test file needs the program when it imports `test/support/<support>.ts` (the program's name unless given), itself or through others.
- * `check` is a command that fails where the program is not there, or a function that tells. It comes with Debian packages (`debian`), is
- * `fetched` into the clone, or is nothing that can be installed, and `hint` says why it is needed.
+ * A test file needs the program when it imports `test/support/<support>.ts` (the program's name unless given), itself
+ * or through others. `check` is a command that fails where the program is not there, or a function that tells. It comes
+ * with Debian packages (`debian`), is `fetched` into the clone, or is nothing that can be installed, and `hint` says
+ * why it is needed.
  */
 export const programs = [
   { name: 'apache2', support: 'apache', debian: ['apache2-bin'], check: ['/usr/sbin/apache2', '-v'] },
@@ -26,7 +28,12 @@ export const programs = [
   { name: 'javac', debian: ['default-jdk-headless'], check: ['javac', '-version'] },
   { name: 'jq', debian: ['jq'], check: ['jq', '--version'] },
   { name: 'kubectl', fetched: true, check: runs('kubectl') },
-  { name: 'Linux', support: 'linux', check: () => process.platform === 'linux', hint: 'they read /proc, or write to /dev/full' },
+  {
+    name: 'Linux',
+    support: 'linux',
+    check: () => process.platform === 'linux',
+    hint: 'they read /proc, or write to /dev/full',
+  },
   { name: 'nginx', debian: ['nginx-light'], check: ['nginx', '-v'] },
   { name: 'openssl', debian: ['openssl'], check: ['openssl', 'version'] },
   { name: 'php', debian: ['php-cli'], check: ['php', '--version'] },
@@ -36,10 +43,17 @@ export const programs = [
   { name: 'promtool', support: 'prometheus', debian: ['prometheus'], check: ['promtool', '--version'] },
   { name: 'puma', debian: ['puma'], check: ['puma', '--version'] },
   // With its library: Debian's `python3-minimal` comes without.
-  { name: 'python3', support: 'python', debian: ['python3'], check: hasPythonModules('wsgiref.simple_server', 'http.server') },
+  {
+    name: 'python3',
+    support: 'python',
+    debian: ['python3'],
+    check: hasPythonModules('wsgiref.simple_server', 'http.server'),
+  },
   { name: 'python3-cryptography', debian: ['python3-cryptography'], check: hasPythonModules('cryptography') },
   {
-    name: 'Django, Flask, gunicorn and waitress', support: 'python-web', debian: ['python3-django', 'python3-flask', 'gunicorn', 'python3-waitress'],
+    name: 'Django, Flask, gunicorn and waitress',
+    support: 'python-web',
+    debian: ['python3-django', 'python3-flask', 'gunicorn', 'python3-waitress'],
     check: hasPythonModules('django', 'flask', 'gunicorn', 'waitress'),
   },
   { name: 'rails', debian: ['rails', 'puma'], check: ['ruby', '-e', 'require "action_controller/railtie"'] },
@@ -61,7 +75,10 @@ function asCommand([command, ...args]) {
 }
 
 async function hasBrowser() {
-  return (await run('chromium-headless-shell', ['--version'])).code === 0 || (await run('chromium', ['--version'])).code === 0;
+  return (
+    (await run('chromium-headless-shell', ['--version'])).code === 0 ||
+    (await run('chromium', ['--version'])).code === 0
+  );
 }
 
 /** Of the Python on the PATH, or of the system's own, which Debian's packages are for. */
@@ -72,5 +89,7 @@ function hasPythonModules(...modules) {
 
 async function hasPostgres() {
   const versions = '/usr/lib/postgresql';
-  return existsSync(versions) && readdirSync(versions).some((version) => existsSync(`${versions}/${version}/bin/postgres`));
+  return (
+    existsSync(versions) && readdirSync(versions).some((version) => existsSync(`${versions}/${version}/bin/postgres`))
+  );
 }

@@ -12,7 +12,9 @@ const passing = 'console.log("1..1\\nok 1 - quick\\n# { total: 1, pass: 1 }");\n
 const [depth, count] = process.platform === 'linux' ? [32, 42] : [7, 180];
 const folder = join('with a space', 'mit ä', ...Array.from({ length: depth }, () => 'long'.repeat(25)));
 
-const quick = Object.fromEntries(Array.from({ length: count }, (_, index) => [`test/quick/${String(index)}.test.ts`, passing]));
+const quick = Object.fromEntries(
+  Array.from({ length: count }, (_, index) => [`test/quick/${String(index)}.test.ts`, passing]),
+);
 const ending = {
   'test/fails.test.ts': 'import t from "tap";\nt.equal(1, 1, "what held");\nt.equal(1, 2, "what did not hold");\n',
   'test/skips.test.ts': 'import t from "tap";\nt.test("left out", { skip: true }, () => undefined);\n',
@@ -48,8 +50,11 @@ console.log(JSON.stringify(await coverage.check()));
 `,
 };
 const { dir, run, runner } = smallProject(t, folder, {
-  ...quick, ...ending, ...measured,
-  'test/quick/folder.test.ts': 'import t from "tap";\nt.equal(process.cwd(), import.meta.dirname.slice(0, -"/.build/test/quick".length));\n',
+  ...quick,
+  ...ending,
+  ...measured,
+  'test/quick/folder.test.ts':
+    'import t from "tap";\nt.equal(process.cwd(), import.meta.dirname.slice(0, -"/.build/test/quick".length));\n',
 });
 
 t.test('neither the length of the path nor the number of test files matters', (t) => {
@@ -89,9 +94,18 @@ console.log(JSON.stringify(await runTests(files, { jobs: 2, again: true })));
   });
   project.run([project.runner, 'test/steady.test.ts']);
   const { said } = project.run([join(project.dir, 'again.mjs')]);
-  t.same(JSON.parse(said.trimEnd().split('\n').at(-1) ?? ''), { passed: 2, failed: 1, unsteady: ['test/unsteady.test.ts'] });
-  t.same([...said.matchAll(/^(?:ok|FAILED) .*\/(.*)\.test\.ts$/gm)].map(([line, name]) => `${line.slice(0, 2)} ${String(name)}`).slice(-2).sort(),
-    ['FA fails', 'ok unsteady']);
+  t.same(JSON.parse(said.trimEnd().split('\n').at(-1) ?? ''), {
+    passed: 2,
+    failed: 1,
+    unsteady: ['test/unsteady.test.ts'],
+  });
+  t.same(
+    [...said.matchAll(/^(?:ok|FAILED) .*\/(.*)\.test\.ts$/gm)]
+      .map(([line, name]) => `${line.slice(0, 2)} ${String(name)}`)
+      .slice(-2)
+      .sort(),
+    ['FA fails', 'ok unsteady'],
+  );
   t.end();
 });
 
@@ -106,6 +120,9 @@ t.test('coverage counts what every process ran, and names the lines that none di
 t.test('a file that is not there, or does not compile, fails the run', (t) => {
   writeFileSync(join(dir, 'test/wrong.test.ts'), 'export const number: number = "text";\n');
   t.match(run([runner, 'test/none.test.ts']), { code: 1, said: /^FAILED there is no test\/none\.test\.ts$/m });
-  t.match(run([runner, 'test/wrong.test.ts']), { code: 1, said: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,14\): error TS2322/m });
+  t.match(run([runner, 'test/wrong.test.ts']), {
+    code: 1,
+    said: /^FAILED .*types\ntest\/wrong\.test\.ts\(1,14\): error TS2322/m,
+  });
   t.end();
 });

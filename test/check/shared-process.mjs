@@ -5,8 +5,9 @@ import { limitMs, startTestProcess } from './test-process.mjs';
 const program = join(import.meta.dirname, 'shared/process.mjs');
 
 /**
- * Runs files from the front of `waiting` until none is left, and calls `note` as each ends. A file that ends the process, or has it ended,
- * failed; the others stay in `waiting`. Returns 1 where the process did not end by itself after its last file, which it says, or else 0.
+ * Runs files from the front of `waiting` until none is left, and calls `note` as each ends. A file that ends the
+ * process, or has it ended, failed; the others stay in `waiting`. Returns 1 where the process did not end by itself
+ * after its last file, which it says, or else 0.
  */
 export async function shareProcess(waiting, { running, env, note }) {
   let file;

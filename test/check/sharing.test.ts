@@ -14,8 +14,8 @@ const start = `import t from 'tap';\n${noting}`;
 
 const { dir, run, runner } = smallProject(t, 'project', {
   'test/support/own-process.ts': 'export {};\n',
-  'test/support/bash.ts': 'export const bash = \'bash\';\n',
-  'test/helper.ts': 'import { spawnSync } from \'node:child_process\';\nexport { spawnSync };\n',
+  'test/support/bash.ts': "export const bash = 'bash';\n",
+  'test/helper.ts': "import { spawnSync } from 'node:child_process';\nexport { spawnSync };\n",
   'test/one.test.ts': `${start}t.test('first', async (t) => t.equal(1, 1));
 await t.test('second', async (t) => {
   t.test('below it', async (t) => t.ok(true));
@@ -52,14 +52,25 @@ t.test('time goes on', () => new Promise((resolve) => { setTimeout(resolve, 1); 
 
 /** The process that each file ran in, since the last call. */
 function processes(): ReadonlyMap<string, string> {
-  const lines = readFileSync(join(dir, 'processes'), 'utf8').trim().split('\n').map((line) => line.split(' '));
+  const lines = readFileSync(join(dir, 'processes'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' '));
   return new Map(lines.map(([name = '', pid = '']) => [name, pid]));
 }
 
 t.test('files that need no process share one, and count as if each had its own', (t) => {
   const apart = ['one', 'two'].map((name) => run([runner, `test/${name}.test.ts`]).said);
   t.match(apart[0], /\n4 passed, 0 failed\n$/);
-  const { code, said } = run([runner, '--unit', 'test/one.test.ts', 'test/two.test.ts', 'test/program.test.ts', 'test/process.test.ts', 'test/socket.test.ts']);
+  const { code, said } = run([
+    runner,
+    '--unit',
+    'test/one.test.ts',
+    'test/two.test.ts',
+    'test/program.test.ts',
+    'test/process.test.ts',
+    'test/socket.test.ts',
+  ]);
   t.match(said, /^2 test files/);
   t.match(said, /\n5 passed, 0 failed\n$/);
   t.equal(code, 0);
@@ -73,22 +84,42 @@ t.test('what needs a process or a program, opens a socket or asks for it has one
   const where = processes();
   t.equal(where.get('one'), where.get('two'));
   t.equal(new Set(where.values()).size, 5);
-  t.match(run([runner, '--unit', ...named]).said, /^3 test files/, 'what asks for a process of its own is a unit test none the less');
+  t.match(
+    run([runner, '--unit', ...named]).said,
+    /^3 test files/,
+    'what asks for a process of its own is a unit test none the less',
+  );
   t.end();
 });
 
 t.test('a file that fails in a shared process fails alone, with what it said', (t) => {
   const failing = ['fails', 'throws', 'throws-later', 'waits', 'skips', 'says-nothing', 'exits', 'spoils'];
-  const { code, said } = run([runner, '--unit', ...[...failing, 'unspoiled', 'one', 'two'].map((name) => `test/${name}.test.ts`)]);
+  const { code, said } = run([
+    runner,
+    '--unit',
+    ...[...failing, 'unspoiled', 'one', 'two'].map((name) => `test/${name}.test.ts`),
+  ]);
   t.equal(code, 1);
   const lines = [...said.matchAll(/^(ok|FAILED) .*\/(.*)\.test\.ts$/gm)].map(([, verdict, name]) => [name, verdict]);
-  t.same(Object.fromEntries(lines), { ...Object.fromEntries(failing.map((name) => [name, 'FAILED'])), unspoiled: 'ok', one: 'ok', two: 'ok' });
-  const saidOf = (name: string): string => new RegExp(`FAILED .*/${name}\\.test\\.ts\n([^]*?)(?=\n(?:ok|FAILED) )`).exec(said)?.[1] ?? '';
+  t.same(Object.fromEntries(lines), {
+    ...Object.fromEntries(failing.map((name) => [name, 'FAILED'])),
+    unspoiled: 'ok',
+    one: 'ok',
+    two: 'ok',
+  });
+  const saidOf = (name: string): string =>
+    new RegExp(`FAILED .*/${name}\\.test\\.ts\n([^]*?)(?=\n(?:ok|FAILED) )`).exec(said)?.[1] ?? '';
   t.match(saidOf('fails'), 'not ok 2 - what did not hold');
   t.match(saidOf('throws'), 'thrown at the top');
   t.match(saidOf('throws-later'), 'thrown later');
   t.match(saidOf('waits'), 'timeout!');
-  const spoiled = ['the variable SPOILED of the environment', 'the working folder', 'the exit code', 'a listener of SIGHUP', 'globalThis.setTimeout'];
+  const spoiled = [
+    'the variable SPOILED of the environment',
+    'the working folder',
+    'the exit code',
+    'a listener of SIGHUP',
+    'globalThis.setTimeout',
+  ];
   for (const what of spoiled) t.match(saidOf('spoils'), `not put back, for the files that share the process: ${what}`);
   t.notMatch(said, /ok \d+ - what held/);
   t.end();
@@ -97,7 +128,10 @@ t.test('a file that fails in a shared process fails alone, with what it said', (
 t.test('a process that does not end when its files have is a failure, which names what is open', (t) => {
   const { code, said } = run([runner, '--unit', 'test/one.test.ts', 'test/stays.test.ts', 'test/two.test.ts']);
   t.equal(code, 1);
-  t.match(said, /^FAILED a process that test files share did not end by itself\nstill open: Timeout\n.*\n.*stays\.test\.js: Timeout$/m);
+  t.match(
+    said,
+    /^FAILED a process that test files share did not end by itself\nstill open: Timeout\n.*\n.*stays\.test\.js: Timeout$/m,
+  );
   t.match(said, /\n6 passed, 1 failed\n$/);
   t.end();
 });

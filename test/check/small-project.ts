@@ -9,18 +9,37 @@ import type { Scope } from '../support/scope.js';
 export interface SmallProject {
   readonly dir: string;
   /** Runs Node.js from elsewhere, with the project's files named by whole paths. */
-  readonly run: (args: readonly string[], env?: Readonly<Record<string, string>>) => { readonly code: number | null; readonly said: string };
+  readonly run: (
+    args: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ) => { readonly code: number | null; readonly said: string };
   readonly runner: string;
 }
 
-const ours = ['package.json', '.taprc', 'tsconfig.json', 'test/tsconfig.json', 'test/run.mjs', 'test/check', '.release', 'src/version.ts'];
+const ours = [
+  'package.json',
+  '.taprc',
+  'tsconfig.json',
+  'test/tsconfig.json',
+  'test/run.mjs',
+  'test/check',
+  '.release',
+  'src/version.ts',
+];
 
-/** `folder` is where below a temporary folder it lies; `files` are those of `src` and `test`, by their path and text. */
+/**
+ * `folder` is where below a temporary folder it lies; `files` are those of `src` and `test`, by their path and text.
+ */
 export function smallProject(t: Scope, folder: string, files: Readonly<Record<string, string>>): SmallProject {
   const base = tempDir(t);
   const dir = join(base, folder);
   mkdirSync(dir, { recursive: true });
-  for (const path of ours) cpSync(join(projectDir, path), join(dir, path), { recursive: true, filter: (one) => !/\/test\/check\/.*\.ts$/.test(one) });
+  for (const path of ours) {
+    cpSync(join(projectDir, path), join(dir, path), {
+      recursive: true,
+      filter: (one) => !/\/test\/check\/.*\.ts$/.test(one),
+    });
+  }
   symlinkSync(join(projectDir, 'node_modules'), join(dir, 'node_modules'));
   for (const [path, text] of Object.entries({ 'src/main.ts': 'export {};\n', ...files })) {
     mkdirSync(dirname(join(dir, path)), { recursive: true });
@@ -29,7 +48,11 @@ export function smallProject(t: Scope, folder: string, files: Readonly<Record<st
   return {
     dir,
     run: (args, env = {}) => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: base, encoding: 'utf8', env: { ...process.env, ...env } });
+      const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+        cwd: base,
+        encoding: 'utf8',
+        env: { ...process.env, ...env },
+      });
       return { code: status, said: `${stdout}${stderr}` };
     },
     runner: join(dir, 'test/run.mjs'),

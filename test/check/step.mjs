@@ -32,7 +32,9 @@ export async function run(command, args, onOutput = () => undefined) {
       });
     }
     child.on('error', (error) => resolve({ code: 127, output: `${output}${command}: ${error.message}\n` }));
-    child.on('close', (code, signal) => resolve({ code: code ?? 1, output: signal === null ? output : `${output}ended by ${signal}\n` }));
+    child.on('close', (code, signal) =>
+      resolve({ code: code ?? 1, output: signal === null ? output : `${output}ended by ${signal}\n` }),
+    );
   });
 }
 

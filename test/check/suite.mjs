@@ -1,8 +1,8 @@
 /**
- * Runs compiled test files, a few processes at a time; files that may share one are run one after the other in each, the others have one of
- * their own. tap's own runner is not used: it hands every test the paths of all of them in one environment variable, and Linux starts no
- * process with a variable of more than 128 KiB; and it has every process that a test starts load a module, which takes longer than most of
- * our commands.
+ * Runs compiled test files, a few processes at a time; files that may share one are run one after the other in each,
+ * the others have one of their own. tap's own runner is not used: it hands every test the paths of all of them in one
+ * environment variable, and Linux starts no process with a variable of more than 128 KiB; and it has every process that
+ * a test starts load a module, which takes longer than most of our commands.
  */
 import { constants } from 'node:os';
 import { shareProcess } from './shared-process.mjs';
@@ -15,10 +15,11 @@ const leastShared = 8;
 const mostAgain = 3;
 
 /**
- * Prints a line for each file as it ends; all that a failed one said, but for the assertions that held, follows its line. Returns how
- * many assertions passed and failed; a file that ends in any other way than by its last assertion counts as a failure. With `again`, up
- * to three files that failed are run once more, each by itself, and the second run counts; one that passes then is named in `unsteady`.
- * The files of `sharing`, which are among the others, share a process for each job.
+ * Prints a line for each file as it ends; all that a failed one said, but for the assertions that held, follows its
+ * line. Returns how many assertions passed and failed; a file that ends in any other way than by its last assertion
+ * counts as a failure. With `again`, up to three files that failed are run once more, each by itself, and the second
+ * run counts; one that passes then is named in `unsteady`. The files of `sharing`, which are among the others, share a
+ * process for each job.
  */
 export async function runTests(files, { jobs, sharing = [], coverage = null, again = false }) {
   const counts = { passed: 0, failed: 0, unsteady: [] };
@@ -39,8 +40,12 @@ export async function runTests(files, { jobs, sharing = [], coverage = null, aga
   };
   const sharers = Math.ceil(shared.length / leastShared);
   const work = async (_, job) => {
-    while (job < sharers && shared.length > 0) counts.failed += await measure(coverage, (env) => shareProcess(shared, { running, env, note }));
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) note(file, await runFile(file, running, coverage));
+    while (job < sharers && shared.length > 0) {
+      counts.failed += await measure(coverage, (env) => shareProcess(shared, { running, env, note }));
+    }
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
+      note(file, await runFile(file, running, coverage));
+    }
   };
   await Promise.all(Array.from({ length: jobs }).map(work));
   const repeated = again && failures.length <= mostAgain;
@@ -79,7 +84,9 @@ async function runFile(file, running, coverage) {
   return { ...countsOf(ended), seconds: (performance.now() - started) / 1000, output: ended.output };
 }
 
-/** tap's last line, `# { total: 4, pass: 3, fail: 1 }`. A skipped test is a failed one, and so is a file without tests. */
+/**
+ * tap's last line, `# { total: 4, pass: 3, fail: 1 }`. A skipped test is a failed one, and so is a file without tests.
+ */
 function countsOf({ tap, code }) {
   const summary = [...tap.matchAll(/^# \{ total: .*$/gm)].at(-1)?.[0];
   const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary ?? '')?.[1] ?? 0);
@@ -88,7 +95,11 @@ function countsOf({ tap, code }) {
 }
 
 function withoutPassing(output) {
-  return output.split('\n').filter((line) => !/^\s*ok \d+ - /.test(line)).join('\n').trimEnd();
+  return output
+    .split('\n')
+    .filter((line) => !/^\s*ok \d+ - /.test(line))
+    .join('\n')
+    .trimEnd();
 }
 
 /** The test file that was compiled to this one. */

@@ -1,10 +1,14 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, normalize } from 'node:path';
 
-/** The test files that were asked for, files or folders; all of them when none was. Long ones only on demand or by name. */
+/**
+ * The test files that were asked for, files or folders; all of them when none was. Long ones only on demand or by name.
+ */
 export function findTests(named, long) {
   if (named.length === 0) return testsBelow('test', long);
-  return named.flatMap((name) => (isFolder(name) ? testsBelow(normalize(name), long) : [normalize(name)])).filter((file) => existsSync(file));
+  return named
+    .flatMap((name) => (isFolder(name) ? testsBelow(normalize(name), long) : [normalize(name)]))
+    .filter((file) => existsSync(file));
 }
 
 /** Where the compiler puts a test file. */

@@ -10,11 +10,15 @@ const graceMs = 15_000;
 const pipesMs = 2_000;
 
 /**
- * Starts Node.js with these arguments. `takeSaid` hands over what it wrote since the last time: `tap` is what it wrote to standard output
- * alone. `limit` has it ended by SIGKILL when these milliseconds, and some, have passed. `closed` resolves with its exit code when it is gone.
+ * Starts Node.js with these arguments. `takeSaid` hands over what it wrote since the last time: `tap` is what it wrote
+ * to standard output alone. `limit` has it ended by SIGKILL when these milliseconds, and some, have passed. `closed`
+ * resolves with its exit code when it is gone.
  */
 export function startTestProcess(args, { running, env, onMessage = () => undefined }) {
-  const child = spawn(node, ['--enable-source-maps', ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], env: { ...process.env, NO_COLOR: '1', ...env } });
+  const child = spawn(node, ['--enable-source-maps', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: { ...process.env, NO_COLOR: '1', ...env },
+  });
   running.add(child);
   const written = { tap: '', output: '' };
   const note = (text) => {

@@ -9,6 +9,10 @@ export function howMany(files, one = '', more = 's') {
 /** `test/a/{b,c}.test.ts`: one entry for each folder. */
 export function inShort(files) {
   const folders = new Map();
-  for (const file of files) folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), basename(file, '.test.ts')]);
-  return [...folders].map(([folder, names]) => `${folder}/${names.length === 1 ? names[0] : `{${names.join(',')}}`}.test.ts`).join(' ');
+  for (const file of files) {
+    folders.set(dirname(file), [...(folders.get(dirname(file)) ?? []), basename(file, '.test.ts')]);
+  }
+  return [...folders]
+    .map(([folder, names]) => `${folder}/${names.length === 1 ? names[0] : `{${names.join(',')}}`}.test.ts`)
+    .join(' ');
 }

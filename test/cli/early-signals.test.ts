@@ -7,7 +7,9 @@ import { tempDir } from '../support/temp-dir.js';
 import { until } from '../support/until.js';
 import { baseConfig } from '../support/world.js';
 
-/** Runs `serve`, which gets these signals while its program is still being loaded: from the hook that finds its files. */
+/**
+ * Runs `serve`, which gets these signals while its program is still being loaded: from the hook that finds its files.
+ */
 function signalledEarly(t: Scope, ...signals: readonly NodeJS.Signals[]): ServeProcess {
   const kills = signals.map((signal) => `process.kill(process.pid, '${signal}');`).join('');
   const hooks = `export async function resolve(name, context, next) { if (name.endsWith('/program.js')) { ${kills} } return next(name, context); }`;
@@ -24,7 +26,9 @@ function moduleOf(text: string): string {
 t.test('SIGHUP while serve is being loaded reads the config again, once it runs', async (t) => {
   const serve = signalledEarly(t, 'SIGHUP');
   await serve.port('proxy');
-  await until('it was reloaded', () => serve.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'));
+  await until('it was reloaded', () =>
+    serve.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'),
+  );
   t.ok(serve.isRunning());
 });
 
@@ -34,7 +38,9 @@ t.test('SIGUSR1 and SIGUSR2, early and later, neither end serve nor open the deb
   serve.signal('SIGUSR1');
   serve.signal('SIGUSR2');
   serve.signal('SIGHUP');
-  await until('it was reloaded', () => serve.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'));
+  await until('it was reloaded', () =>
+    serve.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'),
+  );
   t.ok(serve.isRunning());
   t.notMatch(serve.output(), /Debugger listening/);
 });
@@ -42,5 +48,11 @@ t.test('SIGUSR1 and SIGUSR2, early and later, neither end serve nor open the deb
 t.test('SIGTERM while serve is being loaded ends it in order', async (t) => {
   const serve = signalledEarly(t, 'SIGTERM');
   t.same(await serve.exited, { code: 0, signal: null });
-  t.match(serve.logs().map(({ msg }) => msg).at(-1), 'stopped');
+  t.match(
+    serve
+      .logs()
+      .map(({ msg }) => msg)
+      .at(-1),
+    'stopped',
+  );
 });

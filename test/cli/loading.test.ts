@@ -3,7 +3,11 @@ import t from 'tap';
 import { commandNames } from '../../src/cli/program.js';
 import { parseSource, projectFiles } from '../support/source-files.js';
 
-const sources = new Map(projectFiles('src').filter((path) => path.endsWith('.ts')).map((path) => [path, parseSource(path)]));
+const sources = new Map(
+  projectFiles('src')
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => [path, parseSource(path)]),
+);
 
 /** Packages that are loaded before the first line of a file runs. */
 function packagesOf(path: string): readonly string[] {
@@ -25,22 +29,41 @@ function packagesOf(path: string): readonly string[] {
 /** Where a command's arguments and options are. */
 function definitionOf(name: string): string {
   const elsewhere: Readonly<Record<string, string>> = {
-    core: 'src/core-emulator/cli/index.ts', import: 'src/user-import/cli/index.ts', schema: 'src/cli/commands/schema.ts',
+    core: 'src/core-emulator/cli/index.ts',
+    import: 'src/user-import/cli/index.ts',
+    schema: 'src/cli/commands/schema.ts',
   };
   return elsewhere[name] ?? `src/cli/commands/${name}/index.ts`;
 }
 
 t.test('help and completion of every command load nothing but the parser of arguments', async (t) => {
-  for (const path of ['src/cli/program.ts', 'src/cli/commands/completion/script.ts', ...commandNames.map(definitionOf)]) {
+  for (const path of [
+    'src/cli/program.ts',
+    'src/cli/commands/completion/script.ts',
+    ...commandNames.map(definitionOf),
+  ]) {
     t.ok(sources.has(path), path);
-    t.same(packagesOf(path).filter((name) => name !== 'commander'), [], path);
+    t.same(
+      packagesOf(path).filter((name) => name !== 'commander'),
+      [],
+      path,
+    );
   }
 });
 
 t.test('the first file loads no other before it takes signals', async (t) => {
   t.same(packagesOf('src/main.ts'), []);
-  t.same(sources.get('src/main.ts')?.imports.filter(({ isLazy }) => !isLazy).map(({ file }) => file), ['src/cli/early-signals.ts']);
-  t.same(sources.get('src/cli/early-signals.ts')?.imports.filter(({ typeOnly }) => !typeOnly), []);
+  t.same(
+    sources
+      .get('src/main.ts')
+      ?.imports.filter(({ isLazy }) => !isLazy)
+      .map(({ file }) => file),
+    ['src/cli/early-signals.ts'],
+  );
+  t.same(
+    sources.get('src/cli/early-signals.ts')?.imports.filter(({ typeOnly }) => !typeOnly),
+    [],
+  );
 });
 
 t.test('what is run often, or in a hurry, loads neither the proxy nor Redis', async (t) => {
@@ -52,5 +75,11 @@ t.test('what is run often, or in a hurry, loads neither the proxy nor Redis', as
     'src/cli/commands/mint/run.ts': ['undici'],
     'src/cli/commands/record/run.ts': ['ioredis', 'yaml', 'zod'],
   };
-  for (const [path, packages] of Object.entries(allowed)) t.same(packagesOf(path).filter((name) => name !== 'commander'), packages, path);
+  for (const [path, packages] of Object.entries(allowed)) {
+    t.same(
+      packagesOf(path).filter((name) => name !== 'commander'),
+      packages,
+      path,
+    );
+  }
 });

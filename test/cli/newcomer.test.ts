@@ -26,7 +26,10 @@ interface Ended {
 
 /** Runs a line of a page in a shell, with this build of the command. */
 async function shell(t: Scope, line: string, cwd: string, env: Readonly<Record<string, string>>): Promise<Ended> {
-  const command = line.replaceAll(/(?:npx |^)sallyport(?= )/g, `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`);
+  const command = line.replaceAll(
+    /(?:npx |^)sallyport(?= )/g,
+    `'${process.execPath}' '${join(projectDir, 'dist/main.js')}'`,
+  );
   return new Promise((resolve) => {
     const child = execFile(sh, ['-c', command], { cwd, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: `${stdout}${stderr}` });
@@ -41,25 +44,54 @@ t.test('from a 403 in the log to a request that is let through, by the commands 
   const world = await startWorld(t);
   const cwd = join(world.configFile, '..');
   const token = world.token({ sub: 'billing', permissions: ['orders:read'] });
-  const ask = async (): Promise<number> => (await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}`,
-    'X-Request-Id': 'newcomer' } })).status;
+  const ask = async (): Promise<number> =>
+    (
+      await world.request({
+        path: '/orders',
+        headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': 'newcomer' },
+      })
+    ).status;
 
   t.equal(await ask(), 403);
-  t.match(await world.logOf('newcomer'), { reason: 'subject_not_approved', subject: 'billing', route: 'list-orders', method: 'GET', path: '/orders' });
+  t.match(await world.logOf('newcomer'), {
+    reason: 'subject_not_approved',
+    subject: 'billing',
+    route: 'list-orders',
+    method: 'GET',
+    path: '/orders',
+  });
 
   writeFileSync(join(cwd, 'token'), token);
-  writeFileSync(join(cwd, 'edit.sh'), '#!/bin/sh\nsed -i.bak "0,/- reporting/s//- reporting\\n      - billing/" "$1"\n', { mode: 0o755 });
-  writeFileSync(join(cwd, 'orders.test.yaml'), [
-    'config: next.yaml', 'cases:', '  - name: billing reads orders', '    request: { method: GET, path: /orders }',
-    '    claims: { sub: billing, permissions: [orders:read] }', '    expect: { status: 200 }', '',
-  ].join('\n'));
-  const lines = block(read('docs/policy-tests.md'), '## From a 403 to the edit that lets it through', 'sh').trimEnd().split('\n');
+  writeFileSync(
+    join(cwd, 'edit.sh'),
+    '#!/bin/sh\nsed -i.bak "0,/- reporting/s//- reporting\\n      - billing/" "$1"\n',
+    { mode: 0o755 },
+  );
+  writeFileSync(
+    join(cwd, 'orders.test.yaml'),
+    [
+      'config: next.yaml',
+      'cases:',
+      '  - name: billing reads orders',
+      '    request: { method: GET, path: /orders }',
+      '    claims: { sub: billing, permissions: [orders:read] }',
+      '    expect: { status: 200 }',
+      '',
+    ].join('\n'),
+  );
+  const lines = block(read('docs/policy-tests.md'), '## From a 403 to the edit that lets it through', 'sh')
+    .trimEnd()
+    .split('\n');
   const expected = [
     { does: /^sallyport explain /, code: 1, says: /denied: 403 subject_not_approved \(route list-orders\)/ },
     { does: /^cp .*EDITOR/, code: 0, says: /^$/ },
     { does: /^sallyport check /, code: 0, says: /next\.yaml: ok/ },
     { does: /^sallyport test /, code: 0, says: /ok {3}billing reads orders\n1 case, 0 failed/ },
-    { does: /^sallyport diff /, code: 0, says: /GET \/orders \(list-orders\)\n! {3}gains: billing with orders:read\naccess widens/ },
+    {
+      does: /^sallyport diff /,
+      code: 0,
+      says: /GET \/orders \(list-orders\)\n! {3}gains: billing with orders:read\naccess widens/,
+    },
     { does: /^mv /, code: 0, says: /^$/ },
   ];
   t.equal(lines.length, expected.length);

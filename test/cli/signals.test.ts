@@ -36,7 +36,11 @@ t.test('the second signal that asks for the end ends the process at once', (t) =
 
 t.test('who presses Ctrl-C at a terminal is told how to stop at once; nobody else is', (t) => {
   const rows: readonly { signal: Signal; columns: number | null; says: RegExp }[] = [
-    { signal: 'SIGINT', columns: 80, says: /^stopping once requests under way have ended; Ctrl-C again stops at once\n$/ },
+    {
+      signal: 'SIGINT',
+      columns: 80,
+      says: /^stopping once requests under way have ended; Ctrl-C again stops at once\n$/,
+    },
     { signal: 'SIGINT', columns: null, says: /^$/ },
     { signal: 'SIGTERM', columns: 80, says: /^$/ },
   ];

@@ -17,13 +17,25 @@ export interface StartedCommand {
 }
 
 /** Runs `sallyport …` as a process of its own; it is killed with the test where it still runs. */
-export function startCommand(t: Scope, args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedCommand {
+export function startCommand(
+  t: Scope,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): StartedCommand {
   return startScript(t, join(projectDir, 'dist/main.js'), args, env);
 }
 
 /** The same for any script. */
-export function startScript(t: Scope, script: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): StartedCommand {
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+export function startScript(
+  t: Scope,
+  script: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): StartedCommand {
+  const child = spawn(process.execPath, [script, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   let out = '';
   let err = '';
   let running = true;
@@ -44,10 +56,11 @@ export function startScript(t: Scope, script: string, args: readonly string[], e
     signal: (signal) => child.kill(signal),
     exited,
     isRunning: () => running,
-    says: (pattern) => until(`standard output matches ${String(pattern)}`, () => {
-      const match = pattern.exec(out);
-      if (match === null && !running) throw new Error(`the command ended before:\n${out}${err}`);
-      return match;
-    }),
+    says: (pattern) =>
+      until(`standard output matches ${String(pattern)}`, () => {
+        const match = pattern.exec(out);
+        if (match === null && !running) throw new Error(`the command ended before:\n${out}${err}`);
+        return match;
+      }),
   };
 }

@@ -25,8 +25,11 @@ t.test('the program of docs/minting.md works as it stands: a token with fetch, p
   const dir = programFolder(t);
   const keyFile = join(dir, 'key');
   writeFileSync(keyFile, `${apiKey}\n`, { mode: 0o600 });
-  const places = (sample: string): string => sample.replaceAll('https://core.internal:3567', core.url).replaceAll('/run/secrets/core-api-key', keyFile)
-    .replaceAll('https://orders.internal', `http://127.0.0.1:${String(world.port)}`);
+  const places = (sample: string): string =>
+    sample
+      .replaceAll('https://core.internal:3567', core.url)
+      .replaceAll('/run/secrets/core-api-key', keyFile)
+      .replaceAll('https://orders.internal', `http://127.0.0.1:${String(world.port)}`);
   const sample = sampleOf('docs/minting.md');
   t.match(sample, /from 'sallyport\/client'/);
   const file = join(dir, 'program.mjs');
@@ -36,7 +39,11 @@ t.test('the program of docs/minting.md works as it stands: a token with fetch, p
 });
 
 t.test('loading it loads neither the proxy nor the schema of its config', async (t) => {
-  const sources = new Map(projectFiles('src').filter((path) => path.endsWith('.ts')).map((path) => [path, parseSource(path)]));
+  const sources = new Map(
+    projectFiles('src')
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => [path, parseSource(path)]),
+  );
   const packages = new Set<string>();
   const seen = new Set<string>();
   const walk = (path: string): void => {
@@ -55,8 +62,9 @@ t.test('loading it loads neither the proxy nor the schema of its config', async 
 
 t.test('what worked before the package had entry points: its binary and the schema', async (t) => {
   const dir = programFolder(t);
-  const script = 'import { createRequire } from "node:module"; const r = createRequire(import.meta.url);'
-    + 'console.log(r("sallyport/package.json").bin.sallyport, r("sallyport/config.schema.json").type)';
+  const script =
+    'import { createRequire } from "node:module"; const r = createRequire(import.meta.url);' +
+    'console.log(r("sallyport/package.json").bin.sallyport, r("sallyport/config.schema.json").type)';
   const { stdout } = await exec(process.execPath, ['--input-type=module', '-e', script], { cwd: dir });
   t.equal(stdout, 'bin/sallyport.js object\n');
 });

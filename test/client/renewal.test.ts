@@ -11,7 +11,9 @@ t.test('a token is renewed within the last third of its life and given out until
     { lifetime: 5 * s, random: 1, renewAfterMs: 4 * s, usableForMs: 4 * s },
     { lifetime: s, random: 0, renewAfterMs: 0, usableForMs: 0 },
   ];
-  for (const { lifetime, random, ...expected } of cases) t.same(planRenewal(lifetime, random), expected, `${String(lifetime)} ms, ${String(random)}`);
+  for (const { lifetime, random, ...expected } of cases) {
+    t.same(planRenewal(lifetime, random), expected, `${String(lifetime)} ms, ${String(random)}`);
+  }
 });
 
 t.test('a failing Core is left alone for longer each time, with chance, or for as long as it asks', async (t) => {
@@ -26,5 +28,7 @@ t.test('a failing Core is left alone for longer each time, with chance, or for a
     { failures: 1, random: 0, asked: 1e9, ms: 300_000 },
     { failures: 7, random: 1, asked: 5_000, ms: 30_000 },
   ];
-  for (const { failures, random, asked, ms } of cases) t.equal(backOffMs(failures, random, asked), ms, `${String(failures)} ${String(random)}`);
+  for (const { failures, random, asked, ms } of cases) {
+    t.equal(backOffMs(failures, random, asked), ms, `${String(failures)} ${String(random)}`);
+  }
 });

@@ -1,5 +1,10 @@
 import t from 'tap';
-import { createTokenCache, createTokenMint, type AttemptFailure, type TokenSupply } from '../../src/client/token-cache.js';
+import {
+  createTokenCache,
+  createTokenMint,
+  type AttemptFailure,
+  type TokenSupply,
+} from '../../src/client/token-cache.js';
 import { TokenError } from '../../src/client/token-error.js';
 import type { MintedToken } from '../../src/core-api/mint-response.js';
 import { accept, refuse, type Result } from '../../src/lib/result.js';
@@ -49,13 +54,29 @@ function scene(create: typeof createTokenCache): Scene {
 /** A token of 300 s: renewed from 210 s on, given out until 270 s. */
 function token(name: string): Outcome {
   const claims = { aud: 'a', sub: 's', source: 'x', token_type: 'y', permissions: [] };
-  return accept({ token: name, keyId: 'd-1', claims, issuer: 'https://a', tokenId: null, issuedAtS: 1_000, expiresAtS: 1_300 });
+  return accept({
+    token: name,
+    keyId: 'd-1',
+    claims,
+    issuer: 'https://a',
+    tokenId: null,
+    issuedAtS: 1_000,
+    expiresAtS: 1_300,
+  });
 }
 
-const away: Outcome = refuse({ code: 'unreachable', reason: 'the connection was refused', status: null, retryAfterMs: null });
+const away: Outcome = refuse({
+  code: 'unreachable',
+  reason: 'the connection was refused',
+  status: null,
+  retryAfterMs: null,
+});
 
 async function failure(promise: Promise<string>): Promise<TokenError> {
-  const error: unknown = await promise.then(() => 'a token', (reason: unknown) => reason);
+  const error: unknown = await promise.then(
+    () => 'a token',
+    (reason: unknown) => reason,
+  );
   if (error instanceof TokenError) return error;
   throw new Error(String(error));
 }
@@ -86,24 +107,27 @@ t.test('renewed ahead of its end while it is given out; nobody waits', async (t)
   t.equal(await supply.get(), 'second');
 });
 
-t.test('a token is given out until shortly before its end, then callers wait for the next or learn why there is none', async (t) => {
-  const { supply, attempts, end, advance } = scene(createTokenCache);
-  void supply.get();
-  await end(token('first'));
-  advance(269_999);
-  t.equal(await supply.get(), 'first');
-  const renewed = attempts();
-  advance(1);
-  const waiting = supply.get();
-  t.equal(attempts(), renewed, 'the renewal that is under way');
-  const failed = failure(waiting);
-  await end(away);
-  t.match(await failed, { code: 'unreachable' });
-  advance(250);
-  const next = supply.get();
-  await end(token('second'));
-  t.equal(await next, 'second');
-});
+t.test(
+  'a token is given out until shortly before its end, then callers wait for the next or learn why there is none',
+  async (t) => {
+    const { supply, attempts, end, advance } = scene(createTokenCache);
+    void supply.get();
+    await end(token('first'));
+    advance(269_999);
+    t.equal(await supply.get(), 'first');
+    const renewed = attempts();
+    advance(1);
+    const waiting = supply.get();
+    t.equal(attempts(), renewed, 'the renewal that is under way');
+    const failed = failure(waiting);
+    await end(away);
+    t.match(await failed, { code: 'unreachable' });
+    advance(250);
+    const next = supply.get();
+    await end(token('second'));
+    t.equal(await next, 'second');
+  },
+);
 
 t.test('a machine that slept does not give out what expired meanwhile', async (t) => {
   const { supply, attempts, end, sleep } = scene(createTokenCache);
@@ -157,7 +181,13 @@ t.test('without a token callers fail at once while the Core is left alone', asyn
   const { supply, attempts, end, advance } = scene(createTokenCache);
   const first = failure(supply.get());
   await end(refuse({ code: 'rate_limited', reason: 'too many', status: 429, retryAfterMs: 2_000 }));
-  t.match(await first, { code: 'rate_limited', status: 429, retryAfterMs: 2_000, message: 'no service token: too many', name: 'TokenError' });
+  t.match(await first, {
+    code: 'rate_limited',
+    status: 429,
+    retryAfterMs: 2_000,
+    message: 'no service token: too many',
+    name: 'TokenError',
+  });
   advance(500);
   t.match(await failure(supply.get()), { code: 'rate_limited', retryAfterMs: 1_500 });
   t.equal(attempts(), 1);

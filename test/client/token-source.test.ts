@@ -1,5 +1,10 @@
 import t from 'tap';
-import { createTokenSource, TokenError, type TokenSource, type TokenSourceOptions } from '../../src/client/token-source.js';
+import {
+  createTokenSource,
+  TokenError,
+  type TokenSource,
+  type TokenSourceOptions,
+} from '../../src/client/token-source.js';
 import type { IssuanceRecord } from '../../src/core-api/issuance-record.js';
 import { startCoreEmulator } from '../../src/core-emulator/server.js';
 import { certificates } from '../support/certificates.js';
@@ -10,10 +15,26 @@ import { mintToken } from '../support/tokens.js';
 import { until } from '../support/until.js';
 
 const apiKey = 'k3y-of-twenty-and-more-characters';
-const claims = { aud: 'orders', sub: 'checkout', source: 'microservice', token_type: 'service', permissions: ['orders:read', 'orders:write'] };
+const claims = {
+  aud: 'orders',
+  sub: 'checkout',
+  source: 'microservice',
+  token_type: 'service',
+  permissions: ['orders:read', 'orders:write'],
+};
 
-function source(t: Scope, url: string, options: Partial<TokenSourceOptions> = {}, core: Partial<TokenSourceOptions['core']> = {}): TokenSource {
-  const made = createTokenSource({ core: { url, apiKey, ...core }, issuer: 'https://api.example.com', claims, ...options });
+function source(
+  t: Scope,
+  url: string,
+  options: Partial<TokenSourceOptions> = {},
+  core: Partial<TokenSourceOptions['core']> = {},
+): TokenSource {
+  const made = createTokenSource({
+    core: { url, apiKey, ...core },
+    issuer: 'https://api.example.com',
+    claims,
+    ...options,
+  });
   t.teardown(() => made.close());
   return made;
 }
@@ -29,7 +50,10 @@ async function startCore(t: Scope): Promise<string> {
 }
 
 async function failure(promise: Promise<unknown>): Promise<TokenError> {
-  const error: unknown = await promise.then(() => 'a token', (reason: unknown) => reason);
+  const error: unknown = await promise.then(
+    () => 'a token',
+    (reason: unknown) => reason,
+  );
   if (error instanceof TokenError) return error;
   throw new Error(String(error));
 }
@@ -65,7 +89,11 @@ t.test('validity always passed, dynamic key always, five minutes unless told oth
   signing(core);
   await source(t, `${core.url}/base`, {}, { cdiVersion: '5.4' }).getToken();
   t.strictSame(JSON.parse(core.calls[0]?.body ?? ''), {
-    payload: claims, useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: 'https://api.example.com', validity: 300,
+    payload: claims,
+    useStaticSigningKey: false,
+    algorithm: 'RS256',
+    jwksDomain: 'https://api.example.com',
+    validity: 300,
   });
   t.equal(core.calls[0]?.target, '/base/recipe/jwt');
   t.match(Object.fromEntries(core.calls[0]?.headers ?? []), { rid: 'jwt', 'api-key': apiKey, 'cdi-version': '5.4' });
@@ -104,7 +132,10 @@ t.test('errors have a code, and nothing secret', async (t) => {
     { answer: [200, '{"status":"UNSUPPORTED_ALGORITHM_ERROR"}'], code: 'unsupported_algorithm' },
     { answer: [302, ''], code: 'broken' },
   ] as const;
-  for (const { answer: [status, body], code } of cases) {
+  for (const {
+    answer: [status, body],
+    code,
+  } of cases) {
     core.answer((_, response) => response.writeHead(status).end(body));
     const error = await failure(source(t, core.url).getToken());
     t.match(error, { code, status: code === 'broken' ? null : status });
@@ -113,7 +144,10 @@ t.test('errors have a code, and nothing secret', async (t) => {
   t.match(await failure(source(t, gone.url).getToken()), { code: 'unreachable' });
   core.answer(() => undefined);
   t.match(await failure(source(t, core.url, {}, { timeoutMs: 50 }).getToken()), { code: 'timeout' });
-  t.match(await failure(source(t, 'https://198.51.100.7').getToken()), { code: 'refused_address', message: /allowPublicCore/ });
+  t.match(await failure(source(t, 'https://198.51.100.7').getToken()), {
+    code: 'refused_address',
+    message: /allowPublicCore/,
+  });
 });
 
 t.test('a key that is read for each call, and one that cannot be read', async (t) => {
@@ -123,7 +157,10 @@ t.test('a key that is read for each call, and one that cannot be read', async (t
   const tokens = source(t, core.url, {}, { apiKey: () => keys.shift() ?? '' });
   tokens.invalidate(await tokens.getToken());
   const second = await tokens.getToken();
-  t.same(core.calls.map(({ headers }) => Object.fromEntries(headers)['api-key']), ['first-key', 'second-key']);
+  t.same(
+    core.calls.map(({ headers }) => Object.fromEntries(headers)['api-key']),
+    ['first-key', 'second-key'],
+  );
   tokens.invalidate(second);
   t.match(await failure(tokens.getToken()), { code: 'api_key_unavailable' }, 'nothing is no key');
   const failing = source(t, core.url, {}, { apiKey: () => Promise.reject(new Error(apiKey)) });
@@ -131,13 +168,19 @@ t.test('a key that is read for each call, and one that cannot be read', async (t
   t.match(error, { code: 'api_key_unavailable' });
   t.notMatch(String(error.stack), apiKey);
   await createTokenSource({ core: { url: core.url }, issuer: 'https://api.example.com', claims }).getToken();
-  t.equal(core.calls.at(-1)?.headers.some(([name]) => name === 'api-key'), false, 'a Core without keys');
+  t.equal(
+    core.calls.at(-1)?.headers.some(([name]) => name === 'api-key'),
+    false,
+    'a Core without keys',
+  );
 });
 
 t.test('a token that cannot be recorded is not given out', async (t) => {
   const core = await startFakeCore(t);
   signing(core);
-  t.match(await failure(source(t, core.url, { onIssued: () => Promise.reject(new Error(apiKey)) }).getToken()), { code: 'not_recorded' });
+  t.match(await failure(source(t, core.url, { onIssued: () => Promise.reject(new Error(apiKey)) }).getToken()), {
+    code: 'not_recorded',
+  });
 });
 
 t.test('a caller that gives up waits no longer; the others do', async (t) => {
@@ -179,7 +222,7 @@ t.test('closed: calls under way and later ones are rejected, whatever they wait 
   t.match(await late, { code: 'closed' });
 });
 
-t.test('over TLS with authorities of one\'s own', async (t) => {
+t.test("over TLS with authorities of one's own", async (t) => {
   const { ca, server } = certificates(t);
   const core = await startFakeCore(t, { cert: server.cert, key: server.key });
   signing(core);
@@ -188,7 +231,11 @@ t.test('over TLS with authorities of one\'s own', async (t) => {
 });
 
 t.test('options that are wrong are named at once, without what is secret', async (t) => {
-  const cases: readonly { readonly options: Partial<TokenSourceOptions>; readonly core?: Partial<TokenSourceOptions['core']>; readonly says: RegExp }[] = [
+  const cases: readonly {
+    readonly options: Partial<TokenSourceOptions>;
+    readonly core?: Partial<TokenSourceOptions['core']>;
+    readonly says: RegExp;
+  }[] = [
     { options: {}, core: { url: `http://u:${apiKey}@core` }, says: /core\.url holds a user/ },
     { options: {}, core: { ca: 'x' }, says: /core\.ca holds no PEM/ },
     { options: {}, core: { cdiVersion: '2.16' }, says: /core\.cdiVersion is older than 2\.21/ },

@@ -8,7 +8,9 @@ import { programFolder } from './program-folder.js';
 t.test('it has types', async (t) => {
   const dir = programFolder(t);
   const file = join(dir, 'program.mts');
-  writeFileSync(file, `import { createTokenSource, TokenError, type TokenSource } from 'sallyport/client';
+  writeFileSync(
+    file,
+    `import { createTokenSource, TokenError, type TokenSource } from 'sallyport/client';
 const tokens: TokenSource = createTokenSource({
   core: { url: 'http://127.0.0.1:3567', apiKey: () => 'key' },
   issuer: 'https://api.example.com',
@@ -19,11 +21,20 @@ const token: string = await tokens.getToken({ signal: AbortSignal.timeout(1) });
 try { tokens.invalidate(token); } catch (error) { if (error instanceof TokenError && error.code === 'unauthorized') throw error; }
 // @ts-expect-error: no claim of one's own
 createTokenSource({ core: { url: 'x' }, issuer: 'x', claims: { aud: 'a', sub: 'b', source: 'c', token_type: 'd', permissions: [], jti: 'x' } });
-`);
+`,
+  );
   const compiled = ts.createProgram([file], {
-    strict: true, noEmit: true, module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2023, exactOptionalPropertyTypes: true,
-    types: ['node'], typeRoots: [join(projectDir, 'node_modules/@types')], skipLibCheck: true,
+    strict: true,
+    noEmit: true,
+    module: ts.ModuleKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    exactOptionalPropertyTypes: true,
+    types: ['node'],
+    typeRoots: [join(projectDir, 'node_modules/@types')],
+    skipLibCheck: true,
   });
-  const found = ts.getPreEmitDiagnostics(compiled).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
+  const found = ts
+    .getPreEmitDiagnostics(compiled)
+    .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
   t.same(found, []);
 });

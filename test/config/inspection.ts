@@ -10,7 +10,8 @@ type Sections = Readonly<Record<string, string | null>>;
 const sections: Sections = {
   listen: '{ host: 127.0.0.1, port: 8080 }',
   upstream: '{ url: "http://127.0.0.1:3000" }',
-  issuers: '{ core: { issuer: "https://api.example.com", audience: orders, source: microservice, token_type: service } }',
+  issuers:
+    '{ core: { issuer: "https://api.example.com", audience: orders, source: microservice, token_type: service } }',
   routes: '[{ name: a, methods: [GET], path: /a, subjects: [checkout], permissions: [read] }]',
 };
 
@@ -29,7 +30,7 @@ export function configText(changes: Sections = {}): string {
 
 /** A config whose only routes are these, one to a line from line 5 on. */
 export function withRoutes(routes: readonly string[], changes: Sections = {}): string {
-  return `${configText({ ...changes, routes: null })}routes:\n${routes.map(route => `- { ${route} }\n`).join('')}`;
+  return `${configText({ ...changes, routes: null })}routes:\n${routes.map((route) => `- { ${route} }\n`).join('')}`;
 }
 
 export function inspect(text: string, { env = {}, files = {} }: Surroundings = {}): Inspection {
@@ -37,7 +38,7 @@ export function inspect(text: string, { env = {}, files = {} }: Surroundings = {
     file: 'c.yaml',
     folder: '/etc/sallyport',
     env,
-    readFile: path => {
+    readFile: (path) => {
       const content = files[path];
       return content === undefined ? refuse('no such file') : accept(content);
     },
@@ -51,7 +52,7 @@ export function problemsOf(text: string, surroundings: Surroundings = {}): reado
 
 /** The errors of a config, without those that only warn. */
 export function errorsOf(text: string, surroundings: Surroundings = {}): readonly string[] {
-  return problemsOf(text, surroundings).filter(problem => problem.includes(': error: '));
+  return problemsOf(text, surroundings).filter((problem) => problem.includes(': error: '));
 }
 
 /** A config that has no errors. */

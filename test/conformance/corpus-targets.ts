@@ -4,10 +4,28 @@ import { projectDir } from '../support/project-dir.js';
 
 /** Cases of our own in the classes of the corpora, for where those are not at hand. */
 const own: readonly string[] = [
-  '../../etc/passwd', '..%2f..%2fetc%2fpasswd', '..%5c..%5cwindows', '%2e%2e/%2e%2e/etc/passwd', '..%c0%af..%c0%afetc', '....//....//etc', '..;/..;/admin',
+  '../../etc/passwd',
+  '..%2f..%2fetc%2fpasswd',
+  '..%5c..%5cwindows',
+  '%2e%2e/%2e%2e/etc/passwd',
+  '..%c0%af..%c0%afetc',
+  '....//....//etc',
+  '..;/..;/admin',
   '.%2e/%2e./x',
-  '%252e%252e%252fetc', '..%00/etc', 'a/b/../c', 'a/./b', 'a//b', 'a%20b', 'a%2fb', 'a?b#c', 'caf%C3%A9', 'plain', 'with space', '\\\\host\\share',
-  '%uff0e%uff0e/', '~root/x',
+  '%252e%252e%252fetc',
+  '..%00/etc',
+  'a/b/../c',
+  'a/./b',
+  'a//b',
+  'a%20b',
+  'a%2fb',
+  'a?b#c',
+  'caf%C3%A9',
+  'plain',
+  'with space',
+  '\\\\host\\share',
+  '%uff0e%uff0e/',
+  '~root/x',
 ];
 
 /** What a client could send of every corpus: printable targets below the prefix. */
@@ -23,7 +41,11 @@ export function readCorpusTargets(prefix: string): string[] {
 function parseUrls(text: string): string[] {
   if (text === '') return [];
   const entries = JSON.parse(text) as readonly unknown[];
-  return entries.flatMap((entry) => (typeof entry === 'object' && entry !== null && 'input' in entry && typeof entry.input === 'string' ? [entry.input] : []));
+  return entries.flatMap((entry) =>
+    typeof entry === 'object' && entry !== null && 'input' in entry && typeof entry.input === 'string'
+      ? [entry.input]
+      : [],
+  );
 }
 
 function readCorpus(name: string): string {

@@ -11,7 +11,11 @@ const token = world.token();
 
 t.test('Bearer in any case and one space', async (t) => {
   for (const value of [`Bearer ${token}`, `bearer ${token}`, `BEARER ${token}`, `bEaReR ${token}`]) {
-    t.equal((await world.request({ path: '/orders', headers: { Authorization: value } })).status, 200, value.slice(0, 8));
+    t.equal(
+      (await world.request({ path: '/orders', headers: { Authorization: value } })).status,
+      200,
+      value.slice(0, 8),
+    );
   }
 });
 
@@ -28,13 +32,25 @@ t.test('every other form is 401, and all of them are the same answer', async (t)
     { name: 'a longer scheme', headers: { Authorization: `BearerX ${token}` }, reason: 'credential_malformed' },
     { name: 'another scheme', headers: { Authorization: `Basic ${token}` }, reason: 'credential_malformed' },
     { name: 'DPoP', headers: { Authorization: `DPoP ${token}` }, reason: 'credential_malformed' },
-    { name: 'two tokens', headers: { Authorization: `Bearer ${token}, Bearer ${token}` }, reason: 'credential_malformed' },
-    { name: 'two tokens after one scheme', headers: { Authorization: `Bearer ${token} ${token}` }, reason: 'credential_malformed' },
+    {
+      name: 'two tokens',
+      headers: { Authorization: `Bearer ${token}, Bearer ${token}` },
+      reason: 'credential_malformed',
+    },
+    {
+      name: 'two tokens after one scheme',
+      headers: { Authorization: `Bearer ${token} ${token}` },
+      reason: 'credential_malformed',
+    },
     { name: 'a parameter', headers: { Authorization: `Bearer token="${token}"` }, reason: 'credential_malformed' },
     { name: 'quotes', headers: { Authorization: `Bearer "${token}"` }, reason: 'credential_malformed' },
     { name: 'in the query', path: `/orders?access_token=${token}`, headers: {}, reason: 'credential_missing' },
     { name: 'in a cookie', headers: { Cookie: `sAccessToken=${token}` }, reason: 'credential_missing' },
-    { name: 'in Proxy-Authorization', headers: { 'Proxy-Authorization': `Bearer ${token}` }, reason: 'credential_missing' },
+    {
+      name: 'in Proxy-Authorization',
+      headers: { 'Proxy-Authorization': `Bearer ${token}` },
+      reason: 'credential_missing',
+    },
     { name: 'in X-Authorization', headers: { 'X-Authorization': `Bearer ${token}` }, reason: 'credential_missing' },
     { name: 'in a look-alike', headers: { Author_ization: `Bearer ${token}` }, reason: 'credential_missing' },
     { name: 'in an access token field', headers: { 'X-Access-Token': token }, reason: 'credential_missing' },
@@ -47,16 +63,23 @@ t.test('every other form is 401, and all of them are the same answer', async (t)
     answers.add(comparable(response));
   }
   for (const [index, { name, reason }] of rows.entries()) {
-    t.match(await world.logOf(`form-${String(index)}`), { reason, decision: 'denied', status: 401, subject: null, issuer: null, key_id: null },
-      `${name}: ${reason}`);
+    t.match(
+      await world.logOf(`form-${String(index)}`),
+      { reason, decision: 'denied', status: 401, subject: null, issuer: null, key_id: null },
+      `${name}: ${reason}`,
+    );
   }
   t.equal(answers.size, 1);
   t.equal(world.receiver.requests.length, before);
 });
 
 t.test('a token in the body is none', async (t) => {
-  const response = await world.request({ method: 'POST', path: '/orders', headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: `access_token=${token}&x=${hushed}` });
+  const response = await world.request({
+    method: 'POST',
+    path: '/orders',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: `access_token=${token}&x=${hushed}`,
+  });
   checkRefusal(t, response, refusals.unauthorized, 'form body');
 });
 
@@ -66,17 +89,29 @@ t.test('at most 8 KiB', async (t) => {
   const long = fill(6000);
   t.ok(short.length < 8000 && long.length > 8192, 'one on either side');
   t.equal((await world.request({ path: '/orders', headers: { Authorization: `Bearer ${short}` } })).status, 200);
-  checkRefusal(t, await world.request({ path: '/orders', headers: { Authorization: `Bearer ${long}` } }), refusals.unauthorized, 'more than 8 KiB');
+  checkRefusal(
+    t,
+    await world.request({ path: '/orders', headers: { Authorization: `Bearer ${long}` } }),
+    refusals.unauthorized,
+    'more than 8 KiB',
+  );
 });
 
 t.test('a token of 1 MB', async (t) => {
   const before = world.receiver.requests.length;
-  const bytes = requestBytes(world.port, { path: '/orders', headers: { Authorization: `Bearer ${'a'.repeat(1024 * 1024)}` } });
+  const bytes = requestBytes(world.port, {
+    path: '/orders',
+    headers: { Authorization: `Bearer ${'a'.repeat(1024 * 1024)}` },
+  });
   const [response] = await world.send(bytes);
   // The connection may break while the rest is still on its way.
   if (response !== undefined) checkRefusal(t, response, refusals.headerTooLarge, 'beyond every limit');
   t.equal(world.receiver.requests.length, before);
-  t.equal((await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status, 200, 'the next request passes');
+  t.equal(
+    (await world.request({ path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status,
+    200,
+    'the next request passes',
+  );
 });
 
 checkSilence(t, world);

@@ -39,7 +39,12 @@ t.test('bodies and their types are not touched', async (t) => {
   ];
   const digest = (body: Buffer): string => createHash('sha256').update(body).digest('hex');
   for (const [type, body] of bodies) {
-    const response = await world.request({ method: 'POST', path: '/orders', headers: { ...auth, 'Content-Type': type }, body });
+    const response = await world.request({
+      method: 'POST',
+      path: '/orders',
+      headers: { ...auth, 'Content-Type': type },
+      body,
+    });
     t.equal(response.status, 200, type);
     t.equal(digest(received().body), digest(body), type);
     t.same(received().field('content-type'), [type]);
@@ -48,9 +53,14 @@ t.test('bodies and their types are not touched', async (t) => {
 });
 
 t.test('answers come back as they are, and each request is sent once', async (t) => {
-  for (const status of [200, 201, 202, 204, 206, 301, 303, 304, 400, 401, 403, 404, 409, 418, 429, 500, 502, 503, 504]) {
-    world.receiver.behave((_req, res) => res.writeHead(status,
-      { 'X-From': 'receiver' }).end(status === 204 || status === 304 ? undefined : `s${String(status)}`));
+  for (const status of [
+    200, 201, 202, 204, 206, 301, 303, 304, 400, 401, 403, 404, 409, 418, 429, 500, 502, 503, 504,
+  ]) {
+    world.receiver.behave((_req, res) =>
+      res
+        .writeHead(status, { 'X-From': 'receiver' })
+        .end(status === 204 || status === 304 ? undefined : `s${String(status)}`),
+    );
     const before = world.receiver.requests.length;
     const response = await world.request({ path: '/orders', headers: auth });
     t.equal(response.status, status);
@@ -74,9 +84,14 @@ t.test('HEAD has the head of an answer only', async (t) => {
 t.test('an upload streams', async (t) => {
   const connection = await connectRaw(world.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
-  connection.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 10\r\n\r\nfirst`);
+  connection.write(
+    `POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 10\r\n\r\nfirst`,
+  );
   const before = world.receiver.requests.length;
-  await until('the first half is at the receiver', () => world.receiver.requests.length > 0 && received().body.toString() === 'first');
+  await until(
+    'the first half is at the receiver',
+    () => world.receiver.requests.length > 0 && received().body.toString() === 'first',
+  );
   t.equal(received().complete, false);
   connection.write('again');
   t.equal((await connection.readResponse())?.status, 200);
@@ -92,7 +107,9 @@ t.test('an answer streams, event by event', async (t) => {
   answer.writeHead(200, { 'Content-Type': 'text/event-stream' });
   for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
     answer.write(event);
-    await until(`${event.trim()} has arrived before the next is written`, () => connection.pending().toString().includes(event));
+    await until(`${event.trim()} has arrived before the next is written`, () =>
+      connection.pending().toString().includes(event),
+    );
   }
   answer.end();
   const response = await connection.readResponse();
@@ -121,7 +138,9 @@ t.test('100 Continue only after the checks', async (t) => {
     [{ ...expecting, ...auth, 'Content-Length': '99999999' }, '/orders', refusals.bodyTooLarge],
     [{ ...auth, Expect: 'something-else', 'Content-Length': '4' }, '/orders', refusals.expectation],
   ] as const) {
-    const responses = await world.send(requestBytes(world.port, { method: 'POST', path, headers }), { untilClosed: true });
+    const responses = await world.send(requestBytes(world.port, { method: 'POST', path, headers }), {
+      untilClosed: true,
+    });
     t.equal(responses.length, 1, 'one answer, no 100, and a close, since the body may or may not follow');
     const [response] = responses;
     if (response !== undefined) checkRefusal(t, response, refusal, `expecting, ${path}`);
@@ -131,24 +150,67 @@ t.test('100 Continue only after the checks', async (t) => {
 
 t.test('upgrades are refused, h2c is ignored', async (t) => {
   const before = world.receiver.requests.length;
-  const websocket = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13', 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' };
-  checkRefusal(t, await world.request({ path: '/orders', headers: { ...auth, ...websocket } }), refusals.badRequest, 'a WebSocket');
-  t.ok([400, 401].includes((await world.request({ path: '/orders', headers: websocket })).status), 'a WebSocket without a credential');
+  const websocket = {
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  };
+  checkRefusal(
+    t,
+    await world.request({ path: '/orders', headers: { ...auth, ...websocket } }),
+    refusals.badRequest,
+    'a WebSocket',
+  );
+  t.ok(
+    [400, 401].includes((await world.request({ path: '/orders', headers: websocket })).status),
+    'a WebSocket without a credential',
+  );
   t.equal(world.receiver.requests.length, before);
   // The JDK's client sends this with every plaintext request.
-  const h2c = { Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA' };
-  const response = await world.request({ method: 'POST', path: '/orders', headers: { ...auth, ...h2c }, body: 'payload' });
+  const h2c = {
+    Connection: 'Upgrade, HTTP2-Settings',
+    Upgrade: 'h2c',
+    'HTTP2-Settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA',
+  };
+  const response = await world.request({
+    method: 'POST',
+    path: '/orders',
+    headers: { ...auth, ...h2c },
+    body: 'payload',
+  });
   t.equal(response.status, 200);
   t.equal(received().body.toString(), 'payload');
   t.same([...received().field('upgrade'), ...received().field('http2-settings')], []);
-  checkRefusal(t, await world.request({ method: 'POST', path: '/orders', headers: h2c, body: 'payload' }), refusals.unauthorized, 'h2c without a credential');
+  checkRefusal(
+    t,
+    await world.request({ method: 'POST', path: '/orders', headers: h2c, body: 'payload' }),
+    refusals.unauthorized,
+    'h2c without a credential',
+  );
 });
 
 t.test('interim answers do not disturb the final one', async (t) => {
   const interims: readonly (readonly [string, (res: ServerResponse) => void])[] = [
-    ['102', (res) => { res.writeProcessing(); }],
-    ['103', (res) => { res.writeEarlyHints({ link: '</a.css>; rel=preload' }); }],
-    ['103 twice', (res) => { res.writeEarlyHints({ link: '</a>; rel=preload' }); res.writeEarlyHints({ link: '</b>; rel=preload' }); }],
+    [
+      '102',
+      (res) => {
+        res.writeProcessing();
+      },
+    ],
+    [
+      '103',
+      (res) => {
+        res.writeEarlyHints({ link: '</a.css>; rel=preload' });
+      },
+    ],
+    [
+      '103 twice',
+      (res) => {
+        res.writeEarlyHints({ link: '</a>; rel=preload' });
+        res.writeEarlyHints({ link: '</b>; rel=preload' });
+      },
+    ],
   ];
   for (const [name, interim] of interims) {
     world.receiver.behave((_req, res) => {
@@ -157,7 +219,10 @@ t.test('interim answers do not disturb the final one', async (t) => {
     });
     const responses = await world.send(requestBytes(world.port, { path: '/orders', headers: auth }));
     t.match(responses.at(-1), { status: 200, text: 'final', complete: true }, name);
-    t.ok(responses.slice(0, -1).every(({ status }) => status === 102 || status === 103), name);
+    t.ok(
+      responses.slice(0, -1).every(({ status }) => status === 102 || status === 103),
+      name,
+    );
   }
   world.receiver.behave(null);
 });
@@ -170,7 +235,10 @@ t.test('a request id is kept, or made, and returned', async (t) => {
     t.same(received().field('x-request-id'), [id]);
   }
   for (const id of ['', 'a b', 'x'.repeat(129), 'a\tb', 'caf\xe9', '"a"', 'a,b', '<script>', '${jndi:x}', null]) {
-    const response = await world.request({ path: '/orders', headers: { ...auth, ...(id === null ? {} : { 'X-Request-Id': id }) } });
+    const response = await world.request({
+      path: '/orders',
+      headers: { ...auth, ...(id === null ? {} : { 'X-Request-Id': id }) },
+    });
     const made = response.field('x-request-id');
     t.match(made, /^[A-Za-z0-9._-]{1,128}$/, `instead of ${String(id)}`);
     t.not(made, id);
@@ -181,12 +249,27 @@ t.test('a request id is kept, or made, and returned', async (t) => {
 t.test('traceparent is passed on, or made', async (t) => {
   const good = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
   await world.request({ path: '/orders', headers: { ...auth, traceparent: good, tracestate: 'a=1' } });
-  t.match(received().field('traceparent').join(), /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/, 'the trace goes on');
+  t.match(
+    received().field('traceparent').join(),
+    /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/,
+    'the trace goes on',
+  );
   t.same(received().field('tracestate'), ['a=1']);
-  for (const bad of [null, '', 'x', good.toUpperCase(), `${good}-extra`, good.replace('00-', 'ff-'),
-    '00-00000000000000000000000000000000-00f067aa0ba902b7-01']) {
+  for (const bad of [
+    null,
+    '',
+    'x',
+    good.toUpperCase(),
+    `${good}-extra`,
+    good.replace('00-', 'ff-'),
+    '00-00000000000000000000000000000000-00f067aa0ba902b7-01',
+  ]) {
     await world.request({ path: '/orders', headers: { ...auth, ...(bad === null ? {} : { traceparent: bad }) } });
-    t.match(received().field('traceparent').join(), /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/, `instead of ${String(bad)}`);
+    t.match(
+      received().field('traceparent').join(),
+      /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/,
+      `instead of ${String(bad)}`,
+    );
     t.notMatch(received().field('traceparent').join(), /4bf92f3577b34da6a3ce929d0e0e4736.*4bf92|^00-0{32}/);
   }
 });
@@ -207,11 +290,19 @@ t.test('a caller that leaves takes its request along', async (t) => {
 
 t.test('a broken body never reaches the receiver as a whole request', async (t) => {
   const [name, value] = Object.entries(auth)[0] ?? [];
-  const heads = [['Content-Length: 10', 'first'], ['Transfer-Encoding: chunked', '5\r\nfirst\r\n']] as const;
+  const heads = [
+    ['Content-Length: 10', 'first'],
+    ['Transfer-Encoding: chunked', '5\r\nfirst\r\n'],
+  ] as const;
   for (const [framing, part] of heads) {
     const connection = await connectRaw(world.port);
-    connection.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\n${framing}\r\n\r\n${part}`);
-    await until('the beginning is at the receiver', () => received().body.toString() === 'first' && !received().complete);
+    connection.write(
+      `POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\n${framing}\r\n\r\n${part}`,
+    );
+    await until(
+      'the beginning is at the receiver',
+      () => received().body.toString() === 'first' && !received().complete,
+    );
     connection.end();
     await until('it is broken off there', () => received().aborted);
     t.equal(received().complete, false, framing);
@@ -222,7 +313,9 @@ t.test('an answer that comes before the end of the upload reaches the caller', a
   const connection = await connectRaw(world.port);
   const [name, value] = Object.entries(auth)[0] ?? [];
   world.receiver.behave((_req, res) => res.writeHead(413, { Connection: 'close' }).end('enough'));
-  connection.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 1000\r\n\r\nfirst`);
+  connection.write(
+    `POST /orders HTTP/1.1\r\nHost: a\r\n${String(name)}: ${String(value)}\r\nContent-Length: 1000\r\n\r\nfirst`,
+  );
   const response = await connection.readResponse();
   world.receiver.behave(null);
   t.match(response, { status: 413, text: 'enough' });

@@ -13,7 +13,8 @@ const auth = `Authorization: Bearer ${world.token()}`;
 
 /** A request by its lines; every one of them has a good token. */
 const get = (...lines: string[]): string => ['GET /orders HTTP/1.1', 'Host: a', auth, ...lines, '', ''].join('\r\n');
-const post = (lines: readonly string[], body: string): string => ['POST /orders HTTP/1.1', 'Host: a', auth, ...lines, '', body].join('\r\n');
+const post = (lines: readonly string[], body: string): string =>
+  ['POST /orders HTTP/1.1', 'Host: a', auth, ...lines, '', body].join('\r\n');
 const chunked = 'Transfer-Encoding: chunked';
 const good = get();
 
@@ -70,7 +71,10 @@ const refusedHeads: readonly (readonly [string, string])[] = [
   ['http/1.1', `GET /orders http/1.1\r\nHost: a\r\n${auth}\r\n\r\n`],
   ['a preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
   ['a tab in the request line', `GET\t/orders HTTP/1.1\r\nHost: a\r\n${auth}\r\n\r\n`],
-  ['a body on GET that hides a request', `${get('Content-Length: 40').slice(0, -2)}\r\nGET /orders HTTP/1.1\r\nHost: a\r\n\r\n`],
+  [
+    'a body on GET that hides a request',
+    `${get('Content-Length: 40').slice(0, -2)}\r\nGET /orders HTTP/1.1\r\nHost: a\r\n\r\n`,
+  ],
   ['a TLS greeting', '\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03'],
   ['a SOCKS greeting', '\x05\x01\x00\r\n\r\n'],
 ];
@@ -85,7 +89,11 @@ t.test('ambiguous heads are 400, close the connection and never reach the receiv
     if (response === undefined) continue;
     checkRefusal(t, response, refusals.badRequest, name);
   }
-  t.same(world.receiver.requests.slice(before).map(({ target, rawHeaders }) => [target, rawHeaders]), [], 'nothing reached the receiver');
+  t.same(
+    world.receiver.requests.slice(before).map(({ target, rawHeaders }) => [target, rawHeaders]),
+    [],
+    'nothing reached the receiver',
+  );
   t.equal((await world.send(good)).at(-1)?.status, 200, 'a good request still passes');
 });
 
@@ -108,8 +116,14 @@ t.test('a body that breaks its framing is never a whole request to the receiver'
     const responses = await world.send(bytes, { untilClosed: true });
     t.ok(responses.length <= 1, `${name}: at most one answer`);
     for (const { status } of responses) t.equal(status, 400, name);
-    await until('what began at the receiver is broken off', () => world.receiver.requests.slice(before).every(({ aborted }) => aborted));
-    t.same(world.receiver.requests.slice(before).filter(({ complete }) => complete), [], name);
+    await until('what began at the receiver is broken off', () =>
+      world.receiver.requests.slice(before).every(({ aborted }) => aborted),
+    );
+    t.same(
+      world.receiver.requests.slice(before).filter(({ complete }) => complete),
+      [],
+      name,
+    );
   }
   t.equal((await world.send(good)).at(-1)?.status, 200, 'a good request still passes');
 });
@@ -119,10 +133,23 @@ t.test('requests of one connection are judged one by one and answered in order',
   const anonymous = 'GET /orders/secret HTTP/1.1\r\nHost: a\r\n\r\n';
   const second = post(['Content-Length: 2'], 'hi');
   const responses = await world.send(`${good}${second}${anonymous}`, { responses: 3 });
-  t.same(responses.map(({ status }) => status), [200, 200, 401]);
-  t.same(world.receiver.requests.slice(before).map(({ method, body }) => [method, body.toString()]), [['GET', ''], ['POST', 'hi']]);
+  t.same(
+    responses.map(({ status }) => status),
+    [200, 200, 401],
+  );
+  t.same(
+    world.receiver.requests.slice(before).map(({ method, body }) => [method, body.toString()]),
+    [
+      ['GET', ''],
+      ['POST', 'hi'],
+    ],
+  );
   const mixed = await world.send(`${good}GARBAGE\r\n\r\n`, { responses: 2 });
-  t.same(mixed.map(({ status }) => status), [200, 400], 'garbage after a good request');
+  t.same(
+    mixed.map(({ status }) => status),
+    [200, 400],
+    'garbage after a good request',
+  );
   t.equal(world.receiver.requests.length, before + 3);
 });
 

@@ -23,11 +23,27 @@ const issuedBefore = nowS - 100;
 const common = { methods: ['GET'], subjects: ['checkout', 'mallory'], permissions: [] };
 const config = {
   issuers: {
-    partner: { issuer: 'https://partner.example', jwks_url: partnerJwks.url, audience: 'orders-b2b', source: ['partner', 'partner-old'], token_type: 'b2b' },
-    broken: { issuer: 'https://broken.example', jwks_url: brokenJwks.url, audience: 'orders', source: 'x', token_type: 'x', key_ids: { accept: ['x-*'] } },
+    partner: {
+      issuer: 'https://partner.example',
+      jwks_url: partnerJwks.url,
+      audience: 'orders-b2b',
+      source: ['partner', 'partner-old'],
+      token_type: 'b2b',
+    },
+    broken: {
+      issuer: 'https://broken.example',
+      jwks_url: brokenJwks.url,
+      audience: 'orders',
+      source: 'x',
+      token_type: 'x',
+      key_ids: { accept: ['x-*'] },
+    },
   },
   revoked: {
-    key_ids: ['d-revoked'], subjects: ['mallory'], token_ids: ['stolen-1'], issued_before: new Date(issuedBefore * 1000).toISOString(),
+    key_ids: ['d-revoked'],
+    subjects: ['mallory'],
+    token_ids: ['stolen-1'],
+    issued_before: new Date(issuedBefore * 1000).toISOString(),
   },
   routes: [
     { ...common, name: 'shared', path: '/shared' },
@@ -53,7 +69,10 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
   for (const [index, { name, path = '/shared', token, reason }] of rows.entries()) {
     const requestId = `${label}-${String(index)}`;
     world.hush(token);
-    const response = await world.request({ path, headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId } });
+    const response = await world.request({
+      path,
+      headers: { Authorization: `Bearer ${token}`, 'X-Request-Id': requestId },
+    });
     if (reason === null) {
       t.equal(response.status, 200, name);
       continue;
@@ -66,26 +85,67 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
   }
 }
 
-t.test('each issuer\'s tokens are held to its own keys and rules', async (t) => {
+t.test("each issuer's tokens are held to its own keys and rules", async (t) => {
   await checkRows(t, 'issuer', [
     { name: 'core', token: mintToken({ key }), reason: null },
     { name: 'partner', token: mintToken({ key: partnerKey, claims: partner }), reason: null },
-    { name: 'partner, another source of its list', token: mintToken({ key: partnerKey, claims: { ...partner, source: 'partner-old' } }), reason: null },
-    { name: 'core where only partner counts', path: '/partner', token: mintToken({ key }), reason: 'issuer_not_accepted' },
-    { name: 'partner where only partner counts', path: '/partner', token: mintToken({ key: partnerKey, claims: partner }), reason: null },
-    { name: 'partner where only core counts', path: '/core', token: mintToken({ key: partnerKey, claims: partner }), reason: 'issuer_not_accepted' },
+    {
+      name: 'partner, another source of its list',
+      token: mintToken({ key: partnerKey, claims: { ...partner, source: 'partner-old' } }),
+      reason: null,
+    },
+    {
+      name: 'core where only partner counts',
+      path: '/partner',
+      token: mintToken({ key }),
+      reason: 'issuer_not_accepted',
+    },
+    {
+      name: 'partner where only partner counts',
+      path: '/partner',
+      token: mintToken({ key: partnerKey, claims: partner }),
+      reason: null,
+    },
+    {
+      name: 'partner where only core counts',
+      path: '/core',
+      token: mintToken({ key: partnerKey, claims: partner }),
+      reason: 'issuer_not_accepted',
+    },
     { name: 'core claims signed by partner', token: mintToken({ key: partnerKey }), reason: 'issuer_mismatch' },
     { name: 'partner claims signed by core', token: mintToken({ key, claims: partner }), reason: 'issuer_mismatch' },
-    { name: 'audience of the other', token: mintToken({ key: partnerKey, claims: { ...partner, aud: 'orders' } }), reason: 'audience_mismatch' },
-    { name: 'source of the other', token: mintToken({ key: partnerKey, claims: { ...partner, source: 'microservice' } }), reason: 'source_mismatch' },
-    { name: 'token type of the other', token: mintToken({ key: partnerKey, claims: { ...partner, token_type: 'service' } }), reason: 'token_type_mismatch' },
+    {
+      name: 'audience of the other',
+      token: mintToken({ key: partnerKey, claims: { ...partner, aud: 'orders' } }),
+      reason: 'audience_mismatch',
+    },
+    {
+      name: 'source of the other',
+      token: mintToken({ key: partnerKey, claims: { ...partner, source: 'microservice' } }),
+      reason: 'source_mismatch',
+    },
+    {
+      name: 'token type of the other',
+      token: mintToken({ key: partnerKey, claims: { ...partner, token_type: 'service' } }),
+      reason: 'token_type_mismatch',
+    },
   ]);
-  await world.request({ path: '/shared', headers: { Authorization: `Bearer ${mintToken({ key: partnerKey, claims: partner })}` } });
-  t.same(world.receiver.requests.at(-1)?.field('x-auth-issuer'), ['https://partner.example'], 'the receiver learns which one');
+  await world.request({
+    path: '/shared',
+    headers: { Authorization: `Bearer ${mintToken({ key: partnerKey, claims: partner })}` },
+  });
+  t.same(
+    world.receiver.requests.at(-1)?.field('x-auth-issuer'),
+    ['https://partner.example'],
+    'the receiver learns which one',
+  );
 });
 
-t.test('one issuer\'s trouble is no other\'s', async (t) => {
-  const response = await world.request({ path: '/shared', headers: { Authorization: `Bearer ${mintToken({ key: withKeyId(key, 'x-1') })}` } });
+t.test("one issuer's trouble is no other's", async (t) => {
+  const response = await world.request({
+    path: '/shared',
+    headers: { Authorization: `Bearer ${mintToken({ key: withKeyId(key, 'x-1') })}` },
+  });
   checkRefusal(t, response, refusals.keysUnavailable, 'an issuer without keys');
   t.equal((await world.request({ path: '/shared', headers: world.authorization() })).status, 200, 'the other one');
   const ready = await world.admin('/readyz');
@@ -99,20 +159,41 @@ t.test('what is revoked is refused before the policy is asked', async (t) => {
   await checkRows(t, 'revoked', [
     { name: 'key', token: mintToken({ key: revokedKey }), reason: 'key_revoked' },
     { name: 'subject', token: mintToken({ key, claims: { sub: 'mallory' } }), reason: 'subject_revoked' },
-    { name: 'subject on a route that does not exist', path: '/unknown', token: mintToken({ key, claims: { sub: 'mallory' } }), reason: 'subject_revoked' },
+    {
+      name: 'subject on a route that does not exist',
+      path: '/unknown',
+      token: mintToken({ key, claims: { sub: 'mallory' } }),
+      reason: 'subject_revoked',
+    },
     { name: 'token id', token: mintToken({ key, claims: { jti: 'stolen-1' } }), reason: 'token_revoked' },
     { name: 'another token id', token: mintToken({ key, claims: { jti: 'stolen-12' } }), reason: null },
     { name: 'issued before', token: mintToken({ key, claims: old }), reason: 'issue_time_revoked' },
-    { name: 'issued at that very time', token: mintToken({ key, claims: { ...old, iat: issuedBefore } }), reason: null },
-    { name: 'no issue time while such a rule is in force', token: mintToken({ key, claims: { iat: undefined } }), reason: 'issue_time_revoked' },
+    {
+      name: 'issued at that very time',
+      token: mintToken({ key, claims: { ...old, iat: issuedBefore } }),
+      reason: null,
+    },
+    {
+      name: 'no issue time while such a rule is in force',
+      token: mintToken({ key, claims: { iat: undefined } }),
+      reason: 'issue_time_revoked',
+    },
   ]);
   t.equal(answers.size, 1, 'every 401 of this file is the same answer');
 });
 
 t.test('a reload lifts a revocation', async (t) => {
   world.rewrite({ ...config, revoked: { subjects: [] } });
-  await until('mallory passes', async () => (await world.request({ path: '/shared', headers: world.authorization({ sub: 'mallory' }) })).status === 200);
-  t.equal((await world.request({ path: '/shared', headers: world.authorization({ iat: undefined }) })).status, 200, 'and tokens without iat');
+  await until(
+    'mallory passes',
+    async () =>
+      (await world.request({ path: '/shared', headers: world.authorization({ sub: 'mallory' }) })).status === 200,
+  );
+  t.equal(
+    (await world.request({ path: '/shared', headers: world.authorization({ iat: undefined }) })).status,
+    200,
+    'and tokens without iat',
+  );
 });
 
 checkSilence(t, world);

@@ -31,7 +31,6 @@ interface Issuer {
   readonly name: string;
 }
 
-
 const names = Object.keys(behaviours) as Name[];
 const servers = new Map<Name, JwksServer>();
 for (const name of names) servers.set(name, await startJwksServer(t, { keys: [withKeyId(key, `${name}-1`)] }));
@@ -42,11 +41,21 @@ function serverOf(name: Name): JwksServer {
   return server;
 }
 
-const issuers = names.map((name) => [name, {
-  issuer: `https://${name}.example`, jwks_url: serverOf(name).url, audience: 'orders', source: 'microservice', token_type: 'service',
-  key_ids: { accept: [`${name}-*`] },
-  jwks: behaviours[name],
-}] as const);
+const issuers = names.map(
+  (name) =>
+    [
+      name,
+      {
+        issuer: `https://${name}.example`,
+        jwks_url: serverOf(name).url,
+        audience: 'orders',
+        source: 'microservice',
+        token_type: 'service',
+        key_ids: { accept: [`${name}-*`] },
+        jwks: behaviours[name],
+      },
+    ] as const,
+);
 const world = await startWorld(t, { config: { issuers: Object.fromEntries(issuers) } });
 
 const ask = async (name: Name, keyId: string, signer: RsaKey = key, where: World = world): Promise<RawResponse> => {
@@ -74,18 +83,24 @@ t.test('however many unknown key ids arrive, they cause one fetch per cool-down'
     return server.hits() > first;
   });
   const [before, startedMs] = [server.hits(), performance.now()];
-  const answers = await Promise.all(Array.from({ length: 200 }, async (_, index) => ask('flooded', `flooded-${String(index)}-x`)));
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, async (_, index) => ask('flooded', `flooded-${String(index)}-x`)),
+  );
   for (const response of answers) t.equal(response.status, 401);
   const most = Math.ceil((performance.now() - startedMs) / cooldownMs);
-  t.ok(server.hits() - before <= most, `${String(server.hits() - before)} fetches, at most ${String(most)} in that time`);
+  t.ok(
+    server.hits() - before <= most,
+    `${String(server.hits() - before)} fetches, at most ${String(most)} in that time`,
+  );
   t.equal((await ask('flooded', 'flooded-1')).status, 200, 'good tokens pass all the while');
 });
 
 t.test('key ids that no issuer accepts never cause a fetch', async (t) => {
   const before = names.map((name) => serverOf(name).hits());
   const fixed = ['rotating', 'flooded', 'failing'].length;
-  for (const keyId of ['s-1', 'unknown', '', 'Rotating-1', 'x-rotating-1']) {checkRefusal(t, await ask('rotating', keyId), refusals.unauthorized,
-    `kid ${keyId}`);}
+  for (const keyId of ['s-1', 'unknown', '', 'Rotating-1', 'x-rotating-1']) {
+    checkRefusal(t, await ask('rotating', keyId), refusals.unauthorized, `kid ${keyId}`);
+  }
   t.same(names.map((name) => serverOf(name).hits()).slice(0, fixed), before.slice(0, fixed));
 });
 
@@ -100,7 +115,10 @@ t.test('an unknown key id while fetching fails is 503, with one attempt per cool
   checkRefusal(t, refused, refusals.keysUnavailable, 'unknown while failing');
   for (let i = 0; i < 20; i += 1) t.equal((await ask('failing', `failing-new-${String(i)}`)).status, 503);
   const most = Math.ceil((performance.now() - startedMs) / cooldownMs) + 1;
-  t.ok(server.hits() - before <= most, `${String(server.hits() - before)} attempts, at most ${String(most)} in that time: failed ones count`);
+  t.ok(
+    server.hits() - before <= most,
+    `${String(server.hits() - before)} attempts, at most ${String(most)} in that time: failed ones count`,
+  );
   t.equal((await ask('failing', 'failing-1')).status, 200, 'known keys serve');
 });
 
@@ -115,7 +133,9 @@ t.test('a key that left the set stops working', async (t) => {
 t.test('an issuer that withdraws every key is believed when it says so again: 401, until it lists one', async (t) => {
   const server = serverOf('withdrawing');
   const ofIssuer = async (): Promise<Issuer | undefined> =>
-    (JSON.parse((await world.admin('/status')).text) as { readonly issuers: readonly Issuer[] }).issuers.find((issuer) => issuer.name === 'withdrawing');
+    (JSON.parse((await world.admin('/status')).text) as { readonly issuers: readonly Issuer[] }).issuers.find(
+      (issuer) => issuer.name === 'withdrawing',
+    );
   t.equal((await ask('withdrawing', 'withdrawing-1')).status, 200);
   t.match(await ofIssuer(), { empty_set: null, withdrawn_keys: [] });
   server.setKeys([withKeyId(rsaKey('d-next'), 's-1')]);
@@ -126,9 +146,15 @@ t.test('an issuer that withdraws every key is believed when it says so again: 40
   checkRefusal(t, refused, refusals.unauthorized, 'static keys alone are left');
   t.match(await ofIssuer(), { usable: false, empty_set: 'confirmed', withdrawn_keys: [{ key_id: 'withdrawing-1' }] });
   t.equal(await world.metric('sallyport_jwks_keys{issuer="withdrawing"}'), 0);
-  t.ok(await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="empty"}') >= 2, 'it was asked twice at least');
+  t.ok(
+    (await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="empty"}')) >= 2,
+    'it was asked twice at least',
+  );
   server.behave((_req, res) => res.writeHead(500).end());
-  await until('an outage', async () => await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="failed"}') > 0);
+  await until(
+    'an outage',
+    async () => (await world.metric('sallyport_jwks_refreshes_total{issuer="withdrawing",result="failed"}')) > 0,
+  );
   t.not((await ask('withdrawing', 'withdrawing-1')).status, 200, 'an outage after it brings nothing back');
   server.behave(null);
   server.setKeys([withKeyId(key, 'withdrawing-1')]);
@@ -141,9 +167,12 @@ t.test('within the cool-down a new key is waited for, and its caller is not refu
   server.setKeys([withKeyId(key, 'patient-1'), withKeyId(rsaKey('d-next'), 'patient-2')]);
   const hits = server.hits();
   const answers = await Promise.all([1, 2, 3].map(async () => ask('patient', 'patient-2', rsaKey('d-next'))));
-  t.same(answers.map(({ status }) => status), [200, 200, 200]);
+  t.same(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  );
   t.equal(server.hits() - hits, 1, 'for one fetch');
-  t.ok(await world.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}') >= 3);
+  t.ok((await world.metric('sallyport_jwks_waits_total{issuer="patient",result="found"}')) >= 3);
 });
 
 t.test('a broken or foreign answer never replaces a good set', async (t) => {
@@ -158,18 +187,39 @@ t.test('a broken or foreign answer never replaces a good set', async (t) => {
     ['HTML', (_req, res) => res.end('<html>')],
     ['nothing', (_req, res) => res.end()],
     ['a reset', (req) => req.socket.destroy()],
-    ['half of it', (req, res) => { res.writeHead(200, { 'content-length': '900' }); res.write('{"keys":[', () => req.socket.destroy()); }],
+    [
+      'half of it',
+      (req, res) => {
+        res.writeHead(200, { 'content-length': '900' });
+        res.write('{"keys":[', () => req.socket.destroy());
+      },
+    ],
     ['too much', (_req, res) => res.end(`{"keys":[],"x":"${'x'.repeat(300 * 1024)}"}`)],
-    ['a redirect to another host', (_req, res) => res.writeHead(302, { location: elsewhere.url.replace('127.0.0.1', 'localhost') }).end()],
+    [
+      'a redirect to another host',
+      (_req, res) => res.writeHead(302, { location: elsewhere.url.replace('127.0.0.1', 'localhost') }).end(),
+    ],
   ];
   for (const [name, behaviour] of bad) {
     server.behave(behaviour);
     const failed = 'sallyport_jwks_refreshes_total{issuer="lasting",result="failed"}';
     const [before, failures] = [server.hits(), await world.metric(failed)];
-    t.equal((await ask('lasting', 'lasting-unknown')).status, 503, `${name}: whether there is such a key is not known now`);
-    t.ok(server.hits() > before && (await world.metric(failed)) > failures, `${name}: fetched, and taken for a failure`);
+    t.equal(
+      (await ask('lasting', 'lasting-unknown')).status,
+      503,
+      `${name}: whether there is such a key is not known now`,
+    );
+    t.ok(
+      server.hits() > before && (await world.metric(failed)) > failures,
+      `${name}: fetched, and taken for a failure`,
+    );
     t.equal((await ask('lasting', 'lasting-1')).status, 200, name);
-    checkRefusal(t, await ask('lasting', 'lasting-1', rsaKey('d-next')), refusals.unauthorized, `${name}: a foreign key`);
+    checkRefusal(
+      t,
+      await ask('lasting', 'lasting-1', rsaKey('d-next')),
+      refusals.unauthorized,
+      `${name}: a foreign key`,
+    );
   }
   t.equal(elsewhere.hits(), 0, 'the redirect is not followed');
   server.behave(null);
@@ -191,12 +241,22 @@ t.test('without its source a set serves up to max_stale, then 503', async (t) =>
 t.test('without any keys at start it lives, is not ready, and recovers by itself', async (t) => {
   const server = await startJwksServer(t);
   server.behave((req) => req.socket.destroy());
-  const other = await startWorld(t, { ready: false, jwks: server, key, config: { issuers: { core: { jwks: { cooldown: '100ms', max_age: '200ms' } } } } });
+  const other = await startWorld(t, {
+    ready: false,
+    jwks: server,
+    key,
+    config: { issuers: { core: { jwks: { cooldown: '100ms', max_age: '200ms' } } } },
+  });
   t.equal((await other.admin('/livez')).status, 200);
   const notReady = await other.admin('/readyz');
   t.equal(notReady.status, 503);
   t.match(notReady.text, /keys/, 'the failing check is named');
-  checkRefusal(t, await other.request({ path: '/orders', headers: other.authorization() }), refusals.keysUnavailable, 'a good token');
+  checkRefusal(
+    t,
+    await other.request({ path: '/orders', headers: other.authorization() }),
+    refusals.keysUnavailable,
+    'a good token',
+  );
   t.equal((await other.request({ path: '/healthz' })).status, 200, 'public routes need no keys');
   server.behave(null);
   await until('ready', async () => (await other.admin('/readyz')).status === 200);

@@ -5,8 +5,15 @@ import { connectRaw } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { startWorld, type World } from '../support/world.js';
 
-const route = (name: string, path: string): object => ({ name, methods: ['GET'], path, subjects: ['checkout'], permissions: [] });
-const statusOf = async (world: World, path: string): Promise<number> => (await world.request({ path, headers: world.authorization() })).status;
+const route = (name: string, path: string): object => ({
+  name,
+  methods: ['GET'],
+  path,
+  subjects: ['checkout'],
+  permissions: [],
+});
+const statusOf = async (world: World, path: string): Promise<number> =>
+  (await world.request({ path, headers: world.authorization() })).status;
 
 t.test('a changed config takes effect, a bad one leaves the old in force', async (t) => {
   const world = await startWorld(t, { config: { routes: [route('one', '/one')] } });
@@ -16,13 +23,19 @@ t.test('a changed config takes effect, a bad one leaves the old in force', async
   t.equal(await statusOf(world, '/one'), 403, 'nothing of the old one is left');
 
   const bad: readonly (readonly [string, string])[] = [
-    ['unknown key', 'surprise: 1\n'], ['duplicate key', 'routes: []\n'], ['a syntax error', '  - [\n'], ['an alias bomb', 'x: &x [1]\ny: [*x,*x]\n'],
+    ['unknown key', 'surprise: 1\n'],
+    ['duplicate key', 'routes: []\n'],
+    ['a syntax error', '  - [\n'],
+    ['an alias bomb', 'x: &x [1]\ny: [*x,*x]\n'],
   ];
   for (const [name, text] of bad) {
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
     world.scribble(text, 'at its end');
     world.signal('SIGHUP');
-    await until(`${name} is refused`, async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
+    await until(
+      `${name} is refused`,
+      async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed,
+    );
     t.equal(await statusOf(world, '/two'), 200, `${name}: the old policy holds`);
     t.match((await world.admin('/status')).text, /error/i, `${name}: /status tells`);
     t.equal((await world.admin('/readyz')).status, 200, `${name}: still ready`);
@@ -32,7 +45,10 @@ t.test('a changed config takes effect, a bad one leaves the old in force', async
     const failed = await world.metric('sallyport_config_reloads_total{result="failed"}');
     world.scribble(text, 'in its place');
     world.signal('SIGHUP');
-    await until('an empty file is refused', async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed);
+    await until(
+      'an empty file is refused',
+      async () => (await world.metric('sallyport_config_reloads_total{result="failed"}')) > failed,
+    );
     t.equal(await statusOf(world, '/two'), 200);
   }
   world.rewrite({ routes: [route('three', '/three')] });
@@ -81,23 +97,37 @@ t.test('SIGTERM: not ready, then requests in flight end, then exit 0', async (t)
   t.notMatch(world.process.output(), world.token().slice(0, 20));
 });
 
-t.test('what passes in shadow mode ends before the process, and is cut off after the grace, as what is allowed', async (t) => {
-  for (const [grace, expected] of [['20s', { status: 200, text: 'finished' }], ['200ms', null]] as const) {
-    const world = await startWorld(t, { config: { mode: 'shadow', shutdown: { delay: '0ms', grace } } });
-    const held: ServerResponse[] = [];
-    world.receiver.behave((_req, res) => held.push(res));
-    const waiting = world.request({ path: '/orders' }).catch(() => null);
-    await until('the request is at the receiver', () => held.length === 1);
-    world.signal('SIGTERM');
-    await until('no new one is taken', async () => connectRaw(world.port).then((connection) => connection.end(), () => true));
-    if (expected !== null) held[0]?.end('finished');
-    const answer = await waiting;
-    if (expected === null) t.equal(answer, null, 'cut off');
-    else t.match(answer, expected);
-    t.same(await world.process.exited, { code: 0, signal: null });
-    t.match(world.logs().filter(line => line['path'] === '/orders'), [{ decision: expected === null ? 'failed' : 'shadow', subject: null }]);
-  }
-});
+t.test(
+  'what passes in shadow mode ends before the process, and is cut off after the grace, as what is allowed',
+  async (t) => {
+    for (const [grace, expected] of [
+      ['20s', { status: 200, text: 'finished' }],
+      ['200ms', null],
+    ] as const) {
+      const world = await startWorld(t, { config: { mode: 'shadow', shutdown: { delay: '0ms', grace } } });
+      const held: ServerResponse[] = [];
+      world.receiver.behave((_req, res) => held.push(res));
+      const waiting = world.request({ path: '/orders' }).catch(() => null);
+      await until('the request is at the receiver', () => held.length === 1);
+      world.signal('SIGTERM');
+      await until('no new one is taken', async () =>
+        connectRaw(world.port).then(
+          (connection) => connection.end(),
+          () => true,
+        ),
+      );
+      if (expected !== null) held[0]?.end('finished');
+      const answer = await waiting;
+      if (expected === null) t.equal(answer, null, 'cut off');
+      else t.match(answer, expected);
+      t.same(await world.process.exited, { code: 0, signal: null });
+      t.match(
+        world.logs().filter((line) => line['path'] === '/orders'),
+        [{ decision: expected === null ? 'failed' : 'shadow', subject: null }],
+      );
+    }
+  },
+);
 
 t.test('what does not end within the grace is cut off, and the exit code is 0', async (t) => {
   const world = await startWorld(t, { config: { shutdown: { delay: '0ms', grace: '200ms' } } });

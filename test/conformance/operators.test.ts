@@ -18,9 +18,13 @@ t.test('/livez, /readyz and /status, and nothing else', async (t) => {
   t.equal(status.status, 200);
   t.match(status.text, 'list-orders', 'routes');
   t.match(status.text, 'd-1', 'key ids');
-  t.match(status.text, /[0-9a-f]{64}/, 'the config\'s hash');
-  for (const path of ['/', '/orders', '/livez/', '/LIVEZ', '/status/../livez', '/debug', '/metrics/x']) t.not((await world.admin(path)).status, 200, path);
-  for (const method of ['POST', 'DELETE', 'PUT']) t.not((await request(world.adminPort, { method, path: '/livez' })).status, 200, method);
+  t.match(status.text, /[0-9a-f]{64}/, "the config's hash");
+  for (const path of ['/', '/orders', '/livez/', '/LIVEZ', '/status/../livez', '/debug', '/metrics/x']) {
+    t.not((await world.admin(path)).status, 200, path);
+  }
+  for (const method of ['POST', 'DELETE', 'PUT']) {
+    t.not((await request(world.adminPort, { method, path: '/livez' })).status, 200, method);
+  }
 });
 
 t.test('the admin listener checks Host, against pages whose name was bent to it', async (t) => {
@@ -29,28 +33,43 @@ t.test('the admin listener checks Host, against pages whose name was bent to it'
     t.ok(response.status >= 400 && response.status < 500, host);
     t.notMatch(response.text, 'list-orders', host);
   }
-  for (const host of ['127.0.0.1', `localhost:${String(world.adminPort)}`]) {t.equal((await request(world.adminPort,
-    { path: '/status', headers: { Host: host } })).status, 200, host);}
+  for (const host of ['127.0.0.1', `localhost:${String(world.adminPort)}`]) {
+    t.equal((await request(world.adminPort, { path: '/status', headers: { Host: host } })).status, 200, host);
+  }
 });
 
 t.test('probes have their listener, without /status', async (t) => {
-  for (const path of ['/livez', '/readyz', '/metrics']) t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, 200, path);
+  for (const path of ['/livez', '/readyz', '/metrics']) {
+    t.equal((await request(probesPort, { path, headers: { Host: 'pod.example' } })).status, 200, path);
+  }
   t.equal((await request(probesPort, { path: '/status' })).status, 404);
 });
 
-t.test('never on the caller\'s port', async (t) => {
+t.test("never on the caller's port", async (t) => {
   for (const path of ['/livez', '/readyz', '/metrics', '/status']) {
     checkRefusal(t, await world.request({ path }), refusals.unauthorized, path);
-    checkRefusal(t, await world.request({ path, headers: world.authorization() }), refusals.forbidden, `${path} with a token`);
+    checkRefusal(
+      t,
+      await world.request({ path, headers: world.authorization() }),
+      refusals.forbidden,
+      `${path} with a token`,
+    );
   }
 });
 
 t.test('metrics have the names and the closed labels of the contract', async (t) => {
   const text = (await world.admin('/metrics')).text;
   const series = [
-    'sallyport_requests_total', 'sallyport_denials_total', 'sallyport_request_duration_seconds', 'sallyport_overhead_seconds',
+    'sallyport_requests_total',
+    'sallyport_denials_total',
+    'sallyport_request_duration_seconds',
+    'sallyport_overhead_seconds',
     'sallyport_stripped_fields_total',
-    'sallyport_jwks_refreshes_total', 'sallyport_jwks_age_seconds', 'sallyport_config_reloads_total', 'sallyport_config_info', 'process_cpu_seconds_total',
+    'sallyport_jwks_refreshes_total',
+    'sallyport_jwks_age_seconds',
+    'sallyport_config_reloads_total',
+    'sallyport_config_info',
+    'process_cpu_seconds_total',
   ];
   for (const name of series) t.match(text, new RegExp(`^# TYPE ${name} `, 'm'), name);
   const counted: readonly (readonly [string, string, Record<string, string>])[] = [
@@ -70,42 +89,111 @@ t.test('metrics have the names and the closed labels of the contract', async (t)
     t.equal((await world.metric(name)) - before, 1, name);
   }
   const ownSeries = async (): Promise<string[]> =>
-    (await world.admin('/metrics')).text.split('\n').filter((line) => line.startsWith('sallyport_')).map((line) => line.replace(/ [^ ]*$/, ''));
+    (await world.admin('/metrics')).text
+      .split('\n')
+      .filter((line) => line.startsWith('sallyport_'))
+      .map((line) => line.replace(/ [^ ]*$/, ''));
   const before = await ownSeries();
   for (let i = 0; i < 50; i += 1) {
-    await world.request({ path: `/made-up-${String(i)}`, headers: world.authorization({ sub: `caller-${String(i)}` }) });
+    await world.request({
+      path: `/made-up-${String(i)}`,
+      headers: world.authorization({ sub: `caller-${String(i)}` }),
+    });
   }
   t.same(await ownSeries(), before, 'nothing that callers send makes a series');
 });
 
 t.test('one log line per request', async (t) => {
   const members = [
-    'time', 'request_id', 'route', 'method', 'path', 'decision', 'reason', 'kind', 'issuer', 'subject', 'key_id', 'status', 'duration_ms', 'upstream_ms',
-    'record', 'trace_id', 'client_address', 'user_agent',
+    'time',
+    'request_id',
+    'route',
+    'method',
+    'path',
+    'decision',
+    'reason',
+    'kind',
+    'issuer',
+    'subject',
+    'key_id',
+    'status',
+    'duration_ms',
+    'upstream_ms',
+    'record',
+    'trace_id',
+    'client_address',
+    'user_agent',
   ];
   const service = { kind: 'service', issuer: 'core', subject: 'checkout', key_id: 'd-1' };
   const nobody = { kind: null, issuer: null, subject: null, key_id: null };
   const auth = world.authorization();
   const rows = [
-    { id: 'forwarded', path: `/orders?secret=${hushed}`, headers: auth, line: { route: 'list-orders', path: '/orders', decision: 'forwarded', reason: null,
-      status: 200, ...service } },
-    { id: 'public', path: '/healthz', headers: {}, line: { route: 'health', path: '/healthz', decision: 'forwarded', reason: null, status: 200, ...nobody } },
-    { id: 'anonymous', path: '/orders', headers: {}, line: { path: '/orders', decision: 'denied', reason: 'credential_missing', status: 401, ...nobody } },
-    { id: 'unapproved', path: '/orders', headers: world.authorization({ sub: 'other' }),
-      line: { route: 'list-orders', decision: 'denied', reason: 'subject_not_approved', status: 403, ...service, subject: 'other' } },
-    { id: 'lacking', path: '/orders', headers: world.authorization({ permissions: [] }),
-      line: { route: 'list-orders', decision: 'denied', reason: 'permission_missing', status: 403, ...service } },
-    { id: 'no-route', path: '/nowhere', headers: auth, line: { route: 'none', path: '/nowhere', decision: 'denied', reason: 'route_unknown', status: 403,
-      ...service } },
-    { id: 'bad-target', path: '/orders/../x', headers: auth, line: { decision: 'denied', reason: 'target_malformed', status: 400 } },
+    {
+      id: 'forwarded',
+      path: `/orders?secret=${hushed}`,
+      headers: auth,
+      line: { route: 'list-orders', path: '/orders', decision: 'forwarded', reason: null, status: 200, ...service },
+    },
+    {
+      id: 'public',
+      path: '/healthz',
+      headers: {},
+      line: { route: 'health', path: '/healthz', decision: 'forwarded', reason: null, status: 200, ...nobody },
+    },
+    {
+      id: 'anonymous',
+      path: '/orders',
+      headers: {},
+      line: { path: '/orders', decision: 'denied', reason: 'credential_missing', status: 401, ...nobody },
+    },
+    {
+      id: 'unapproved',
+      path: '/orders',
+      headers: world.authorization({ sub: 'other' }),
+      line: {
+        route: 'list-orders',
+        decision: 'denied',
+        reason: 'subject_not_approved',
+        status: 403,
+        ...service,
+        subject: 'other',
+      },
+    },
+    {
+      id: 'lacking',
+      path: '/orders',
+      headers: world.authorization({ permissions: [] }),
+      line: { route: 'list-orders', decision: 'denied', reason: 'permission_missing', status: 403, ...service },
+    },
+    {
+      id: 'no-route',
+      path: '/nowhere',
+      headers: auth,
+      line: { route: 'none', path: '/nowhere', decision: 'denied', reason: 'route_unknown', status: 403, ...service },
+    },
+    {
+      id: 'bad-target',
+      path: '/orders/../x',
+      headers: auth,
+      line: { decision: 'denied', reason: 'target_malformed', status: 400 },
+    },
   ];
   for (const { id, path, headers, line } of rows) {
-    const requestId = (await world.request({ path, headers: { ...headers, 'X-Request-Id': `log-${id}` } })).field('x-request-id') ?? '';
+    const requestId =
+      (await world.request({ path, headers: { ...headers, 'X-Request-Id': `log-${id}` } })).field('x-request-id') ?? '';
     const written = await world.logOf(requestId);
     t.match(written, line, id);
-    t.same(members.filter((member) => !(member in written)), [], `${id}: every member`);
+    t.same(
+      members.filter((member) => !(member in written)),
+      [],
+      `${id}: every member`,
+    );
     const more = line.reason === 'permission_missing' ? ['level', 'missing_permissions'] : ['level'];
-    t.same(Object.keys(written).filter((member) => ![...members, ...more].includes(member)), [], `${id}: and no other`);
+    t.same(
+      Object.keys(written).filter((member) => ![...members, ...more].includes(member)),
+      [],
+      `${id}: and no other`,
+    );
     t.equal(typeof written['duration_ms'], 'number', id);
     t.equal(typeof written['upstream_ms'], line.decision === 'forwarded' ? 'number' : 'object', id);
     t.match(written['time'], /^\d{4}-\d\d-\d\dT|^\d+$/, id);
@@ -116,12 +204,22 @@ t.test('one log line per request', async (t) => {
 t.test('what callers send cannot forge a log line', async (t) => {
   const before = world.process.output().split('\n').length;
   const id = 'forged-1';
-  await world.request({ path: '/orders%20%22%7d', headers: { ...world.authorization({ sub: '"}{"forged":"1' }), 'X-Request-Id': id } });
+  await world.request({
+    path: '/orders%20%22%7d',
+    headers: { ...world.authorization({ sub: '"}{"forged":"1' }), 'X-Request-Id': id },
+  });
   const line = await world.logOf(id);
   t.equal(line['forged'], undefined);
   t.equal(line['subject'], '"}{"forged":"1');
   t.ok(world.process.output().split('\n').length > before);
-  t.equal(world.process.output().split('\n').filter((text) => text !== '' && !text.startsWith('{')).filter((text) => text.includes('forged')).length, 0);
+  t.equal(
+    world.process
+      .output()
+      .split('\n')
+      .filter((text) => text !== '' && !text.startsWith('{'))
+      .filter((text) => text.includes('forged')).length,
+    0,
+  );
 });
 
 checkSilence(t, world);

@@ -14,26 +14,60 @@ const world = await startWorld(t, {
     upstream: { response_timeout: '300ms', idle_timeout: '300ms', connect_timeout: '2s' },
     routes: [
       { name: 'read', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: [] },
-      { name: 'write', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], idempotency: 'none' },
-      { name: 'patient', methods: ['GET'], path: '/patient', subjects: ['checkout'], permissions: [], response_timeout: '20s' },
+      {
+        name: 'write',
+        methods: ['POST'],
+        path: '/orders',
+        subjects: ['checkout'],
+        permissions: [],
+        idempotency: 'none',
+      },
+      {
+        name: 'patient',
+        methods: ['GET'],
+        path: '/patient',
+        subjects: ['checkout'],
+        permissions: [],
+        response_timeout: '20s',
+      },
     ],
   },
 });
 
 type Fault = (req: IncomingMessage, res: ServerResponse) => void;
 
-const raw = (text: string): Fault => (req) => req.socket.end(text);
+const raw =
+  (text: string): Fault =>
+  (req) =>
+    req.socket.end(text);
 const faults: readonly { name: string; fault: Fault; expected: Refusal }[] = [
   { name: 'a reset', fault: (req) => req.socket.resetAndDestroy(), expected: refusals.upstreamFailed },
   { name: 'a close', fault: (req) => req.socket.end(), expected: refusals.upstreamFailed },
   { name: 'garbage', fault: raw('garbage hush-5d1f\r\n\r\n'), expected: refusals.upstreamFailed },
   { name: 'half a head', fault: raw('HTTP/1.1 200 OK\r\nContent-Le'), expected: refusals.upstreamFailed },
-  { name: 'length and chunks', fault: raw('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
-    expected: refusals.upstreamFailed },
-  { name: 'two lengths', fault: raw('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx'), expected: refusals.upstreamFailed },
-  { name: 'a folded field', fault: raw('HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n'), expected: refusals.upstreamFailed },
+  {
+    name: 'length and chunks',
+    fault: raw('HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+    expected: refusals.upstreamFailed,
+  },
+  {
+    name: 'two lengths',
+    fault: raw('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx'),
+    expected: refusals.upstreamFailed,
+  },
+  {
+    name: 'a folded field',
+    fault: raw('HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 0\r\n\r\n'),
+    expected: refusals.upstreamFailed,
+  },
   { name: 'silence', fault: () => undefined, expected: refusals.upstreamTimeout },
-  { name: 'silence after an interim answer', fault: (_req, res) => { res.writeProcessing(); }, expected: refusals.upstreamTimeout },
+  {
+    name: 'silence after an interim answer',
+    fault: (_req, res) => {
+      res.writeProcessing();
+    },
+    expected: refusals.upstreamTimeout,
+  },
 ];
 
 t.test('the receiver broke off (502) or was too slow (504), and got the request once', async (t) => {
@@ -42,15 +76,27 @@ t.test('the receiver broke off (502) or was too slow (504), and got the request 
       world.receiver.behave(fault);
       const before = world.receiver.requests.length;
       const requestId = `${name.replaceAll(' ', '-')}-${method}`;
-      const response = await world.request({ method, path: '/orders', headers: { ...world.authorization(), 'X-Request-Id': requestId },
-        ...(method === 'POST' ? { body: 'x' } : {}) });
+      const response = await world.request({
+        method,
+        path: '/orders',
+        headers: { ...world.authorization(), 'X-Request-Id': requestId },
+        ...(method === 'POST' ? { body: 'x' } : {}),
+      });
       checkRefusal(t, response, expected, `${name}, ${method}`);
       t.equal(world.receiver.requests.length - before, 1, `${name}, ${method}`);
       const reason = expected.status === 502 ? 'upstream_failed' : 'upstream_timeout';
-      t.match(await world.logOf(requestId), { decision: 'failed', reason, status: expected.status, subject: 'checkout' }, 'the log says so');
+      t.match(
+        await world.logOf(requestId),
+        { decision: 'failed', reason, status: expected.status, subject: 'checkout' },
+        'the log says so',
+      );
       world.receiver.behave(null);
       // On the patient route, since the answer of a busy machine may take longer than this world's time-out.
-      t.equal((await world.request({ path: '/patient', headers: world.authorization() })).status, 200, 'the next request is none the worse');
+      t.equal(
+        (await world.request({ path: '/patient', headers: world.authorization() })).status,
+        200,
+        'the next request is none the worse',
+      );
     }
   }
 });
@@ -66,9 +112,27 @@ t.test('an answer that stops in the middle does not look whole', async (t) => {
   const stops: readonly (readonly [string, Fault])[] = [
     ['a length that is not reached', raw('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst')],
     ['chunks without an end', raw('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')],
-    ['a reset', (req, res) => { res.writeHead(200, { 'Content-Length': '10' }); res.write('first', () => setImmediate(() => req.socket.resetAndDestroy())); }],
-    ['a pause longer than idle_timeout', (_req, res) => { res.writeHead(200, { 'Content-Length': '10' }); res.write('first'); }],
-    ['a pause between chunks', (_req, res) => { res.writeHead(200); res.write('first'); }],
+    [
+      'a reset',
+      (req, res) => {
+        res.writeHead(200, { 'Content-Length': '10' });
+        res.write('first', () => setImmediate(() => req.socket.resetAndDestroy()));
+      },
+    ],
+    [
+      'a pause longer than idle_timeout',
+      (_req, res) => {
+        res.writeHead(200, { 'Content-Length': '10' });
+        res.write('first');
+      },
+    ],
+    [
+      'a pause between chunks',
+      (_req, res) => {
+        res.writeHead(200);
+        res.write('first');
+      },
+    ],
   ];
   for (const [name, stop] of stops) {
     world.receiver.behave(stop);
@@ -83,15 +147,31 @@ t.test('an answer that stops in the middle does not look whole', async (t) => {
 t.test('the receiver was certainly not reached: 503', async (t) => {
   await world.receiver.close();
   for (const method of ['GET', 'POST']) {
-    const response = await world.request({ method, path: '/orders', headers: { ...world.authorization(), 'X-Request-Id': `gone-${method}` },
-      ...(method === 'POST' ? { body: 'x' } : {}) });
-    checkRefusal(t, response, { ...refusals.upstreamUnreachable, error: 'connection_refused' }, `nobody listens, ${method}`);
+    const response = await world.request({
+      method,
+      path: '/orders',
+      headers: { ...world.authorization(), 'X-Request-Id': `gone-${method}` },
+      ...(method === 'POST' ? { body: 'x' } : {}),
+    });
+    checkRefusal(
+      t,
+      response,
+      { ...refusals.upstreamUnreachable, error: 'connection_refused' },
+      `nobody listens, ${method}`,
+    );
     t.match(await world.logOf(`gone-${method}`), { decision: 'failed', reason: 'upstream_unreachable', status: 503 });
   }
   const again = await startReceiver(t, { port: first.port, alike: true });
-  await until('it is back', async () => (await world.request({ path: '/orders', headers: world.authorization() })).status === 200);
+  await until(
+    'it is back',
+    async () => (await world.request({ path: '/orders', headers: world.authorization() })).status === 200,
+  );
   t.not(again.requests.length, 0);
-  t.equal(await world.metric('sallyport_requests_total{route="read",outcome="failed"}') > 0, true, 'counted as failed');
+  t.equal(
+    (await world.metric('sallyport_requests_total{route="read",outcome="failed"}')) > 0,
+    true,
+    'counted as failed',
+  );
 });
 
 checkSilence(t, world);

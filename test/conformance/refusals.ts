@@ -14,7 +14,11 @@ export interface Refusal {
   readonly record?: string;
 }
 
-const urn = (status: number, name: string, error: Refusal['error'] = 'http_request_error'): Refusal => ({ status, type: `urn:sallyport:${name}`, error });
+const urn = (status: number, name: string, error: Refusal['error'] = 'http_request_error'): Refusal => ({
+  status,
+  type: `urn:sallyport:${name}`,
+  error,
+});
 
 export const refusals = {
   badTarget: urn(400, 'bad-target'),
@@ -30,7 +34,12 @@ export const refusals = {
   upstreamFailed: urn(502, 'upstream-failed', 'connection_terminated'),
   upstreamTimeout: urn(504, 'upstream-timeout', 'http_response_timeout'),
   upstreamUnreachable: urn(503, 'upstream-unreachable', [
-    'connection_refused', 'connection_timeout', 'dns_error', 'tls_protocol_error', 'tls_certificate_error', 'destination_ip_unroutable',
+    'connection_refused',
+    'connection_timeout',
+    'dns_error',
+    'tls_protocol_error',
+    'tls_certificate_error',
+    'destination_ip_unroutable',
   ]),
   keysUnavailable: urn(503, 'keys-unavailable', 'proxy_internal_error'),
   storeUnavailable: urn(503, 'store-unavailable', 'proxy_internal_error'),
@@ -55,36 +64,42 @@ const blankBodies = new Map([
 /** Asserts that this is the refusal, with all that every one of them carries. */
 export function checkRefusal(t: Test, response: RawResponse, expected: Refusal, name: string): void {
   const body = parseBody(response.text);
-  const error = /^sallyport; error=([a-z_]+)$/.exec(response.field('proxy-status') ?? '')?.[1] ?? response.field('proxy-status');
-  t.same({
-    status: response.status,
-    type: body['type'],
-    statusInBody: body['status'],
-    error: typeof expected.error !== 'string' && expected.error.some((known) => known === error) ? expected.error : error,
-    contentType: response.field('content-type'),
-    cacheControl: response.field('cache-control'),
-    challenge: response.field('www-authenticate'),
-    retryAfter: /^[1-9]\d*$/.test(response.field('retry-after') ?? ''),
-    requestId: /^[A-Za-z0-9._-]{1,128}$/.test(response.field('x-request-id') ?? ''),
-    members: Object.keys(body),
-    record: body['record'],
-    complete: response.complete,
-    blank: blankBodies.get(response.status) ?? response.text,
-  }, {
-    status: expected.status,
-    type: expected.type,
-    statusInBody: expected.status,
-    error: expected.error,
-    contentType: 'application/problem+json',
-    cacheControl: 'no-store',
-    challenge: expected.status === 401 ? 'Bearer realm="sallyport"' : null,
-    retryAfter: expected.retryAfter ?? expected.status === 503,
-    requestId: true,
-    members: ['type', 'title', 'status', ...(expected.record === undefined ? [] : ['record'])],
-    record: expected.record,
-    complete: true,
-    blank: response.text,
-  }, `${name}: ${String(expected.status)} ${expected.type}`);
+  const error =
+    /^sallyport; error=([a-z_]+)$/.exec(response.field('proxy-status') ?? '')?.[1] ?? response.field('proxy-status');
+  t.same(
+    {
+      status: response.status,
+      type: body['type'],
+      statusInBody: body['status'],
+      error:
+        typeof expected.error !== 'string' && expected.error.some((known) => known === error) ? expected.error : error,
+      contentType: response.field('content-type'),
+      cacheControl: response.field('cache-control'),
+      challenge: response.field('www-authenticate'),
+      retryAfter: /^[1-9]\d*$/.test(response.field('retry-after') ?? ''),
+      requestId: /^[A-Za-z0-9._-]{1,128}$/.test(response.field('x-request-id') ?? ''),
+      members: Object.keys(body),
+      record: body['record'],
+      complete: response.complete,
+      blank: blankBodies.get(response.status) ?? response.text,
+    },
+    {
+      status: expected.status,
+      type: expected.type,
+      statusInBody: expected.status,
+      error: expected.error,
+      contentType: 'application/problem+json',
+      cacheControl: 'no-store',
+      challenge: expected.status === 401 ? 'Bearer realm="sallyport"' : null,
+      retryAfter: expected.retryAfter ?? expected.status === 503,
+      requestId: true,
+      members: ['type', 'title', 'status', ...(expected.record === undefined ? [] : ['record'])],
+      record: expected.record,
+      complete: true,
+      blank: response.text,
+    },
+    `${name}: ${String(expected.status)} ${expected.type}`,
+  );
 }
 
 /** The answer's bytes without what may differ: `Date`, `X-Request-Id` and how the connection goes on. */

@@ -22,10 +22,19 @@ const world = await startWorld(t, {
       { name: 'single', path: '/single', ...approved, idempotency: 'none', single_use: true },
       { name: 'both', path: '/both', ...approved, idempotency: 'optional', single_use: true },
       {
-        name: 'settings', path: '/settings/{id}', ...approved,
+        name: 'settings',
+        path: '/settings/{id}',
+        ...approved,
         idempotency: {
-          mode: 'required', retention: '2h', operation: 'shared', fields: ['If-Match'], store_headers: ['X-Total'], release_on: [409], receiver: 'reports',
-          max_body: '1KiB', max_stored_response: '1KiB',
+          mode: 'required',
+          retention: '2h',
+          operation: 'shared',
+          fields: ['If-Match'],
+          store_headers: ['X-Total'],
+          release_on: [409],
+          receiver: 'reports',
+          max_body: '1KiB',
+          max_stored_response: '1KiB',
         },
       },
     ],
@@ -40,10 +49,21 @@ interface Write {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-async function write({ path = '/required', key = randomUUID(), body = '{"item":1}', claims, headers }: Write = {}): Promise<RawResponse> {
+async function write({
+  path = '/required',
+  key = randomUUID(),
+  body = '{"item":1}',
+  claims,
+  headers,
+}: Write = {}): Promise<RawResponse> {
   const keyField = key === null ? {} : { 'Idempotency-Key': key };
   if (key !== null) world.hush(key);
-  return world.request({ method: 'POST', path, headers: { ...world.authorization(claims), ...keyField, ...headers }, body });
+  return world.request({
+    method: 'POST',
+    path,
+    headers: { ...world.authorization(claims), ...keyField, ...headers },
+    body,
+  });
 }
 
 function recordOf({ text }: RawResponse): string {
@@ -77,7 +97,11 @@ t.test('required, optional and none', async (t) => {
   checkRefusal(t, await write({ key: null }), refusals.idempotencyKeyMissing, 'required');
   t.equal((await write({ path: '/optional', key: null })).status, 200);
   const key = randomUUID();
-  for (const [path, replayed] of [['/required', 'true'], ['/optional', 'true'], ['/none', null]] as const) {
+  for (const [path, replayed] of [
+    ['/required', 'true'],
+    ['/optional', 'true'],
+    ['/none', null],
+  ] as const) {
     await write({ path, key });
     t.equal((await write({ path, key })).field('Idempotent-Replayed'), replayed, path);
   }
@@ -88,18 +112,27 @@ t.test('who is refused reserves nothing', async (t) => {
     const key = randomUUID();
     const request = { method: 'POST', path, body: '{"item":1}', headers: { 'Idempotency-Key': key } };
     checkRefusal(t, await world.request(request), refusals.unauthorized, `${path}, nobody`);
-    checkRefusal(t, await write({ path, key, claims: { sub: 'stranger', jti: randomUUID() } }), refusals.forbidden, `${path}, a stranger`);
+    checkRefusal(
+      t,
+      await write({ path, key, claims: { sub: 'stranger', jti: randomUUID() } }),
+      refusals.forbidden,
+      `${path}, a stranger`,
+    );
     const claims = { jti: randomUUID() };
     const first = await write({ path, key, claims });
     t.equal(first.status, 200, path);
     t.equal(first.field('Idempotent-Replayed'), null, `${path}: the key was free`);
-    if (path === '/both') checkRefusal(t, await write({ path, claims }), refusals.unauthorized, 'the token again, with another key');
+    if (path === '/both') {
+      checkRefusal(t, await write({ path, claims }), refusals.unauthorized, 'the token again, with another key');
+    }
   }
   t.equal(world.receiver.requests.length, 2);
 });
 
 t.test('a malformed key is 400', async (t) => {
-  for (const key of ['a b', '""', '"a"; p=1', 'x'.repeat(256), 'a,b']) checkRefusal(t, await write({ key }), refusals.idempotencyKeyInvalid, key);
+  for (const key of ['a b', '""', '"a"; p=1', 'x'.repeat(256), 'a,b']) {
+    checkRefusal(t, await write({ key }), refusals.idempotencyKeyInvalid, key);
+  }
   t.equal(world.receiver.requests.length, 0);
 });
 
@@ -123,7 +156,10 @@ t.test('409 in progress, 422 for another request', async (t) => {
 });
 
 t.test('502 and 504 name the record, which is 409 from then on', async (t) => {
-  for (const [behave, refusal] of [['reset', refusals.upstreamFailed], ['silence', refusals.upstreamTimeout]] as const) {
+  for (const [behave, refusal] of [
+    ['reset', refusals.upstreamFailed],
+    ['silence', refusals.upstreamTimeout],
+  ] as const) {
     const key = randomUUID();
     world.receiver.behave((req) => {
       if (behave === 'reset') req.socket.destroy();
@@ -149,44 +185,77 @@ t.test('409 where the result cannot be shown again', async (t) => {
   checkRefusal(t, retry, { ...refusals.idempotencyNotReplayable, record: recordOf(retry) }, 'not replayable');
 });
 
-t.test('retention, operation, fields, store_headers, release_on, receiver, max_body and max_stored_response of a route', async (t) => {
-  const path = '/settings/1';
-  const answer = (status: number, headers: Record<string, string>, body = 'x'): void => world.receiver.behave((req, res) => {
-    req.resume().on('end', () => res.writeHead(status, headers).end(body));
-  });
-  const key = randomUUID();
-  answer(200, { 'X-Total': '7', 'X-Other': '8' });
-  await write({ path, key });
-  const kept = await write({ path, key });
-  t.match({ total: kept.field('X-Total'), other: kept.field('X-Other') }, { total: '7', other: null });
-  checkRefusal(t, await write({ path, key, headers: { 'If-Match': '"1"' } }), refusals.idempotencyKeyReused, 'a listed field');
-  checkRefusal(t, await write({ path: '/settings/2', key }), refusals.idempotencyKeyReused, 'one operation, another path');
-  checkRefusal(t, await write({ path, body: 'x'.repeat(1025) }), refusals.bodyTooLarge, 'max_body');
+t.test(
+  'retention, operation, fields, store_headers, release_on, receiver, max_body and max_stored_response of a route',
+  async (t) => {
+    const path = '/settings/1';
+    const answer = (status: number, headers: Record<string, string>, body = 'x'): void =>
+      world.receiver.behave((req, res) => {
+        req.resume().on('end', () => res.writeHead(status, headers).end(body));
+      });
+    const key = randomUUID();
+    answer(200, { 'X-Total': '7', 'X-Other': '8' });
+    await write({ path, key });
+    const kept = await write({ path, key });
+    t.match({ total: kept.field('X-Total'), other: kept.field('X-Other') }, { total: '7', other: null });
+    checkRefusal(
+      t,
+      await write({ path, key, headers: { 'If-Match': '"1"' } }),
+      refusals.idempotencyKeyReused,
+      'a listed field',
+    );
+    checkRefusal(
+      t,
+      await write({ path: '/settings/2', key }),
+      refusals.idempotencyKeyReused,
+      'one operation, another path',
+    );
+    checkRefusal(t, await write({ path, body: 'x'.repeat(1025) }), refusals.bodyTooLarge, 'max_body');
 
-  for (const [status, headers] of [[409, {}], [200, { 'Idempotency-Outcome': 'not-applied' }]] as const) {
-    const released = randomUUID();
-    answer(status, headers);
-    t.equal((await write({ path, key: released })).status, status);
-    answer(201, {});
-    t.equal((await write({ path, key: released })).status, 201, 'the key was free');
-  }
-  answer(429, {});
-  const limited = randomUUID();
-  await write({ path, key: limited });
-  t.equal((await write({ path, key: limited })).field('Idempotent-Replayed'), 'true', 'release_on replaces the usual statuses');
+    for (const [status, headers] of [
+      [409, {}],
+      [200, { 'Idempotency-Outcome': 'not-applied' }],
+    ] as const) {
+      const released = randomUUID();
+      answer(status, headers);
+      t.equal((await write({ path, key: released })).status, status);
+      answer(201, {});
+      t.equal((await write({ path, key: released })).status, 201, 'the key was free');
+    }
+    answer(429, {});
+    const limited = randomUUID();
+    await write({ path, key: limited });
+    t.equal(
+      (await write({ path, key: limited })).field('Idempotent-Replayed'),
+      'true',
+      'release_on replaces the usual statuses',
+    );
 
-  answer(200, {}, 'x'.repeat(1025));
-  const large = randomUUID();
-  await write({ path, key: large });
-  t.match(JSON.parse((await write({ path, key: large })).text), { type: 'urn:sallyport:idempotency-result-not-replayable' });
-});
+    answer(200, {}, 'x'.repeat(1025));
+    const large = randomUUID();
+    await write({ path, key: large });
+    t.match(JSON.parse((await write({ path, key: large })).text), {
+      type: 'urn:sallyport:idempotency-result-not-replayable',
+    });
+  },
+);
 
 t.test('a single-use token passes once, for any request', async (t) => {
   const claims = { jti: randomUUID() };
   t.equal((await write({ path: '/single', key: null, claims })).status, 200);
   checkRefusal(t, await write({ path: '/single', key: null, claims }), refusals.unauthorized, 'again');
-  checkRefusal(t, await write({ path: '/single', key: null, claims, body: 'other' }), refusals.unauthorized, 'another request');
-  checkRefusal(t, await write({ path: '/single', key: null, claims: { jti: undefined } }), refusals.unauthorized, 'without jti');
+  checkRefusal(
+    t,
+    await write({ path: '/single', key: null, claims, body: 'other' }),
+    refusals.unauthorized,
+    'another request',
+  );
+  checkRefusal(
+    t,
+    await write({ path: '/single', key: null, claims: { jti: undefined } }),
+    refusals.unauthorized,
+    'without jti',
+  );
   t.equal(world.receiver.requests.length, 1);
 });
 
@@ -201,14 +270,17 @@ t.test('a caller that leaves does not cancel a reserved write', async (t) => {
   connection.write(requestBytes(world.port, { method: 'POST', path: '/required', headers, body: '{"item":1}' }));
   await until('the receiver to have it', () => held.length === 1);
   connection.end();
-  await until('it to be over', async () => (await world.metric('sallyport_requests_total{route="required",outcome="forwarded"}')) > 0);
+  await until(
+    'it to be over',
+    async () => (await world.metric('sallyport_requests_total{route="required",outcome="forwarded"}')) > 0,
+  );
   held[0]?.end('done');
   await until('its result', async () => (await write({ key })).text === 'done');
   t.equal(held.length, 1);
 });
 
 t.test('the receiver learns of the reservation from us, not from the caller', async (t) => {
-  await write({ headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '0', 'idempotency_record': 'forged' } });
+  await write({ headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '0', idempotency_record: 'forged' } });
   const [received] = world.receiver.requests;
   t.match(received?.field('Idempotency-Record'), [/^[\w-]{43}\.[\w-]{43}$/]);
   t.match(received?.field('Idempotency-Fence'), [/^\d+$/]);

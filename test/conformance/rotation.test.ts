@@ -31,7 +31,11 @@ t.test('a key that left the fetched set stops working with that fetch', async (t
     return issuers.flatMap(({ keys }) => keys.map(({ key_id: keyId }) => keyId));
   };
   t.equal(await statusWith(first), 200);
-  for (const [before, after] of [[first, second], [second, first], [first, second]] as const) {
+  for (const [before, after] of [
+    [first, second],
+    [second, first],
+    [first, second],
+  ] as const) {
     jwks.setKeys([before, after]);
     await until('the next key is there', async () => (await fetchedKeys()).includes(after.keyId));
     t.same([await statusWith(before), await statusWith(after)], [200, 200], 'both while both are published');

@@ -1,6 +1,6 @@
 /**
- * Requests while the Core's keys rotate: `sallyport core` and `sallyport serve` as processes of their own, and between them a relay that sees
- * each key set that the proxy fetches.
+ * Requests while the Core's keys rotate: `sallyport core` and `sallyport serve` as processes of their own, and between
+ * them a relay that sees each key set that the proxy fetches.
  */
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -47,7 +47,10 @@ const graceMs = 2_000;
 const mintEveryMs = 100;
 const concurrency = 16;
 
-export async function rotateUnderLoad(t: Scope, { requests, durationMs, rotateEvery }: RotationRun): Promise<RotationReport> {
+export async function rotateUnderLoad(
+  t: Scope,
+  { requests, durationMs, rotateEvery }: RotationRun,
+): Promise<RotationReport> {
   const core = startCommand(t, ['core', '--port', '0', '--rotate-every', rotateEvery]);
   const [, coreUrl = ''] = await core.says(/^core {2}(\S+)$/m);
   const { url, fetched } = await startRelay(t, `${coreUrl}/auth/jwt/jwks.json`);
@@ -87,7 +90,11 @@ export async function rotateUnderLoad(t: Scope, { requests, durationMs, rotateEv
     const at = index % 5 === 4 ? Math.floor((tokens.length * ((index * 7919) % 1000)) / 1000) : tokens.length - 1;
     const { token, keyId } = tokens[at] ?? { token: '', keyId: '' };
     const sentMs = performance.now();
-    const response = await pool.request({ method: 'GET', path: '/orders', headers: { authorization: `Bearer ${token}` } });
+    const response = await pool.request({
+      method: 'GET',
+      path: '/orders',
+      headers: { authorization: `Bearer ${token}` },
+    });
     await response.body.dump();
     const sets = setsThatMayCount(fetched, sentMs, performance.now());
     const isAccepted = response.statusCode === 200;
@@ -114,24 +121,34 @@ async function mint(coreUrl: string): Promise<Minted> {
     headers: { 'content-type': 'application/json', rid: 'jwt' },
     body: JSON.stringify({ payload, jwksDomain: iss, algorithm: 'RS256', validity: 3600, useStaticSigningKey: false }),
   });
-  const { jwt } = await response.json() as { readonly jwt: string };
+  const { jwt } = (await response.json()) as { readonly jwt: string };
   const header = JSON.parse(Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString()) as { readonly kid: string };
   return { token: jwt, keyId: header.kid };
 }
 
 /** Passes key sets on, and keeps when which was sent. */
-async function startRelay(t: Scope, source: string): Promise<{ readonly url: string; readonly fetched: readonly FetchedSet[] }> {
+async function startRelay(
+  t: Scope,
+  source: string,
+): Promise<{ readonly url: string; readonly fetched: readonly FetchedSet[] }> {
   const fetched: FetchedSet[] = [];
   const server = createServer((_req, res) => {
-    void fetch(source).then(async (response) => {
-      const text = await response.text();
-      const { keys } = JSON.parse(text) as { readonly keys: readonly { readonly kid: string }[] };
-      res.on('finish', () => fetched.push({ atMs: performance.now(), keyIds: new Set(keys.map(({ kid }) => kid)) }));
-      res.writeHead(200, { 'content-type': 'application/json', 'cache-control': response.headers.get('cache-control') ?? '' }).end(text);
-    }).catch(() => {
-      // The Core ends before the proxy does.
-      res.destroy();
-    });
+    void fetch(source)
+      .then(async (response) => {
+        const text = await response.text();
+        const { keys } = JSON.parse(text) as { readonly keys: readonly { readonly kid: string }[] };
+        res.on('finish', () => fetched.push({ atMs: performance.now(), keyIds: new Set(keys.map(({ kid }) => kid)) }));
+        res
+          .writeHead(200, {
+            'content-type': 'application/json',
+            'cache-control': response.headers.get('cache-control') ?? '',
+          })
+          .end(text);
+      })
+      .catch(() => {
+        // The Core ends before the proxy does.
+        res.destroy();
+      });
   });
   const { port } = await listen(t, server);
   return { url: `http://127.0.0.1:${String(port)}/jwks.json`, fetched };

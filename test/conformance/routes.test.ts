@@ -10,7 +10,13 @@ const nobody = { subjects: ['nobody'], permissions: [] };
 const world = await startWorld(t, {
   config: {
     // Otherwise spellings such as /tree/OAK, which another route takes here, would have the config refused.
-    receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false },
+    receiver: {
+      case_sensitive: true,
+      strict_slash: true,
+      format_suffix: false,
+      trailing_dots: false,
+      head_as_get: false,
+    },
     routes: [
       // The least specific ones first: their order must not matter.
       { ...nobody, name: 'below-tree', methods: ['GET'], path: '/tree/**' },
@@ -24,8 +30,14 @@ const world = await startWorld(t, {
       { ...open, name: 'with-body', methods: ['GET', 'HEAD'], path: '/query', body: 'allow' },
       { name: 'needs-both', methods: ['GET'], path: '/both', subjects: ['checkout'], permissions: ['a', 'b'] },
       {
-        name: 'pairs', methods: ['POST'], path: '/pairs', idempotency: 'none',
-        any_of: [{ subjects: ['checkout'], permissions: ['orders:write'] }, { subjects: ['migration'], permissions: ['orders:import'] }],
+        name: 'pairs',
+        methods: ['POST'],
+        path: '/pairs',
+        idempotency: 'none',
+        any_of: [
+          { subjects: ['checkout'], permissions: ['orders:write'] },
+          { subjects: ['migration'], permissions: ['orders:import'] },
+        ],
       },
       { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
       { name: 'public-passing', methods: ['GET'], path: '/passing', access: 'public', forward_authorization: true },
@@ -53,7 +65,11 @@ async function checkRows(t: Test, label: string, rows: readonly Row[]): Promise<
     else t.equal(response.status, row.expected, name);
   }
   for (const [index, row] of rows.entries()) {
-    t.equal((await world.logOf(`${label}-${String(index)}`))['route'], row.route, `${row.path}: ${row.route} in the log`);
+    t.equal(
+      (await world.logOf(`${label}-${String(index)}`))['route'],
+      row.route,
+      `${row.path}: ${row.route} in the log`,
+    );
   }
 }
 
@@ -79,7 +95,12 @@ t.test('methods are exact, GET is not HEAD, * is all but TRACE and CONNECT', asy
     { method: 'POST', path: '/thing', expected: 403, route: 'none' },
     { method: 'DELETE', path: '/thing', expected: 403, route: 'none' },
     { method: 'OPTIONS', path: '/thing', expected: 403, route: 'none' },
-    ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'].map((method) => ({ method, path: '/any', expected: 200, route: 'every-method' })),
+    ...['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'].map((method) => ({
+      method,
+      path: '/any',
+      expected: 200,
+      route: 'every-method',
+    })),
   ]);
   const head = await world.request({ method: 'HEAD', path: '/thing', headers: world.authorization() });
   t.match(head, { status: 403, text: '' }, 'HEAD where only GET is written: 403 without a body');
@@ -88,10 +109,18 @@ t.test('methods are exact, GET is not HEAD, * is all but TRACE and CONNECT', asy
 t.test('TRACE, TRACK and CONNECT get 405, methods that are no upper-case token 400', async (t) => {
   const before = world.receiver.requests.length;
   for (const path of ['/any', '/thing', '/unknown', '/healthz']) {
-    checkRefusal(t, await world.request({ method: 'TRACE', path, headers: world.authorization() }), refusals.methodNotAllowed, `TRACE ${path}`);
+    checkRefusal(
+      t,
+      await world.request({ method: 'TRACE', path, headers: world.authorization() }),
+      refusals.methodNotAllowed,
+      `TRACE ${path}`,
+    );
   }
-  for (const bytes of ['CONNECT /any HTTP/1.1\r\nHost: a\r\n\r\n', 'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: a\r\n\r\n',
-    'TRACK /any HTTP/1.1\r\nHost: a\r\n\r\n']) {
+  for (const bytes of [
+    'CONNECT /any HTTP/1.1\r\nHost: a\r\n\r\n',
+    'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: a\r\n\r\n',
+    'TRACK /any HTTP/1.1\r\nHost: a\r\n\r\n',
+  ]) {
     const [response] = await world.send(bytes);
     t.ok(response !== undefined && [400, 405].includes(response.status), bytes.slice(0, 20));
   }
@@ -127,33 +156,54 @@ t.test('subject and every permission, or one of several pairs', async (t) => {
 t.test('401 before 403, and no answer tells which routes exist', async (t) => {
   const paths = ['/both', '/tree/elm', '/unknown', '/thing/below', '/pairs', '/', '/any'];
   const anonymous = await Promise.all(paths.map(async (path) => world.request({ path })));
-  for (const [index, response] of anonymous.entries()) checkRefusal(t, response, refusals.unauthorized, `anonymous ${String(paths[index])}`);
+  for (const [index, response] of anonymous.entries()) {
+    checkRefusal(t, response, refusals.unauthorized, `anonymous ${String(paths[index])}`);
+  }
   const posts = await Promise.all(paths.map(async (path) => world.request({ method: 'POST', path })));
   t.equal(new Set([...anonymous, ...posts].map(comparable)).size, 1, 'every 401 is the same');
 
-  const denied = await Promise.all([
-    { path: '/both', claims: { permissions: ['a'] } },
-    { path: '/both', claims: { sub: 'stranger' } },
-    { path: '/unknown' },
-    { path: '/tree/elm' },
-    { path: '/thing', method: 'DELETE' },
-    { path: '/pairs', method: 'POST', claims: { permissions: [] } },
-  ].map(async (row, index) => send({ ...row, expected: 403, route: '' }, `same-${String(index)}`)));
+  const denied = await Promise.all(
+    [
+      { path: '/both', claims: { permissions: ['a'] } },
+      { path: '/both', claims: { sub: 'stranger' } },
+      { path: '/unknown' },
+      { path: '/tree/elm' },
+      { path: '/thing', method: 'DELETE' },
+      { path: '/pairs', method: 'POST', claims: { permissions: [] } },
+    ].map(async (row, index) => send({ ...row, expected: 403, route: '' }, `same-${String(index)}`)),
+  );
   for (const response of denied) checkRefusal(t, response, refusals.forbidden, 'denied');
   t.equal(new Set(denied.map(comparable)).size, 1, 'every 403 is the same');
 });
 
 t.test('public routes need no credential, look at none and pass none', async (t) => {
-  const rows = [{}, { Authorization: 'Bearer not-a-token-at-all' }, world.authorization(), { Authorization: 'Basic dXNlcjpodXNoLTVkMWY=' }];
+  const rows = [
+    {},
+    { Authorization: 'Bearer not-a-token-at-all' },
+    world.authorization(),
+    { Authorization: 'Basic dXNlcjpodXNoLTVkMWY=' },
+  ];
   for (const headers of rows) {
     t.equal((await world.request({ path: '/healthz', headers })).status, 200);
     const received = world.receiver.requests.at(-1);
     t.same(received?.field('authorization'), [], 'the receiver sees no Authorization');
-    t.same(received?.rawHeaders.filter((name) => /^x-auth/i.test(name)), [], 'and no identity');
+    t.same(
+      received?.rawHeaders.filter((name) => /^x-auth/i.test(name)),
+      [],
+      'and no identity',
+    );
   }
   await world.request({ path: '/passing', headers: { Authorization: 'Bearer passed-on-as-it-is' } });
-  t.same(world.receiver.requests.at(-1)?.field('authorization'), ['Bearer passed-on-as-it-is'], 'unless the route says so');
-  for (const [path, expected] of [['/healthz', refusals.unauthorized], ['/healthz/', refusals.unauthorized], ['/HEALTHZ', refusals.unauthorized]] as const) {
+  t.same(
+    world.receiver.requests.at(-1)?.field('authorization'),
+    ['Bearer passed-on-as-it-is'],
+    'unless the route says so',
+  );
+  for (const [path, expected] of [
+    ['/healthz', refusals.unauthorized],
+    ['/healthz/', refusals.unauthorized],
+    ['/HEALTHZ', refusals.unauthorized],
+  ] as const) {
     const response = await world.request({ method: path === '/healthz' ? 'POST' : 'GET', path });
     checkRefusal(t, response, expected, `${path} is not public in another spelling or method`);
   }
@@ -162,14 +212,49 @@ t.test('public routes need no credential, look at none and pass none', async (t)
 t.test('a body on GET or HEAD is 400 unless the route allows it', async (t) => {
   const before = world.receiver.requests.length;
   const chunked = { 'Transfer-Encoding': 'chunked' };
-  const rows: readonly { name: string; method: string; path: string; headers: Record<string, string>; body: string; expected: Refusal | 200 }[] = [
+  const rows: readonly {
+    name: string;
+    method: string;
+    path: string;
+    headers: Record<string, string>;
+    body: string;
+    expected: Refusal | 200;
+  }[] = [
     { name: 'GET with a length', method: 'GET', path: '/thing', headers: {}, body: 'x', expected: refusals.badRequest },
-    { name: 'GET in chunks', method: 'GET', path: '/thing', headers: chunked, body: '1\r\nx\r\n0\r\n\r\n', expected: refusals.badRequest },
-    { name: 'GET in no chunks', method: 'GET', path: '/thing', headers: chunked, body: '0\r\n\r\n', expected: refusals.badRequest },
+    {
+      name: 'GET in chunks',
+      method: 'GET',
+      path: '/thing',
+      headers: chunked,
+      body: '1\r\nx\r\n0\r\n\r\n',
+      expected: refusals.badRequest,
+    },
+    {
+      name: 'GET in no chunks',
+      method: 'GET',
+      path: '/thing',
+      headers: chunked,
+      body: '0\r\n\r\n',
+      expected: refusals.badRequest,
+    },
     { name: 'a public GET', method: 'GET', path: '/healthz', headers: {}, body: 'x', expected: refusals.badRequest },
-    { name: 'GET with length 0', method: 'GET', path: '/thing', headers: { 'Content-Length': '0' }, body: '', expected: 200 },
+    {
+      name: 'GET with length 0',
+      method: 'GET',
+      path: '/thing',
+      headers: { 'Content-Length': '0' },
+      body: '',
+      expected: 200,
+    },
     { name: 'GET where it is allowed', method: 'GET', path: '/query', headers: {}, body: '{"q":1}', expected: 200 },
-    { name: 'GET in chunks where it is allowed', method: 'GET', path: '/query', headers: chunked, body: '1\r\nx\r\n0\r\n\r\n', expected: 200 },
+    {
+      name: 'GET in chunks where it is allowed',
+      method: 'GET',
+      path: '/query',
+      headers: chunked,
+      body: '1\r\nx\r\n0\r\n\r\n',
+      expected: 200,
+    },
   ];
   for (const { name, method, path, headers, body, expected } of rows) {
     const response = await world.request({ method, path, headers: { ...world.authorization(), ...headers }, body });
@@ -177,8 +262,17 @@ t.test('a body on GET or HEAD is 400 unless the route allows it', async (t) => {
     else checkRefusal(t, response, expected, name);
   }
   const received = world.receiver.requests.slice(before).map((request) => [request.target, request.body.toString()]);
-  t.same(received, [['/thing', ''], ['/query', '{"q":1}'], ['/query', 'x']]);
-  const head = await world.request({ method: 'HEAD', path: '/headed', headers: { ...world.authorization(), 'Content-Length': '1' }, body: 'x' });
+  t.same(received, [
+    ['/thing', ''],
+    ['/query', '{"q":1}'],
+    ['/query', 'x'],
+  ]);
+  const head = await world.request({
+    method: 'HEAD',
+    path: '/headed',
+    headers: { ...world.authorization(), 'Content-Length': '1' },
+    body: 'x',
+  });
   t.equal(head.status, 400, 'HEAD with a length');
 });
 

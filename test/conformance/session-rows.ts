@@ -9,24 +9,47 @@ export function sessionConfig(service: SessionService, over: ConfigTree = {}, se
   const common = { subjects: ['checkout'], permissions: ['orders:write'] };
   return {
     issuers: { core: { jwks_url: `${service.coreUrl}/auth/jwt/jwks.json` } },
-    sessions: { core_url: service.coreUrl, api_key: `\${file:${service.apiKeyFile}}`, api_domain: 'https://api.example.com', ...sessions },
+    sessions: {
+      core_url: service.coreUrl,
+      api_key: `\${file:${service.apiKeyFile}}`,
+      api_domain: 'https://api.example.com',
+      ...sessions,
+    },
     store: { memory: {} },
     routes: [
       { ...common, name: 'services', methods: ['GET', 'POST'], path: '/services', idempotency: 'none' },
       {
-        ...common, name: 'both', methods: ['GET', 'POST'], path: '/both', accept: ['service', 'session'], idempotency: 'none',
+        ...common,
+        name: 'both',
+        methods: ['GET', 'POST'],
+        path: '/both',
+        accept: ['service', 'session'],
+        idempotency: 'none',
         session: { claims: { 'st-role.v': 'support' } },
       },
       {
-        name: 'users', methods: ['GET', 'POST', 'HEAD', 'OPTIONS', 'PURGE'], path: '/users', accept: ['session'], session: { claims: {} },
+        name: 'users',
+        methods: ['GET', 'POST', 'HEAD', 'OPTIONS', 'PURGE'],
+        path: '/users',
+        accept: ['session'],
+        session: { claims: {} },
         idempotency: 'none',
       },
       {
-        name: 'raw', methods: ['GET'], path: '/raw', accept: ['session'], session: { claims: {}, forward_tokens: true },
+        name: 'raw',
+        methods: ['GET'],
+        path: '/raw',
+        accept: ['session'],
+        session: { claims: {}, forward_tokens: true },
         forward_authorization: true,
       },
       {
-        ...common, name: 'payments', methods: ['POST'], path: '/payments', accept: ['service', 'session'], idempotency: 'required',
+        ...common,
+        name: 'payments',
+        methods: ['POST'],
+        path: '/payments',
+        accept: ['service', 'session'],
+        idempotency: 'required',
         session: { claims: { tId: 'public' } },
       },
       { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
@@ -66,19 +89,20 @@ let asked = 0;
 
 /** Asks them all at once, so that what one is told cannot depend on the one before. */
 export async function checkRows(t: Test, on: World, rows: readonly Row[]): Promise<void> {
-  await Promise.all(rows.map(async ({ name, method = 'GET', path, fields, reason, body, status = 401 }) => {
-    asked += 1;
-    const id = `row-${String(asked)}`;
-    const response = await on.request({ method, path, headers: [...fields, ['X-Request-Id', id]] });
-    const isForwarded = on.receiver.requests.some((request) => request.field('x-request-id').includes(id));
-    t.equal(isForwarded, reason === null, `${name}: ${reason === null ? 'forwarded' : 'the receiver hears nothing'}`);
-    if (reason === null) {
-      t.equal(response.status, 200, name);
-      return;
-    }
-    if (body === undefined && status === 401) checkRefusal(t, response, refusals.unauthorized, name);
-    else t.match(response, { status, text: body ?? /./ }, name);
-    t.match(await on.logOf(id), { reason, decision: status >= 500 ? 'failed' : 'denied' }, name);
-  }));
+  await Promise.all(
+    rows.map(async ({ name, method = 'GET', path, fields, reason, body, status = 401 }) => {
+      asked += 1;
+      const id = `row-${String(asked)}`;
+      const response = await on.request({ method, path, headers: [...fields, ['X-Request-Id', id]] });
+      const isForwarded = on.receiver.requests.some((request) => request.field('x-request-id').includes(id));
+      t.equal(isForwarded, reason === null, `${name}: ${reason === null ? 'forwarded' : 'the receiver hears nothing'}`);
+      if (reason === null) {
+        t.equal(response.status, 200, name);
+        return;
+      }
+      if (body === undefined && status === 401) checkRefusal(t, response, refusals.unauthorized, name);
+      else t.match(response, { status, text: body ?? /./ }, name);
+      t.match(await on.logOf(id), { reason, decision: status >= 500 ? 'failed' : 'denied' }, name);
+    }),
+  );
 }
-

@@ -20,10 +20,11 @@ interface Told extends Compared {
 
 /** What an answer that is not compared has instead. */
 const why: Readonly<Record<LeftOut, string>> = {
-  'ended': 'the process was told to end: shadow mode has its own tests of that in lifecycle.test.ts',
-  'under way': 'it depends on what else is under way, or with which key: the second proxy is asked after the first one has answered',
+  ended: 'the process was told to end: shadow mode has its own tests of that in lifecycle.test.ts',
+  'under way':
+    'it depends on what else is under way, or with which key: the second proxy is asked after the first one has answered',
   'its receiver': 'the receiver of the first proxy has a fault that its twin has not',
-  'several': 'several requests in one packet',
+  several: 'several requests in one packet',
 };
 
 /** The answers that are not compared. */
@@ -32,10 +33,16 @@ const leftOut: Readonly<Record<string, readonly string[]>> = {
   lifecycle: ['GET /orders 200: ended', 'GET /orders none: ended'],
   limits: ['GET /healthz 503 overloaded: under way', 'GET /orders 503 overloaded: under way'],
   reservations: [
-    'POST /required 200: under way', 'POST /required 409 idempotency-in-progress: under way', 'POST /required 422 idempotency-key-reused: under way',
+    'POST /required 200: under way',
+    'POST /required 409 idempotency-in-progress: under way',
+    'POST /required 422 idempotency-key-reused: under way',
   ],
   // Held against shadow mode in that file itself.
-  websockets: ['GET /files/a 429 rate-limited: under way', 'GET /live 503 overloaded: under way', 'GET /one 429 too-many-in-flight: under way'],
+  websockets: [
+    'GET /files/a 429 rate-limited: under way',
+    'GET /live 503 overloaded: under way',
+    'GET /one 429 too-many-in-flight: under way',
+  ],
 };
 
 /** What would be 401 or 403 and is 400 in shadow mode: an upgrade passes on routes that take WebSockets alone. */
@@ -43,12 +50,25 @@ const held: Readonly<Record<string, readonly string[]>> = {
   websockets: ['GET /nowhere 401 ', 'GET /nowhere 403 ', 'GET /plain 401 '],
 };
 
-/** Connections that a test holds itself, as for half a request or a pause: the mirror does not see them. Allowed requests all. */
-const byHand: Readonly<Record<string, number>> = { connections: 1, forward: 6, lifecycle: 4, limits: 2, reservations: 1, rotation: 1, websockets: 2 };
+/**
+ * Connections that a test holds itself, as for half a request or a pause: the mirror does not see them. Allowed
+ * requests all.
+ */
+const byHand: Readonly<Record<string, number>> = {
+  connections: 1,
+  forward: 6,
+  lifecycle: 4,
+  limits: 2,
+  reservations: 1,
+  rotation: 1,
+  websockets: 2,
+};
 
 /** The files of this folder but those about the mirror. */
 export function suiteNames(): readonly string[] {
-  const files = readdirSync(join(projectDir, 'test/conformance')).flatMap((file) => /^([a-z-]+)\.test\.ts$/.exec(file)?.[1] ?? []);
+  const files = readdirSync(join(projectDir, 'test/conformance')).flatMap(
+    (file) => /^([a-z-]+)\.test\.ts$/.exec(file)?.[1] ?? [],
+  );
   return files.filter((name) => name !== 'shadow');
 }
 
@@ -57,7 +77,11 @@ export async function checkInShadow(t: Test, names: readonly string[]): Promise<
   const sum = { passed: 0, refused: 0, allowed: 0 };
   for (const name of names) {
     const told = await runInShadow(t, name);
-    t.same([...told.left].sort(), leftOut[name] ?? [], `${name}: nothing else is left out, for ${Object.keys(why).join(', ')}`);
+    t.same(
+      [...told.left].sort(),
+      leftOut[name] ?? [],
+      `${name}: nothing else is left out, for ${Object.keys(why).join(', ')}`,
+    );
     t.same([...told.held].sort(), held[name] ?? [], `${name}: nothing else is refused otherwise`);
     t.equal(connectionsByHand(name), byHand[name] ?? 0, `${name}: connections that the mirror does not see`);
     t.ok(told.passed + told.refused + told.allowed > 0, `${name}: ${JSON.stringify(told)}`);
@@ -70,14 +94,15 @@ export async function checkInShadow(t: Test, names: readonly string[]): Promise<
 
 async function runInShadow(t: Test, name: string): Promise<Told> {
   const child = spawn(process.execPath, [join(projectDir, '.build/test/conformance', `${name}.test.js`)], {
-    stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, SALLYPORT_SHADOW_MIRROR: '1', TAP: '1', TAP_TIMEOUT: '240' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, SALLYPORT_SHADOW_MIRROR: '1', TAP: '1', TAP_TIMEOUT: '240' },
   });
   t.teardown(() => child.kill('SIGKILL'));
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
-  const [code] = await once(child, 'close') as [number | null];
+  const [code] = (await once(child, 'close')) as [number | null];
   t.equal(code, 0, code === 0 ? name : `${name}\n${output}`);
   const told = /^# shadow-mirror (.*)$/m.exec(output)?.[1];
   if (told === undefined) throw new Error(`${name} has no mirror`);

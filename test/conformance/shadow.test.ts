@@ -9,5 +9,8 @@ t.setTimeout(120_000);
 
 t.test('in shadow mode what would be refused is forwarded as nobody, and everything else is as ever', async (t) => {
   const { passed, refused, allowed } = await checkInShadow(t, ['credentials', 'routes']);
-  t.ok(passed > 50 && refused > 10 && allowed > 20, `${String(passed)} passed, ${String(refused)} refused alike, ${String(allowed)} allowed alike`);
+  t.ok(
+    passed > 50 && refused > 10 && allowed > 20,
+    `${String(passed)} passed, ${String(refused)} refused alike, ${String(allowed)} allowed alike`,
+  );
 });

@@ -11,9 +11,22 @@ const folder = import.meta.dirname;
 const page = join(folder, '../../docs/conformance.md');
 /** What the sections of docs/contract.md are about, in the words of the page. */
 const parts = new Map([
-  ['1', 'commands'], ['2', 'config'], ['3', 'order of the checks'], ['3.1', 'target and framing'], ['3.2', 'route'], ['3.3', 'headers'],
-  ['3.4', 'credential'], ['3.5', 'token'], ['3.6', 'revocation and policy'], ['3.7', 'reservation'], ['3.8', 'forwarding'], ['3.9', 'settlement'],
-  ['4', 'answers'], ['5', 'keys'], ['6', 'admin and probes'], ['7', 'emulator and import'],
+  ['1', 'commands'],
+  ['2', 'config'],
+  ['3', 'order of the checks'],
+  ['3.1', 'target and framing'],
+  ['3.2', 'route'],
+  ['3.3', 'headers'],
+  ['3.4', 'credential'],
+  ['3.5', 'token'],
+  ['3.6', 'revocation and policy'],
+  ['3.7', 'reservation'],
+  ['3.8', 'forwarding'],
+  ['3.9', 'settlement'],
+  ['4', 'answers'],
+  ['5', 'keys'],
+  ['6', 'admin and probes'],
+  ['7', 'emulator and import'],
 ]);
 const markers = ['<!-- conformance -->', '<!-- /conformance -->'];
 const check = process.argv.includes('--check');
@@ -24,33 +37,44 @@ for (const problem of problems) console.error(problem);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
 function readRows(text) {
-  return text.split('\n').filter((line) => /^\| \d/.test(line)).map((line) => {
-    const [section, says, file, test] = line.slice(2, -2).split(' | ');
-    return { section, says, file, test };
-  });
+  return text
+    .split('\n')
+    .filter((line) => /^\| \d/.test(line))
+    .map((line) => {
+      const [section, says, file, test] = line.slice(2, -2).split(' | ');
+      return { section, says, file, test };
+    });
 }
 
 /** Titles of the tests of a file, as they are written. */
 function titlesOf(file) {
   const path = join(folder, file);
   if (!existsSync(path)) return [];
-  const found = readFileSync(path, 'utf8').matchAll(/\btest\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g);
+  const found = readFileSync(path, 'utf8').matchAll(
+    /\btest\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g,
+  );
   return [...found].map(([, single, double, template]) => (single ?? double ?? template).replace(/\\(.)/g, '$1'));
 }
 
 function missingTests(rows) {
-  return rows.filter(({ file, test }) => !titlesOf(file).includes(test)).map(({ file, test }) => `test/conformance/README.md: ${file} has no test '${test}'`);
+  return rows
+    .filter(({ file, test }) => !titlesOf(file).includes(test))
+    .map(({ file, test }) => `test/conformance/README.md: ${file} has no test '${test}'`);
 }
 
 function unnamedTests(rows) {
   const files = readdirSync(folder).filter((file) => file.endsWith('.test.ts'));
-  return files.flatMap((file) => titlesOf(file)
-    .filter((title) => !title.includes('${') && !rows.some((row) => row.file === file && row.test === title))
-    .map((title) => `test/conformance/README.md: no row for '${title}' of ${file}`));
+  return files.flatMap((file) =>
+    titlesOf(file)
+      .filter((title) => !title.includes('${') && !rows.some((row) => row.file === file && row.test === title))
+      .map((title) => `test/conformance/README.md: no row for '${title}' of ${file}`),
+  );
 }
 
 function unnamedParts(rows) {
-  return rows.filter(({ section }) => !parts.has(section)).map(({ section }) => `test/conformance/table.mjs: section ${section} has no name`);
+  return rows
+    .filter(({ section }) => !parts.has(section))
+    .map(({ section }) => `test/conformance/table.mjs: section ${section} has no name`);
 }
 
 function tableOf(rows) {

@@ -36,9 +36,21 @@ function withUnusedBits(part: string): string {
 t.test('three canonical base64url parts', async (t) => {
   await checkForms(t, [
     { name: 'as it was signed', token: good, passes: true },
-    ...[`${first}.${second}`, first, `${good}.`, `.${good}`, `${good}.${third}`, `${first}..${third}`, `.${second}.${third}`, '..', '...', '.', 'x',
-      `${first}.${second}.`, 'a.'.repeat(2000)]
-      .map((token, index) => ({ name: `parts ${String(index)}`, token })),
+    ...[
+      `${first}.${second}`,
+      first,
+      `${good}.`,
+      `.${good}`,
+      `${good}.${third}`,
+      `${first}..${third}`,
+      `.${second}.${third}`,
+      '..',
+      '...',
+      '.',
+      'x',
+      `${first}.${second}.`,
+      'a.'.repeat(2000),
+    ].map((token, index) => ({ name: `parts ${String(index)}`, token })),
     ...[1, 2, 3, 40].map((cut) => ({ name: `cut by ${String(cut)}`, token: good.slice(0, -cut) })),
     { name: 'padded signature', token: `${good}==` },
     { name: 'padded header', token: `${first}=.${second}.${third}` },
@@ -46,11 +58,17 @@ t.test('three canonical base64url parts', async (t) => {
     { name: 'percent', token: `${good}%3D` },
     { name: 'base64 letters', token: `${first}.${second}.${third.replaceAll('-', '+').replaceAll('_', '/')}+` },
     { name: 'unused bits of the signature', token: `${first}.${second}.${withUnusedBits(third)}` },
-    { name: 'one bit of the signature', token: `${first}.${second}.${third.startsWith('A') ? 'B' : 'A'}${third.slice(1)}` },
+    {
+      name: 'one bit of the signature',
+      token: `${first}.${second}.${third.startsWith('A') ? 'B' : 'A'}${third.slice(1)}`,
+    },
     { name: 'an empty signature of the right length', token: `${first}.${second}.${'A'.repeat(third.length)}` },
     { name: 'a longer signature', token: `${first}.${second}.${third}AAAA` },
     { name: 'another header', token: `${base64url('{"kid":"d-1","alg":"RS256"}')}.${second}.${third}` },
-    { name: 'another payload', token: `${first}.${base64url(JSON.stringify(serviceClaims({ claims: { sub: 'root' } })))}.${third}` },
+    {
+      name: 'another payload',
+      token: `${first}.${base64url(JSON.stringify(serviceClaims({ claims: { sub: 'root' } })))}.${third}`,
+    },
     { name: 'the header of another token', token: `${mintToken({ key }).split('.')[0] ?? ''}.${second}.${third}` },
     { name: 'non-ASCII', token: `${good}\xe9` },
   ]);
@@ -79,14 +97,21 @@ t.test('header and payload are duplicate-free JSON objects in UTF-8', async (t) 
     { name: 'single quotes', token: signed(header.replaceAll('"', "'"), payload) },
     { name: 'a byte order mark before the header', token: signed(`\ufeff${header}`, payload) },
     { name: 'a byte order mark before the payload', token: signed(header, `\ufeff${payload}`) },
-    { name: 'invalid UTF-8', token: signed(header, Buffer.concat([Buffer.from(`{${inner},"x":"`), Buffer.from([0xff]), Buffer.from('"}')])) },
+    {
+      name: 'invalid UTF-8',
+      token: signed(header, Buffer.concat([Buffer.from(`{${inner},"x":"`), Buffer.from([0xff]), Buffer.from('"}')])),
+    },
     { name: 'UTF-16', token: signed(header, Buffer.from(payload, 'utf16le')) },
     { name: 'a raw control in a string', token: signed(header, `{${inner},"x":"\n"}`) },
     { name: 'nested a thousand deep', token: signed(header, deep(1000)) },
     { name: 'NaN', token: signed(header, `{${inner},"x":NaN}`) },
     { name: 'a leading zero', token: signed(header, `{${inner},"x":01}`) },
     { name: 'white space around', token: signed(` ${header}\n`, `\t${payload} `), passes: true },
-    { name: 'members that mean nothing here', token: signed(header, `{${inner},"__proto__":{"sub":"root"},"constructor":1,"toString":[]}`), passes: true },
+    {
+      name: 'members that mean nothing here',
+      token: signed(header, `{${inner},"__proto__":{"sub":"root"},"constructor":1,"toString":[]}`),
+      passes: true,
+    },
     { name: 'nested a little', token: signed(header, deep(5)), passes: true },
   ]);
   t.equal(answers.size, 1, 'and every refusal is the same answer');

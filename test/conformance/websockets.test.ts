@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { WebSocket } from 'ws';
-import { clientOf, soundFields, startWebSocketReceiver, type Client, type WebSocketReceiver } from '../proxy/websocket/scene.js';
+import {
+  clientOf,
+  soundFields,
+  startWebSocketReceiver,
+  type Client,
+  type WebSocketReceiver,
+} from '../proxy/websocket/scene.js';
 import { rsaKey } from '../support/keys.js';
 import { projectDir } from '../support/project-dir.js';
 import { sendRaw, type RawResponse } from '../support/raw-client.js';
@@ -14,10 +20,35 @@ import { checkRefusal, comparable, refusals, type Refusal } from './refusals.js'
 import { checkSilence } from './silence.js';
 
 const receiver = await startWebSocketReceiver(t);
-const live = { name: 'live', methods: ['GET'], path: '/live', websocket: true, subjects: ['checkout'], permissions: ['orders:read'] };
-const files = { name: 'files', methods: ['GET'], path: '/files/**', websocket: true, subjects: ['checkout'], permissions: [] };
-const plain = { name: 'plain', methods: ['GET', 'POST'], path: '/plain', subjects: ['checkout'], permissions: [], idempotency: 'none' };
-const config = { listen: { max_target: '1KiB', max_header_bytes: '8KiB' }, upstream: { url: receiver.url }, routes: [live, files, plain] };
+const live = {
+  name: 'live',
+  methods: ['GET'],
+  path: '/live',
+  websocket: true,
+  subjects: ['checkout'],
+  permissions: ['orders:read'],
+};
+const files = {
+  name: 'files',
+  methods: ['GET'],
+  path: '/files/**',
+  websocket: true,
+  subjects: ['checkout'],
+  permissions: [],
+};
+const plain = {
+  name: 'plain',
+  methods: ['GET', 'POST'],
+  path: '/plain',
+  subjects: ['checkout'],
+  permissions: [],
+  idempotency: 'none',
+};
+const config = {
+  listen: { max_target: '1KiB', max_header_bytes: '8KiB' },
+  upstream: { url: receiver.url },
+  routes: [live, files, plain],
+};
 const world = await startWorld(t, { config });
 
 interface Asked {
@@ -29,10 +60,19 @@ interface Asked {
   readonly token?: string | null;
 }
 
-async function ask({ target = '/live', method = 'GET', version = 'HTTP/1.1', fields = '', token = world.token() }: Asked): Promise<RawResponse> {
+async function ask({
+  target = '/live',
+  method = 'GET',
+  version = 'HTTP/1.1',
+  fields = '',
+  token = world.token(),
+}: Asked): Promise<RawResponse> {
   const host = /^host:/im.test(fields) ? '' : 'Host: a\r\n';
   const credential = token === null ? '' : `Authorization: Bearer ${token}\r\n`;
-  const [answer] = await world.send(`${method} ${target} ${version}\r\n${host}${soundFields}${credential}${fields}\r\n`, { untilClosed: true });
+  const [answer] = await world.send(
+    `${method} ${target} ${version}\r\n${host}${soundFields}${credential}${fields}\r\n`,
+    { untilClosed: true },
+  );
   if (answer === undefined) throw new Error('no answer');
   return answer;
 }
@@ -50,10 +90,18 @@ const malformed: readonly (Asked & { readonly name: string; readonly refusal: Re
   { name: 'two hosts', fields: 'Host: a\r\nHost: b\r\n', refusal: refusals.badRequest },
   { name: 'no host', fields: 'Host:\r\n', refusal: refusals.badRequest },
   { name: 'two credentials', fields: 'Authorization: Bearer x\r\n', refusal: refusals.badRequest },
-  { name: 'Connection names an identity field', fields: 'Connection: X-Auth-Subject\r\n', refusal: refusals.badRequest },
+  {
+    name: 'Connection names an identity field',
+    fields: 'Connection: X-Auth-Subject\r\n',
+    refusal: refusals.badRequest,
+  },
   { name: 'a body', fields: 'Content-Length: 4\r\n', refusal: refusals.badRequest },
   { name: 'chunks', fields: 'Transfer-Encoding: chunked\r\n', refusal: refusals.badRequest },
-  { name: 'both framings', fields: 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n', refusal: refusals.badRequest },
+  {
+    name: 'both framings',
+    fields: 'Transfer-Encoding: chunked\r\nContent-Length: 4\r\n',
+    refusal: refusals.badRequest,
+  },
   { name: 'another protocol as well', fields: 'Upgrade: foo\r\n', refusal: refusals.badRequest },
   { name: 'POST', method: 'POST', refusal: refusals.badRequest },
   { name: 'a second key', fields: 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n', refusal: refusals.badRequest },
@@ -62,9 +110,13 @@ const malformed: readonly (Asked & { readonly name: string; readonly refusal: Re
 
 t.test('what no request may have is refused at the upgrade, and nothing reaches the receiver', async (t) => {
   for (const { name, refusal, ...asked } of malformed) checkRefusal(t, await ask(asked), refusal, name);
-  const { refused } = JSON.parse(readFileSync(join(projectDir, 'test/vectors/targets.json'), 'utf8')) as { refused: { name: string; input: string }[] };
+  const { refused } = JSON.parse(readFileSync(join(projectDir, 'test/vectors/targets.json'), 'utf8')) as {
+    refused: { name: string; input: string }[];
+  };
   // White space would end the target.
-  for (const { name, input } of refused.filter(each => /^\/[\x21-\x7e]*$/.test(each.input))) t.equal((await ask({ target: input })).status, 400, name);
+  for (const { name, input } of refused.filter((each) => /^\/[\x21-\x7e]*$/.test(each.input))) {
+    t.equal((await ask({ target: input })).status, 400, name);
+  }
   t.equal(receiver.upgrades.length, 0);
 });
 
@@ -85,7 +137,7 @@ const credentials: readonly (Asked & { readonly name: string })[] = [
   { name: 'another audience', token: minted({ aud: 'billing' }) },
   { name: 'another source', token: minted({ source: 'x' }) },
   { name: 'another type', token: minted({ token_type: 'x' }) },
-  { name: 'a session\'s', token: minted({ sessionHandle: 'h' }) },
+  { name: "a session's", token: minted({ sessionHandle: 'h' }) },
   { name: 'HS256', token: minted({}, { alg: 'HS256' }) },
   { name: 'none as algorithm', token: minted({}, { alg: 'none' }) },
   { name: 'a static key', token: minted({}, { kid: 's-1' }) },
@@ -94,18 +146,21 @@ const credentials: readonly (Asked & { readonly name: string })[] = [
   { name: 'a signature that is cut', token: world.token().slice(0, -8) },
 ];
 
-t.test('every refused credential is the same 401 at the upgrade, on a route with WebSockets, without, and on none', async (t) => {
-  const answers = [];
-  for (const { name, ...asked } of credentials) {
-    if (typeof asked.token === 'string') world.hush(asked.token);
-    const answer = await ask(asked);
-    checkRefusal(t, answer, refusals.unauthorized, name);
-    answers.push(comparable(answer));
-  }
-  for (const target of ['/plain', '/nowhere']) answers.push(comparable(await ask({ target, token: null })));
-  t.equal(new Set(answers).size, 1);
-  t.equal(receiver.upgrades.length, 0);
-});
+t.test(
+  'every refused credential is the same 401 at the upgrade, on a route with WebSockets, without, and on none',
+  async (t) => {
+    const answers = [];
+    for (const { name, ...asked } of credentials) {
+      if (typeof asked.token === 'string') world.hush(asked.token);
+      const answer = await ask(asked);
+      checkRefusal(t, answer, refusals.unauthorized, name);
+      answers.push(comparable(answer));
+    }
+    for (const target of ['/plain', '/nowhere']) answers.push(comparable(await ask({ target, token: null })));
+    t.equal(new Set(answers).size, 1);
+    t.equal(receiver.upgrades.length, 0);
+  },
+);
 
 t.test('a good credential without the right is 403 at the upgrade', async (t) => {
   const cases: readonly (Asked & { readonly name: string })[] = [
@@ -124,7 +179,8 @@ interface Connection extends Client {
 
 function open(claims?: Claims, headers: Readonly<Record<string, string>> = {}): Connection {
   const fields = { headers: { ...world.authorization(claims), ...headers } };
-  const connect = (port: number): Client => clientOf(t, new WebSocket(`ws://127.0.0.1:${port}/live?q=hush-5d1f`, fields));
+  const connect = (port: number): Client =>
+    clientOf(t, new WebSocket(`ws://127.0.0.1:${port}/live?q=hush-5d1f`, fields));
   return { ...connect(world.port), inShadow: world.shadow === null ? null : connect(world.shadow.port) };
 }
 
@@ -139,7 +195,9 @@ type Watched = Pick<World, 'metric' | 'logOf'>;
 /** Each end of it, with the receiver and the proxy that it has. */
 function sides({ inShadow, ...client }: Connection): readonly (readonly [Client, WebSocketReceiver, Watched])[] {
   const own = [client, receiver, world] as const;
-  return inShadow === null || receiver.twin === null || world.shadow === null ? [own] : [own, [inShadow, receiver.twin, world.shadow]];
+  return inShadow === null || receiver.twin === null || world.shadow === null
+    ? [own]
+    : [own, [inShadow, receiver.twin, world.shadow]];
 }
 
 /** Whether a plain request reaches the receiver, which has nothing for it. */
@@ -148,60 +206,86 @@ async function isLetThrough(): Promise<boolean> {
 }
 
 t.test('a connection is open, echoes, and has one line in the log at its end', async (t) => {
-  const client = open({ jti: 'j-1' }, { 'X-Request-Id': 'ws-1', 'X_Auth_Subject': 'evil', 'X-Auth-Kind': 'evil' });
+  const client = open({ jti: 'j-1' }, { 'X-Request-Id': 'ws-1', X_Auth_Subject: 'evil', 'X-Auth-Kind': 'evil' });
   await client.opened;
   await client.inShadow?.opened;
   for (const [one, { upgrades }, { metric, logOf }] of sides(client)) {
     const before = await metric('sallyport_websocket_closes_total{reason="caller"}');
     await echoes(one);
-    t.match(upgrades.at(-1)?.headers, { 'x-auth-subject': 'checkout', 'x-auth-kind': 'service', 'x-auth-token-id': 'j-1', 'x-request-id': 'ws-1' });
+    t.match(upgrades.at(-1)?.headers, {
+      'x-auth-subject': 'checkout',
+      'x-auth-kind': 'service',
+      'x-auth-token-id': 'j-1',
+      'x-request-id': 'ws-1',
+    });
     t.equal(upgrades.at(-1)?.headers['x_auth_subject'], undefined);
     await until('it is counted, and no other', async () => (await metric('sallyport_websockets_open')) === 1);
     one.socket.close(1000);
     t.match(await logOf('ws-1'), {
-      route: 'live', method: 'GET', path: '/live', decision: 'forwarded', reason: null, kind: 'service', subject: 'checkout', status: 101,
+      route: 'live',
+      method: 'GET',
+      path: '/live',
+      decision: 'forwarded',
+      reason: null,
+      kind: 'service',
+      subject: 'checkout',
+      status: 101,
     });
-    t.equal(await metric('sallyport_websocket_closes_total{reason="caller"}') - before, 1);
+    t.equal((await metric('sallyport_websocket_closes_total{reason="caller"}')) - before, 1);
     t.equal(await metric('sallyport_websockets_open'), 0);
   }
 });
 
-t.test('closed with 4401 when the token expires, or a reload revokes it, and with 4403 when the permission goes', async (t) => {
-  const short = open({ exp: Math.floor(Date.now() / 1_000) - 3 }, { 'X-Request-Id': 'ws-expired' });
-  const revoked = open({}, { 'X-Request-Id': 'ws-revoked' });
-  await Promise.all([short.opened, revoked.opened, short.inShadow?.opened, revoked.inShadow?.opened]);
-  t.same(await short.closed, { code: 4401, reason: 'unauthorized' }, 'after the skew of 5 s');
-  t.match(await world.logOf('ws-expired'), { reason: 'token_expired', status: 101 });
-  if (short.inShadow !== null) {
-    await echoes(short.inShadow);
-    short.inShadow.socket.close(1000);
-    t.match(await world.shadow?.logOf('ws-expired'), { decision: 'shadow', reason: 'token_expired', status: 101 }, 'in shadow mode it stays open');
-  }
-  world.rewrite({ ...config, revoked: { subjects: ['checkout'] } });
-  t.same(await revoked.closed, { code: 4401, reason: 'unauthorized' });
-  t.match(await world.logOf('ws-revoked'), { reason: 'subject_revoked', status: 101 });
-  if (revoked.inShadow !== null) t.same(await revoked.inShadow.closed, { code: 4401, reason: 'unauthorized' }, 'in shadow mode too');
-  checkRefusal(t, await ask({}), refusals.unauthorized, 'a new one');
-  world.rewrite(config);
-  await until('it is lifted', isLetThrough);
-  const forbidden = open();
-  await Promise.all([forbidden.opened, forbidden.inShadow?.opened]);
-  world.rewrite({ ...config, routes: [{ ...live, permissions: ['orders:admin'] }, plain] });
-  t.same(await forbidden.closed, { code: 4403, reason: 'forbidden' });
-  if (forbidden.inShadow !== null) {
-    await world.loaded();
-    await echoes(forbidden.inShadow);
-    forbidden.inShadow.socket.close(1000);
-  }
-  world.rewrite(config);
-});
+t.test(
+  'closed with 4401 when the token expires, or a reload revokes it, and with 4403 when the permission goes',
+  async (t) => {
+    const short = open({ exp: Math.floor(Date.now() / 1_000) - 3 }, { 'X-Request-Id': 'ws-expired' });
+    const revoked = open({}, { 'X-Request-Id': 'ws-revoked' });
+    await Promise.all([short.opened, revoked.opened, short.inShadow?.opened, revoked.inShadow?.opened]);
+    t.same(await short.closed, { code: 4401, reason: 'unauthorized' }, 'after the skew of 5 s');
+    t.match(await world.logOf('ws-expired'), { reason: 'token_expired', status: 101 });
+    if (short.inShadow !== null) {
+      await echoes(short.inShadow);
+      short.inShadow.socket.close(1000);
+      t.match(
+        await world.shadow?.logOf('ws-expired'),
+        { decision: 'shadow', reason: 'token_expired', status: 101 },
+        'in shadow mode it stays open',
+      );
+    }
+    world.rewrite({ ...config, revoked: { subjects: ['checkout'] } });
+    t.same(await revoked.closed, { code: 4401, reason: 'unauthorized' });
+    t.match(await world.logOf('ws-revoked'), { reason: 'subject_revoked', status: 101 });
+    if (revoked.inShadow !== null) {
+      t.same(await revoked.inShadow.closed, { code: 4401, reason: 'unauthorized' }, 'in shadow mode too');
+    }
+    checkRefusal(t, await ask({}), refusals.unauthorized, 'a new one');
+    world.rewrite(config);
+    await until('it is lifted', isLetThrough);
+    const forbidden = open();
+    await Promise.all([forbidden.opened, forbidden.inShadow?.opened]);
+    world.rewrite({ ...config, routes: [{ ...live, permissions: ['orders:admin'] }, plain] });
+    t.same(await forbidden.closed, { code: 4403, reason: 'forbidden' });
+    if (forbidden.inShadow !== null) {
+      await world.loaded();
+      await echoes(forbidden.inShadow);
+      forbidden.inShadow.socket.close(1000);
+    }
+    world.rewrite(config);
+  },
+);
 
 t.test('what Sallyport has no room or no keys for is refused at the upgrade', async (t) => {
   const crowded = await startWorld(t, {
     config: {
-      listen: { max_websockets: 2, header_timeout: '300ms' }, upstream: { url: receiver.url },
+      listen: { max_websockets: 2, header_timeout: '300ms' },
+      upstream: { url: receiver.url },
       issuers: { core: { key_ids: { accept: ['d-*', 'away-*'] }, jwks: { cooldown: '0ms' } } },
-      routes: [live, { ...files, limits: { requests_per_second: 0.01, burst: 1 } }, { ...live, name: 'one', path: '/one', limits: { max_in_flight: 1 } }],
+      routes: [
+        live,
+        { ...files, limits: { requests_per_second: 0.01, burst: 1 } },
+        { ...live, name: 'one', path: '/one', limits: { max_in_flight: 1 } },
+      ],
     },
   });
   const handshakeTo = (path: string, token = crowded.token()): string =>
@@ -220,13 +304,19 @@ t.test('what Sallyport has no room or no keys for is refused at the upgrade', as
   /** Through each proxy that there is: what is crowded is crowded in shadow mode too. */
   const openAt = async (path: string): Promise<readonly Client[]> => {
     const ports = [crowded.port, ...(crowded.shadow === null ? [] : [crowded.shadow.port])];
-    const clients = ports.map(port => clientOf(t, new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: crowded.authorization() })));
+    const clients = ports.map((port) =>
+      clientOf(t, new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: crowded.authorization() })),
+    );
     await Promise.all(clients.map(({ opened }) => opened));
     return clients;
   };
   await check('a head that does not come to its end', handshakeTo('/live').slice(0, -2), refusals.tooSlow);
   crowded.jwks.behave((_req, res) => res.writeHead(500).end());
-  await check('an unknown key while keys cannot be fetched', handshakeTo('/live', crowded.token({}, { kid: 'away-1' })), refusals.keysUnavailable);
+  await check(
+    'an unknown key while keys cannot be fetched',
+    handshakeTo('/live', crowded.token({}, { kid: 'away-1' })),
+    refusals.keysUnavailable,
+  );
   const rated = await openAt('/files/a');
   await check('the rate of its caller', handshakeTo('/files/a'), refusals.rateLimited);
   const one = await openAt('/one');

@@ -9,24 +9,30 @@ import { baseConfig, tokenCacheSwitch } from '../support/world.js';
 
 t.setTimeout(3_600_000);
 
-/** What is run anew: everything of these folders that is not long. The mirror has proxies of its own and a long run of its own. */
+/**
+ * What is run anew: everything of these folders that is not long. The mirror has proxies of its own and a long run of
+ * its own.
+ */
 const files = ['conformance', 'chaos'].flatMap((folder) =>
-  readdirSync(join(projectDir, '.build/test', folder)).filter((file) => file.endsWith('.test.js') && !file.includes('.long.') && file !== 'shadow.test.js')
-    .map((file) => join(folder, file)));
+  readdirSync(join(projectDir, '.build/test', folder))
+    .filter((file) => file.endsWith('.test.js') && !file.includes('.long.') && file !== 'shadow.test.js')
+    .map((file) => join(folder, file)),
+);
 
 t.test('the conformance and chaos suites pass where every token is verified each time', async (t) => {
   t.ok(files.length > 30, `${String(files.length)} files`);
   t.not((parse(baseConfig()) as Record<string, unknown>)['token_cache'], null, 'this process has the usual config');
   for (const file of files) {
     const child = spawn(process.execPath, [join(projectDir, '.build/test', file)], {
-      stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [tokenCacheSwitch]: 'off', TAP: '1', TAP_TIMEOUT: '240' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, [tokenCacheSwitch]: 'off', TAP: '1', TAP_TIMEOUT: '240' },
     });
     t.teardown(() => child.kill('SIGKILL'));
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       output += text;
     });
-    const [code] = await once(child, 'close') as [number | null];
+    const [code] = (await once(child, 'close')) as [number | null];
     t.equal(code, 0, code === 0 ? file : `${file}\n${output}`);
     t.match(output, /^ok /m, `${file} ran`);
   }

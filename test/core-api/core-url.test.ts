@@ -7,8 +7,15 @@ const accepted: { input: string; expected: string }[] = [
   { input: 'https://core.example/appid-a/', expected: 'https://core.example/appid-a' },
   { input: 'https://core.example/A_z~0.9-/b', expected: 'https://core.example/A_z~0.9-/b' },
   ...[
-    '/recipe/user/passwordhash/import', '/recipe/signinup/code/consume', '/recipe/signinup/code', '/recipe/signinup', '/recipe/signin', '/recipe/user',
-    '/recipe/jwt', '/apiversion', '/hello',
+    '/recipe/user/passwordhash/import',
+    '/recipe/signinup/code/consume',
+    '/recipe/signinup/code',
+    '/recipe/signinup',
+    '/recipe/signin',
+    '/recipe/user',
+    '/recipe/jwt',
+    '/apiversion',
+    '/hello',
   ].flatMap((call) => [
     { input: `http://localhost:3567${call}`, expected: 'http://localhost:3567' },
     { input: `http://localhost:3567/base${call}/`, expected: 'http://localhost:3567/base' },

@@ -8,7 +8,13 @@ import { mintToken, signToken, type Claims } from '../support/tokens.js';
 const nowMs = 1_800_000_000_000;
 const nowS = nowMs / 1000;
 const times = { startedMs: nowMs, endedMs: nowMs + 500 };
-const claims = { aud: 'orders', sub: 'checkout', source: 'microservice', token_type: 'service', permissions: ['orders:read', 'orders:write'] };
+const claims = {
+  aud: 'orders',
+  sub: 'checkout',
+  source: 'microservice',
+  token_type: 'service',
+  permissions: ['orders:read', 'orders:write'],
+};
 const request: MintRequest = { claims, issuer: 'https://api.example.com', validityS: 300, tokenId: null };
 const key = rsaKey('d-1');
 
@@ -25,10 +31,25 @@ t.test('a token that is what was asked for', async (t) => {
   const token = minted();
   t.same(checkMinted(token, request, times), {
     ok: true,
-    value: { token, keyId: 'd-1', claims, issuer: 'https://api.example.com', tokenId: null, issuedAtS: nowS, expiresAtS: nowS + 300 },
+    value: {
+      token,
+      keyId: 'd-1',
+      claims,
+      issuer: 'https://api.example.com',
+      tokenId: null,
+      issuedAtS: nowS,
+      expiresAtS: nowS + 300,
+    },
   });
-  t.match(checkMinted(minted({ jti: 'id' }), { ...request, tokenId: 'id' }, times), { ok: true, value: { tokenId: 'id' } });
-  t.equal(problem(minted({ permissions: [] }), { ...request, claims: { ...claims, permissions: [] } }), 'accepted', 'without permissions');
+  t.match(checkMinted(minted({ jti: 'id' }), { ...request, tokenId: 'id' }, times), {
+    ok: true,
+    value: { tokenId: 'id' },
+  });
+  t.equal(
+    problem(minted({ permissions: [] }), { ...request, claims: { ...claims, permissions: [] } }),
+    'accepted',
+    'without permissions',
+  );
   t.equal(problem(minted({ exp: nowS + 299 })), 'accepted', 'rounded to seconds');
   t.equal(problem(minted({}, { typ: undefined })), 'accepted', 'without typ');
 });
@@ -36,26 +57,54 @@ t.test('a token that is what was asked for', async (t) => {
 t.test('a token that is something else is thrown away, and the reason says what differs', async (t) => {
   const cases = [
     { name: 'static key', token: mintToken({ key: withKeyId(key, 's-6a1f'), nowMs }), says: /not dynamic/ },
-    { name: 'static key of an old Core', token: mintToken({ key: withKeyId(key, '0f8fad5b-d9cb-469f-a165-70867728950e'), nowMs }), says: /not dynamic/ },
-    { name: 'static key that is named like a dynamic one further on', token: mintToken({ key: withKeyId(key, 's-d-1'), nowMs }), says: /not dynamic/ },
+    {
+      name: 'static key of an old Core',
+      token: mintToken({ key: withKeyId(key, '0f8fad5b-d9cb-469f-a165-70867728950e'), nowMs }),
+      says: /not dynamic/,
+    },
+    {
+      name: 'static key that is named like a dynamic one further on',
+      token: mintToken({ key: withKeyId(key, 's-d-1'), nowMs }),
+      says: /not dynamic/,
+    },
     { name: 'no kid', token: minted({}, { kid: undefined }), says: /names no key/ },
     { name: 'another algorithm', token: minted({}, { alg: 'HS256' }), says: /another algorithm than RS256/ },
     { name: 'none', token: minted({}, { alg: 'none' }), says: /another algorithm/ },
-    { name: 'a session\'s header', token: minted({}, { version: '5' }), says: /no well-formed token/ },
+    { name: "a session's header", token: minted({}, { version: '5' }), says: /no well-formed token/ },
     { name: 'no token', token: 'jwt', says: /no well-formed token/ },
-    { name: 'too long', token: minted({ permissions: Array.from({ length: 900 }, () => 'orders') }), says: /longer than the 8192 bytes/ },
+    {
+      name: 'too long',
+      token: minted({ permissions: Array.from({ length: 900 }, () => 'orders') }),
+      says: /longer than the 8192 bytes/,
+    },
     { name: 'as long as may be', token: 'a'.repeat(8192), says: /no well-formed token/ },
     { name: 'a byte more', token: 'a'.repeat(8193), says: /longer than/ },
-    { name: 'claims twice', token: signToken('{"alg":"RS256","kid":"d-1"}', '{"iss":"a","iss":"b"}', key.privateKey), says: /duplicate-free/ },
+    {
+      name: 'claims twice',
+      token: signToken('{"alg":"RS256","kid":"d-1"}', '{"iss":"a","iss":"b"}', key.privateKey),
+      says: /duplicate-free/,
+    },
     { name: 'issuer', token: minted({ iss: 'https://api.example.com/auth' }), says: /iss is not/ },
     { name: 'aud', token: minted({ aud: ['orders'] }), says: /aud is not/ },
     { name: 'sub', token: minted({ sub: 'admin' }), says: /sub is not/ },
     { name: 'source', token: minted({ source: undefined }), says: /source is not/ },
     { name: 'token_type', token: minted({ token_type: 'session' }), says: /token_type is not/ },
-    { name: 'more permissions', token: minted({ permissions: ['orders:read', 'orders:write', 'admin'] }), says: /permissions are not/ },
+    {
+      name: 'more permissions',
+      token: minted({ permissions: ['orders:read', 'orders:write', 'admin'] }),
+      says: /permissions are not/,
+    },
     { name: 'fewer permissions', token: minted({ permissions: ['orders:read'] }), says: /permissions are not/ },
-    { name: 'other order', token: minted({ permissions: ['orders:write', 'orders:read'] }), says: /permissions are not/ },
-    { name: 'one other permission', token: minted({ permissions: ['orders:read', 'admin'] }), says: /permissions are not/ },
+    {
+      name: 'other order',
+      token: minted({ permissions: ['orders:write', 'orders:read'] }),
+      says: /permissions are not/,
+    },
+    {
+      name: 'one other permission',
+      token: minted({ permissions: ['orders:read', 'admin'] }),
+      says: /permissions are not/,
+    },
     { name: 'permissions as text', token: minted({ permissions: 'orders:read' }), says: /permissions are not/ },
     { name: 'a jti', token: minted({ jti: 'x' }), says: /jti, which was not asked for/ },
     { name: 'more claims', token: minted({ sessionHandle: 'x' }), says: /claims that were not asked for/ },
@@ -86,7 +135,13 @@ t.test('what is written down of a token is everything but the token', async (t) 
   const checked = checkMinted(token, { ...request, tokenId: 'id' }, times);
   if (!checked.ok) throw new Error(checked.error);
   t.strictSame(issuanceRecord(checked.value, nowMs), {
-    time: '2027-01-15T08:00:00.000Z', iss: 'https://api.example.com', sub: 'checkout', aud: 'orders', permissions: claims.permissions, jti: 'id', kid: 'd-1',
+    time: '2027-01-15T08:00:00.000Z',
+    iss: 'https://api.example.com',
+    sub: 'checkout',
+    aud: 'orders',
+    permissions: claims.permissions,
+    jti: 'id',
+    kid: 'd-1',
     exp: nowS + 300,
   });
 });

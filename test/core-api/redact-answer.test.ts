@@ -5,7 +5,11 @@ const secret = 'key-of-twenty-characters';
 
 const rows: readonly { readonly name: string; readonly body: string; readonly expected: string }[] = [
   { name: 'plain text', body: 'Invalid API key\n', expected: 'Invalid API key' },
-  { name: 'a page', body: '<html><head><title>x</title></head><body><h1>502</h1>Bad &amp; gone</body></html>', expected: '502 Bad & gone' },
+  {
+    name: 'a page',
+    body: '<html><head><title>x</title></head><body><h1>502</h1>Bad &amp; gone</body></html>',
+    expected: '502 Bad & gone',
+  },
   { name: 'a head without its end', body: '<HEAD><style>a{}</style><Body class="a">502</Body>', expected: '502' },
   { name: 'a head in a head', body: '<head><head></head>502', expected: '502' },
   { name: 'a script with a comparison', body: 'a<script>if (1<2 || 3>2) "</b>"</script>b', expected: 'a b' },
@@ -20,7 +24,10 @@ t.test('an answer in one readable line', (t) => {
   t.end();
 });
 
-/** As large as an answer may be. Looked at twice over, each of these took minutes, in which the process did nothing else. */
+/**
+ * As large as an answer may be. Looked at twice over, each of these took minutes, in which the process did nothing
+ * else.
+ */
 const largest = (piece: string): string => piece.repeat(Math.floor((1024 * 1024) / piece.length));
 
 const hostile: readonly { readonly name: string; readonly piece: string }[] = [

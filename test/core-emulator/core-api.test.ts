@@ -21,11 +21,21 @@ t.test('what is served to whom', async (t) => {
     { name: 'versions, a key', path: '/apiversion?apiDomain=https%3A%2F%2Fapi.example.com', headers: key, status: 200 },
     { name: 'unknown, no key', path: '/nothing', headers: {}, status: 404 },
     { name: 'unknown, a key', path: '/nothing', headers: key, status: 404 },
-    { name: 'versions are told to every version', path: '/apiversion', headers: { ...key, 'cdi-version': '1.0' }, status: 200 },
+    {
+      name: 'versions are told to every version',
+      path: '/apiversion',
+      headers: { ...key, 'cdi-version': '1.0' },
+      status: 200,
+    },
     { name: 'a slash at the end', path: '/recipe/jwt/jwks/', headers: key, status: 200 },
     { name: 'the one tenant', path: '/public/recipe/jwt/jwks', headers: key, status: 200 },
     { name: 'the one tenant of the one app', path: '/appid-public/public/recipe/jwt/jwks', headers: key, status: 200 },
-    { name: 'tenants came with 3.0', path: '/public/recipe/jwt/jwks', headers: { ...key, 'cdi-version': '2.21' }, status: 404 },
+    {
+      name: 'tenants came with 3.0',
+      path: '/public/recipe/jwt/jwks',
+      headers: { ...key, 'cdi-version': '2.21' },
+      status: 404,
+    },
     { name: 'another tenant', path: '/other/recipe/jwt/jwks', headers: key, status: 404 },
     { name: 'minting is POST', path: '/recipe/jwt', headers: key, status: 405 },
     { name: 'rotating is POST', path: '/emulator/rotate', headers: key, status: 405 },
@@ -64,14 +74,29 @@ t.test('the key set shows a dynamic and a static key, with exactly these members
   const core = await startCore(t);
   const answer = await core.get('/.well-known/jwks.json');
   const keys = answer.json()['keys'] as readonly Record<string, string>[];
-  t.same(keys.map((key) => Object.keys(key)), [['kty', 'kid', 'n', 'e', 'alg', 'use'], ['kty', 'kid', 'n', 'e', 'alg', 'use']]);
-  t.match(keys.map((key) => key['kid']), [/^d-/, /^s-/]);
+  t.same(
+    keys.map((key) => Object.keys(key)),
+    [
+      ['kty', 'kid', 'n', 'e', 'alg', 'use'],
+      ['kty', 'kid', 'n', 'e', 'alg', 'use'],
+    ],
+  );
+  t.match(
+    keys.map((key) => key['kid']),
+    [/^d-/, /^s-/],
+  );
   for (const key of keys) {
     t.match(key, { kty: 'RSA', alg: 'RS256', use: 'sig', e: 'AQAB' });
     t.equal(Buffer.from(key['n'] ?? '', 'base64url').length * 8, 2048, 'modulus');
   }
-  t.same(await publishedKeyIds(core, '/auth/jwt/jwks.json'), keys.map((key) => key['kid']));
-  t.same(await publishedKeyIds(core, '/recipe/jwt/jwks'), keys.map((key) => key['kid']));
+  t.same(
+    await publishedKeyIds(core, '/auth/jwt/jwks.json'),
+    keys.map((key) => key['kid']),
+  );
+  t.same(
+    await publishedKeyIds(core, '/recipe/jwt/jwks'),
+    keys.map((key) => key['kid']),
+  );
 });
 
 t.test('cache headers run to the next key, which is published up to a minute before it signs', async (t) => {
@@ -99,5 +124,7 @@ t.test('a caller that breaks off in the middle of a call harms nobody', async (t
 t.test('a port in use rejects with the error of the system', async (t) => {
   const core = await startCore(t);
   const port = Number(new URL(core.url).port);
-  await t.rejects(startCoreEmulator({ host: '127.0.0.1', port, rotateEveryMs: 1000, apiKeys: [] }), { code: 'EADDRINUSE' });
+  await t.rejects(startCoreEmulator({ host: '127.0.0.1', port, rotateEveryMs: 1000, apiKeys: [] }), {
+    code: 'EADDRINUSE',
+  });
 });

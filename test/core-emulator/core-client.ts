@@ -29,7 +29,13 @@ export const jwtCall = {
 
 /** A Core emulator on an ephemeral port, closed when the test ends. */
 export async function startCore(t: Scope, options: Partial<CoreEmulatorOptions> = {}): Promise<CoreClient> {
-  const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 604_800_000, apiKeys: [], ...options });
+  const core = await startCoreEmulator({
+    host: '127.0.0.1',
+    port: 0,
+    rotateEveryMs: 604_800_000,
+    apiKeys: [],
+    ...options,
+  });
   t.teardown(() => core.close());
   return connectCore(core.url);
 }
@@ -39,9 +45,18 @@ export function connectCore(url: string, always: Headers = {}): CoreClient {
   const ask = async (path: string, method: string, headers: Headers, body?: unknown): Promise<CoreAnswer> => {
     const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
     const typed = body === undefined ? {} : { 'content-type': 'application/json; charset=utf-8' };
-    const response = await fetch(url + path, { method, headers: { ...typed, ...always, ...headers }, ...body === undefined ? {} : { body: bytes } });
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...typed, ...always, ...headers },
+      ...(body === undefined ? {} : { body: bytes }),
+    });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text, json: () => JSON.parse(text) as Record<string, unknown> };
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text,
+      json: () => JSON.parse(text) as Record<string, unknown>,
+    };
   };
   return {
     url,
@@ -61,6 +76,7 @@ export async function publishedKeyIds(core: CoreClient, path = '/.well-known/jwk
 /** Header and payload of a token, not verified. */
 export function decoded(answer: CoreAnswer): { header: Record<string, unknown>; payload: Record<string, unknown> } {
   const [header = '', payload = ''] = String(answer.json()['jwt']).split('.');
-  const part = (text: string): Record<string, unknown> => JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>;
+  const part = (text: string): Record<string, unknown> =>
+    JSON.parse(Buffer.from(text, 'base64url').toString()) as Record<string, unknown>;
   return { header: part(header), payload: part(payload) };
 }

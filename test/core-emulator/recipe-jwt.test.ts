@@ -12,12 +12,18 @@ t.test('a token holds the payload with iss, iat and exp, and its key is in the J
   t.match(answer.headers.get('content-type'), /^application\/json/);
   t.equal(answer.json()['status'], 'OK');
   t.same(decoded(answer).payload, {
-    iss: 'https://api.example.com', iat: 1_700_000_000, exp: 1_700_000_300, sub: 'checkout', permissions: ['orders:read'],
+    iss: 'https://api.example.com',
+    iat: 1_700_000_000,
+    exp: 1_700_000_300,
+    sub: 'checkout',
+    permissions: ['orders:read'],
   });
   t.same(Object.keys(decoded(answer).header).sort(), ['alg', 'kid', 'typ']);
   t.match(decoded(answer).header, { alg: 'RS256', typ: 'JWT', kid: dynamicId });
   const jwks = (await core.get('/auth/jwt/jwks.json')).json() as unknown as JSONWebKeySet;
-  await t.resolves(jwtVerify(String(answer.json()['jwt']), createLocalJWKSet(jwks), { currentDate: new Date(1_700_000_000_000) }));
+  await t.resolves(
+    jwtVerify(String(answer.json()['jwt']), createLocalJWKSet(jwks), { currentDate: new Date(1_700_000_000_000) }),
+  );
 });
 
 t.test('which key signs', async (t) => {
@@ -25,8 +31,18 @@ t.test('which key signs', async (t) => {
   const choices = [
     { name: 'dynamic when asked for', ask: { useStaticSigningKey: false }, version: undefined, keyId: dynamicId },
     { name: 'static when asked for', ask: { useStaticSigningKey: true }, version: undefined, keyId: staticId },
-    { name: 'static by default, as the Core', ask: { useStaticSigningKey: undefined }, version: undefined, keyId: staticId },
-    { name: 'below CDI 2.21 the field is not read', ask: { useStaticSigningKey: false }, version: '2.20', keyId: staticId },
+    {
+      name: 'static by default, as the Core',
+      ask: { useStaticSigningKey: undefined },
+      version: undefined,
+      keyId: staticId,
+    },
+    {
+      name: 'below CDI 2.21 the field is not read',
+      ask: { useStaticSigningKey: false },
+      version: '2.20',
+      keyId: staticId,
+    },
     { name: 'at CDI 2.16 neither', ask: { useStaticSigningKey: false }, version: '2.16', keyId: staticId },
     { name: 'from CDI 2.21 on it is', ask: { useStaticSigningKey: false }, version: '2.21', keyId: dynamicId },
     { name: 'and at the newest', ask: { useStaticSigningKey: false }, version: '5.4', keyId: dynamicId },
@@ -67,8 +83,16 @@ t.test('refusals are plain text with the words of the Core', async (t) => {
     { name: 'validity too large', body: having({ validity: 1e300 }), expected: invalid('validity') },
     { name: 'validity 0', body: having({ validity: 0 }), expected: notPositive },
     { name: 'validity below 0', body: having({ validity: -1 }), expected: notPositive },
-    { name: 'useStaticSigningKey no boolean', body: having({ useStaticSigningKey: 'false' }), expected: invalid('useStaticSigningKey') },
-    { name: 'useStaticSigningKey null', body: having({ useStaticSigningKey: null }), expected: invalid('useStaticSigningKey') },
+    {
+      name: 'useStaticSigningKey no boolean',
+      body: having({ useStaticSigningKey: 'false' }),
+      expected: invalid('useStaticSigningKey'),
+    },
+    {
+      name: 'useStaticSigningKey null',
+      body: having({ useStaticSigningKey: null }),
+      expected: invalid('useStaticSigningKey'),
+    },
   ];
   for (const { name, body, expected } of cases) {
     const answer = await core.post('/recipe/jwt', body);
@@ -79,7 +103,9 @@ t.test('refusals are plain text with the words of the Core', async (t) => {
 
 t.test('the smallest validity and an algorithm in lower case are accepted', async (t) => {
   const core = await startCore(t);
-  const { payload } = decoded(await core.post('/recipe/jwt', JSON.stringify({ ...jwtCall, algorithm: 'rs256', validity: 1 })));
+  const { payload } = decoded(
+    await core.post('/recipe/jwt', JSON.stringify({ ...jwtCall, algorithm: 'rs256', validity: 1 })),
+  );
   t.equal(Number(payload['exp']) - Number(payload['iat']), 1);
 });
 
@@ -104,7 +130,10 @@ t.test('a body of more than 1 MiB is refused, and the next call is served', asyn
 
 t.test('a member called __proto__ stays a claim', async (t) => {
   const core = await startCore(t);
-  const answer = await core.post('/recipe/jwt', JSON.stringify(jwtCall).replace('"sub":"checkout"', '"__proto__":{"polluted":1}'));
+  const answer = await core.post(
+    '/recipe/jwt',
+    JSON.stringify(jwtCall).replace('"sub":"checkout"', '"__proto__":{"polluted":1}'),
+  );
   t.equal(answer.status, 200);
   t.same(Object.getOwnPropertyNames(decoded(answer).payload).includes('__proto__'), true);
 });

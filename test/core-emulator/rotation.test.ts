@@ -51,7 +51,10 @@ t.test('asked late, the next key signs late: never one that nobody could have fe
   const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 604_800_000 });
   nowMs += 604_800_000;
   t.equal(await signingKeyId(core), 'd-1700000000000');
-  t.same((await publishedKeyIds(core)).filter((id) => id.startsWith('d-')), ['d-1700000000000', 'd-1700604800000']);
+  t.same(
+    (await publishedKeyIds(core)).filter((id) => id.startsWith('d-')),
+    ['d-1700000000000', 'd-1700604800000'],
+  );
   nowMs += 60_000;
   t.equal(await signingKeyId(core), 'd-1700604800000');
 });
@@ -60,7 +63,10 @@ t.test('rotating on demand takes the key that waits for its time', async (t) => 
   let nowMs = 1_700_000_000_000;
   const core = await startCore(t, { now: () => nowMs, rotateEveryMs: 60_000 });
   nowMs += 30_000;
-  t.same((await publishedKeyIds(core)).filter((id) => id.startsWith('d-')), ['d-1700000000000', 'd-1700000030000']);
+  t.same(
+    (await publishedKeyIds(core)).filter((id) => id.startsWith('d-')),
+    ['d-1700000000000', 'd-1700000030000'],
+  );
   t.equal((await core.post('/emulator/rotate', '')).json()['kid'], 'd-1700000030000');
   t.equal(await signingKeyId(core), 'd-1700000030000');
 });

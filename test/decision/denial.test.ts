@@ -1,26 +1,93 @@
 import t from 'tap';
-import { answerOf, denial, denialReasons, failureReasons, isFailure, reasons, type Reason } from '../../src/decision/denial.js';
+import {
+  answerOf,
+  denial,
+  denialReasons,
+  failureReasons,
+  isFailure,
+  reasons,
+  type Reason,
+} from '../../src/decision/denial.js';
 
 /**
  * The table of answers of docs/contract.md 4, row by row: status, `type`, `error=` and whether to come again after a
  * second.
  */
-const table: readonly (readonly [status: number, type: string | null, error: string, retries: boolean | number, reasons: readonly Reason[]])[] = [
+const table: readonly (readonly [
+  status: number,
+  type: string | null,
+  error: string,
+  retries: boolean | number,
+  reasons: readonly Reason[],
+])[] = [
   [400, 'bad-target', 'http_request_error', false, ['target_malformed']],
-  [400, 'bad-request', 'http_request_error', false, [
-    'method_malformed', 'http_version', 'framing', 'field_malformed', 'field_repeated', 'field_refused', 'host_malformed', 'connection_option',
-    'upgrade_refused', 'websocket_handshake', 'body_not_allowed', 'body_broken', 'caller_gone',
-  ]],
+  [
+    400,
+    'bad-request',
+    'http_request_error',
+    false,
+    [
+      'method_malformed',
+      'http_version',
+      'framing',
+      'field_malformed',
+      'field_repeated',
+      'field_refused',
+      'host_malformed',
+      'connection_option',
+      'upgrade_refused',
+      'websocket_handshake',
+      'body_not_allowed',
+      'body_broken',
+      'caller_gone',
+    ],
+  ],
   [400, 'idempotency-key-missing', 'http_request_error', false, ['idempotency_key_missing']],
   [400, 'idempotency-key-invalid', 'http_request_error', false, ['idempotency_key_malformed']],
-  [401, null, 'http_request_denied', false, [
-    'credential_missing', 'credential_malformed', 'credential_ambiguous', 'credential_kind_refused', 'token_malformed', 'algorithm_refused',
-    'key_id_refused', 'key_unknown', 'signature_invalid', 'token_expired', 'token_not_yet_valid', 'lifetime_too_long', 'issuer_mismatch',
-    'issuer_not_accepted', 'audience_mismatch', 'source_mismatch', 'token_type_mismatch', 'claim_malformed', 'session_claim_present',
-    'service_claim_present', 'session_expired', 'session_refused', 'anti_csrf_missing', 'key_revoked', 'subject_revoked', 'token_revoked',
-    'issue_time_revoked', 'token_id_missing', 'token_replayed',
-  ]],
-  [403, null, 'http_request_denied', false, ['route_unknown', 'subject_not_approved', 'permission_missing', 'origin_refused', 'session_claim_missing']],
+  [
+    401,
+    null,
+    'http_request_denied',
+    false,
+    [
+      'credential_missing',
+      'credential_malformed',
+      'credential_ambiguous',
+      'credential_kind_refused',
+      'token_malformed',
+      'algorithm_refused',
+      'key_id_refused',
+      'key_unknown',
+      'signature_invalid',
+      'token_expired',
+      'token_not_yet_valid',
+      'lifetime_too_long',
+      'issuer_mismatch',
+      'issuer_not_accepted',
+      'audience_mismatch',
+      'source_mismatch',
+      'token_type_mismatch',
+      'claim_malformed',
+      'session_claim_present',
+      'service_claim_present',
+      'session_expired',
+      'session_refused',
+      'anti_csrf_missing',
+      'key_revoked',
+      'subject_revoked',
+      'token_revoked',
+      'issue_time_revoked',
+      'token_id_missing',
+      'token_replayed',
+    ],
+  ],
+  [
+    403,
+    null,
+    'http_request_denied',
+    false,
+    ['route_unknown', 'subject_not_approved', 'permission_missing', 'origin_refused', 'session_claim_missing'],
+  ],
   [405, 'method-not-allowed', 'http_request_error', false, ['method_not_allowed']],
   [408, 'bad-request', 'http_request_error', false, ['header_timeout', 'body_timeout']],
   [409, 'idempotency-in-progress', 'http_request_denied', false, ['idempotency_in_progress']],
@@ -67,7 +134,11 @@ t.test('the table names every reason once', (t) => {
 t.test('a reason is a failure where it is answered 5xx or the caller left, and else a denial', (t) => {
   for (const reason of reasons) {
     t.equal(isFailure(reason), answerOf(reason).status >= 500 || reason === 'caller_gone', reason);
-    t.not(failureReasons.some(one => one === reason), denialReasons.includes(reason), reason);
+    t.not(
+      failureReasons.some((one) => one === reason),
+      denialReasons.includes(reason),
+      reason,
+    );
   }
   t.end();
 });

@@ -36,7 +36,15 @@ export function principal(overrides: Partial<Principal> = {}): Principal {
 }
 
 export function revocations(overrides: Partial<Revocations> = {}): Revocations {
-  return { issuer: null, keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), tokenDigests: new Set(), issuedBeforeS: null, ...overrides };
+  return {
+    issuer: null,
+    keyIds: new Set(),
+    subjects: new Set(),
+    tokenIds: new Set(),
+    tokenDigests: new Set(),
+    issuedBeforeS: null,
+    ...overrides,
+  };
 }
 
 export function approval(subjects: readonly string[], permissions: readonly string[]): Approval {

@@ -19,7 +19,9 @@ interface Page {
   readonly isPartly: boolean;
 }
 
-const names = readdirSync(join(projectDir, folder)).filter((name) => name !== 'README.md').sort();
+const names = readdirSync(join(projectDir, folder))
+  .filter((name) => name !== 'README.md')
+  .sort();
 const adrs = names.map(readAdr);
 
 t.test('pages are numbered from 1 without a gap, in their names and titles', (t) => {
@@ -34,7 +36,11 @@ t.test('pages are numbered from 1 without a gap, in their names and titles', (t)
 
 t.test('each has the four parts in their order, none empty, and no other', (t) => {
   for (const { file, text } of adrs) {
-    t.same([...text.matchAll(/^## (.*)$/gm)].map(([, name]) => name), parts, file);
+    t.same(
+      [...text.matchAll(/^## (.*)$/gm)].map(([, name]) => name),
+      parts,
+      file,
+    );
     for (const part of text.split(/^## .*$/m).slice(1)) t.ok(part.trim().length > 40, file);
     t.match(text.split('## Rejected')[1]?.split('## Consequences')[0], /^- \*.+\*/m, `${file} says what was rejected`);
   }
@@ -46,33 +52,49 @@ t.test('what is replaced and what replaces it name each other', (t) => {
     if (replacedBy === null) continue;
     const successor = adrs.find((page) => page.number === replacedBy);
     t.ok(replacedBy > number, file);
-    t.match(successor?.text, new RegExp(`\n\nReplaces \\[${String(number)}\\]\\(${file.replace('.', '\\.')}\\)[^\n]*\\.\n`), `${file} and its successor`);
+    t.match(
+      successor?.text,
+      new RegExp(`\n\nReplaces \\[${String(number)}\\]\\(${file.replace('.', '\\.')}\\)[^\n]*\\.\n`),
+      `${file} and its successor`,
+    );
   }
   for (const { file, number, text } of adrs) {
     for (const [, replaced] of text.matchAll(/^Replaces \[(\d+)\]/gm)) {
-      t.equal(adrs.find((page) => page.number === Number(replaced))?.replacedBy, number, `${file} replaces ${String(replaced)}`);
+      t.equal(
+        adrs.find((page) => page.number === Number(replaced))?.replacedBy,
+        number,
+        `${file} replaces ${String(replaced)}`,
+      );
     }
   }
   t.end();
 });
 
 t.test('docs/adr/README.md has a row for each, with its title and whether it is in force', (t) => {
-  const rows = [...readProjectFile(`${folder}/README.md`).matchAll(/^\| (\d+) \| \[(.+)\]\((\S+)\) \| (.*) \|$/gm)]
-    .map(([, number, title, file, state]) => ({ number: Number(number), title, file, state }));
+  const rows = [...readProjectFile(`${folder}/README.md`).matchAll(/^\| (\d+) \| \[(.+)\]\((\S+)\) \| (.*) \|$/gm)].map(
+    ([, number, title, file, state]) => ({ number: Number(number), title, file, state }),
+  );
   const stateOf = ({ replacedBy, isPartly }: Page): string => {
     if (replacedBy === null) return 'in force';
     return isPartly ? `in part replaced by ${String(replacedBy)}` : `replaced by ${String(replacedBy)}`;
   };
-  t.same(rows, adrs.map((page) => ({ number: page.number, title: page.title, file: page.file, state: stateOf(page) })));
+  t.same(
+    rows,
+    adrs.map((page) => ({ number: page.number, title: page.title, file: page.file, state: stateOf(page) })),
+  );
   t.end();
 });
 
 t.test('what they cite is there: links, and tests and files by their path', (t) => {
   for (const { file, text } of [...adrs, { file: 'README.md', text: readProjectFile(`${folder}/README.md`) }]) {
     for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
-      if (!link.startsWith('https:')) t.ok(existsSync(join(projectDir, folder, link.split('#')[0] ?? '')), `${file}: ${link}`);
+      if (!link.startsWith('https:')) {
+        t.ok(existsSync(join(projectDir, folder, link.split('#')[0] ?? '')), `${file}: ${link}`);
+      }
     }
-    for (const [, path = ''] of text.matchAll(/`((?:src|test|docs)\/[\w./-]+)`/g)) t.ok(existsSync(join(projectDir, path)), `${file}: ${path}`);
+    for (const [, path = ''] of text.matchAll(/`((?:src|test|docs)\/[\w./-]+)`/g)) {
+      t.ok(existsSync(join(projectDir, path)), `${file}: ${path}`);
+    }
   }
   t.end();
 });
@@ -81,5 +103,12 @@ function readAdr(file: string): Page {
   const text = readProjectFile(`${folder}/${file}`);
   const [, number, title = ''] = /^# (\d+)\. (.+)\n/.exec(text) ?? [];
   const [, by, rest = ''] = /^# .+\n\nReplaced by \[(\d+)\]\(\d{4}-[a-z0-9-]+\.md\)([^\n]*)\.\n\n/.exec(text) ?? [];
-  return { file, number: Number(number), title, text, replacedBy: by === undefined ? null : Number(by), isPartly: rest !== '' };
+  return {
+    file,
+    number: Number(number),
+    title,
+    text,
+    replacedBy: by === undefined ? null : Number(by),
+    isPartly: rest !== '',
+  };
 }

@@ -1,4 +1,7 @@
-/** What code, tests and pages cite is something that a reader can open: a page and a section or heading of it, a decision, an RFC. */
+/**
+ * What code, tests and pages cite is something that a reader can open: a page and a section or heading of it, a
+ * decision, an RFC.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -8,20 +11,31 @@ import { tableOf } from './pages.js';
 
 /** Pages with numbers, and the numbers that they have. */
 const numbered: Readonly<Record<string, () => ReadonlySet<string>>> = {
-  'docs/contract.md': () => new Set([...readProjectFile('docs/contract.md').matchAll(/^#{2,3} (\d(?:\.\d)?)\.? /gm)].map(([, number = '']) => number)),
+  'docs/contract.md': () =>
+    new Set(
+      [...readProjectFile('docs/contract.md').matchAll(/^#{2,3} (\d(?:\.\d)?)\.? /gm)].map(([, number = '']) => number),
+    ),
   // Parts of a section have rows of their own, the section has none then.
-  'docs/specification.md': () => new Set(tableOf('docs/specification.md', 'specification')
-    .flatMap(([section = '']) => section.split(/, | to /))
-    .flatMap((section) => section.split('.').map((_, index, parts) => parts.slice(0, index + 1).join('.')))),
-  'docs/security-requirements.md': () => new Set([
-    ...[...readProjectFile('docs/security-requirements.md').matchAll(/^### (R-\d\d)$/gm)].map(([, id = '']) => id),
-    ...tableOf('docs/security-requirements.md', 'findings').map(([id = '']) => id),
-  ]),
+  'docs/specification.md': () =>
+    new Set(
+      tableOf('docs/specification.md', 'specification')
+        .flatMap(([section = '']) => section.split(/, | to /))
+        .flatMap((section) => section.split('.').map((_, index, parts) => parts.slice(0, index + 1).join('.'))),
+    ),
+  'docs/security-requirements.md': () =>
+    new Set([
+      ...[...readProjectFile('docs/security-requirements.md').matchAll(/^### (R-\d\d)$/gm)].map(([, id = '']) => id),
+      ...tableOf('docs/security-requirements.md', 'findings').map(([id = '']) => id),
+    ]),
 };
 const known = new Map(Object.entries(numbered).map(([page, numbers]) => [page, numbers()]));
 
-/** A page, and numbers or headings in a row behind it: `docs/contract.md 3.4 to 3.6 and 4`, `docs/storage.md "Fail-over"`. */
-const citation = /docs\/([\w/-]+\.md)((?:(?:,| and| to)? (?:\d+(?:\.\d+)*(?![\w%])|R-\d\d|F\d{1,2}(?!\w)|\\?"[^"\n\\]+\\?"))*)/g;
+/**
+ * A page, and numbers or headings in a row behind it: `docs/contract.md 3.4 to 3.6 and 4`, `docs/storage.md
+ * "Fail-over"`.
+ */
+const citation =
+  /docs\/([\w/-]+\.md)((?:(?:,| and| to)? (?:\d+(?:\.\d+)*(?![\w%])|R-\d\d|F\d{1,2}(?!\w)|\\?"[^"\n\\]+\\?"))*)/g;
 /** A requirement that is linked: `[R-40](../docs/security-requirements.md#r-40)`. */
 const linked = /\[(R-\d\d)\]\([^)#]*(?:security-requirements\.md)?#(r-\d\d)\)/g;
 
@@ -32,14 +46,21 @@ const old: readonly (readonly [string, RegExp])[] = [
   ['a finding without its page', /(?<=['"`(])F\d{1,2}[,:] /],
   ['a section without its document', /(?<!RFC \d{3,5},? )\b[Ss]ections? \d/],
   ['a specification without its page', /\b[Ss]pec(?:ification)?,? (?:sections? )?\d/],
-  ['a note of design', /\b(?:REPLAY|ENGINE|PEERS|FAULTS|SECURITY (?:R-|\d)|(?:CONTRACT|DESIGN|HOUSE|FIELD|FIRST-HOUR)\.md)(?!\w)/],
+  [
+    'a note of design',
+    /\b(?:REPLAY|ENGINE|PEERS|FAULTS|SECURITY (?:R-|\d)|(?:CONTRACT|DESIGN|HOUSE|FIELD|FIRST-HOUR)\.md)(?!\w)/,
+  ],
   ['a property without its page', /\bpropert(?:y|ies) \d/],
   ['an issue by its number', /\bissue #?\d/],
 ];
 
 /** Pages whose own numbers they are, and files with made-up citations. */
 const own = new Set([
-  'docs/contract.md', 'docs/security-requirements.md', 'test/docs/citations.test.ts', 'test/docs/security-requirements.test.ts', 'test/check/changed.test.ts',
+  'docs/contract.md',
+  'docs/security-requirements.md',
+  'test/docs/citations.test.ts',
+  'test/docs/security-requirements.test.ts',
+  'test/check/changed.test.ts',
 ]);
 
 interface Found {
@@ -60,7 +81,9 @@ function follow(path: string, whole: string): Found {
   }
   for (const [, number = ''] of text.matchAll(/\bADR (\d{1,4})\b/g)) {
     followed += 1;
-    if (!decisions.some((name) => name.startsWith(`${number.padStart(4, '0')}-`))) problems.push(`ADR ${number} is not there`);
+    if (!decisions.some((name) => name.startsWith(`${number.padStart(4, '0')}-`))) {
+      problems.push(`ADR ${number} is not there`);
+    }
   }
   for (const [, rfc = '', section = ''] of text.matchAll(/\bRFC (\d+),? (?:§|sections? )(\S*)/g)) {
     followed += 1;
@@ -68,7 +91,9 @@ function follow(path: string, whole: string): Found {
   }
   for (const [, id = '', anchor = ''] of text.matchAll(linked)) {
     followed += 1;
-    if (id.toLowerCase() !== anchor || !isKnown('docs/security-requirements.md', id)) problems.push(`${id} leads to #${anchor}`);
+    if (id.toLowerCase() !== anchor || !isKnown('docs/security-requirements.md', id)) {
+      problems.push(`${id} leads to #${anchor}`);
+    }
   }
   const left = text.replace(linked, '').replace(citation, '');
   for (const [what, form] of old) {
@@ -94,10 +119,16 @@ function isKnown(page: string, number: string): boolean {
 }
 
 t.test('every citation leads somewhere, and none has a form that leads nowhere', (t) => {
-  const files = ['src', 'test', 'docs', 'helm'].flatMap((folder) => projectFiles(folder))
+  const files = ['src', 'test', 'docs', 'helm']
+    .flatMap((folder) => projectFiles(folder))
     .filter((path) => /\.(?:ts|mjs|md|json|ya?ml|tpl)$/.test(path) && !own.has(path));
-  const found = [...files, 'README.md', 'CONTRIBUTING.md', 'config.example.yaml'].map((path) => follow(path, readProjectFile(path)));
-  t.same(found.flatMap(({ problems }) => problems), []);
+  const found = [...files, 'README.md', 'CONTRIBUTING.md', 'config.example.yaml'].map((path) =>
+    follow(path, readProjectFile(path)),
+  );
+  t.same(
+    found.flatMap(({ problems }) => problems),
+    [],
+  );
   const followed = found.reduce((sum, one) => sum + one.followed, 0);
   t.ok(followed > 300, `${followed} citations`);
   t.end();
@@ -110,7 +141,9 @@ t.test('pages with numbers of their own cite what there is', (t) => {
       t.equal(id.toLowerCase(), anchor, `${page}: ${id}`);
       t.ok(isKnown('docs/security-requirements.md', id), `${page}: ${id}`);
     }
-    for (const [, cited = '', items = ''] of text.matchAll(citation)) t.same(wrongItems(`docs/${cited}`, items), [], page);
+    for (const [, cited = '', items = ''] of text.matchAll(citation)) {
+      t.same(wrongItems(`docs/${cited}`, items), [], page);
+    }
   }
   t.end();
 });
@@ -119,10 +152,21 @@ t.test('citations that are good', (t) => {
   for (const text of [
     'docs/contract.md 3.5, docs/security-requirements.md R-20: a token has one spelling',
     '/**\n * See docs/contract.md 3.4 to\n * 3.6 and 4.\n */',
-    'docs/specification.md 5.2 and 5.2.4', 'docs/storage.md "Fail-over"', 'docs/storage.md "Keys and values", "States of a write"',
-    'docs/security-requirements.md R-10, R-11 and F4', '([R-40](../docs/security-requirements.md#r-40))',
-    'ADR 6', 'ADR 0010', 'RFC 9110 §7.6.1', 'RFC 6749 section 3.3', 'RFC 7517', 'RFC 9112 §2.2: one', 'docs/operations.md says so',
-  ]) t.same(follow('made', text).problems, [], text);
+    'docs/specification.md 5.2 and 5.2.4',
+    'docs/storage.md "Fail-over"',
+    'docs/storage.md "Keys and values", "States of a write"',
+    'docs/security-requirements.md R-10, R-11 and F4',
+    '([R-40](../docs/security-requirements.md#r-40))',
+    'ADR 6',
+    'ADR 0010',
+    'RFC 9110 §7.6.1',
+    'RFC 6749 section 3.3',
+    'RFC 7517',
+    'RFC 9112 §2.2: one',
+    'docs/operations.md says so',
+  ]) {
+    t.same(follow('made', text).problems, [], text);
+  }
   t.end();
 });
 
@@ -149,6 +193,12 @@ t.test('citations that are made up, or of an old form, are found', (t) => {
     ['REPLAY 4', 'a note of design: REPLAY 4'],
     ['ENGINE: so', 'a note of design: ENGINE: so'],
     ['issue 3', 'an issue by its number: issue 3'],
-  ] as const) t.same(follow('made', text).problems.filter((found) => found === `made: ${problem}`), [`made: ${problem}`], text);
+  ] as const) {
+    t.same(
+      follow('made', text).problems.filter((found) => found === `made: ${problem}`),
+      [`made: ${problem}`],
+      text,
+    );
+  }
   t.end();
 });

@@ -21,14 +21,22 @@ export function titlesOf(path: string): ReadonlySet<string> {
   const found = readProjectFile(path).matchAll(
     /(?:\btest\(\s*|\b(?:name|title): )(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g,
   );
-  return new Set([...found].map(([, single, double, template]) => plainTitle((single ?? double ?? template ?? '').replace(/\\(.)/g, '$1'))));
+  return new Set(
+    [...found].map(([, single, double, template]) =>
+      plainTitle((single ?? double ?? template ?? '').replace(/\\(.)/g, '$1')),
+    ),
+  );
 }
 
-/** Whether the tests of a file run: those of a file that is no `.test.ts` are run by one beside it, which imports it. */
+/**
+ * Whether the tests of a file run: those of a file that is no `.test.ts` are run by one beside it, which imports it.
+ */
 export function isRun(path: string): boolean {
   if (path.endsWith('.test.ts')) return true;
   const imported = `'./${basename(path, '.ts')}.js'`;
-  return projectFiles(dirname(path)).some((other) => other.endsWith('.test.ts') && readProjectFile(other).includes(imported));
+  return projectFiles(dirname(path)).some(
+    (other) => other.endsWith('.test.ts') && readProjectFile(other).includes(imported),
+  );
 }
 
 /** Names of guards in front of a title are for those who take them out. */

@@ -26,7 +26,9 @@ t.test('every answer has a row with its statuses and its error, and there is no 
 
 t.test('whoever may come again is promised a Retry-After', (t) => {
   for (const [type = '', , , promises = ''] of tableOf(page, 'answers')) {
-    const asks = Object.values<Answer>(answers).some((answer) => answer.retryAfterS !== undefined && type.includes(`urn:sallyport:${answer.type}\``));
+    const asks = Object.values<Answer>(answers).some(
+      (answer) => answer.retryAfterS !== undefined && type.includes(`urn:sallyport:${answer.type}\``),
+    );
     // How long a first attempt still takes is known by its lease, not by the table of answers.
     const expected = asks || type.includes('idempotency-in-progress');
     t.equal(promises.includes('`Retry-After`'), expected, type);
@@ -52,6 +54,25 @@ t.test('its metrics are those that docs/operations.md explains', (t) => {
 
 t.test('its sections keep their numbers', (t) => {
   const numbers = [...text.matchAll(/^#{2,3} (\d(?:\.\d)?)\.? /gm)].map(([, number]) => number);
-  t.same(numbers, ['1', '2', '3', '3.1', '3.2', '3.3', '3.4', '3.5', '3.6', '3.7', '3.8', '3.9', '4', '5', '6', '7', '8', '9']);
+  t.same(numbers, [
+    '1',
+    '2',
+    '3',
+    '3.1',
+    '3.2',
+    '3.3',
+    '3.4',
+    '3.5',
+    '3.6',
+    '3.7',
+    '3.8',
+    '3.9',
+    '4',
+    '5',
+    '6',
+    '7',
+    '8',
+    '9',
+  ]);
   t.end();
 });

@@ -12,7 +12,12 @@ export interface FencedBlock {
 
 /** Pages that people read. */
 export const pages: readonly string[] = [
-  'README.md', 'CONTRIBUTING.md', ...readdirSync(join(projectDir, 'docs')).filter((name) => name.endsWith('.md')).sort().map((name) => `docs/${name}`),
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(projectDir, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .sort()
+    .map((name) => `docs/${name}`),
 ];
 
 /** Every fenced block of a page, in order; one that is never closed throws. */
@@ -37,6 +42,8 @@ export function fencedBlocks(page: string): readonly FencedBlock[] {
 /** The block of a page that begins so. */
 export function blockThatBegins(page: string, begins: string): FencedBlock {
   const found = fencedBlocks(page).filter(({ text }) => text.startsWith(begins));
-  if (found.length !== 1 || found[0] === undefined) throw new Error(`${page}: ${String(found.length)} blocks begin with ${begins}`);
+  if (found.length !== 1 || found[0] === undefined) {
+    throw new Error(`${page}: ${String(found.length)} blocks begin with ${begins}`);
+  }
   return found[0];
 }

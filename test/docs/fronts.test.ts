@@ -1,4 +1,6 @@
-/** docs/behind-a-proxy.md: real nginx, HAProxy, Caddy and Apache, run from its lines, with a real Sallyport behind them. */
+/**
+ * docs/behind-a-proxy.md: real nginx, HAProxy, Caddy and Apache, run from its lines, with a real Sallyport behind them.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as requestHttps } from 'node:https';
@@ -26,12 +28,31 @@ const largeBytes = 4 * 1024 * 1024;
 
 const routes = [
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] },
-  { name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'required' },
   {
-    name: 'upload', methods: ['POST'], path: '/uploads', subjects: ['checkout'], permissions: ['orders:write'], idempotency: 'none',
+    name: 'create-order',
+    methods: ['POST'],
+    path: '/orders',
+    subjects: ['checkout'],
+    permissions: ['orders:write'],
+    idempotency: 'required',
+  },
+  {
+    name: 'upload',
+    methods: ['POST'],
+    path: '/uploads',
+    subjects: ['checkout'],
+    permissions: ['orders:write'],
+    idempotency: 'none',
     max_body: '16MiB',
   },
-  { name: 'live', methods: ['GET'], path: '/live', websocket: true, subjects: ['checkout'], permissions: ['orders:read'] },
+  {
+    name: 'live',
+    methods: ['GET'],
+    path: '/live',
+    websocket: true,
+    subjects: ['checkout'],
+    permissions: ['orders:read'],
+  },
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
@@ -63,11 +84,27 @@ const publicHost = 'orders.example.com';
 /** From another address than the front's own, so that it is seen whose address arrives. */
 const callersAddress = '127.0.0.2';
 
-async function askOf({ port, ca }: Front, path: string, { method = 'GET', headers = {}, body = '', agent }: Asked = {}): Promise<Answer> {
-  const place = { host: '127.0.0.1', port, localAddress: callersAddress, ca, servername: 'localhost', agent: agent ?? false };
-  const sent = requestHttps({ ...place, method, path, headers: { Host: publicHost, 'Content-Length': String(Buffer.byteLength(body)), ...headers } });
+async function askOf(
+  { port, ca }: Front,
+  path: string,
+  { method = 'GET', headers = {}, body = '', agent }: Asked = {},
+): Promise<Answer> {
+  const place = {
+    host: '127.0.0.1',
+    port,
+    localAddress: callersAddress,
+    ca,
+    servername: 'localhost',
+    agent: agent ?? false,
+  };
+  const sent = requestHttps({
+    ...place,
+    method,
+    path,
+    headers: { Host: publicHost, 'Content-Length': String(Buffer.byteLength(body)), ...headers },
+  });
   sent.end(body);
-  const [answer] = await once(sent, 'response') as [IncomingMessage];
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
   return { status: answer.statusCode ?? 0, headers: answer.headers, text: await text(answer) };
 }
 
@@ -75,16 +112,30 @@ async function askOf({ port, ca }: Front, path: string, { method = 'GET', header
 function pageConfig(overrides: ConfigTree): ConfigTree {
   const { listen: shown, probes } = parse(blockThatBegins(page, 'listen:').text) as Readonly<Record<string, object>>;
   const { listen: further = {}, ...rest } = overrides as { readonly listen?: object };
-  return { routes, store: { memory: {} }, ...rest, listen: { ...shown, port: 0, ...further }, probes: { ...probes, port: 0 } };
+  return {
+    routes,
+    store: { memory: {} },
+    ...rest,
+    listen: { ...shown, port: 0, ...further },
+    probes: { ...probes, port: 0 },
+  };
 }
 
-async function startScene(t: Scope, name: FrontName, config: ConfigTree = {}, edits: Parameters<typeof startFront>[3] = []): Promise<Scene> {
+async function startScene(
+  t: Scope,
+  name: FrontName,
+  config: ConfigTree = {},
+  edits: Parameters<typeof startFront>[3] = [],
+): Promise<Scene> {
   const upstream = await startReceiver(t);
   const world = await startWorld(t, { receiver: upstream, config: pageConfig(config) });
   const relay = await startRelay(t, world.port);
   const front = await startFront(t, name, { proxy: relay.port, probes: await world.process.port('probes') }, edits);
   const ask: Scene['ask'] = async (path, options) => askOf(front, path, options);
-  await until(`${name} forwards`, async () => (await ask('/healthz').catch(() => null))?.headers['x-request-id'] !== undefined);
+  await until(
+    `${name} forwards`,
+    async () => (await ask('/healthz').catch(() => null))?.headers['x-request-id'] !== undefined,
+  );
   return { world, upstream, front, relay, ask };
 }
 
@@ -94,19 +145,35 @@ for (const name of frontNames) {
 
     await t.test('who calls, from where, and nothing of what a caller makes up', async (t) => {
       const spoofed = {
-        'X-Forwarded-For': ['6.6.6.6', '7.7.7.7'], 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'http', 'X-Forwarded-Port': '1',
-        Via: '1.1 evil', 'X-Real-IP': '6.6.6.6', Forwarded: 'for=6.6.6.6', 'X-Auth-Subject': 'admin', X_Auth_Subject: 'admin',
+        'X-Forwarded-For': ['6.6.6.6', '7.7.7.7'],
+        'X-Forwarded-Host': 'evil.example',
+        'X-Forwarded-Proto': 'http',
+        'X-Forwarded-Port': '1',
+        Via: '1.1 evil',
+        'X-Real-IP': '6.6.6.6',
+        Forwarded: 'for=6.6.6.6',
+        'X-Auth-Subject': 'admin',
+        X_Auth_Subject: 'admin',
       };
       upstream.requests.length = 0;
-      const allowed = await ask('/orders?page=2', { headers: { ...world.authorization(), ...spoofed, 'X-Request-Id': `of-${name}` } });
+      const allowed = await ask('/orders?page=2', {
+        headers: { ...world.authorization(), ...spoofed, 'X-Request-Id': `of-${name}` },
+      });
       t.equal(allowed.status, 200);
       t.equal(allowed.headers['x-request-id'], `of-${name}`);
       const [seen] = upstream.requests;
       t.equal(seen?.target, '/orders?page=2');
       const expected = [
-        ['x-auth-subject', ['checkout']], ['x-forwarded-for', [`${callersAddress}, 127.0.0.1`]], ['x-forwarded-proto', ['https']],
-        ['x-forwarded-host', [publicHost]], ['via', ['1.1 sallyport']],
-        ['x_auth_subject', []], ['x-real-ip', []], ['forwarded', []], ['x-forwarded-port', []], ['authorization', []],
+        ['x-auth-subject', ['checkout']],
+        ['x-forwarded-for', [`${callersAddress}, 127.0.0.1`]],
+        ['x-forwarded-proto', ['https']],
+        ['x-forwarded-host', [publicHost]],
+        ['via', ['1.1 sallyport']],
+        ['x_auth_subject', []],
+        ['x-real-ip', []],
+        ['forwarded', []],
+        ['x-forwarded-port', []],
+        ['authorization', []],
       ] as const;
       for (const [field, values] of expected) t.same(seen?.field(field), values, field);
     });
@@ -128,7 +195,10 @@ for (const name of frontNames) {
       t.same([first.status, second.status], [200, 200]);
       t.equal(second.headers['idempotent-replayed'], 'true');
       t.equal(second.text, first.text);
-      t.same(upstream.requests.map(({ body }) => body.toString()), [write.body]);
+      t.same(
+        upstream.requests.map(({ body }) => body.toString()),
+        [write.body],
+      );
     });
 
     await t.test('a body of 4 MiB, with a length and in chunks', async (t) => {
@@ -146,7 +216,10 @@ for (const name of frontNames) {
     const { world, front } = await startScene(t, name, { upstream: { url: webSockets.url } });
     const url = `wss://localhost:${front.port}/live`;
     const options = { ca: front.ca, localAddress: callersAddress, perMessageDeflate: false };
-    const client = clientOf(t, new WebSocket(url, { ...options, headers: { Host: publicHost, ...world.authorization() } }));
+    const client = clientOf(
+      t,
+      new WebSocket(url, { ...options, headers: { Host: publicHost, ...world.authorization() } }),
+    );
     await client.opened;
     client.socket.send('through two proxies');
     await until('the echo', () => client.messages.length === 1);
@@ -173,23 +246,33 @@ for (const name of frontNames) {
   });
 }
 
-t.test('HAProxy, Caddy: while Sallyport is not ready they answer by themselves, and forward as soon as it is', async (t) => {
-  for (const name of ['HAProxy', 'Caddy'] as const) {
-    const jwks = await startJwksServer(t, { keys: [] });
-    const world = await startWorld(t, { jwks, ready: false, config: pageConfig({ issuers: { core: { jwks: { cooldown: '0ms' } } } }) });
-    const front = await startFront(t, name, { proxy: world.port, probes: await world.process.port('probes') });
-    await until(`${name} sees that it is not ready`, async () => {
-      const { status, headers } = await askOf(front, '/healthz');
-      return status === 503 && headers['x-request-id'] === undefined;
-    });
-    t.match(await world.request({ path: '/healthz' }), { status: 200 }, 'though it would answer');
-    jwks.setKeys([world.key]);
-    await until(`${name} sees that it is ready`, async () => (await askOf(front, '/healthz')).status === 200);
-  }
-});
+t.test(
+  'HAProxy, Caddy: while Sallyport is not ready they answer by themselves, and forward as soon as it is',
+  async (t) => {
+    for (const name of ['HAProxy', 'Caddy'] as const) {
+      const jwks = await startJwksServer(t, { keys: [] });
+      const world = await startWorld(t, {
+        jwks,
+        ready: false,
+        config: pageConfig({ issuers: { core: { jwks: { cooldown: '0ms' } } } }),
+      });
+      const front = await startFront(t, name, { proxy: world.port, probes: await world.process.port('probes') });
+      await until(`${name} sees that it is not ready`, async () => {
+        const { status, headers } = await askOf(front, '/healthz');
+        return status === 503 && headers['x-request-id'] === undefined;
+      });
+      t.match(await world.request({ path: '/healthz' }), { status: 200 }, 'though it would answer');
+      jwks.setKeys([world.key]);
+      await until(`${name} sees that it is ready`, async () => (await askOf(front, '/healthz')).status === 200);
+    }
+  },
+);
 
 t.test('idle connections: what the page says gives them up does so before Sallyport does', async (t) => {
-  const shorter = [['nginx', 'keepalive_timeout 60s', 'keepalive_timeout 1s'], ['Caddy', 'keepalive 60s', 'keepalive 1s']] as const;
+  const shorter = [
+    ['nginx', 'keepalive_timeout 60s', 'keepalive_timeout 1s'],
+    ['Caddy', 'keepalive 60s', 'keepalive 1s'],
+  ] as const;
   for (const [name, shown, here] of shorter) {
     const { ask, relay } = await startScene(t, name, {}, [[shown, here]]);
     t.equal((await ask('/healthz')).status, 200);
@@ -207,7 +290,10 @@ t.test('nginx without the two lines is answered 400; with them, or with http_1_0
   for (const { lines, config, status } of cases) {
     const world = await startWorld(t, { config });
     const port = await freePort();
-    const program = runNginx(t, `server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${world.port}; ${lines} } }`);
+    const program = runNginx(
+      t,
+      `server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${world.port}; ${lines} } }`,
+    );
     await accepting(program, port, 'nginx');
     const answer = await request(port, { path: '/orders', headers: world.authorization() });
     t.equal(answer.status, status);
@@ -216,29 +302,57 @@ t.test('nginx without the two lines is answered 400; with them, or with http_1_0
 });
 
 /** Columns of the table of paths: what they are called there, and what they stand for. */
-const columns: readonly { readonly title: string; readonly name: FrontName; readonly edits: Parameters<typeof startFront>[3] }[] = [
+const columns: readonly {
+  readonly title: string;
+  readonly name: FrontName;
+  readonly edits: Parameters<typeof startFront>[3];
+}[] = [
   ...frontNames.map((name) => ({ title: name, name, edits: [] })),
-  { title: 'nginx, `proxy_pass` with a slash', name: 'nginx', edits: [['proxy_pass http://sallyport;', 'proxy_pass http://sallyport/;']] },
+  {
+    title: 'nginx, `proxy_pass` with a slash',
+    name: 'nginx',
+    edits: [['proxy_pass http://sallyport;', 'proxy_pass http://sallyport/;']],
+  },
   { title: 'Apache without `nocanon`', name: 'Apache', edits: [[' nocanon', '']] },
 ];
 
 t.test('the table of paths says what each makes of them', async (t) => {
-  const [titles, , ...rows] = readProjectFile(page).split(/<!-- \/?paths -->/)[1]?.split('\n').filter((line) => line.startsWith('|'))
-    .map((line) => line.split('|').slice(1, -1).map((cell) => cell.trim())) ?? [];
-  t.same(titles?.slice(1), columns.map(({ title }) => title));
+  const [titles, , ...rows] =
+    readProjectFile(page)
+      .split(/<!-- \/?paths -->/)[1]
+      ?.split('\n')
+      .filter((line) => line.startsWith('|'))
+      .map((line) =>
+        line
+          .split('|')
+          .slice(1, -1)
+          .map((cell) => cell.trim()),
+      ) ?? [];
+  t.same(
+    titles?.slice(1),
+    columns.map(({ title }) => title),
+  );
   const sent = rows.map(([cell = '']) => cell.replaceAll('`', ''));
-  const found = await Promise.all(columns.map(async ({ name, edits }) => {
-    const upstream = await startReceiver(t);
-    const { port, ca } = await startFront(t, name, { proxy: upstream.port, probes: upstream.port }, edits);
-    const cells: string[] = [];
-    for (const path of sent) {
-      upstream.requests.length = 0;
-      const headers = { Host: publicHost, 'X-Request-Id': 'asked' };
-      const { status } = await request(port, { path, headers }, { tls: { ca, servername: 'localhost' } });
-      const seen = upstream.requests.find((one) => one.field('x-request-id')[0] === 'asked');
-      cells.push(seen === undefined ? String(status) : seen.target === path ? '=' : `\`${seen.target}\``);
-    }
-    return cells;
-  }));
-  for (const [i, row] of rows.entries()) t.same(row.slice(1), found.map((cells) => cells[i]), sent[i] ?? '');
+  const found = await Promise.all(
+    columns.map(async ({ name, edits }) => {
+      const upstream = await startReceiver(t);
+      const { port, ca } = await startFront(t, name, { proxy: upstream.port, probes: upstream.port }, edits);
+      const cells: string[] = [];
+      for (const path of sent) {
+        upstream.requests.length = 0;
+        const headers = { Host: publicHost, 'X-Request-Id': 'asked' };
+        const { status } = await request(port, { path, headers }, { tls: { ca, servername: 'localhost' } });
+        const seen = upstream.requests.find((one) => one.field('x-request-id')[0] === 'asked');
+        cells.push(seen === undefined ? String(status) : seen.target === path ? '=' : `\`${seen.target}\``);
+      }
+      return cells;
+    }),
+  );
+  for (const [i, row] of rows.entries()) {
+    t.same(
+      row.slice(1),
+      found.map((cells) => cells[i]),
+      sent[i] ?? '',
+    );
+  }
 });

@@ -53,8 +53,10 @@ const kinds: Readonly<Record<FrontName, Kind>> = {
   nginx: {
     begins: 'map $http_upgrade',
     edits: (_t, { port, behind, certFile, keyFile }) => [
-      ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`], ['server 127.0.0.1:8080', `server 127.0.0.1:${behind.proxy}`],
-      ['/etc/ssl/orders.crt', certFile], ['/etc/ssl/orders.key', keyFile],
+      ['listen 443 ssl', `listen 127.0.0.1:${port} ssl`],
+      ['server 127.0.0.1:8080', `server 127.0.0.1:${behind.proxy}`],
+      ['/etc/ssl/orders.crt', certFile],
+      ['/etc/ssl/orders.key', keyFile],
     ],
     run: (t, _port, text) => runNginx(t, text),
   },
@@ -64,8 +66,10 @@ const kinds: Readonly<Record<FrontName, Kind>> = {
       const both = join(tempDir(t), 'orders.pem');
       writeFileSync(both, readFileSync(certFile, 'utf8') + readFileSync(keyFile, 'utf8'), { mode: 0o600 });
       return [
-        ['bind :443', `bind 127.0.0.1:${port}`], ['/etc/haproxy/orders.pem', both],
-        ['127.0.0.1:8080', `127.0.0.1:${behind.proxy}`], ['port 9902', `port ${behind.probes}`],
+        ['bind :443', `bind 127.0.0.1:${port}`],
+        ['/etc/haproxy/orders.pem', both],
+        ['127.0.0.1:8080', `127.0.0.1:${behind.proxy}`],
+        ['port 9902', `port ${behind.probes}`],
       ];
     },
     run: (t, _port, text) => runHaproxy(t, text),
@@ -73,18 +77,25 @@ const kinds: Readonly<Record<FrontName, Kind>> = {
   Caddy: {
     begins: 'orders.example.com {',
     edits: (_t, { port, behind, certFile, keyFile }) => [
-      ['orders.example.com {', `https://orders.example.com:${port}, https://localhost:${port} {\n\tbind 127.0.0.1\n\ttls ${certFile} ${keyFile}`],
-      ['127.0.0.1:8080', `127.0.0.1:${behind.proxy}`], ['health_port 9902', `health_port ${behind.probes}`],
+      [
+        'orders.example.com {',
+        `https://orders.example.com:${port}, https://localhost:${port} {\n\tbind 127.0.0.1\n\ttls ${certFile} ${keyFile}`,
+      ],
+      ['127.0.0.1:8080', `127.0.0.1:${behind.proxy}`],
+      ['health_port 9902', `health_port ${behind.probes}`],
     ],
     run: (t, _port, text) => runCaddy(t, text),
   },
   Apache: {
     begins: '<VirtualHost *:443>',
     edits: (_t, { port, behind, certFile, keyFile }) => [
-      ['*:443', `127.0.0.1:${port}`], ['127.0.0.1:8080', `127.0.0.1:${behind.proxy}`],
-      ['/etc/ssl/orders.crt', certFile], ['/etc/ssl/orders.key', keyFile],
+      ['*:443', `127.0.0.1:${port}`],
+      ['127.0.0.1:8080', `127.0.0.1:${behind.proxy}`],
+      ['/etc/ssl/orders.crt', certFile],
+      ['/etc/ssl/orders.key', keyFile],
     ],
-    run: (t, port, text) => runApache(t, port, ['mpm_event', 'authz_core', 'headers', 'ssl', 'proxy', 'proxy_http'], text),
+    run: (t, port, text) =>
+      runApache(t, port, ['mpm_event', 'authz_core', 'headers', 'ssl', 'proxy', 'proxy_http'], text),
   },
 };
 
@@ -92,8 +103,14 @@ const kinds: Readonly<Record<FrontName, Kind>> = {
 export async function startFront(t: Scope, name: FrontName, behind: Behind, further: Edits = []): Promise<Front> {
   const { begins, edits, run } = kinds[name];
   const port = await freePort();
-  const { ca, server: { certFile, keyFile } } = certificates(t);
-  const text = edited(blockThatBegins(page, begins).text, [...further, ...edits(t, { port, behind, certFile, keyFile })]);
+  const {
+    ca,
+    server: { certFile, keyFile },
+  } = certificates(t);
+  const text = edited(blockThatBegins(page, begins).text, [
+    ...further,
+    ...edits(t, { port, behind, certFile, keyFile }),
+  ]);
   await accepting(run(t, port, text), port, name);
   return { port, ca: ca.cert };
 }

@@ -28,25 +28,52 @@ t.test('docs/http.md names every header of an answer that Sallyport writes, and 
     ...namesOf(withRenewedSession([], { ...renewed, to: 'field' }, cookie, 0)),
     ...namesOf(withRenewedSession([], { ...renewed, to: 'cookie' }, cookie, 0)),
     // Written where the answer is: its length, and whether its connection goes on.
-    'Content-Length', 'Connection',
+    'Content-Length',
+    'Connection',
   ]);
   const named = tableOf(page, 'headers').flatMap(([names = '']) => codeSpans(names));
   t.same([...named].sort(), [...written].sort());
   t.end();
 });
 
-t.test('docs/http.md names every header that the upstream gets besides the caller\'s', (t) => {
+t.test("docs/http.md names every header that the upstream gets besides the caller's", (t) => {
   const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
-  const rawHeaders = ['Host', 'orders.example.com', 'Authorization', 'Bearer a.b.c', 'traceparent', trace, 'tracestate', 'a=b'];
+  const rawHeaders = [
+    'Host',
+    'orders.example.com',
+    'Authorization',
+    'Bearer a.b.c',
+    'traceparent',
+    trace,
+    'tracestate',
+    'a=b',
+  ];
   const read = readFields({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders }, rules);
   if (!read.ok) throw new Error(read.error.reason);
-  const principal = { subject: 's', issuer: 'i', permissions: ['p'], tokenId: 't', kind: 'service' } as unknown as Parameters<typeof identityFields>[1];
+  const principal = {
+    subject: 's',
+    issuer: 'i',
+    permissions: ['p'],
+    tokenId: 't',
+    kind: 'service',
+  } as unknown as Parameters<typeof identityFields>[1];
   const identity = identityFields(compiled({}).identity, principal);
   t.equal(identity.length, 10);
-  const sent = namesOf(upstreamFields({
-    fields: read.value, httpVersion: '1.1', remoteAddress: '192.0.2.1', trusted: false, encrypted: true, host: null, requestId: 'r',
-    traceparent: trace, forwardsAuthorization: false, identity, framing: { contentLength: 1, chunked: true },
-  }));
+  const sent = namesOf(
+    upstreamFields({
+      fields: read.value,
+      httpVersion: '1.1',
+      remoteAddress: '192.0.2.1',
+      trusted: false,
+      encrypted: true,
+      host: null,
+      requestId: 'r',
+      traceparent: trace,
+      forwardsAuthorization: false,
+      identity,
+      framing: { contentLength: 1, chunked: true },
+    }),
+  );
   const named = tableBelow(page, '## What the upstream receives').flatMap(([names = '']) => codeSpans(names));
   const others = ['X-Auth-Assertion', 'Idempotency-Record', 'Idempotency-Fence', 'Connection'];
   t.same([...named].sort(), [...sent, ...others].sort(), 'these, and what is added when it goes out');

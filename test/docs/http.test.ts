@@ -16,12 +16,17 @@ const keys = createAssumedKeys();
 
 t.test('docs/http.md has each type of refusal with its statuses', (t) => {
   const statuses = new Map<string, Set<number>>();
-  const entries = Object.entries(answers).filter(([reason]) => reason !== 'caller_gone').map(([, answer]) => answer);
+  const entries = Object.entries(answers)
+    .filter(([reason]) => reason !== 'caller_gone')
+    .map(([, answer]) => answer);
   for (const { type, status } of entries) {
     const name = type === null ? 'about:blank' : `urn:sallyport:${type}`;
     statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
   }
-  const written = tableOf(page, 'types').map(([type = '', status = '']) => [type.replaceAll('`', ''), status.match(/\d{3}/g)?.map(Number)]);
+  const written = tableOf(page, 'types').map(([type = '', status = '']) => [
+    type.replaceAll('`', ''),
+    status.match(/\d{3}/g)?.map(Number),
+  ]);
   const expected = [...statuses].map(([type, set]) => [type, [...set].sort((a, b) => a - b)]);
   t.same([...written].sort(), [...expected].sort());
   const waits = new Set(entries.flatMap((answer) => ('retryAfterS' in answer ? [`urn:sallyport:${answer.type}`] : [])));
@@ -32,18 +37,54 @@ t.test('docs/http.md has each type of refusal with its statuses', (t) => {
 });
 
 t.test('the order of the checks is the one in which a request that is wrong in everything is mended', async (t) => {
-  const table = tableOf(page, 'order').map(([step = '', , status = '']) => ({ step: step.replaceAll('`', ''), statuses: status.split(', ').map(Number) }));
-  t.same(table.map(({ step }) => step), stepNames);
-  const inForce = decideOnly(compiled({
-    store: { memory: {} }, revoked: { token_ids: ['stolen'] },
-    routes: [{ name: 'write', methods: ['POST'], path: '/a', subjects: ['checkout'], permissions: ['write'], max_body: '1B', idempotency: 'required' }],
-  }), () => keys.source, null);
+  const table = tableOf(page, 'order').map(([step = '', , status = '']) => ({
+    step: step.replaceAll('`', ''),
+    statuses: status.split(', ').map(Number),
+  }));
+  t.same(
+    table.map(({ step }) => step),
+    stepNames,
+  );
+  const inForce = decideOnly(
+    compiled({
+      store: { memory: {} },
+      revoked: { token_ids: ['stolen'] },
+      routes: [
+        {
+          name: 'write',
+          methods: ['POST'],
+          path: '/a',
+          subjects: ['checkout'],
+          permissions: ['write'],
+          max_body: '1B',
+          idempotency: 'required',
+        },
+      ],
+    }),
+    () => keys.source,
+    null,
+  );
   const nowS = Math.floor(Date.now() / 1_000);
-  const claims = { iss: 'https://api.example.com', aud: 'orders', source: 'microservice', token_type: 'service', exp: nowS + 60, permissions: [] };
-  const bearer = (more: JsonObject): readonly [string, string] => ['Authorization', `Bearer ${keys.token('d-1', { ...claims, ...more })}`];
+  const claims = {
+    iss: 'https://api.example.com',
+    aud: 'orders',
+    source: 'microservice',
+    token_type: 'service',
+    exp: nowS + 60,
+    permissions: [],
+  };
+  const bearer = (more: JsonObject): readonly [string, string] => [
+    'Authorization',
+    `Bearer ${keys.token('d-1', { ...claims, ...more })}`,
+  ];
   const tooLong: readonly [string, string] = ['Content-Length', '99'];
   /** Each has one thing less that is wrong than the one before. */
-  const requests: readonly { readonly step: string; readonly method?: string; readonly path?: string; readonly headers: PolicyRequest['headers'] }[] = [
+  const requests: readonly {
+    readonly step: string;
+    readonly method?: string;
+    readonly path?: string;
+    readonly headers: PolicyRequest['headers'];
+  }[] = [
     { step: 'request', method: 'TRACE', path: '//', headers: [['Expect', 'x'], tooLong] },
     { step: 'target', path: '//', headers: [['Expect', 'x'], tooLong] },
     { step: 'fields', path: '/b', headers: [['Expect', 'x'], tooLong] },
@@ -57,9 +98,22 @@ t.test('the order of the checks is the one in which a request that is wrong in e
   ];
   for (const { step, method = 'POST', path = '/a', headers } of requests) {
     const head = headOf({ method, path, headers, body: null });
-    const explained = { head, inForce, nowMs: Date.now(), ruling: await rule(head, 0, inForce, Date.now()), credentialNotes: [] };
-    t.equal(explain(explained).steps.find(({ outcome }) => outcome === 'refused')?.step, step, `${step}: ${explained.ruling.reason ?? 'let through'}`);
-    t.ok(table.find((row) => row.step === step)?.statuses.includes(explained.ruling.status), `${step}: ${String(explained.ruling.status)}`);
+    const explained = {
+      head,
+      inForce,
+      nowMs: Date.now(),
+      ruling: await rule(head, 0, inForce, Date.now()),
+      credentialNotes: [],
+    };
+    t.equal(
+      explain(explained).steps.find(({ outcome }) => outcome === 'refused')?.step,
+      step,
+      `${step}: ${explained.ruling.reason ?? 'let through'}`,
+    );
+    t.ok(
+      table.find((row) => row.step === step)?.statuses.includes(explained.ruling.status),
+      `${step}: ${String(explained.ruling.status)}`,
+    );
   }
 });
 

@@ -7,15 +7,29 @@ import { tableBelow } from './pages.js';
 
 t.test('docs/limits.md names the defaults of the config', async (t) => {
   const shown = blockThatBegins('README.md', 'listen:').text;
-  const { config } = inspectConfig(shown, { file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('is not read here') });
+  const { config } = inspectConfig(shown, {
+    file: 'sallyport.yaml',
+    folder: '/',
+    env: {},
+    readFile: () => refuse('is not read here'),
+  });
   if (config === null) throw new Error('the config has an error');
-  const { listen, upstream, issuers: [issuer], shutdown, routes: [route] } = config;
+  const {
+    listen,
+    upstream,
+    issuers: [issuer],
+    shutdown,
+    routes: [route],
+  } = config;
   if (issuer === undefined || route === undefined) throw new Error('the config has no issuer or no route');
   const { rules, keys } = issuer;
   const kib = (bytes: number): string => (bytes >= 1024 * 1024 ? `${bytes / 1024 / 1024} MiB` : `${bytes / 1024} KiB`);
-  const s = (ms: number): string => (ms >= 3_600_000 ? `${ms / 3_600_000} h` : ms >= 600_000 ? `${ms / 60_000} min` : `${ms / 1000} s`);
+  const s = (ms: number): string =>
+    ms >= 3_600_000 ? `${ms / 3_600_000} h` : ms >= 600_000 ? `${ms / 60_000} min` : `${ms / 1000} s`;
   const reservation = config.routes.find((candidate) => candidate.reservation !== null)?.reservation ?? null;
-  if (config.store?.kind !== 'redis' || reservation === null) throw new Error('the config has no route that could reserve');
+  if (config.store?.kind !== 'redis' || reservation === null) {
+    throw new Error('the config has no route that could reserve');
+  }
   const expected = [
     ['header section, target', `${kib(listen.maxHeaderBytes)}, ${kib(listen.maxTargetBytes)}`],
     [
@@ -35,9 +49,9 @@ t.test('docs/limits.md names the defaults of the config', async (t) => {
     ['key ids accepted', `\`${rules.keyIds.accept.join(' ')}\`: dynamic keys only`],
     [
       'keys: lifetime from `Cache-Control`, within; served while the issuer is away; refetch for an unknown `kid`',
-      `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(staleAllowanceMs(keys.maxStaleMs, true))} more under `
-        + `\`must-revalidate\`, else ${s(staleAllowanceMs(keys.maxStaleMs, false))}; `
-        + `once per ${s(keys.cooldownMs)}`,
+      `${s(keys.minAgeMs)} to ${s(keys.maxAgeMs)}; ${s(staleAllowanceMs(keys.maxStaleMs, true))} more under ` +
+        `\`must-revalidate\`, else ${s(staleAllowanceMs(keys.maxStaleMs, false))}; ` +
+        `once per ${s(keys.cooldownMs)}`,
     ],
     ['keys: time for a fetch, size of the answer', `${s(keys.timeoutMs)}, ${kib(keys.maxBytes)}`],
     [

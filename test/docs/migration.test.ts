@@ -1,4 +1,7 @@
-/** What docs/migration.md shows: ours and the middleware run as they stand, what is for others held to the names of its fields. */
+/**
+ * What docs/migration.md shows: ours and the middleware run as they stand, what is for others held to the names of its
+ * fields.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -27,7 +30,12 @@ interface OurConfig {
 
 t.test('what is written for Sallyport are configs without an error', async (t) => {
   for (const from of ['Envoy', 'Oathkeeper', 'middleware']) {
-    const { problems } = inspectConfig(shown(`# Sallyport, from ${from}`), { file: 'sallyport.yaml', folder: '/', env: {}, readFile: () => refuse('none') });
+    const { problems } = inspectConfig(shown(`# Sallyport, from ${from}`), {
+      file: 'sallyport.yaml',
+      folder: '/',
+      env: {},
+      readFile: () => refuse('none'),
+    });
     t.same(problems, [], from);
   }
 });
@@ -38,61 +46,121 @@ async function startService(t: Scope, middleware: string, name: string): Promise
   mkdirSync(join(dir, 'node_modules'));
   symlinkSync(join(projectDir, 'node_modules/jose'), join(dir, 'node_modules/jose'));
   writeFileSync(join(dir, 'middleware.mjs'), middleware);
-  writeFileSync(join(dir, 'service.mjs'), `
+  writeFileSync(
+    join(dir, 'service.mjs'),
+    `
     import { createServer } from 'node:http';
     import { ${name} } from './middleware.mjs';
     const server = createServer((req, res) => void ${name}(req, res, () => res.end(req.user)));
     server.listen(0, '127.0.0.1', () => console.log(server.address().port));
-  `);
+  `,
+  );
   const child = spawn(process.execPath, [join(dir, 'service.mjs')], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => {
     child.kill('SIGKILL');
   });
-  const [port] = await once(child.stdout, 'data') as [Buffer];
+  const [port] = (await once(child.stdout, 'data')) as [Buffer];
   return Number(port);
 }
 
 const soon = Math.floor(Date.now() / 1000) + 300;
-const cases: readonly { readonly name: string; readonly claims: Claims; readonly before: number; readonly after: number }[] = [
+const cases: readonly {
+  readonly name: string;
+  readonly claims: Claims;
+  readonly before: number;
+  readonly after: number;
+}[] = [
   { name: 'an approved caller', claims: {}, before: 200, after: 200 },
   { name: 'without the permission', claims: { permissions: [] }, before: 403, after: 403 },
   { name: 'expired', claims: { exp: soon - 900 }, before: 401, after: 401 },
   { name: 'for another service', claims: { aud: 'invoices' }, before: 200, after: 401 },
-  { name: 'of another issuer with the same keys', claims: { iss: 'https://staging.example.com' }, before: 200, after: 401 },
+  {
+    name: 'of another issuer with the same keys',
+    claims: { iss: 'https://staging.example.com' },
+    before: 200,
+    after: 401,
+  },
   { name: 'without an end', claims: { exp: undefined }, before: 200, after: 401 },
   { name: 'with an end in ten years', claims: { exp: soon + 315_360_000 }, before: 200, after: 401 },
   { name: 'of a caller that nobody approved', claims: { sub: 'somebody' }, before: 200, after: 403 },
 ];
 
-t.test('the middleware before, Sallyport and the middleware after: the same for good tokens, and what only one of them lets through', async (t) => {
-  const key = rsaKey();
-  const jwks = await startJwksServer(t, { keys: [key] });
-  const before = await startService(t, shown('import { createRemoteJWKSet').replace('https://api.example.com/auth/jwt/jwks.json', jwks.url), 'authorize');
-  const service = await startService(t, shown('export function identify'), 'identify');
-  const { issuers, routes } = parse(shown('# Sallyport, from middleware')) as OurConfig;
-  const upstream = { url: `http://127.0.0.1:${String(service)}` };
-  const world = await startWorld(t, { key, jwks, config: { upstream, issuers: { core: { ...issuers.core, jwks_url: jwks.url } }, routes } });
-  for (const { name, claims, before: then, after: now } of cases) {
-    const input = { method: 'POST', path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key, claims })}`, 'X-Auth-Subject': 'root' } };
-    const old = await request(before, input);
-    const answer = await world.request(input);
-    t.same([old.status, answer.status], [then, now], name);
-    if (now === 200) t.same([old.text, answer.text], ['checkout', 'checkout'], `${name}: as whom`);
-  }
-});
+t.test(
+  'the middleware before, Sallyport and the middleware after: the same for good tokens, and what only one of them lets through',
+  async (t) => {
+    const key = rsaKey();
+    const jwks = await startJwksServer(t, { keys: [key] });
+    const before = await startService(
+      t,
+      shown('import { createRemoteJWKSet').replace('https://api.example.com/auth/jwt/jwks.json', jwks.url),
+      'authorize',
+    );
+    const service = await startService(t, shown('export function identify'), 'identify');
+    const { issuers, routes } = parse(shown('# Sallyport, from middleware')) as OurConfig;
+    const upstream = { url: `http://127.0.0.1:${String(service)}` };
+    const world = await startWorld(t, {
+      key,
+      jwks,
+      config: { upstream, issuers: { core: { ...issuers.core, jwks_url: jwks.url } }, routes },
+    });
+    for (const { name, claims, before: then, after: now } of cases) {
+      const input = {
+        method: 'POST',
+        path: '/orders',
+        headers: { Authorization: `Bearer ${mintToken({ key, claims })}`, 'X-Auth-Subject': 'root' },
+      };
+      const old = await request(before, input);
+      const answer = await world.request(input);
+      t.same([old.status, answer.status], [then, now], name);
+      if (now === 200) t.same([old.text, answer.text], ['checkout', 'checkout'], `${name}: as whom`);
+    }
+  },
+);
 
-/** Names of fields, from Envoy's `jwt_authn/v3/config.proto` and what it uses, and Oathkeeper's schemas of a rule, `jwt` and `header`. */
+/**
+ * Names of fields, from Envoy's `jwt_authn/v3/config.proto` and what it uses, and Oathkeeper's schemas of a rule, `jwt`
+ * and `header`.
+ */
 const fieldsOf: Readonly<Record<string, readonly string[]>> = {
   '# Envoy': [
-    'providers', 'providers.*.issuer', 'providers.*.audiences', 'providers.*.remote_jwks', 'providers.*.remote_jwks.http_uri',
-    'providers.*.remote_jwks.http_uri.uri', 'providers.*.remote_jwks.http_uri.cluster', 'providers.*.remote_jwks.http_uri.timeout',
-    'providers.*.remote_jwks.cache_duration', 'providers.*.forward', 'providers.*.claim_to_headers', 'providers.*.claim_to_headers.header_name',
-    'providers.*.claim_to_headers.claim_name', 'rules', 'rules.match', 'rules.match.prefix', 'rules.requires', 'rules.requires.provider_name',
+    'providers',
+    'providers.*.issuer',
+    'providers.*.audiences',
+    'providers.*.remote_jwks',
+    'providers.*.remote_jwks.http_uri',
+    'providers.*.remote_jwks.http_uri.uri',
+    'providers.*.remote_jwks.http_uri.cluster',
+    'providers.*.remote_jwks.http_uri.timeout',
+    'providers.*.remote_jwks.cache_duration',
+    'providers.*.forward',
+    'providers.*.claim_to_headers',
+    'providers.*.claim_to_headers.header_name',
+    'providers.*.claim_to_headers.claim_name',
+    'rules',
+    'rules.match',
+    'rules.match.prefix',
+    'rules.requires',
+    'rules.requires.provider_name',
   ],
   '# Oathkeeper': [
-    'id', 'upstream', 'upstream.url', 'match', 'match.url', 'match.methods', 'authenticators', 'authenticators.handler', 'authenticators.config',
-    'authenticators.config.required_scope', 'authenticators.config.target_audience', 'authenticators.config.trusted_issuers', 'authorizer',
-    'authorizer.handler', 'mutators', 'mutators.handler', 'mutators.config', 'mutators.config.headers',
+    'id',
+    'upstream',
+    'upstream.url',
+    'match',
+    'match.url',
+    'match.methods',
+    'authenticators',
+    'authenticators.handler',
+    'authenticators.config',
+    'authenticators.config.required_scope',
+    'authenticators.config.target_audience',
+    'authenticators.config.trusted_issuers',
+    'authorizer',
+    'authorizer.handler',
+    'mutators',
+    'mutators.handler',
+    'mutators.config',
+    'mutators.config.headers',
   ],
 };
 
@@ -107,11 +175,21 @@ function fieldPaths(value: unknown, path = ''): readonly string[] {
   });
 }
 
-t.test('what is written for Envoy and Oathkeeper has fields of theirs only; neither is run: no package of npm or Debian has it', async (t) => {
-  for (const [begins, known] of Object.entries(fieldsOf)) {
-    const used = fieldPaths(parse(shown(begins)));
-    t.ok(used.length > 8, begins);
-    t.same(used.filter((path) => !known.includes(path)), [], begins);
-  }
-  t.same(fieldPaths({ rules: [{ match: { prefixx: '/' } }] }).filter((path) => !fieldsOf['# Envoy']?.includes(path)), ['rules.match.prefixx']);
-});
+t.test(
+  'what is written for Envoy and Oathkeeper has fields of theirs only; neither is run: no package of npm or Debian has it',
+  async (t) => {
+    for (const [begins, known] of Object.entries(fieldsOf)) {
+      const used = fieldPaths(parse(shown(begins)));
+      t.ok(used.length > 8, begins);
+      t.same(
+        used.filter((path) => !known.includes(path)),
+        [],
+        begins,
+      );
+    }
+    t.same(
+      fieldPaths({ rules: [{ match: { prefixx: '/' } }] }).filter((path) => !fieldsOf['# Envoy']?.includes(path)),
+      ['rules.match.prefixx'],
+    );
+  },
+);

@@ -23,7 +23,11 @@ t.test('the README has it in a clone alone, and says so', (t) => {
 });
 
 t.test('what is looked for is found', (t) => {
-  for (const bare of ['npx sallyport check', '$ npx -y sallyport', 'run `npx sallyport` now']) t.equal(bareCalls(bare).length, 1, bare);
-  for (const fine of ['npx --no -- sallyport check', 'sallyport check', 'npx -y -p node@24 node x']) t.equal(bareCalls(fine).length, 0, fine);
+  for (const bare of ['npx sallyport check', '$ npx -y sallyport', 'run `npx sallyport` now']) {
+    t.equal(bareCalls(bare).length, 1, bare);
+  }
+  for (const fine of ['npx --no -- sallyport check', 'sallyport check', 'npx -y -p node@24 node x']) {
+    t.equal(bareCalls(fine).length, 0, fine);
+  }
   t.end();
 });

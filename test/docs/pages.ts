@@ -23,5 +23,13 @@ export function codeSpans(text: string): readonly string[] {
 }
 
 function rowsOf(text: string): readonly (readonly string[])[] {
-  return text.split('\n').filter((line) => line.startsWith('|')).map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()));
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
 }

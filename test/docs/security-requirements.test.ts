@@ -1,4 +1,7 @@
-/** docs/security-requirements.md: each requirement has a threat, a rule, files that keep it and tests that show it, and all of them are there. */
+/**
+ * docs/security-requirements.md: each requirement has a threat, a rule, files that keep it and tests that show it, and
+ * all of them are there.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -21,13 +24,20 @@ interface Requirement {
 
 /** What each `### R-nn` of a page says. */
 function requirementsOf(text: string): readonly Requirement[] {
-  return text.split(/^### /m).slice(1).map((section) => {
-    const [id = ''] = section.split('\n');
-    const line = (name: string): string => new RegExp(`^- ${name}: (.+)$`, 'm').exec(section)?.[1] ?? '';
-    return {
-      id, threat: line('Threat'), rule: line('Rule'), kept: line('Kept in'), shown: [...section.matchAll(/^ {2}- (.+)$/gm)].map(([, shown = '']) => shown),
-    };
-  });
+  return text
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => {
+      const [id = ''] = section.split('\n');
+      const line = (name: string): string => new RegExp(`^- ${name}: (.+)$`, 'm').exec(section)?.[1] ?? '';
+      return {
+        id,
+        threat: line('Threat'),
+        rule: line('Rule'),
+        kept: line('Kept in'),
+        shown: [...section.matchAll(/^ {2}- (.+)$/gm)].map(([, shown = '']) => shown),
+      };
+    });
 }
 
 /** What a requirement lacks, and what it names that is not there. */
@@ -38,7 +48,9 @@ function problemsOf({ id, threat, rule, kept, shown }: Requirement): readonly st
     ...(kept.includes('](../src/') ? [] : [`${id} names no file that keeps it`]),
     ...(shown.length === 0 ? [`${id} names no test`] : []),
   ];
-  for (const [, link = ''] of kept.matchAll(/\]\(([^)]+)\)/g)) if (!existsSync(join(projectDir, 'docs', link))) problems.push(`${id}: ${link} is not there`);
+  for (const [, link = ''] of kept.matchAll(/\]\(([^)]+)\)/g)) {
+    if (!existsSync(join(projectDir, 'docs', link))) problems.push(`${id}: ${link} is not there`);
+  }
   return [...problems, ...shown.flatMap((line) => brokenTests(id, line))];
 }
 
@@ -66,7 +78,10 @@ t.test('each requirement says what it is against, and what shows it', (t) => {
 t.test('each finding about the default stack is held by a requirement, and has a test', (t) => {
   const known = new Set(requirementsOf(text).map(({ id }) => id));
   const rows = tableOf(page, 'findings');
-  t.same(rows.map(([id]) => id), Array.from({ length: 20 }, (_, index) => `F${index + 1}`));
+  t.same(
+    rows.map(([id]) => id),
+    Array.from({ length: 20 }, (_, index) => `F${index + 1}`),
+  );
   for (const [id = '', , by = '', shown = ''] of rows) {
     for (const [requirement] of by.matchAll(/R-\d\d/g)) t.ok(known.has(requirement), `${id}: ${requirement}`);
     t.same(brokenTests(id, shown), []);
@@ -76,19 +91,38 @@ t.test('each finding about the default stack is held by a requirement, and has a
 
 t.test('the list at its head has each of them once', (t) => {
   const [head = ''] = text.split(/^## /m);
-  t.same([...head.matchAll(/\[(R-\d\d)\]\(#r-(\d\d)\)/g)].map(([, id]) => id), requirementsOf(text).map(({ id }) => id));
+  t.same(
+    [...head.matchAll(/\[(R-\d\d)\]\(#r-(\d\d)\)/g)].map(([, id]) => id),
+    requirementsOf(text).map(({ id }) => id),
+  );
   t.end();
 });
 
 t.test('what is not there would be found', (t) => {
-  const [made] = requirementsOf([
-    '### R-99', '', '- Threat: one', '- Kept in: [none](../src/decision/none.ts)', '- Shown by:', '  - [none](../test/none.test.ts): no such file',
-    '  - [contract](../test/docs/contract.test.ts): no such test', '  - some test',
-  ].join('\n'));
+  const [made] = requirementsOf(
+    [
+      '### R-99',
+      '',
+      '- Threat: one',
+      '- Kept in: [none](../src/decision/none.ts)',
+      '- Shown by:',
+      '  - [none](../test/none.test.ts): no such file',
+      '  - [contract](../test/docs/contract.test.ts): no such test',
+      '  - some test',
+    ].join('\n'),
+  );
   t.same(made === undefined ? [] : problemsOf(made), [
-    'R-99 has no rule', 'R-99: ../src/decision/none.ts is not there', 'R-99: test/none.test.ts is not there',
-    'R-99: test/docs/contract.test.ts has no test ‘no such test’', 'R-99: some test names no test with its title',
+    'R-99 has no rule',
+    'R-99: ../src/decision/none.ts is not there',
+    'R-99: test/none.test.ts is not there',
+    'R-99: test/docs/contract.test.ts has no test ‘no such test’',
+    'R-99: some test names no test with its title',
   ]);
-  t.same(requirementsOf('### R-98').flatMap(problemsOf), ['R-98 has no threat', 'R-98 has no rule', 'R-98 names no file that keeps it', 'R-98 names no test']);
+  t.same(requirementsOf('### R-98').flatMap(problemsOf), [
+    'R-98 has no threat',
+    'R-98 has no rule',
+    'R-98 names no file that keeps it',
+    'R-98 names no test',
+  ]);
   t.end();
 });

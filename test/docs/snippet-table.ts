@@ -3,7 +3,8 @@
 /**
  * - `test`: that test runs it.
  * - `config`: `snippets.test.ts` puts it into a whole config, as the keys or the route that it shows, and checks that.
- * - `commands`: `snippets.test.ts` holds its commands and options to the programs; what is not ours is named beside it, with who knows it.
+ * - `commands`: `snippets.test.ts` holds its commands and options to the programs; what is not ours is named beside it,
+ *   with who knows it.
  * - `sample`: it shows what comes out or goes in, for people. Why no test runs it is written down.
  */
 export type Treatment =
@@ -31,7 +32,8 @@ const systemd = 'test/docs/systemd.test.ts';
 const legacy = 'test/docs/legacy-applications.test.ts';
 const fronts = 'test/docs/fronts.test.ts';
 const tokens = 'test/docs/tokens.test.ts';
-const docker = 'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
+const docker =
+  'no engine here: the Dockerfile’s steps are run by test/image/image.long.test.ts, its arguments held by test/docs/deployment.test.ts';
 
 export const snippetTable: readonly SnippetRow[] = [
   ...page('README.md', {
@@ -83,13 +85,20 @@ export const snippetTable: readonly SnippetRow[] = [
     'store:': { config: 'keys' },
     '    idempotency: required': { config: 'route' },
     'POST /orders': { sample: 'a request; test/conformance/reservations.test.ts sends such ones' },
-    'HTTP/1.1 422': { sample: 'an answer; test/proxy/idempotency/receiver-levels.test.ts has receivers give such ones' },
+    'HTTP/1.1 422': {
+      sample: 'an answer; test/proxy/idempotency/receiver-levels.test.ts has receivers give such ones',
+    },
     'create table applied_writes': { test: 'test/chaos/exactly-once.long.test.ts' },
-    'begin;': { sample: 'with $1 to $5 for values; docs/examples/exactly-once/receiver.mjs has the same, and test/chaos/exactly-once.long.test.ts runs that' },
+    'begin;': {
+      sample:
+        'with $1 to $5 for values; docs/examples/exactly-once/receiver.mjs has the same, and test/chaos/exactly-once.long.test.ts runs that',
+    },
     '    idempotency: { mode: none': { config: 'route' },
     '    idempotency: { mode: required': { config: 'route' },
     'create table outbox': { test: 'test/chaos/exactly-once.long.test.ts' },
-    '$ sallyport record': { sample: 'ids are cut; test/cli/commands/record.test.ts runs the command and reads what it prints' },
+    '$ sallyport record': {
+      sample: 'ids are cut; test/cli/commands/record.test.ts runs the command and reads what it prints',
+    },
   }),
   ...page('docs/image.md', {
     'docker build': { commands: { docker } },
@@ -99,8 +108,12 @@ export const snippetTable: readonly SnippetRow[] = [
   ...page('docs/import.md', {
     'sallyport import users.jsonl --dry-run': { commands: {} },
     '{"email"': { sample: 'hashes are cut; test/user-import/cli/import.test.ts imports whole ones of each kind' },
-    'firebase auth:export': { commands: { firebase: 'of Firebase; what it writes is read by test/user-import/cli/import.test.ts' } },
-    'url =': { sample: 'a file for curl -K, with a key left out; test/core-api/curl/curl-config.test.ts reads such files' },
+    'firebase auth:export': {
+      commands: { firebase: 'of Firebase; what it writes is read by test/user-import/cli/import.test.ts' },
+    },
+    'url =': {
+      sample: 'a file for curl -K, with a key left out; test/core-api/curl/curl-config.test.ts reads such files',
+    },
     'sallyport import users.jsonl.import': { commands: {} },
   }),
   ...page('docs/install.md', {
@@ -108,13 +121,13 @@ export const snippetTable: readonly SnippetRow[] = [
     'npm ci': { test: install },
     'npm install --save-exact ./': { test: install },
     'npm pkg set name=': { test: install },
-    'echo \'@your-scope': { test: install },
+    "echo '@your-scope": { test: install },
   }),
   ...page('docs/legacy-applications.md', {
     'upstream: { url: "http': { test: legacy },
     'upstream: { url: http://127.0.0.1:3000, strip_fields': { test: legacy },
     'upstream: { url: http://127.0.0.1:3000, pass_fields': { test: legacy },
-    'identity': { test: legacy },
+    identity: { test: legacy },
     'routes:\n  - { name: old-login,': { test: legacy },
     'listen: { host: 127.0.0.1, port: 8080, trust_forwarded': { test: legacy },
     'routes:\n  - { name: list-orders,': { test: legacy },
@@ -159,7 +172,9 @@ export const snippetTable: readonly SnippetRow[] = [
   }),
   ...page('docs/releasing.md', {
     'node .release/release.mjs': { test: 'test/release/release.test.ts' },
-    'npm ci && npm test': { commands: { docker, cosign: 'pushes to a registry', helm: 'pushes to a registry', git: 'pushes' } },
+    'npm ci && npm test': {
+      commands: { docker, cosign: 'pushes to a registry', helm: 'pushes to a registry', git: 'pushes' },
+    },
   }),
   ...page('docs/sessions.md', { 'sessions:': { config: 'keys' } }),
   ...page('docs/shadow.md', { 'mode: shadow': { config: 'keys' } }),
@@ -168,12 +183,18 @@ export const snippetTable: readonly SnippetRow[] = [
     'user sallyport on': { test: 'test/adapters/redis/client/access.test.ts' },
   }),
   ...page('docs/systemd.md', {
-    'npm ci && npm run bundle': { commands: { sudo: 'needs root: test/docs/systemd.test.ts holds the unit and the user that it installs' } },
+    'npm ci && npm run bundle': {
+      commands: { sudo: 'needs root: test/docs/systemd.test.ts holds the unit and the user that it installs' },
+    },
     '# /etc/sallyport/sallyport.yaml': { test: systemd },
     '[Service]\nLoadCredential': { test: systemd },
     'sudo CREDENTIALS_DIRECTORY': { test: systemd },
     'sudo systemctl reload': {
-      commands: { sudo: 'needs a machine booted by systemd', journalctl: 'the same', curl: 'test/app/start.test.ts asks the same' },
+      commands: {
+        sudo: 'needs a machine booted by systemd',
+        journalctl: 'the same',
+        curl: 'test/app/start.test.ts asks the same',
+      },
     },
     '[Service]\nPrivateUsers': { test: systemd },
     'upstream: {': { config: 'keys' },
@@ -186,7 +207,9 @@ export const snippetTable: readonly SnippetRow[] = [
     'node issuer.mjs': { test: tokens },
     'sallyport explain': { test: tokens },
   }),
-  ...page('docs/troubleshooting.md', { curl: { commands: { curl: 'test/conformance/operators.test.ts asks the same' } } }),
+  ...page('docs/troubleshooting.md', {
+    curl: { commands: { curl: 'test/conformance/operators.test.ts asks the same' } },
+  }),
   ...page('docs/websockets.md', {
     'routes:': { config: 'keys' },
     '    websocket: true': { config: 'route' },

@@ -11,8 +11,20 @@ const rows = tableOf(page, 'specification');
 
 /** Its numbered statements and tables. */
 const sections: readonly string[] = [
-  ...numbered('1', 6), ...numbered('2', 5), '3', '4', ...numbered('4', 9), ...numbered('5.1', 3), ...numbered('5.2', 9), ...numbered('5.3', 4),
-  '5.4', '6', '7', '8', '9', ...numbered('9', 3),
+  ...numbered('1', 6),
+  ...numbered('2', 5),
+  '3',
+  '4',
+  ...numbered('4', 9),
+  ...numbered('5.1', 3),
+  ...numbered('5.2', 9),
+  ...numbered('5.3', 4),
+  '5.4',
+  '6',
+  '7',
+  '8',
+  '9',
+  ...numbered('9', 3),
 ];
 
 function numbered(section: string, count: number): readonly string[] {
@@ -21,8 +33,15 @@ function numbered(section: string, count: number): readonly string[] {
 
 t.test('each statement of the specification has a row', (t) => {
   const named = new Set(rows.flatMap(([section = '']) => section.split(/, | to /)));
-  t.same(sections.filter((section) => !named.has(section)), []);
-  t.same([...named].filter((section) => !sections.includes(section)), [], 'and no row is about a section that there is not');
+  t.same(
+    sections.filter((section) => !named.has(section)),
+    [],
+  );
+  t.same(
+    [...named].filter((section) => !sections.includes(section)),
+    [],
+    'and no row is about a section that there is not',
+  );
   t.end();
 });
 
@@ -43,7 +62,11 @@ t.test('the files that are named are there, and the tests have the titles that a
       t.ok(existsSync(resolve(join(projectDir, dirname(page)), link)), `${section}: ${link}`);
     }
     const citations = [...citedTests(shown), ...citedTests(otherwise)];
-    t.equal(citations.length, `${shown}${otherwise}`.split('](../test/').length - 1, `${section}: every test is named with its title: ${shown}`);
+    t.equal(
+      citations.length,
+      `${shown}${otherwise}`.split('](../test/').length - 1,
+      `${section}: every test is named with its title: ${shown}`,
+    );
     for (const { path, title } of citations) {
       seen += 1;
       t.ok(isRun(path), `${section}: ${path} is run`);

@@ -13,7 +13,9 @@ function isReason(text: string): text is Reason {
 function reasonsBelow(heading: string): readonly Reason[] {
   const [, text = ''] = page.split(`\n## ${heading}\n`);
   const [section = ''] = text.split('\n## ');
-  const named = [...section.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) => codeSpans(cell)).filter((name) => name !== 'reason');
+  const named = [...section.matchAll(/^\| (`[^|]*`) \|/gm)]
+    .flatMap(([, cell = '']) => codeSpans(cell))
+    .filter((name) => name !== 'reason');
   return named.filter((name): name is Reason => {
     t.ok(isReason(name), `${heading}: ${name} is a reason`);
     return isReason(name);
@@ -21,7 +23,9 @@ function reasonsBelow(heading: string): readonly Reason[] {
 }
 
 const sections: readonly (readonly [string, (status: number) => boolean])[] = [
-  ['401', (status) => status === 401], ['403', (status) => status === 403], ['400', (status) => status === 400],
+  ['401', (status) => status === 401],
+  ['403', (status) => status === 403],
+  ['400', (status) => status === 400],
   ['502, 503 and 504', (status) => status >= 502 && status <= 504],
 ];
 

@@ -1,10 +1,18 @@
 /**
- * The Lua scripts beside the decision functions, on a real `redis-server`: for every content of the store that an exploration came to, in
- * every form in which the scripts leave it, each command is run and has to give the same answer and the same content.
+ * The Lua scripts beside the decision functions, on a real `redis-server`: for every content of the store that an
+ * exploration came to, in every form in which the scripts leave it, each command is run and has to give the same answer
+ * and the same content.
  */
 import { deepStrictEqual } from 'node:assert/strict';
 import { Redis } from 'ioredis';
-import { readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved } from '../../src/adapters/redis/scripts/replies.js';
+import {
+  readCompleted,
+  readMarked,
+  readReleased,
+  readReserved,
+  readReserveTime,
+  readResolved,
+} from '../../src/adapters/redis/scripts/replies.js';
 import { completeValues, markValues, reserveValues } from '../../src/adapters/redis/reservation-store.js';
 import { scripts } from '../../src/adapters/redis/scripts/reservation.js';
 import type { ReservationRecord, Slot } from '../../src/decision/idempotency/record.js';
@@ -15,7 +23,10 @@ import type { ModelStore, StoreAnswer, StoreCommand, Transition } from './store.
 
 type ScriptName = StoreCommand['kind'];
 
-/** What a server holds of one scope: the fields of the record's hash, the marker, and when both end; -1 where they never do. */
+/**
+ * What a server holds of one scope: the fields of the record's hash, the marker, and when both end; -1 where they never
+ * do.
+ */
 interface Held {
   readonly fields: Readonly<Record<string, string>> | null;
   readonly endsAtMs: number;
@@ -47,16 +58,30 @@ const nothing: Held = { fields: null, endsAtMs: -1, marker: null, markerEndsAtMs
 const batch = 400;
 
 /** Ready to hold explorations to the scripts; the server ends with the test. */
-export async function startLockstep(t: Scope, cuts: readonly LuaCut[] = []): Promise<(explored: Explored) => Promise<Lockstep>> {
+export async function startLockstep(
+  t: Scope,
+  cuts: readonly LuaCut[] = [],
+): Promise<(explored: Explored) => Promise<Lockstep>> {
   const server = await startRedis(t, ['--appendonly', 'no']);
   const redis = new Redis({ host: '127.0.0.1', port: server.port, protocol: 2, disconnectTimeout: 50 });
   t.teardown(() => redis.disconnect());
-  const bodies = Object.entries(scripts).map(([name, { body }]) => [name, without(body, cuts.filter(({ script }) => script === name))] as const);
+  const bodies = Object.entries(scripts).map(
+    ([name, { body }]) =>
+      [
+        name,
+        without(
+          body,
+          cuts.filter(({ script }) => script === name),
+        ),
+      ] as const,
+  );
   const sha = String(await redis.script('LOAD', harness(Object.fromEntries(bodies))));
 
   return async ({ store, timeSteps }) => {
     const out = new Map<number, Transition[]>();
-    for (const transition of store.transitions()) out.set(transition.from, [...out.get(transition.from) ?? [], transition]);
+    for (const transition of store.transitions()) {
+      out.set(transition.from, [...(out.get(transition.from) ?? []), transition]);
+    }
     /** After how few steps of time each was reached: without a bound what nobody looks at would grow older for ever. */
     const seen = new Map<string, number>();
     const differences: string[] = [];
@@ -64,7 +89,9 @@ export async function startLockstep(t: Scope, cuts: readonly LuaCut[] = []): Pro
     let runs = 0;
     reach({ content: store.empty, held: nothing, steps: 0 });
     while (waiting.length > 0 && differences.length === 0) {
-      const jobs = waiting.flatMap((place) => (out.get(place.content) ?? []).map((transition): Job => ({ place, transition })));
+      const jobs = waiting.flatMap((place) =>
+        (out.get(place.content) ?? []).map((transition): Job => ({ place, transition })),
+      );
       waiting = [];
       for (let from = 0; from < jobs.length; from += batch) await runAll(jobs.slice(from, from + batch));
     }
@@ -72,17 +99,29 @@ export async function startLockstep(t: Scope, cuts: readonly LuaCut[] = []): Pro
 
     async function runAll(jobs: readonly Job[]): Promise<void> {
       const commands = jobs.filter(({ transition: { what } }) => what.kind !== 'time');
-      const asked = JSON.stringify(commands.map(({ place: { held }, transition: { what } }) => ({
-        held: { ...held, fields: held.fields ?? {} }, script: what.kind, values: what.kind === 'time' ? [] : valuesOf(what), now: nowMs,
-      })));
-      const replies = JSON.parse(String(await redis.evalsha(sha, 2, 'explored:{e}:i', 'explored:{e}:t', asked))) as readonly Reply[];
+      const asked = JSON.stringify(
+        commands.map(({ place: { held }, transition: { what } }) => ({
+          held: { ...held, fields: held.fields ?? {} },
+          script: what.kind,
+          values: what.kind === 'time' ? [] : valuesOf(what),
+          now: nowMs,
+        })),
+      );
+      const replies = JSON.parse(
+        String(await redis.evalsha(sha, 2, 'explored:{e}:i', 'explored:{e}:t', asked)),
+      ) as readonly Reply[];
       runs += commands.length;
       commands.forEach(({ place, transition }, index) => {
         const reply = replies[index];
         if (reply !== undefined) compare(transition, place, reply);
       });
-      for (const { place: { held, steps }, transition: { what, to } } of jobs) {
-        if (what.kind === 'time' && steps < timeSteps) reach({ content: to, held: later(held, what.byMs), steps: steps + 1 });
+      for (const {
+        place: { held, steps },
+        transition: { what, to },
+      } of jobs) {
+        if (what.kind === 'time' && steps < timeSteps) {
+          reach({ content: to, held: later(held, what.byMs), steps: steps + 1 });
+        }
       }
     }
 
@@ -91,8 +130,13 @@ export async function startLockstep(t: Scope, cuts: readonly LuaCut[] = []): Pro
       try {
         deepStrictEqual(answerOf(what.kind as ScriptName, reply.answer), plainAnswer(answer), 'another answer');
         deepStrictEqual(slotOf(held), plainSlot(store.slot(to)), 'another content');
-        for (const [what, ends] of [['the record', held.endsAtMs], ['the marker', held.markerEndsAtMs]] as const) {
-          if (ends === -1 && (what === 'the record' ? held.fields : held.marker) !== null) throw new Error(`${what} has no end`);
+        for (const [what, ends] of [
+          ['the record', held.endsAtMs],
+          ['the marker', held.markerEndsAtMs],
+        ] as const) {
+          if (ends === -1 && (what === 'the record' ? held.fields : held.marker) !== null) {
+            throw new Error(`${what} has no end`);
+          }
         }
       } catch (error) {
         const said = error instanceof Error ? error.message : String(error);
@@ -131,12 +175,13 @@ interface Reply {
 }
 
 /**
- * Runs scripts as they are, many in one call: each finds what was held, and a clock that stands. What they ask the server of time is
- * answered here, for a server's own goes on while they run; everything else the server answers.
+ * Runs scripts as they are, many in one call: each finds what was held, and a clock that stands. What they ask the
+ * server of time is answered here, for a server's own goes on while they run; everything else the server answers.
  */
 function harness(bodies: Readonly<Record<string, string>>): string {
   const functions = (['reserve', 'complete', 'release', 'mark', 'resolve'] as const)
-    .map((name) => `bodies['${name}'] = function(KEYS, ARGV, redis)\n${bodies[name] ?? ''}\nend`).join('\n');
+    .map((name) => `bodies['${name}'] = function(KEYS, ARGV, redis)\n${bodies[name] ?? ''}\nend`)
+    .join('\n');
   return `
 local real = redis
 local bodies = {}
@@ -204,7 +249,9 @@ function valuesOf(what: StoreCommand): readonly string[] {
 
 /** As the adapter reads it: from bytes. */
 function answerOf(kind: ScriptName, reply: unknown): unknown {
-  const bytes = Array.isArray(reply) ? reply.map((part: unknown) => Buffer.from(String(part))) : Buffer.from(String(reply));
+  const bytes = Array.isArray(reply)
+    ? reply.map((part: unknown) => Buffer.from(String(part)))
+    : Buffer.from(String(reply));
   switch (kind) {
     case 'reserve':
       deepStrictEqual(readReserveTime(bytes), nowMs, 'another time');
@@ -225,12 +272,15 @@ function plainAnswer(answer: StoreAnswer | null): unknown {
 }
 
 function heldOf({ fields, ends, marker, markerEnds }: Reply): Held {
-  const found = Array.isArray(fields) ? fields as readonly string[] : [];
-  const pairs = found.flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, found[at + 1] ?? '']] : []))
+  const found = Array.isArray(fields) ? (fields as readonly string[]) : [];
+  const pairs = found
+    .flatMap((name, at): [string, string][] => (at % 2 === 0 ? [[name, found[at + 1] ?? '']] : []))
     .sort(([one], [two]) => (one < two ? -1 : 1));
   return {
-    fields: pairs.length === 0 ? null : Object.fromEntries(pairs), endsAtMs: pairs.length === 0 ? -1 : ends,
-    marker: marker === false ? null : marker, markerEndsAtMs: marker === false ? -1 : markerEnds,
+    fields: pairs.length === 0 ? null : Object.fromEntries(pairs),
+    endsAtMs: pairs.length === 0 ? -1 : ends,
+    marker: marker === false ? null : marker,
+    markerEndsAtMs: marker === false ? -1 : markerEnds,
   };
 }
 
@@ -242,8 +292,14 @@ function later({ fields, endsAtMs, marker, markerEndsAtMs }: Held, ms: number): 
   const isThere = fields !== null && (endsAtMs === -1 || ends > nowMs);
   const isUsed = marker !== null && (markerEndsAtMs === -1 || markerEnds > nowMs);
   return {
-    fields: isThere ? Object.fromEntries(Object.entries(fields).map(([name, value]) =>
-      [name, timeFields.test(name) && value !== '0' ? String(Number(value) - ms) : value])) : null,
+    fields: isThere
+      ? Object.fromEntries(
+          Object.entries(fields).map(([name, value]) => [
+            name,
+            timeFields.test(name) && value !== '0' ? String(Number(value) - ms) : value,
+          ]),
+        )
+      : null,
     endsAtMs: isThere && endsAtMs !== -1 ? ends : -1,
     marker: isUsed ? marker : null,
     markerEndsAtMs: isUsed && markerEndsAtMs !== -1 ? markerEnds : -1,
@@ -254,19 +310,40 @@ function later({ fields, endsAtMs, marker, markerEndsAtMs }: Held, ms: number): 
 function slotOf({ fields, endsAtMs, marker, markerEndsAtMs }: Held): unknown {
   const field = (name: string): string => fields?.[name] ?? '';
   const hasRecord = fields !== null && field('s') !== 'withdrawn';
-  const record: ReservationRecord | null = hasRecord ? {
-    version: Number(field('v')), state: field('s') as ReservationRecord['state'], fingerprint: field('fp'),
-    route: field('r') === '' ? null : field('r'), owner: field('o'),
-    fence: Number(field('f')), takenOver: field('to') === '1', createdAtMs: Number(field('c')), leaseEndsAtMs: Number(field('l')),
-    response: fields['st'] === undefined ? null
-      : { status: Number(field('st')), fields: JSON.parse(field('h')) as string[], body: Buffer.from(field('b')) },
-    expiresAtMs: endsAtMs,
-  } : null;
-  const withdrawals = Object.entries(fields ?? {}).filter(([name, value]) => name.startsWith('w:') && Number(value) > nowMs)
-    .map(([name, value]) => ({ attempt: name.slice(2), expiresAtMs: Number(value) })).sort((a, b) => (a.attempt < b.attempt ? -1 : 1));
+  const record: ReservationRecord | null = hasRecord
+    ? {
+        version: Number(field('v')),
+        state: field('s') as ReservationRecord['state'],
+        fingerprint: field('fp'),
+        route: field('r') === '' ? null : field('r'),
+        owner: field('o'),
+        fence: Number(field('f')),
+        takenOver: field('to') === '1',
+        createdAtMs: Number(field('c')),
+        leaseEndsAtMs: Number(field('l')),
+        response:
+          fields['st'] === undefined
+            ? null
+            : {
+                status: Number(field('st')),
+                fields: JSON.parse(field('h')) as string[],
+                body: Buffer.from(field('b')),
+              },
+        expiresAtMs: endsAtMs,
+      }
+    : null;
+  const withdrawals = Object.entries(fields ?? {})
+    .filter(([name, value]) => name.startsWith('w:') && Number(value) > nowMs)
+    .map(([name, value]) => ({ attempt: name.slice(2), expiresAtMs: Number(value) }))
+    .sort((a, b) => (a.attempt < b.attempt ? -1 : 1));
   const isFreed = fields !== null && !hasRecord && field('f') !== '0';
   const freed = isFreed ? { attempt: field('o'), fence: Number(field('f')), expiresAtMs: endsAtMs } : null;
-  return plainSlot({ record, freed, marker: marker === null ? null : { attempt: marker, expiresAtMs: markerEndsAtMs }, withdrawals });
+  return plainSlot({
+    record,
+    freed,
+    marker: marker === null ? null : { attempt: marker, expiresAtMs: markerEndsAtMs },
+    withdrawals,
+  });
 }
 
 function plainSlot(slot: Slot): unknown {

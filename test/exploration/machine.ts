@@ -29,14 +29,17 @@ export async function machineWithout(t: Scope, cuts: readonly Cut[]): Promise<Ma
   let machine: Machine = realMachine;
   for (const file of new Set(cuts.map((cut) => cut.file))) {
     const folder = join(projectDir, '.build/src/decision');
-    let text = readFileSync(join(folder, `${file}.js`), 'utf8').replaceAll(/from '\.\//g, `from '${pathToFileURL(folder).href}/`);
+    let text = readFileSync(join(folder, `${file}.js`), 'utf8').replaceAll(
+      /from '\.\//g,
+      `from '${pathToFileURL(folder).href}/`,
+    );
     for (const cut of cuts.filter((one) => one.file === file)) {
       if (!text.includes(cut.find)) throw new Error(`${file}.js has no ${cut.find}`);
       text = text.replaceAll(cut.find, cut.replace);
     }
     const path = join(dir, `${file}.mjs`);
     writeFileSync(path, text);
-    machine = { ...machine, ...await import(pathToFileURL(path).href) as Partial<Machine> };
+    machine = { ...machine, ...((await import(pathToFileURL(path).href)) as Partial<Machine>) };
   }
   return machine;
 }

@@ -1,7 +1,13 @@
-/** What an exploration knows of a moment: the store, the attempts, what is on its way, and what has to be remembered to judge. */
+/**
+ * What an exploration knows of a moment: the store, the attempts, what is on its way, and what has to be remembered to
+ * judge.
+ */
 import type { Resolution, Slot } from '../../src/decision/idempotency/record.js';
 
-/** The store's clock stands still in every state: what passes is taken off all times instead, so that equal situations are equal states. */
+/**
+ * The store's clock stands still in every state: what passes is taken off all times instead, so that equal situations
+ * are equal states.
+ */
 export const nowMs = 1_800_000_000_000;
 
 export const leaseMs = 10_000;
@@ -61,7 +67,9 @@ export interface Preset {
   /** Whether only the token is reserved. */
   readonly keyless?: boolean;
   readonly budgets: Partial<Budgets>;
-  /** Whether a fail-over may lose what replicas confirmed: outside the promise, where losses have to be counted instead. */
+  /**
+   * Whether a fail-over may lose what replicas confirmed: outside the promise, where losses have to be counted instead.
+   */
   readonly forgets?: boolean;
   /** How many of the last writes a replica may lack. */
   readonly lag?: number;
@@ -70,7 +78,12 @@ export interface Preset {
 /** One command to the store, by an attempt. */
 export type Command =
   | { readonly kind: 'reserve' }
-  | { readonly kind: 'complete'; readonly state: 'completed' | 'tombstone'; readonly status: number; readonly text: string }
+  | {
+      readonly kind: 'complete';
+      readonly state: 'completed' | 'tombstone';
+      readonly status: number;
+      readonly text: string;
+    }
   | { readonly kind: 'release' }
   | { readonly kind: 'mark' };
 
@@ -90,7 +103,17 @@ export type Phase = 'idle' | 'reserving' | 'acquired' | 'sent' | 'settling' | 'o
 export type Told =
   | { readonly kind: 'answer'; readonly status: number; readonly text: string }
   | { readonly kind: 'replay'; readonly status: number; readonly text: string }
-  | { readonly kind: 'not sent' | 'in doubt' | 'cut off' | 'in progress' | 'unknown' | 'not replayable' | 'mismatch' | 'token replayed' };
+  | {
+      readonly kind:
+        | 'not sent'
+        | 'in doubt'
+        | 'cut off'
+        | 'in progress'
+        | 'unknown'
+        | 'not replayable'
+        | 'mismatch'
+        | 'token replayed';
+    };
 
 /** What the receiver has to say to an attempt. */
 export interface Answer {
@@ -116,7 +139,10 @@ export interface Attempt {
   readonly settlement: Command | null;
   readonly tells: Told | null;
   readonly told: Told | null;
-  /** Whether its proxy refuses single-use tokens of before, for the store's time in the answer to its reserve was not what it had to be. */
+  /**
+   * Whether its proxy refuses single-use tokens of before, for the store's time in the answer to its reserve was not
+   * what it had to be.
+   */
   readonly noticed: boolean;
   /** Commands that nobody waits for any more: each may still arrive. */
   readonly strays: readonly Command[];
@@ -149,12 +175,36 @@ export interface State {
 }
 
 export const noBudgets: Budgets = {
-  late: 0, doubled: 0, broken: 0, refused: 0, crash: 0, gone: 0, lease: 0, back: 0, forwards: 0, jump: 0, failover: 0, unconfirmed: 0, resolve: 0,
+  late: 0,
+  doubled: 0,
+  broken: 0,
+  refused: 0,
+  crash: 0,
+  gone: 0,
+  lease: 0,
+  back: 0,
+  forwards: 0,
+  jump: 0,
+  failover: 0,
+  unconfirmed: 0,
+  resolve: 0,
 };
 
 const idle: Attempt = {
-  phase: 'idle', ageMs: 0, fence: 0, takenOver: false, confirmed: false, request: 'none', acted: false, answer: null, nothingDone: false,
-  settlement: null, tells: null, told: null, noticed: false, strays: [],
+  phase: 'idle',
+  ageMs: 0,
+  fence: 0,
+  takenOver: false,
+  confirmed: false,
+  request: 'none',
+  acted: false,
+  answer: null,
+  nothingDone: false,
+  settlement: null,
+  tells: null,
+  told: null,
+  noticed: false,
+  strays: [],
 };
 
 export const emptySlot: Slot = { record: null, freed: null, marker: null, withdrawals: [] };
@@ -165,17 +215,34 @@ export function attemptName(index: number): string {
 
 export function startOf({ requests, budgets }: Preset, emptyStore: number): State {
   return {
-    store: emptyStore, replicas: [], attempts: requests.map(() => idle), left: { ...noBudgets, ...budgets }, row: { fence: 0, answer: null },
-    effects: 0, lost: false, floor: false, jumped: false, counted: { twice: false, repaired: false, unknown: false }, shown: null, kept: null, resolved: null,
+    store: emptyStore,
+    replicas: [],
+    attempts: requests.map(() => idle),
+    left: { ...noBudgets, ...budgets },
+    row: { fence: 0, answer: null },
+    effects: 0,
+    lost: false,
+    floor: false,
+    jumped: false,
+    counted: { twice: false, repaired: false, unknown: false },
+    shown: null,
+    kept: null,
+    resolved: null,
   };
 }
 
-/** Moves everything that is the store's time by so many milliseconds: fences are, too. Leaves 0, which stands for none. */
+/**
+ * Moves everything that is the store's time by so many milliseconds: fences are, too. Leaves 0, which stands for none.
+ */
 export function shifted<T>(value: T, byMs: number): T {
   if (value instanceof Uint8Array || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((one: unknown) => shifted(one, byMs)) as T;
-  return Object.fromEntries(Object.entries(value).map(([name, member]: [string, unknown]) =>
-    [name, typeof member === 'number' && member !== 0 && isTime(name) ? member + byMs : shifted(member, byMs)])) as T;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]: [string, unknown]) => [
+      name,
+      typeof member === 'number' && member !== 0 && isTime(name) ? member + byMs : shifted(member, byMs),
+    ]),
+  ) as T;
 }
 
 function isTime(name: string): boolean {

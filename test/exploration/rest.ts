@@ -3,17 +3,21 @@ import type { Reserved } from '../../src/decision/idempotency/record.js';
 import { backMs, leaseMs, retentionMs, type Preset, type State } from './model.js';
 import type { ModelStore } from './store.js';
 
-/** From every content of the store a caller that asks again later gets a final answer, at most after an operator's word. */
+/**
+ * From every content of the store a caller that asks again later gets a final answer, at most after an operator's word.
+ */
 export function wayOutOf(preset: Preset, store: ModelStore): (state: State) => readonly string[] {
   const takesOver = preset.receiver === 'deduplicates';
   const known = new Map<number, { readonly stuck: string | null; readonly fence: number | null }>();
 
   return ({ store: content, row }) => {
     let found = known.get(content);
-    if (found === undefined) known.set(content, found = look(content));
+    if (found === undefined) known.set(content, (found = look(content)));
     const broken = found.stuck === null ? [] : [`way out: ${found.stuck}`];
     // What is overtaken by nobody is never run.
-    if (takesOver && found.fence !== null && found.fence < row.fence) broken.push('way out: the next attempt has a lower fence than the receiver saw');
+    if (takesOver && found.fence !== null && found.fence < row.fence) {
+      broken.push('way out: the next attempt has a lower fence than the receiver saw');
+    }
     return broken;
   };
 
@@ -22,14 +26,20 @@ export function wayOutOf(preset: Preset, store: ModelStore): (state: State) => r
     const later = store.after(content, leaseMs + (preset.budgets.back ?? 0) * backMs);
     const asked = ask(later);
     const fence = now.answer.kind === 'acquired' ? now.answer.fence : null;
-    if (asked.answer.kind === 'in_progress') return { stuck: 'in progress after its lease, and as long as the clock went back', fence };
-    if (asked.answer.kind === 'unsupported' || asked.answer.kind === 'token_replayed') return { stuck: asked.answer.kind, fence };
+    if (asked.answer.kind === 'in_progress') {
+      return { stuck: 'in progress after its lease, and as long as the clock went back', fence };
+    }
+    if (asked.answer.kind === 'unsupported' || asked.answer.kind === 'token_replayed') {
+      return { stuck: asked.answer.kind, fence };
+    }
     if (asked.answer.kind !== 'unknown') return { stuck: null, fence };
     for (const word of ['committed', 'not-applied'] as const) {
       const resolved = store.run(asked.store, { kind: 'resolve', command: word });
       const after = ask(resolved.store).answer.kind;
       const wanted = word === 'committed' ? 'tombstone' : 'acquired';
-      if (resolved.answer !== 'resolved' || after !== wanted) return { stuck: `resolved as ${word}, and then ${after}`, fence };
+      if (resolved.answer !== 'resolved' || after !== wanted) {
+        return { stuck: `resolved as ${word}, and then ${after}`, fence };
+      }
     }
     return { stuck: null, fence };
   }
@@ -51,7 +61,9 @@ export function unrestOf(preset: Preset, { attempts, lost, effects, counted }: S
   if (attempts.some(({ phase, told }) => phase === 'done' && told === null)) broken.push('a caller is never answered');
   const ranTwice = effects > 1 && preset.receiver !== 'deduplicates' && preset.keyless !== true;
   // Who was killed counts nothing more, and who gave up has counted the write as in doubt.
-  const isWatched = attempts.every(({ phase, request, settlement }) => phase === 'done' && (request === 'none' || settlement !== null));
+  const isWatched = attempts.every(
+    ({ phase, request, settlement }) => phase === 'done' && (request === 'none' || settlement !== null),
+  );
   if (lost && ranTwice && isWatched && !counted.twice) broken.push('a write ran twice, and no metric says so');
   return broken;
 }

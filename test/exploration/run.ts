@@ -1,6 +1,7 @@
 /**
- * Explores the presets whose name has this in it, `small` and `large` being all of them: `npm run explore -- large`. One line for each, or with
- * `--table` behind it the rows of docs/guarantees.md. Exit code 1 where one breaks a promise, differs from the scripts or was cut off.
+ * Explores the presets whose name has this in it, `small` and `large` being all of them: `npm run explore -- large`.
+ * One line for each, or with `--table` behind it the rows of docs/guarantees.md. Exit code 1 where one breaks a
+ * promise, differs from the scripts or was cut off.
  */
 import { scoped } from '../bench/scoped.js';
 import { startLockstep } from './lockstep.js';

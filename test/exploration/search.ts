@@ -70,8 +70,14 @@ export function explore(preset: Preset, options: SearchOptions = {}): Exploratio
     }
   }
   return {
-    preset: preset.name, states: known.size, transitions, contents: store.transitions().length, isExhausted: !isCut && violations.size === 0,
-    violations: [...violations.values()], store, timeSteps: timeStepsOf(preset),
+    preset: preset.name,
+    states: known.size,
+    transitions,
+    contents: store.transitions().length,
+    isExhausted: !isCut && violations.size === 0,
+    violations: [...violations.values()],
+    store,
+    timeSteps: timeStepsOf(preset),
   };
 
   function reach(state: State, from: number, label: string): void {
@@ -101,15 +107,40 @@ export function explore(preset: Preset, options: SearchOptions = {}): Exploratio
   }
 
   /** Short, for there are many: each part that states share is a number. */
-  function keyOf({ store: content, replicas, attempts: all, left, row, effects, lost, floor, jumped, counted, shown, kept, resolved }: State): string {
-    const noted = [row.answer?.text, String(lost), String(floor), String(jumped), ...Object.values(counted), shown, kept, resolved].join();
+  function keyOf({
+    store: content,
+    replicas,
+    attempts: all,
+    left,
+    row,
+    effects,
+    lost,
+    floor,
+    jumped,
+    counted,
+    shown,
+    kept,
+    resolved,
+  }: State): string {
+    const noted = [
+      row.answer?.text,
+      String(lost),
+      String(floor),
+      String(jumped),
+      ...Object.values(counted),
+      shown,
+      kept,
+      resolved,
+    ].join();
     const rest = `${Object.values(left).join('')} ${row.fence} ${effects} ${noted}`;
     return `${content}/${replicas.join('.')}/${all.map(numberOf).join('.')}/${texts.of(rest)}`;
   }
 }
 
 function sortedStrays(attempt: State['attempts'][number]): State['attempts'][number] {
-  return attempt.strays.length < 2 ? attempt : { ...attempt, strays: [...attempt.strays].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1)) };
+  return attempt.strays.length < 2
+    ? attempt
+    : { ...attempt, strays: [...attempt.strays].sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1)) };
 }
 
 /** One more: whoever asks whether there is a way out looks ahead. */
@@ -133,7 +164,10 @@ function createNumbers(): { readonly of: (text: string) => number; readonly text
 }
 
 /** A line for a table. */
-export function lineOf({ preset, states, transitions, contents, isExhausted, violations }: Exploration, scripts: number | null = null): string {
+export function lineOf(
+  { preset, states, transitions, contents, isExhausted, violations }: Exploration,
+  scripts: number | null = null,
+): string {
   const end = isExhausted ? 'exhausted' : violations.length > 0 ? `${violations.length} violations` : 'CUT OFF';
   const ran = scripts === null ? '' : `, ${grouped(scripts)} runs of scripts`;
   return `${preset}: ${grouped(states)} states, ${grouped(transitions)} transitions, ${grouped(contents)} of the store${ran}; ${end}`;

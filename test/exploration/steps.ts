@@ -1,13 +1,28 @@
 /**
- * Everything that can happen next. The proxy's part follows `proxy/reserving`: reserve, gate, send, settle, answer; what cannot be written is
- * offered again. What is decided, the real functions decide.
+ * Everything that can happen next. The proxy's part follows `proxy/reserving`: reserve, gate, send, settle, answer;
+ * what cannot be written is offered again. What is decided, the real functions decide.
  */
 import type { Reserved } from '../../src/decision/idempotency/record.js';
 import type { Settlement, UpstreamOutcome } from '../../src/decision/idempotency/settlement.js';
 import type { Machine } from './machine.js';
 import {
-  attemptName, backMs, jumpMs, leaseMs, markerTtlMs, nowMs, retentionMs, shifted, textOf, upstreamMs,
-  type Answer, type Attempt, type Command, type Disturbance, type Preset, type State, type Told,
+  attemptName,
+  backMs,
+  jumpMs,
+  leaseMs,
+  markerTtlMs,
+  nowMs,
+  retentionMs,
+  shifted,
+  textOf,
+  upstreamMs,
+  type Answer,
+  type Attempt,
+  type Command,
+  type Disturbance,
+  type Preset,
+  type State,
+  type Told,
 } from './model.js';
 import type { ModelStore, StoreAnswer, StoreCommand } from './store.js';
 import { createWitness } from './witness.js';
@@ -40,8 +55,11 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 
   return (state) => {
     const steps: Step[] = [];
-    const add = (label: string, to: State, broken: readonly string[] = []): void => void steps.push({ label, to, broken });
-    state.attempts.forEach((attempt, index) => stepsOf(state, attempt, index, (label, to, broken) => add(`${attemptName(index)} ${label}`, to, broken)));
+    const add = (label: string, to: State, broken: readonly string[] = []): void =>
+      void steps.push({ label, to, broken });
+    state.attempts.forEach((attempt, index) =>
+      stepsOf(state, attempt, index, (label, to, broken) => add(`${attemptName(index)} ${label}`, to, broken)),
+    );
     surroundings(state, add);
     return steps;
   };
@@ -59,9 +77,14 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     switch (attempt.phase) {
       case 'idle':
         // Equal requests are interchangeable: the first of them asks first.
-        if (!state.attempts.some((other, before) => before < index && other.phase === 'idle' && isSameRequest(before, index))) {
-          if (isBeforeFloor(state, index)) add('is refused: its token is from before the fail-over', ...tell(state, { kind: 'not sent' }));
-          else add('asks', put({ phase: 'reserving' }));
+        if (
+          !state.attempts.some(
+            (other, before) => before < index && other.phase === 'idle' && isSameRequest(before, index),
+          )
+        ) {
+          if (isBeforeFloor(state, index)) {
+            add('is refused: its token is from before the fail-over', ...tell(state, { kind: 'not sent' }));
+          } else add('asks', put({ phase: 'reserving' }));
         }
         break;
       case 'reserving': {
@@ -73,7 +96,13 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
           const acquired: Partial<Attempt> = { phase: 'acquired', fence, takenOver, noticed };
           const broken = witness.reserved(state, index, fence);
           add('reserves', confirmed(put({ ...acquired, confirmed: true }, reserved.state)), broken);
-          if (has('unconfirmed')) add('reserves, unconfirmed', spent(put({ ...acquired, confirmed: false }, reserved.state), 'unconfirmed'), broken);
+          if (has('unconfirmed')) {
+            add(
+              'reserves, unconfirmed',
+              spent(put({ ...acquired, confirmed: false }, reserved.state), 'unconfirmed'),
+              broken,
+            );
+          }
         } else add(`is told ${answer.kind}`, ...tell(reserved.state, toldBy(answer)));
         if (has('doubled')) {
           // The copy arrives later; the first is answered as above.
@@ -81,7 +110,8 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         }
         if (has('late')) {
           const [told, broken] = tell(put({ strays: [...attempt.strays, { kind: 'reserve' }] }), { kind: 'not sent' });
-          const owes: Partial<Attempt> = isKeyless() || lapses.has('withdrawal') ? {} : { phase: 'settling', settlement: { kind: 'release' } };
+          const owes: Partial<Attempt> =
+            isKeyless() || lapses.has('withdrawal') ? {} : { phase: 'settling', settlement: { kind: 'release' } };
           add('waits in vain', spent(withAttempt(told, index, owes), 'late'), broken);
         }
         break;
@@ -91,14 +121,26 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         if (has('gone')) dispatch(spent(state, 'gone'), attempt, index, true, add);
         break;
       case 'sent':
-        if (attempt.answer !== null) conclude('is answered', state, { kind: 'whole', response: responseOf(attempt.answer), outcome: attempt.answer.outcome });
+        if (attempt.answer !== null) {
+          conclude('is answered', state, {
+            kind: 'whole',
+            response: responseOf(attempt.answer),
+            outcome: attempt.answer.outcome,
+          });
+        }
         if (has('broken')) {
           const from = spent(state, 'broken');
           if (attempt.answer !== null) {
-            conclude('is answered in part', from, { kind: 'cut_off', status: attempt.answer.status, outcome: attempt.answer.outcome });
+            conclude('is answered in part', from, {
+              kind: 'cut_off',
+              status: attempt.answer.status,
+              outcome: attempt.answer.outcome,
+            });
           }
           conclude('is not answered', from, { kind: 'no_status' });
-          if (attempt.request === 'flying') conclude('does not reach the receiver', put({ request: 'over' }, from), { kind: 'not_dispatched' });
+          if (attempt.request === 'flying') {
+            conclude('does not reach the receiver', put({ request: 'over' }, from), { kind: 'not_dispatched' });
+          }
         }
         break;
       case 'settling': {
@@ -112,20 +154,30 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         }
         if (has('late')) {
           const [to, broken] = finish(put({ strays: [...attempt.strays, attempt.settlement] }));
-          add('settles in vain', spent(withAttempt(to, index, lapses.has('patience') ? {} : { phase: 'owing' }), 'late'), broken);
+          add(
+            'settles in vain',
+            spent(withAttempt(to, index, lapses.has('patience') ? {} : { phase: 'owing' }), 'late'),
+            broken,
+          );
         }
         break;
       }
       case 'owing':
         add('tries again', put({ phase: 'settling' }));
         if (attempt.ageMs >= leaseMs && attempt.settlement?.kind === 'mark') {
-          add('gives up', { ...put({ phase: 'done', settlement: null }), counted: { ...state.counted, unknown: true } });
+          add('gives up', {
+            ...put({ phase: 'done', settlement: null }),
+            counted: { ...state.counted, unknown: true },
+          });
         }
         break;
       case 'offering': {
         if (attempt.settlement === null) break;
         const offered = run(state, index, attempt.settlement);
-        add(`offers again: ${offered.answer as string}`, withAttempt(count(offered.state, offered.answer, attempt.settlement), index, { phase: 'done' }));
+        add(
+          `offers again: ${offered.answer as string}`,
+          withAttempt(count(offered.state, offered.answer, attempt.settlement), index, { phase: 'done' }),
+        );
         break;
       }
       case 'done':
@@ -133,9 +185,16 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         break;
     }
     if (has('crash') && attempt.phase !== 'idle' && attempt.phase !== 'done' && attempt.phase !== 'dead') {
-      const pending: readonly Command[] = attempt.phase === 'reserving' ? [{ kind: 'reserve' }]
-        : attempt.phase === 'settling' && attempt.settlement !== null ? [attempt.settlement] : [];
-      add('is killed', spent(put({ phase: 'dead', strays: [...attempt.strays, ...pending], settlement: null, tells: null }), 'crash'));
+      const pending: readonly Command[] =
+        attempt.phase === 'reserving'
+          ? [{ kind: 'reserve' }]
+          : attempt.phase === 'settling' && attempt.settlement !== null
+            ? [attempt.settlement]
+            : [];
+      add(
+        'is killed',
+        spent(put({ phase: 'dead', strays: [...attempt.strays, ...pending], settlement: null, tells: null }), 'crash'),
+      );
     }
     attempt.strays.forEach((stray, place) => {
       const strays = attempt.strays.filter((_, other) => other !== place);
@@ -145,19 +204,23 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 
     function conclude(label: string, from: State, outcome: UpstreamOutcome): void {
       const trustsOutcome = preset.receiver !== 'plain';
-      const settlement = lapses.has('doubt') && outcome.kind === 'no_status'
-        ? { kind: 'release' } as const
-        : machine.settle(outcome, { releaseOn, trustsOutcome, takenOver: attempt.takenOver });
+      const settlement =
+        lapses.has('doubt') && outcome.kind === 'no_status'
+          ? ({ kind: 'release' } as const)
+          : machine.settle(outcome, { releaseOn, trustsOutcome, takenOver: attempt.takenOver });
       const told = toldOf(outcome);
       const refused = attempt.answer !== null && isRefusal(attempt.answer);
-      const nothingDone = attempt.nothingDone || outcome.kind === 'not_dispatched' || (outcome.kind !== 'no_status' && refused);
+      const nothingDone =
+        attempt.nothingDone || outcome.kind === 'not_dispatched' || (outcome.kind !== 'no_status' && refused);
       settleWith(label, from, settlement, told, nothingDone);
     }
 
     function settleWith(label: string, from: State, settlement: Settlement, tells: Told, nothingDone: boolean): void {
       const kept = { nothingDone, answer: null };
       if (isKeyless()) add(label, ...tell(withAttempt(from, index, kept), tells));
-      else add(label, withAttempt(from, index, { ...kept, phase: 'settling', settlement: commandOf(settlement), tells }));
+      else {
+        add(label, withAttempt(from, index, { ...kept, phase: 'settling', settlement: commandOf(settlement), tells }));
+      }
     }
 
     /** Tells the caller, once; what was told before stays. */
@@ -168,16 +231,44 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
     }
 
     /** Hands it to the receiver, or lets it be: what the gate refuses is released. */
-    function dispatch(from: State, { fence, ageMs, confirmed: isConfirmed }: Attempt, _index: number, callerGone: boolean, addStep: Add): void {
-      const isRefused = !lapses.has('gate') && machine.gate({
-        sinceReserveMs: ageMs, leaseMs, upstreamMs, confirmedReplicas: isConfirmed ? 1 : 0, neededReplicas: 1, nowMs: 0, tokenExpiresAtMs: 1,
-        clockSkewMs: 0, callerGone,
-      }) !== null;
+    function dispatch(
+      from: State,
+      { fence, ageMs, confirmed: isConfirmed }: Attempt,
+      _index: number,
+      callerGone: boolean,
+      addStep: Add,
+    ): void {
+      const isRefused =
+        !lapses.has('gate') &&
+        machine.gate({
+          sinceReserveMs: ageMs,
+          leaseMs,
+          upstreamMs,
+          confirmedReplicas: isConfirmed ? 1 : 0,
+          neededReplicas: 1,
+          nowMs: 0,
+          tokenExpiresAtMs: 1,
+          clockSkewMs: 0,
+          callerGone,
+        }) !== null;
       if (isRefused || isBeforeFloor(from, index)) {
-        const settlement = machine.settle({ kind: 'not_dispatched' }, { releaseOn, trustsOutcome: preset.receiver !== 'plain', takenOver: attempt.takenOver });
-        settleWith(callerGone ? 'is left by its caller' : 'is not let through', from, settlement, { kind: 'not sent' }, true);
+        const settlement = machine.settle(
+          { kind: 'not_dispatched' },
+          { releaseOn, trustsOutcome: preset.receiver !== 'plain', takenOver: attempt.takenOver },
+        );
+        settleWith(
+          callerGone ? 'is left by its caller' : 'is not let through',
+          from,
+          settlement,
+          { kind: 'not sent' },
+          true,
+        );
       } else if (!callerGone) {
-        addStep(`is sent on, fence ${fence - nowMs}`, withAttempt(from, index, { phase: 'sent', request: 'flying' }), witness.sent(from, index));
+        addStep(
+          `is sent on, fence ${fence - nowMs}`,
+          withAttempt(from, index, { phase: 'sent', request: 'flying' }),
+          witness.sent(from, index),
+        );
       }
     }
   }
@@ -192,7 +283,11 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
       const { row } = state;
       if (attempt.fence < row.fence) {
         // The receiver rolls back: it changes nothing, and says so.
-        const overtaken: Answer = { status: 409, text: 'overtaken', outcome: lapses.has('plain overtaken') ? null : 'not-applied' };
+        const overtaken: Answer = {
+          status: 409,
+          text: 'overtaken',
+          outcome: lapses.has('plain overtaken') ? null : 'not-applied',
+        };
         add('is overtaken at the receiver', answered(state, overtaken, false));
         return;
       }
@@ -201,13 +296,26 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
         add('is answered from the table', answered(seen, row.answer, false));
         return;
       }
-      if (state.left.refused > 0) add('is refused', spent(answered(seen, { status: 422, text: 'no', outcome: 'not-applied' }, false), 'refused'));
+      if (state.left.refused > 0) {
+        add('is refused', spent(answered(seen, { status: 422, text: 'no', outcome: 'not-applied' }, false), 'refused'));
+      }
       const answer: Answer = { status: 201, text: `ran by ${attemptName(index)}`, outcome: 'committed' };
       add('is acted on', ...acts({ ...answered(seen, answer, true), row: { fence: attempt.fence, answer } }, index));
       return;
     }
-    if (state.left.refused > 0) add('is refused', spent(answered(state, { status: 429, text: 'no', outcome: outcome('not-applied') }, false), 'refused'));
-    add('is acted on', ...acts(answered(state, { status: 201, text: `ran by ${attemptName(index)}`, outcome: outcome('committed') }, true), index));
+    if (state.left.refused > 0) {
+      add(
+        'is refused',
+        spent(answered(state, { status: 429, text: 'no', outcome: outcome('not-applied') }, false), 'refused'),
+      );
+    }
+    add(
+      'is acted on',
+      ...acts(
+        answered(state, { status: 201, text: `ran by ${attemptName(index)}`, outcome: outcome('committed') }, true),
+        index,
+      ),
+    );
   }
 
   function acts(state: State, index: number): readonly [State, readonly string[]] {
@@ -217,32 +325,52 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 
   /** What happens to nobody in particular. */
   function surroundings(state: State, add: Add): void {
-    const mayBeSent = state.attempts.some(({ phase, ageMs }) => ageMs < leaseMs && (phase === 'reserving' || phase === 'acquired' || phase === 'sent'));
+    const mayBeSent = state.attempts.some(
+      ({ phase, ageMs }) => ageMs < leaseMs && (phase === 'reserving' || phase === 'acquired' || phase === 'sent'),
+    );
     const isBegun = state.attempts.some(({ phase }) => phase !== 'idle');
     if (!isBegun) return;
     if (state.left.lease > 0) add('a lease passes', spent(timeAt(aged(state, leaseMs), leaseMs), 'lease'));
     if (state.left.back > 0) add('the clock of the store goes back', spent(timeAt(state, -backMs), 'back'));
     if (state.left.forwards > 0) add('the clock of the store goes forwards', spent(timeAt(state, leaseMs), 'forwards'));
-    if (state.left.jump > 0) add('the clock of the store jumps', spent({ ...timeAt(state, jumpMs), jumped: true }, 'jump'));
+    if (state.left.jump > 0) {
+      add('the clock of the store jumps', spent({ ...timeAt(state, jumpMs), jumped: true }, 'jump'));
+    }
     if (state.left.failover > 0) {
       for (const replica of state.replicas) {
         const attempts = lapses.has('offering') ? state.attempts : state.attempts.map(offering);
-        const forgot = { ...state, attempts, store: replica, replicas: [], floor: true, lost: state.lost || preset.forgets === true };
+        const forgot = {
+          ...state,
+          attempts,
+          store: replica,
+          replicas: [],
+          floor: true,
+          lost: state.lost || preset.forgets === true,
+        };
         add('the store falls back', spent(forgot, 'failover'));
       }
     }
     if (state.left.resolve > 0 && !mayBeSent) resolve(state, add);
   }
 
-  /** An operator who found out, once every lease is over: whoever says that it was not applied has made sure that it never will be. */
+  /**
+   * An operator who found out, once every lease is over: whoever says that it was not applied has made sure that it
+   * never will be.
+   */
   function resolve(state: State, add: Add): void {
     const word = state.effects > 0 ? 'committed' : 'not-applied';
     const resolved = store.run(state.store, { kind: 'resolve', command: word });
     if (resolved.answer !== 'resolved') return;
-    const attempts = word === 'committed' ? state.attempts : state.attempts.map((attempt): Attempt => (
-      attempt.request === 'none' ? attempt : { ...attempt, request: 'over', nothingDone: true }
-    ));
-    add(`an operator resolves: ${word}`, spent(stored({ ...state, attempts, resolved: word }, resolved.store), 'resolve'));
+    const attempts =
+      word === 'committed'
+        ? state.attempts
+        : state.attempts.map((attempt): Attempt =>
+            attempt.request === 'none' ? attempt : { ...attempt, request: 'over', nothingDone: true },
+          );
+    add(
+      `an operator resolves: ${word}`,
+      spent(stored({ ...state, attempts, resolved: word }, resolved.store), 'resolve'),
+    );
   }
 
   function run(state: State, index: number, command: Command): { readonly state: State; readonly answer: StoreAnswer } {
@@ -252,7 +380,8 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 
   function stored(state: State, next: number): State {
     if (next === state.store) return state;
-    const replicas = state.left.failover > 0 ? [...new Set([state.store, ...state.replicas])].slice(0, preset.lag ?? longestLag) : [];
+    const replicas =
+      state.left.failover > 0 ? [...new Set([state.store, ...state.replicas])].slice(0, preset.lag ?? longestLag) : [];
     return { ...state, store: next, replicas };
   }
 
@@ -284,12 +413,22 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 
   function timeAt(state: State, ms: number): State {
     const { attempts, row } = shifted({ attempts: state.attempts, row: state.row }, -ms);
-    return { ...state, attempts, row, store: store.after(state.store, ms), replicas: state.replicas.map((replica) => store.after(replica, ms)) };
+    return {
+      ...state,
+      attempts,
+      row,
+      store: store.after(state.store, ms),
+      replicas: state.replicas.map((replica) => store.after(replica, ms)),
+    };
   }
 
   function count(state: State, answer: StoreAnswer, settlement: Command): State {
     const { counted } = state;
-    const isKept = settlement.kind === 'complete' && settlement.state === 'completed' && answer === 'completed' && state.resolved === null;
+    const isKept =
+      settlement.kind === 'complete' &&
+      settlement.state === 'completed' &&
+      answer === 'completed' &&
+      state.resolved === null;
     if (isKept) return { ...state, kept: settlement.text };
     if (answer === 'fenced' && !deduplicates) return { ...state, counted: { ...counted, twice: true } };
     if (answer === 'repaired') return { ...state, counted: { ...counted, repaired: true } };
@@ -315,7 +454,10 @@ export function createSteps({ preset, machine, store, lapses }: Exploring): (sta
 }
 
 function withAttempt(state: State, index: number, change: Partial<Attempt>): State {
-  return { ...state, attempts: state.attempts.map((attempt, at) => (at === index ? { ...attempt, ...change } : attempt)) };
+  return {
+    ...state,
+    attempts: state.attempts.map((attempt, at) => (at === index ? { ...attempt, ...change } : attempt)),
+  };
 }
 
 function spent(state: State, what: Disturbance): State {
@@ -325,7 +467,9 @@ function spent(state: State, what: Disturbance): State {
 function aged(state: State, ms: number): State {
   return {
     ...state,
-    attempts: state.attempts.map((attempt) => (attempt.phase === 'idle' ? attempt : { ...attempt, ageMs: Math.min(leaseMs, attempt.ageMs + ms) })),
+    attempts: state.attempts.map((attempt) =>
+      attempt.phase === 'idle' ? attempt : { ...attempt, ageMs: Math.min(leaseMs, attempt.ageMs + ms) },
+    ),
   };
 }
 
@@ -340,7 +484,11 @@ function commandOf(settlement: Settlement): Command {
   return { kind: 'complete', state, status: response.status, text: Buffer.from(response.body).toString() };
 }
 
-function responseOf({ status, text }: Answer): { readonly status: number; readonly fields: readonly string[]; readonly body: Uint8Array } {
+function responseOf({ status, text }: Answer): {
+  readonly status: number;
+  readonly fields: readonly string[];
+  readonly body: Uint8Array;
+} {
   return { status, fields: [], body: Buffer.from(text) };
 }
 

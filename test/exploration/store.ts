@@ -1,5 +1,18 @@
-/** The store of an exploration: what each command makes of each content, as the decision functions say, worked out once. */
-import type { Complete, Completed, Marked, Release, Released, Reserve, Reserved, Resolution, Resolved, Slot } from '../../src/decision/idempotency/record.js';
+/**
+ * The store of an exploration: what each command makes of each content, as the decision functions say, worked out once.
+ */
+import type {
+  Complete,
+  Completed,
+  Marked,
+  Release,
+  Released,
+  Reserve,
+  Reserved,
+  Resolution,
+  Resolved,
+  Slot,
+} from '../../src/decision/idempotency/record.js';
 import type { Machine } from './machine.js';
 import { emptySlot, nowMs, shifted, textOf } from './model.js';
 
@@ -63,9 +76,13 @@ export function createModelStore(machine: Machine): ModelStore {
       if (answer === null) throw new Error('a command is answered');
       return { answer, store: to };
     },
-    after: (store, ms) => remembered(`${store} +${ms}`, () => (
-      { from: store, what: { kind: 'time', byMs: ms }, answer: null, to: numberOf(machine.current(shifted(slotAt(store), -ms), nowMs)) }
-    )).to,
+    after: (store, ms) =>
+      remembered(`${store} +${ms}`, () => ({
+        from: store,
+        what: { kind: 'time', byMs: ms },
+        answer: null,
+        to: numberOf(machine.current(shifted(slotAt(store), -ms), nowMs)),
+      })).to,
     transitions: () => [...known.values()],
   };
 

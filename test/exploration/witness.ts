@@ -19,7 +19,10 @@ const isTaken: ReadonlySet<Told['kind']> = new Set(['in progress', 'unknown', 'n
 
 /** Whether it is known of an attempt, and has been written down, that it came to nothing. */
 function didNothing({ phase, request, nothingDone, strays }: Attempt): boolean {
-  return phase === 'idle' || (phase === 'done' && (request === 'none' || nothingDone) && strays.every(({ kind }) => kind !== 'release'));
+  return (
+    phase === 'idle' ||
+    (phase === 'done' && (request === 'none' || nothingDone) && strays.every(({ kind }) => kind !== 'release'))
+  );
 }
 
 export function createWitness(preset: Preset): Witness {
@@ -30,10 +33,11 @@ export function createWitness(preset: Preset): Witness {
   /** Each that gets the key gets a higher fence than all before it that may be sent on, whatever became of them. */
   function reserved(state: State, index: number, fence: number): readonly string[] {
     if (preset.keyless === true || state.lost) return [];
-    return state.attempts.flatMap((other, at) => (
+    return state.attempts.flatMap((other, at) =>
       at === index || other.fence < fence || (other.request === 'none' && !other.confirmed)
-        ? [] : [`order: the fence of ${attemptName(index)} is not higher than that of ${attemptName(at)} before it`]
-    ));
+        ? []
+        : [`order: the fence of ${attemptName(index)} is not higher than that of ${attemptName(at)} before it`],
+    );
   }
 
   function sent(state: State, index: number): readonly string[] {
@@ -42,9 +46,13 @@ export function createWitness(preset: Preset): Witness {
     state.attempts.forEach((other, at) => {
       if (at === index || other.request === 'none') return;
       if (preset.keyless !== true) {
-        if (!deduplicates && !state.lost && !other.nothingDone) broken.push(`once: ${name} is sent, and ${attemptName(at)} may have run`);
+        if (!deduplicates && !state.lost && !other.nothingDone) {
+          broken.push(`once: ${name} is sent, and ${attemptName(at)} may have run`);
+        }
       }
-      if (tokenOf(index) !== null && tokenOf(index) === tokenOf(at)) broken.push(`single use: ${name} is sent with the token of ${attemptName(at)}`);
+      if (tokenOf(index) !== null && tokenOf(index) === tokenOf(at)) {
+        broken.push(`single use: ${name} is sent with the token of ${attemptName(at)}`);
+      }
     });
     return broken;
   }
@@ -52,8 +60,12 @@ export function createWitness(preset: Preset): Witness {
   function acted(state: State, index: number): readonly string[] {
     const broken: string[] = [];
     const me = attemptOf(state, index);
-    if (preset.keyless !== true && state.effects > 1 && (deduplicates || !state.lost)) broken.push(`once: ${attemptName(index)} runs what ran before`);
-    if (me.told?.kind === 'not sent') broken.push(`truth: ${attemptName(index)} runs, and its caller was told that nothing was sent`);
+    if (preset.keyless !== true && state.effects > 1 && (deduplicates || !state.lost)) {
+      broken.push(`once: ${attemptName(index)} runs what ran before`);
+    }
+    if (me.told?.kind === 'not sent') {
+      broken.push(`truth: ${attemptName(index)} runs, and its caller was told that nothing was sent`);
+    }
     return broken;
   }
 
@@ -65,11 +77,19 @@ export function createWitness(preset: Preset): Witness {
     if (isSteady && isTaken.has(what.kind) && state.kept !== null && isSame(index, state.kept)) {
       broken.push(`replay: ${name} is told ${what.kind}, and "${state.kept}" is kept`);
     }
-    if (isSteady && what.kind === 'unknown' && state.resolved === 'committed') broken.push(`doubt: ${name} is told that it is in doubt, and it was resolved`);
-    // Two doubts are false, and safe: a copy of a reserve that comes after its release reserves anew, which no client of ours makes, for it
-    // sends nothing twice; and a mark that comes after an operator and another attempt freed the key cannot tell that from a loss.
+    if (isSteady && what.kind === 'unknown' && state.resolved === 'committed') {
+      broken.push(`doubt: ${name} is told that it is in doubt, and it was resolved`);
+    }
+    // Two doubts are false, and safe: a copy of a reserve that comes after its release reserves anew, which no client
+    // of ours makes, for it sends nothing twice; and a mark that comes after an operator and another attempt freed the
+    // key cannot tell that from a loss.
     const isExact = isSteady && (preset.budgets.doubled ?? 0) === 0 && state.resolved === null;
-    if (isExact && what.kind === 'unknown' && !state.counted.unknown && state.attempts.every((other, at) => at === index || didNothing(other))) {
+    if (
+      isExact &&
+      what.kind === 'unknown' &&
+      !state.counted.unknown &&
+      state.attempts.every((other, at) => at === index || didNothing(other))
+    ) {
       broken.push(`doubt: ${name} is told that it is in doubt, and nothing can have run`);
     }
     switch (what.kind) {
@@ -95,7 +115,9 @@ export function createWitness(preset: Preset): Witness {
         if (request === 'none') broken.push(`truth: ${name} is told that it may have run, and it was not sent`);
         break;
       case 'mismatch':
-        if (preset.requests.every(({ fingerprint }) => fingerprint === preset.requests[index]?.fingerprint)) broken.push(`replay: ${name} is told mismatch`);
+        if (preset.requests.every(({ fingerprint }) => fingerprint === preset.requests[index]?.fingerprint)) {
+          broken.push(`replay: ${name} is told mismatch`);
+        }
         break;
       case 'in progress':
       case 'unknown':
@@ -111,7 +133,10 @@ export function createWitness(preset: Preset): Witness {
   }
 
   function isSame(index: number, text: string): boolean {
-    return preset.requests.some(({ fingerprint }, at) => text === `ran by ${attemptName(at)}` && fingerprint === preset.requests[index]?.fingerprint);
+    return preset.requests.some(
+      ({ fingerprint }, at) =>
+        text === `ran by ${attemptName(at)}` && fingerprint === preset.requests[index]?.fingerprint,
+    );
   }
 
   function tokenOf(index: number): string | null {

@@ -44,7 +44,9 @@ export async function runCampaign(stages: readonly Stage[], options: CampaignOpt
     const outcome = await tryHead(head, stage);
     if (outcome.forwarded) forwarded += 1;
     if (outcome.fault !== null) {
-      faults.push(`seed ${String(seed)}, case ${String(number)}, ${stage.scene.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`);
+      faults.push(
+        `seed ${String(seed)}, case ${String(number)}, ${stage.scene.policy.underscores}: ${outcome.fault}\n${JSON.stringify(head)}`,
+      );
     }
     if (ways.has(outcome.way)) continue;
     ways.add(outcome.way);

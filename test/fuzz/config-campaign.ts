@@ -45,7 +45,11 @@ export async function runTables(t: Scope, seed: number, cases: number): Promise<
       const head = someAsk(draw, tokens);
       const { fault } = await tryHead(head, stage);
       tried += 1;
-      if (fault !== null) faults.push(`seed ${String(seed)}, table ${String(number)}: ${fault}\n${JSON.stringify(head)}\n${JSON.stringify(policy.routes)}`);
+      if (fault !== null) {
+        faults.push(
+          `seed ${String(seed)}, table ${String(number)}: ${fault}\n${JSON.stringify(head)}\n${JSON.stringify(policy.routes)}`,
+        );
+      }
     }
   }
   return { cases: tried, accepted, refused, faults };
@@ -62,7 +66,9 @@ export function runDamaged(seed: number, cases: number): ConfigReport {
     const fault = faultOf(text);
     if (fault === null) accepted += 1;
     if (fault === 'refused') refused += 1;
-    else if (fault !== null) faults.push(`seed ${String(seed)}, config ${String(number)}: ${fault}\n${text.slice(0, 6000)}`);
+    else if (fault !== null) {
+      faults.push(`seed ${String(seed)}, config ${String(number)}: ${fault}\n${text.slice(0, 6000)}`);
+    }
   }
   return { cases: number, accepted, refused, faults };
 }
@@ -76,7 +82,7 @@ function faultOf(text: string): string | null {
   }
   const { config, problems } = inspection;
   const errors = problems.filter(({ severity }) => severity === 'error');
-  if (problems.some(problem => /[\r\n\0]/.test(formatProblem(problem)))) return 'a problem of more than one line';
+  if (problems.some((problem) => /[\r\n\0]/.test(formatProblem(problem)))) return 'a problem of more than one line';
   if (config === null) return errors.length === 0 ? 'refused without a word' : 'refused';
   if (errors.length > 0) return 'accepted in spite of errors';
   return differsFrom(config, parse(text) as WrittenConfig);
@@ -96,24 +102,43 @@ interface WrittenConfig {
 
 /** Whom the compiled config lets in, against what is written. */
 function differsFrom(config: CompiledConfig, written: WrittenConfig): string | null {
-  const compiled = config.routes.map(route => [
-    route.name, route.access === 'public', sorted(route.methods ?? ['*']), route.approvals.map(({ subjects }) => sorted(subjects)),
+  const compiled = config.routes.map((route) => [
+    route.name,
+    route.access === 'public',
+    sorted(route.methods ?? ['*']),
+    route.approvals.map(({ subjects }) => sorted(subjects)),
   ]);
-  const read = written.routes.map(route => [
-    route.name, route.access === 'public', sorted(route.methods), pairsOf(route).map(({ subjects }) => sorted(subjects)),
+  const read = written.routes.map((route) => [
+    route.name,
+    route.access === 'public',
+    sorted(route.methods),
+    pairsOf(route).map(({ subjects }) => sorted(subjects)),
   ]);
-  if (JSON.stringify(compiled) !== JSON.stringify(read)) return `means ${JSON.stringify(compiled)} and says ${JSON.stringify(read)}`;
+  if (JSON.stringify(compiled) !== JSON.stringify(read)) {
+    return `means ${JSON.stringify(compiled)} and says ${JSON.stringify(read)}`;
+  }
   const issuers = config.issuers.map(({ rules }) => [rules.name, rules.issuer, rules.audience]);
   const named = Object.entries(written.issuers).map(([name, { issuer, audience }]) => [name, issuer, audience]);
-  return JSON.stringify(issuers) === JSON.stringify(named) ? null : `trusts ${JSON.stringify(issuers)} and says ${JSON.stringify(named)}`;
+  return JSON.stringify(issuers) === JSON.stringify(named)
+    ? null
+    : `trusts ${JSON.stringify(issuers)} and says ${JSON.stringify(named)}`;
 }
 
 function inspect(text: string): Inspection {
   // The variable stands for what is written, so that whoever reads the YAML alone reads the same.
-  return inspectConfig(text, { file: 'fuzz.yaml', folder: '/', env: { HOME: '${env:HOME}' }, readFile: () => ({ ok: false, error: 'no files here' }) });
+  return inspectConfig(text, {
+    file: 'fuzz.yaml',
+    folder: '/',
+    env: { HOME: '${env:HOME}' },
+    readFile: () => ({ ok: false, error: 'no files here' }),
+  });
 }
 
-function pairsOf({ access, subjects, any_of: pairs }: WrittenConfig['routes'][number]): readonly { readonly subjects: readonly string[] }[] {
+function pairsOf({
+  access,
+  subjects,
+  any_of: pairs,
+}: WrittenConfig['routes'][number]): readonly { readonly subjects: readonly string[] }[] {
   return pairs ?? (access === 'public' || subjects === undefined ? [] : [{ subjects }]);
 }
 

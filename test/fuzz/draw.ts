@@ -19,10 +19,12 @@ export function drawFrom(seed: number, number: number): Draw {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return (mixed ^ (mixed >>> 14)) >>> 0;
   };
-  return { below: below => next() % below };
+  return { below: (below) => next() % below };
 }
 
-/** Draws what fast-check chose; 0, the plainest choice, where that ends. What fast-check shortens makes a plainer case. */
+/**
+ * Draws what fast-check chose; 0, the plainest choice, where that ends. What fast-check shortens makes a plainer case.
+ */
 export function drawOf(numbers: readonly number[]): Draw {
   let at = 0;
   return {

@@ -60,7 +60,13 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     assertion: null,
     fieldRules: createFieldRules({ identityNames, underscoreFields: policy.underscores, http10: policy.http10 }),
     issuers: config.issuers.map(({ rules }) => ({
-      rules, keys: { find: keyId => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' }, state: () => { throw new Error('not asked here'); } },
+      rules,
+      keys: {
+        find: (keyId) => keyrings[rules.name]?.(keyId) ?? { kind: 'unknown' },
+        state: () => {
+          throw new Error('not asked here');
+        },
+      },
     })),
     sessions: sessionsInForce(config),
     upstream,
@@ -68,7 +74,10 @@ export function createStage(policy: Policy, config: CompiledConfig, upstream: Up
     knowsRevocations: () => true,
     verified: createVerifiedTokens(256 * 1024),
   };
-  return { scene: { policy, keys: publicNumbers, sessionKeys, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress }, inForce };
+  return {
+    scene: { policy, keys: publicNumbers, sessionKeys, nowMs, upstreamHost: new URL(upstreamUrl).host, callerAddress },
+    inForce,
+  };
 }
 
 /** Whatever the keys of the Core sign; the same numbers for the model. */
@@ -78,7 +87,16 @@ export const sessionKeys = publicNumbers.get('core') ?? new Map<string, never>()
 export function sessionsInForce({ sessions: settings }: CompiledConfig): SessionsInForce | null {
   const find = keyrings['core'];
   if (settings === null || find === undefined) return null;
-  return { settings, keys: { find, state: () => { throw new Error('not asked here'); } }, verifier };
+  return {
+    settings,
+    keys: {
+      find,
+      state: () => {
+        throw new Error('not asked here');
+      },
+    },
+    verifier,
+  };
 }
 
 /** Says of a session what its handle says; that one is gone in the Core is known only where the Core is asked. */
@@ -95,12 +113,17 @@ const verifier: SessionVerifier = {
   },
 };
 
-/** Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver gets. */
+/**
+ * Asks both and compares: who may pass, with which status it is refused otherwise, and every field that the receiver
+ * gets.
+ */
 export async function tryHead(head: Head, { scene, inForce }: Stage): Promise<Outcome> {
   const steps: Step[] = [];
   const judged = await admit(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
-    { remoteAddress: callerAddress, encrypted: false, trusted: false }, inForce, nowMs,
+    { remoteAddress: callerAddress, encrypted: false, trusted: false },
+    inForce,
+    nowMs,
     (step, result) => {
       steps.push(step);
       return result;
@@ -114,18 +137,27 @@ function faultOf(head: Head, judged: Judgement, expected: Expected): string | nu
   if (!judged.ok) {
     const { reason } = judged.error.denial;
     const { status } = answers[reason];
-    if (expected.kind === 'forwarded') return `refused for ${reason}, though the contract lets it through to ${expected.route}`;
-    return expected.statuses.includes(status) ? null : `${String(status)} (${reason}) instead of ${expected.statuses.join(' or ')}`;
+    if (expected.kind === 'forwarded') {
+      return `refused for ${reason}, though the contract lets it through to ${expected.route}`;
+    }
+    return expected.statuses.includes(status)
+      ? null
+      : `${String(status)} (${reason}) instead of ${expected.statuses.join(' or ')}`;
   }
   const { route, forwarded, target, principal } = judged.value;
-  if (expected.kind === 'refused') return `BYPASS: reached ${route.name} as ${principal?.subject ?? 'nobody'} instead of ${expected.statuses.join(' or ')}`;
+  if (expected.kind === 'refused') {
+    return `BYPASS: reached ${route.name} as ${principal?.subject ?? 'nobody'} instead of ${expected.statuses.join(' or ')}`;
+  }
   if (route.name !== expected.route) return `BYPASS: reached ${route.name} instead of ${expected.route}`;
   if (target.raw !== head.target) return `forwards ${JSON.stringify(target.raw)}`;
   return differenceOf(pairs(forwarded), expected);
 }
 
 /** Where the fields that go on differ from those expected, in whatever order they stand. */
-export function differenceOf(sent: readonly Field[], expected: Extract<Expected, { kind: 'forwarded' }>): string | null {
+export function differenceOf(
+  sent: readonly Field[],
+  expected: Extract<Expected, { kind: 'forwarded' }>,
+): string | null {
   const left = [...expected.fields];
   for (const [name, value] of sent) {
     const at = left.findIndex(([wanted, text]) => wanted === name && (text === null || text === value));
@@ -136,11 +168,19 @@ export function differenceOf(sent: readonly Field[], expected: Extract<Expected,
 }
 
 function wayOf(judged: Judgement, steps: readonly Step[], head: Head): string {
-  if (!judged.ok) return `${judged.error.denial.reason} on ${judged.error.route?.name ?? 'none'} after ${steps.join(' ')}`;
+  if (!judged.ok) {
+    return `${judged.error.denial.reason} on ${judged.error.route?.name ?? 'none'} after ${steps.join(' ')}`;
+  }
   const { route, target, fields, stripped, forwarded, principal } = judged.value;
   const traits = [
-    target.query === null ? '' : 'query', target.encodedSlash ? 'slash' : '', target.pathParameters ? 'parameters' : '', fields.chunked ? 'chunked' : '',
-    fields.contentLength === null ? '' : 'length', fields.expectsContinue ? 'expect' : '', fields.closes ? 'close' : '', /%/.test(target.path) ? 'escape' : '',
+    target.query === null ? '' : 'query',
+    target.encodedSlash ? 'slash' : '',
+    target.pathParameters ? 'parameters' : '',
+    fields.chunked ? 'chunked' : '',
+    fields.contentLength === null ? '' : 'length',
+    fields.expectsContinue ? 'expect' : '',
+    fields.closes ? 'close' : '',
+    /%/.test(target.path) ? 'escape' : '',
   ];
   const counts = `${String(Math.min(totalStripped(stripped), 3))} ${String(forwarded.length)}`;
   return `${head.method} ${route.name} ${principal?.subject.slice(0, 12) ?? 'nobody'} ${counts} ${traits.join(' ')}`;

@@ -11,10 +11,17 @@ interface Reader {
 
 class Refused extends Error {}
 
-/** The object that the bytes hold: UTF-8, no name twice in one object, no lone surrogate, nothing deeper than 16. `null` is none. */
+/**
+ * The object that the bytes hold: UTF-8, no name twice in one object, no lone surrogate, nothing deeper than 16. `null`
+ * is none.
+ */
 export function readObject(bytes: Uint8Array): ReadonlyMap<string, Json> | null {
   try {
-    const reader: Reader = { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), at: 0, depth: 0 };
+    const reader: Reader = {
+      text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
+      at: 0,
+      depth: 0,
+    };
     const value = readValue(reader);
     if (reader.at !== reader.text.length) return null;
     return value instanceof Map ? value : null;
@@ -32,10 +39,14 @@ function readValue(reader: Reader): Json {
 
 function readBare(reader: Reader): Json {
   switch (reader.text[reader.at]) {
-    case '{': return nested(reader, readMembers);
-    case '[': return nested(reader, readItems);
-    case '"': return readString(reader);
-    default: return readWord(reader);
+    case '{':
+      return nested(reader, readMembers);
+    case '[':
+      return nested(reader, readItems);
+    case '"':
+      return readString(reader);
+    default:
+      return readWord(reader);
   }
 }
 
@@ -75,7 +86,14 @@ function readItems(reader: Reader): readonly Json[] {
 }
 
 const escapes: ReadonlyMap<string, string> = new Map([
-  ['"', '"'], ['\\', '\\'], ['/', '/'], ['b', '\b'], ['f', '\f'], ['n', '\n'], ['r', '\r'], ['t', '\t'],
+  ['"', '"'],
+  ['\\', '\\'],
+  ['/', '/'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
 ]);
 
 function readString(reader: Reader): string {
@@ -107,7 +125,9 @@ function readEscape(reader: Reader): string {
 }
 
 function readWord(reader: Reader): Json {
-  const word = /^(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)/.exec(reader.text.slice(reader.at))?.[0];
+  const word = /^(?:true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)/.exec(
+    reader.text.slice(reader.at),
+  )?.[0];
   if (word === undefined) throw new Refused();
   reader.at += word.length;
   if (word === 'null') return null;

@@ -43,7 +43,13 @@ export interface Policy {
   readonly sessions: { readonly api_domain: string; readonly api_base_path: string } | null;
   readonly underscores: 'drop' | 'allow' | 'refuse';
   readonly http10: 'refuse' | 'allow';
-  readonly identity: { readonly subject: string; readonly issuer: string; readonly permissions: string; readonly token_id: string; readonly kind: string };
+  readonly identity: {
+    readonly subject: string;
+    readonly issuer: string;
+    readonly permissions: string;
+    readonly token_id: string;
+    readonly kind: string;
+  };
   readonly revoked: {
     readonly key_ids: readonly string[];
     readonly subjects: readonly string[];

@@ -23,23 +23,41 @@ export interface User {
 }
 
 /** Which credential counts on a route, by its form alone; `null` where there is none, or more than one. */
-export function credentialOf(route: PolicyRoute | null, policy: Policy, passed: readonly Field[], authorization: string | null): Shown | null {
+export function credentialOf(
+  route: PolicyRoute | null,
+  policy: Policy,
+  passed: readonly Field[],
+  authorization: string | null,
+): Shown | null {
   const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i.exec(authorization ?? '')?.[1] ?? null;
-  const anywhere = new Set(['service', ...(policy.sessions === null ? [] : policy.routes.flatMap(({ accept = [] }) => accept))]);
-  const kinds = route === null ? [...anywhere] : route.accept ?? ['service'];
+  const anywhere = new Set([
+    'service',
+    ...(policy.sessions === null ? [] : policy.routes.flatMap(({ accept = [] }) => accept)),
+  ]);
+  const kinds = route === null ? [...anywhere] : (route.accept ?? ['service']);
   if (!kinds.includes('session')) return bearer === null ? null : { kind: 'service', token: bearer };
   const [cookie, ...others] = cookiesIn(passed).filter(({ names }) => names.includes('sAccessToken'));
-  if (cookie !== undefined) return authorization !== null || others.length > 0 ? null : { kind: 'session', token: cookie.value, inCookie: true };
+  if (cookie !== undefined) {
+    return authorization !== null || others.length > 0
+      ? null
+      : { kind: 'session', token: cookie.value, inCookie: true };
+  }
   if (bearer === null) return null;
   const header = bearer.length > 8192 || !bearer.includes('.') ? null : decodePart(bearer.split('.')[0] ?? '');
-  if (header !== null && readObject(header)?.has('version') === true) return { kind: 'session', token: bearer, inCookie: false };
+  if (header !== null && readObject(header)?.has('version') === true) {
+    return { kind: 'session', token: bearer, inCookie: false };
+  }
   return kinds.includes('service') ? { kind: 'service', token: bearer } : null;
 }
 
 /** Who uses a session; a status where nobody does. */
 export function readUser(
-  shown: Extract<Shown, { kind: 'session' }>, method: string, passed: readonly Field[], policy: Policy,
-  keys: ReadonlyMap<string, PublicNumbers>, nowMs: number,
+  shown: Extract<Shown, { kind: 'session' }>,
+  method: string,
+  passed: readonly Field[],
+  policy: Policy,
+  keys: ReadonlyMap<string, PublicNumbers>,
+  nowMs: number,
 ): User | number {
   const { sessions } = policy;
   const parts = shown.token.split('.');
@@ -48,20 +66,39 @@ export function readUser(
   if (!header || !payload || !signature) return 401;
   const members = readObject(header);
   const [keyId, version] = [members?.get('kid'), members?.get('version')];
-  if (members === null || [...members.keys()].some(name => !['alg', 'kid', 'typ', 'version'].includes(name))) return 401;
-  if (members.get('alg') !== 'RS256' || members.get('typ') !== 'JWT' || !['3', '4', '5'].some(known => known === version)) return 401;
+  if (members === null || [...members.keys()].some((name) => !['alg', 'kid', 'typ', 'version'].includes(name))) {
+    return 401;
+  }
+  if (
+    members.get('alg') !== 'RS256' ||
+    members.get('typ') !== 'JWT' ||
+    !['3', '4', '5'].some((known) => known === version)
+  ) {
+    return 401;
+  }
   if (typeof keyId !== 'string' || !isVisible(keyId, 256) || !keyId.startsWith('d-')) return 401;
   const key = keys.get(keyId);
   if (key === undefined || !isSigned(`${parts[0] ?? ''}.${parts[1] ?? ''}`, signature, key)) return 401;
   const claims = readObject(payload);
   const issuer = sessions.api_domain + sessions.api_base_path;
-  if (claims === null || ['source', 'token_type'].some(name => claims.has(name)) || claims.get('iss') !== issuer) return 401;
-  const [sub, iat, exp, handle, hash, parent, antiCsrf] =
-    ['sub', 'iat', 'exp', 'sessionHandle', 'refreshTokenHash1', 'parentRefreshTokenHash1', 'antiCsrfToken'].map(name => claims.get(name));
+  if (claims === null || ['source', 'token_type'].some((name) => claims.has(name)) || claims.get('iss') !== issuer) {
+    return 401;
+  }
+  const [sub, iat, exp, handle, hash, parent, antiCsrf] = [
+    'sub',
+    'iat',
+    'exp',
+    'sessionHandle',
+    'refreshTokenHash1',
+    'parentRefreshTokenHash1',
+    'antiCsrfToken',
+  ].map((name) => claims.get(name));
   if (!isText(handle) || !isText(hash) || (claims.has('stt') && claims.get('stt') !== 0)) return 401;
   if (typeof sub !== 'string' || !isVisible(sub, 1024)) return 401;
-  if (typeof iat !== 'number' || typeof exp !== 'number' || !Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) return 401;
-  if (![parent, antiCsrf].every(value => value === undefined || value === null || isText(value))) return 401;
+  if (typeof iat !== 'number' || typeof exp !== 'number' || !Number.isSafeInteger(iat) || !Number.isSafeInteger(exp)) {
+    return 401;
+  }
+  if (![parent, antiCsrf].every((value) => value === undefined || value === null || isText(value))) return 401;
   // A minute is the most that clocks may differ by anywhere.
   if (iat > nowMs / 1000 + 60 || nowMs / 1000 >= exp) return 401;
   if (shown.inCookie && method !== 'GET' && !isOfOwnPage(antiCsrf, passed)) return 401;
@@ -77,8 +114,9 @@ function statusOfCore(handle: string, asks: boolean): number | null {
 
 /** What is in the cookie goes with what any page sends; what is in these fields does not. */
 function isOfOwnPage(antiCsrf: Json | undefined, passed: readonly Field[]): boolean {
-  const valuesOf = (wanted: string): string[] => passed.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
-  if (antiCsrf === undefined || antiCsrf === null) return valuesOf('rid').some(value => value !== '');
+  const valuesOf = (wanted: string): string[] =>
+    passed.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
+  if (antiCsrf === undefined || antiCsrf === null) return valuesOf('rid').some((value) => value !== '');
   const given = valuesOf('anti-csrf');
   return given.length === 1 && given[0] === antiCsrf;
 }
@@ -87,13 +125,22 @@ function isOfOwnPage(antiCsrf: Json | undefined, passed: readonly Field[]): bool
 export function meetsClaims({ session }: PolicyRoute, { claims }: User): boolean {
   return Object.entries(session?.claims ?? {}).every(([path, wanted]) => {
     let value: Json | undefined = claims;
-    for (const name of path.split('.')) value = value instanceof Map ? (value as ReadonlyMap<string, Json>).get(name) : undefined;
+    for (const name of path.split('.')) {
+      value = value instanceof Map ? (value as ReadonlyMap<string, Json>).get(name) : undefined;
+    }
     return Array.isArray(value) ? value.includes(wanted) : value === wanted;
   });
 }
 
 const sdkCookies = [
-  'saccesstoken', 'srefreshtoken', 'sidrefreshtoken', 'sfronttoken', 'santicsrf', 'sirtfrontend', 'st-access-token', 'st-refresh-token',
+  'saccesstoken',
+  'srefreshtoken',
+  'sidrefreshtoken',
+  'sfronttoken',
+  'santicsrf',
+  'sirtfrontend',
+  'st-access-token',
+  'st-refresh-token',
   'st-last-access-token-update',
 ];
 
@@ -104,15 +151,22 @@ export function withoutSession(passed: readonly Field[]): readonly Field[] {
     const dashed = lower.replaceAll('_', '-').replaceAll('.', '-');
     if (dashed.startsWith('st-') || dashed === 'anti-csrf' || dashed === 'front-token') return [];
     if (lower !== 'cookie') return [[name, value]];
-    const kept = cookiesIn([[name, value]]).filter(({ names }) => !names.some(one => sdkCookies.includes(plainName(one))));
+    const kept = cookiesIn([[name, value]]).filter(
+      ({ names }) => !names.some((one) => sdkCookies.includes(plainName(one))),
+    );
     return kept.length === 0 ? [] : [[name, kept.map(({ text }) => text).join('; ')]];
   });
 }
 
 /** As a reader has it that decodes, and drops quotes and blanks. */
 function plainName(name: string): string {
-  const decoded = name.replace(/%[0-9a-fA-F]{2}/g, escape => String.fromCharCode(Number.parseInt(escape.slice(1), 16)));
-  return Array.from(decoded).filter(letter => letter > ' ' && letter <= '~' && letter !== '"' && letter !== '\'').join('').toLowerCase();
+  const decoded = name.replace(/%[0-9a-fA-F]{2}/g, (escape) =>
+    String.fromCharCode(Number.parseInt(escape.slice(1), 16)),
+  );
+  return Array.from(decoded)
+    .filter((letter) => letter > ' ' && letter <= '~' && letter !== '"' && letter !== "'")
+    .join('')
+    .toLowerCase();
 }
 
 interface Cookie {
@@ -123,12 +177,19 @@ interface Cookie {
 }
 
 function cookiesIn(fields: readonly Field[]): readonly Cookie[] {
-  const texts = fields.filter(([name]) => name.toLowerCase() === 'cookie').flatMap(([, value]) => value.split(';')).map(trimmed);
-  return texts.filter(text => text !== '').map((text) => {
-    const at = text.indexOf('=');
-    const names = text.split(',').map(part => (part.includes('=') ? trimmed(part.slice(0, part.indexOf('='))) : ''));
-    return { text, value: at < 0 ? text : trimmed(text.slice(at + 1)), names };
-  });
+  const texts = fields
+    .filter(([name]) => name.toLowerCase() === 'cookie')
+    .flatMap(([, value]) => value.split(';'))
+    .map(trimmed);
+  return texts
+    .filter((text) => text !== '')
+    .map((text) => {
+      const at = text.indexOf('=');
+      const names = text
+        .split(',')
+        .map((part) => (part.includes('=') ? trimmed(part.slice(0, part.indexOf('='))) : ''));
+      return { text, value: at < 0 ? text : trimmed(text.slice(at + 1)), names };
+    });
 }
 
 function trimmed(text: string): string {

@@ -2,7 +2,12 @@
 
 export type ReadTarget =
   | { readonly status: number }
-  | { readonly status: null; readonly segments: readonly string[]; readonly hasEncodedSlash: boolean; readonly hasParameters: boolean };
+  | {
+      readonly status: null;
+      readonly segments: readonly string[];
+      readonly hasEncodedSlash: boolean;
+      readonly hasParameters: boolean;
+    };
 
 const unreserved = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~';
 /** RFC 3986 `pchar` without escapes, and without `;`. */
@@ -56,7 +61,7 @@ function readSegment(part: string): Segment | null {
     const character = part[at] ?? '';
     if (character === '%') {
       const digits = part.slice(at + 1, at + 3);
-      if (digits.length < 2 || Array.from(digits).some(digit => !hex.includes(digit))) return null;
+      if (digits.length < 2 || Array.from(digits).some((digit) => !hex.includes(digit))) return null;
       at += 2;
       const byte = Number.parseInt(digits, 16);
       if (byte === 0x2f) {
@@ -64,8 +69,15 @@ function readSegment(part: string): Segment | null {
         continue;
       }
       const after = part.slice(at + 1, at + 3);
-      if (byte === 0x25 && after.length === 2 && Array.from(after).every(digit => hex.includes(digit))) return null;
-      if (byte < 0x20 || byte === 0x7f || unreserved.includes(String.fromCharCode(byte)) || [0x5c, 0x3b, 0x3f, 0x23].includes(byte)) return null;
+      if (byte === 0x25 && after.length === 2 && Array.from(after).every((digit) => hex.includes(digit))) return null;
+      if (
+        byte < 0x20 ||
+        byte === 0x7f ||
+        unreserved.includes(String.fromCharCode(byte)) ||
+        [0x5c, 0x3b, 0x3f, 0x23].includes(byte)
+      ) {
+        return null;
+      }
       bytes.push(byte);
     } else if (character === ';') {
       hasParameters = true;
@@ -77,9 +89,10 @@ function readSegment(part: string): Segment | null {
     }
   }
   if (!endPiece()) return null;
-  // What is left of a segment once its parameters are dropped, or what stands between them, is a dot segment to some reader.
+  // What is left of a segment once its parameters are dropped, or what stands between them, is a dot segment to some
+  // reader.
   if (part.startsWith(';')) return null;
-  if (pieces.flatMap(piece => piece.split(';')).some(text => text === '.' || text === '..')) return null;
+  if (pieces.flatMap((piece) => piece.split(';')).some((text) => text === '.' || text === '..')) return null;
   return { text: pieces.join(keptSlash), hasEncodedSlash: pieces.length > 1, hasParameters };
 }
 
@@ -87,7 +100,7 @@ function readSegment(part: string): Segment | null {
 function decodeUtf8(bytes: readonly number[]): string | null {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
-    return Array.from(text).some(character => /\p{Cc}/u.test(character)) ? null : text;
+    return Array.from(text).some((character) => /\p{Cc}/u.test(character)) ? null : text;
   } catch {
     return null;
   }

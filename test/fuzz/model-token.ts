@@ -24,14 +24,17 @@ const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-
 
 /** Who calls, by a token; `null` where it is worth nothing. Issuers do not share keys here: each key id has one. */
 export function readCaller(
-  token: string, policy: Policy, keys: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>>, nowMs: number,
+  token: string,
+  policy: Policy,
+  keys: ReadonlyMap<string, ReadonlyMap<string, PublicNumbers>>,
+  nowMs: number,
 ): Caller | null {
   const parts = token.split('.');
   if (token.length > 8192 || parts.length !== 3) return null;
   const [header, payload, signature] = parts.map(decodePart);
   if (!header || !payload || !signature) return null;
   const members = readObject(header);
-  if (members === null || [...members.keys()].some(name => !['alg', 'kid', 'typ'].includes(name))) return null;
+  if (members === null || [...members.keys()].some((name) => !['alg', 'kid', 'typ'].includes(name))) return null;
   const keyId = members.get('kid');
   if (members.get('alg') !== 'RS256' || typeof keyId !== 'string' || !isVisible(keyId, 256)) return null;
   if (members.has('typ') && members.get('typ') !== 'JWT') return null;
@@ -39,7 +42,13 @@ export function readCaller(
   if (claims === null) return null;
   for (const [name, issuer] of Object.entries(policy.issuers)) {
     const key = keys.get(name)?.get(keyId);
-    if (key === undefined || !acceptsKey(issuer, keyId) || !isSigned(`${parts[0] ?? ''}.${parts[1] ?? ''}`, signature, key)) continue;
+    if (
+      key === undefined ||
+      !acceptsKey(issuer, keyId) ||
+      !isSigned(`${parts[0] ?? ''}.${parts[1] ?? ''}`, signature, key)
+    ) {
+      continue;
+    }
     const caller = readClaims(claims, name, issuer, keyId, nowMs);
     if (caller !== null) return caller;
   }
@@ -47,31 +56,64 @@ export function readCaller(
 }
 
 /** docs/contract.md 3.6. */
-export function isWithdrawn({ revoked }: Policy, caller: Pick<Caller, 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>): boolean {
-  const tooOld = revoked.issuedBeforeS !== null && (caller.issuedAtS === null || caller.issuedAtS < revoked.issuedBeforeS);
-  return tooOld || revoked.key_ids.includes(caller.keyId) || revoked.subjects.includes(caller.subject)
-    || (caller.tokenId !== null && revoked.token_ids.includes(caller.tokenId));
+export function isWithdrawn(
+  { revoked }: Policy,
+  caller: Pick<Caller, 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>,
+): boolean {
+  const tooOld =
+    revoked.issuedBeforeS !== null && (caller.issuedAtS === null || caller.issuedAtS < revoked.issuedBeforeS);
+  return (
+    tooOld ||
+    revoked.key_ids.includes(caller.keyId) ||
+    revoked.subjects.includes(caller.subject) ||
+    (caller.tokenId !== null && revoked.token_ids.includes(caller.tokenId))
+  );
 }
 
-function readClaims(claims: ReadonlyMap<string, Json>, issuerName: string, issuer: PolicyIssuer, keyId: string, nowMs: number): Caller | null {
-  const [exp, nbf, iat, sub, jti, permissions] = ['exp', 'nbf', 'iat', 'sub', 'jti', 'permissions'].map(name => claims.get(name));
+function readClaims(
+  claims: ReadonlyMap<string, Json>,
+  issuerName: string,
+  issuer: PolicyIssuer,
+  keyId: string,
+  nowMs: number,
+): Caller | null {
+  const [exp, nbf, iat, sub, jti, permissions] = ['exp', 'nbf', 'iat', 'sub', 'jti', 'permissions'].map((name) =>
+    claims.get(name),
+  );
   const now = nowMs / 1000;
   const skew = secondsOf(issuer.clock_skew);
   const cap = secondsOf(issuer.max_lifetime);
-  if (['sessionHandle', 'refreshTokenHash1', 'stt'].some(name => claims.has(name))) return null;
+  if (['sessionHandle', 'refreshTokenHash1', 'stt'].some((name) => claims.has(name))) return null;
   if (claims.get('iss') !== issuer.issuer || claims.get('aud') !== issuer.audience) return null;
-  if (!isOneOf(claims.get('source'), issuer.source) || !isOneOf(claims.get('token_type'), issuer.token_type)) return null;
+  if (!isOneOf(claims.get('source'), issuer.source) || !isOneOf(claims.get('token_type'), issuer.token_type)) {
+    return null;
+  }
   if (!isInteger(exp) || now >= exp + skew || exp - now > cap + skew) return null;
   if (nbf !== undefined && (!isInteger(nbf) || nbf > now + skew)) return null;
   if (iat !== undefined && (!isInteger(iat) || iat > now + skew || exp - iat > cap)) return null;
   if (typeof sub !== 'string' || !isVisible(sub, 1024)) return null;
   if (jti !== undefined && (typeof jti !== 'string' || !isVisible(jti, 256))) return null;
-  if (!Array.isArray(permissions) || permissions.length > 1000 || !permissions.every(permission => typeof permission === 'string')) return null;
-  return { issuerName, issuer: issuer.issuer, subject: sub, permissions: permissions.filter(isScope), tokenId: jti ?? null, keyId, issuedAtS: iat ?? null };
+  if (
+    !Array.isArray(permissions) ||
+    permissions.length > 1000 ||
+    !permissions.every((permission) => typeof permission === 'string')
+  ) {
+    return null;
+  }
+  return {
+    issuerName,
+    issuer: issuer.issuer,
+    subject: sub,
+    permissions: permissions.filter(isScope),
+    tokenId: jti ?? null,
+    keyId,
+    issuedAtS: iat ?? null,
+  };
 }
 
 function acceptsKey({ key_ids: { accept, reject = [] } }: PolicyIssuer, keyId: string): boolean {
-  const fits = (pattern: string): boolean => (pattern.endsWith('*') ? keyId.startsWith(pattern.slice(0, -1)) : keyId === pattern);
+  const fits = (pattern: string): boolean =>
+    pattern.endsWith('*') ? keyId.startsWith(pattern.slice(0, -1)) : keyId === pattern;
   return accept.some(fits) && !reject.some(fits);
 }
 
@@ -86,7 +128,9 @@ export function decodePart(part: string): Buffer | null {
   }
   const whole = bits.length - (bits.length % 8);
   if (bits.slice(whole).includes('1')) return null;
-  return Buffer.from(Array.from({ length: whole / 8 }, (_, index) => Number.parseInt(bits.slice(8 * index, 8 * index + 8), 2)));
+  return Buffer.from(
+    Array.from({ length: whole / 8 }, (_, index) => Number.parseInt(bits.slice(8 * index, 8 * index + 8), 2)),
+  );
 }
 
 /** RFC 8017 §9.2: what the signature to the power of e has to be, byte for byte. */
@@ -119,7 +163,11 @@ function isInteger(value: Json | undefined): value is number {
 }
 
 export function isVisible(text: string, maxLength: number): boolean {
-  return text !== '' && text.length <= maxLength && Array.from(text).every(character => character > ' ' && character <= '~');
+  return (
+    text !== '' &&
+    text.length <= maxLength &&
+    Array.from(text).every((character) => character > ' ' && character <= '~')
+  );
 }
 
 function isScope(value: Json): value is string {

@@ -14,14 +14,24 @@ export interface Handshake {
 }
 
 /** What a handshake is refused with, whatever the route; `null` where it is one of RFC 6455 §4.2.1. */
-export function refusedHandshake({ method, version, passed, protocols, connectionUpgrades, hasBody }: Handshake): number | null {
+export function refusedHandshake({
+  method,
+  version,
+  passed,
+  protocols,
+  connectionUpgrades,
+  hasBody,
+}: Handshake): number | null {
   if (protocols.length !== 1 || protocols[0] !== 'websocket') return 400;
   if (method !== 'GET' || version !== '1.1' || !connectionUpgrades || hasBody) return 400;
   const [versions, keys] = [valuesOf(passed, 'sec-websocket-version'), valuesOf(passed, 'sec-websocket-key')];
   if (versions.length !== 1) return 400;
   if (versions[0] !== '13') return 426;
   const [key = ''] = keys;
-  const isKey = keys.length === 1 && Buffer.from(key, 'base64').length === 16 && Buffer.from(key, 'base64').toString('base64') === key;
+  const isKey =
+    keys.length === 1 &&
+    Buffer.from(key, 'base64').length === 16 &&
+    Buffer.from(key, 'base64').toString('base64') === key;
   return isKey ? null : 400;
 }
 
@@ -32,7 +42,11 @@ export interface Opener {
 }
 
 /** Whether the page that opens the connection may. */
-export function mayOpen({ origins }: PolicyRoute, passed: readonly Field[], { isSession, inCookie, host }: Opener): boolean {
+export function mayOpen(
+  { origins }: PolicyRoute,
+  passed: readonly Field[],
+  { isSession, inCookie, host }: Opener,
+): boolean {
   const given = passed.filter(([name]) => name.toLowerCase() === 'origin').map(([, value]) => value);
   const [origin] = given;
   if (origin === undefined) return !(isSession && inCookie);
@@ -49,5 +63,7 @@ function isOfHost(origin: string, host: string): boolean {
 }
 
 function valuesOf(passed: readonly Field[], wanted: string): string[] {
-  return passed.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.replace(/^[ \t]+/, '').replace(/[ \t]+$/, ''));
+  return passed
+    .filter(([name]) => name.toLowerCase() === wanted)
+    .map(([, value]) => value.replace(/^[ \t]+/, '').replace(/[ \t]+$/, ''));
 }

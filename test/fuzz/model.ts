@@ -22,15 +22,15 @@ export type Expected =
   /** Any of these statuses; more than one where the contract leaves the order of two refusals open. */
   | { readonly kind: 'refused'; readonly statuses: readonly number[] }
   | {
-    readonly kind: 'forwarded';
-    readonly route: string;
-    /** Names and values that the receiver gets, `null` for values that are made up. */
-    readonly fields: readonly (readonly [name: string, value: string | null])[];
-    readonly identity: readonly Field[];
-    readonly maxBodyBytes: number;
-    /** Whether it opens a WebSocket connection. */
-    readonly opens: boolean;
-  };
+      readonly kind: 'forwarded';
+      readonly route: string;
+      /** Names and values that the receiver gets, `null` for values that are made up. */
+      readonly fields: readonly (readonly [name: string, value: string | null])[];
+      readonly identity: readonly Field[];
+      readonly maxBodyBytes: number;
+      /** Whether it opens a WebSocket connection. */
+      readonly opens: boolean;
+    };
 
 /** What the model knows besides the request. */
 export interface Scene {
@@ -51,7 +51,10 @@ const maxTargetBytes = 8 * 1024;
 /** Judges a request. */
 export function judge(head: Head, scene: Scene): Expected {
   const { policy } = scene;
-  const bytes = head.method.length + head.target.length + head.fields.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 16);
+  const bytes =
+    head.method.length +
+    head.target.length +
+    head.fields.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 16);
   if (bytes > maxHeaderBytes) return refused(431);
   if (!/^[A-Z0-9!#$%&'*+.^_`|~-]+$/.test(head.method)) return refused(400);
   if (['TRACE', 'TRACK', 'CONNECT', 'PRI'].includes(head.method)) return refused(405);
@@ -62,46 +65,67 @@ export function judge(head: Head, scene: Scene): Expected {
   const hasBody = fields.chunked || (fields.contentLength ?? 0) > 0;
   if (fields.protocols.length > 0) {
     const status = refusedHandshake({ ...fields, method: head.method, version: head.version, hasBody });
-    if (!policy.routes.some(route => route.websocket === true)) return refused(400);
+    if (!policy.routes.some((route) => route.websocket === true)) return refused(400);
     if (status !== null) return refused(status);
   }
-  if (target.hasEncodedSlash && !policy.routes.some(route => route.encoded_slashes === 'allow')) return refused(400);
-  if (target.hasParameters && !policy.routes.some(route => route.path_parameters === 'allow')) return refused(400);
+  if (target.hasEncodedSlash && !policy.routes.some((route) => route.encoded_slashes === 'allow')) return refused(400);
+  if (target.hasParameters && !policy.routes.some((route) => route.path_parameters === 'allow')) return refused(400);
   const bodyWithGet = hasBody && ['GET', 'HEAD'].includes(head.method);
-  if (bodyWithGet && !policy.routes.some(route => route.body === 'allow')) return refused(400);
+  if (bodyWithGet && !policy.routes.some((route) => route.body === 'allow')) return refused(400);
 
   const found = findRoute(policy, head.method, target.segments);
-  const fits = found !== null && !(target.hasEncodedSlash && found.encoded_slashes !== 'allow') && !(target.hasParameters && found.path_parameters !== 'allow');
+  const fits =
+    found !== null &&
+    !(target.hasEncodedSlash && found.encoded_slashes !== 'allow') &&
+    !(target.hasParameters && found.path_parameters !== 'allow');
   if (found?.access === 'public') return fits ? conclude(found, null, fields, bodyWithGet, scene, head) : refused(400);
 
-  // A path that the route does not take in this spelling is no path of it: either kind of credential may be shown to learn that.
+  // A path that the route does not take in this spelling is no path of it: either kind of credential may be shown to
+  // learn that.
   const shown = credentialOf(fits ? found : null, policy, fields.passed, fields.authorization);
   if (shown === null) return refused(401);
-  const user = shown.kind === 'session' ? readUser(shown, head.method, fields.passed, policy, scene.sessionKeys, scene.nowMs) : null;
+  const user =
+    shown.kind === 'session'
+      ? readUser(shown, head.method, fields.passed, policy, scene.sessionKeys, scene.nowMs)
+      : null;
   if (typeof user === 'number') return refused(user);
   const caller = user ?? readCaller(shown.token, policy, scene.keys, scene.nowMs);
   if (caller === null || isWithdrawn(policy, caller)) return refused(401);
   if (found === null || !fits) return refused(target.hasEncodedSlash || target.hasParameters ? 400 : 403);
-  if ('claims' in caller) return meetsClaims(found, caller) ? conclude(found, caller, fields, bodyWithGet, scene, head) : refused(403);
+  if ('claims' in caller) {
+    return meetsClaims(found, caller) ? conclude(found, caller, fields, bodyWithGet, scene, head) : refused(403);
+  }
   if (found.issuers !== undefined && !found.issuers.includes(caller.issuerName)) return refused(401);
   if (!isApproved(found, caller)) return refused(403);
   return conclude(found, caller, fields, bodyWithGet, scene, head);
 }
 
 function conclude(
-  route: PolicyRoute, caller: Caller | User | null, fields: Extract<ReadFields, { status: null }>, bodyWithGet: boolean, scene: Scene, head: Head,
+  route: PolicyRoute,
+  caller: Caller | User | null,
+  fields: Extract<ReadFields, { status: null }>,
+  bodyWithGet: boolean,
+  scene: Scene,
+  head: Head,
 ): Expected {
   const opens = fields.protocols.length > 0;
   const isSession = caller !== null && 'claims' in caller;
-  const isOpener = !opens || mayOpen(route, fields.passed, { isSession, inCookie: fields.authorization === null, host: fields.host });
+  const isOpener =
+    !opens || mayOpen(route, fields.passed, { isSession, inCookie: fields.authorization === null, host: fields.host });
   if (opens && route.websocket !== true) return isOpener ? refused(400) : refused(400, 403);
   if (!isOpener) return refused(403);
   if (bodyWithGet && route.body !== 'allow') return refused(400);
   const maxBodyBytes = bytesOf(route.max_body);
   if ((fields.contentLength ?? 0) > maxBodyBytes) return refused(413);
-  const passed = route.accept?.includes('session') === true && route.session?.forward_tokens !== true ? withoutSession(fields.passed) : fields.passed;
+  const passed =
+    route.accept?.includes('session') === true && route.session?.forward_tokens !== true
+      ? withoutSession(fields.passed)
+      : fields.passed;
   const identity = caller === null ? [] : identityOf(scene.policy, caller);
-  const authorization: Field[] = route.forward_authorization === true && fields.authorization !== null ? [['Authorization', fields.authorization]] : [];
+  const authorization: Field[] =
+    route.forward_authorization === true && fields.authorization !== null
+      ? [['Authorization', fields.authorization]]
+      : [];
   return {
     kind: 'forwarded',
     route: route.name,
@@ -113,8 +137,12 @@ function conclude(
       ...passed,
       ...authorization,
       ...(fields.contentLength === null ? [] : [['Content-Length', String(fields.contentLength)] as const]),
-      ['X-Forwarded-For', scene.callerAddress], ['X-Forwarded-Proto', 'http'], ['X-Forwarded-Host', fields.host], ['Via', `${head.version} sallyport`],
-      ['X-Request-Id', fields.requestId], ['traceparent', fields.traceparent],
+      ['X-Forwarded-For', scene.callerAddress],
+      ['X-Forwarded-Proto', 'http'],
+      ['X-Forwarded-Host', fields.host],
+      ['Via', `${head.version} sallyport`],
+      ['X-Request-Id', fields.requestId],
+      ['traceparent', fields.traceparent],
       ...(fields.tracestate === null ? [] : [['tracestate', fields.tracestate] as const]),
       ...identity,
     ],
@@ -123,7 +151,11 @@ function conclude(
 
 function isApproved(route: PolicyRoute, caller: Caller): boolean {
   const pairs = route.any_of ?? [{ subjects: route.subjects ?? [], permissions: route.permissions ?? [] }];
-  return pairs.some(pair => pair.subjects.includes(caller.subject) && pair.permissions.every(permission => caller.permissions.includes(permission)));
+  return pairs.some(
+    (pair) =>
+      pair.subjects.includes(caller.subject) &&
+      pair.permissions.every((permission) => caller.permissions.includes(permission)),
+  );
 }
 
 function identityOf({ identity }: Policy, caller: Caller | User): Field[] {

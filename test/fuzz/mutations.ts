@@ -13,13 +13,20 @@ export function changedText(draw: Draw, text: string): string {
   const to = Math.min(text.length, at + 1 + draw.below(4));
   const [before, middle, after] = [text.slice(0, at), text.slice(at, to), text.slice(to)];
   switch (draw.below(7)) {
-    case 0: return before + after;
-    case 1: return before + middle + middle + after;
-    case 2: return before + String.fromCharCode(draw.below(256)) + after;
-    case 3: return before + pick(draw, pathPieces) + middle + after;
-    case 4: return before + flippedCase(middle) + after;
-    case 5: return before + escaped(middle) + after;
-    default: return before + String.fromCharCode((middle.charCodeAt(0) || 0) ^ (1 << draw.below(8))) + middle.slice(1) + after;
+    case 0:
+      return before + after;
+    case 1:
+      return before + middle + middle + after;
+    case 2:
+      return before + String.fromCharCode(draw.below(256)) + after;
+    case 3:
+      return before + pick(draw, pathPieces) + middle + after;
+    case 4:
+      return before + flippedCase(middle) + after;
+    case 5:
+      return before + escaped(middle) + after;
+    default:
+      return before + String.fromCharCode((middle.charCodeAt(0) || 0) ^ (1 << draw.below(8))) + middle.slice(1) + after;
   }
 }
 
@@ -30,18 +37,27 @@ const changes: readonly Change[] = [
     const [at, from] = [draw.below(head.target.length + 1), draw.below(other.target.length + 1)];
     return { ...head, target: head.target.slice(0, at) + other.target.slice(from) };
   },
-  (draw, head) => ({ ...head, method: once(draw, 3) ? changedText(draw, head.method) : pick(draw, ['GET', 'POST', 'HEAD', 'DELETE']) }),
+  (draw, head) => ({
+    ...head,
+    method: once(draw, 3) ? changedText(draw, head.method) : pick(draw, ['GET', 'POST', 'HEAD', 'DELETE']),
+  }),
   (draw, head) => ({ ...head, fields: inserted(draw, head.fields, someField(draw)) }),
   (draw, head, other) => ({ ...head, fields: inserted(draw, head.fields, pick(draw, [['A', 'b'], ...other.fields])) }),
-  (draw, head) => withField(draw, head, ([name, value]) => [once(draw, 2) ? respelled(draw, name) : changedText(draw, name), value]),
+  (draw, head) =>
+    withField(draw, head, ([name, value]) => [once(draw, 2) ? respelled(draw, name) : changedText(draw, name), value]),
   (draw, head) => withField(draw, head, ([name, value]) => [name, changedText(draw, value)]),
-  (draw, head) => withField(draw, head, field => field, 2),
-  (draw, head) => withField(draw, head, field => field, 0),
-  (draw, head) => withToken(draw, head, token => changedText(draw, token)),
-  (draw, head) => withToken(draw, head, token => swapped(draw, token)),
+  (draw, head) => withField(draw, head, (field) => field, 2),
+  (draw, head) => withField(draw, head, (field) => field, 0),
+  (draw, head) => withToken(draw, head, (token) => changedText(draw, token)),
+  (draw, head) => withToken(draw, head, (token) => swapped(draw, token)),
   (draw, head, other) => {
     const token = tokenOf(other);
-    return token === null ? head : { ...head, fields: [...head.fields.filter(([name]) => name !== 'Authorization'), authorizationOf(draw, token)] };
+    return token === null
+      ? head
+      : {
+          ...head,
+          fields: [...head.fields.filter(([name]) => name !== 'Authorization'), authorizationOf(draw, token)],
+        };
   },
 ];
 
@@ -49,7 +65,7 @@ const changes: readonly Change[] = [
 export function changedHead(draw: Draw, head: Head, other: Head, resignOdds: number): Head {
   let next = head;
   for (let count = pick(draw, [1, 1, 1, 2, 3]); count > 0; count--) next = pick(draw, changes)(draw, next, other);
-  if (once(draw, resignOdds)) next = withToken(draw, next, token => signAnew(draw, token, changedText));
+  if (once(draw, resignOdds)) next = withToken(draw, next, (token) => signAnew(draw, token, changedText));
   return next;
 }
 
@@ -62,7 +78,9 @@ function tokenOf(head: Head): string | null {
 function withToken(_draw: Draw, head: Head, change: (token: string) => string): Head {
   const token = tokenOf(head);
   if (token === null) return head;
-  const fields = head.fields.map(([name, value]): Field => (name === 'Authorization' ? [name, value.replace(token, () => change(token))] : [name, value]));
+  const fields = head.fields.map(([name, value]): Field =>
+    name === 'Authorization' ? [name, value.replace(token, () => change(token))] : [name, value],
+  );
   return { ...head, fields };
 }
 
@@ -70,10 +88,16 @@ function withToken(_draw: Draw, head: Head, change: (token: string) => string): 
 function swapped(draw: Draw, token: string): string {
   const [header = '', payload = '', signature = ''] = token.split('.');
   return pick(draw, [
-    `${header}.${payload}.${signature}=`, `${header}.${payload}.${signature}`.replaceAll('-', '+').replaceAll('_', '/'), `${payload}.${header}.${signature}`,
-    `${header}.${payload}.`, `${header}.${payload}`, `${header}..${signature}`, `${header}.${payload}.${signature}.${signature}`,
+    `${header}.${payload}.${signature}=`,
+    `${header}.${payload}.${signature}`.replaceAll('-', '+').replaceAll('_', '/'),
+    `${payload}.${header}.${signature}`,
+    `${header}.${payload}.`,
+    `${header}.${payload}`,
+    `${header}..${signature}`,
+    `${header}.${payload}.${signature}.${signature}`,
     `.${header}.${payload}.${signature}`,
-    `${header}.${payload}.${signature.slice(0, -1)}${pick(draw, ['A', 'B', 'Q', 'g', 'w', 'x'])}`, `${header}.${payload}.${signature}A`,
+    `${header}.${payload}.${signature.slice(0, -1)}${pick(draw, ['A', 'B', 'Q', 'g', 'w', 'x'])}`,
+    `${header}.${payload}.${signature}A`,
   ]);
 }
 
@@ -85,13 +109,22 @@ function inserted(draw: Draw, fields: readonly Field[], field: Field): Field[] {
 /** Changes one field; `times` says how often it then stands there. */
 function withField(draw: Draw, head: Head, change: (field: Field) => Field, times = 1): Head {
   const at = draw.below(Math.max(1, head.fields.length));
-  return { ...head, fields: head.fields.flatMap((field, index) => (index === at ? Array.from({ length: times }, () => change(field)) : [field])) };
+  return {
+    ...head,
+    fields: head.fields.flatMap((field, index) =>
+      index === at ? Array.from({ length: times }, () => change(field)) : [field],
+    ),
+  };
 }
 
 function flippedCase(text: string): string {
-  return Array.from(text).map(character => (character === character.toLowerCase() ? character.toUpperCase() : character.toLowerCase())).join('');
+  return Array.from(text)
+    .map((character) => (character === character.toLowerCase() ? character.toUpperCase() : character.toLowerCase()))
+    .join('');
 }
 
 function escaped(text: string): string {
-  return Array.from(text).map(character => `%${(character.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`).join('');
+  return Array.from(text)
+    .map((character) => `%${(character.charCodeAt(0) & 0xff).toString(16).padStart(2, '0')}`)
+    .join('');
 }

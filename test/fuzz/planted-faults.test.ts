@@ -10,58 +10,91 @@ import { createStages } from './in-process.js';
 type Break = (inForce: InForce) => InForce;
 
 const withRules = (inForce: InForce, change: Partial<InForce['issuers'][number]['rules']>): InForce => ({
-  ...inForce, verified: null, issuers: inForce.issuers.map(({ rules, keys }) => ({ keys, rules: { ...rules, ...change } })),
+  ...inForce,
+  verified: null,
+  issuers: inForce.issuers.map(({ rules, keys }) => ({ keys, rules: { ...rules, ...change } })),
 });
 
-const withConfig = (inForce: InForce, change: Partial<InForce['config']>): InForce => ({ ...inForce, config: { ...inForce.config, ...change } });
+const withConfig = (inForce: InForce, change: Partial<InForce['config']>): InForce => ({
+  ...inForce,
+  config: { ...inForce.config, ...change },
+});
 
 const withRoutes = (inForce: InForce, change: (route: Route) => Partial<Route>): InForce =>
-  withConfig(inForce, { table: createRouteTable(inForce.config.table.routes.map(route => ({ ...route, ...change(route) }))) });
+  withConfig(inForce, {
+    table: createRouteTable(inForce.config.table.routes.map((route) => ({ ...route, ...change(route) }))),
+  });
 
 const withSessions = (inForce: InForce, change: (sessions: SessionsInForce) => Partial<SessionsInForce>): InForce =>
-  (inForce.sessions === null ? inForce : { ...inForce, sessions: { ...inForce.sessions, ...change(inForce.sessions) } });
+  inForce.sessions === null ? inForce : { ...inForce, sessions: { ...inForce.sessions, ...change(inForce.sessions) } };
 
 const faults: readonly { readonly name: string; readonly break: Break }[] = [
   {
     name: 'look-alikes of our fields pass',
-    break: inForce => ({
+    break: (inForce) => ({
       ...inForce,
-      fieldRules: { ...inForce.fieldRules, requestKind: (name) => {
-        const kind = inForce.fieldRules.requestKind(name);
-        return kind === 'reserved' && !/^x-auth/i.test(name) ? 'passed' : kind;
-      } },
+      fieldRules: {
+        ...inForce.fieldRules,
+        requestKind: (name) => {
+          const kind = inForce.fieldRules.requestKind(name);
+          return kind === 'reserved' && !/^x-auth/i.test(name) ? 'passed' : kind;
+        },
+      },
     }),
   },
-  { name: 'a token holds a second longer', break: inForce => withRules(inForce, { clockSkewS: 6 }) },
-  { name: 'a token may hold for longer than allowed', break: inForce => withRules(inForce, { maxLifetimeS: 100_000 }) },
-  { name: 'key_ids rejects nothing', break: inForce => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }) },
+  { name: 'a token holds a second longer', break: (inForce) => withRules(inForce, { clockSkewS: 6 }) },
+  {
+    name: 'a token may hold for longer than allowed',
+    break: (inForce) => withRules(inForce, { maxLifetimeS: 100_000 }),
+  },
+  {
+    name: 'key_ids rejects nothing',
+    break: (inForce) => withRules(inForce, { keyIds: { accept: ['d-*', 's-*', 'p-*'], reject: [] } }),
+  },
   {
     name: 'every route takes encoded slashes',
-    break: inForce => withRoutes(inForce, () => ({ encodedSlashes: true })),
+    break: (inForce) => withRoutes(inForce, () => ({ encodedSlashes: true })),
   },
   {
     name: 'nothing is revoked',
-    break: inForce => ({ ...inForce, revocations: () => inForce.revocations().map(rules => ({ ...rules, subjects: new Set(), tokenIds: new Set() })) }),
+    break: (inForce) => ({
+      ...inForce,
+      revocations: () => inForce.revocations().map((rules) => ({ ...rules, subjects: new Set(), tokenIds: new Set() })),
+    }),
   },
   {
     name: 'the receiver is not told the kind',
-    break: inForce => withConfig(inForce, { identity: { ...inForce.config.identity, kind: null } }),
+    break: (inForce) => withConfig(inForce, { identity: { ...inForce.config.identity, kind: null } }),
   },
   {
     name: 'no claim of a session is asked for',
-    break: inForce => withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, claims: [] } })),
+    break: (inForce) =>
+      withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, claims: [] } })),
   },
   {
     name: 'docs/sessions.md: what belongs to a session goes on',
-    break: inForce => withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, forwardsTokens: true } })),
+    break: (inForce) =>
+      withRoutes(inForce, ({ session }) => (session === null ? {} : { session: { ...session, forwardsTokens: true } })),
   },
   {
     name: 'docs/sessions.md: a session that only the Core knows to be gone counts',
-    break: inForce => withSessions(inForce, ({ verifier }) => ({ verifier: { verify: async token => verifier.verify(token, false) } })),
+    break: (inForce) =>
+      withSessions(inForce, ({ verifier }) => ({
+        verifier: { verify: async (token) => verifier.verify(token, false) },
+      })),
   },
-  { name: 'docs/websockets.md: any page opens a connection', break: inForce => withRoutes(inForce, () => ({ origins: null })) },
-  { name: 'docs/websockets.md: every route takes WebSockets', break: inForce => withRoutes(inForce, () => ({ allowsWebSocket: true })) },
-  { name: 'a target may be longer', break: inForce => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }) },
+  {
+    name: 'docs/websockets.md: any page opens a connection',
+    break: (inForce) => withRoutes(inForce, () => ({ origins: null })),
+  },
+  {
+    name: 'docs/websockets.md: every route takes WebSockets',
+    break: (inForce) => withRoutes(inForce, () => ({ allowsWebSocket: true })),
+  },
+  {
+    name: 'a target may be longer',
+    break: (inForce) => withConfig(inForce, { listen: { ...inForce.config.listen, maxTargetBytes: 9000 } }),
+  },
 ];
 
 for (const fault of faults) {

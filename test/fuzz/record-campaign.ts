@@ -15,26 +15,71 @@ export interface RecordReport {
 }
 
 const names = [
-  'Content-Type', 'ETag', 'Location', 'Link', 'Set-Cookie', 'Content-Length', 'Transfer-Encoding', 'Connection', 'X-Auth-Subject', 'Proxy-Status',
+  'Content-Type',
+  'ETag',
+  'Location',
+  'Link',
+  'Set-Cookie',
+  'Content-Length',
+  'Transfer-Encoding',
+  'Connection',
+  'X-Auth-Subject',
+  'Proxy-Status',
   'Idempotent-Replayed',
-  'X-Request-Id', 'Cache-Control', '', 'Bad Name', 'a\r\nSet-Cookie', 'Caf\u00e9', 'Date', '__proto__', 'Trailer', 'Upgrade', 'WWW-Authenticate',
+  'X-Request-Id',
+  'Cache-Control',
+  '',
+  'Bad Name',
+  'a\r\nSet-Cookie',
+  'Caf\u00e9',
+  'Date',
+  '__proto__',
+  'Trailer',
+  'Upgrade',
+  'WWW-Authenticate',
 ];
 const values = [
-  'text/plain', '"1"', '/orders/7', 'a\r\nSet-Cookie: b=c', 'a\nb', 'a\0b', '\u00e9', '\u{1f642}', '', '5', 'chunked', 'close', 'x'.repeat(9000), '\x7f',
+  'text/plain',
+  '"1"',
+  '/orders/7',
+  'a\r\nSet-Cookie: b=c',
+  'a\nb',
+  'a\0b',
+  '\u00e9',
+  '\u{1f642}',
+  '',
+  '5',
+  'chunked',
+  'close',
+  'x'.repeat(9000),
+  '\x7f',
   'a\tb',
 ];
 
 /** Fields of the answer that are ours, whatever is stored. */
-const always = ['x-request-id', 'cache-control', 'idempotency-key', 'idempotent-replayed', 'content-length', 'date', 'connection', 'keep-alive'];
+const always = [
+  'x-request-id',
+  'cache-control',
+  'idempotency-key',
+  'idempotent-replayed',
+  'content-length',
+  'date',
+  'connection',
+  'keep-alive',
+];
 
 const serverTime = Buffer.from('1800000000000');
 
 /** The reply of the reserve script, behind the time, for a result that is kept, with whatever may be damaged in it. */
 function someReply(draw: Draw): unknown[] {
-  const fields = JSON.stringify(several(draw, pick(draw, [0, 1, 1, 2, 3]), one => [pick(one, names), pick(one, values)]).flat());
+  const fields = JSON.stringify(
+    several(draw, pick(draw, [0, 1, 1, 2, 3]), (one) => [pick(one, names), pick(one, values)]).flat(),
+  );
   const parts = [
-    'replayed', pick(draw, ['200', '201', '204', '304', '404', '500', '599', '999', '199', '101', '1000', '0', '', '1e3', '2OO']),
-    once(draw, 6) ? changedText(draw, fields) : fields, pick(draw, ['', 'hello', '\xff\0', 'x'.repeat(70_000), 'HTTP/1.1 200 OK\r\n\r\n']),
+    'replayed',
+    pick(draw, ['200', '201', '204', '304', '404', '500', '599', '999', '199', '101', '1000', '0', '', '1e3', '2OO']),
+    once(draw, 6) ? changedText(draw, fields) : fields,
+    pick(draw, ['', 'hello', '\xff\0', 'x'.repeat(70_000), 'HTTP/1.1 200 OK\r\n\r\n']),
   ];
   const bytes: unknown[] = parts.map((part, index) => Buffer.from(part, index === 3 ? 'latin1' : 'utf8'));
   if (once(draw, 20)) bytes.splice(draw.below(4), 1);
@@ -68,13 +113,20 @@ export async function runRecords(t: Scope, seed: number, cases: number): Promise
     const refused = answer.status === 503 ? null : `answered ${String(answer.status)} ${answer.text}`;
     const ran = scene.receiver.requests.length > 0 ? 'it ran again' : null;
     const fault = ran ?? (isShown ? differenceOf(answer.fields, answer.status, answer.body, reply) : refused);
-    if (fault !== null) faults.push(`seed ${String(seed)}, record ${String(number)}: ${fault}\n${JSON.stringify(reply).slice(0, 1000)}`);
+    if (fault !== null) {
+      faults.push(`seed ${String(seed)}, record ${String(number)}: ${fault}\n${JSON.stringify(reply).slice(0, 1000)}`);
+    }
   }
   return { cases: number, shown, faults };
 }
 
 /** What a shown result has that was not stored, in words. */
-function differenceOf(fields: readonly (readonly [string, string])[], status: number, body: Buffer, reply: unknown): string | null {
+function differenceOf(
+  fields: readonly (readonly [string, string])[],
+  status: number,
+  body: Buffer,
+  reply: unknown,
+): string | null {
   const parts = reply as readonly Buffer[];
   const stored = JSON.parse(String(parts[2])) as string[];
   if (String(status) !== String(parts[1])) return `shows ${String(status)}`;
@@ -82,9 +134,13 @@ function differenceOf(fields: readonly (readonly [string, string])[], status: nu
   if (mayHaveBody && !body.equals(parts[3] ?? Buffer.alloc(0))) return 'shows another body';
   for (const [name, value] of fields) {
     if (always.includes(name.toLowerCase())) continue;
-    const isStored = stored.some((text, index) => index % 2 === 0 && text === name && stored[index + 1]?.trim() === value.trim());
+    const isStored = stored.some(
+      (text, index) => index % 2 === 0 && text === name && stored[index + 1]?.trim() === value.trim(),
+    );
     if (!isStored) return `shows ${name}: ${value}`;
-    if (/^(set-cookie|transfer-encoding|proxy-status|www-authenticate|upgrade|trailer)$/i.test(name)) return `shows ${name}, which is never kept`;
+    if (/^(set-cookie|transfer-encoding|proxy-status|www-authenticate|upgrade|trailer)$/i.test(name)) {
+      return `shows ${name}, which is never kept`;
+    }
   }
   return null;
 }

@@ -55,12 +55,18 @@ export async function startStreamStage(t: Scope, policy: Policy): Promise<Stream
   });
   const { port } = await listen(t, receiver);
   const find = (keyId: string): ReturnType<(typeof keyrings)[string]> => {
-    const lookups = Object.values(keyrings).map(keyring => keyring(keyId));
+    const lookups = Object.values(keyrings).map((keyring) => keyring(keyId));
     return lookups.find(({ kind }) => kind === 'found') ?? { kind: 'unknown' };
   };
-  const proxy = await startProxy(t, { config: configOf(policy), upstreamUrl: `http://127.0.0.1:${String(port)}`, clock, find, sessions: sessionsInForce });
-  const all = new Map([...publicNumbers.values()].flatMap(keys => [...keys]));
-  const keys = new Map([...publicNumbers.keys()].map(name => [name, all]));
+  const proxy = await startProxy(t, {
+    config: configOf(policy),
+    upstreamUrl: `http://127.0.0.1:${String(port)}`,
+    clock,
+    find,
+    sessions: sessionsInForce,
+  });
+  const all = new Map([...publicNumbers.values()].flatMap((keys) => [...keys]));
+  const keys = new Map([...publicNumbers.keys()].map((name) => [name, all]));
   return {
     scene: { policy, keys, sessionKeys, nowMs, upstreamHost: `127.0.0.1:${String(port)}`, callerAddress },
     proxy,
@@ -73,14 +79,16 @@ export async function startStreamStage(t: Scope, policy: Policy): Promise<Stream
 }
 
 /**
- * Sends the bytes over a connection of their own. What reaches the receiver has to be, in order, some of the requests that the
- * model reads from these bytes and lets through, each to the byte; and the first, where there is nothing odd in it.
+ * Sends the bytes over a connection of their own. What reaches the receiver has to be, in order, some of the requests
+ * that the model reads from these bytes and lets through, each to the byte; and the first, where there is nothing odd
+ * in it.
  */
 export async function tryStream(bytes: string, stage: StreamStage): Promise<StreamOutcome> {
   const wire = readWire(bytes);
-  const expected = wire.requests.map(request => ({ request, expected: judge(request.head, stage.scene) }));
+  const expected = wire.requests.map((request) => ({ request, expected: judge(request.head, stage.scene) }));
   const allowed = expected.flatMap(({ request, expected: verdict }) =>
-    (verdict.kind === 'forwarded' && request.body.length <= verdict.maxBodyBytes ? [{ request, verdict }] : []));
+    verdict.kind === 'forwarded' && request.body.length <= verdict.maxBodyBytes ? [{ request, verdict }] : [],
+  );
   stage.taken();
   const statuses = await exchange(bytes, wire, stage.proxy.port);
   const { requests: reached, garbage } = stage.taken();
@@ -94,16 +102,21 @@ export async function tryStream(bytes: string, stage: StreamStage): Promise<Stre
       while (next < allowed.length) {
         const candidate = allowed[next];
         next += 1;
-        const difference = candidate === undefined ? null : differenceBetween(request, candidate.request, candidate.verdict);
+        const difference =
+          candidate === undefined ? null : differenceBetween(request, candidate.request, candidate.verdict);
         differences.push(difference);
         if (difference === null) break;
       }
-      if (differences.at(-1) !== null) return `BYPASS: the receiver got ${JSON.stringify(request)}; ${differences.join('; ')}`;
+      if (differences.at(-1) !== null) {
+        return `BYPASS: the receiver got ${JSON.stringify(request)}; ${differences.join('; ')}`;
+      }
     }
     if (stage.proxy.counted.failures.includes('internal')) return 'a bug was met';
     // Sessions of which the Core says nothing.
-    const mayFail = expected.some(({ expected: verdict }) => verdict.kind === 'refused' && verdict.statuses.includes(503));
-    if (statuses.some(status => status >= 500) && !mayFail) return `answered ${statuses.join(' ')}`;
+    const mayFail = expected.some(
+      ({ expected: verdict }) => verdict.kind === 'refused' && verdict.statuses.includes(503),
+    );
+    if (statuses.some((status) => status >= 500) && !mayFail) return `answered ${statuses.join(' ')}`;
     const [first] = expected;
     const isOwed = first !== undefined && allowed[0]?.request === first.request && isPlain(first.request.head);
     const isMissed = wire.rest === 'none' && reached.length === 0 && isOwed;
@@ -146,11 +159,15 @@ async function finalStatus(caller: RawConnection, bodyless: boolean): Promise<nu
   }
 }
 
-/** Fields that belong to the connection between proxy and receiver: the body's framing is read, and the body compared. */
+/**
+ * Fields that belong to the connection between proxy and receiver: the body's framing is read, and the body compared.
+ */
 const ownFields = ['connection', 'transfer-encoding', 'content-length'];
 
 function differenceBetween(got: WireRequest, meant: WireRequest, verdict: Forwarded): string | null {
-  if (got.head.method !== meant.head.method || got.head.target !== meant.head.target) return `not ${meant.head.method} ${meant.head.target}`;
+  if (got.head.method !== meant.head.method || got.head.target !== meant.head.target) {
+    return `not ${meant.head.method} ${meant.head.target}`;
+  }
   if (got.body !== meant.body) return `the body is not ${JSON.stringify(meant.body)}`;
   const fields = verdict.opens ? [...verdict.fields, ['Upgrade', 'websocket'] as const] : verdict.fields;
   return differenceOf(lowerCase(got.head.fields), { ...verdict, fields: lowerCase(fields) });
@@ -158,5 +175,7 @@ function differenceBetween(got: WireRequest, meant: WireRequest, verdict: Forwar
 
 /** undici writes some names in lower case. */
 function lowerCase<V>(fields: readonly (readonly [string, V])[]): (readonly [string, V])[] {
-  return fields.map(([name, value]) => [name.toLowerCase(), value] as const).filter(([name]) => !ownFields.includes(name));
+  return fields
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !ownFields.includes(name));
 }

@@ -11,26 +11,76 @@ const inner = 'GET /open/smuggled HTTP/1.1\r\nHost: evil.example\r\n\r\n';
 
 /** What makes two readers of a stream end a message at different places. */
 const pieces = [
-  '\r\n', '\n', '\r', '\0', '\r\n\r\n', '\n\n', '\r\r\n', ' ', '\t', '\x0b', ':', ' :', '\r\n ', '\r\n\t', '0\r\n\r\n', '5\r\nhello\r\n', '\r\n0\r\n\r\n',
+  '\r\n',
+  '\n',
+  '\r',
+  '\0',
+  '\r\n\r\n',
+  '\n\n',
+  '\r\r\n',
+  ' ',
+  '\t',
+  '\x0b',
+  ':',
+  ' :',
+  '\r\n ',
+  '\r\n\t',
+  '0\r\n\r\n',
+  '5\r\nhello\r\n',
+  '\r\n0\r\n\r\n',
   inner,
-  'Transfer-Encoding: chunked\r\n', 'Transfer-Encoding : chunked\r\n', 'Transfer-Encoding:\tchunked\r\n', 'Transfer-Encoding: xchunked\r\n',
+  'Transfer-Encoding: chunked\r\n',
+  'Transfer-Encoding : chunked\r\n',
+  'Transfer-Encoding:\tchunked\r\n',
+  'Transfer-Encoding: xchunked\r\n',
   'Transfer_Encoding: chunked\r\n',
-  'Transfer-Encoding: chunked, identity\r\n', 'Transfer-Encoding:\r\n chunked\r\n', 'X: y\nTransfer-Encoding: chunked\r\n', ' Transfer-Encoding: chunked\r\n',
-  'Content-Length: 5\r\n', 'Content-Length: 0\r\n', 'Content-Length: +5\r\n', 'Content-Length: 5, 5\r\n', 'content-length:5\r\n', 'Content-Length : 5\r\n',
+  'Transfer-Encoding: chunked, identity\r\n',
+  'Transfer-Encoding:\r\n chunked\r\n',
+  'X: y\nTransfer-Encoding: chunked\r\n',
+  ' Transfer-Encoding: chunked\r\n',
+  'Content-Length: 5\r\n',
+  'Content-Length: 0\r\n',
+  'Content-Length: +5\r\n',
+  'Content-Length: 5, 5\r\n',
+  'content-length:5\r\n',
+  'Content-Length : 5\r\n',
   'Content_Length: 5\r\n',
-  'Content-Length: 0x5\r\n', 'Content-Length: 5\n', 'Connection: Content-Length\r\n', 'Connection: close\r\n',
+  'Content-Length: 0x5\r\n',
+  'Content-Length: 5\n',
+  'Connection: Content-Length\r\n',
+  'Connection: close\r\n',
   'Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk\r\n',
-  'Upgrade: websocket\r\nConnection: Upgrade\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'Expect: 100-continue\r\n', 'HTTP/1.1', ' HTTP/1.1', ' HTTP/1.0',
+  'Upgrade: websocket\r\nConnection: Upgrade\r\n',
+  'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'Expect: 100-continue\r\n',
+  'HTTP/1.1',
+  ' HTTP/1.1',
+  ' HTTP/1.0',
   'HTTP/1.1\r\n',
-  '5;a=b\r\nhello\r\n', '5;\r\nhello\r\n', '5 \r\nhello\r\n', '05\r\nhello\r\n', '0x5\r\nhello\r\n', '5\nhello\n', 'fffffffffffffffff\r\n', '0;\r\n',
+  '5;a=b\r\nhello\r\n',
+  '5;\r\nhello\r\n',
+  '5 \r\nhello\r\n',
+  '05\r\nhello\r\n',
+  '0x5\r\nhello\r\n',
+  '5\nhello\n',
+  'fffffffffffffffff\r\n',
+  '0;\r\n',
   '0\r\nX-Auth-Subject: root\r\n\r\n',
-  '-1\r\n', '5\r\nhelloX\r\n', '6\r\nhello\r\n', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 'Host: b\r\n', '\x16\x03\x01', 'GET / HTTP/0.9\r\n\r\n',
+  '-1\r\n',
+  '5\r\nhelloX\r\n',
+  '6\r\nhello\r\n',
+  'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+  'Host: b\r\n',
+  '\x16\x03\x01',
+  'GET / HTTP/0.9\r\n\r\n',
   'GET /\r\n',
 ];
 
 /** Bytes of one to three requests, half of them changed somewhere. */
 export function someStream(draw: Draw, tokens: Tokens, kept: readonly Head[]): string {
-  let bytes = several(draw, pick(draw, [1, 1, 1, 2, 3]), one => requestBytes(one, nextHead(one, tokens, kept))).join('');
+  let bytes = several(draw, pick(draw, [1, 1, 1, 2, 3]), (one) => requestBytes(one, nextHead(one, tokens, kept))).join(
+    '',
+  );
   for (let count = pick(draw, [0, 0, 0, 1, 1, 2]); count > 0; count--) {
     const at = placeIn(draw, bytes);
     const piece = once(draw, 4) ? String.fromCharCode(draw.below(256)) : pick(draw, pieces);
@@ -47,17 +97,35 @@ function nextHead(draw: Draw, tokens: Tokens, kept: readonly Head[]): Head {
 
 /** The request, with a body in one of its framings or in two. */
 function requestBytes(draw: Draw, head: Head): string {
-  const body = pick(draw, ['', 'hello', 'x'.repeat(16), 'x'.repeat(17), 'x'.repeat(65), inner, `0\r\n\r\n${inner}`, `5\r\nhello\r\n0\r\n\r\n${inner}`]);
-  const chunks = body === '' ? '0\r\n\r\n' : `${body.length.toString(16)}\r\n${body}\r\n0\r\n${once(draw, 5) ? 'X-Auth-Subject: root\r\n' : ''}\r\n`;
+  const body = pick(draw, [
+    '',
+    'hello',
+    'x'.repeat(16),
+    'x'.repeat(17),
+    'x'.repeat(65),
+    inner,
+    `0\r\n\r\n${inner}`,
+    `5\r\nhello\r\n0\r\n\r\n${inner}`,
+  ]);
+  const chunks =
+    body === ''
+      ? '0\r\n\r\n'
+      : `${body.length.toString(16)}\r\n${body}\r\n0\r\n${once(draw, 5) ? 'X-Auth-Subject: root\r\n' : ''}\r\n`;
   const length: Field = ['Content-Length', String(body.length)];
   const chunked: Field = ['Transfer-Encoding', 'chunked'];
   switch (pick(draw, [0, 0, 0, 0, 1, 1, 2, 2, 3, 4, 5])) {
-    case 0: return headBytes(head, []);
-    case 1: return headBytes(head, [length]) + body;
-    case 2: return headBytes(head, [chunked]) + chunks;
-    case 3: return headBytes(head, [length, chunked]) + chunks;
-    case 4: return headBytes(head, [['Content-Length', String(draw.below(body.length + 8))]]) + body;
-    default: return headBytes(head, [chunked, length]) + body;
+    case 0:
+      return headBytes(head, []);
+    case 1:
+      return headBytes(head, [length]) + body;
+    case 2:
+      return headBytes(head, [chunked]) + chunks;
+    case 3:
+      return headBytes(head, [length, chunked]) + chunks;
+    case 4:
+      return headBytes(head, [['Content-Length', String(draw.below(body.length + 8))]]) + body;
+    default:
+      return headBytes(head, [chunked, length]) + body;
   }
 }
 

@@ -1,4 +1,7 @@
-/** HTTP/1.1 requests in bytes, read strictly by RFC 9112: one character is one byte. Shares nothing with any parser of Node. */
+/**
+ * HTTP/1.1 requests in bytes, read strictly by RFC 9112: one character is one byte. Shares nothing with any parser of
+ * Node.
+ */
 import type { Field } from './model-fields.js';
 import type { Head } from './model.js';
 
@@ -72,8 +75,13 @@ function readField(line: string): Field {
   return [name, value];
 }
 
-function readBody(bytes: string, at: number, fields: readonly Field[]): { readonly text: string; readonly end: number } | null {
-  const valuesOf = (wanted: string): string[] => fields.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
+function readBody(
+  bytes: string,
+  at: number,
+  fields: readonly Field[],
+): { readonly text: string; readonly end: number } | null {
+  const valuesOf = (wanted: string): string[] =>
+    fields.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
   const [lengths, codings] = [valuesOf('content-length'), valuesOf('transfer-encoding')];
   if (lengths.length + codings.length > 1) throw new Malformed();
   if (codings[0] !== undefined) {
@@ -107,7 +115,11 @@ function readChunks(bytes: string, start: number): { readonly text: string; read
 }
 
 /** Trailers end here; they only have to be well-formed. */
-function readTrailers(bytes: string, start: number, text: string): { readonly text: string; readonly end: number } | null {
+function readTrailers(
+  bytes: string,
+  start: number,
+  text: string,
+): { readonly text: string; readonly end: number } | null {
   let at = start;
   for (;;) {
     const line = lineAt(bytes, at);

@@ -1,4 +1,7 @@
-/** Alert rules and dashboard: every expression asks for series that a real scrape has, and one service among twenty is told of alone. */
+/**
+ * Alert rules and dashboard: every expression asks for series that a real scrape has, and one service among twenty is
+ * told of alone.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -49,20 +52,27 @@ const targetLabels: ReadonlySet<string> = new Set(['namespace', 'job', 'instance
 
 /** The metrics of an expression with the labels that it matches or groups by. */
 function asked(expr: string): readonly { readonly name: string; readonly labels: readonly string[] }[] {
-  const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(',').map((name) => name.trim()));
+  const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names = '']) =>
+    names.split(',').map((name) => name.trim()),
+  );
   return [...expr.matchAll(/((?:sallyport|process)_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', matchers = '']) => ({
-    name, labels: [...[...matchers.matchAll(/(\w+)=~?"/g)].map(([, label = '']) => label), ...grouped],
+    name,
+    labels: [...[...matchers.matchAll(/(\w+)=~?"/g)].map(([, label = '']) => label), ...grouped],
   }));
 }
 
 t.test('expressions name metrics and labels of a real scrape, and reasons that there are', async (t) => {
   const labelsOf = new Map(scraped.map(({ name, labels }) => [name, new Set(Object.keys(labels))]));
-  const documented = [...operations.matchAll(/^\| [^|`]+ \| `((?:sum|histogram|\()[^`]*sallyport_[^`]*)` \|$/gm)].map(([, expr = '']) => expr);
+  const documented = [...operations.matchAll(/^\| [^|`]+ \| `((?:sum|histogram|\()[^`]*sallyport_[^`]*)` \|$/gm)].map(
+    ([, expr = '']) => expr,
+  );
   t.ok(documented.length > 4, 'questions that docs/operations.md answers');
   const expressions = [
     ...documented.map((expr) => ({ at: 'docs/operations.md', expr, legend: '' })),
     ...rules.map(({ alert, expr }) => ({ at: alert, expr, legend: '' })),
-    ...panels.flatMap(({ title, targets }) => targets.map(({ expr, legendFormat }) => ({ at: title, expr, legend: legendFormat }))),
+    ...panels.flatMap(({ title, targets }) =>
+      targets.map(({ expr, legendFormat }) => ({ at: title, expr, legend: legendFormat })),
+    ),
   ];
   t.ok(expressions.length > 40);
   for (const { at, expr, legend } of expressions) {
@@ -71,11 +81,20 @@ t.test('expressions name metrics and labels of a real scrape, and reasons that t
     for (const { name, labels } of metrics) {
       const known = labelsOf.get(name);
       t.ok(known !== undefined, `${at}: ${name}`);
-      t.same(labels.filter((label) => known?.has(label) !== true && !targetLabels.has(label)), [], `${at}: labels of ${name}`);
+      t.same(
+        labels.filter((label) => known?.has(label) !== true && !targetLabels.has(label)),
+        [],
+        `${at}: labels of ${name}`,
+      );
     }
-    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) t.match(expr, new RegExp(`by \\([^)]*\\b${label}\\b`), `${at}: ${legend}`);
+    for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g))
+      t.match(expr, new RegExp(`by \\([^)]*\\b${label}\\b`), `${at}: ${legend}`);
     for (const [, pattern = ''] of expr.matchAll(/reason=~?"([^"]+)"/g)) {
-      for (const word of pattern.split('|')) t.ok(reasons.some((reason) => new RegExp(`^(?:${word})$`).test(reason)), word);
+      for (const word of pattern.split('|'))
+        t.ok(
+          reasons.some((reason) => new RegExp(`^(?:${word})$`).test(reason)),
+          word,
+        );
     }
     t.equal(expr.split('(').length, expr.split(')').length, `${at}: brackets`);
   }
@@ -85,26 +104,44 @@ t.test('each alert is by service, says what is wrong and how urgent it is, and l
   t.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, expr, labels, annotations } of rules) {
     t.match(labels, { severity: /^(page|ticket)$/ }, alert);
-    t.match(annotations, { summary: /^\{\{ \$labels\.job \}\}: .{20,}/, runbook_url: `docs/operations.md#${alert.toLowerCase()}` }, alert);
+    t.match(
+      annotations,
+      { summary: /^\{\{ \$labels\.job \}\}: .{20,}/, runbook_url: `docs/operations.md#${alert.toLowerCase()}` },
+      alert,
+    );
     const [, section = ''] = new RegExp(`^### ${alert}\\n([\\s\\S]*?)(?=^##)`, 'm').exec(operations) ?? [];
-    t.match(section, new RegExp(`^\\s*\\*\\*${labels['severity'] ?? ''}\\*\\*`), `${alert}: docs/operations.md says how urgent it is`);
+    t.match(
+      section,
+      new RegExp(`^\\s*\\*\\*${labels['severity'] ?? ''}\\*\\*`),
+      `${alert}: docs/operations.md says how urgent it is`,
+    );
     t.ok(section.length > 150, `${alert}: and what to do`);
-    for (const [, names = ''] of expr.matchAll(/by \(([^)]*)\)/g)) t.match(names, /^namespace, job(, (?:certificate|issuer|sha256))?$/, `${alert}: by service`);
-    for (const [, matchers = ''] of expr.matchAll(/sallyport_\w+(\{[^}]*\})?/g)) t.match(matchers, /^\{job=~"\.\+"[,}]/, `${alert}: the chart narrows it to a release`);
+    for (const [, names = ''] of expr.matchAll(/by \(([^)]*)\)/g))
+      t.match(names, /^namespace, job(, (?:certificate|issuer|sha256))?$/, `${alert}: by service`);
+    for (const [, matchers = ''] of expr.matchAll(/sallyport_\w+(\{[^}]*\})?/g))
+      t.match(matchers, /^\{job=~"\.\+"[,}]/, `${alert}: the chart narrows it to a release`);
   }
   const described = [...operations.matchAll(/^### (Sallyport\w+)$/gm)].map(([, name]) => name);
-  t.same(described, rules.map(({ alert }) => alert), 'in the order of the file, and no other');
+  t.same(
+    described,
+    rules.map(({ alert }) => alert),
+    'in the order of the file, and no other',
+  );
 });
 
 /** An alert of this rule, as one that is about these labels. */
 function firing({ labels, annotations }: Rule, about: Readonly<Record<string, string>>): ExpectedAlert {
-  const filled = Object.entries(annotations).map(([name, text]) =>
-    [name, text.replace(/\{\{ \$labels\.(\w+) \}\}/g, (_all, label: string) => about[label] ?? '')] as const);
+  const filled = Object.entries(annotations).map(
+    ([name, text]) =>
+      [name, text.replace(/\{\{ \$labels\.(\w+) \}\}/g, (_all, label: string) => about[label] ?? '')] as const,
+  );
   return { exp_labels: { ...labels, ...about }, exp_annotations: Object.fromEntries(filled) };
 }
 
 const names = new Set(rules.flatMap(({ expr }) => asked(expr).map(({ name }) => name)));
-const evaluated = scraped.filter(({ name, labels }) => names.has(name) && (labels['route'] === undefined || labels['route'] === 'list-orders'));
+const evaluated = scraped.filter(
+  ({ name, labels }) => names.has(name) && (labels['route'] === undefined || labels['route'] === 'list-orders'),
+);
 
 /** What happens to one service of twenty, and the alerts that it has. Further labels are those of the alert. */
 interface Row {
@@ -120,63 +157,166 @@ const constant = (value: number): string => `${String(value)}x${String(minutes)}
 const step = `0x${String(minutes - 8)} 1x7`;
 
 /** A change of the series of this name with these labels. */
-function of(name: string, labels: Readonly<Record<string, string>>, values: string, only: 'both' | 'a' = 'both'): Row['change'] {
-  return (series, replica) => (series.name === name && Object.entries(labels).every(([label, value]) => series.labels[label] === value)
-    && (only === 'both' || replica === only) ? values : null);
+function of(
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  values: string,
+  only: 'both' | 'a' = 'both',
+): Row['change'] {
+  return (series, replica) =>
+    series.name === name &&
+    Object.entries(labels).every(([label, value]) => series.labels[label] === value) &&
+    (only === 'both' || replica === only)
+      ? values
+      : null;
 }
 
 const days = 86_400;
-const certificate = (notBefore: number, notAfter: number): Row['change'] => ({ name }) => (
-  name === 'sallyport_certificate_not_before_seconds' ? constant(notBefore) : name === 'sallyport_certificate_not_after_seconds' ? constant(notAfter) : null);
+const certificate =
+  (notBefore: number, notAfter: number): Row['change'] =>
+  ({ name }) =>
+    name === 'sallyport_certificate_not_before_seconds'
+      ? constant(notBefore)
+      : name === 'sallyport_certificate_not_after_seconds'
+        ? constant(notAfter)
+        : null;
 
 const rows: readonly Row[] = [
-  { name: 'keys cannot be had', change: of('sallyport_failures_total', { reason: 'keys_unavailable' }, rising(1)), fires: { SallyportCannotVerify: {} } },
   {
-    name: 'the Core cannot be had', fires: { SallyportCannotVerify: {} },
+    name: 'keys cannot be had',
+    change: of('sallyport_failures_total', { reason: 'keys_unavailable' }, rising(1)),
+    fires: { SallyportCannotVerify: {} },
+  },
+  {
+    name: 'the Core cannot be had',
+    fires: { SallyportCannotVerify: {} },
     change: of('sallyport_failures_total', { reason: 'core_unavailable' }, rising(1), 'a'),
   },
   {
-    name: 'the service breaks off', fires: { SallyportUpstreamFailing: {} },
+    name: 'the service breaks off',
+    fires: { SallyportUpstreamFailing: {} },
     change: of('sallyport_failures_total', { reason: 'upstream_failed' }, rising(30)),
   },
   {
-    name: 'the service answers 500', fires: { SallyportServiceErrors: {} },
+    name: 'the service answers 500',
+    fires: { SallyportServiceErrors: {} },
     change: of('sallyport_requests_total', { outcome: 'forwarded', code: '5xx' }, rising(100)),
   },
-  { name: 'one in a hundred answers is 500', change: of('sallyport_requests_total', { outcome: 'forwarded', code: '5xx' }, rising(6)), fires: {} },
-  { name: 'the store is away from one replica', change: of('sallyport_store_up', {}, constant(0), 'a'), fires: { SallyportStoreAway: {} } },
-  { name: 'a write was sent twice', change: of('sallyport_duplicate_dispatches_total', {}, step, 'a'), fires: { SallyportWriteRanTwice: {} } },
-  { name: 'a reservation was lost', change: of('sallyport_lost_reservations_total', {}, step), fires: { SallyportReservationsLost: {} } },
-  { name: 'revocations are not read', change: of('sallyport_revocations_age_seconds', {}, constant(31)), fires: { SallyportRevocationsStale: {} } },
   {
-    name: 'a certificate of 90 days has a day left', change: certificate(-89 * days, 1 * days),
-    fires: { SallyportCertificateExpires: { certificate: 'listener' }, SallyportCertificateExpiresSoon: { certificate: 'listener' } },
+    name: 'one in a hundred answers is 500',
+    change: of('sallyport_requests_total', { outcome: 'forwarded', code: '5xx' }, rising(6)),
+    fires: {},
   },
-  { name: 'it has ten days left', change: certificate(-80 * days, 10 * days), fires: { SallyportCertificateExpiresSoon: { certificate: 'listener' } } },
-  { name: 'one of a day has the third left at which it is renewed', change: certificate(-16 * 3600, 8 * 3600), fires: {} },
   {
-    name: 'one of a day has three hours left', change: certificate(-21 * 3600, 3 * 3600),
+    name: 'the store is away from one replica',
+    change: of('sallyport_store_up', {}, constant(0), 'a'),
+    fires: { SallyportStoreAway: {} },
+  },
+  {
+    name: 'a write was sent twice',
+    change: of('sallyport_duplicate_dispatches_total', {}, step, 'a'),
+    fires: { SallyportWriteRanTwice: {} },
+  },
+  {
+    name: 'a reservation was lost',
+    change: of('sallyport_lost_reservations_total', {}, step),
+    fires: { SallyportReservationsLost: {} },
+  },
+  {
+    name: 'revocations are not read',
+    change: of('sallyport_revocations_age_seconds', {}, constant(31)),
+    fires: { SallyportRevocationsStale: {} },
+  },
+  {
+    name: 'a certificate of 90 days has a day left',
+    change: certificate(-89 * days, 1 * days),
+    fires: {
+      SallyportCertificateExpires: { certificate: 'listener' },
+      SallyportCertificateExpiresSoon: { certificate: 'listener' },
+    },
+  },
+  {
+    name: 'it has ten days left',
+    change: certificate(-80 * days, 10 * days),
     fires: { SallyportCertificateExpiresSoon: { certificate: 'listener' } },
   },
-  { name: 'a bug', change: of('sallyport_failures_total', { reason: 'internal' }, step, 'a'), fires: { SallyportBug: {} } },
-  { name: 'keys get old', change: of('sallyport_jwks_stale_ratio', {}, constant(0.51)), fires: { SallyportKeysGettingOld: { issuer: 'core' } } },
+  {
+    name: 'one of a day has the third left at which it is renewed',
+    change: certificate(-16 * 3600, 8 * 3600),
+    fires: {},
+  },
+  {
+    name: 'one of a day has three hours left',
+    change: certificate(-21 * 3600, 3 * 3600),
+    fires: { SallyportCertificateExpiresSoon: { certificate: 'listener' } },
+  },
+  {
+    name: 'a bug',
+    change: of('sallyport_failures_total', { reason: 'internal' }, step, 'a'),
+    fires: { SallyportBug: {} },
+  },
+  {
+    name: 'keys get old',
+    change: of('sallyport_jwks_stale_ratio', {}, constant(0.51)),
+    fires: { SallyportKeysGettingOld: { issuer: 'core' } },
+  },
   { name: 'keys that are not old yet', change: of('sallyport_jwks_stale_ratio', {}, constant(0.5)), fires: {} },
-  { name: 'keys are withdrawn', change: of('sallyport_jwks_keys', {}, constant(0)), fires: { SallyportKeysWithdrawn: { issuer: 'core' } } },
-  { name: 'a write is in doubt', change: of('sallyport_unknown_outcome_oldest_age_seconds', {}, constant(601), 'a'), fires: { SallyportWriteInDoubt: {} } },
-  { name: 'revocations were lost', change: of('sallyport_revocations_lost', {}, constant(1)), fires: { SallyportRevocationsIncomplete: {} } },
-  { name: 'revocations are not in force', change: of('sallyport_revocations_not_in_force', {}, constant(1)), fires: { SallyportRevocationsIncomplete: {} } },
-  { name: 'replicas of the store lag', change: of('sallyport_replica_shortfalls_total', {}, step), fires: { SallyportReplicasLag: {} } },
   {
-    name: 'a token came twice', change: of('sallyport_reservations_total', { result: 'token_replayed' }, step, 'a'), fires: { SallyportTokensReplayed: {} },
+    name: 'keys are withdrawn',
+    change: of('sallyport_jwks_keys', {}, constant(0)),
+    fires: { SallyportKeysWithdrawn: { issuer: 'core' } },
   },
-  { name: 'a config was refused', change: of('sallyport_config_reloads_total', { result: 'failed' }, step), fires: { SallyportConfigRefused: {} } },
   {
-    name: 'its replicas disagree', fires: { SallyportReplicasDisagree: {} },
-    change: () => null, sha256: (replica) => (replica === 'a' ? 'f'.repeat(64) : null),
+    name: 'a write is in doubt',
+    change: of('sallyport_unknown_outcome_oldest_age_seconds', {}, constant(601), 'a'),
+    fires: { SallyportWriteInDoubt: {} },
   },
-  { name: 'it is overloaded', change: of('sallyport_failures_total', { reason: 'overloaded' }, rising(1)), fires: { SallyportOverloaded: {} } },
-  { name: 'an identity was made up', change: of('sallyport_stripped_fields_total', { kind: 'identity' }, step, 'a'), fires: { SallyportSpoofedIdentity: {} } },
-  { name: 'nginx stands in front', change: of('sallyport_stripped_fields_total', { kind: 'forwarded' }, rising(6_000)), fires: {} },
+  {
+    name: 'revocations were lost',
+    change: of('sallyport_revocations_lost', {}, constant(1)),
+    fires: { SallyportRevocationsIncomplete: {} },
+  },
+  {
+    name: 'revocations are not in force',
+    change: of('sallyport_revocations_not_in_force', {}, constant(1)),
+    fires: { SallyportRevocationsIncomplete: {} },
+  },
+  {
+    name: 'replicas of the store lag',
+    change: of('sallyport_replica_shortfalls_total', {}, step),
+    fires: { SallyportReplicasLag: {} },
+  },
+  {
+    name: 'a token came twice',
+    change: of('sallyport_reservations_total', { result: 'token_replayed' }, step, 'a'),
+    fires: { SallyportTokensReplayed: {} },
+  },
+  {
+    name: 'a config was refused',
+    change: of('sallyport_config_reloads_total', { result: 'failed' }, step),
+    fires: { SallyportConfigRefused: {} },
+  },
+  {
+    name: 'its replicas disagree',
+    fires: { SallyportReplicasDisagree: {} },
+    change: () => null,
+    sha256: (replica) => (replica === 'a' ? 'f'.repeat(64) : null),
+  },
+  {
+    name: 'it is overloaded',
+    change: of('sallyport_failures_total', { reason: 'overloaded' }, rising(1)),
+    fires: { SallyportOverloaded: {} },
+  },
+  {
+    name: 'an identity was made up',
+    change: of('sallyport_stripped_fields_total', { kind: 'identity' }, step, 'a'),
+    fires: { SallyportSpoofedIdentity: {} },
+  },
+  {
+    name: 'nginx stands in front',
+    change: of('sallyport_stripped_fields_total', { kind: 'forwarded' }, rising(6_000)),
+    fires: {},
+  },
   { name: 'all is well, each service with a config of its own', change: () => null, fires: {} },
 ];
 
@@ -187,7 +327,7 @@ function differenceOf({ change, sha256 }: Row): Difference {
   const isIt = ({ job }: { readonly job: string }): boolean => job === service.job;
   return {
     values: (series, other) => (isIt(other) ? change(series, other.instance.slice(-1)) : null),
-    sha256: (other) => (isIt(other) ? sha256?.(other.instance.slice(-1)) ?? null : null),
+    sha256: (other) => (isIt(other) ? (sha256?.(other.instance.slice(-1)) ?? null) : null),
   };
 }
 
@@ -198,7 +338,9 @@ function ruleTest(row: Row): RuleTest {
     alert_rule_test: rules.map((rule) => {
       const labels = row.fires[rule.alert];
       return {
-        eval_time: `${String(minutes - 1)}m`, alertname: rule.alert, exp_alerts: labels === undefined ? [] : [firing(rule, { ...service, ...labels })],
+        eval_time: `${String(minutes - 1)}m`,
+        alertname: rule.alert,
+        exp_alerts: labels === undefined ? [] : [firing(rule, { ...service, ...labels })],
       };
     }),
   };
@@ -206,13 +348,30 @@ function ruleTest(row: Row): RuleTest {
 
 t.test('an alert fires once for the one service of twenty that it is about, and names it', async (t) => {
   for (const row of rows) t.equal(testRules(t, [alerts], [ruleTest(row)]), '', row.name);
-  t.same(new Set(rows.flatMap(({ fires }) => Object.keys(fires))), new Set(rules.map(({ alert }) => alert)), 'each of them does');
+  t.same(
+    new Set(rows.flatMap(({ fires }) => Object.keys(fires))),
+    new Set(rules.map(({ alert }) => alert)),
+    'each of them does',
+  );
 });
 
 /** The rules that the chart installs with a release, as text of a file of rules. */
-function installed(t: Scope, release: { readonly namespace: string; readonly job: string }, metrics: Values = {}): string {
+function installed(
+  t: Scope,
+  release: { readonly namespace: string; readonly job: string },
+  metrics: Values = {},
+): string {
   const values = valuesFile(t, { config, tls, metrics: { prometheusRule: { enabled: true, ...metrics } } });
-  const { code, stdout, stderr } = helm(t, 'template', release.job, chartDir, '--namespace', release.namespace, '--values', values);
+  const { code, stdout, stderr } = helm(
+    t,
+    'template',
+    release.job,
+    chartDir,
+    '--namespace',
+    release.namespace,
+    '--values',
+    values,
+  );
   if (code !== 0) throw new Error(stderr);
   return stringify(one(manifestsOf(stdout), 'PrometheusRule')['spec']);
 }
@@ -224,19 +383,34 @@ t.test('the rules of three releases tell of a fault of one of them once', async 
   const some = rows.filter(({ name }) => /breaks off|away from one|disagree|all is well/.test(name));
   t.equal(some.length, 4);
   for (const row of some) t.equal(testRules(t, texts, [ruleTest(row)]), '', row.name);
-  for (const row of some) t.equal(testRules(t, texts.slice(1), [ruleTest({ ...row, fires: {} })]), '', `${row.name}, without its rules`);
+  for (const row of some)
+    t.equal(testRules(t, texts.slice(1), [ruleTest({ ...row, fires: {} })]), '', `${row.name}, without its rules`);
 });
 
 t.test('the chart finds a release as its values say, and the runbook where they say', async (t) => {
-  const text = installed(t, service, { selector: 'cluster="a",pod=~"orders-.*|gate"', runbookBaseUrl: 'https://git.example.com/sallyport/blob/v1/' });
+  const text = installed(t, service, {
+    selector: 'cluster="a",pod=~"orders-.*|gate"',
+    runbookBaseUrl: 'https://git.example.com/sallyport/blob/v1/',
+  });
   const told = (parse(text) as Groups).groups.flatMap((group) => group.rules);
-  t.same(told.map(({ alert }) => alert), rules.map(({ alert }) => alert));
+  t.same(
+    told.map(({ alert }) => alert),
+    rules.map(({ alert }) => alert),
+  );
   for (const { alert, expr, annotations } of told) {
     t.match(expr, 'cluster="a",pod=~"orders-.*|gate"', alert);
     t.notMatch(expr, 'job=', alert);
-    t.equal(annotations['runbook_url'], `https://git.example.com/sallyport/blob/v1/docs/operations.md#${alert.toLowerCase()}`);
+    t.equal(
+      annotations['runbook_url'],
+      `https://git.example.com/sallyport/blob/v1/docs/operations.md#${alert.toLowerCase()}`,
+    );
   }
-  const refused = [['x', 'no matcher'], ['a="b",', 'half a list'], ['a="b" # c', 'a comment'], ['a="b"} or vector(1', 'an expression']] as const;
+  const refused = [
+    ['x', 'no matcher'],
+    ['a="b",', 'half a list'],
+    ['a="b" # c', 'a comment'],
+    ['a="b"} or vector(1', 'an expression'],
+  ] as const;
   for (const [selector, name] of refused) {
     t.throws(() => installed(t, service, { selector }), { message: /selector/ }, name);
   }
@@ -246,7 +420,10 @@ t.test('the chart finds a release as its values say, and the runbook where they 
 t.test('the dashboard is one that Grafana can lay out, by namespace and service', async (t) => {
   t.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   t.ok(panels.every(({ gridPos: { x, w } }) => x + w <= 24));
-  t.same(templating.list.map(({ name }) => name), ['datasource', 'namespace', 'service']);
+  t.same(
+    templating.list.map(({ name }) => name),
+    ['datasource', 'namespace', 'service'],
+  );
   for (const { title, targets } of panels) {
     for (const { expr } of targets) {
       for (const [, matchers = ''] of expr.matchAll(/(?:sallyport|process)_\w+(\{[^}]*\})?/g)) {

@@ -7,7 +7,18 @@ import { inspectConfig } from '../../src/config/load/load-config.js';
 import { accept } from '../../src/lib/result.js';
 import { exposureOf } from '../../src/lib/secret-file-access.js';
 import { fencedBlocks } from '../docs/fenced-blocks.js';
-import { chartDir, helm, manifestsOf, notes, one, parentChart, render, valuesFile, type Manifest, type Values } from '../support/helm.js';
+import {
+  chartDir,
+  helm,
+  manifestsOf,
+  notes,
+  one,
+  parentChart,
+  render,
+  valuesFile,
+  type Manifest,
+  type Values,
+} from '../support/helm.js';
 import { schemaFaults, unknownFields } from '../support/kubernetes.js';
 import { projectDir } from '../support/project-dir.js';
 import { fileOf, openingsOf, templateOf, type PodSpec } from './objects.js';
@@ -37,17 +48,32 @@ t.test('everything that is rendered has the schema of Kubernetes', async (t) => 
   t.same(unknownFields(rendered.flatMap(({ manifests }) => manifests)), []);
   const deployment = one(rendered[0]?.manifests ?? [], 'Deployment');
   t.not((await schemaFaults([{ ...deployment, spec: { replicas: 'two' } }])).length, 0, 'a wrong type is found');
-  t.not(unknownFields([{ ...deployment, spec: { ...(deployment['spec'] as object), strategi: {} } }]).length, 0, 'a misspelt field is found');
+  t.not(
+    unknownFields([{ ...deployment, spec: { ...(deployment['spec'] as object), strategi: {} } }]).length,
+    0,
+    'a misspelt field is found',
+  );
 });
 
 t.test('the config inside is one that Sallyport takes', async (t) => {
   const readFile = (): ReturnType<typeof accept<string>> => accept('secret');
   for (const { name, manifests } of rendered) {
-    const files = manifests.filter(({ kind, data }) => kind === 'ConfigMap' && 'sallyport.yaml' in (data as object)).map(fileOf);
+    const files = manifests
+      .filter(({ kind, data }) => kind === 'ConfigMap' && 'sallyport.yaml' in (data as object))
+      .map(fileOf);
     for (const file of files) {
-      const { problems } = inspectConfig(file, { file: 'sallyport.yaml', folder: '/', env: { GRACE: '25s' }, readFile });
+      const { problems } = inspectConfig(file, {
+        file: 'sallyport.yaml',
+        folder: '/',
+        env: { GRACE: '25s' },
+        readFile,
+      });
       // The pod of `helm test` reads what this config names, from outside.
-      t.same(problems.filter(({ message }) => !message.includes('admin.host is')), [], name);
+      t.same(
+        problems.filter(({ message }) => !message.includes('admin.host is')),
+        [],
+        name,
+      );
     }
   }
 });
@@ -58,7 +84,9 @@ t.test('files of secrets are such as check asks for: kubelet makes them root’s
   for (const { values } of matrix.filter(({ name }) => names.includes(name))) {
     const { stdout } = helm(t, 'template', 'shop', chartDir, '--values', valuesFile(t, values));
     // As Kubernetes reads it: 0440 is octal in YAML 1.1 alone.
-    const deployment = parseAllDocuments(stdout, { version: '1.1' }).map((document) => document.toJS() as Manifest).find(({ kind }) => kind === 'Deployment');
+    const deployment = parseAllDocuments(stdout, { version: '1.1' })
+      .map((document) => document.toJS() as Manifest)
+      .find(({ kind }) => kind === 'Deployment');
     if (deployment === undefined) throw new Error('no deployment');
     for (const { name, secret } of (templateOf(deployment).spec.volumes ?? []) as unknown as readonly SecretVolume[]) {
       if (secret === undefined) continue;
@@ -81,36 +109,53 @@ t.test('values that make no sense are refused, in words', async (t) => {
 
 /** What the restricted Pod Security level asks of a container, and a root that nobody writes to. */
 const restricted = {
-  runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] },
+  runAsNonRoot: true,
+  readOnlyRootFilesystem: true,
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-t.test('Sallyport\'s own containers have the restricted Pod Security level, in whatever pod', async (t) => {
+t.test("Sallyport's own containers have the restricted Pod Security level, in whatever pod", async (t) => {
   for (const { name, manifests } of rendered) {
     for (const manifest of manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Pod')) {
-      const spec = manifest.kind === 'Pod' ? manifest['spec'] as PodSpec : templateOf(manifest).spec;
+      const spec = manifest.kind === 'Pod' ? (manifest['spec'] as PodSpec) : templateOf(manifest).spec;
       t.equal(spec.automountServiceAccountToken, false, name);
-      const ours = [...spec.containers, ...(spec.initContainers ?? [])].filter((container) => ['sallyport', 'health'].includes(container.name));
+      const ours = [...spec.containers, ...(spec.initContainers ?? [])].filter((container) =>
+        ['sallyport', 'health'].includes(container.name),
+      );
       t.equal(ours.length, 1, name);
       for (const { securityContext } of ours) t.match(securityContext, restricted, name);
-      t.notOk((spec.volumes ?? []).some((volume) => 'hostPath' in volume), name);
+      t.notOk(
+        (spec.volumes ?? []).some((volume) => 'hostPath' in volume),
+        name,
+      );
     }
   }
 });
 
 // Most legacy images run as root or write to their root: unasked, the restricted level would stop them.
-t.test('the service\'s container gets no security context that nobody asked for', async (t) => {
+t.test("the service's container gets no security context that nobody asked for", async (t) => {
   const container = { name: 'orders', image: 'orders:1' };
-  const podOf = (more: Values): PodSpec => templateOf(one(render(t, { config, tls, receiver: { container: { ...container, ...more } } }), 'Deployment')).spec;
+  const podOf = (more: Values): PodSpec =>
+    templateOf(one(render(t, { config, tls, receiver: { container: { ...container, ...more } } }), 'Deployment')).spec;
   const told = (values: Values): string => notes(t, { config, tls, ...values });
   const silent = podOf({});
   t.notOk('securityContext' in (silent.containers[0] ?? {}), 'as its image says');
   t.same(silent.securityContext, { fsGroup: 65532 }, 'nor by way of the pod');
-  t.match(told({ receiver: { container } }), /WARNING: receiver\.container has no securityContext[^]*readOnlyRootFilesystem: true/, 'and the operator is told');
+  t.match(
+    told({ receiver: { container } }),
+    /WARNING: receiver\.container has no securityContext[^]*readOnlyRootFilesystem: true/,
+    'and the operator is told',
+  );
   t.same(podOf({ securityContext: restricted }).containers[0]?.securityContext, restricted);
   t.same(podOf({ securityContext: {} }).containers[0]?.securityContext, {});
   for (const securityContext of [restricted, {}]) {
-    t.notMatch(told({ receiver: { container: { ...container, securityContext } } }), 'WARNING', 'who says it is told nothing');
+    t.notMatch(
+      told({ receiver: { container: { ...container, securityContext } } }),
+      'WARNING',
+      'who says it is told nothing',
+    );
   }
   t.notMatch(told({}), 'WARNING', 'there is no container of a service');
   const shown = /securityContext: (\{ run.*\})/.exec(told({ receiver: { container } }))?.[1] ?? '';
@@ -120,35 +165,57 @@ t.test('the service\'s container gets no security context that nobody asked for'
 t.test('beside the service: starts before it, ends after it, and kubelet asks through it', async (t) => {
   const manifests = rendered.find(({ name }) => name === 'beside the service')?.manifests ?? [];
   const { spec } = templateOf(one(manifests, 'Deployment'));
-  t.match(spec.initContainers?.[0], { name: 'sallyport', restartPolicy: 'Always', startupProbe: { httpGet: { path: '/livez', port: 9902 } } });
-  t.match(spec.containers, [{
-    name: 'orders', lifecycle: { preStop: { sleep: { seconds: 10 } } },
-    startupProbe: { httpGet: { path: '/app-probe/startup', port: 9902 } },
-    livenessProbe: { httpGet: { path: '/app-probe/live', port: 9902 } },
-    readinessProbe: { httpGet: { path: '/app-probe/ready', port: 9902 } },
-  }]);
-  t.match(parse(fileOf(one(manifests, 'ConfigMap', 'sallyport'))), { probes: { app: { live: '/healthz', ready: '/ready' } }, shutdown: { delay: '0s' } });
+  t.match(spec.initContainers?.[0], {
+    name: 'sallyport',
+    restartPolicy: 'Always',
+    startupProbe: { httpGet: { path: '/livez', port: 9902 } },
+  });
+  t.match(spec.containers, [
+    {
+      name: 'orders',
+      lifecycle: { preStop: { sleep: { seconds: 10 } } },
+      startupProbe: { httpGet: { path: '/app-probe/startup', port: 9902 } },
+      livenessProbe: { httpGet: { path: '/app-probe/live', port: 9902 } },
+      readinessProbe: { httpGet: { path: '/app-probe/ready', port: 9902 } },
+    },
+  ]);
+  t.match(parse(fileOf(one(manifests, 'ConfigMap', 'sallyport'))), {
+    probes: { app: { live: '/healthz', ready: '/ready' } },
+    shutdown: { delay: '0s' },
+  });
   const says = rendered.find(({ name }) => name === 'beside a service that says it all itself')?.manifests ?? [];
-  t.match(templateOf(one(says, 'Deployment')).spec.containers[0], {
-    lifecycle: { preStop: { exec: { command: ['/drain'] } } }, livenessProbe: { exec: { command: ['/alive'] } }, securityContext: { runAsUser: 1000 },
-  }, 'what the service says itself counts');
+  t.match(
+    templateOf(one(says, 'Deployment')).spec.containers[0],
+    {
+      lifecycle: { preStop: { exec: { command: ['/drain'] } } },
+      livenessProbe: { exec: { command: ['/alive'] } },
+      securityContext: { runAsUser: 1000 },
+    },
+    'what the service says itself counts',
+  );
 });
 
 t.test('there is time to end, and ports are open for callers and probes only', async (t) => {
   for (const { name, manifests } of rendered) {
     const deployment = manifests.find(({ kind }) => kind === 'Deployment');
-    if (deployment !== undefined) t.ok((templateOf(deployment).spec.terminationGracePeriodSeconds ?? 0) > 5 + 25 + 10, name);
+    if (deployment !== undefined)
+      t.ok((templateOf(deployment).spec.terminationGracePeriodSeconds ?? 0) > 5 + 25 + 10, name);
     const policy = manifests.find(({ kind }) => kind === 'NetworkPolicy');
     if (policy === undefined) continue;
     const ingress = openingsOf(policy);
     t.same([...new Set(ingress.flatMap(({ ports }) => ports.map(({ port }) => port)))], [8443, 9902], name);
-    t.ok(ingress.every(({ from }) => from.length > 0), `${name}: an empty list of peers would be everybody`);
+    t.ok(
+      ingress.every(({ from }) => from.length > 0),
+      `${name}: an empty list of peers would be everybody`,
+    );
   }
 });
 
 t.test('helm test gets through, whoever else may read metrics', async (t) => {
   const manifests = rendered.find(({ name }) => name === 'everything on')?.manifests ?? [];
-  const peers = openingsOf(one(manifests, 'NetworkPolicy')).filter(({ ports }) => ports.some(({ port }) => port === 9902)).flatMap(({ from }) => from);
+  const peers = openingsOf(one(manifests, 'NetworkPolicy'))
+    .filter(({ ports }) => ports.some(({ port }) => port === 9902))
+    .flatMap(({ from }) => from);
   t.equal(peers.length, 2, 'monitors, and the test');
   const { labels } = one(manifests, 'Pod', 'test-ready').metadata;
   t.same(peers[1], { podSelector: { matchLabels: labels } });
@@ -157,11 +224,17 @@ t.test('helm test gets through, whoever else may read metrics', async (t) => {
 t.test('autoscaling looks at each container by itself, against what it asks for', async (t) => {
   const autoscaling = { enabled: true };
   const watched = (container: Values): readonly unknown[] => {
-    const manifests = render(t, { config, tls, autoscaling, receiver: { container: { name: 'orders', image: 'orders:1', ...container } } });
+    const manifests = render(t, {
+      config,
+      tls,
+      autoscaling,
+      receiver: { container: { name: 'orders', image: 'orders:1', ...container } },
+    });
     return (one(manifests, 'HorizontalPodAutoscaler')['spec'] as { readonly metrics: readonly unknown[] }).metrics;
   };
   const metric = (container: string): object => ({
-    type: 'ContainerResource', containerResource: { name: 'cpu', container, target: { type: 'Utilization', averageUtilization: 70 } },
+    type: 'ContainerResource',
+    containerResource: { name: 'cpu', container, target: { type: 'Utilization', averageUtilization: 70 } },
   });
   t.same(watched({}), [metric('sallyport')], 'a service without a request has no percents');
   t.same(watched({ resources: { requests: { cpu: '1' } } }), [metric('sallyport'), metric('orders')]);
@@ -173,7 +246,11 @@ t.test('policy is reloaded from the ConfigMap: only what is read at start restar
     return templateOf(one(manifests, 'Deployment')).metadata.annotations['checksum/start'] ?? '';
   };
   const before = sums({});
-  t.equal(sums({ routes: [{ name: 'other', methods: ['GET'], path: '/', access: 'public' }], mode: 'shadow' }), before, 'routes and mode');
+  t.equal(
+    sums({ routes: [{ name: 'other', methods: ['GET'], path: '/', access: 'public' }], mode: 'shadow' }),
+    before,
+    'routes and mode',
+  );
   t.not(sums({ store: { memory: {} } }), before, 'the store');
   const { spec } = templateOf(one(rendered[0]?.manifests ?? [], 'Deployment'));
   t.notMatch(stringify(spec), 'subPath', 'a file mounted by subPath would never change');
@@ -181,7 +258,16 @@ t.test('policy is reloaded from the ConfigMap: only what is read at start restar
 
 t.test('a foreign Deployment takes Sallyport in by one include: as written down in golden/', async (t) => {
   const parent = parentChart(t);
-  const { code, stdout, stderr } = helm(t, 'template', 'shop', parent, '--namespace', 'shop', '--set', 'sallyport.image.tag=golden');
+  const { code, stdout, stderr } = helm(
+    t,
+    'template',
+    'shop',
+    parent,
+    '--namespace',
+    'shop',
+    '--set',
+    'sallyport.image.tag=golden',
+  );
   t.equal(code, 0, stderr);
   const manifests = manifestsOf(stdout);
   t.same(await schemaFaults(manifests), []);
@@ -201,7 +287,11 @@ t.test('image and chart have the version of package.json', async (t) => {
 t.test('every value is explained and has a schema', async (t) => {
   const text = readFileSync(join(chartDir, 'values.yaml'), 'utf8');
   const schema = JSON.parse(readFileSync(join(chartDir, 'values.schema.json'), 'utf8')) as Schema;
-  const missing = (values: Readonly<Record<string, unknown>>, { properties = {} }: Schema, path: string): readonly string[] =>
+  const missing = (
+    values: Readonly<Record<string, unknown>>,
+    { properties = {} }: Schema,
+    path: string,
+  ): readonly string[] =>
     Object.entries(values).flatMap(([key, value]) => {
       const known = properties[key];
       if (known === undefined) return [`${path}${key}`];
@@ -219,10 +309,12 @@ interface Schema {
 
 /** Values without a comment that begins with `--`, on themselves or on the map that they are in. */
 function unexplained(text: string): readonly string[] {
-  return chartValues(text).filter(({ meaning }) => meaning === '').map(({ path }) => path);
+  return chartValues(text)
+    .filter(({ meaning }) => meaning === '')
+    .map(({ path }) => path);
 }
 
-t.test('the table of the chart\'s README is that of values.yaml', async (t) => {
+t.test("the table of the chart's README is that of values.yaml", async (t) => {
   const values = readFileSync(join(chartDir, 'values.yaml'), 'utf8');
   const readme = readFileSync(join(chartDir, 'README.md'), 'utf8');
   t.equal(readme, chartReadme(readme, values), 'npm run generate');
@@ -230,19 +322,28 @@ t.test('the table of the chart\'s README is that of values.yaml', async (t) => {
   const [row] = chartValues('# A title.\n\n# -- What it\n# is.\na: { b: "1" }\n');
   t.same(row, { path: 'a', standard: '{ b: "1" }', meaning: 'What it is.' });
   t.throws(() => chartReadme('# Without marks', values), /marks of the table/);
-  for (const { path } of chartValues(values)) t.ok(path.split('.').reduce<unknown>(valueAt, parse(values)) !== undefined, path);
+  for (const { path } of chartValues(values))
+    t.ok(path.split('.').reduce<unknown>(valueAt, parse(values)) !== undefined, path);
 });
 
 function valueAt(tree: unknown, key: string): unknown {
-  return typeof tree === 'object' && tree !== null ? Object.entries(tree).find(([name]) => name === key)?.[1] : undefined;
+  return typeof tree === 'object' && tree !== null
+    ? Object.entries(tree).find(([name]) => name === key)?.[1]
+    : undefined;
 }
 
-t.test('the examples of the chart\'s README work', async (t) => {
-  const blocks = fencedBlocks('helm/sallyport/README.md').filter(({ language }) => language === 'yaml').map(({ text }) => parse(text) as Values);
+t.test("the examples of the chart's README work", async (t) => {
+  const blocks = fencedBlocks('helm/sallyport/README.md')
+    .filter(({ language }) => language === 'yaml')
+    .map(({ text }) => parse(text) as Values);
   t.equal(blocks.length, 6);
   const [least = {}] = blocks;
   for (const block of blocks) {
-    const merged = { ...least, ...block, config: { ...(least['config'] as Values), ...(block['config'] as Values | undefined) } };
+    const merged = {
+      ...least,
+      ...block,
+      config: { ...(least['config'] as Values), ...(block['config'] as Values | undefined) },
+    };
     const manifests = render(t, merged);
     t.same([await schemaFaults(manifests), unknownFields(manifests)], [[], []]);
     t.notMatch(notes(t, merged), 'WARNING');

@@ -26,7 +26,10 @@ export interface PodSpec {
 }
 
 export interface Template {
-  readonly metadata: { readonly labels: Readonly<Record<string, string>>; readonly annotations: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations: Readonly<Record<string, string>>;
+  };
   readonly spec: PodSpec;
 }
 

@@ -11,12 +11,14 @@ import type { Scope } from '../support/scope.js';
 export async function scrape(t: Scope): Promise<string> {
   const c = certificates(t);
   const tls = { cert_file: c.server.certFile, key_file: c.server.keyFile };
-  const world = await startAppWorld(t, { config: { listen: { tls }, mode: 'shadow', ...redisStore(await startRedis(t)) } });
+  const world = await startAppWorld(t, {
+    config: { listen: { tls }, mode: 'shadow', ...redisStore(await startRedis(t)) },
+  });
   const ask = async (headers: Readonly<Record<string, string>>): Promise<number> =>
     (await request(world.port, { path: '/orders', headers }, { tls: { ca: c.ca.cert } })).status;
   const statuses = [
     await ask({ Authorization: `Bearer ${world.token()}` }),
-    await ask({ 'Authorization': `Bearer ${world.token({ permissions: [] })}`, 'X-Auth_Subject': 'x' }),
+    await ask({ Authorization: `Bearer ${world.token({ permissions: [] })}`, 'X-Auth_Subject': 'x' }),
   ];
   if (statuses.some((status) => status !== 200)) throw new Error(statuses.join());
   return (await world.admin('/metrics')).text;
@@ -29,10 +31,18 @@ export interface Series {
 }
 
 export function seriesOf(text: string): readonly Series[] {
-  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).map((line) => {
-    const [, name = '', labels = ''] = /^([a-z_]\w*)(?:\{(.*)\})? /i.exec(line) ?? [];
-    return { name, labels: Object.fromEntries([...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label = '', value = '']) => [label, value])) };
-  });
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [, name = '', labels = ''] = /^([a-z_]\w*)(?:\{(.*)\})? /i.exec(line) ?? [];
+      return {
+        name,
+        labels: Object.fromEntries(
+          [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label = '', value = '']) => [label, value]),
+        ),
+      };
+    });
 }
 
 /** Minutes that the twenty services are looked at for. */
@@ -50,13 +60,20 @@ export interface Service {
 /** Twenty services, two to a namespace; this one has two replicas. */
 export const replicated = { namespace: 'team-3', job: 'service-7' };
 
-export const services: readonly Service[] = Array.from({ length: 20 }, (_, index) => `service-${String(index)}`).flatMap((job, index) => (
-  job === replicated.job ? ['a', 'b'] : ['a']).map((replica) => (
-  { namespace: `team-${String(Math.floor(index / 2))}`, job, instance: `10.0.${String(index)}.1:${replica}` })));
+export const services: readonly Service[] = Array.from(
+  { length: 20 },
+  (_, index) => `service-${String(index)}`,
+).flatMap((job, index) =>
+  (job === replicated.job ? ['a', 'b'] : ['a']).map((replica) => ({
+    namespace: `team-${String(Math.floor(index / 2))}`,
+    job,
+    instance: `10.0.${String(index)}.1:${replica}`,
+  })),
+);
 
 /**
- * A service to which nothing happens but traffic: each in its own number of requests a minute, and with its own config. Seconds
- * count from the start, where Prometheus' tool has its clock begin.
+ * A service to which nothing happens but traffic: each in its own number of requests a minute, and with its own config.
+ * Seconds count from the start, where Prometheus' tool has its clock begin.
  */
 export const healthy: Values = ({ name, labels: { outcome, code, route } }, { job }) => {
   const constant = (value: number): string => `${String(value)}x${String(minutes)}`;
@@ -67,14 +84,24 @@ export const healthy: Values = ({ name, labels: { outcome, code, route } }, { jo
       if (route !== 'list-orders') return constant(0);
       if (outcome === 'forwarded' && code === '5xx') return rising(0);
       return rising(outcome === 'forwarded' ? 600 + index : index);
-    case 'sallyport_stripped_fields_total': return constant(0);
-    case 'sallyport_certificate_not_before_seconds': return constant(-30 * 86_400);
-    case 'sallyport_certificate_not_after_seconds': return constant(60 * 86_400);
-    case 'sallyport_config_info': case 'sallyport_build_info': case 'sallyport_store_up': return constant(1);
-    case 'sallyport_revocations_age_seconds': return constant(1);
-    case 'sallyport_jwks_age_seconds': return constant(300 + index);
-    case 'sallyport_jwks_keys': return constant(1);
-    default: return constant(0);
+    case 'sallyport_stripped_fields_total':
+      return constant(0);
+    case 'sallyport_certificate_not_before_seconds':
+      return constant(-30 * 86_400);
+    case 'sallyport_certificate_not_after_seconds':
+      return constant(60 * 86_400);
+    case 'sallyport_config_info':
+    case 'sallyport_build_info':
+    case 'sallyport_store_up':
+      return constant(1);
+    case 'sallyport_revocations_age_seconds':
+      return constant(1);
+    case 'sallyport_jwks_age_seconds':
+      return constant(300 + index);
+    case 'sallyport_jwks_keys':
+      return constant(1);
+    default:
+      return constant(0);
   }
 };
 
@@ -86,10 +113,17 @@ export interface Difference {
 
 /** The series of all services. */
 export function inputSeries(scraped: readonly Series[], difference: Difference): RuleTest['input_series'] {
-  return services.flatMap((service) => scraped.map((series) => {
-    const sha256 = difference.sha256?.(service) ?? service.job.slice('service-'.length).padStart(64, '0');
-    const labels = { ...series.labels, ...(series.name === 'sallyport_config_info' ? { sha256 } : {}), ...service };
-    const text = Object.entries(labels).map(([label, value]) => `${label}="${value}"`).join(',');
-    return { series: `${series.name}{${text}}`, values: difference.values?.(series, service) ?? healthy(series, service) };
-  }));
+  return services.flatMap((service) =>
+    scraped.map((series) => {
+      const sha256 = difference.sha256?.(service) ?? service.job.slice('service-'.length).padStart(64, '0');
+      const labels = { ...series.labels, ...(series.name === 'sallyport_config_info' ? { sha256 } : {}), ...service };
+      const text = Object.entries(labels)
+        .map(([label, value]) => `${label}="${value}"`)
+        .join(',');
+      return {
+        series: `${series.name}{${text}}`,
+        values: difference.values?.(series, service) ?? healthy(series, service),
+      };
+    }),
+  );
 }

@@ -3,8 +3,12 @@ import type { Values } from '../support/helm.js';
 
 export const config: Values = {
   upstream: { url: 'http://127.0.0.1:3000' },
-  issuers: { core: { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice', token_type: 'service' } },
-  routes: [{ name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }],
+  issuers: {
+    core: { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice', token_type: 'service' },
+  },
+  routes: [
+    { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] },
+  ],
 };
 
 export const tls: Values = { secretName: 'orders-tls' };
@@ -13,64 +17,119 @@ const container: Values = { name: 'orders', image: 'orders:1.4.0', env: [{ name:
 
 /** Everything that operators add to the pod and to Sallyport's container. */
 export const extras = {
-  extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/private-ca/ca.crt' }, { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+  extraEnv: [
+    { name: 'NODE_EXTRA_CA_CERTS', value: '/etc/private-ca/ca.crt' },
+    { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+  ],
   extraEnvFrom: [{ configMapRef: { name: 'settings' } }],
   extraVolumes: [{ name: 'scratch', emptyDir: {} }],
   extraVolumeMounts: [{ name: 'scratch', mountPath: '/scratch' }],
   configMapFiles: [{ configMapName: 'private-ca', mountPath: '/etc/private-ca' }],
-  extraInitContainers: [{ name: 'fetch-ca', image: 'tools:1', volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] }],
+  extraInitContainers: [
+    { name: 'fetch-ca', image: 'tools:1', volumeMounts: [{ name: 'scratch', mountPath: '/scratch' }] },
+  ],
   extraContainers: [{ name: 'log-shipper', image: 'logs:1' }],
 };
 
 /** Each is a chart that somebody may want. */
 export const matrix: readonly { readonly name: string; readonly values: Values }[] = [
   { name: 'alone', values: { config, tls } },
-  { name: 'a drain that only Sallyport can read', values: { config: { ...config, shutdown: { grace: '${env:GRACE}' } }, tls } },
-  { name: 'a config that is to end with a marker', values: { config: { ...config, reload: { end_marker: 'required' } }, tls } },
+  {
+    name: 'a drain that only Sallyport can read',
+    values: { config: { ...config, shutdown: { grace: '${env:GRACE}' } }, tls },
+  },
+  {
+    name: 'a config that is to end with a marker',
+    values: { config: { ...config, reload: { end_marker: 'required' } }, tls },
+  },
   { name: 'behind a mesh', values: { config, tls: { terminatedBy: 'istio' } } },
-  { name: 'TLS of the config', values: { config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } } } },
-  { name: 'beside the service', values: { config, tls, receiver: { container, probes: { startup: '/healthz', live: '/healthz', ready: '/ready' } } } },
+  {
+    name: 'TLS of the config',
+    values: { config: { ...config, listen: { tls: { cert_file: '/a.crt', key_file: '/a.key' } } } },
+  },
+  {
+    name: 'beside the service',
+    values: {
+      config,
+      tls,
+      receiver: { container, probes: { startup: '/healthz', live: '/healthz', ready: '/ready' } },
+    },
+  },
   {
     name: 'beside a service that says it all itself',
     values: {
-      config, tls,
+      config,
+      tls,
       receiver: {
         container: {
-          ...container, lifecycle: { preStop: { exec: { command: ['/drain'] } } }, livenessProbe: { exec: { command: ['/alive'] } },
-          securityContext: { runAsUser: 1000 }, volumeMounts: [{ name: 'data', mountPath: '/data' }],
+          ...container,
+          lifecycle: { preStop: { exec: { command: ['/drain'] } } },
+          livenessProbe: { exec: { command: ['/alive'] } },
+          securityContext: { runAsUser: 1000 },
+          volumeMounts: [{ name: 'data', mountPath: '/data' }],
         },
-        probes: { live: '/healthz' }, preStopSleepSeconds: 0, volumes: [{ name: 'data', emptyDir: {} }],
+        probes: { live: '/healthz' },
+        preStopSleepSeconds: 0,
+        volumes: [{ name: 'data', emptyDir: {} }],
       },
     },
   },
-  { name: 'in somebody else\'s pod', values: { config, tls, sidecar: { enabled: true, podLabels: { app: 'orders', tier: '1' } } } },
+  {
+    name: "in somebody else's pod",
+    values: { config, tls, sidecar: { enabled: true, podLabels: { app: 'orders', tier: '1' } } },
+  },
   { name: 'a ConfigMap of their own', values: { existingConfigMap: 'policy', tls } },
   {
     name: 'everything on',
     values: {
-      config: { ...config, store: { redis: { url: 'rediss://redis:6379', password_file: '/run/secrets/redis/password' } } },
-      tls, fullnameOverride: 'gate', image: { repository: 'registry.example.com:5000/sallyport', tag: '0.1.0', digest: `sha256:${'a'.repeat(64)}` },
-      imagePullSecrets: [{ name: 'registry' }], secretEnv: [{ name: 'CORE_API_KEY', secretName: 'core', key: 'api-key' }],
-      secretFiles: [{ secretName: 'redis', mountPath: '/run/secrets/redis' }], receiver: { container, probes: { live: '/healthz' } },
-      podAnnotations: { 'example.com/team': 'orders' }, podLabels: { team: 'orders' }, nodeSelector: { pool: 'a' },
-      tolerations: [{ key: 'dedicated', operator: 'Exists' }], priorityClassName: 'high',
-      affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: 'zone' } }] } },
-      topologySpreadConstraints: [{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' }],
+      config: {
+        ...config,
+        store: { redis: { url: 'rediss://redis:6379', password_file: '/run/secrets/redis/password' } },
+      },
+      tls,
+      fullnameOverride: 'gate',
+      image: { repository: 'registry.example.com:5000/sallyport', tag: '0.1.0', digest: `sha256:${'a'.repeat(64)}` },
+      imagePullSecrets: [{ name: 'registry' }],
+      secretEnv: [{ name: 'CORE_API_KEY', secretName: 'core', key: 'api-key' }],
+      secretFiles: [{ secretName: 'redis', mountPath: '/run/secrets/redis' }],
+      receiver: { container, probes: { live: '/healthz' } },
+      podAnnotations: { 'example.com/team': 'orders' },
+      podLabels: { team: 'orders' },
+      nodeSelector: { pool: 'a' },
+      tolerations: [{ key: 'dedicated', operator: 'Exists' }],
+      priorityClassName: 'high',
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, podAffinityTerm: { topologyKey: 'zone' } }],
+        },
+      },
+      topologySpreadConstraints: [
+        { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' },
+      ],
       serviceAccount: { create: true, name: 'gate', annotations: { a: 'b' } },
       service: {
-        type: 'LoadBalancer', port: 8443, nodePort: 30443, externalTrafficPolicy: 'Local', loadBalancerClass: 'example.com/internal',
-        loadBalancerSourceRanges: ['203.0.113.0/24'], annotations: { a: 'b' }, labels: { tier: 'edge' },
+        type: 'LoadBalancer',
+        port: 8443,
+        nodePort: 30443,
+        externalTrafficPolicy: 'Local',
+        loadBalancerClass: 'example.com/internal',
+        loadBalancerSourceRanges: ['203.0.113.0/24'],
+        annotations: { a: 'b' },
+        labels: { tier: 'edge' },
       },
-      autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 }, podDisruptionBudget: { maxUnavailable: '25%' },
+      autoscaling: { enabled: true, minReplicas: 3, maxReplicas: 9 },
+      podDisruptionBudget: { maxUnavailable: '25%' },
       networkPolicy: {
-        callers: [{ podSelector: { matchLabels: { app: 'checkout' } } }], callerCidrs: ['203.0.113.0/24'],
+        callers: [{ podSelector: { matchLabels: { app: 'checkout' } } }],
+        callerCidrs: ['203.0.113.0/24'],
         monitors: [{ namespaceSelector: { matchLabels: { name: 'monitoring' } } }],
         egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [{ port: 443 }] }],
       },
       metrics: {
         service: { annotations: { 'prometheus.io/scrape': 'true' }, labels: { scrape: 'here' } },
         serviceMonitor: { enabled: true, interval: '15s', labels: { release: 'prometheus' } },
-        prometheusRule: { enabled: true, labels: { release: 'prometheus' } }, dashboard: { enabled: true },
+        prometheusRule: { enabled: true, labels: { release: 'prometheus' } },
+        dashboard: { enabled: true },
       },
     },
   },
@@ -79,8 +138,14 @@ export const matrix: readonly { readonly name: string; readonly values: Values }
   {
     name: 'as little as can be',
     values: {
-      config, tls: { terminatedBy: 'linkerd' }, service: { enabled: false }, networkPolicy: { enabled: false }, podDisruptionBudget: { enabled: false },
-      serviceAccount: { create: false }, resources: {}, replicaCount: 1,
+      config,
+      tls: { terminatedBy: 'linkerd' },
+      service: { enabled: false },
+      networkPolicy: { enabled: false },
+      podDisruptionBudget: { enabled: false },
+      serviceAccount: { create: false },
+      resources: {},
+      replicaCount: 1,
     },
   },
 ];
@@ -90,32 +155,52 @@ export const refused: readonly { readonly name: string; readonly values: Values;
   { name: 'no route', values: { config: { ...config, routes: [] }, tls }, says: /config\.routes: at least one route/ },
   { name: 'no service', values: { config: { ...config, upstream: {} }, tls }, says: /config\.upstream\.url/ },
   { name: 'a sidecar of nobody', values: { config, tls, sidecar: { enabled: true } }, says: /sidecar\.podLabels/ },
-  { name: 'percents of nothing', values: { config, tls, autoscaling: { enabled: true }, resources: { requests: null } }, says: /resources\.requests\.cpu/ },
+  {
+    name: 'percents of nothing',
+    values: { config, tls, autoscaling: { enabled: true }, resources: { requests: null } },
+    says: /resources\.requests\.cpu/,
+  },
   { name: 'a misspelt key of the config', values: { config: { ...config, limts: {} }, tls }, says: /limts/ },
   {
-    name: 'a misspelt key of a route', says: /routes\/0'.*permision/,
+    name: 'a misspelt key of a route',
+    says: /routes\/0'.*permision/,
     values: { config: { ...config, routes: [{ name: 'a', methods: ['GET'], path: '/', permision: [] }] }, tls },
   },
   {
-    name: 'a route without a name', says: /routes\/0\/name|routes\.0\.name/,
-    values: { config: { ...config, routes: [{ name: '', methods: ['GET'], path: '/', subjects: ['a'], permissions: [] }] }, tls },
+    name: 'a route without a name',
+    says: /routes\/0\/name|routes\.0\.name/,
+    values: {
+      config: { ...config, routes: [{ name: '', methods: ['GET'], path: '/', subjects: ['a'], permissions: [] }] },
+      tls,
+    },
   },
   {
-    name: 'no time to drain', says: /terminationGracePeriodSeconds: 60 is not more than the 65 s/,
+    name: 'no time to drain',
+    says: /terminationGracePeriodSeconds: 60 is not more than the 65 s/,
     values: { config: { ...config, shutdown: { grace: '1m' } }, tls },
   },
   {
-    name: 'no time to drain after the service', says: /60 is not more than the 60\.5 s/,
+    name: 'no time to drain after the service',
+    says: /60 is not more than the 60\.5 s/,
     values: { config: { ...config, shutdown: { delay: '500ms', grace: '50s' } }, tls, receiver: { container } },
   },
   {
-    name: 'nothing for a monitor to find', says: /set metrics\.service\.enabled/,
+    name: 'nothing for a monitor to find',
+    says: /set metrics\.service\.enabled/,
     values: { config, tls, metrics: { service: { enabled: false }, serviceMonitor: { enabled: true } } },
   },
   { name: 'a misspelt value', values: { config, tls, replicas: 3 }, says: /replicas/ },
   { name: 'a misspelt value further in', values: { config, tls, networkPolicy: { caller: [] } }, says: /caller/ },
   { name: 'a port that is none', values: { config, tls, ports: { proxy: 0 } }, says: /ports\/proxy|ports\.proxy/ },
   { name: 'a digest that is none', values: { config, tls, image: { digest: 'latest' } }, says: /digest/ },
-  { name: 'a tag in the repository', values: { config, tls, image: { repository: 'sallyport:1' } }, says: /repository/ },
-  { name: 'a path of a probe that is none', values: { config, tls, receiver: { probes: { live: 'healthz' } } }, says: /live/ },
+  {
+    name: 'a tag in the repository',
+    values: { config, tls, image: { repository: 'sallyport:1' } },
+    says: /repository/,
+  },
+  {
+    name: 'a path of a probe that is none',
+    values: { config, tls, receiver: { probes: { live: 'healthz' } } },
+    says: /live/,
+  },
 ];

@@ -9,7 +9,12 @@ import { tempDir } from '../support/temp-dir.js';
 import { startWorld } from '../support/world.js';
 
 interface Bom {
-  readonly components: readonly { readonly name: string; readonly version: string; readonly purl: string; readonly hashes: readonly unknown[] }[];
+  readonly components: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly purl: string;
+    readonly hashes: readonly unknown[];
+  }[];
 }
 
 const app = join(tempDir(t), 'app');
@@ -21,21 +26,35 @@ t.test('the bundle stands alone: it serves, from an empty folder, without node_m
   const world = await startWorld(t, { main: join(app, 'main.js') });
   t.equal((await world.request({ path: '/orders', headers: world.authorization() })).status, 200);
   for (const command of commandNames) {
-    t.equal(spawnSync(process.execPath, [join(app, 'main.js'), command, '--help'], { encoding: 'utf8' }).status, 0, command);
+    t.equal(
+      spawnSync(process.execPath, [join(app, 'main.js'), command, '--help'], { encoding: 'utf8' }).status,
+      0,
+      command,
+    );
   }
 });
 
 t.test('the whole licences of all that is in it are beside it', async (t) => {
   t.equal(readFileSync(join(app, 'LICENSE'), 'utf8'), readFileSync(join(projectDir, 'LICENSE'), 'utf8'));
   const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8')) as Bom;
-  const sections = readFileSync(join(app, 'THIRD-PARTY-NOTICES'), 'utf8').split(`${'='.repeat(80)}\n`).slice(1);
+  const sections = readFileSync(join(app, 'THIRD-PARTY-NOTICES'), 'utf8')
+    .split(`${'='.repeat(80)}\n`)
+    .slice(1);
   t.equal(sections.length, components.length + 1, 'and the bundler’s own, of which a few lines go in');
   t.ok(sections.at(-1)?.startsWith('rolldown '));
   for (const { name, version } of components) {
     const section = sections.find((one) => one.startsWith(`${name} ${version}: `)) ?? '';
-    t.match(section, /Permission (?:is hereby granted|to use, copy)|TERMS AND CONDITIONS FOR USE|Redistribution and use in source/, `${name} ${version}`);
+    t.match(
+      section,
+      /Permission (?:is hereby granted|to use, copy)|TERMS AND CONDITIONS FOR USE|Redistribution and use in source/,
+      `${name} ${version}`,
+    );
   }
-  t.match(sections.find((one) => one.startsWith('undici ')), 'Ethan Arrowood', 'with what a package took from others');
+  t.match(
+    sections.find((one) => one.startsWith('undici ')),
+    'Ethan Arrowood',
+    'with what a package took from others',
+  );
 });
 
 t.test('a package without the text of its licence stops the bundle', async (t) => {
@@ -47,9 +66,14 @@ t.test('a package without the text of its licence stops the bundle', async (t) =
   const folder = 'node_modules/bare';
   const bundle = (license: string): string => {
     const nothing = { version: '1.0.0', integrity: 'sha512-AAAA', optionalDependencies: {} };
-    const packages = { 'node_modules/@node-rs/argon2': nothing, 'node_modules/@node-rs/bcrypt': nothing, [folder]: { ...nothing, license } };
+    const packages = {
+      'node_modules/@node-rs/argon2': nothing,
+      'node_modules/@node-rs/bcrypt': nothing,
+      [folder]: { ...nothing, license },
+    };
     write('package-lock.json', JSON.stringify({ packages }));
-    return spawnSync(process.execPath, [join(projectDir, '.release/bundle.mjs'), 'out'], { cwd: dir, encoding: 'utf8' }).stderr;
+    return spawnSync(process.execPath, [join(projectDir, '.release/bundle.mjs'), 'out'], { cwd: dir, encoding: 'utf8' })
+      .stderr;
   };
   write('package.json', '{ "name": "some", "version": "1.0.0", "license": "Apache-2.0" }');
   write('LICENSE', 'some terms');
@@ -66,13 +90,20 @@ t.test('a package without the text of its licence stops the bundle', async (t) =
 
 t.test('the SBOM names every dependency by version, as the lock file has it', async (t) => {
   const { components } = JSON.parse(readFileSync(join(app, 'sbom.cdx.json'), 'utf8')) as Bom;
-  const { dependencies } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { dependencies: Readonly<Record<string, string>> };
+  const { dependencies } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as {
+    dependencies: Readonly<Record<string, string>>;
+  };
   const named = new Map(components.map(({ name, version }) => [name, version]));
   // What http-proxy brings is left out where nothing of it is used; the rest is there.
   const missing = Object.entries(dependencies).filter(([name, version]) => named.get(name) !== version);
-  t.same(missing.filter(([name]) => existsSync(join(projectDir, 'node_modules', name)) && isImported(name)), []);
+  t.same(
+    missing.filter(([name]) => existsSync(join(projectDir, 'node_modules', name)) && isImported(name)),
+    [],
+  );
   t.ok(components.every(({ purl, hashes }) => /^pkg:npm\/(?:%40[^@]+|[^@]+)@\d/.test(purl) && hashes.length === 1));
-  for (const tool of ['typescript', 'tap', 'eslint', 'rolldown', 'fast-check']) t.notOk(named.has(tool), `${tool} is for development`);
+  for (const tool of ['typescript', 'tap', 'eslint', 'rolldown', 'fast-check']) {
+    t.notOk(named.has(tool), `${tool} is for development`);
+  }
 });
 
 function isImported(name: string): boolean {

@@ -21,7 +21,10 @@ function execForm(words: string): readonly string[] {
   return JSON.parse(words) as readonly string[];
 }
 
-const manifest = JSON.parse(read('package.json')) as { readonly version: string; readonly scripts: Readonly<Record<string, string>> };
+const manifest = JSON.parse(read('package.json')) as {
+  readonly version: string;
+  readonly scripts: Readonly<Record<string, string>>;
+};
 
 /** The labels, with what the arguments stand for. */
 function labels(given: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
@@ -33,52 +36,90 @@ function labels(given: Readonly<Record<string, string>> = {}): Readonly<Record<s
 
 t.test('docker build . needs no argument: the base is a tag, and a digest pins it', async (t) => {
   for (const words of wordsOf('ARG', stages[0])) t.match(words, /=/, `${words} has a default`);
-  const bases = (given = {}): readonly string[] => wordsOf('FROM').map((words) => expand(words, argumentsOf(instructions, given)));
+  const bases = (given = {}): readonly string[] =>
+    wordsOf('FROM').map((words) => expand(words, argumentsOf(instructions, given)));
   t.same(bases(), ['node:24-bookworm-slim AS build', 'scratch']);
   const NODE_DIGEST = `sha256:${'a'.repeat(64)}`;
   t.same(bases({ NODE_DIGEST }), [`node:24-bookworm-slim@${NODE_DIGEST} AS build`, 'scratch']);
   const NODE_IMAGE = 'mirror.example.com/node:24-bookworm-slim';
   t.same(bases({ NODE_IMAGE, NODE_DIGEST }), [`${NODE_IMAGE}@${NODE_DIGEST} AS build`, 'scratch']);
-  t.match(labels(), { 'base.name': 'node:24-bookworm-slim', 'base.digest': '' }, 'no digest is claimed that was not asked for');
+  t.match(
+    labels(),
+    { 'base.name': 'node:24-bookworm-slim', 'base.digest': '' },
+    'no digest is claimed that was not asked for',
+  );
   t.match(labels({ NODE_IMAGE, NODE_DIGEST }), { 'base.name': NODE_IMAGE, 'base.digest': NODE_DIGEST });
   t.notMatch(read('Dockerfile'), /^# *syntax=/m, 'and no parser is fetched');
 });
 
-t.test('labels: what it is, of which version and commit; addresses of whoever builds it, and none that is made up', async (t) => {
-  t.match(labels(), { title: 'sallyport', description: /\w/, version: manifest.version, revision: 'unknown', licenses: 'Apache-2.0' });
-  t.match(labels(), { url: '', source: '', documentation: '' });
-  const SOURCE_URL = 'https://git.example.com/sallyport';
-  const DOCUMENTATION_URL = 'https://docs.example.com/sallyport';
-  t.match(labels({ SOURCE_URL, REVISION: 'abc' }), { source: SOURCE_URL, url: SOURCE_URL, documentation: SOURCE_URL, revision: 'abc' });
-  t.match(labels({ SOURCE_URL, DOCUMENTATION_URL }), { source: SOURCE_URL, documentation: DOCUMENTATION_URL });
-});
+t.test(
+  'labels: what it is, of which version and commit; addresses of whoever builds it, and none that is made up',
+  async (t) => {
+    t.match(labels(), {
+      title: 'sallyport',
+      description: /\w/,
+      version: manifest.version,
+      revision: 'unknown',
+      licenses: 'Apache-2.0',
+    });
+    t.match(labels(), { url: '', source: '', documentation: '' });
+    const SOURCE_URL = 'https://git.example.com/sallyport';
+    const DOCUMENTATION_URL = 'https://docs.example.com/sallyport';
+    t.match(labels({ SOURCE_URL, REVISION: 'abc' }), {
+      source: SOURCE_URL,
+      url: SOURCE_URL,
+      documentation: SOURCE_URL,
+      revision: 'abc',
+    });
+    t.match(labels({ SOURCE_URL, DOCUMENTATION_URL }), { source: SOURCE_URL, documentation: DOCUMENTATION_URL });
+  },
+);
 
 t.test('the commit of the label is the one in the program, and licences of all that is in it go in', async (t) => {
   const runs = wordsOf('RUN').join('\n');
   t.match(runs, 'npm run build -- "${REVISION}"');
-  t.match(wordsOf('ARG', stages[1]), ['REVISION=unknown'], 'the same argument, without which the stage would not have it');
+  t.match(
+    wordsOf('ARG', stages[1]),
+    ['REVISION=unknown'],
+    'the same argument, without which the stage would not have it',
+  );
   // The bundle brings those of Sallyport and its packages; image.long.test.ts runs all of it.
-  const places = ['/../LICENSE" /image/usr/local/LICENSE', '/usr/share/common-licenses /image', '/usr/share/doc/{}/copyright /image'];
+  const places = [
+    '/../LICENSE" /image/usr/local/LICENSE',
+    '/usr/share/common-licenses /image',
+    '/usr/share/doc/{}/copyright /image',
+  ];
   for (const place of places) t.match(runs, place);
 });
 
 t.test('the compiled code that is kept is that of serve and health, which help does not load', async (t) => {
   const runs = wordsOf('RUN').join(' && ');
-  const warmed = [...runs.matchAll(/NODE_COMPILE_CACHE=\S+ node \S+ (\w+) (--\w+)/g)].map(([, command = '', option = '']) => `${command} ${option}`);
+  const warmed = [...runs.matchAll(/NODE_COMPILE_CACHE=\S+ node \S+ (\w+) (--\w+)/g)].map(
+    ([, command = '', option = '']) => `${command} ${option}`,
+  );
   t.same(warmed, ['health --url', 'serve --config']);
 });
 
 t.test('what it copies is there, and passes .dockerignore', async (t) => {
-  const passing = read('.dockerignore').split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  const passing = read('.dockerignore')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1));
   t.match(read('.dockerignore'), /^\*$/m, 'everything else stays outside');
-  const copied = wordsOf('COPY').filter((words) => !words.startsWith('--from=')).flatMap((words) => words.split(/\s+/).slice(0, -1));
+  const copied = wordsOf('COPY')
+    .filter((words) => !words.startsWith('--from='))
+    .flatMap((words) => words.split(/\s+/).slice(0, -1));
   t.ok(copied.length > 4);
   t.ok(!passing.includes('.git'), 'history stays outside');
   for (const path of copied) {
     t.ok(existsSync(join(projectDir, path)), path);
     t.ok(passing.includes(path.replace(/^\.\//, '')), `${path} passes .dockerignore`);
   }
-  t.same(passing.filter((path) => !copied.includes(path)), [], 'and nothing passes that is not copied');
+  t.same(
+    passing.filter((path) => !copied.includes(path)),
+    [],
+    'and nothing passes that is not copied',
+  );
   t.same(wordsOf('ADD'), [], 'nothing is fetched past the lock file');
 });
 
@@ -94,20 +135,35 @@ t.test('the image: numeric user that is not root, exec form, health check by the
   t.same(execForm(wordsOf('ENTRYPOINT', final)[0] ?? ''), ['/usr/local/bin/node', '--disable-sigusr1', '/app/main.js']);
   t.same(execForm(wordsOf('CMD', final)[0] ?? ''), ['serve', '--config', '/etc/sallyport/sallyport.yaml']);
   const health = wordsOf('HEALTHCHECK', final)[0] ?? '';
-  t.same(execForm(health.slice(health.indexOf('['))), ['/usr/local/bin/node', '/app/main.js', 'health', '--config', '/etc/sallyport/sallyport.yaml']);
+  t.same(execForm(health.slice(health.indexOf('['))), [
+    '/usr/local/bin/node',
+    '/app/main.js',
+    'health',
+    '--config',
+    '/etc/sallyport/sallyport.yaml',
+  ]);
   t.same(wordsOf('RUN', final), [], 'the last stage has no shell to run anything');
   t.same(wordsOf('VOLUME', final), [], 'nothing is written');
 });
 
 t.test('no secret goes in', async (t) => {
-  for (const words of [...wordsOf('ARG'), ...wordsOf('ENV'), ...wordsOf('LABEL')]) t.notMatch(words, /secret|password|token=|api_?key|private/i, words);
+  for (const words of [...wordsOf('ARG'), ...wordsOf('ENV'), ...wordsOf('LABEL')]) {
+    t.notMatch(words, /secret|password|token=|api_?key|private/i, words);
+  }
 });
 
 t.test('the chart runs the image as it is', async (t) => {
-  const values = parse(read('helm/sallyport/values.yaml')) as { image: { repository: string }; ports: Record<string, number> };
+  const values = parse(read('helm/sallyport/values.yaml')) as {
+    image: { repository: string };
+    ports: Record<string, number>;
+  };
   const exposed = (wordsOf('EXPOSE', final)[0] ?? '').split(' ').map(Number);
   t.same(exposed, [values.ports['proxy'], values.ports['probes']]);
   const pod = read('helm/sallyport/templates/_pod.tpl');
   t.match(read('helm/sallyport/values.yaml'), `runAsUser: ${(wordsOf('USER', final)[0] ?? '').split(':')[0] ?? ''}`);
-  t.match(pod, 'args: [serve, --config, /etc/sallyport/sallyport.yaml]', 'arguments only: the entry point is the image\'s');
+  t.match(
+    pod,
+    'args: [serve, --config, /etc/sallyport/sallyport.yaml]',
+    "arguments only: the entry point is the image's",
+  );
 });

@@ -7,15 +7,25 @@ export interface Instruction {
 
 /** Instructions in order, comments and line continuations taken out. */
 export function parseDockerfile(text: string): readonly Instruction[] {
-  const lines = text.split('\n').filter((line) => !line.trimStart().startsWith('#')).join('\n').replaceAll(/\\\n\s*/g, '').split('\n');
+  const lines = text
+    .split('\n')
+    .filter((line) => !line.trimStart().startsWith('#'))
+    .join('\n')
+    .replaceAll(/\\\n\s*/g, '')
+    .split('\n');
   return lines.flatMap((line) => {
     const [, name = '', words = ''] = /^([A-Z]+)\s+(.*)$/.exec(line.trim()) ?? [];
     return name === '' ? [] : [{ name, words }];
   });
 }
 
-/** Values of the arguments that have one, later ones of earlier ones; those that are given count before the defaults. */
-export function argumentsOf(instructions: readonly Instruction[], given: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+/**
+ * Values of the arguments that have one, later ones of earlier ones; those that are given count before the defaults.
+ */
+export function argumentsOf(
+  instructions: readonly Instruction[],
+  given: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
   const values: Record<string, string> = {};
   for (const { words } of instructions.filter(({ name }) => name === 'ARG')) {
     const [name = '', value] = words.split(/=(.*)/s);
@@ -27,8 +37,14 @@ export function argumentsOf(instructions: readonly Instruction[], given: Readonl
 
 /** `${NAME}`, `$NAME` and `${NAME:+words}` replaced by what they stand for. */
 export function expand(words: string, values: Readonly<Record<string, string>>): string {
-  return words.replaceAll(/\$\{(\w+):\+([^}]*)\}/g, (_all, name: string, then: string) => ((values[name] ?? '') === '' ? '' : then))
-    .replaceAll(/\$\{(\w+)\}|\$(\w+)/g, (_all, braced: string | undefined, bare: string | undefined) => values[braced ?? bare ?? ''] ?? '');
+  return words
+    .replaceAll(/\$\{(\w+):\+([^}]*)\}/g, (_all, name: string, then: string) =>
+      (values[name] ?? '') === '' ? '' : then,
+    )
+    .replaceAll(
+      /\$\{(\w+)\}|\$(\w+)/g,
+      (_all, braced: string | undefined, bare: string | undefined) => values[braced ?? bare ?? ''] ?? '',
+    );
 }
 
 /** Instructions of each stage, with what stands before the first one as a stage of its own. */

@@ -1,4 +1,7 @@
-/** The Dockerfile's own steps, run in an empty root with the Node.js 24 of the npm registry, and what they make, run as the image would be. */
+/**
+ * The Dockerfile's own steps, run in an empty root with the Node.js 24 of the npm registry, and what they make, run as
+ * the image would be.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
@@ -20,7 +23,8 @@ import { argumentsOf, parseDockerfile, stagesOf } from './dockerfile.js';
 
 const root = tempDir(t);
 /** A container's paths, in our root. */
-const inRoot = (text: string): string => text.replaceAll(/(?<![\w./-])\/(build|app|image)\b/g, (_path, name: string) => join(root, name));
+const inRoot = (text: string): string =>
+  text.replaceAll(/(?<![\w./-])\/(build|app|image)\b/g, (_path, name: string) => join(root, name));
 const instructions = parseDockerfile(readFileSync(join(projectDir, 'Dockerfile'), 'utf8'));
 const stages = stagesOf(instructions);
 const revision = '0123456789abcdef0123456789abcdef01234567';
@@ -34,29 +38,46 @@ const image = join(root, 'image');
 const entry = JSON.parse(word('ENTRYPOINT')) as string[];
 // Without root there is no chroot: then the same files are run where they are.
 const isRoot = process.getuid?.() === 0;
-const at = (argv: readonly string[]): readonly string[] => (isRoot
-  ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
-  : argv.map((one) => (one.startsWith('/') ? join(image, one) : one)));
+const at = (argv: readonly string[]): readonly string[] =>
+  isRoot
+    ? ['chroot', `--userspec=${word('USER')}`, image, ...argv]
+    : argv.map((one) => (one.startsWith('/') ? join(image, one) : one));
 // `-i`: what coverage gives to each child of a test names files that are not in the image.
-const inImage = (argv: readonly string[]): readonly string[] => ['-i', 'NODE_COMPILE_CACHE=/app/cache', `PATH=${process.env['PATH'] ?? ''}`, ...at(argv)];
+const inImage = (argv: readonly string[]): readonly string[] => [
+  '-i',
+  'NODE_COMPILE_CACHE=/app/cache',
+  `PATH=${process.env['PATH'] ?? ''}`,
+  ...at(argv),
+];
 
 t.setTimeout(580_000);
 
 t.test('the build stage runs, and leaves node, its libraries and the bundle', { timeout: 500_000 }, async (t) => {
-  const found = spawnSync('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], { encoding: 'utf8', cwd: root });
+  const found = spawnSync('npx', ['-y', '-p', 'node@24', 'node', '-p', 'process.execPath'], {
+    encoding: 'utf8',
+    cwd: root,
+  });
   // As the base image has it; its licence comes from the archive of Node.js, which the registry leaves out.
   const local = join(root, 'usr/local');
   mkdirSync(join(local, 'bin'), { recursive: true });
   cpSync(found.stdout.trim(), join(local, 'bin/node'));
   writeFileSync(join(local, 'LICENSE'), 'Node.js is licensed for use as follows\n');
-  const env = { ...process.env, ...argumentsOf(instructions, { REVISION: revision }), PATH: `${join(local, 'bin')}:${process.env['PATH'] ?? ''}` };
+  const env = {
+    ...process.env,
+    ...argumentsOf(instructions, { REVISION: revision }),
+    PATH: `${join(local, 'bin')}:${process.env['PATH'] ?? ''}`,
+  };
   let dir = root;
   for (const { name, words } of stages.find((stage) => stage[0]?.words.endsWith('AS build')) ?? []) {
-    if (name === 'WORKDIR') mkdirSync(dir = inRoot(words), { recursive: true });
+    if (name === 'WORKDIR') mkdirSync((dir = inRoot(words)), { recursive: true });
     if (name === 'COPY') {
       const paths = words.split(/\s+/);
       const to = paths.pop() ?? '';
-      for (const path of paths) cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, basename(path)) : to), { recursive: true });
+      for (const path of paths) {
+        cpSync(join(projectDir, path), join(dir, to.endsWith('/') ? join(to, basename(path)) : to), {
+          recursive: true,
+        });
+      }
     }
     if (name !== 'RUN') continue;
     const { status, stdout, stderr } = spawnSync(sh, ['-c', inRoot(words)], { cwd: dir, env, encoding: 'utf8' });
@@ -78,7 +99,9 @@ t.test('licences of all that is in the image are in it', async (t) => {
   for (const owner of ['libc6', 'libstdc++6', 'libgcc-s1']) t.ok(copyrights.includes(owner), owner);
   // What they only refer to.
   for (const owner of copyrights) {
-    const named = readFileSync(join(image, 'usr/share/doc', owner, 'copyright'), 'utf8').matchAll(/\/usr\/share\/common-licenses\/[A-Za-z0-9.-]*[A-Za-z0-9]/g);
+    const named = readFileSync(join(image, 'usr/share/doc', owner, 'copyright'), 'utf8').matchAll(
+      /\/usr\/share\/common-licenses\/[A-Za-z0-9.-]*[A-Za-z0-9]/g,
+    );
     for (const [path] of named) t.ok(existsSync(join(image, path)), path);
   }
 });
@@ -87,10 +110,13 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   const receiver = await startReceiver(t);
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
-  const port = 20_000 + process.pid % 20_000;
+  const port = 20_000 + (process.pid % 20_000);
   const config = baseConfig({
-    listen: { host: '127.0.0.1', port }, admin: { host: '127.0.0.1', port: port + 1 }, upstream: { url: receiver.url },
-    issuers: { core: { jwks_url: jwks.url } }, shutdown: { delay: '0ms', grace: '1s' },
+    listen: { host: '127.0.0.1', port },
+    admin: { host: '127.0.0.1', port: port + 1 },
+    upstream: { url: receiver.url },
+    issuers: { core: { jwks_url: jwks.url } },
+    shutdown: { delay: '0ms', grace: '1s' },
   });
   mkdirSync(join(image, 'etc/sallyport'), { recursive: true });
   writeFileSync(join(image, 'etc/sallyport/sallyport.yaml'), config);
@@ -98,17 +124,23 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
   for (const path of [root, image]) chmodSync(path, 0o755);
   const command = JSON.parse(word('CMD')) as string[];
   const health = JSON.parse(word('HEALTHCHECK').slice(word('HEALTHCHECK').indexOf('['))) as string[];
-  const files = (): readonly string[] => readdirSync(image, { recursive: true, encoding: 'utf8' })
-    .map((file) => `${file} ${String(statSync(join(image, file)).mtimeMs)}`);
+  const files = (): readonly string[] =>
+    readdirSync(image, { recursive: true, encoding: 'utf8' }).map(
+      (file) => `${file} ${String(statSync(join(image, file)).mtimeMs)}`,
+    );
   const before = files();
   const serve = spawn(env, inImage([...entry, ...command]), { stdio: 'ignore' });
   const ended = once(serve, 'close') as Promise<[number | null]>;
   t.teardown(() => serve.kill('SIGKILL'));
   // Not waited for in this thread: the issuer and the service answer from it.
-  await until('healthy', async () => {
-    const [code] = await once(spawn(env, inImage(health), { stdio: 'ignore' }), 'close') as [number | null];
-    return code === 0;
-  }, 60_000);
+  await until(
+    'healthy',
+    async () => {
+      const [code] = (await once(spawn(env, inImage(health), { stdio: 'ignore' }), 'close')) as [number | null];
+      return code === 0;
+    },
+    60_000,
+  );
   const answer = await request(port, { path: '/orders', headers: { Authorization: `Bearer ${mintToken({ key })}` } });
   t.equal(answer.status, 200);
   if (isRoot) t.match(readFileSync(`/proc/${String(serve.pid)}/status`, 'utf8'), /^Uid:\s+65532\s/m, 'not root');
@@ -119,11 +151,14 @@ t.test('the image serves as its numeric user, is healthy, and ends by SIGTERM', 
 
 t.test('the emulator of the Core runs in it, with its native modules', { timeout: 100_000 }, async (t) => {
   const port = await freePort();
-  const core = spawn(env, inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)]), { stdio: 'ignore' });
+  const core = spawn(env, inImage([...entry, 'core', '--host', '127.0.0.1', '--port', String(port)]), {
+    stdio: 'ignore',
+  });
   const ended = once(core, 'close') as Promise<[number | null]>;
   t.teardown(() => core.kill('SIGKILL'));
-  const answers = async (): Promise<boolean> => (await request(port, { path: '/hello' }).catch(() => null))?.status === 200;
-  await until('an answer, or the end', async () => core.exitCode !== null || await answers(), 60_000);
+  const answers = async (): Promise<boolean> =>
+    (await request(port, { path: '/hello' }).catch(() => null))?.status === 200;
+  await until('an answer, or the end', async () => core.exitCode !== null || (await answers()), 60_000);
   t.equal(core.exitCode, null, 'every library is there that a native module asks for');
   core.kill('SIGTERM');
   t.equal((await ended)[0], 0);

@@ -28,10 +28,16 @@ t.test('each byte string has one base64url spelling', (t) => {
 
 t.test('canonical is what re-encoding gives back', (t) => {
   const spelling = fc.string({ unit: fc.constantFrom(...Array.from('AEQgwYVabc019-_+/= \n')), maxLength: 12 });
-  fc.assert(fc.property(spelling, (text) => {
-    const reencoded = Buffer.from(text, 'base64url').toString('base64url');
-    return isCanonicalBase64Url(text) === (text !== '' && reencoded === text);
-  }));
-  fc.assert(fc.property(fc.uint8Array({ minLength: 1 }), (bytes) => isCanonicalBase64Url(Buffer.from(bytes).toString('base64url'))));
+  fc.assert(
+    fc.property(spelling, (text) => {
+      const reencoded = Buffer.from(text, 'base64url').toString('base64url');
+      return isCanonicalBase64Url(text) === (text !== '' && reencoded === text);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1 }), (bytes) =>
+      isCanonicalBase64Url(Buffer.from(bytes).toString('base64url')),
+    ),
+  );
   t.end();
 });

@@ -30,7 +30,10 @@ t.test('authorities count as long as one of them does', (t) => {
   const [old, now] = [validityOf(new X509Certificate(expired)), validityOf(new X509Certificate(c.ca.cert))];
   t.ok(old.notAfterMs < now.notBeforeMs);
   t.same(validityOfBundle([c.ca.cert]), now);
-  for (const bundle of [[expired, c.ca.cert], [c.ca.cert, expired]]) {
+  for (const bundle of [
+    [expired, c.ca.cert],
+    [c.ca.cert, expired],
+  ]) {
     t.same(validityOfBundle(bundle), { notBeforeMs: old.notBeforeMs, notAfterMs: now.notAfterMs });
   }
   t.end();

@@ -1,7 +1,18 @@
 import t from 'tap';
 import { nearestName } from '../../src/lib/did-you-mean.js';
 
-const names = ['listen', 'port', 'permissions', 'path', 'host', 'max_age', 'max_stale', 'url', 'audience', 'max_in_flight'];
+const names = [
+  'listen',
+  'port',
+  'permissions',
+  'path',
+  'host',
+  'max_age',
+  'max_stale',
+  'url',
+  'audience',
+  'max_in_flight',
+];
 
 const cases = [
   { name: 'a letter too few', input: 'liste', expected: 'listen' },
@@ -26,7 +37,7 @@ const cases = [
   { name: 'much longer', input: 'x'.repeat(100_000), expected: null },
 ];
 
-t.test('the name that was probably meant', t => {
+t.test('the name that was probably meant', (t) => {
   for (const { name, input, expected } of cases) t.equal(nearestName(input, names), expected, name);
   t.end();
 });

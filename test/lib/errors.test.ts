@@ -10,7 +10,10 @@ t.test('an error is told by its code, never by its message', async (t) => {
     { error: withCode('ECONNREFUSED'), says: 'the connection was refused (ECONNREFUSED)' },
     { error: withCode('HPE_INVALID_CONSTANT'), says: 'the answer is not HTTP (HPE_INVALID_CONSTANT)' },
     { error: withCode('E_OTHER'), says: 'the request failed (E_OTHER)' },
-    { error: new AggregateError([withCode('EHOSTUNREACH'), withCode('ECONNREFUSED')]), says: 'the host cannot be reached (EHOSTUNREACH)' },
+    {
+      error: new AggregateError([withCode('EHOSTUNREACH'), withCode('ECONNREFUSED')]),
+      says: 'the host cannot be reached (EHOSTUNREACH)',
+    },
     { error: new TypeError('x', { cause: withCode('ECONNRESET') }), says: 'the connection broke (ECONNRESET)' },
     { error: new DOMException('what was received', 'TimeoutError'), says: 'the request failed (TimeoutError)' },
     { error: new TypeError('what was received'), says: 'the request failed (TypeError)' },

@@ -1,14 +1,45 @@
 import t from 'tap';
-import { createAddressTest, createClientFinder, isAddressBlock, networkOf, plainAddress } from '../../src/lib/ip-ranges.js';
+import {
+  createAddressTest,
+  createClientFinder,
+  isAddressBlock,
+  networkOf,
+  plainAddress,
+} from '../../src/lib/ip-ranges.js';
 
 const blocks = [
   ...[
-    '10.0.0.1', '10.0.0.0/8', '10.1.2.3/8', '0.0.0.0/0', '192.168.1.1/32', '::1', 'fe80::/10', '2001:DB8::/128', '::/0',
-  ].map(input => ({ input, expected: true })),
+    '10.0.0.1',
+    '10.0.0.0/8',
+    '10.1.2.3/8',
+    '0.0.0.0/0',
+    '192.168.1.1/32',
+    '::1',
+    'fe80::/10',
+    '2001:DB8::/128',
+    '::/0',
+  ].map((input) => ({ input, expected: true })),
   ...[
-    '', '10.0.0', '10.0.0.256', '10.0.0.1/33', '10.0.0.1/', '10.0.0.1/08', '10.0.0.1/-1', '10.0.0.1/8/8', '10.0.0.1 ', '010.0.0.1', 'localhost', '*', '::1/129',
-    '::1/1000', 'fe80::1%eth0', '::ffff:10.0.0.1', '::FFFF:10.0.0.0/104', 'g::1', '10.0.0.1\n',
-  ].map(input => ({ input, expected: false })),
+    '',
+    '10.0.0',
+    '10.0.0.256',
+    '10.0.0.1/33',
+    '10.0.0.1/',
+    '10.0.0.1/08',
+    '10.0.0.1/-1',
+    '10.0.0.1/8/8',
+    '10.0.0.1 ',
+    '010.0.0.1',
+    'localhost',
+    '*',
+    '::1/129',
+    '::1/1000',
+    'fe80::1%eth0',
+    '::ffff:10.0.0.1',
+    '::FFFF:10.0.0.0/104',
+    'g::1',
+    '10.0.0.1\n',
+  ].map((input) => ({ input, expected: false })),
 ];
 
 t.test('trust_forwarded takes addresses and CIDR blocks', (t) => {
@@ -44,7 +75,9 @@ const members = [
 ];
 
 t.test('an address is trusted only where a block holds it', (t) => {
-  for (const { blocks, address, expected } of members) t.equal(createAddressTest(blocks)(address), expected, `${address} in ${blocks.join(' ')}`);
+  for (const { blocks, address, expected } of members) {
+    t.equal(createAddressTest(blocks)(address), expected, `${address} in ${blocks.join(' ')}`);
+  }
   t.end();
 });
 
@@ -64,7 +97,11 @@ const proxies = ['10.0.0.0/8', '2001:db8:1::/48'];
 const forwarded = [
   { name: 'one client', input: '203.0.113.7', expected: '203.0.113.7' },
   { name: 'the client behind two proxies', input: '203.0.113.7, 10.0.0.9, 10.0.0.8', expected: '203.0.113.7' },
-  { name: 'what the client itself wrote counts for nothing', input: '198.51.100.1, 203.0.113.7', expected: '203.0.113.7' },
+  {
+    name: 'what the client itself wrote counts for nothing',
+    input: '198.51.100.1, 203.0.113.7',
+    expected: '203.0.113.7',
+  },
   { name: 'even where it names a proxy', input: '10.0.0.1, 203.0.113.7, 10.0.0.9', expected: '203.0.113.7' },
   { name: 'proxies only: the first of them', input: '10.0.0.9, 10.0.0.8', expected: '10.0.0.9' },
   { name: 'without blanks, and with many', input: '203.0.113.7,\t 10.0.0.9  ', expected: '203.0.113.7' },
@@ -76,10 +113,29 @@ const forwarded = [
   { name: 'IPv6 with a zone', input: 'fe80::1%eth0', expected: 'fe80::1' },
   { name: 'IPv4 mapped into IPv6', input: '::ffff:203.0.113.7', expected: '203.0.113.7' },
   { name: 'mapped in hexadecimal digits, of a proxy', input: '203.0.113.7, ::FFFF:0a00:0009', expected: '203.0.113.7' },
-  ...['unknown', '_hidden', '203.0.113.7.example', '010.0.0.1', '256.0.0.1', '203.0.113.7:', '203.0.113.7:port', '[203.0.113.7]', '"203.0.113.7"', '', ' ',
-    '203.0.113.7 198.51.100.1', '203.0.113.7\n', '<script>', '2001:db8:2::1]:443'].flatMap(input => [
+  ...[
+    'unknown',
+    '_hidden',
+    '203.0.113.7.example',
+    '010.0.0.1',
+    '256.0.0.1',
+    '203.0.113.7:',
+    '203.0.113.7:port',
+    '[203.0.113.7]',
+    '"203.0.113.7"',
+    '',
+    ' ',
+    '203.0.113.7 198.51.100.1',
+    '203.0.113.7\n',
+    '<script>',
+    '2001:db8:2::1]:443',
+  ].flatMap((input) => [
     { name: `${JSON.stringify(input)} is no address: the peer`, input, expected: '192.0.2.1' },
-    { name: `${JSON.stringify(input)} behind a proxy: that proxy`, input: `203.0.113.7, ${input}, 10.0.0.9`, expected: '10.0.0.9' },
+    {
+      name: `${JSON.stringify(input)} behind a proxy: that proxy`,
+      input: `203.0.113.7, ${input}, 10.0.0.9`,
+      expected: '10.0.0.9',
+    },
   ]),
 ];
 
@@ -101,12 +157,14 @@ t.test('of a long list only the end is looked at', (t) => {
 
 t.test('a client is found however many others were looked for', (t) => {
   const find = createClientFinder(proxies);
-  for (let i = 0; i < 2_000; i++) if (find('192.0.2.1', `198.51.100.${i & 255}, 10.0.${i >> 8}.9`) !== `198.51.100.${i & 255}`) t.fail(`client ${i}`);
+  for (let i = 0; i < 2_000; i++) {
+    if (find('192.0.2.1', `198.51.100.${i & 255}, 10.0.${i >> 8}.9`) !== `198.51.100.${i & 255}`) t.fail(`client ${i}`);
+  }
   t.pass('2,000 clients');
   t.end();
 });
 
-t.test('of an IPv6 address the first 64 bits are one holder\'s, an IPv4 address is one', (t) => {
+t.test("of an IPv6 address the first 64 bits are one holder's, an IPv4 address is one", (t) => {
   const rows: { address: string; expected: string }[] = [
     { address: '192.0.2.1', expected: '192.0.2.1' },
     { address: '::ffff:192.0.2.1', expected: '192.0.2.1' },

@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject, type JsonProblem } from '../../src/lib/strict-json.js';
+import {
+  defaultMaxDepth,
+  isJsonArray,
+  isJsonObject,
+  parseStrictJson,
+  type JsonObject,
+  type JsonProblem,
+} from '../../src/lib/strict-json.js';
 import type { Result } from '../../src/lib/result.js';
 import { readVectors } from '../vectors/corpus.js';
 
@@ -40,7 +47,9 @@ t.test('UTF-8 and nothing else', (t) => {
     { name: 'Latin-1', bytes: [0xe9], ok: false },
   ];
   for (const { name, bytes, ok } of cases) {
-    const result = parseStrictJson(Buffer.from([...Buffer.from('{"a":"'), ...bytes, ...Buffer.from('"}')]), { maxDepth: 4 });
+    const result = parseStrictJson(Buffer.from([...Buffer.from('{"a":"'), ...bytes, ...Buffer.from('"}')]), {
+      maxDepth: 4,
+    });
     t.same(result.ok ? 'accepted' : result.error, ok ? 'accepted' : 'encoding', name);
   }
   t.same(parseStrictJson(Buffer.from('{}', 'utf16le'), { maxDepth: 4 }), { ok: false, error: 'syntax' }, 'UTF-16');
@@ -84,30 +93,66 @@ t.test('kinds of values are told apart', (t) => {
 });
 
 t.test('what is accepted means what JSON.parse says', (t) => {
-  fc.assert(fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 6 })), fc.nat(4), (object, indent) => {
-    const text = JSON.stringify(object, null, indent);
-    const result = parse(text);
-    return result.ok && JSON.stringify(result.value) === JSON.stringify(JSON.parse(text));
-  }));
-  const pieces = fc.constantFrom('{', '}', '[', ']', ':', ',', '"a"', '"\\u0061"', '"b"', '"__proto__"', '1', '-0', 'null', ' ', '"', '\\', 'x');
-  fc.assert(fc.property(fc.array(pieces, { maxLength: 14 }), (parts) => {
-    const text = parts.join('');
-    const result = parse(text);
-    return !result.ok || JSON.stringify(result.value) === JSON.stringify(JSON.parse(text));
-  }), { numRuns: 2000 });
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 6 })),
+      fc.nat(4),
+      (object, indent) => {
+        const text = JSON.stringify(object, null, indent);
+        const result = parse(text);
+        return result.ok && JSON.stringify(result.value) === JSON.stringify(JSON.parse(text));
+      },
+    ),
+  );
+  const pieces = fc.constantFrom(
+    '{',
+    '}',
+    '[',
+    ']',
+    ':',
+    ',',
+    '"a"',
+    '"\\u0061"',
+    '"b"',
+    '"__proto__"',
+    '1',
+    '-0',
+    'null',
+    ' ',
+    '"',
+    '\\',
+    'x',
+  );
+  fc.assert(
+    fc.property(fc.array(pieces, { maxLength: 14 }), (parts) => {
+      const text = parts.join('');
+      const result = parse(text);
+      return !result.ok || JSON.stringify(result.value) === JSON.stringify(JSON.parse(text));
+    }),
+    { numRuns: 2000 },
+  );
   t.end();
 });
 
 t.test('a name that comes twice in one object is found, however it is spelled', (t) => {
   const member = fc.tuple(fc.constantFrom('a', 'b', 'é', ':', '"', '__proto__', ''), fc.boolean());
-  fc.assert(fc.property(fc.array(member, { maxLength: 5 }), fc.array(member, { maxLength: 5 }), (outer, inner) => {
-    const text = object(outer.map(([name, escaped]) => spell(name, escaped)), object(inner.map(([name, escaped]) => spell(name, escaped)), '0'));
-    const repeats = [outer, inner].some((members) => new Set(members.map(([name]) => name)).size !== members.length);
-    // The inner object stands once for each outer member; without one it is not written at all.
-    const expected = repeats && outer.length > 0;
-    const result = parse(text);
-    return expected ? !result.ok && result.error === 'duplicate_member' : result.ok;
-  }), { numRuns: 1000 });
+  fc.assert(
+    fc.property(fc.array(member, { maxLength: 5 }), fc.array(member, { maxLength: 5 }), (outer, inner) => {
+      const text = object(
+        outer.map(([name, escaped]) => spell(name, escaped)),
+        object(
+          inner.map(([name, escaped]) => spell(name, escaped)),
+          '0',
+        ),
+      );
+      const repeats = [outer, inner].some((members) => new Set(members.map(([name]) => name)).size !== members.length);
+      // The inner object stands once for each outer member; without one it is not written at all.
+      const expected = repeats && outer.length > 0;
+      const result = parse(text);
+      return expected ? !result.ok && result.error === 'duplicate_member' : result.ok;
+    }),
+    { numRuns: 1000 },
+  );
   t.end();
 });
 

@@ -1,4 +1,6 @@
-/** The data path alone, in this process: a proxy server with a compiled config, keys at hand and a receiver behind it. */
+/**
+ * The data path alone, in this process: a proxy server with a compiled config, keys at hand and a receiver behind it.
+ */
 import { inspectConfig } from '../../src/config/load/load-config.js';
 import { formatProblem } from '../../src/config/load/problems.js';
 import type { CompiledConfig } from '../../src/config/types.js';
@@ -10,7 +12,18 @@ import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import type { Revocations } from '../../src/decision/route/policy.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { WebSocketEnding } from '../../src/decision/websocket/close-codes.js';
-import type { Clock, KeyLookup, KeySource, Log, LogFields, Metrics, Outcome, RequestRecord, ReservationParts, SharedRateCounter } from '../../src/ports/ports.js';
+import type {
+  Clock,
+  KeyLookup,
+  KeySource,
+  Log,
+  LogFields,
+  Metrics,
+  Outcome,
+  RequestRecord,
+  ReservationParts,
+  SharedRateCounter,
+} from '../../src/ports/ports.js';
 import { createCallerLimits } from '../../src/proxy/exchange/rate-limiter.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import type { TlsMaterial } from '../../src/proxy/inbound/listener.js';
@@ -68,7 +81,13 @@ export interface Harness {
 }
 
 export interface Counted {
-  readonly requests: { readonly route: string; readonly outcome: Outcome; readonly status: number; readonly durationMs: number; readonly overheadMs: number }[];
+  readonly requests: {
+    readonly route: string;
+    readonly outcome: Outcome;
+    readonly status: number;
+    readonly durationMs: number;
+    readonly overheadMs: number;
+  }[];
   readonly denials: Reason[];
   readonly shadowDenials: { readonly route: string; readonly reason: Reason }[];
   readonly webSocketCloses: WebSocketEnding[];
@@ -80,7 +99,12 @@ export interface Counted {
 export async function startProxy(t: Scope, options: HarnessOptions = {}): Promise<Harness> {
   const receiver = options.receiver ?? (await startReceiver(t));
   const key = rsaKey();
-  const keys: KeySource = { find: options.find ?? (keyId => lookUp(key, keyId)), state: () => { throw new Error('not asked here'); } };
+  const keys: KeySource = {
+    find: options.find ?? ((keyId) => lookUp(key, keyId)),
+    state: () => {
+      throw new Error('not asked here');
+    },
+  };
   // A busy machine may take long to connect: only tests of that have a short time for it.
   const usual = { upstream: { url: options.upstreamUrl ?? receiver.url, connect_timeout: '20s' } };
   const compile = (overrides: ConfigTree): InForce => {
@@ -98,7 +122,7 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
       issuers: config.issuers.map(({ rules }) => ({ rules, keys })),
       sessions: options.sessions?.(config) ?? null,
       upstream,
-      revocations: () => [config.revoked, ...options.listed?.() ?? []],
+      revocations: () => [config.revoked, ...(options.listed?.() ?? [])],
       knowsRevocations: () => true,
       verified: config.tokenCacheBytes === null ? null : createVerifiedTokens(config.tokenCacheBytes),
     };
@@ -106,10 +130,20 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
   let inForce = compile(options.config ?? {});
   const records: RequestRecord[] = [];
   const logged: { level: string; message: string; fields: LogFields }[] = [];
-  const counted: Counted = { requests: [], denials: [], failures: [], shadowDenials: [], webSocketCloses: [], connectionEndings: [], stripped: 0 };
-  const write = (level: string) => (message: string, fields: LogFields = {}): void => {
-    logged.push({ level, message, fields });
+  const counted: Counted = {
+    requests: [],
+    denials: [],
+    failures: [],
+    shadowDenials: [],
+    webSocketCloses: [],
+    connectionEndings: [],
+    stripped: 0,
   };
+  const write =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void => {
+      logged.push({ level, message, fields });
+    };
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') };
   const server = createProxyServer({
     inForce: () => inForce,
@@ -117,11 +151,14 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     timers: systemTimers,
     metrics: countInto(counted),
     log,
-    requestLog: record => records.push(record),
+    requestLog: (record) => records.push(record),
     listen: inForce.config.listen,
     tls: options.tls ?? null,
     limits: createCallerLimits({
-      local: createRateCounter(options.clock ?? systemClock), shared: options.rates ?? null, clock: options.clock ?? systemClock, log,
+      local: createRateCounter(options.clock ?? systemClock),
+      shared: options.rates ?? null,
+      clock: options.clock ?? systemClock,
+      log,
     }),
     reservations: options.reservations ?? null,
   });
@@ -133,10 +170,11 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
     server,
     receiver,
     key,
-    authorization: claims => ({ Authorization: bearer(claims) }),
-    bearer: claims => `Authorization: ${bearer(claims)}\r\n`,
+    authorization: (claims) => ({ Authorization: bearer(claims) }),
+    bearer: (claims) => `Authorization: ${bearer(claims)}\r\n`,
     records,
-    recordOf: async requestId => until(`the record of ${requestId}`, () => records.find(record => record.request_id === requestId)),
+    recordOf: async (requestId) =>
+      until(`the record of ${requestId}`, () => records.find((record) => record.request_id === requestId)),
     counted,
     logged,
     reload: (config) => {
@@ -150,7 +188,10 @@ export async function startProxy(t: Scope, options: HarnessOptions = {}): Promis
 /** A config of these pieces, as `serve` would compile it. */
 export function compiled(overrides: ConfigTree): CompiledConfig {
   const { config, problems } = inspectConfig(baseConfig(overrides), {
-    file: 'test.yaml', folder: '/', env: {}, readFile: () => ({ ok: false, error: 'there are no files here' }),
+    file: 'test.yaml',
+    folder: '/',
+    env: {},
+    readFile: () => ({ ok: false, error: 'there are no files here' }),
   });
   if (config === null) throw new Error(problems.map(formatProblem).join('\n'));
   return config;
@@ -162,7 +203,8 @@ function lookUp(key: RsaKey, keyId: string): KeyLookup {
 
 function countInto(counted: Counted): Metrics {
   return {
-    request: (route, outcome, status, durationMs, overheadMs) => counted.requests.push({ route, outcome, status, durationMs, overheadMs }),
+    request: (route, outcome, status, durationMs, overheadMs) =>
+      counted.requests.push({ route, outcome, status, durationMs, overheadMs }),
     denial: (_route, reason) => counted.denials.push(reason),
     failure: (_route, reason) => counted.failures.push(reason),
     shadowDenial: (route, reason) => counted.shadowDenials.push({ route, reason }),
@@ -172,7 +214,7 @@ function countInto(counted: Counted): Metrics {
     jwksRefresh: () => undefined,
     jwksWait: () => undefined,
     configReload: () => undefined,
-    webSocketClosed: ending => counted.webSocketCloses.push(ending),
-    connectionEnded: ending => counted.connectionEndings.push(ending),
+    webSocketClosed: (ending) => counted.webSocketCloses.push(ending),
+    connectionEnded: (ending) => counted.connectionEndings.push(ending),
   };
 }

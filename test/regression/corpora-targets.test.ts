@@ -18,16 +18,20 @@ const corpora = [
 
 for (const { name, inputs } of corpora) {
   t.test(`${name}: refused, or read as it was sent and without dot segments`, (t) => {
-    const wrong = inputs.flatMap(spellings).filter(input => !isRefusedOrExact(input));
+    const wrong = inputs.flatMap(spellings).filter((input) => !isRefusedOrExact(input));
     t.same(wrong, []);
     t.end();
   });
 }
 
 t.test('no traversal of the corpora is taken where its dots would climb', (t) => {
-  const climbing = corpora.flatMap(({ inputs }) => inputs).filter(input => /(?:^|[/\\])\.\.(?:[/\\]|$)/.test(beforeQuery(input)));
+  const climbing = corpora
+    .flatMap(({ inputs }) => inputs)
+    .filter((input) => /(?:^|[/\\])\.\.(?:[/\\]|$)/.test(beforeQuery(input)));
   t.not(climbing.length, 0);
-  const taken = climbing.filter(input => readTarget(`/${input}`, limit).ok || readTarget(`/static/${input}/x`, limit).ok);
+  const taken = climbing.filter(
+    (input) => readTarget(`/${input}`, limit).ok || readTarget(`/static/${input}/x`, limit).ok,
+  );
   t.same(taken, []);
   t.end();
 });
@@ -43,7 +47,7 @@ t.test('of the same inputs, those without a second reading are taken', (t) => {
 function spellings(input: string): readonly string[] {
   const named = input.replaceAll('{FILE}', 'etc/passwd');
   const bytes = Buffer.from(named, 'utf8').toString('latin1');
-  return [named, bytes].flatMap(text => [text, `/${text}`, `/static/${text}`, `/static/${text}/x`, `/static${text}`]);
+  return [named, bytes].flatMap((text) => [text, `/${text}`, `/static/${text}`, `/static/${text}/x`, `/static${text}`]);
 }
 
 function isRefusedOrExact(input: string): boolean {
@@ -51,16 +55,22 @@ function isRefusedOrExact(input: string): boolean {
   if (!target.ok) return true;
   const { raw, path, query, segments } = target.value;
   const sent = query === null ? path : `${path}?${query}`;
-  const hidden = segments.flatMap(segment => segment.split(/;|%2f/i));
-  return raw === input && sent === input && reEncoded(segments) === escapedAlike(path.slice(1))
-    && !hidden.includes('.') && !hidden.includes('..') && !segments.slice(0, -1).includes('');
+  const hidden = segments.flatMap((segment) => segment.split(/;|%2f/i));
+  return (
+    raw === input &&
+    sent === input &&
+    reEncoded(segments) === escapedAlike(path.slice(1)) &&
+    !hidden.includes('.') &&
+    !hidden.includes('..') &&
+    !segments.slice(0, -1).includes('')
+  );
 }
 
 /** Escapes what a path has plain and `reEncoded` escapes, so that the two can be compared. */
 function escapedAlike(path: string): string {
   return path
-    .replace(/%[0-9a-f]{2}/gi, escape => escape.toUpperCase())
-    .replace(/[!$&'()*+,;=:@]/g, character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+    .replace(/%[0-9a-f]{2}/gi, (escape) => escape.toUpperCase())
+    .replace(/[!$&'()*+,;=:@]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 function beforeQuery(input: string): string {
@@ -68,10 +78,10 @@ function beforeQuery(input: string): string {
 }
 
 function linesOf(name: string): string[] {
-  return (readCorpus(name) ?? '').split(/\r?\n/).filter(line => line !== '');
+  return (readCorpus(name) ?? '').split(/\r?\n/).filter((line) => line !== '');
 }
 
 function urlsOf(name: string): string[] {
   const entries = JSON.parse(readCorpus(name) ?? '[]') as (string | { input: string; base: string | null })[];
-  return entries.flatMap(entry => (typeof entry === 'string' ? [] : [entry.input, entry.base ?? '/']));
+  return entries.flatMap((entry) => (typeof entry === 'string' ? [] : [entry.input, entry.base ?? '/']));
 }

@@ -44,7 +44,8 @@ function importKey(jwk: JsonObject): KeyObject | null {
 function judge(file: VectorFile): readonly Verdict[] {
   return file.testGroups.flatMap((group) => {
     const material = group.public ?? group.private ?? {};
-    const keys = 'keys' in material && Array.isArray(material.keys) ? (material.keys as JsonObject[]) : [material as JsonObject];
+    const keys =
+      'keys' in material && Array.isArray(material.keys) ? (material.keys as JsonObject[]) : [material as JsonObject];
     return group.tests.map((vector) => {
       const text = typeof vector.jws === 'string' ? vector.jws : '';
       const token = parseServiceToken(text);
@@ -52,9 +53,15 @@ function judge(file: VectorFile): readonly Verdict[] {
         const key = importKey(jwk);
         return key === null ? [] : [{ keyId: jwk['kid'], key }];
       });
-      const accepted = token.ok && usable.some(({ keyId, key }) => keyId === token.value.keyId && signatureHolds(token.value, key));
+      const accepted =
+        token.ok && usable.some(({ keyId, key }) => keyId === token.value.keyId && signatureHolds(token.value, key));
       const held = usable.some(({ key }) => signatureHolds(bare(text), key));
-      return { name: `${String(vector.tcId)} ${group.comment}: ${vector.comment}`, valid: vector.result === 'valid', accepted, held };
+      return {
+        name: `${String(vector.tcId)} ${group.comment}: ${vector.comment}`,
+        valid: vector.result === 'valid',
+        accepted,
+        held,
+      };
     });
   });
 }
@@ -62,11 +69,18 @@ function judge(file: VectorFile): readonly Verdict[] {
 /** The signed bytes and the signature of any three parts, empty ones too. */
 function bare(text: string): Pick<SignedToken, 'signingInput' | 'signature'> {
   const end = text.lastIndexOf('.');
-  return { signingInput: Buffer.from(text.slice(0, Math.max(end, 0))), signature: Buffer.from(text.slice(end + 1), 'base64url') };
+  return {
+    signingInput: Buffer.from(text.slice(0, Math.max(end, 0))),
+    signature: Buffer.from(text.slice(end + 1), 'base64url'),
+  };
 }
 
 function noneTooMany(t: Test, verdicts: readonly Verdict[]): void {
-  t.same(verdicts.filter(({ accepted, valid }) => accepted && !valid).map(({ name }) => name), [], 'no invalid one is accepted');
+  t.same(
+    verdicts.filter(({ accepted, valid }) => accepted && !valid).map(({ name }) => name),
+    [],
+    'no invalid one is accepted',
+  );
 }
 
 function numbers(verdicts: readonly Verdict[]): readonly (string | undefined)[] {
@@ -78,15 +92,28 @@ t.test('own vectors', (t) => {
   noneTooMany(t, verdicts);
   const valid = verdicts.filter((verdict) => verdict.valid);
   t.equal(valid.length, 5);
-  t.ok(valid.every(({ held }) => held), 'every valid signature holds');
+  t.ok(
+    valid.every(({ held }) => held),
+    'every valid signature holds',
+  );
   t.same(numbers(valid.filter((verdict) => !verdict.accepted)), ['3'], 'but over an empty payload it makes no token');
   t.end();
 });
 
 /** Which vectors of the public corpora a token's way accepts; the tests of absent files are those above. */
 const corpora = [
-  { title: 'Wycheproof JWS', file: 'wycheproof-jws.json', count: 401, accepted: ['33', '260', '261', '262', '263', '345', '349'] },
-  { title: 'Wycheproof JWK, keys that nobody should verify with', file: 'wycheproof-jwk.json', count: 26, accepted: ['5'] },
+  {
+    title: 'Wycheproof JWS',
+    file: 'wycheproof-jws.json',
+    count: 401,
+    accepted: ['33', '260', '261', '262', '263', '345', '349'],
+  },
+  {
+    title: 'Wycheproof JWK, keys that nobody should verify with',
+    file: 'wycheproof-jwk.json',
+    count: 26,
+    accepted: ['5'],
+  },
   { title: 'Wycheproof, other JOSE vectors', file: 'wycheproof-jwcrypto.json', count: 83, accepted: ['33'] },
 ];
 

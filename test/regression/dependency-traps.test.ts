@@ -1,4 +1,7 @@
-/** What the dependencies do that the data path stands on or works around, so that another version of one cannot change it unseen. */
+/**
+ * What the dependencies do that the data path stands on or works around, so that another version of one cannot change
+ * it unseen.
+ */
 import { createServer, type IncomingMessage } from 'node:http';
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
@@ -12,7 +15,15 @@ import { until } from '../support/until.js';
 import { startProxy } from '../proxy/harness.js';
 
 const routes = [
-  { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '1MiB', idempotency: 'none' },
+  {
+    name: 'any',
+    methods: ['GET', 'POST'],
+    path: '/**',
+    subjects: ['checkout'],
+    permissions: [],
+    max_body: '1MiB',
+    idempotency: 'none',
+  },
 ];
 
 t.test('http-proxy leads every request to the handler it is given, in the same turn', async (t) => {
@@ -45,12 +56,24 @@ t.test('http-proxy leads every request to the handler it is given, in the same t
     seen.push('after');
   });
   const { port } = await listen(t, server);
-  const targets = [{ method: 'GET', path: '/a' }, { method: 'DELETE', path: '/%2e%2e' }, { method: 'PROPFIND', path: '//evil' }];
+  const targets = [
+    { method: 'GET', path: '/a' },
+    { method: 'DELETE', path: '/%2e%2e' },
+    { method: 'PROPFIND', path: '//evil' },
+  ];
   for (const { method, path } of targets) {
-    const response = await request(port, { method, path, headers: { 'Content-Type': ';;;', 'Content-Length': '1' }, body: 'x' });
+    const response = await request(port, {
+      method,
+      path,
+      headers: { 'Content-Type': ';;;', 'Content-Length': '1' },
+      body: 'x',
+    });
     t.same([response.status, response.text], [200, 'handled']);
   }
-  t.same(seen, targets.flatMap(() => ['frame', 'GET /', 'after']));
+  t.same(
+    seen,
+    targets.flatMap(() => ['frame', 'GET /', 'after']),
+  );
 });
 
 t.test('a number in a JSON body reaches the receiver as it was written', async (t) => {
@@ -84,30 +107,37 @@ t.test('a caller that breaks off is recorded once, with the request sent on once
   t.equal(proxy.receiver.requests.length, 1);
 });
 
-t.test('undici tells when the last byte was sent, and writes nothing of a request whose body fails first', async (t) => {
-  const whole: boolean[] = [];
-  const server = createServer((req, res) => {
-    req.on('error', () => undefined).on('close', () => whole.push(req.complete)).resume();
-    req.on('end', () => res.end('ok'));
-  });
-  const { port } = await listen(t, server);
-  const client = new Client(`http://127.0.0.1:${String(port)}`);
-  t.teardown(async () => client.destroy());
-  const dispatch = async (body: Readable | null): Promise<string[]> => new Promise((resolve) => {
-    const events: string[] = [];
-    client.dispatch({ method: 'POST', path: '/', body }, new Recorder(events, resolve));
-  });
-  t.same(await dispatch(null), ['connect', 'sent', 'head 200', 'complete']);
-  t.same(await dispatch(Readable.from([Buffer.from('abc')])), ['connect', 'sent', 'head 200', 'complete']);
-  const broken = new Readable({ read: () => undefined });
-  setImmediate(() => {
-    broken.push('abc');
-    setImmediate(() => broken.destroy(new Error('broken')));
-  });
-  t.same(await dispatch(broken), ['connect', 'error']);
-  await until('the server knows', () => whole.length === 3);
-  t.same(whole, [true, true, false]);
-});
+t.test(
+  'undici tells when the last byte was sent, and writes nothing of a request whose body fails first',
+  async (t) => {
+    const whole: boolean[] = [];
+    const server = createServer((req, res) => {
+      req
+        .on('error', () => undefined)
+        .on('close', () => whole.push(req.complete))
+        .resume();
+      req.on('end', () => res.end('ok'));
+    });
+    const { port } = await listen(t, server);
+    const client = new Client(`http://127.0.0.1:${String(port)}`);
+    t.teardown(async () => client.destroy());
+    const dispatch = async (body: Readable | null): Promise<string[]> =>
+      new Promise((resolve) => {
+        const events: string[] = [];
+        client.dispatch({ method: 'POST', path: '/', body }, new Recorder(events, resolve));
+      });
+    t.same(await dispatch(null), ['connect', 'sent', 'head 200', 'complete']);
+    t.same(await dispatch(Readable.from([Buffer.from('abc')])), ['connect', 'sent', 'head 200', 'complete']);
+    const broken = new Readable({ read: () => undefined });
+    setImmediate(() => {
+      broken.push('abc');
+      setImmediate(() => broken.destroy(new Error('broken')));
+    });
+    t.same(await dispatch(broken), ['connect', 'error']);
+    await until('the server knows', () => whole.length === 3);
+    t.same(whole, [true, true, false]);
+  },
+);
 
 /** Writes down what undici calls, in order. */
 class Recorder {
@@ -147,32 +177,37 @@ class Recorder {
   }
 }
 
-t.test('Node ends a connection after its last answer with `destroySoon`, and hands on what follows an ignored upgrade never', async (t) => {
-  const ended: string[] = [];
-  const seen: string[] = [];
-  const server = createServer((req: IncomingMessage, res) => {
-    const { socket } = req;
-    const destroySoon = socket.destroySoon.bind(socket);
-    socket.destroySoon = () => {
-      ended.push(req.url ?? '');
-      destroySoon();
-    };
-    seen.push(req.url ?? '');
-    if (req.url === '/last') res.setHeader('Connection', 'close');
-    res.end();
-  });
-  const { port } = await listen(t, server);
-  const caller = await connectRaw(port);
-  t.teardown(caller.end);
-  caller.write('GET /upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\nGET /lost HTTP/1.1\r\nHost: a\r\n\r\n');
-  t.equal((await caller.readResponse())?.status, 200);
-  t.same(ended, []);
-  const other = await connectRaw(port);
-  other.write('GET /last HTTP/1.1\r\nHost: a\r\n\r\n');
-  await other.closed;
-  t.same(ended, ['/last']);
-  t.same(seen, ['/upgrade', '/last'], 'if /lost is here, a connection need not be closed after an offer to upgrade');
-});
+t.test(
+  'Node ends a connection after its last answer with `destroySoon`, and hands on what follows an ignored upgrade never',
+  async (t) => {
+    const ended: string[] = [];
+    const seen: string[] = [];
+    const server = createServer((req: IncomingMessage, res) => {
+      const { socket } = req;
+      const destroySoon = socket.destroySoon.bind(socket);
+      socket.destroySoon = () => {
+        ended.push(req.url ?? '');
+        destroySoon();
+      };
+      seen.push(req.url ?? '');
+      if (req.url === '/last') res.setHeader('Connection', 'close');
+      res.end();
+    });
+    const { port } = await listen(t, server);
+    const caller = await connectRaw(port);
+    t.teardown(caller.end);
+    caller.write(
+      'GET /upgrade HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\nGET /lost HTTP/1.1\r\nHost: a\r\n\r\n',
+    );
+    t.equal((await caller.readResponse())?.status, 200);
+    t.same(ended, []);
+    const other = await connectRaw(port);
+    other.write('GET /last HTTP/1.1\r\nHost: a\r\n\r\n');
+    await other.closed;
+    t.same(ended, ['/last']);
+    t.same(seen, ['/upgrade', '/last'], 'if /lost is here, a connection need not be closed after an offer to upgrade');
+  },
+);
 
 t.test('Node gives no error listener back to a socket that asked for a tunnel', async (t) => {
   const server = createServer();

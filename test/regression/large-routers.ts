@@ -3,8 +3,10 @@ import { startGo } from '../support/go.js';
 import { railsProgram, startRails } from '../support/rails.js';
 import type { Router } from './routers.js';
 
-const rails = railsProgram(`    get '/orders/desk', to: 'orders#desk'
-    get '/orders/:id', to: 'orders#order'`, `class OrdersController < ActionController::API
+const rails = railsProgram(
+  `    get '/orders/desk', to: 'orders#desk'
+    get '/orders/:id', to: 'orders#order'`,
+  `class OrdersController < ActionController::API
   def desk
     response.headers['X-Ran'] = 'desk'
     render plain: 'desk'
@@ -13,7 +15,8 @@ const rails = railsProgram(`    get '/orders/desk', to: 'orders#desk'
     render plain: 'order'
   end
 end
-`);
+`,
+);
 
 const go = `package main
 
@@ -30,6 +33,10 @@ func main() {
 `;
 
 export const largeRouters: readonly Router[] = [
-  { name: 'Rails', folds: ['strict_slash', 'format_suffix', 'head_as_get'], start: async (t) => startRails(t, rails, {}) },
+  {
+    name: 'Rails',
+    folds: ['strict_slash', 'format_suffix', 'head_as_get'],
+    start: async (t) => startRails(t, rails, {}),
+  },
   { name: 'Go', folds: ['head_as_get'], start: async (t) => startGo(t, go, {}) },
 ];

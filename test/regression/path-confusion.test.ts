@@ -10,7 +10,9 @@ import { askAll, hostileTargets, publicAndAdmin } from './path-targets.js';
 /** A real router, as lax as its options allow. */
 async function startFastify(t: Scope): Promise<{ readonly url: string; readonly targets: string[] }> {
   const targets: string[] = [];
-  const app = fastify({ routerOptions: { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true } });
+  const app = fastify({
+    routerOptions: { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+  });
   app.addHook('onRequest', (req, _reply, done) => {
     targets.push(req.originalUrl);
     done();
@@ -29,12 +31,24 @@ t.test('no spelling leads a receiver to what the policy did not judge, whichever
   const answers = await askAll(proxy.port, targets);
   t.comment(`${String(targets.length)} targets, ${String(receiver.targets.length)} reached the receiver`);
   t.ok(targets.length > 700 && receiver.targets.length > 20);
-  t.same(answers.filter(({ answer }) => answer?.text === 'ADMIN').map(({ target }) => target), [], 'of Fastify, as lax as it can be');
-  t.same(answers.filter(({ answer }) => answer === null || answer.status >= 500), [], 'each is answered');
+  t.same(
+    answers.filter(({ answer }) => answer?.text === 'ADMIN').map(({ target }) => target),
+    [],
+    'of Fastify, as lax as it can be',
+  );
+  t.same(
+    answers.filter(({ answer }) => answer === null || answer.status >= 500),
+    [],
+    'each is answered',
+  );
   const asked = new Set(targets);
-  t.same(receiver.targets.filter(target => !asked.has(target)), [], 'what reaches it is what was sent, byte for byte');
+  t.same(
+    receiver.targets.filter((target) => !asked.has(target)),
+    [],
+    'what reaches it is what was sent, byte for byte',
+  );
   for (const [name, read] of Object.entries(pathReaders)) {
-    const led = receiver.targets.filter(target => !/^\/(?:public(?:\/|$)|caf)/i.test(read(target) ?? '/public/'));
+    const led = receiver.targets.filter((target) => !/^\/(?:public(?:\/|$)|caf)/i.test(read(target) ?? '/public/'));
     t.same(led, [], name);
   }
 });
@@ -42,7 +56,17 @@ t.test('no spelling leads a receiver to what the policy did not judge, whichever
 t.test('a protected path in another spelling is not served without a credential', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const spellings = [
-    '/%61dmin/x', '//admin/x', '/admin;a/x', '/admin/', '/admin/x/', '/./admin/x', '/admin/./x', '/ADMIN/x', '/admin%2fx', '/admin\\x', '/admin/x%00',
+    '/%61dmin/x',
+    '//admin/x',
+    '/admin;a/x',
+    '/admin/',
+    '/admin/x/',
+    '/./admin/x',
+    '/admin/./x',
+    '/ADMIN/x',
+    '/admin%2fx',
+    '/admin\\x',
+    '/admin/x%00',
   ];
   for (const path of spellings) {
     const { status } = await request(proxy.port, { path });
@@ -54,7 +78,12 @@ t.test('a protected path in another spelling is not served without a credential'
 t.test('nothing in the query makes a route another one', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const targets = [
-    '/admin/x?/public/', '/admin/x?path=/public/x', '/admin?/../public/x', '/admin/x??/public/x', '/nowhere?/public/x', '/admin/x?_method=GET&access=public',
+    '/admin/x?/public/',
+    '/admin/x?path=/public/x',
+    '/admin?/../public/x',
+    '/admin/x??/public/x',
+    '/nowhere?/public/x',
+    '/admin/x?_method=GET&access=public',
   ];
   for (const path of targets) {
     t.equal((await request(proxy.port, { path })).status, 401, path);
@@ -67,11 +96,28 @@ t.test('nothing in the query makes a route another one', async (t) => {
 t.test('no field gets a caller past the checks', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
   const fields: readonly (readonly [string, string])[] = [
-    ['User-Agent', 'kube-probe/1.30'], ['User-Agent', 'GoogleHC/1.0'], ['User-Agent', 'ELB-HealthChecker/2.0'], ['X-Forwarded-Uri', '/public/x'],
-    ['X-Forwarded-For', '127.0.0.1'], ['X-Forwarded-Prefix', '/public'], ['X-Original-URL', '/public/x'], ['X-Rewrite-URL', '/public/x'],
-    ['X-Envoy-Original-Path', '/public/x'], ['X-Skipper-Proxy', 'x'], ['X-Middleware-Subrequest', 'middleware:middleware'], ['X-Auth-Subject', 'root'],
-    ['X-HTTP-Method-Override', 'OPTIONS'], ['Host', '127.0.0.1:9901'], ['Origin', 'http://127.0.0.1'], ['X-Real-IP', '127.0.0.1'], ['Via', '1.1 sallyport'],
-    ['Forwarded', 'for=127.0.0.1;host=admin'], ['Cookie', 'admin=true'], ['Proxy-Authorization', 'Bearer x'], ['X-Authorization', 'Bearer x'], ['Expect', ''],
+    ['User-Agent', 'kube-probe/1.30'],
+    ['User-Agent', 'GoogleHC/1.0'],
+    ['User-Agent', 'ELB-HealthChecker/2.0'],
+    ['X-Forwarded-Uri', '/public/x'],
+    ['X-Forwarded-For', '127.0.0.1'],
+    ['X-Forwarded-Prefix', '/public'],
+    ['X-Original-URL', '/public/x'],
+    ['X-Rewrite-URL', '/public/x'],
+    ['X-Envoy-Original-Path', '/public/x'],
+    ['X-Skipper-Proxy', 'x'],
+    ['X-Middleware-Subrequest', 'middleware:middleware'],
+    ['X-Auth-Subject', 'root'],
+    ['X-HTTP-Method-Override', 'OPTIONS'],
+    ['Host', '127.0.0.1:9901'],
+    ['Origin', 'http://127.0.0.1'],
+    ['X-Real-IP', '127.0.0.1'],
+    ['Via', '1.1 sallyport'],
+    ['Forwarded', 'for=127.0.0.1;host=admin'],
+    ['Cookie', 'admin=true'],
+    ['Proxy-Authorization', 'Bearer x'],
+    ['X-Authorization', 'Bearer x'],
+    ['Expect', ''],
   ];
   for (const [name, value] of fields) {
     const { status } = await request(proxy.port, { path: '/admin/x', headers: [[name, value]] });
@@ -82,7 +128,14 @@ t.test('no field gets a caller past the checks', async (t) => {
 
 t.test('the case of letters counts in paths, and that of hex digits does not', async (t) => {
   const proxy = await startProxy(t, { config: { routes: publicAndAdmin } });
-  for (const path of ['/caf%C3%A9', '/caf%c3%a9', '/caf%C3%a9']) t.equal((await request(proxy.port, { path })).status, 200, path);
-  for (const path of ['/CAF%C3%A9', '/Public/x', '/PUBLIC/x', '/ADMIN', '/Admin/x']) t.equal((await request(proxy.port, { path })).status, 401, path);
-  t.same(proxy.receiver.requests.map(({ target }) => target), ['/caf%C3%A9', '/caf%c3%a9', '/caf%C3%a9']);
+  for (const path of ['/caf%C3%A9', '/caf%c3%a9', '/caf%C3%a9']) {
+    t.equal((await request(proxy.port, { path })).status, 200, path);
+  }
+  for (const path of ['/CAF%C3%A9', '/Public/x', '/PUBLIC/x', '/ADMIN', '/Admin/x']) {
+    t.equal((await request(proxy.port, { path })).status, 401, path);
+  }
+  t.same(
+    proxy.receiver.requests.map(({ target }) => target),
+    ['/caf%C3%A9', '/caf%c3%a9', '/caf%C3%a9'],
+  );
 });

@@ -11,16 +11,33 @@ export const publicAndAdmin = [
   { name: 'admin', methods: ['GET'], path: ['/admin', '/admin/**'], subjects: ['root'], permissions: [] },
 ];
 
-/** Ways to write a path below `/public/` so that some reader finds `/admin`: of our own, and of the corpora that are at hand. */
+/**
+ * Ways to write a path below `/public/` so that some reader finds `/admin`: of our own, and of the corpora that are at
+ * hand.
+ */
 export function hostileTargets(): readonly string[] {
-  const pieces = pathPieces.filter(piece => piece.length < 100);
-  const crossed = pieces.flatMap(piece => [
-    `/public/${piece}/admin/x`, `/public/${piece}${piece}admin/x`, `/public/x/${piece}/${piece}/admin/x`, `/public${piece}/admin`,
+  const pieces = pathPieces.filter((piece) => piece.length < 100);
+  const crossed = pieces.flatMap((piece) => [
+    `/public/${piece}/admin/x`,
+    `/public/${piece}${piece}admin/x`,
+    `/public/x/${piece}/${piece}/admin/x`,
+    `/public${piece}/admin`,
     `/public/x${piece}/../admin/x`,
-    `/${piece}admin/x`, `/admin${piece}`, `/admin/${piece}`, `/public/%2e%2e${piece}admin`, `/public/..${piece}/admin/x`, `/public/x?${piece}/admin`,
+    `/${piece}admin/x`,
+    `/admin${piece}`,
+    `/admin/${piece}`,
+    `/public/%2e%2e${piece}admin`,
+    `/public/..${piece}/admin/x`,
+    `/public/x?${piece}/admin`,
   ]);
-  const ours = (readVectors('hostile-targets.json') as string[]).flatMap(target => [target, `/public${target}`, `/public/${target}/admin/x`]);
-  return [...new Set([...crossed, ...ours, ...readCorpusTargets('/public/')])].filter(target => /^[\x21-\xff]+$/.test(target));
+  const ours = (readVectors('hostile-targets.json') as string[]).flatMap((target) => [
+    target,
+    `/public${target}`,
+    `/public/${target}/admin/x`,
+  ]);
+  return [...new Set([...crossed, ...ours, ...readCorpusTargets('/public/')])].filter((target) =>
+    /^[\x21-\xff]+$/.test(target),
+  );
 }
 
 export interface Asked {
@@ -35,7 +52,7 @@ const lanes = 4;
 /** Sends them all, over as few connections as there may be. */
 export async function askAll(port: number, targets: readonly string[]): Promise<readonly Asked[]> {
   const shares = Array.from({ length: lanes }, (_, lane) => targets.filter((_target, index) => index % lanes === lane));
-  return (await Promise.all(shares.map(async share => askInTurn(port, share)))).flat();
+  return (await Promise.all(shares.map(async (share) => askInTurn(port, share)))).flat();
 }
 
 async function askInTurn(port: number, targets: readonly string[]): Promise<readonly Asked[]> {
@@ -48,7 +65,7 @@ async function askInTurn(port: number, targets: readonly string[]): Promise<read
       return caller.readResponse();
     };
     // A server of HTTP/1.0 closes after each answer, without a word and perhaps a moment later.
-    const answer = await ask() ?? await ask();
+    const answer = (await ask()) ?? (await ask());
     asked.push({ target, answer });
     if (answer === null || answer.field('connection') === 'close') {
       caller.end();

@@ -38,7 +38,12 @@ export async function startRealReceivers(t: Scope): Promise<readonly RealReceive
 /** Files first, then routes, all as its defaults have it: neither case nor a last slash counts. */
 async function startExpress(t: Scope, root: string): Promise<RealReceiver> {
   const app = express();
-  app.use(express.static(root, { redirect: false, setHeaders: (response, path) => void response.setHeader('X-File', encodeURI(relative(root, path))) }));
+  app.use(
+    express.static(root, {
+      redirect: false,
+      setHeaders: (response, path) => void response.setHeader('X-File', encodeURI(relative(root, path))),
+    }),
+  );
   app.get(['/admin', '/admin/*rest'], (_request, response) => void response.send(secret));
   app.get('/{*rest}', (request, response) => void response.json({ segments: request.params['rest'] ?? [''] }));
   const { port } = await listen(t, createServer(app));
@@ -47,7 +52,9 @@ async function startExpress(t: Scope, root: string): Promise<RealReceiver> {
 
 function expressSegments(answer: RawResponse): readonly string[] | null {
   if (answer.field('x-file') !== null) return fileSegments(answer);
-  return answer.status === 200 && answer.text.startsWith('{') ? (JSON.parse(answer.text) as { segments: readonly string[] }).segments : null;
+  return answer.status === 200 && answer.text.startsWith('{')
+    ? (JSON.parse(answer.text) as { segments: readonly string[] }).segments
+    : null;
 }
 
 /** PEP 3333: bytes, each as the character of its number. */

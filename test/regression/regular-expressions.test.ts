@@ -1,4 +1,7 @@
-/** CWE-1333: no regular expression of ours takes time that grows faster than its input, where somebody else writes that input. */
+/**
+ * CWE-1333: no regular expression of ours takes time that grows faster than its input, where somebody else writes that
+ * input.
+ */
 import { isSafe } from 'redos-detector';
 import t from 'tap';
 import ts from 'typescript';
@@ -14,19 +17,50 @@ interface Exception {
 /** Nobody else can make it long. */
 const operators = 'the operator writes what it reads';
 
-/** What the detector cannot clear, each with the reason why it is no harm. Those that strangers feed are held to time below. */
+/**
+ * What the detector cannot clear, each with the reason why it is no harm. Those that strangers feed are held to time
+ * below.
+ */
 const exceptions: readonly Exception[] = [
   { file: 'src/adapters/assertion-signer.ts', begins: '/-----BEGIN ((?:EC', reason: operators },
-  { file: 'src/core-api/redact-answer.ts', begins: '/<([^<>]*)>/', reason: 'a match begins at `<` and ends before the next' },
-  { file: 'src/adapters/log/logger.ts', begins: '/(?<![A-Za-z0-9_-])[A-Za', reason: 'begins at the first of its characters only, which the detector does not see' },
-  { file: 'src/adapters/log/logger.ts', begins: '/\\/\\/[^/\\s@]+@/', reason: 'a match begins at `//` and ends before the next `/`' },
-  { file: 'src/adapters/redis/topology/redirection.ts', begins: '/^\\S+ \\d+ ', reason: 'a line of Redis, whose parts are parted by spaces' },
-  { file: 'src/adapters/redis/scripts/errors.ts', begins: '/,? with args', reason: 'words of ioredis; from the first match on all is taken' },
+  {
+    file: 'src/core-api/redact-answer.ts',
+    begins: '/<([^<>]*)>/',
+    reason: 'a match begins at `<` and ends before the next',
+  },
+  {
+    file: 'src/adapters/log/logger.ts',
+    begins: '/(?<![A-Za-z0-9_-])[A-Za',
+    reason: 'begins at the first of its characters only, which the detector does not see',
+  },
+  {
+    file: 'src/adapters/log/logger.ts',
+    begins: '/\\/\\/[^/\\s@]+@/',
+    reason: 'a match begins at `//` and ends before the next `/`',
+  },
+  {
+    file: 'src/adapters/redis/topology/redirection.ts',
+    begins: '/^\\S+ \\d+ ',
+    reason: 'a line of Redis, whose parts are parted by spaces',
+  },
+  {
+    file: 'src/adapters/redis/scripts/errors.ts',
+    begins: '/,? with args',
+    reason: 'words of ioredis; from the first match on all is taken',
+  },
   { file: 'src/app/reload.ts', begins: '/:\\d{1,7}:', reason: operators },
-  { file: 'src/cli/commands/doctor/upstream-answers.ts', begins: '/HTTP\\/1', reason: 'no more than 256 characters are looked at for each `HTTP/1.1 200`' },
+  {
+    file: 'src/cli/commands/doctor/upstream-answers.ts',
+    begins: '/HTTP\\/1',
+    reason: 'no more than 256 characters are looked at for each `HTTP/1.1 200`',
+  },
   { file: 'src/cli/commands/revoke/run.ts', begins: '/ey[\\w-]', reason: operators },
   { file: 'src/config/sections/sessions-compile.ts', begins: '/\\/+$/', reason: operators },
-  { file: 'src/config/load/redact.ts', begins: '/:\\/\\/([^/', reason: 'a match begins at `://` and ends before the next `/`' },
+  {
+    file: 'src/config/load/redact.ts',
+    begins: '/:\\/\\/([^/',
+    reason: 'a match begins at `://` and ends before the next `/`',
+  },
   { file: 'src/config/load/redact.ts', begins: '/\\s(?:pass', reason: operators },
   { file: 'src/config/load/redact.ts', begins: '/\\b(?:bearer', reason: operators },
   { file: 'src/config/load/redact.ts', begins: '/-----BEGIN [A-Z ]+', reason: operators },
@@ -36,8 +70,16 @@ const exceptions: readonly Exception[] = [
   { file: 'src/config/sections/redis-addresses.ts', begins: '/:[0-9]+$/', reason: operators },
   { file: 'src/config/sections/scalars.ts', begins: '/(^|\\.)(0[xX]', reason: operators },
   { file: 'src/lib/pem.ts', begins: '/-----BEGIN CERT', reason: operators },
-  { file: 'src/decision/http/http-freshness.ts', begins: '/(?:^|,)[ \\t]*', reason: 'a match begins at a comma; a header section of an issuer has 16 KiB at most' },
-  { file: 'src/core-emulator/api/contacts.ts', begins: '/^[^\\s\\p{C}@]+@', reason: 'its parts are parted by the one `@` and by dots, which none of them has' },
+  {
+    file: 'src/decision/http/http-freshness.ts',
+    begins: '/(?:^|,)[ \\t]*',
+    reason: 'a match begins at a comma; a header section of an issuer has 16 KiB at most',
+  },
+  {
+    file: 'src/core-emulator/api/contacts.ts',
+    begins: '/^[^\\s\\p{C}@]+@',
+    reason: 'its parts are parted by the one `@` and by dots, which none of them has',
+  },
   { file: 'src/policy-test/simulate/request.ts', begins: '/^[\\t ]+|', reason: operators },
   { file: 'src/user-import/row/firebase.ts', begins: '/"?([a-z0-9_]+)"?', reason: operators },
   { file: 'src/user-import/row/firebase.ts', begins: '/=+$/', reason: operators },
@@ -46,21 +88,39 @@ const exceptions: readonly Exception[] = [
 ];
 
 /** Made at run time, out of constants of ours. */
-const made = ['new RegExp(`^${name}=([1-9][0-9]?)$`)', 'new RegExp(`^([0-9]{1,12})(${Object.keys(units).join(\'|\')})$`)', 'new RegExp(unsafe, \'g\')'];
+const made = [
+  'new RegExp(`^${name}=([1-9][0-9]?)$`)',
+  "new RegExp(`^([0-9]{1,12})(${Object.keys(units).join('|')})$`)",
+  "new RegExp(unsafe, 'g')",
+];
 
-const sources = projectFiles('src').filter((file) => file.endsWith('.ts')).map(parseSource);
+const sources = projectFiles('src')
+  .filter((file) => file.endsWith('.ts'))
+  .map(parseSource);
 
 t.test('no regular expression backtracks without end, but for those that are listed with their reason', (t) => {
-  const literals = sources.flatMap(({ path, nodes }) => nodes.filter(ts.isRegularExpressionLiteral).map(({ text }) => ({ path, text })));
+  const literals = sources.flatMap(({ path, nodes }) =>
+    nodes.filter(ts.isRegularExpressionLiteral).map(({ text }) => ({ path, text })),
+  );
   const unsafe = literals.filter(({ text }) => !isSafe(expressionOf(text), { maxScore: 12, timeout: Infinity }).safe);
-  const isListed = ({ path, text }: { path: string; text: string }): boolean => exceptions.some(({ file, begins }) => file === path && text.startsWith(begins));
-  t.same(unsafe.filter((one) => !isListed(one)), []);
-  t.same(exceptions.filter(({ file, begins }) => !unsafe.some(({ path, text }) => path === file && text.startsWith(begins))), [], 'none is listed for nothing');
+  const isListed = ({ path, text }: { path: string; text: string }): boolean =>
+    exceptions.some(({ file, begins }) => file === path && text.startsWith(begins));
+  t.same(
+    unsafe.filter((one) => !isListed(one)),
+    [],
+  );
+  t.same(
+    exceptions.filter(({ file, begins }) => !unsafe.some(({ path, text }) => path === file && text.startsWith(begins))),
+    [],
+    'none is listed for nothing',
+  );
   t.end();
 });
 
 t.test('none is made out of what comes from outside', (t) => {
-  const calls = sources.flatMap(({ nodes }) => nodes.filter((node) => ts.isNewExpression(node) || ts.isCallExpression(node)));
+  const calls = sources.flatMap(({ nodes }) =>
+    nodes.filter((node) => ts.isNewExpression(node) || ts.isCallExpression(node)),
+  );
   const found = calls.filter(({ expression }) => expression.getText() === 'RegExp').map((node) => node.getText());
   t.same(found.sort(), [...made].sort());
   t.end();
@@ -90,7 +150,12 @@ t.test('those that strangers feed take a mebibyte of the worst in no time', (t) 
 });
 
 function literalsOf(file: string): string[] {
-  return sources.find(({ path }) => path === file)?.nodes.filter(ts.isRegularExpressionLiteral).map(({ text }) => text) ?? [];
+  return (
+    sources
+      .find(({ path }) => path === file)
+      ?.nodes.filter(ts.isRegularExpressionLiteral)
+      .map(({ text }) => text) ?? []
+  );
 }
 
 /** The expression that a literal of the source stands for. */

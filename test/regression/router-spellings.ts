@@ -1,4 +1,7 @@
-/** Spellings of `/orders/desk` before real routers: those that run it are refused by the target gate, or told of by a setting of `receiver`. */
+/**
+ * Spellings of `/orders/desk` before real routers: those that run it are refused by the target gate, or told of by a
+ * setting of `receiver`.
+ */
 import type { Test } from 'tap';
 import { problemsOf } from '../config/inspection.js';
 import { startProxy } from '../proxy/harness.js';
@@ -23,12 +26,43 @@ const folded: Readonly<Record<Exclude<Fold, 'head_as_get'>, readonly string[]>> 
 
 /** Slashes and dots in other ways, parameters, what is decoded twice, cut off, or made one with something else. */
 const neverFolded = [
-  '/orders//desk', '//orders/desk', '/orders/./desk', '/orders/x/../desk', '/orders/desk/.', '/orders%2Fdesk', '/orders%2fdesk', '/orders%5Cdesk',
-  '/orders\\desk', '/orders/desk;a=b', '/orders/desk%3Ba=b', '/orders;a/desk', '/orders/%2564esk', '/orders/desk%2500', '/orders/desk%00',
-  '/orders/desk%00.txt', '/orders/desk%0A', '/orders/desk%0D%0A', '/orders/desk%09', '/orders/desk%23', '/orders/desk%3F', '/orders/desk%3Fa=b',
-  '/orders/desk%2F', '/orders/desk%2F.', '/orders/%EF%BD%84%EF%BD%85%EF%BD%93%EF%BD%8B', '/orders/desk%CC%81', '/orders/desk%EF%BB%BF',
-  '/orders/desk%C2%A0', '/orders/desk%E2%80%8B', '/orders/de%C2%ADsk', '/orders/d%65%73k%', '/orders/%c0%afdesk', '/orders/+desk', '/orders/desk+',
-  '/orders/desk,', '/orders/desk:', '/orders/desk~',
+  '/orders//desk',
+  '//orders/desk',
+  '/orders/./desk',
+  '/orders/x/../desk',
+  '/orders/desk/.',
+  '/orders%2Fdesk',
+  '/orders%2fdesk',
+  '/orders%5Cdesk',
+  '/orders\\desk',
+  '/orders/desk;a=b',
+  '/orders/desk%3Ba=b',
+  '/orders;a/desk',
+  '/orders/%2564esk',
+  '/orders/desk%2500',
+  '/orders/desk%00',
+  '/orders/desk%00.txt',
+  '/orders/desk%0A',
+  '/orders/desk%0D%0A',
+  '/orders/desk%09',
+  '/orders/desk%23',
+  '/orders/desk%3F',
+  '/orders/desk%3Fa=b',
+  '/orders/desk%2F',
+  '/orders/desk%2F.',
+  '/orders/%EF%BD%84%EF%BD%85%EF%BD%93%EF%BD%8B',
+  '/orders/desk%CC%81',
+  '/orders/desk%EF%BB%BF',
+  '/orders/desk%C2%A0',
+  '/orders/desk%E2%80%8B',
+  '/orders/de%C2%ADsk',
+  '/orders/d%65%73k%',
+  '/orders/%c0%afdesk',
+  '/orders/+desk',
+  '/orders/desk+',
+  '/orders/desk,',
+  '/orders/desk:',
+  '/orders/desk~',
 ];
 
 const spellings: readonly Spelling[] = [
@@ -38,27 +72,62 @@ const spellings: readonly Spelling[] = [
 ];
 
 const strict = { name: 'desk', methods: ['GET'], path: '/orders/desk', subjects: ['root'], permissions: [] };
-const lax = { name: 'order', methods: ['GET', 'HEAD'], path: ['/orders/{id}', '/orders/{id}/', '/Orders/{id}'], subjects: ['checkout'], permissions: [] };
+const lax = {
+  name: 'order',
+  methods: ['GET', 'HEAD'],
+  path: ['/orders/{id}', '/orders/{id}/', '/Orders/{id}'],
+  subjects: ['checkout'],
+  permissions: [],
+};
 const routes = [strict, lax];
 
 /** What a receiver is declared to be where it folds nothing. */
-const foldless = { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false };
-const byDefault = { case_sensitive: false, strict_slash: false, format_suffix: true, trailing_dots: true, head_as_get: true };
+const foldless = {
+  case_sensitive: true,
+  strict_slash: true,
+  format_suffix: false,
+  trailing_dots: false,
+  head_as_get: false,
+};
+const byDefault = {
+  case_sensitive: false,
+  strict_slash: false,
+  format_suffix: true,
+  trailing_dots: true,
+  head_as_get: true,
+};
 
-/** Declares that it folds nothing, sends every spelling as the laxer caller, and compares what got through with the router's row. */
+/**
+ * Declares that it folds nothing, sends every spelling as the laxer caller, and compares what got through with the
+ * router's row.
+ */
 export async function holdRouter(t: Test, { name, folds, start }: Router): Promise<void> {
   const port = await start(t);
-  const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(port)}`, config: { routes, receiver: foldless } });
+  const proxy = await startProxy(t, {
+    upstreamUrl: `http://127.0.0.1:${String(port)}`,
+    config: { routes, receiver: foldless },
+  });
   const ran: Spelling[] = [];
   for (const spelling of spellings) {
     const { target, method = 'GET' } = spelling;
     const [answer] = await sendRaw(proxy.port, `${method} ${target} HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
     if (answer?.field('x-ran') === 'desk') ran.push(spelling);
   }
-  t.same(ran.filter(({ fold }) => fold === null).map(({ target }) => target), [], `${name}: what no setting tells of`);
-  t.same([...new Set(ran.map(({ fold }) => fold))].sort(), [...folds].sort(), `${name}: ${ran.map(({ target }) => target).join(' ')}`);
+  t.same(
+    ran.filter(({ fold }) => fold === null).map(({ target }) => target),
+    [],
+    `${name}: what no setting tells of`,
+  );
+  t.same(
+    [...new Set(ran.map(({ fold }) => fold))].sort(),
+    [...folds].sort(),
+    `${name}: ${ran.map(({ target }) => target).join(' ')}`,
+  );
   for (const fold of folds) {
     const problems = problemsOf(baseConfig({ routes, receiver: { ...foldless, [fold]: byDefault[fold] } }));
-    t.ok(problems.some((problem) => problem.includes(': error: ')), `${name}: with ${fold} as it is by default, such routes are refused`);
+    t.ok(
+      problems.some((problem) => problem.includes(': error: ')),
+      `${name}: with ${fold} as it is by default, such routes are refused`,
+    );
   }
 }

@@ -35,9 +35,8 @@ application = get_wsgi_application()
 `;
 
 // Functions: `$'` of a regular expression would mean something in a text.
-const djangoWith = (functions: string, routes: readonly string[]): string => (
-  django.replace('PATHS', () => functions).replace('ROUTES', () => routes.join(', '))
-);
+const djangoWith = (functions: string, routes: readonly string[]): string =>
+  django.replace('PATHS', () => functions).replace('ROUTES', () => routes.join(', '));
 const order = 'lambda request, id: HttpResponse("order")';
 
 const flask = `
@@ -55,17 +54,29 @@ def order(id):
 
 export const routers: readonly Router[] = [
   {
-    name: 'Django, paths', folds: ['head_as_get'],
-    start: async (t) => startGunicorn(t, djangoWith('path', ["path('orders/desk', desk)", `path('orders/<str:id>', ${order})`]), {}),
+    name: 'Django, paths',
+    folds: ['head_as_get'],
+    start: async (t) =>
+      startGunicorn(t, djangoWith('path', ["path('orders/desk', desk)", `path('orders/<str:id>', ${order})`]), {}),
   },
   {
-    name: 'Django, regular expressions with an optional slash', folds: ['strict_slash', 'head_as_get'],
-    start: async (t) => startGunicorn(t, djangoWith('re_path', ["re_path(r'^orders/desk/?$', desk)", `re_path(r'^orders/([^/]+)/?$', ${order})`]), {}),
+    name: 'Django, regular expressions with an optional slash',
+    folds: ['strict_slash', 'head_as_get'],
+    start: async (t) =>
+      startGunicorn(
+        t,
+        djangoWith('re_path', ["re_path(r'^orders/desk/?$', desk)", `re_path(r'^orders/([^/]+)/?$', ${order})`]),
+        {},
+      ),
   },
   { name: 'Flask', folds: ['head_as_get'], start: async (t) => startGunicorn(t, flask, {}) },
   { name: 'Express', folds: ['case_sensitive', 'strict_slash', 'head_as_get'], start: startExpress },
   { name: 'Fastify', folds: ['head_as_get'], start: async (t) => startFastify(t, false) },
-  { name: 'Fastify, ignoring case and slashes', folds: ['case_sensitive', 'strict_slash', 'head_as_get'], start: async (t) => startFastify(t, true) },
+  {
+    name: 'Fastify, ignoring case and slashes',
+    folds: ['case_sensitive', 'strict_slash', 'head_as_get'],
+    start: async (t) => startFastify(t, true),
+  },
 ];
 
 async function startExpress(t: Scope): Promise<number> {
@@ -76,7 +87,9 @@ async function startExpress(t: Scope): Promise<number> {
 }
 
 async function startFastify(t: Scope, lax: boolean): Promise<number> {
-  const app = fastify({ routerOptions: { caseSensitive: !lax, ignoreTrailingSlash: lax, ignoreDuplicateSlashes: lax } });
+  const app = fastify({
+    routerOptions: { caseSensitive: !lax, ignoreTrailingSlash: lax, ignoreDuplicateSlashes: lax },
+  });
   app.get('/orders/desk', async (_request, reply) => reply.header('X-Ran', 'desk').send('desk'));
   app.get('/orders/:id', async () => 'order');
   await app.ready();

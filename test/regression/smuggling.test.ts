@@ -8,67 +8,125 @@ const post = 'POST /open/page HTTP/1.1\r\nHost: a\r\n';
 
 /** A Transfer-Encoding with one byte where none belongs, at each of four places. */
 function spoiledCodings(): readonly string[] {
-  const bytes = Array.from({ length: 256 }, (_, code) => code).filter(code => code <= 0x21 || code >= 0x7f).map(code => String.fromCharCode(code));
-  return bytes.flatMap(byte => [
-    `${byte}Transfer-Encoding: chunked`, `Transfer-Encoding${byte}: chunked`, `Transfer-Encoding:${byte}chunked`, `Transfer-Encoding: chunked${byte}`,
+  const bytes = Array.from({ length: 256 }, (_, code) => code)
+    .filter((code) => code <= 0x21 || code >= 0x7f)
+    .map((code) => String.fromCharCode(code));
+  return bytes.flatMap((byte) => [
+    `${byte}Transfer-Encoding: chunked`,
+    `Transfer-Encoding${byte}: chunked`,
+    `Transfer-Encoding:${byte}chunked`,
+    `Transfer-Encoding: chunked${byte}`,
   ]);
 }
 
 const codings = [
-  'Transfer-Encoding: chunked', 'transfer-encoding: CHUNKED', 'Transfer-Encoding: identity', 'Transfer-Encoding: chunked, identity',
+  'Transfer-Encoding: chunked',
+  'transfer-encoding: CHUNKED',
+  'Transfer-Encoding: identity',
+  'Transfer-Encoding: chunked, identity',
   'Transfer-Encoding: identity, chunked',
-  'Transfer-Encoding: gzip, chunked', 'Transfer-Encoding: x', 'Transfer-Encoding: "chunked"', 'Transfer-Encoding: chunked;q=1', 'Transfer-Encoding:',
+  'Transfer-Encoding: gzip, chunked',
+  'Transfer-Encoding: x',
+  'Transfer-Encoding: "chunked"',
+  'Transfer-Encoding: chunked;q=1',
+  'Transfer-Encoding:',
   'Transfer_Encoding: chunked',
-  'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity', 'Transfer-Encoding: identity\r\nTransfer-Encoding: chunked',
+  'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
+  'Transfer-Encoding: identity\r\nTransfer-Encoding: chunked',
   'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked',
-  'Transfer-Encoding:\r\n chunked', 'Transfer-Encoding\r\n: chunked', 'X: y\nTransfer-Encoding: chunked', 'X: y\rTransfer-Encoding: chunked',
+  'Transfer-Encoding:\r\n chunked',
+  'Transfer-Encoding\r\n: chunked',
+  'X: y\nTransfer-Encoding: chunked',
+  'X: y\rTransfer-Encoding: chunked',
   'X: y\r\n\tTransfer-Encoding: chunked',
-  'Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked', 'TE: chunked', 'Transfer-Encoding: ,chunked', 'Transfer-Encoding: chunked,',
+  'Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked',
+  'TE: chunked',
+  'Transfer-Encoding: ,chunked',
+  'Transfer-Encoding: chunked,',
   'Content-Encoding: chunked',
 ];
 
 const lengths = [
-  '', 'Content-Length: 0', 'Content-Length: 4', 'Content-Length: +4', 'Content-Length: -4', 'Content-Length: 4, 4',
-  'Content-Length: 4\r\nContent-Length: 4', 'Content-Length: 0x4',
-  'Content-Length: 4\r\nContent-Length: 5', 'Content-Length : 4', 'Content_Length: 4', ' Content-Length: 4', 'Content-Length:\r\n 4', 'Content-Length: 4.0',
+  '',
+  'Content-Length: 0',
+  'Content-Length: 4',
+  'Content-Length: +4',
+  'Content-Length: -4',
+  'Content-Length: 4, 4',
+  'Content-Length: 4\r\nContent-Length: 4',
+  'Content-Length: 0x4',
+  'Content-Length: 4\r\nContent-Length: 5',
+  'Content-Length : 4',
+  'Content_Length: 4',
+  ' Content-Length: 4',
+  'Content-Length:\r\n 4',
+  'Content-Length: 4.0',
   'Content-Length: 4e0',
-  'Content-Length: 04', 'Content-Length: 4 4', 'Content-Length: 18446744073709551620', 'Content-Length: 4\n', 'Content-Length: 4\0',
+  'Content-Length: 04',
+  'Content-Length: 4 4',
+  'Content-Length: 18446744073709551620',
+  'Content-Length: 4\n',
+  'Content-Length: 4\0',
   'Connection: Content-Length\r\nContent-Length: 4',
 ];
 
 /** What may stand where a chunk begins or ends. */
 const chunkTricks = [
-  '5\r\nhello\r\n0\r\n\r\n', '5\nhello\r\n0\r\n\r\n', '5\r\nhello\n0\r\n\r\n', '5\r\nhello\r\n0\n\n', '5\r\nhello0\r\n\r\n', '5 \r\nhello\r\n0\r\n\r\n',
+  '5\r\nhello\r\n0\r\n\r\n',
+  '5\nhello\r\n0\r\n\r\n',
+  '5\r\nhello\n0\r\n\r\n',
+  '5\r\nhello\r\n0\n\n',
+  '5\r\nhello0\r\n\r\n',
+  '5 \r\nhello\r\n0\r\n\r\n',
   ' 5\r\nhello\r\n0\r\n\r\n',
-  '0x5\r\nhello\r\n0\r\n\r\n', '+5\r\nhello\r\n0\r\n\r\n', '5;a=b\r\nhello\r\n0\r\n\r\n', '5;a="\r\n"\r\nhello\r\n0\r\n\r\n', '5;\nhello\r\n0\r\n\r\n',
+  '0x5\r\nhello\r\n0\r\n\r\n',
+  '+5\r\nhello\r\n0\r\n\r\n',
+  '5;a=b\r\nhello\r\n0\r\n\r\n',
+  '5;a="\r\n"\r\nhello\r\n0\r\n\r\n',
+  '5;\nhello\r\n0\r\n\r\n',
   '5\r\r\nhello\r\n0\r\n\r\n',
-  '05\r\nhello\r\n0\r\n\r\n', '00000000000000005\r\nhello\r\n0\r\n\r\n', '100000005\r\nhello\r\n0\r\n\r\n', 'ffffffffffffffff\r\nhello\r\n0\r\n\r\n',
+  '05\r\nhello\r\n0\r\n\r\n',
+  '00000000000000005\r\nhello\r\n0\r\n\r\n',
+  '100000005\r\nhello\r\n0\r\n\r\n',
+  'ffffffffffffffff\r\nhello\r\n0\r\n\r\n',
   '5_0\r\nhello\r\n0\r\n\r\n',
-  '5\r\nhello\r\n00\r\n\r\n', '5\r\nhello\r\n0\r\nContent-Length: 5\r\n\r\n', '5\r\nhello\r\n0\r\n X\r\n\r\n', '5\r\nhello\r\n0\r\nbad trailer\r\n\r\n',
+  '5\r\nhello\r\n00\r\n\r\n',
+  '5\r\nhello\r\n0\r\nContent-Length: 5\r\n\r\n',
+  '5\r\nhello\r\n0\r\n X\r\n\r\n',
+  '5\r\nhello\r\n0\r\nbad trailer\r\n\r\n',
   '5\r\nhello\r\n-0\r\n\r\n',
-  '5\r\nhello\r\n0;\r\n\r\n', '5\r\nhello\r\n\r\n0\r\n\r\n', '\r\n5\r\nhello\r\n0\r\n\r\n', '5\r\nhelloXX0\r\n\r\n', 'g\r\nhello\r\n0\r\n\r\n', '\r\n\r\n',
+  '5\r\nhello\r\n0;\r\n\r\n',
+  '5\r\nhello\r\n\r\n0\r\n\r\n',
+  '\r\n5\r\nhello\r\n0\r\n\r\n',
+  '5\r\nhelloXX0\r\n\r\n',
+  'g\r\nhello\r\n0\r\n\r\n',
+  '\r\n\r\n',
   '5\0\r\nhello\r\n0\r\n\r\n',
 ];
 
 const streams: readonly { readonly name: string; readonly streams: readonly string[] }[] = [
   {
     name: 'a byte at each place of Transfer-Encoding, beside a length',
-    streams: spoiledCodings().map(coding => `${post}Content-Length: ${String(5 + inner.length)}\r\n${coding}\r\n\r\n0\r\n\r\n${inner}`),
+    streams: spoiledCodings().map(
+      (coding) => `${post}Content-Length: ${String(5 + inner.length)}\r\n${coding}\r\n\r\n0\r\n\r\n${inner}`,
+    ),
   },
   {
     name: 'every pair of a length and a coding',
-    streams: lengths.flatMap(length => codings.flatMap((coding) => {
-      const fields = [length, coding].filter(field => field !== '').map(field => `${field}\r\n`);
-      return [`${post}${fields.join('')}\r\n0\r\n\r\n${inner}`];
-    })),
+    streams: lengths.flatMap((length) =>
+      codings.flatMap((coding) => {
+        const fields = [length, coding].filter((field) => field !== '').map((field) => `${field}\r\n`);
+        return [`${post}${fields.join('')}\r\n0\r\n\r\n${inner}`];
+      }),
+    ),
   },
   {
     name: 'chunks that end where nobody expects it',
-    streams: chunkTricks.map(chunks => `${post}Transfer-Encoding: chunked\r\n\r\n${chunks}${inner}`),
+    streams: chunkTricks.map((chunks) => `${post}Transfer-Encoding: chunked\r\n\r\n${chunks}${inner}`),
   },
   {
     name: 'what follows a refused request with a body is no request of the same bytes',
-    streams: ['/nowhere', '/admin', '/open/%2e', '/open/page'].flatMap(path => [
+    streams: ['/nowhere', '/admin', '/open/%2e', '/open/page'].flatMap((path) => [
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${String(inner.length)}\r\n\r\n${inner}`,
       `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${String(inner.length)}\r\nContent-Type: a\r\nContent-Type: b\r\n\r\n${inner}`,
       `POST ${path} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${String(inner.length)}\r\n\r\n${inner}`,
@@ -79,13 +137,24 @@ const streams: readonly { readonly name: string; readonly streams: readonly stri
   {
     name: 'upgrades, tunnels and prefaces open nothing',
     streams: [
-      'Connection: Upgrade\r\nUpgrade: h2c', 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk', 'Upgrade: h2c',
+      'Connection: Upgrade\r\nUpgrade: h2c',
+      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk',
+      'Upgrade: h2c',
       'Connection: Upgrade\r\nUpgrade: websocket',
-      'Connection: Upgrade\r\nUpgrade: h2c, websocket', 'Connection: Upgrade\r\nUpgrade: TLS/1.0',
+      'Connection: Upgrade\r\nUpgrade: h2c, websocket',
+      'Connection: Upgrade\r\nUpgrade: TLS/1.0',
       'Connection: upgrade, content-length\r\nUpgrade: h2c\r\nContent-Length: 5',
-    ].flatMap(fields => ['GET', 'POST', 'HEAD', 'OPTIONS'].map(method => `${method} /open/page HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n${inner}`)).concat([
-      `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${inner}`, `CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n${inner}`, `CONNECT /open/page HTTP/1.1\r\nHost: a\r\n\r\n${inner}`,
-    ]),
+    ]
+      .flatMap((fields) =>
+        ['GET', 'POST', 'HEAD', 'OPTIONS'].map(
+          (method) => `${method} /open/page HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n${inner}`,
+        ),
+      )
+      .concat([
+        `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${inner}`,
+        `CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n${inner}`,
+        `CONNECT /open/page HTTP/1.1\r\nHost: a\r\n\r\n${inner}`,
+      ]),
   },
 ];
 

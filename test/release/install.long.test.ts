@@ -1,4 +1,7 @@
-/** docs/install.md as it stands: from a clean clone to a project of one's own, by the tarball and by a scope in one's own registry. */
+/**
+ * docs/install.md as it stands: from a clean clone to a project of one's own, by the tarball and by a scope in one's
+ * own registry.
+ */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -31,9 +34,15 @@ function project(t: Scope): string {
 
 /** What a project has of it: the command, the module and its types. */
 async function holds(t: Test, dir: string): Promise<void> {
-  t.match((await runNpm(t, dir, null, ['npx', '--no', '--', 'sallyport', '--version'], cached)).said, `sallyport ${version} (`);
+  t.match(
+    (await runNpm(t, dir, null, ['npx', '--no', '--', 'sallyport', '--version'], cached)).said,
+    `sallyport ${version} (`,
+  );
   const script = 'import { createTokenSource } from "sallyport/client"; console.log(typeof createTokenSource)';
-  t.equal(spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: dir, encoding: 'utf8' }).stdout, 'function\n');
+  t.equal(
+    spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: dir, encoding: 'utf8' }).stdout,
+    'function\n',
+  );
   t.ok(existsSync(join(dir, 'node_modules/sallyport/dist/client/token-source.d.ts')));
   t.ok(existsSync(join(dir, 'node_modules/sallyport/LICENSE')));
 }
@@ -56,19 +65,33 @@ t.test('the tarball of a clean clone is whole, and a project can install it', as
   t.notOk(existsSync(join(dir, 'node_modules/sallyport/dist/.tsbuildinfo')), 'nothing of the compiler’s own');
 });
 
-t.test('under a scope of one’s own, the names in code stay as they are, and the public registry is not asked for the package', async (t) => {
-  const registry = await startNpmRegistry(t);
-  const publish = blockThatBegins(page, 'npm pkg set name=').text.replace('https://npm.example.com/', `${registry.url}/`).trimEnd().split('\n');
-  for (const line of publish) {
-    const { code, said } = await runNpm(t, clone, registry, ['npm', ...words(line)]);
-    t.equal(code, 0, `${line}: ${said}`);
-  }
-  const dir = project(t);
-  const [rc = '', install = ''] = blockThatBegins(page, 'echo \'@your-scope').text.trimEnd().split('\n');
-  appendFileSync(join(dir, '.npmrc'), `${/'(.*)'/.exec(rc)?.[1]?.replace('https://npm.example.com/', `${registry.url}/`) ?? ''}\n`);
-  const { code, said } = await runNpm(t, dir, null, ['npm', ...words(install)], cached);
-  t.equal(code, 0, said);
-  t.ok(registry.requests().some((request) => /^GET \/@your-scope\/sallyport\/-\//.test(request)), 'it came from there');
-  t.match(JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')), { dependencies: { sallyport: `npm:@your-scope/sallyport@${version}` } });
-  await holds(t, dir);
-});
+t.test(
+  'under a scope of one’s own, the names in code stay as they are, and the public registry is not asked for the package',
+  async (t) => {
+    const registry = await startNpmRegistry(t);
+    const publish = blockThatBegins(page, 'npm pkg set name=')
+      .text.replace('https://npm.example.com/', `${registry.url}/`)
+      .trimEnd()
+      .split('\n');
+    for (const line of publish) {
+      const { code, said } = await runNpm(t, clone, registry, ['npm', ...words(line)]);
+      t.equal(code, 0, `${line}: ${said}`);
+    }
+    const dir = project(t);
+    const [rc = '', install = ''] = blockThatBegins(page, "echo '@your-scope").text.trimEnd().split('\n');
+    appendFileSync(
+      join(dir, '.npmrc'),
+      `${/'(.*)'/.exec(rc)?.[1]?.replace('https://npm.example.com/', `${registry.url}/`) ?? ''}\n`,
+    );
+    const { code, said } = await runNpm(t, dir, null, ['npm', ...words(install)], cached);
+    t.equal(code, 0, said);
+    t.ok(
+      registry.requests().some((request) => /^GET \/@your-scope\/sallyport\/-\//.test(request)),
+      'it came from there',
+    );
+    t.match(JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8')), {
+      dependencies: { sallyport: `npm:@your-scope/sallyport@${version}` },
+    });
+    await holds(t, dir);
+  },
+);

@@ -1,4 +1,7 @@
-/** `npx sallyport` in a clone runs the clone's own program, and asks no registry for a name that nobody of us holds there. */
+/**
+ * `npx sallyport` in a clone runs the clone's own program, and asks no registry for a name that nobody of us holds
+ * there.
+ */
 import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -12,7 +15,9 @@ t.setTimeout(240_000);
 /** A clone, as far as npm looks at one. */
 function clone(t: Scope): string {
   const dir = tempDir(t);
-  for (const path of ['package.json', '.npmrc', 'bin', '.release']) cpSync(join(projectDir, path), join(dir, path), { recursive: true });
+  for (const path of ['package.json', '.npmrc', 'bin', '.release']) {
+    cpSync(join(projectDir, path), join(dir, path), { recursive: true });
+  }
   mkdirSync(join(dir, 'docs'));
   return dir;
 }
@@ -21,7 +26,9 @@ function clone(t: Scope): string {
 async function publish(t: Scope, registry: NpmRegistry, name: string): Promise<void> {
   const dir = tempDir(t);
   writeFileSync(join(dir, 'package.json'), JSON.stringify({ name, version: '1.0.0', bin: { [name]: 'main.js' } }));
-  writeFileSync(join(dir, 'main.js'), '#!/usr/bin/env node\nconsole.log("a stranger’s program ran");\n', { mode: 0o755 });
+  writeFileSync(join(dir, 'main.js'), '#!/usr/bin/env node\nconsole.log("a stranger’s program ran");\n', {
+    mode: 0o755,
+  });
   const { code, said } = await runNpm(t, dir, registry, ['npm', 'publish']);
   if (code !== 0) throw new Error(said);
 }
@@ -34,12 +41,18 @@ t.test('in a clone without what is built, it says what to do, and asks nobody', 
   for (const cwd of [dir, join(dir, 'docs')]) {
     const { code, said } = await runNpm(t, cwd, registry, ['npx', 'sallyport', '--version']);
     t.not(code, 0);
-    t.match(said, /sallyport is not built, or was not installed whole: run npm ci in its folder\n {2}Cannot find module .*dist\/main\.js/);
+    t.match(
+      said,
+      /sallyport is not built, or was not installed whole: run npm ci in its folder\n {2}Cannot find module .*dist\/main\.js/,
+    );
     t.notMatch(said, /stranger/);
   }
   mkdirSync(join(dir, 'dist'));
   writeFileSync(join(dir, 'dist/main.js'), 'import "commander";\n');
-  t.match((await runNpm(t, dir, registry, ['npx', 'sallyport', '--version'])).said, /run npm ci in its folder\n {2}Cannot find package 'commander'/);
+  t.match(
+    (await runNpm(t, dir, registry, ['npx', 'sallyport', '--version'])).said,
+    /run npm ci in its folder\n {2}Cannot find package 'commander'/,
+  );
   t.same(registry.requests().slice(before), []);
 });
 
@@ -60,7 +73,14 @@ t.test('what a clone does not have is never installed, however it is called', as
   const { code, said } = await runNpm(t, clone(t), registry, ['npx', 'salyport', 'check']);
   t.not(code, 0);
   t.match(said, /no YES option: \["salyport@1\.0\.0"\]/);
-  t.same(registry.requests().slice(before).filter((request) => request.includes('/-/')), [], 'its program was not fetched');
+  t.same(
+    registry
+      .requests()
+      .slice(before)
+      .filter((request) => request.includes('/-/')),
+    [],
+    'its program was not fetched',
+  );
 });
 
 t.test('elsewhere, npx --no -- runs what is installed and nothing else', async (t) => {
@@ -72,5 +92,12 @@ t.test('elsewhere, npx --no -- runs what is installed and nothing else', async (
   const { code, said } = await runNpm(t, dir, registry, ['npx', '--no', '--', 'sallyport', 'check', 'sallyport.yaml']);
   t.not(code, 0);
   t.match(said, /no YES option: \["sallyport@1\.0\.0"\]/);
-  t.same(registry.requests().slice(before).filter((request) => request.includes('/-/')), [], 'the stranger’s program was not fetched');
+  t.same(
+    registry
+      .requests()
+      .slice(before)
+      .filter((request) => request.includes('/-/')),
+    [],
+    'the stranger’s program was not fetched',
+  );
 });

@@ -9,8 +9,15 @@ import { tempDir } from '../support/temp-dir.js';
 import type { Scope } from '../support/scope.js';
 
 const files = [
-  'package.json', 'package-lock.json', 'src/version.ts', 'helm/sallyport/Chart.yaml', 'helm/manifests/orders.yaml', 'test/helm/parent/Chart.yaml',
-  'Dockerfile', 'docs/deployment.md', '.release/release.mjs',
+  'package.json',
+  'package-lock.json',
+  'src/version.ts',
+  'helm/sallyport/Chart.yaml',
+  'helm/manifests/orders.yaml',
+  'test/helm/parent/Chart.yaml',
+  'Dockerfile',
+  'docs/deployment.md',
+  '.release/release.mjs',
 ];
 
 const { version } = JSON.parse(readFileSync(join(projectDir, 'package.json'), 'utf8')) as { version: string };
@@ -20,7 +27,10 @@ const dev = '0.2.0-dev';
 
 interface Tree {
   readonly dir: string;
-  readonly run: (command: string, ...args: readonly string[]) => { readonly code: number | null; readonly said: string };
+  readonly run: (
+    command: string,
+    ...args: readonly string[]
+  ) => { readonly code: number | null; readonly said: string };
   readonly release: (...args: readonly string[]) => { readonly code: number | null; readonly said: string };
 }
 
@@ -30,7 +40,10 @@ function tree(t: Scope): Tree {
     mkdirSync(dirname(join(dir, file)), { recursive: true });
     writeFileSync(join(dir, file), readFileSync(join(projectDir, file), 'utf8').replaceAll(version, dev));
   }
-  writeFileSync(join(dir, 'CHANGELOG.md'), `# Changelog\n\n## ${dev} (unreleased)\n\n- **Something** new.\n\n## 0.1.0\n\nThe first.\n`);
+  writeFileSync(
+    join(dir, 'CHANGELOG.md'),
+    `# Changelog\n\n## ${dev} (unreleased)\n\n- **Something** new.\n\n## 0.1.0\n\nThe first.\n`,
+  );
   const run: Tree['run'] = (command, ...args) => {
     const { status, stdout, stderr } = spawnSync(command, args, { cwd: dir, encoding: 'utf8' });
     return { code: status, said: `${stdout}${stderr}` };
@@ -45,8 +58,16 @@ function tree(t: Scope): Tree {
 }
 
 /** The words that docs/releasing.md calls the script with, in the version that is next here. */
-const shown = blockThatBegins('docs/releasing.md', 'node .release/release.mjs').text.trimEnd().split('\n')
-  .map((line) => line.replace(/\s+#.*$/, '').replace(/\d+\.\d+\.\d+/, 'NEXT').split(' ').slice(2));
+const shown = blockThatBegins('docs/releasing.md', 'node .release/release.mjs')
+  .text.trimEnd()
+  .split('\n')
+  .map((line) =>
+    line
+      .replace(/\s+#.*$/, '')
+      .replace(/\d+\.\d+\.\d+/, 'NEXT')
+      .split(' ')
+      .slice(2),
+  );
 
 t.test('a release ties package, image and chart to one version, tags it, and goes on as -dev', async (t) => {
   const { dir, run, release } = tree(t);
@@ -55,8 +76,14 @@ t.test('a release ties package, image and chart to one version, tags it, and goe
   t.equal(run('git', 'status', '--porcelain').said, '', '--check changes nothing');
   t.match(release('0.2.0', '--date', '2026-01-31'), { code: 0 });
   const read = (at: string, file: string): string => run('git', 'show', `${at}:${file}`).said;
-  for (const [at, now] of [['v0.2.0', '0.2.0'], ['HEAD', '0.3.0-dev']] as const) {
-    const lock = JSON.parse(read(at, 'package-lock.json')) as { version: string; packages: { '': { version: string } } };
+  for (const [at, now] of [
+    ['v0.2.0', '0.2.0'],
+    ['HEAD', '0.3.0-dev'],
+  ] as const) {
+    const lock = JSON.parse(read(at, 'package-lock.json')) as {
+      version: string;
+      packages: { '': { version: string } };
+    };
     t.same([lock.version, lock.packages[''].version], [now, now]);
     t.match(JSON.parse(read(at, 'package.json')), { version: now });
     t.match(read(at, 'src/version.ts'), `export const version = '${now}';`, '--version and the metric');
@@ -71,7 +98,10 @@ t.test('a release ties package, image and chart to one version, tags it, and goe
   t.equal(run('git', 'tag', '--list').said.trim(), 'v0.2.0');
   t.equal(run('git', 'status', '--porcelain').said, '', 'everything is committed');
   t.match(release('0.2.1'), { code: 1, said: 'CHANGELOG.md says nothing under "## 0.3.0-dev (unreleased)"' });
-  writeFileSync(join(dir, 'CHANGELOG.md'), read('HEAD', 'CHANGELOG.md').replace('(unreleased)\n', '(unreleased)\n\n- A repair.\n'));
+  writeFileSync(
+    join(dir, 'CHANGELOG.md'),
+    read('HEAD', 'CHANGELOG.md').replace('(unreleased)\n', '(unreleased)\n\n- A repair.\n'),
+  );
   run('git', 'commit', '--all', '--quiet', '--message', 'a repair');
   t.match(release('0.2.1', '--check'), { code: 0, said: /^0\.3\.0-dev → 0\.2\.1: / });
 });

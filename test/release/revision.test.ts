@@ -28,9 +28,14 @@ function tree(t: Scope, { path = '', env = process.env } = {}): Tree {
     writeFileSync(join(dir, file), text);
   };
   const git: Tree['git'] = (...args) => runGit(top, ...args).said.trim();
-  for (const file of ['.release/revision.mjs', 'dist/version.js']) cpSync(join(projectDir, file), join(dir, file), { recursive: true });
+  for (const file of ['.release/revision.mjs', 'dist/version.js']) {
+    cpSync(join(projectDir, file), join(dir, file), { recursive: true });
+  }
   // As the compiler leaves it.
-  write('dist/version.js', readFileSync(join(dir, 'dist/version.js'), 'utf8').replace(/(export const revision = )'.*'/, '$1\'unknown\''));
+  write(
+    'dist/version.js',
+    readFileSync(join(dir, 'dist/version.js'), 'utf8').replace(/(export const revision = )'.*'/, "$1'unknown'"),
+  );
   write('package.json', '{ "type": "module" }');
   write('src/main.ts', 'main();\n');
   write('.gitignore', 'dist/\n');
@@ -38,8 +43,10 @@ function tree(t: Scope, { path = '', env = process.env } = {}): Tree {
   git('add', '.');
   git('-c', 'user.name=Test', '-c', 'user.email=test@example.com', 'commit', '--quiet', '--message', 'first');
   return {
-    git, write,
-    stamp: (...args) => spawnSync(process.execPath, ['.release/revision.mjs', ...args], { cwd: dir, encoding: 'utf8', env }).stderr,
+    git,
+    write,
+    stamp: (...args) =>
+      spawnSync(process.execPath, ['.release/revision.mjs', ...args], { cwd: dir, encoding: 'utf8', env }).stderr,
     revision: () => {
       const script = 'import { revision } from "./dist/version.js"; process.stdout.write(revision)';
       return spawnSync(process.execPath, ['--input-type=module', '-e', script], { cwd: dir, encoding: 'utf8' }).stdout;
@@ -53,13 +60,29 @@ t.test('the commit of a clean tree, and of a later one when it is built again', 
   t.equal(stamp(), '');
   t.match(revision(), /^[0-9a-f]{40}$/);
   t.equal(revision(), git('rev-parse', 'HEAD'));
-  git('-c', 'user.name=Test', '-c', 'user.email=test@example.com', 'commit', '--quiet', '--allow-empty', '--message', 'second');
+  git(
+    '-c',
+    'user.name=Test',
+    '-c',
+    'user.email=test@example.com',
+    'commit',
+    '--quiet',
+    '--allow-empty',
+    '--message',
+    'second',
+  );
   stamp();
   t.equal(revision(), git('rev-parse', 'HEAD'));
 });
 
 t.test('a tree with changes says so', async (t) => {
-  for (const [file, isDirty] of [['src/main.ts', true], ['package.json', true], ['src/new.ts', true], ['notes.txt', false], ['dist/x.js', false]] as const) {
+  for (const [file, isDirty] of [
+    ['src/main.ts', true],
+    ['package.json', true],
+    ['src/new.ts', true],
+    ['notes.txt', false],
+    ['dist/x.js', false],
+  ] as const) {
     const { git, write, stamp, revision } = tree(t);
     write(file, '{ "type": "module", "changed": true }');
     stamp();
@@ -86,13 +109,14 @@ t.test('a commit that is given counts, and has to be one', async (t) => {
     t.equal(stamp(one), '');
     t.equal(revision(), one);
   }
-  for (const odd of ['main', '0.2.0', '\'; process.exit(1); \'', '012345']) t.match(stamp(odd), /is no commit/, odd);
+  for (const odd of ['main', '0.2.0', "'; process.exit(1); '", '012345']) t.match(stamp(odd), /is no commit/, odd);
   t.equal(revision(), '0123abc', 'what was there stays');
 });
 
 t.test('--version says version, commit and Node.js', async (t) => {
   const { stdout } = spawnSync(process.execPath, [join(projectDir, 'dist/main.js'), '--version'], { encoding: 'utf8' });
-  const [, named = '', commit = '', node = ''] = /^sallyport (\S+) \(([0-9a-f]{40}(?:-dirty)?|commit unknown), Node (\S+)\)\n$/.exec(stdout) ?? [];
+  const [, named = '', commit = '', node = ''] =
+    /^sallyport (\S+) \(([0-9a-f]{40}(?:-dirty)?|commit unknown), Node (\S+)\)\n$/.exec(stdout) ?? [];
   t.equal(named, version, stdout);
   t.not(commit, '');
   t.equal(node, process.version);

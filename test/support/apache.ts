@@ -15,8 +15,14 @@ export function runApache(t: Scope, port: number, modules: readonly string[], co
   const dir = tempDir(t);
   const file = join(dir, 'apache.conf');
   const head = [
-    `ServerRoot ${dir}`, 'ServerName localhost', `Listen 127.0.0.1:${port}`, `PidFile ${join(dir, 'pid')}`, `ErrorLog ${join(dir, 'log')}`, 'LogLevel error',
-    `Mutex file:${dir}`, ...modules.map((name) => `LoadModule ${name}_module ${join(apacheModules, `mod_${name}.so`)}`),
+    `ServerRoot ${dir}`,
+    'ServerName localhost',
+    `Listen 127.0.0.1:${port}`,
+    `PidFile ${join(dir, 'pid')}`,
+    `ErrorLog ${join(dir, 'log')}`,
+    'LogLevel error',
+    `Mutex file:${dir}`,
+    ...modules.map((name) => `LoadModule ${name}_module ${join(apacheModules, `mod_${name}.so`)}`),
   ];
   writeFileSync(file, `${head.join('\n')}\n${config}\n`);
   // Its workers outlive it where it cannot end them.

@@ -18,18 +18,22 @@ export interface Browser {
 
 /** Serves pages on a port of its own, and opens each in a browser of its own with one cookie jar. */
 export async function startBrowser(t: Scope): Promise<Browser> {
-  const program = programs.find(name => spawnSync(name, ['--version']).status === 0);
-  if (program === undefined) throw new Error('there is no browser: npm run test:long installs one where that takes no password');
+  const program = programs.find((name) => spawnSync(name, ['--version']).status === 0);
+  if (program === undefined) {
+    throw new Error('there is no browser: npm run test:long installs one where that takes no password');
+  }
   const pages = new Map<string, string>();
   const reports = new Map<string, unknown>();
   const server = createServer((req, res) => {
     const path = req.url ?? '';
     if (req.method === 'POST') {
       const chunks: Buffer[] = [];
-      req.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-        reports.set(path, JSON.parse(Buffer.concat(chunks).toString()));
-        res.end();
-      });
+      req
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => {
+          reports.set(path, JSON.parse(Buffer.concat(chunks).toString()));
+          res.end();
+        });
     } else res.writeHead(200, { 'content-type': 'text/html' }).end(pages.get(path) ?? '');
   });
   const { port } = await listen(t, server);
@@ -40,11 +44,21 @@ export async function startBrowser(t: Scope): Promise<Browser> {
     origin,
     run: async (script) => {
       const path = `/${++shown}`;
-      pages.set(path, `<!doctype html><script type="module">
+      pages.set(
+        path,
+        `<!doctype html><script type="module">
         const report = value => fetch('${path}', { method: 'POST', body: JSON.stringify(value) });
         try { ${script} } catch (error) { report(String(error)); }
-      </script>`);
-      const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', `--user-data-dir=${profile}`, '--remote-debugging-port=0'];
+      </script>`,
+      );
+      const flags = [
+        '--headless',
+        '--no-sandbox',
+        '--disable-gpu',
+        '--no-first-run',
+        `--user-data-dir=${profile}`,
+        '--remote-debugging-port=0',
+      ];
       const child = spawn(program, [...flags, `${origin}${path}`], { stdio: 'ignore', detached: true });
       try {
         await until(`the report of ${path}`, () => reports.has(path), 60_000);

@@ -77,13 +77,39 @@ function make(): Pem {
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   try {
     for (const ca of ['ca', 'otherCa']) {
-      openssl(dir, 'req', '-x509', ...newKey, '-keyout', `${ca}.key`, '-out', `${ca}.crt`, '-days', '2', '-subj', `/CN=Test ${ca}`);
+      openssl(
+        dir,
+        'req',
+        '-x509',
+        ...newKey,
+        '-keyout',
+        `${ca}.key`,
+        '-out',
+        `${ca}.crt`,
+        '-days',
+        '2',
+        '-subj',
+        `/CN=Test ${ca}`,
+      );
     }
     for (const { name, ca, extension } of leaves) {
       openssl(dir, 'req', ...newKey, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
       writeFileSync(join(dir, `${name}.ext`), `${extension}\n`);
       const signer = ['-CA', `${ca}.crt`, '-CAkey', `${ca}.key`, '-CAcreateserial'];
-      openssl(dir, 'x509', '-req', '-in', `${name}.csr`, ...signer, '-out', `${name}.crt`, '-days', '2', '-extfile', `${name}.ext`);
+      openssl(
+        dir,
+        'x509',
+        '-req',
+        '-in',
+        `${name}.csr`,
+        ...signer,
+        '-out',
+        `${name}.crt`,
+        '-days',
+        '2',
+        '-extfile',
+        `${name}.ext`,
+      );
     }
     const read = (name: Name): { cert: string; key: string } => ({
       cert: readFileSync(join(dir, `${name}.crt`), 'utf8'),

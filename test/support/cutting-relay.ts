@@ -1,11 +1,17 @@
-/** Stands between clients and a server on loopback, and in a storm cuts each connection after a number of bytes that it draws. */
+/**
+ * Stands between clients and a server on loopback, and in a storm cuts each connection after a number of bytes that it
+ * draws.
+ */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Scope } from './scope.js';
 
 export interface CuttingRelay {
   readonly port: number;
-  /** From now on each connection, old and new, is cut after a random number of bytes, so many on average; `null` ends the storm. */
+  /**
+   * From now on each connection, old and new, is cut after a random number of bytes, so many on average; `null` ends
+   * the storm.
+   */
   readonly storm: (meanBytes: number | null) => void;
   readonly cuts: () => number;
 }
@@ -28,7 +34,10 @@ export async function startCuttingRelay(t: Scope, target: () => number): Promise
         socket.destroy();
       }
     };
-    for (const [from, to] of [[client, server], [server, client]] as const) {
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
       sockets.add(from);
       from.setNoDelay(true);
       from.on('data', (bytes) => {

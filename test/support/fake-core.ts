@@ -27,10 +27,13 @@ export async function startFakeCore(t: Scope, tls?: ServerOptions): Promise<Fake
   const calls: ReceivedCall[] = [];
   let answer: FakeAnswer = (_, response) => response.end('{"status":"OK"}');
   const listener: RequestListener = (request, response) => {
-    receive(request).then((call) => {
-      calls.push(call);
-      answer(call, response);
-    }, () => response.destroy());
+    receive(request).then(
+      (call) => {
+        calls.push(call);
+        answer(call, response);
+      },
+      () => response.destroy(),
+    );
   };
   const server: Server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   const { port, close } = await listen(t, server);
@@ -49,6 +52,13 @@ async function receive(request: IncomingMessage): Promise<ReceivedCall> {
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const raw = request.rawHeaders;
-  const headers = raw.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1] ?? ''] as const] : []));
-  return { method: request.method ?? '', target: request.url ?? '', headers, body: Buffer.concat(chunks).toString('utf8') };
+  const headers = raw.flatMap((name, index) =>
+    index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1] ?? ''] as const] : [],
+  );
+  return {
+    method: request.method ?? '',
+    target: request.url ?? '',
+    headers,
+    body: Buffer.concat(chunks).toString('utf8'),
+  };
 }

@@ -11,7 +11,10 @@ export function bulk(text: string): string {
 }
 
 /** A server that speaks RESP and answers as the test says: for versions and answers that no real one at hand gives. */
-export async function startFakeRedis(t: Scope, reply: (command: readonly string[]) => FakeReply): Promise<{ readonly port: number }> {
+export async function startFakeRedis(
+  t: Scope,
+  reply: (command: readonly string[]) => FakeReply,
+): Promise<{ readonly port: number }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);

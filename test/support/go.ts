@@ -11,6 +11,9 @@ export async function startGo(t: Scope, text: string, env: Readonly<Record<strin
   const folder = tempDir(t);
   const [source, program] = [join(folder, 'service.go'), join(folder, 'service')];
   writeFileSync(source, text);
-  execFileSync('go', ['build', '-o', program, source], { stdio: 'pipe', env: { ...process.env, GOCACHE: join(folder, 'cache'), GO111MODULE: 'off' } });
+  execFileSync('go', ['build', '-o', program, source], {
+    stdio: 'pipe',
+    env: { ...process.env, GOCACHE: join(folder, 'cache'), GO111MODULE: 'off' },
+  });
   return startReceiverProcess(t, { command: program, args: (address) => [address], env });
 }

@@ -30,7 +30,13 @@ const program = fetchedOr('helm', ['version']);
 
 export function helm(t: Scope, ...args: readonly string[]): HelmRun {
   const home = tempDir(t);
-  const env = { ...process.env, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home, KUBECONFIG: '/dev/null' };
+  const env = {
+    ...process.env,
+    HELM_CACHE_HOME: home,
+    HELM_CONFIG_HOME: home,
+    HELM_DATA_HOME: home,
+    KUBECONFIG: '/dev/null',
+  };
   const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env });
   return { code: status, stdout, stderr };
 }
@@ -46,14 +52,33 @@ export function parentChart(t: Scope): string {
 
 /** `helm template`; throws what it says where it fails. */
 export function render(t: Scope, values: Values, chart = chartDir): readonly Manifest[] {
-  const { code, stdout, stderr } = helm(t, 'template', 'shop', chart, '--namespace', 'shop', '--values', valuesFile(t, values));
+  const { code, stdout, stderr } = helm(
+    t,
+    'template',
+    'shop',
+    chart,
+    '--namespace',
+    'shop',
+    '--values',
+    valuesFile(t, values),
+  );
   if (code !== 0) throw new Error(stderr);
   return manifestsOf(stdout);
 }
 
 /** What `helm install` tells the operator at its end. */
 export function notes(t: Scope, values: Values): string {
-  const { code, stdout, stderr } = helm(t, 'install', 'shop', chartDir, '--dry-run=client', '--namespace', 'shop', '--values', valuesFile(t, values));
+  const { code, stdout, stderr } = helm(
+    t,
+    'install',
+    'shop',
+    chartDir,
+    '--dry-run=client',
+    '--namespace',
+    'shop',
+    '--values',
+    valuesFile(t, values),
+  );
   if (code !== 0) throw new Error(stderr);
   return stdout.slice(stdout.indexOf('\nNOTES:\n'));
 }

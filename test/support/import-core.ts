@@ -42,7 +42,13 @@ export async function startImportCore(t: Scope, options: CoreOptions = {}): Prom
   let running: StartedCommand;
   const start = async ({ faults, dialect, signerKey }: CoreOptions): Promise<string> => {
     running = startCommand(t, [
-      'core', '--port', port, '--data', join(dir, 'core.data'), '--api-keys-file', keys,
+      'core',
+      '--port',
+      port,
+      '--data',
+      join(dir, 'core.data'),
+      '--api-keys-file',
+      keys,
       ...(signerKey === false ? [] : ['--signer-key-file', signer]),
       ...(faults === undefined ? [] : ['--faults', faults]),
       ...(dialect === undefined ? [] : ['--dialect', dialect]),
@@ -60,13 +66,18 @@ export async function startImportCore(t: Scope, options: CoreOptions = {}): Prom
     const headers = { 'api-key': apiKey, 'cdi-version': version, rid, 'content-type': 'application/json' };
     // Faults are for those who import: who checks asks again.
     for (let attempt = 1; ; attempt += 1) {
-      const answer = await fetch(`${url}${path}`, body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) }).catch(() => null);
+      const answer = await fetch(
+        `${url}${path}`,
+        body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) },
+      ).catch(() => null);
       if (answer?.status === 200) return (await answer.json()) as Record<string, unknown>;
       if (attempt === 20) throw new Error(`${path} is answered with ${String(answer?.status)}`);
     }
   };
   return {
-    dir, url, kill,
+    dir,
+    url,
+    kill,
     curlConfig: secret('curl.cfg', `url = "${url}/recipe/jwt"\nheader = "api-key: ${apiKey}"\n`),
     restart: async (other = options) => {
       await start(other);
@@ -77,7 +88,12 @@ export async function startImportCore(t: Scope, options: CoreOptions = {}): Prom
     },
     count: async () => Number((await ask('/users/count', ''))['count']),
     holds: async (proof) => {
-      if (proof.kind === 'password') return (await ask('/recipe/signin', 'emailpassword', { email: proof.email, password: proof.password }))['status'] === 'OK';
+      if (proof.kind === 'password') {
+        return (
+          (await ask('/recipe/signin', 'emailpassword', { email: proof.email, password: proof.password }))['status'] ===
+          'OK'
+        );
+      }
       if (proof.kind === 'third_party') {
         const { thirdPartyId, thirdPartyUserId, email, isVerified } = proof;
         const query = new URLSearchParams({ thirdPartyId, thirdPartyUserId, doUnionOfAccountInfo: 'false' });
@@ -89,7 +105,11 @@ export async function startImportCore(t: Scope, options: CoreOptions = {}): Prom
       const query = proof.email === null ? { phoneNumber: proof.phoneNumber ?? '' } : { email: proof.email };
       const { status, user } = await ask(`/recipe/user?${new URLSearchParams(query).toString()}`, 'passwordless');
       const found = (user ?? {}) as Record<string, unknown>;
-      return status === 'OK' && (found['email'] ?? null) === proof.email && (found['phoneNumber'] ?? null) === proof.phoneNumber;
+      return (
+        status === 'OK' &&
+        (found['email'] ?? null) === proof.email &&
+        (found['phoneNumber'] ?? null) === proof.phoneNumber
+      );
     },
   };
 }

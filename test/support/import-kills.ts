@@ -33,8 +33,8 @@ export function randomFrom(seed: number): () => number {
 }
 
 /**
- * Runs `sallyport import --resume` until it ends with 0. The importer is killed when its journal has grown by some random
- * length, and so is the Core, at lengths of its own: moments spread over the whole import.
+ * Runs `sallyport import --resume` until it ends with 0. The importer is killed when its journal has grown by some
+ * random length, and so is the Core, at lengths of its own: moments spread over the whole import.
  */
 export async function importWithKills(t: Scope, core: ImportCore, file: string, kills: Kills): Promise<KilledImport> {
   const { importer, core: coreKills, random, journalBytes } = kills;
@@ -50,7 +50,16 @@ export async function importWithKills(t: Scope, core: ImportCore, file: string, 
     }
   })();
   for (let runs = 1; runs < importer + 200; runs += 1) {
-    const command = startCommand(t, ['import', join(core.dir, file), '--curl-config', core.curlConfig, '--resume', '--json', '--give-up-after', '60s']);
+    const command = startCommand(t, [
+      'import',
+      join(core.dir, file),
+      '--curl-config',
+      core.curlConfig,
+      '--resume',
+      '--json',
+      '--give-up-after',
+      '60s',
+    ]);
     if (killed < importer) {
       const step = ((journalBytes * 0.9 - size()) / (importer - killed)) * 2;
       const at = size() + Math.max(1, random() * step);
@@ -67,7 +76,9 @@ export async function importWithKills(t: Scope, core: ImportCore, file: string, 
       return { runs, killed, report: JSON.parse(command.stdout()) as Record<string, unknown> };
     }
     // 3: a run that could not go on, such as at a 500 for the first hosted scrypt hash.
-    if (code !== 3 && code !== null) throw new Error(`import ended with ${String(code)}:\n${command.stdout()}${command.stderr()}`);
+    if (code !== 3 && code !== null) {
+      throw new Error(`import ended with ${String(code)}:\n${command.stdout()}${command.stderr()}`);
+    }
   }
   throw new Error('the import does not come to its end');
 }

@@ -7,7 +7,13 @@ import { hashSync as bcryptHashSync } from '@node-rs/bcrypt';
 export type Proof =
   | { readonly kind: 'password'; readonly email: string; readonly password: string }
   | { readonly kind: 'passwordless'; readonly email: string | null; readonly phoneNumber: string | null }
-  | { readonly kind: 'third_party'; readonly thirdPartyId: string; readonly thirdPartyUserId: string; readonly email: string; readonly isVerified: boolean };
+  | {
+      readonly kind: 'third_party';
+      readonly thirdPartyId: string;
+      readonly thirdPartyUserId: string;
+      readonly email: string;
+      readonly isVerified: boolean;
+    };
 
 export interface MadeUser {
   /** As a line of the input has it, or one of its `methods`. */
@@ -18,7 +24,11 @@ export interface MadeUser {
 /** Firebase's published sample: https://github.com/firebase/scrypt. */
 export const publishedSample = {
   signerKey: 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==',
-  saltSeparator: 'Bw==', rounds: 8, memCost: 14, salt: '42xEC+ixf3L2lw==', password: 'user1password',
+  saltSeparator: 'Bw==',
+  rounds: 8,
+  memCost: 14,
+  salt: '42xEC+ixf3L2lw==',
+  password: 'user1password',
   passwordHash: 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
 };
 
@@ -43,11 +53,19 @@ export function createUserMaker(): (number: number) => MadeUser {
     const secret = pools[number % 3]?.[Math.floor(number / 3) % poolSize];
     switch (number % 6) {
       case 3:
-        return { row: { passwordless: { email, add: phoneNumber } }, proof: { kind: 'passwordless', email, phoneNumber } };
+        return {
+          row: { passwordless: { email, add: phoneNumber } },
+          proof: { kind: 'passwordless', email, phoneNumber },
+        };
       case 4:
         return { row: { passwordless: { phoneNumber } }, proof: { kind: 'passwordless', email: null, phoneNumber } };
       case 5: {
-        const thirdParty = { thirdPartyId: 'google', thirdPartyUserId: `g-${String(number)}`, email, isVerified: number % 12 === 5 };
+        const thirdParty = {
+          thirdPartyId: 'google',
+          thirdPartyUserId: `g-${String(number)}`,
+          email,
+          isVerified: number % 12 === 5,
+        };
         return { row: { thirdParty }, proof: { kind: 'third_party', ...thirdParty } };
       }
       default: {
@@ -76,7 +94,13 @@ export function hostedScryptSecret(password: string): Secret {
   const key = scryptSync(password, Buffer.concat([salt, separator]), 32, { N: 2 ** 2, r: 1, p: 1 });
   const cipher = createCipheriv('aes-256-ctr', key, Buffer.alloc(16));
   const digest = Buffer.concat([cipher.update(Buffer.from(publishedSample.signerKey, 'base64')), cipher.final()]);
-  const parts = [digest.toString('base64'), salt.toString('base64'), 'm=2', 'r=1', `s=${publishedSample.saltSeparator}`];
+  const parts = [
+    digest.toString('base64'),
+    salt.toString('base64'),
+    'm=2',
+    'r=1',
+    `s=${publishedSample.saltSeparator}`,
+  ];
   return { password, passwordHash: `$f_scrypt$${parts.join('$')}`, hashingAlgorithm: 'hosted_scrypt' };
 }
 
@@ -89,5 +113,7 @@ function argon2Secret(password: string): Secret {
 }
 
 function pool(make: (password: string) => Secret): readonly Secret[] {
-  return Array.from({ length: poolSize }, (_, index) => make(`password-${String(index)}-${randomBytes(6).toString('hex')}`));
+  return Array.from({ length: poolSize }, (_, index) =>
+    make(`password-${String(index)}-${randomBytes(6).toString('hex')}`),
+  );
 }

@@ -1,4 +1,7 @@
-/** As much of the Kubernetes API as `helm install` and `kubectl apply` need: objects of a few kinds, kept in memory. Nothing is scheduled. */
+/**
+ * As much of the Kubernetes API as `helm install` and `kubectl apply` need: objects of a few kinds, kept in memory.
+ * Nothing is scheduled.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -58,11 +61,22 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
   const { port } = await listen(t, server);
   const url = `http://127.0.0.1:${String(port)}`;
   const kubeconfig = join(tempDir(t), 'kubeconfig');
-  writeFileSync(kubeconfig, stringify({
-    'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'test', 'clusters': [{ name: 'test', cluster: { server: url } }],
-    'contexts': [{ name: 'test', context: { cluster: 'test', user: 'test' } }], 'users': [{ name: 'test', user: {} }],
-  }));
-  return { kubeconfig, url, objects: () => [...objects.values()].filter((object) => object['type'] !== 'helm.sh/release.v1') };
+  writeFileSync(
+    kubeconfig,
+    stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      clusters: [{ name: 'test', cluster: { server: url } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      users: [{ name: 'test', user: {} }],
+    }),
+  );
+  return {
+    kubeconfig,
+    url,
+    objects: () => [...objects.values()].filter((object) => object['type'] !== 'helm.sh/release.v1'),
+  };
 
   /** Status and body; null where a watch goes on. */
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<Answer | null> {
@@ -74,29 +88,43 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
     if (at === null || kind === undefined) return [404, status(404, 'NotFound')];
     const [, , namespace = '', , name] = at;
     const prefix = `${kind.group}/${kind.plural}/${namespace}/`;
-    if (req.method === 'GET' && name === undefined) return list(res, kind, namespace === '' ? `${kind.group}/${kind.plural}/` : prefix, searchParams);
+    if (req.method === 'GET' && name === undefined) {
+      return list(res, kind, namespace === '' ? `${kind.group}/${kind.plural}/` : prefix, searchParams);
+    }
     const given = await bodyOf(req);
     const key = prefix + (name ?? given?.metadata.name ?? '');
     const old = objects.get(key);
     if (req.method === 'POST' && old !== undefined) return [409, status(409, 'AlreadyExists')];
     const isApplied = req.headers['content-type']?.startsWith('application/apply-patch') === true;
     if (req.method !== 'POST' && !isApplied && old === undefined) return [404, status(404, 'NotFound')];
-    if (namespace !== '' && !objects.has(`v1/namespaces//${namespace}`)) return [404, status(404, 'NotFound', `namespaces "${namespace}" not found`)];
+    if (namespace !== '' && !objects.has(`v1/namespaces//${namespace}`)) {
+      return [404, status(404, 'NotFound', `namespaces "${namespace}" not found`)];
+    }
     if (req.method === 'GET') return [200, old];
     if (req.method === 'DELETE') {
       objects.delete(key);
       tell('DELETED', key, old);
       return [200, status(200, 'Success')];
     }
-    const kept = keep(key, merge(old ?? {}, { ...given, apiVersion: kind.group, kind: kind.kind }) as Manifest, namespace);
-    if (kind.kind === 'Pod' && old === undefined) void runPod(kept).then((phase) => keep(key, { ...kept, status: { phase } }, namespace));
+    const kept = keep(
+      key,
+      merge(old ?? {}, { ...given, apiVersion: kind.group, kind: kind.kind }) as Manifest,
+      namespace,
+    );
+    if (kind.kind === 'Pod' && old === undefined) {
+      void runPod(kept).then((phase) => keep(key, { ...kept, status: { phase } }, namespace));
+    }
     return [old === undefined ? 201 : 200, kept];
   }
 
   function keep(key: string, object: Manifest, namespace: string): Manifest {
     version += 1;
     const metadata = {
-      uid: key, creationTimestamp: '2026-01-01T00:00:00Z', ...object.metadata, ...(namespace === '' ? {} : { namespace }), resourceVersion: String(version),
+      uid: key,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      ...object.metadata,
+      ...(namespace === '' ? {} : { namespace }),
+      resourceVersion: String(version),
     };
     const type = objects.has(key) ? 'MODIFIED' : 'ADDED';
     const kept = { ...object, metadata };
@@ -106,22 +134,36 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
   }
 
   function tell(type: string, key: string, object: Manifest | undefined): void {
-    if (object !== undefined) for (const watcher of watchers) if (key.startsWith(watcher.prefix)) watcher.tell(type, object);
+    if (object !== undefined) {
+      for (const watcher of watchers) if (key.startsWith(watcher.prefix)) watcher.tell(type, object);
+    }
   }
 
   function list(res: ServerResponse, { group, kind }: Kind, prefix: string, query: URLSearchParams): Answer | null {
-    const wanted = (object: Manifest): boolean => matches(object, query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '');
-    const items = [...objects].filter(([key]) => key.startsWith(prefix)).map(([, object]) => object).filter(wanted);
-    if (query.get('watch') === null) return [200, { apiVersion: group, kind: `${kind}List`, metadata: { resourceVersion: String(version) }, items }];
+    const wanted = (object: Manifest): boolean =>
+      matches(object, query.get('labelSelector') ?? '', query.get('fieldSelector') ?? '');
+    const items = [...objects]
+      .filter(([key]) => key.startsWith(prefix))
+      .map(([, object]) => object)
+      .filter(wanted);
+    if (query.get('watch') === null) {
+      return [200, { apiVersion: group, kind: `${kind}List`, metadata: { resourceVersion: String(version) }, items }];
+    }
     res.writeHead(200, { 'content-type': 'application/json' });
     const since = Number(query.get('resourceVersion') ?? 0);
     const event = (type: string, object: Manifest): void => {
       if (wanted(object)) res.write(`${JSON.stringify({ type, object })}\n`);
     };
-    for (const object of items) if (Number((object.metadata as unknown as Tree)['resourceVersion']) > since) event('ADDED', object);
+    for (const object of items) {
+      if (Number((object.metadata as unknown as Tree)['resourceVersion']) > since) event('ADDED', object);
+    }
     if (query.get('sendInitialEvents') === 'true') {
       // Ends the list that such a watch begins with.
-      const metadata = { name: '', resourceVersion: String(version), annotations: { 'k8s.io/initial-events-end': 'true' } };
+      const metadata = {
+        name: '',
+        resourceVersion: String(version),
+        annotations: { 'k8s.io/initial-events-end': 'true' },
+      };
       res.write(`${JSON.stringify({ type: 'BOOKMARK', object: { apiVersion: group, kind, metadata } })}\n`);
     }
     const watcher = { prefix, tell: event };
@@ -131,46 +173,83 @@ export async function startKubernetesApi(t: Scope, runPod: RunPod): Promise<Kube
   }
 }
 
-/** What there is: versions, groups, kinds; and OpenAPI as far as clients ask whether the server looks for unknown fields itself. */
+/**
+ * What there is: versions, groups, kinds; and OpenAPI as far as clients ask whether the server looks for unknown fields
+ * itself.
+ */
 function discovery(path: string): Tree | null {
-  const resources = (group: string): readonly Tree[] => kinds.filter((kind) => kind.group === group).map(({ kind, plural }) => ({
-    name: plural, singularName: kind.toLowerCase(), namespaced: kind !== 'Namespace', kind, verbs,
-  }));
+  const resources = (group: string): readonly Tree[] =>
+    kinds
+      .filter((kind) => kind.group === group)
+      .map(({ kind, plural }) => ({
+        name: plural,
+        singularName: kind.toLowerCase(),
+        namespaced: kind !== 'Namespace',
+        kind,
+        verbs,
+      }));
   const versionOf = (group: string): Tree => ({ groupVersion: group, version: 'v1' });
   const place = (group: string): string => (group === 'v1' ? 'api/v1' : `apis/${group}`);
   if (path === '/version') return { major: '1', minor: '34', gitVersion: 'v1.34.0' };
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'] };
   if (path === '/apis') {
     return {
-      kind: 'APIGroupList', apiVersion: 'v1', groups: groups.filter((group) => group !== 'v1').map((group) => ({
-        name: group.split('/')[0], versions: [versionOf(group)], preferredVersion: versionOf(group),
-      })),
+      kind: 'APIGroupList',
+      apiVersion: 'v1',
+      groups: groups
+        .filter((group) => group !== 'v1')
+        .map((group) => ({
+          name: group.split('/')[0],
+          versions: [versionOf(group)],
+          preferredVersion: versionOf(group),
+        })),
     };
   }
-  if (path === '/openapi/v3') return { paths: Object.fromEntries(groups.map((group) => [place(group), { serverRelativeURL: `/openapi/v3/${place(group)}` }])) };
+  if (path === '/openapi/v3') {
+    return {
+      paths: Object.fromEntries(
+        groups.map((group) => [place(group), { serverRelativeURL: `/openapi/v3/${place(group)}` }]),
+      ),
+    };
+  }
   const group = groups.find((one) => path === `/${place(one)}` || path === `/openapi/v3/${place(one)}`);
   if (group === undefined) return null;
-  if (!path.startsWith('/openapi')) return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: group, resources: resources(group) };
+  if (!path.startsWith('/openapi')) {
+    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: group, resources: resources(group) };
+  }
   const [name = '', version = ''] = group === 'v1' ? ['', 'v1'] : group.split('/');
   const patch = (kind: string): Tree => ({
-    'parameters': [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }], 'responses': {},
+    parameters: [{ name: 'fieldValidation', in: 'query', schema: { type: 'string' } }],
+    responses: {},
     'x-kubernetes-group-version-kind': { group: name, kind, version },
   });
-  const paths = kinds.filter((kind) => kind.group === group)
+  const paths = kinds
+    .filter((kind) => kind.group === group)
     .map(({ kind, plural }) => [`/${place(group)}/namespaces/{namespace}/${plural}/{name}`, { patch: patch(kind) }]);
-  return { openapi: '3.0.0', info: { title: 'Kubernetes', version: 'v1.34.0' }, paths: Object.fromEntries(paths) as Tree };
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: 'v1.34.0' },
+    paths: Object.fromEntries(paths) as Tree,
+  };
 }
 
 function matches({ metadata }: Manifest, labels: string, fields: string): boolean {
-  const pairs = (text: string): readonly (readonly string[])[] => text.split(',').filter((pair) => pair !== '').map((pair) => pair.split(/=+/));
-  return pairs(labels).every(([name = '', value]) => metadata.labels?.[name] === value)
-    && pairs(fields).every(([name, value]) => name !== 'metadata.name' || metadata.name === value);
+  const pairs = (text: string): readonly (readonly string[])[] =>
+    text
+      .split(',')
+      .filter((pair) => pair !== '')
+      .map((pair) => pair.split(/=+/));
+  return (
+    pairs(labels).every(([name = '', value]) => metadata.labels?.[name] === value) &&
+    pairs(fields).every(([name, value]) => name !== 'metadata.name' || metadata.name === value)
+  );
 }
 
 /** RFC 7396, which is what all kinds of patches come to where lists are sent whole. */
 function merge(old: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
-  const merged: Record<string, unknown> = typeof old === 'object' && old !== null && !Array.isArray(old) ? { ...old } : {};
+  const merged: Record<string, unknown> =
+    typeof old === 'object' && old !== null && !Array.isArray(old) ? { ...old } : {};
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) Reflect.deleteProperty(merged, key);
     else merged[key] = merge(merged[key], value);
@@ -192,5 +271,5 @@ async function bodyOf(req: IncomingMessage): Promise<Manifest | null> {
   for await (const chunk of req) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks);
   if (req.headers['content-type']?.includes('protobuf') === true) return readProtobuf(body);
-  return body.length === 0 ? null : parse(body.toString('utf8')) as Manifest;
+  return body.length === 0 ? null : (parse(body.toString('utf8')) as Manifest);
 }

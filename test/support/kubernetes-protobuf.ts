@@ -1,4 +1,7 @@
-/** Namespaces and secrets as `kubectl create` and Helm send them: protobuf, in an envelope of Kubernetes (`k8s.io/apimachinery`, runtime.Unknown). */
+/**
+ * Namespaces and secrets as `kubectl create` and Helm send them: protobuf, in an envelope of Kubernetes
+ * (`k8s.io/apimachinery`, runtime.Unknown).
+ */
 import type { Manifest } from './helm.js';
 
 type Field = { readonly number: number; readonly bytes: Buffer };
@@ -14,7 +17,9 @@ export function readProtobuf(envelope: Buffer): Manifest {
   const metadata = fieldsOf(bytesOf(object, 1));
   const data = mapOf(object, 2, 'base64');
   return {
-    apiVersion: apiVersion ?? '', kind: kind ?? '', metadata: { name: textOf(metadata, 1), labels: mapOf(metadata, 11, 'utf8') },
+    apiVersion: apiVersion ?? '',
+    kind: kind ?? '',
+    metadata: { name: textOf(metadata, 1), labels: mapOf(metadata, 11, 'utf8') },
     ...(kind === 'Secret' ? { data, type: textOf(object, 3) } : {}),
   };
 }
@@ -34,7 +39,7 @@ function fieldsOf(message: Buffer): readonly Field[] {
     const tag = varint();
     const length = varint();
     if ((tag & 7) !== 2) continue;
-    fields.push({ number: tag >> 3, bytes: message.subarray(at, at += length) });
+    fields.push({ number: tag >> 3, bytes: message.subarray(at, (at += length)) });
   }
   return fields;
 }
@@ -48,8 +53,12 @@ function textOf(fields: readonly Field[], number: number): string {
 }
 
 function mapOf(fields: readonly Field[], number: number, encoding: BufferEncoding): Readonly<Record<string, string>> {
-  return Object.fromEntries(fields.filter((field) => field.number === number).map(({ bytes }) => {
-    const entry = fieldsOf(bytes);
-    return [textOf(entry, 1), bytesOf(entry, 2).toString(encoding)];
-  }));
+  return Object.fromEntries(
+    fields
+      .filter((field) => field.number === number)
+      .map(({ bytes }) => {
+        const entry = fieldsOf(bytes);
+        return [textOf(entry, 1), bytesOf(entry, 2).toString(encoding)];
+      }),
+  );
 }

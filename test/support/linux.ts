@@ -9,7 +9,9 @@ export const sizelessFile = '/proc/sys/kernel/ostype';
 
 /** What the system tells of each process, in files. */
 export function processFolders(): readonly string[] {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => `/proc/${name}`);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => `/proc/${name}`);
 }
 
 /** Memory that a process holds now. */
@@ -46,12 +48,20 @@ export interface KernelConnections {
 }
 
 /**
- * Those that were accepted on a port or, from the `far` end, lead to it: both addresses, state and queues are the fields 2 to 5 of
- * `/proc/net/tcp` (proc_pid_net(5)).
+ * Those that were accepted on a port or, from the `far` end, lead to it: both addresses, state and queues are the
+ * fields 2 to 5 of `/proc/net/tcp` (proc_pid_net(5)).
  */
 export function kernelConnections(port: number, end: 'near' | 'far' = 'near'): KernelConnections {
-  const established = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1)
+  const established = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .slice(1)
     .map((line) => line.trim().split(/\s+/))
-    .filter(([, local = '', remote = '', state]) => state === '01' && Number.parseInt((end === 'near' ? local : remote).split(':')[1] ?? '', 16) === port);
-  return { count: established.length, unread: established.reduce((sum, fields) => sum + Number.parseInt(fields[4]?.split(':')[1] ?? '', 16), 0) };
+    .filter(
+      ([, local = '', remote = '', state]) =>
+        state === '01' && Number.parseInt((end === 'near' ? local : remote).split(':')[1] ?? '', 16) === port,
+    );
+  return {
+    count: established.length,
+    unread: established.reduce((sum, fields) => sum + Number.parseInt(fields[4]?.split(':')[1] ?? '', 16), 0),
+  };
 }

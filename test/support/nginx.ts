@@ -12,7 +12,15 @@ export function runNginx(t: Scope, http: string): Program {
   const dir = tempDir(t);
   const file = join(dir, 'nginx.conf');
   const own = ['access_log off;', ...folders.map((name) => `${name}_temp_path ${join(dir, name)};`)];
-  const head = ['daemon off;', 'master_process off;', `pid ${join(dir, 'pid')};`, 'error_log stderr error;', 'events {}', 'http {', ...own];
+  const head = [
+    'daemon off;',
+    'master_process off;',
+    `pid ${join(dir, 'pid')};`,
+    'error_log stderr error;',
+    'events {}',
+    'http {',
+    ...own,
+  ];
   writeFileSync(file, [...head, http, '}', ''].join('\n'));
   return startProgram(t, 'nginx', ['-e', 'stderr', '-c', file]);
 }

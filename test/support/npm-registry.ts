@@ -35,7 +35,7 @@ export async function startNpmRegistry(t: Scope): Promise<NpmRegistry> {
     });
   });
   const put = async (path: string, req: IncomingMessage): Promise<{ status: number; body: string }> => {
-    packages.set(path.slice(1), await json(req) as Published);
+    packages.set(path.slice(1), (await json(req)) as Published);
     return { status: 201, body: '{}' };
   };
   const get = (path: string): { status: number; body: string | Buffer } => {
@@ -43,24 +43,40 @@ export async function startNpmRegistry(t: Scope): Promise<NpmRegistry> {
     const found = packages.get(name);
     const data = file === undefined ? undefined : found?._attachments[file]?.data;
     if (data !== undefined) return { status: 200, body: Buffer.from(data, 'base64') };
-    if (found !== undefined && file === undefined) return { status: 200, body: JSON.stringify({ ...found, _attachments: {} }) };
+    if (found !== undefined && file === undefined) {
+      return { status: 200, body: JSON.stringify({ ...found, _attachments: {} }) };
+    }
     return { status: 404, body: '{"error":"not found"}' };
   };
   const { port } = await listen(t, server);
   return { url: `http://127.0.0.1:${String(port)}`, requests: () => requests };
 }
 
-/** Runs `npm` or `npx` in a folder, without what the machine's user or an outer npm has set, and with a cache of its own unless told otherwise. */
+/**
+ * Runs `npm` or `npx` in a folder, without what the machine's user or an outer npm has set, and with a cache of its own
+ * unless told otherwise.
+ */
 export async function runNpm(
-  t: Scope, cwd: string, registry: NpmRegistry | null, [program, ...args]: readonly ['npm' | 'npx', ...string[]],
+  t: Scope,
+  cwd: string,
+  registry: NpmRegistry | null,
+  [program, ...args]: readonly ['npm' | 'npx', ...string[]],
   settings: Readonly<Record<string, string>> = {},
 ): Promise<NpmRun> {
   const home = tempDir(t);
   const env = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name))),
-    npm_config_userconfig: join(home, 'npmrc'), npm_config_cache: join(home, 'cache'), npm_config_update_notifier: 'false', CI: 'true',
+    npm_config_userconfig: join(home, 'npmrc'),
+    npm_config_cache: join(home, 'cache'),
+    npm_config_update_notifier: 'false',
+    CI: 'true',
     // Publishing asks for some token; nobody looks at it here.
-    ...(registry === null ? {} : { npm_config_registry: registry.url, [`npm_config_${registry.url.slice('http:'.length)}/:_authToken`]: 'none' }),
+    ...(registry === null
+      ? {}
+      : {
+          npm_config_registry: registry.url,
+          [`npm_config_${registry.url.slice('http:'.length)}/:_authToken`]: 'none',
+        }),
     ...settings,
   };
   return new Promise((resolve) => {

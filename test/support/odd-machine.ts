@@ -33,7 +33,11 @@ export function oddMachine(t: Scope): OddMachine {
   return { env: { [variable]: path, NODE_OPTIONS: `--import=${import.meta.url}` }, be };
 }
 
-type LookedUp = (error: Error | null, address?: string | { address: string; family: number }[], family?: number) => void;
+type LookedUp = (
+  error: Error | null,
+  address?: string | { address: string; family: number }[],
+  family?: number,
+) => void;
 
 /** Runs in the process that is started on it: before anything of ours is loaded there. */
 function beOdd(path: string): void {
@@ -49,8 +53,9 @@ function beOdd(path: string): void {
   const dns = createRequire(import.meta.url)('node:dns') as { lookup: unknown };
   const lookup = dns.lookup as (name: string, options: unknown, done: LookedUp) => void;
   dns.lookup = (name: string, options: { all?: boolean }, done: LookedUp): void => {
-    if (oddity.unknownNames.includes(name)) setImmediate(done, Object.assign(new Error('no such name'), { code: 'EAI_AGAIN', syscall: 'getaddrinfo' }));
-    else if (!name.endsWith('.test')) lookup(name, options, done);
+    if (oddity.unknownNames.includes(name)) {
+      setImmediate(done, Object.assign(new Error('no such name'), { code: 'EAI_AGAIN', syscall: 'getaddrinfo' }));
+    } else if (!name.endsWith('.test')) lookup(name, options, done);
     else if (options.all === true) setImmediate(done, null, [{ address: '127.0.0.1', family: 4 }]);
     else setImmediate(done, null, '127.0.0.1', 4);
   };

@@ -40,7 +40,10 @@ export async function startPostgres(t: Scope): Promise<PostgresServer> {
   await run(join(bin, 'initdb'), ['-D', data, '-U', 'orders', '--auth=trust', '--no-sync'], as);
   const port = await freePort();
   const settings = [`port=${port}`, 'listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=120'];
-  const child = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], { stdio: 'ignore', ...as });
+  const child = spawn(join(bin, 'postgres'), ['-D', data, ...settings.flatMap((setting) => ['-c', setting])], {
+    stdio: 'ignore',
+    ...as,
+  });
   const url = `postgres://orders@127.0.0.1:${port}/postgres`;
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   pool.on('error', () => undefined);
@@ -52,7 +55,10 @@ export async function startPostgres(t: Scope): Promise<PostgresServer> {
   });
   await until('postgres', async () => {
     if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}`);
-    return pool.query('select 1').then(() => true, () => false);
+    return pool.query('select 1').then(
+      () => true,
+      () => false,
+    );
   });
   return { url, pool };
 }

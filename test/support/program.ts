@@ -17,18 +17,25 @@ export interface ProgramOptions {
 }
 
 /** Runs it in the foreground until the test ends. */
-export function startProgram(t: Scope, command: string, args: readonly string[], { env = {}, signal = 'SIGKILL' }: ProgramOptions = {}): Program {
+export function startProgram(
+  t: Scope,
+  command: string,
+  args: readonly string[],
+  { env = {}, signal = 'SIGKILL' }: ProgramOptions = {},
+): Program {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...env } });
   let complaints = '';
   let running = true;
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
   });
-  const ended = once(child, 'close').catch((error: unknown) => {
-    complaints += String(error);
-  }).finally(() => {
-    running = false;
-  });
+  const ended = once(child, 'close')
+    .catch((error: unknown) => {
+      complaints += String(error);
+    })
+    .finally(() => {
+      running = false;
+    });
   t.teardown(async () => {
     child.kill(signal);
     await ended;

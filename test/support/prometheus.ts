@@ -40,8 +40,14 @@ export function testRules(t: Scope, rules: readonly string[], tests: readonly Ru
     writeFileSync(join(dir, `rules-${String(index)}.yaml`), text);
     return `rules-${String(index)}.yaml`;
   });
-  writeFileSync(join(dir, 'tests.yaml'), stringify({ rule_files: files, evaluation_interval: '1m', tests }, { aliasDuplicateObjects: false }));
-  const { status, stdout, stderr, error } = spawnSync('promtool', ['test', 'rules', join(dir, 'tests.yaml')], { encoding: 'utf8', maxBuffer: 64 * 1024 ** 2 });
+  writeFileSync(
+    join(dir, 'tests.yaml'),
+    stringify({ rule_files: files, evaluation_interval: '1m', tests }, { aliasDuplicateObjects: false }),
+  );
+  const { status, stdout, stderr, error } = spawnSync('promtool', ['test', 'rules', join(dir, 'tests.yaml')], {
+    encoding: 'utf8',
+    maxBuffer: 64 * 1024 ** 2,
+  });
   if (error !== undefined) throw error;
   return status === 0 ? '' : `${stdout}${stderr}`;
 }
@@ -65,13 +71,22 @@ export async function startPrometheus(t: Scope, targets: readonly Target[], rule
   const { port: own, close } = await listen(t, createServer());
   await close();
   copyFileSync(rulesFile, join(dir, 'alerts.yaml'));
-  writeFileSync(join(dir, 'prometheus.yaml'), stringify({
-    global: { scrape_interval: '1s', evaluation_interval: '1s' },
-    rule_files: ['alerts.yaml'],
-    scrape_configs: targets.map(({ namespace, job, port }) => (
-      { job_name: job, static_configs: [{ targets: [`127.0.0.1:${String(port)}`], labels: { namespace } }] })),
-  }));
-  const args = [`--config.file=${join(dir, 'prometheus.yaml')}`, `--storage.tsdb.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${String(own)}`];
+  writeFileSync(
+    join(dir, 'prometheus.yaml'),
+    stringify({
+      global: { scrape_interval: '1s', evaluation_interval: '1s' },
+      rule_files: ['alerts.yaml'],
+      scrape_configs: targets.map(({ namespace, job, port }) => ({
+        job_name: job,
+        static_configs: [{ targets: [`127.0.0.1:${String(port)}`], labels: { namespace } }],
+      })),
+    }),
+  );
+  const args = [
+    `--config.file=${join(dir, 'prometheus.yaml')}`,
+    `--storage.tsdb.path=${join(dir, 'data')}`,
+    `--web.listen-address=127.0.0.1:${String(own)}`,
+  ];
   const child = spawn('prometheus', args, { stdio: 'ignore' });
   const ended = once(child, 'close');
   t.teardown(async () => {
@@ -79,16 +94,20 @@ export async function startPrometheus(t: Scope, targets: readonly Target[], rule
     await ended;
   });
   const ask = async <T>(path: string): Promise<T> => {
-    const answer = await (await fetch(`http://127.0.0.1:${String(own)}/api/v1/${path}`)).json() as Answer<T>;
+    const answer = (await (await fetch(`http://127.0.0.1:${String(own)}/api/v1/${path}`)).json()) as Answer<T>;
     if (answer.status !== 'success') throw new Error(answer.error ?? 'no answer');
     return answer.data;
   };
   const query: Prometheus['query'] = async (expr) => {
-    const { result } = await ask<{ result: readonly { metric: Readonly<Record<string, string>> }[] }>(`query?query=${encodeURIComponent(expr)}`);
+    const { result } = await ask<{ result: readonly { metric: Readonly<Record<string, string>> }[] }>(
+      `query?query=${encodeURIComponent(expr)}`,
+    );
     return result;
   };
   const rules: Prometheus['rules'] = async () => {
-    const { groups } = await ask<{ groups: readonly { rules: readonly { name: string; health: string }[] }[] }>('rules');
+    const { groups } = await ask<{ groups: readonly { rules: readonly { name: string; health: string }[] }[] }>(
+      'rules',
+    );
     return groups.flatMap((group) => group.rules);
   };
   await until('Prometheus', async () => {

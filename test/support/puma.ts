@@ -11,6 +11,19 @@ export async function startPuma(t: Scope, text: string, env: Readonly<Record<str
   const file = join(folder, 'config.ru');
   writeFileSync(file, text);
   return startReceiverProcess(t, {
-    command: 'puma', args: (address) => ['--quiet', '--environment', 'production', '--dir', folder, '--threads', '16:16', '--bind', `tcp://${address}`, file], env,
+    command: 'puma',
+    args: (address) => [
+      '--quiet',
+      '--environment',
+      'production',
+      '--dir',
+      folder,
+      '--threads',
+      '16:16',
+      '--bind',
+      `tcp://${address}`,
+      file,
+    ],
+    env,
   });
 }

@@ -7,11 +7,14 @@ import type { Scope } from './scope.js';
 
 export interface PythonReceivers {
   /**
-   * `wsgiref`: answers with `path` (`PATH_INFO`), `query` and the `HTTP_…` variables that the program was given, as JSON; a POST with 201 and the
-   * `Location` of what it made, below the address that the program takes itself to have.
+   * `wsgiref`: answers with `path` (`PATH_INFO`), `query` and the `HTTP_…` variables that the program was given, as
+   * JSON; a POST with 201 and the `Location` of what it made, below the address that the program takes itself to have.
    */
   readonly wsgi: number;
-  /** `http.server`: serves the files of the folder. `X-File` of each answer is the file that it took the target for, escaped. */
+  /**
+   * `http.server`: serves the files of the folder. `X-File` of each answer is the file that it took the target for,
+   * escaped.
+   */
   readonly files: number;
   /** `http.server` over HTTP/1.1: answers any POST with 201 and leaves its body unread, any GET with 200. */
   readonly unread: number;
@@ -84,6 +87,6 @@ export async function startPython(t: Scope, root: string): Promise<PythonReceive
   const tooSoon = ended.then(() => {
     throw new Error('python3 ended before it listened');
   });
-  const [line = ''] = await Promise.race([once(lines, 'line'), tooSoon]) as string[];
+  const [line = ''] = (await Promise.race([once(lines, 'line'), tooSoon])) as string[];
   return JSON.parse(line) as PythonReceivers;
 }

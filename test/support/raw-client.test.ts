@@ -8,8 +8,20 @@ import { until } from './until.js';
 
 await t.test('reads every framing of a response', (t) => {
   const rows = [
-    { name: 'length', bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP', body: 'ok', complete: true, rest: 'HTTP' },
-    { name: 'chunked', bytes: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n', body: 'ok', complete: true, rest: '' },
+    {
+      name: 'length',
+      bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP',
+      body: 'ok',
+      complete: true,
+      rest: 'HTTP',
+    },
+    {
+      name: 'chunked',
+      bytes: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      body: 'ok',
+      complete: true,
+      rest: '',
+    },
     { name: 'until close', bytes: 'HTTP/1.1 200 OK\r\n\r\nok', body: 'ok', complete: true, rest: '' },
     { name: 'cut off', bytes: 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok', body: 'ok', complete: false, rest: '' },
     { name: 'no content', bytes: 'HTTP/1.1 204 No Content\r\n\r\n', body: '', complete: true, rest: '' },
@@ -20,8 +32,16 @@ await t.test('reads every framing of a response', (t) => {
     t.equal(row.bytes.slice(read?.length), row.rest, row.name);
     t.equal(read?.response.text, row.body, row.name);
   }
-  t.equal(readResponse(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok'), false, false), null, 'more to come');
-  t.equal(readResponse(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n'), false, true)?.response.complete, true, 'HEAD');
+  t.equal(
+    readResponse(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok'), false, false),
+    null,
+    'more to come',
+  );
+  t.equal(
+    readResponse(Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n'), false, true)?.response.complete,
+    true,
+    'HEAD',
+  );
   t.end();
 });
 

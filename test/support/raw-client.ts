@@ -82,7 +82,11 @@ export async function connectRaw(port: number, options: ConnectOptions = {}): Pr
       }
       if (over) return null;
       const leftMs = deadline - performance.now();
-      if (leftMs <= 0) throw new Error(`no response within ${String(limitMs)} ms; so far: ${JSON.stringify(buffered.toString('latin1').slice(0, 500))}`);
+      if (leftMs <= 0) {
+        throw new Error(
+          `no response within ${String(limitMs)} ms; so far: ${JSON.stringify(buffered.toString('latin1').slice(0, 500))}`,
+        );
+      }
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, leftMs);
         wake = (): void => {
@@ -160,14 +164,21 @@ export async function request(port: number, input: RequestInput, options: SendOp
 
 /** The bytes of a request; `Host` and, with a body, `Content-Length` are added where they are not given. */
 export function requestBytes(port: number, input: RequestInput): Buffer {
-  const given = Array.isArray(input.headers) ? (input.headers as readonly (readonly [string, string])[]) : Object.entries(input.headers ?? {});
+  const given = Array.isArray(input.headers)
+    ? (input.headers as readonly (readonly [string, string])[])
+    : Object.entries(input.headers ?? {});
   const names = new Set(given.map(([name]) => name.toLowerCase()));
   const fields = [...given];
   if (!names.has('host')) fields.unshift(['Host', `127.0.0.1:${String(port)}`]);
   const body = Buffer.from(input.body ?? '');
   const framed = names.has('content-length') || names.has('transfer-encoding');
   if (input.body !== undefined && !framed) fields.push(['Content-Length', String(body.length)]);
-  const head = [`${input.method ?? 'GET'} ${input.path} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`), '', ''].join('\r\n');
+  const head = [
+    `${input.method ?? 'GET'} ${input.path} HTTP/1.1`,
+    ...fields.map(([name, value]) => `${name}: ${value}`),
+    '',
+    '',
+  ].join('\r\n');
   return Buffer.concat([Buffer.from(head, 'latin1'), body]);
 }
 

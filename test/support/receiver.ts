@@ -95,8 +95,14 @@ async function startOne(t: Scope, options: ReceiverOptions): Promise<Receiver> {
       echo(received, res);
     });
   };
-  const limits = { maxHeaderSize: 256 * 1024, keepAliveTimeout: options.keepAliveTimeoutMs ?? 60_000, requestTimeout: 0, headersTimeout: 0 };
-  const server = options.tls === undefined ? createServer(limits, answer) : createTlsServer({ ...limits, ...options.tls }, answer);
+  const limits = {
+    maxHeaderSize: 256 * 1024,
+    keepAliveTimeout: options.keepAliveTimeoutMs ?? 60_000,
+    requestTimeout: 0,
+    headersTimeout: 0,
+  };
+  const server =
+    options.tls === undefined ? createServer(limits, answer) : createTlsServer({ ...limits, ...options.tls }, answer);
   server.on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: NodeJS.EventEmitter) => {
     connections += 1;
     numbers.set(socket, connections);
@@ -104,9 +110,13 @@ async function startOne(t: Scope, options: ReceiverOptions): Promise<Receiver> {
     socket.on('close', () => open.delete(socket));
   });
   server.on('clientError', (_error, socket) => socket.destroy());
-  const { port, close } = options.unix === undefined ? await listen(t, server, options.port) : await listenUnix(t, server, options.unix);
+  const { port, close } =
+    options.unix === undefined ? await listen(t, server, options.port) : await listenUnix(t, server, options.unix);
   return {
-    url: options.unix === undefined ? `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${String(port)}` : `unix:${options.unix}`,
+    url:
+      options.unix === undefined
+        ? `${options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${String(port)}`
+        : `unix:${options.unix}`,
     port,
     requests,
     connections: () => connections,
@@ -155,12 +165,21 @@ export function fieldValues(rawHeaders: readonly string[], name: string): readon
 }
 
 function echo(received: ReceivedRequest, res: ServerResponse): void {
-  const body = JSON.stringify({ method: received.method, target: received.target, rawHeaders: received.rawHeaders, body: received.body.toString('latin1') });
+  const body = JSON.stringify({
+    method: received.method,
+    target: received.target,
+    rawHeaders: received.rawHeaders,
+    body: received.body.toString('latin1'),
+  });
   res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   res.end(body);
 }
 
-async function listenUnix(t: Scope, server: Server, path: string): Promise<{ port: number; close: () => Promise<void> }> {
+async function listenUnix(
+  t: Scope,
+  server: Server,
+  path: string,
+): Promise<{ port: number; close: () => Promise<void> }> {
   server.listen(path);
   await once(server, 'listening');
   const close = async (): Promise<void> => {

@@ -33,14 +33,44 @@ export interface RedisServerOptions {
 type Connection = Omit<RedisOptions, 'replyMapping'>;
 
 /** Settings that a fit server has. Append-only with every write synced: a killed server forgets nothing. */
-const fit = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', '', '--maxmemory-policy', 'noeviction', '--repl-diskless-sync-delay', '0'];
+const fit = [
+  '--appendonly',
+  'yes',
+  '--appendfsync',
+  'always',
+  '--save',
+  '',
+  '--maxmemory-policy',
+  'noeviction',
+  '--repl-diskless-sync-delay',
+  '0',
+];
 
 /** Starts a server that ends with the test. `settings` are arguments of `redis-server` and win over the fit ones. */
-export async function startRedis(t: Scope, settings: readonly string[] = [], options: RedisServerOptions = {}): Promise<RedisServer> {
+export async function startRedis(
+  t: Scope,
+  settings: readonly string[] = [],
+  options: RedisServerOptions = {},
+): Promise<RedisServer> {
   const dir = tempDir(t);
-  const port = options.port ?? await freePort();
-  const args = options.instead?.(dir, port) ?? ['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, ...fit, ...settings];
-  const connection: Connection = { host: '127.0.0.1', port, lazyConnect: true, disconnectTimeout: 50, ...options.client };
+  const port = options.port ?? (await freePort());
+  const args = options.instead?.(dir, port) ?? [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    dir,
+    ...fit,
+    ...settings,
+  ];
+  const connection: Connection = {
+    host: '127.0.0.1',
+    port,
+    lazyConnect: true,
+    disconnectTimeout: 50,
+    ...options.client,
+  };
   let child = run();
   const client = new Redis({ ...connection, retryStrategy: () => 50, maxRetriesPerRequest: null });
   client.on('error', () => undefined);
@@ -83,15 +113,26 @@ export async function startRedis(t: Scope, settings: readonly string[] = [], opt
 }
 
 /** Starts a server that copies another, and waits until it has. */
-export async function startReplica(t: Scope, primaryPort: number, settings: readonly string[] = []): Promise<RedisServer> {
+export async function startReplica(
+  t: Scope,
+  primaryPort: number,
+  settings: readonly string[] = [],
+): Promise<RedisServer> {
   const replica = await startRedis(t, ['--replicaof', '127.0.0.1', String(primaryPort), ...settings]);
-  await until('the replica has copied its primary', async () => (await replica.client.info('replication')).includes('master_link_status:up'));
+  await until('the replica has copied its primary', async () =>
+    (await replica.client.info('replication')).includes('master_link_status:up'),
+  );
   return replica;
 }
 
 /** Whether it answers, be it that we are not known to it. */
 async function answers(connection: Connection): Promise<boolean> {
-  const probe = new Redis({ ...connection, retryStrategy: () => null, maxRetriesPerRequest: 0, enableReadyCheck: false });
+  const probe = new Redis({
+    ...connection,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    enableReadyCheck: false,
+  });
   probe.on('error', () => undefined);
   try {
     await probe.connect();

@@ -37,10 +37,18 @@ export interface ServeOptions {
 
 /** Runs `serve --config FILE` until the test ends. */
 export function startServe(t: Scope, configFile: string, options: ServeOptions = {}): ServeProcess {
-  const args = [options.main ?? join(projectDir, 'dist/main.js'), 'serve', '--config', configFile, ...(options.args ?? [])];
+  const args = [
+    options.main ?? join(projectDir, 'dist/main.js'),
+    'serve',
+    '--config',
+    configFile,
+    ...(options.args ?? []),
+  ];
   const [command, ...before] = [...(options.under ?? []), process.execPath];
   const child = spawn(command, [...before, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...options.env }, ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...options.env },
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   let text = '';
   const lines: LogLine[] = [];

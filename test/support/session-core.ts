@@ -1,4 +1,7 @@
-/** As much of the Core as verifying sessions takes, to be broken at will: the real one and `sallyport core` are asked elsewhere. */
+/**
+ * As much of the Core as verifying sessions takes, to be broken at will: the real one and `sallyport core` are asked
+ * elsewhere.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { keySet, type Behaviour, type ListedKey } from './jwks-server.js';
 import { rsaKey } from './keys.js';
@@ -22,10 +25,23 @@ export interface SessionCore {
 
 /** The Core's answer for a session that stands. */
 export function goodSession(userId = 'user-1'): Readonly<Record<string, unknown>> {
-  return { status: 'OK', session: { handle: 'h', userId, recipeUserId: userId, tenantId: 'public', userDataInJWT: {}, expiryTime: Date.now() + 60_000 } };
+  return {
+    status: 'OK',
+    session: {
+      handle: 'h',
+      userId,
+      recipeUserId: userId,
+      tenantId: 'public',
+      userDataInJWT: {},
+      expiryTime: Date.now() + 60_000,
+    },
+  };
 }
 
-export async function startSessionCore(t: Scope, options: { readonly keys?: readonly ListedKey[]; readonly port?: number } = {}): Promise<SessionCore> {
+export async function startSessionCore(
+  t: Scope,
+  options: { readonly keys?: readonly ListedKey[]; readonly port?: number } = {},
+): Promise<SessionCore> {
   let keys: readonly ListedKey[] = options.keys ?? [rsaKey()];
   let keyHits = 0;
   let behaviour: Behaviour | null = null;
@@ -37,13 +53,15 @@ export async function startSessionCore(t: Scope, options: { readonly keys?: read
   };
   const verify = (req: IncomingMessage, res: ServerResponse): void => {
     const chunks: Buffer[] = [];
-    req.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-      const apiKey = req.headers['api-key'];
-      const body = JSON.parse(Buffer.concat(chunks).toString()) as Readonly<Record<string, unknown>>;
-      asked.push({ apiKey: typeof apiKey === 'string' ? apiKey : undefined, body });
-      if (typeof answer === 'function') answer(req, res);
-      else json(res, JSON.stringify(answer));
-    });
+    req
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('end', () => {
+        const apiKey = req.headers['api-key'];
+        const body = JSON.parse(Buffer.concat(chunks).toString()) as Readonly<Record<string, unknown>>;
+        asked.push({ apiKey: typeof apiKey === 'string' ? apiKey : undefined, body });
+        if (typeof answer === 'function') answer(req, res);
+        else json(res, JSON.stringify(answer));
+      });
   };
   const server = createServer((req, res) => {
     const path = (req.url ?? '').split('?', 1)[0];

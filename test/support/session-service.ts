@@ -1,12 +1,16 @@
 /**
- * The service that makes sessions: the real SDK of SuperTokens in this process, before `sallyport core` as a process of its own. The SDK keeps
- * its settings for the whole process, so there is one for each test file.
+ * The service that makes sessions: the real SDK of SuperTokens in this process, before `sallyport core` as a process of
+ * its own. The SDK keeps its settings for the whole process, so there is one for each test file.
  */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { convertToRecipeUserId, init } from 'supertokens-node';
 import { createJWT, init as initJwt } from 'supertokens-node/recipe/jwt';
-import { createNewSessionWithoutRequestResponse, init as initSession, refreshSessionWithoutRequestResponse } from 'supertokens-node/recipe/session';
+import {
+  createNewSessionWithoutRequestResponse,
+  init as initSession,
+  refreshSessionWithoutRequestResponse,
+} from 'supertokens-node/recipe/session';
 import { startCommand, type StartedCommand } from '../cli/started-command.js';
 import type { Scope } from './scope.js';
 import { tempDir } from './temp-dir.js';
@@ -26,7 +30,11 @@ export interface SessionService {
   /** A token of `POST /recipe/jwt`, through the SDK: a service token unless the claims say otherwise. */
   readonly mint: (claims?: Claims) => Promise<string>;
   /** A session as the Core makes it for whoever asks, of any API domain. */
-  readonly session: (input: { readonly claims: Claims; readonly antiCsrf?: boolean; readonly dynamic?: boolean }) => Promise<SignedIn>;
+  readonly session: (input: {
+    readonly claims: Claims;
+    readonly antiCsrf?: boolean;
+    readonly dynamic?: boolean;
+  }) => Promise<SignedIn>;
 }
 
 export interface SignedIn {
@@ -55,7 +63,9 @@ export async function startSessionService(t: Scope, coreArgs: readonly string[] 
     recipeList: [initJwt(), initSession({ antiCsrf: 'NONE' })],
   });
   return {
-    coreUrl, core, apiKeyFile,
+    coreUrl,
+    core,
+    apiKeyFile,
     signIn: async (userId, claims = {}) =>
       signedIn(await createNewSessionWithoutRequestResponse('public', convertToRecipeUserId(userId), claims, {}, true)),
     refresh: async (refreshToken) => signedIn(await refreshSessionWithoutRequestResponse(refreshToken, true)),
@@ -69,14 +79,27 @@ export async function startSessionService(t: Scope, coreArgs: readonly string[] 
       const response = await fetch(`${coreUrl}/recipe/session`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', 'api-key': coreApiKey, 'cdi-version': '5.4', rid: 'session' },
-        body: JSON.stringify({ userId: 'user-1', userDataInJWT: claims, userDataInDatabase: {}, useDynamicSigningKey: dynamic, enableAntiCsrf: antiCsrf }),
+        body: JSON.stringify({
+          userId: 'user-1',
+          userDataInJWT: claims,
+          userDataInDatabase: {},
+          useDynamicSigningKey: dynamic,
+          enableAntiCsrf: antiCsrf,
+        }),
       });
-      const made = await response.json() as {
-        readonly accessToken: { readonly token: string }; readonly refreshToken: { readonly token: string };
-        readonly antiCsrfToken?: string; readonly session: { readonly handle: string };
+      const made = (await response.json()) as {
+        readonly accessToken: { readonly token: string };
+        readonly refreshToken: { readonly token: string };
+        readonly antiCsrfToken?: string;
+        readonly session: { readonly handle: string };
       };
       const { accessToken, refreshToken, antiCsrfToken = '', session } = made;
-      return { accessToken: accessToken.token, refreshToken: refreshToken.token, antiCsrfToken, handle: session.handle };
+      return {
+        accessToken: accessToken.token,
+        refreshToken: refreshToken.token,
+        antiCsrfToken,
+        handle: session.handle,
+      };
     },
   };
 }

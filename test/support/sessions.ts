@@ -17,8 +17,16 @@ export interface SessionInput {
 export function sessionClaims(claims: Claims = {}, nowMs: number = Date.now()): Claims {
   const nowS = Math.floor(nowMs / 1000);
   return {
-    sub: 'user-1', rsub: 'user-1', tId: 'public', iss: sessionIssuer, iat: nowS, exp: nowS + 3600,
-    sessionHandle: '5a7c4e1e-0000-4000-8000-000000000001', refreshTokenHash1: 'ab'.repeat(32), parentRefreshTokenHash1: null, antiCsrfToken: null,
+    sub: 'user-1',
+    rsub: 'user-1',
+    tId: 'public',
+    iss: sessionIssuer,
+    iat: nowS,
+    exp: nowS + 3600,
+    sessionHandle: '5a7c4e1e-0000-4000-8000-000000000001',
+    refreshTokenHash1: 'ab'.repeat(32),
+    parentRefreshTokenHash1: null,
+    antiCsrfToken: null,
     'st-role': { v: ['support'], t: nowMs },
     ...claims,
   };

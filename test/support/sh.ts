@@ -1,6 +1,6 @@
 /**
- * The shell, and small programs that come with every Unix. What else a script runs is said by an import of that program's file here: the
- * check finds by the imports what a test file needs.
+ * The shell, and small programs that come with every Unix. What else a script runs is said by an import of that
+ * program's file here: the check finds by the imports what a test file needs.
  */
 import { execFileSync } from 'node:child_process';
 

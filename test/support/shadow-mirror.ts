@@ -1,6 +1,7 @@
 /**
- * The conformance suite in shadow mode: beside the proxy of each world runs a second one, with the same config but `mode:
- * shadow`, and twins of all its servers. What the first one answers says what the second one has to do with the same request.
+ * The conformance suite in shadow mode: beside the proxy of each world runs a second one, with the same config but
+ * `mode: shadow`, and twins of all its servers. What the first one answers says what the second one has to do with the
+ * same request.
  */
 import { inspect } from 'node:util';
 import { connectRaw, request, type RawResponse, type RequestInput, type SendOptions } from './raw-client.js';
@@ -16,9 +17,20 @@ export interface ShadowMirror {
   readonly port: number;
   readonly logOf: (requestId: string) => Promise<LogLine>;
   readonly metric: (series: string) => Promise<number>;
-  /** Sends to the second proxy what the first one answered so (`null`: not at all), and fails where shadow mode does anything else than it may. */
-  readonly compare: (input: RequestInput, options: SendOptions | undefined, enforced: RawResponse | null) => Promise<void>;
-  readonly compareRaw: (bytes: string | Buffer, options: SendOptions | undefined, enforced: readonly RawResponse[]) => Promise<void>;
+  /**
+   * Sends to the second proxy what the first one answered so (`null`: not at all), and fails where shadow mode does
+   * anything else than it may.
+   */
+  readonly compare: (
+    input: RequestInput,
+    options: SendOptions | undefined,
+    enforced: RawResponse | null,
+  ) => Promise<void>;
+  readonly compareRaw: (
+    bytes: string | Buffer,
+    options: SendOptions | undefined,
+    enforced: readonly RawResponse[],
+  ) => Promise<void>;
   readonly signal: (signal: NodeJS.Signals) => void;
   /** Whether this is the text that is in force. */
   readonly status: () => Promise<RawResponse>;
@@ -56,26 +68,49 @@ const [held, left] = [new Set<string>(), new Set<string>()];
 const patienceMs = 10_000;
 
 /** Fields whose values are new for each request or name the proxy. */
-const changing: ReadonlySet<string> = new Set(['x-request-id', 'traceparent', 'host', 'x-forwarded-host', 'x-auth-assertion', 'idempotency-fence']);
+const changing: ReadonlySet<string> = new Set([
+  'x-request-id',
+  'traceparent',
+  'host',
+  'x-forwarded-host',
+  'x-auth-assertion',
+  'idempotency-fence',
+]);
 
 /** The names that the configs of this suite give to fields of the identity, as a lax reader sees them. */
 const identityNames: ReadonlySet<string> = new Set([
-  'xauthsubject', 'xauthissuer', 'xauthpermissions', 'xauthtokenid', 'xauthkind', 'xauthassertion', 'xcaller',
+  'xauthsubject',
+  'xauthissuer',
+  'xauthpermissions',
+  'xauthtokenid',
+  'xauthkind',
+  'xauthassertion',
+  'xcaller',
 ]);
 
 const underWay: ReadonlySet<string> = new Set([
-  'overloaded', 'shutting-down', 'idempotency-in-progress', 'too-many-pending', 'too-many-in-flight', 'rate-limited',
+  'overloaded',
+  'shutting-down',
+  'idempotency-in-progress',
+  'too-many-pending',
+  'too-many-in-flight',
+  'rate-limited',
 ]);
 const ofReceiver: ReadonlySet<string> = new Set(['upstream-failed', 'upstream-timeout', 'idempotency-outcome-unknown']);
 
-export async function startMirror(t: Scope, { configFile, env, ready, logOf, port: firstPort }: MirrorSettings): Promise<ShadowMirror> {
+export async function startMirror(
+  t: Scope,
+  { configFile, env, ready, logOf, port: firstPort }: MirrorSettings,
+): Promise<ShadowMirror> {
   const serve = startServe(t, configFile, { env });
   const port = await serve.port('proxy');
   const adminPort = await serve.port('admin');
   const admin = async (path: string): Promise<RawResponse> => request(adminPort, { path });
   if (ready) await until('the proxy in shadow mode is ready', async () => (await admin('/readyz')).status === 200);
   const lineOf = async (requestId: string): Promise<LogLine> =>
-    until(`the line of ${requestId} in shadow mode`, () => serve.logs().findLast((line) => line['request_id'] === requestId));
+    until(`the line of ${requestId} in shadow mode`, () =>
+      serve.logs().findLast((line) => line['request_id'] === requestId),
+    );
   /** Keys that came through here, and those of which the two proxies know different things. */
   const [known, parted] = [new Set<string>(), new Set<string>()];
   let isEnded = false;
@@ -93,14 +128,22 @@ export async function startMirror(t: Scope, { configFile, env, ready, logOf, por
     const why = whyLeftOut(sent, enforced);
     if (why !== null) return { as: 'left', why };
     const shadow = await sent.to(port).catch(() => null);
-    if (enforced === null || shadow === null) return { as: 'refused', problem: enforced === shadow ? null : 'answered, or not, where enforced it is not so' };
+    if (enforced === null || shadow === null) {
+      return { as: 'refused', problem: enforced === shadow ? null : 'answered, or not, where enforced it is not so' };
+    }
     const received = seenBy('twin', shadow.field('x-request-id') ?? '');
     if (!isOwnAnswer(enforced)) return { as: 'allowed', problem: problemOfAllowed(enforced, shadow, received) };
     const line = await logOf(enforced.field('x-request-id') ?? '');
     const isDenied = [401, 403].includes(enforced.status) && !String(line['reason']).endsWith('_revoked');
     if (!isDenied) return { as: 'refused', problem: problemOfRefusal(enforced, shadow, received) };
-    if (isOwnAnswer(shadow) && [400, 413].includes(shadow.status)) return { as: 'held', problem: received === null ? null : 'was forwarded' };
-    return { as: 'passed', problem: problemOfPass(sent, shadow, received) ?? problemOfLine(line, await lineOf(shadow.field('x-request-id') ?? '')) };
+    if (isOwnAnswer(shadow) && [400, 413].includes(shadow.status)) {
+      return { as: 'held', problem: received === null ? null : 'was forwarded' };
+    }
+    return {
+      as: 'passed',
+      problem:
+        problemOfPass(sent, shadow, received) ?? problemOfLine(line, await lineOf(shadow.field('x-request-id') ?? '')),
+    };
   }
 
   async function compare(sent: Sent, enforced: RawResponse | null): Promise<void> {
@@ -122,22 +165,40 @@ export async function startMirror(t: Scope, { configFile, env, ready, logOf, por
   return {
     port,
     logOf: lineOf,
-    metric: async (series) => Number(new RegExp(`^${series.replaceAll(/[{}]/g, '\\$&')} (.*)$`, 'm').exec((await admin('/metrics')).text)?.[1] ?? 0),
+    metric: async (series) =>
+      Number(
+        new RegExp(`^${series.replaceAll(/[{}]/g, '\\$&')} (.*)$`, 'm').exec((await admin('/metrics')).text)?.[1] ?? 0,
+      ),
     compare: async (input, options, enforced) => {
-      const given = Array.isArray(input.headers) ? input.headers as readonly (readonly [string, string])[] : Object.entries(input.headers ?? {});
-      const values = (wanted: string): string[] => given.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => String(value).trim());
+      const given = Array.isArray(input.headers)
+        ? (input.headers as readonly (readonly [string, string])[])
+        : Object.entries(input.headers ?? {});
+      const values = (wanted: string): string[] =>
+        given.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => String(value).trim());
       const { untilClosed: _closed, ...rest } = options ?? {};
-      await compare({
-        method: input.method ?? 'GET', target: input.path, authorization: values('authorization'), idempotencyKey: values('idempotency-key')[0] ?? null,
-        to: async (at) => request(at, input, rest),
-      }, enforced);
+      await compare(
+        {
+          method: input.method ?? 'GET',
+          target: input.path,
+          authorization: values('authorization'),
+          idempotencyKey: values('idempotency-key')[0] ?? null,
+          to: async (at) => request(at, input, rest),
+        },
+        enforced,
+      );
     },
     compareRaw: async (bytes, options, enforced) => {
       const head = /^(\S+) (\S+) [^]*?(?:\r\n\r\n|$)/.exec(bytes.toString('latin1'));
       const finals = enforced.filter(({ status }) => status >= 200 || status === 101);
       const [text = '', method = '', target = ''] = head ?? [];
       const authorization = [...text.matchAll(/^authorization:[ \t]*(.*?)[ \t]*\r$/gim)].map(([, value = '']) => value);
-      const sent = { method, target, authorization, idempotencyKey: null, to: async (at: number) => sendOnce(at, bytes, options) };
+      const sent = {
+        method,
+        target,
+        authorization,
+        idempotencyKey: null,
+        to: async (at: number) => sendOnce(at, bytes, options),
+      };
       if (finals.length > 1) left.add(`${method} ${target.slice(0, 60)}: several`);
       else await compare(sent, finals[0] ?? null);
     },
@@ -159,7 +220,9 @@ async function sendOnce(port: number, bytes: string | Buffer, options: SendOptio
       const response = await connection.readResponse({ bodyless: bytes.toString('latin1').startsWith('HEAD ') });
       if (response === null || response.status >= 200 || response.status === 101) return response;
       // Where enforced it was refused before that: now the body is due that a caller would send.
-      if (response.status === 100) connection.write('x'.repeat(Number(/^content-length: *(\d+)/im.exec(bytes.toString('latin1'))?.[1] ?? 0)));
+      if (response.status === 100) {
+        connection.write('x'.repeat(Number(/^content-length: *(\d+)/im.exec(bytes.toString('latin1'))?.[1] ?? 0)));
+      }
     }
   } finally {
     connection.end();
@@ -180,31 +243,47 @@ function reasonIn(enforced: RawResponse): LeftOut | null {
 }
 
 function problemOfPass({ target, authorization }: Sent, shadow: RawResponse, received: Seen | null): string | null {
-  if (received === null || isOwnAnswer(shadow)) return `would be refused, and was not forwarded (${String(shadow.status)})`;
+  if (received === null || isOwnAnswer(shadow)) {
+    return `would be refused, and was not forwarded (${String(shadow.status)})`;
+  }
   if (received.target !== target) return `forwarded as ${received.target}`;
-  const identity = received.rawHeaders.filter((text, index) => index % 2 === 0 && identityNames.has(text.toLowerCase().replace(/[^a-z0-9]/g, '')));
+  const identity = received.rawHeaders.filter(
+    (text, index) => index % 2 === 0 && identityNames.has(text.toLowerCase().replace(/[^a-z0-9]/g, '')),
+  );
   if (identity.length > 0) return `lent an identity: ${identity.join(' ')}`;
   if (valuesOf(received, 'idempotency-record').length > 0) return 'was reserved';
-  return inspect(valuesOf(received, 'authorization')) === inspect(authorization) ? null : 'its Authorization is not what came';
+  return inspect(valuesOf(received, 'authorization')) === inspect(authorization)
+    ? null
+    : 'its Authorization is not what came';
 }
 
 /** The line of what passed says why it would have been refused, and of whom. */
 function problemOfLine(enforced: LogLine, shadow: LogLine): string | null {
-  if (shadow['decision'] !== 'shadow' || shadow['record'] !== null) return `logged as ${String(shadow['decision'])}, record ${String(shadow['record'])}`;
-  const different = ['reason', 'route', 'kind', 'issuer', 'subject', 'key_id', 'path'].find((name) => shadow[name] !== enforced[name]);
-  return different === undefined ? null : `logged with ${different} ${String(shadow[different])}, not ${String(enforced[different])}`;
+  if (shadow['decision'] !== 'shadow' || shadow['record'] !== null) {
+    return `logged as ${String(shadow['decision'])}, record ${String(shadow['record'])}`;
+  }
+  const different = ['reason', 'route', 'kind', 'issuer', 'subject', 'key_id', 'path'].find(
+    (name) => shadow[name] !== enforced[name],
+  );
+  return different === undefined
+    ? null
+    : `logged with ${different} ${String(shadow[different])}, not ${String(enforced[different])}`;
 }
 
 function problemOfRefusal(enforced: RawResponse, shadow: RawResponse, received: Seen | null): string | null {
   if (received !== null && seenBy('own', enforced.field('x-request-id') ?? '') === null) return 'was forwarded';
-  const [one, other] = [enforced, shadow].map(({ status, text }) => `${String(status)} ${text.replace(/"record":"[^"]*"/, '')}`);
+  const [one, other] = [enforced, shadow].map(
+    ({ status, text }) => `${String(status)} ${text.replace(/"record":"[^"]*"/, '')}`,
+  );
   return one === other ? null : `answered ${String(other)}`;
 }
 
 /** What the receiver gets of it is the same, and so is the answer. */
 function problemOfAllowed(enforced: RawResponse, shadow: RawResponse, received: Seen | null): string | null {
   const isReplayed = enforced.field('idempotent-replayed') !== null;
-  if (isReplayed !== (shadow.field('idempotent-replayed') !== null)) return 'was replayed, or not, where enforced it is not so';
+  if (isReplayed !== (shadow.field('idempotent-replayed') !== null)) {
+    return 'was replayed, or not, where enforced it is not so';
+  }
   const seen = seenBy('own', enforced.field('x-request-id') ?? '');
   if (seen === null || isReplayed) return isOwnAnswer(shadow) ? `was refused (${String(shadow.status)})` : null;
   if (received === null) return `an allowed request did not reach the receiver (${String(shadow.status)})`;
@@ -214,7 +293,12 @@ function problemOfAllowed(enforced: RawResponse, shadow: RawResponse, received: 
 }
 
 function lastingOf({ target, rawHeaders }: Seen): readonly string[] {
-  return [target, ...rawHeaders.filter((text, index) => !changing.has((index % 2 === 0 ? text : rawHeaders[index - 1] ?? '').toLowerCase()))];
+  return [
+    target,
+    ...rawHeaders.filter(
+      (text, index) => !changing.has((index % 2 === 0 ? text : (rawHeaders[index - 1] ?? '')).toLowerCase()),
+    ),
+  ];
 }
 
 function valuesOf({ rawHeaders }: Seen, name: string): readonly string[] {
@@ -234,4 +318,8 @@ function isOwnAnswer(response: RawResponse): boolean {
   return response.field('proxy-status')?.startsWith('sallyport;') === true;
 }
 
-if (isMirrored) process.once('exit', () => process.stdout.write(`# shadow-mirror ${JSON.stringify({ ...counts, held: [...held], left: [...left] })}\n`));
+if (isMirrored) {
+  process.once('exit', () =>
+    process.stdout.write(`# shadow-mirror ${JSON.stringify({ ...counts, held: [...held], left: [...left] })}\n`),
+  );
+}

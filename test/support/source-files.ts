@@ -33,7 +33,9 @@ const notOurs = new Set(['node_modules', '.git', '.build', '.tap', 'dist', 'bund
 export function projectFiles(folder = ''): string[] {
   return readdirSync(join(projectDir, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return notOurs.has(entry.name) || entry.name.startsWith('.mutation') ? [] : projectFiles(path);
+    if (entry.isDirectory()) {
+      return notOurs.has(entry.name) || entry.name.startsWith('.mutation') ? [] : projectFiles(path);
+    }
     return [path];
   });
 }
@@ -63,7 +65,9 @@ function readImport(path: string, node: ts.Node): Import[] {
   }
   if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
     const [argument] = node.arguments;
-    return argument !== undefined && ts.isStringLiteral(argument) ? [importOf(path, argument.text, { typeOnly: false, isLazy: true, names: [] })] : [];
+    return argument !== undefined && ts.isStringLiteral(argument)
+      ? [importOf(path, argument.text, { typeOnly: false, isLazy: true, names: [] })]
+      : [];
   }
   return [];
 }
@@ -72,8 +76,11 @@ function clauseOf(clause: ts.ImportClause | undefined): { named: string[]; typeO
   if (clause === undefined) return { named: [], typeOnly: false };
   const bindings = clause.namedBindings;
   const elements = bindings !== undefined && ts.isNamedImports(bindings) ? [...bindings.elements] : [];
-  const named = elements.filter((element) => !element.isTypeOnly).map((element) => (element.propertyName ?? element.name).text);
-  const takesValues = clause.name !== undefined || (bindings !== undefined && ts.isNamespaceImport(bindings)) || named.length > 0;
+  const named = elements
+    .filter((element) => !element.isTypeOnly)
+    .map((element) => (element.propertyName ?? element.name).text);
+  const takesValues =
+    clause.name !== undefined || (bindings !== undefined && ts.isNamespaceImport(bindings)) || named.length > 0;
   return { named, typeOnly: clause.phaseModifier === ts.SyntaxKind.TypeKeyword || !takesValues };
 }
 

@@ -13,9 +13,9 @@ export interface SteppedClock {
 }
 
 /**
- * Loaded before the C library, it answers who asks for the time of day. It asks the kernel, and nothing of the C library, so that an
- * allocator that is not ready yet may ask as well; that is where libfaketime and jemalloc get into each other's way. Clocks that only
- * measure stay as they are.
+ * Loaded before the C library, it answers who asks for the time of day. It asks the kernel, and nothing of the C
+ * library, so that an allocator that is not ready yet may ask as well; that is where libfaketime and jemalloc get into
+ * each other's way. Clocks that only measure stay as they are.
  */
 const source = `
 #define _GNU_SOURCE

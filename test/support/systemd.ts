@@ -1,4 +1,7 @@
-/** Unit files of systemd: what its own programs say of one, and a process under those of its restrictions that need neither root nor systemd. */
+/**
+ * Unit files of systemd: what its own programs say of one, and a process under those of its restrictions that need
+ * neither root nor systemd.
+ */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +19,9 @@ export function analyze(t: Scope, verb: 'verify' | 'security', name: string, uni
   const file = join(tempDir(t), name);
   writeFileSync(file, unit);
   const options = verb === 'security' ? ['--offline=true'] : ['--man=no'];
-  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['--no-pager', verb, ...options, file], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['--no-pager', verb, ...options, file], {
+    encoding: 'utf8',
+  });
   return { code: status, output: `${stdout}${stderr}` };
 }
 
@@ -27,7 +32,9 @@ export function settingsOf(unit: string, key: string): readonly string[] {
 
 /** Names of system calls that `SystemCallFilter=` leaves: the first line allows, and those with `~` take away. */
 export function allowedCalls(unit: string): readonly string[] {
-  const [allowed = [], ...taken] = settingsOf(unit, 'SystemCallFilter').map((line) => line.replace(/^~/, '').split(' ').flatMap(callsOf));
+  const [allowed = [], ...taken] = settingsOf(unit, 'SystemCallFilter').map((line) =>
+    line.replace(/^~/, '').split(' ').flatMap(callsOf),
+  );
   const denied = new Set(taken.flat());
   return [...new Set(allowed)].filter((name) => !denied.has(name));
 }
@@ -36,10 +43,18 @@ export function allowedCalls(unit: string): readonly string[] {
 function callsOf(name: string): readonly string[] {
   if (!name.startsWith('@')) return [name];
   const { stdout } = spawnSync('systemd-analyze', ['--no-pager', 'syscall-filter', name], { encoding: 'utf8' });
-  return stdout.split('\n').slice(1).map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#')).flatMap(callsOf);
+  return stdout
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .flatMap(callsOf);
 }
 
-/** Becomes a command that may make only these system calls and open only sockets of these families, as systemd has the kernel see to it. */
+/**
+ * Becomes a command that may make only these system calls and open only sockets of these families, as systemd has the
+ * kernel see to it.
+ */
 const program = `
 import ctypes, json, os, socket, sys
 

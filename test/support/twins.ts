@@ -1,6 +1,6 @@
 /**
- * In the runs with a shadow mirror each server of a test has a twin, which serves the second proxy: so nothing that the first proxy does
- * is counted twice, and a fault that one proxy meets the other meets too.
+ * In the runs with a shadow mirror each server of a test has a twin, which serves the second proxy: so nothing that the
+ * first proxy does is counted twice, and a fault that one proxy meets the other meets too.
  */
 import type { ConfigTree } from './world.js';
 

@@ -37,12 +37,28 @@ const defaults: ConfigTree = {
   // An edit counts at once: tests that are about something else need not wait.
   reload: { least_age: '0s' },
   routes: [
-    { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
     {
-      name: 'create-order', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: ['orders:write'],
+      name: 'list-orders',
+      methods: ['GET'],
+      path: '/orders',
+      subjects: ['checkout', 'reporting'],
+      permissions: ['orders:read'],
+    },
+    {
+      name: 'create-order',
+      methods: ['POST'],
+      path: '/orders',
+      subjects: ['checkout'],
+      permissions: ['orders:write'],
       idempotency: { mode: 'none', because: 'a test' },
     },
-    { name: 'read-order', methods: ['GET', 'HEAD'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:read'] },
+    {
+      name: 'read-order',
+      methods: ['GET', 'HEAD'],
+      path: '/orders/{id}',
+      subjects: ['checkout'],
+      permissions: ['orders:read'],
+    },
     { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
   ],
 };
@@ -70,7 +86,10 @@ export interface World {
   readonly exposures: () => Promise<string[]>;
   /** One request to the admin listener. */
   readonly admin: (path: string) => Promise<RawResponse>;
-  /** The sum of the series of `/metrics` with these labels, 0 where there are none: `sallyport_denials_total{reason="framing"}`. */
+  /**
+   * The sum of the series of `/metrics` with these labels, 0 where there are none:
+   * `sallyport_denials_total{reason="framing"}`.
+   */
   readonly metric: (series: string) => Promise<number>;
   readonly logs: () => readonly LogLine[];
   /** The line of the request with this `X-Request-Id`, once it is written. */
@@ -107,7 +126,8 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   const receiver = options.receiver ?? (await startReceiver(t));
   const configFile = join(tempDir(t), 'sallyport.yaml');
   const places: ConfigTree = {
-    upstream: { url: receiver.url }, issuers: { core: { jwks_url: jwks.url } },
+    upstream: { url: receiver.url },
+    issuers: { core: { jwks_url: jwks.url } },
     // The mirror reads of each refusal in the log why it was one.
     ...(isMirrored ? { log: { refusals_per_second: null } } : {}),
   };
@@ -120,7 +140,8 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   };
   rewrite(options.config ?? {});
   const serve = startServe(t, configFile, {
-    ...(options.env === undefined ? {} : { env: options.env }), ...(options.main === undefined ? {} : { main: options.main }),
+    ...(options.env === undefined ? {} : { env: options.env }),
+    ...(options.main === undefined ? {} : { main: options.main }),
   });
   const port = await serve.port('proxy');
   const adminPort = await serve.port('admin');
@@ -130,7 +151,15 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
   }
   const logOf: World['logOf'] = async (requestId) =>
     until(`the log line of ${requestId}`, () => serve.logs().find((line) => line['request_id'] === requestId));
-  const mirror = isMirrored ? await startMirror(t, { configFile: mirrorFile, env: options.env ?? {}, ready: options.ready ?? true, logOf, port }) : null;
+  const mirror = isMirrored
+    ? await startMirror(t, {
+        configFile: mirrorFile,
+        env: options.env ?? {},
+        ready: options.ready ?? true,
+        logOf,
+        port,
+      })
+    : null;
   const secrets = createSecrets();
   const token = (claims?: Claims, header?: Claims): string => {
     const minted = mintToken({ key, claims, header });
@@ -182,7 +211,9 @@ export async function startWorld(t: Scope, options: WorldOptions = {}): Promise<
     loaded: async () => {
       const pages = [async () => admin('/status'), ...(mirror === null ? [] : [mirror.status])];
       for (const [index, page] of pages.entries()) {
-        const sha256 = createHash('sha256').update(readFileSync(files[index] ?? configFile)).digest('hex');
+        const sha256 = createHash('sha256')
+          .update(readFileSync(files[index] ?? configFile))
+          .digest('hex');
         await until('the config is in force', async () => (await page()).text.includes(sha256));
       }
     },

@@ -7,8 +7,11 @@ import { isNotIn, rejectedHeader, rejectedLine, settledRows } from '../../src/us
 import type { Unit } from '../../src/user-import/row/rows.js';
 
 const header = { sha256: 'ab', bytes: 7, from: 'csv', core: 'http://127.0.0.1:3567', reading: '' };
-const done = (number: number, outcome: Extract<JournalRecord, { type: 'done' }>['outcome'], line = number + 1): JournalRecord =>
-  ({ type: 'done', number, line, kind: 'bcrypt', outcome });
+const done = (
+  number: number,
+  outcome: Extract<JournalRecord, { type: 'done' }>['outcome'],
+  line = number + 1,
+): JournalRecord => ({ type: 'done', number, line, kind: 'bcrypt', outcome });
 
 const records: readonly JournalRecord[] = [
   { type: 'header', header },
@@ -31,8 +34,16 @@ t.test('records come back as they were written, one a line', async (t) => {
 
 t.test('lines that are none of ours', async (t) => {
   const lines = [
-    '', 'x', '7', 'null', '{}', '{"sallyport":"import","version":2}', '{"sallyport":"import","version":1}', '{"begun":1}',
-    '{"done":1,"line":1,"result":"gone"}', '{"user":1}',
+    '',
+    'x',
+    '7',
+    'null',
+    '{}',
+    '{"sallyport":"import","version":2}',
+    '{"sallyport":"import","version":1}',
+    '{"begun":1}',
+    '{"done":1,"line":1,"result":"gone"}',
+    '{"user":1}',
   ];
   for (const line of lines) t.equal(decodeRecord(line), null, line);
 });
@@ -66,7 +77,11 @@ t.test('what a journal amounts to', async (t) => {
   ledger.take(done(3, { result: 'created' }));
   t.equal(ledger.begun(3), null);
   const left: Extract<JournalRecord, { type: 'done' }> = {
-    type: 'done', number: 6, line: 7, kind: 'hosted_scrypt', outcome: { result: 'existed', isIn: false, why: 'left as it was' },
+    type: 'done',
+    number: 6,
+    line: 7,
+    kind: 'hosted_scrypt',
+    outcome: { result: 'existed', isIn: false, why: 'left as it was' },
   };
   ledger.take(left);
   t.equal(ledger.hasTaken('hosted_scrypt'), false, 'a user that was left as it was says nothing of hashes');
@@ -79,8 +94,16 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
 }
 
 const bad = refuse({ field: 'row', what: 'x', allowed: 'y' });
-const unit = (number: number, said: Unit['said'], method = 0): Unit =>
-  ({ number, line: number + 1, record: number + 1, method, origin: { record: number + 1, method }, content: bad, said, lost: [] });
+const unit = (number: number, said: Unit['said'], method = 0): Unit => ({
+  number,
+  line: number + 1,
+  record: number + 1,
+  method,
+  origin: { record: number + 1, method },
+  content: bad,
+  said,
+  lost: [],
+});
 
 t.test('rows that are not in come back in the order of the file, without a hash', async (t) => {
   const units = [
@@ -93,9 +116,18 @@ t.test('rows that are not in come back in the order of the file, without a hash'
   ];
   const rejected = { result: 'rejected', why: 'no, "not"\nso' } as const;
   const there = done(1, { result: 'existed', isIn: true, why: '' });
-  const journal = [done(3, rejected), done(0, rejected), done(2, rejected), there, done(4, rejected), done(5, rejected)];
+  const journal = [
+    done(3, rejected),
+    done(0, rejected),
+    done(2, rejected),
+    there,
+    done(4, rejected),
+    done(5, rejected),
+  ];
   const lines: string[] = [];
-  for await (const row of settledRows(each(units), each(journal))) lines.push(isNotIn(row) ? rejectedLine(row) : 'in\n');
+  for await (const row of settledRows(each(units), each(journal))) {
+    lines.push(isNotIn(row) ? rejectedLine(row) : 'in\n');
+  }
   t.same(lines.join('').split('\n'), [
     '1,1,,"no, ""not"" so",a@b.de,,bcrypt,,,,,,,',
     'in',
@@ -132,16 +164,26 @@ t.test('a list of rejected rows holds no hash of any kind, and nothing that a sp
   ];
   for (const { name, email, expected } of cases) {
     t.equal(cell({ email }), `1,1,,no,${expected},,,,,,,,,`, name);
-    const cells = new Map([['record', '1'], ['email', expected]]);
+    const cells = new Map([
+      ['record', '1'],
+      ['email', expected],
+    ]);
     if (expected !== '') t.same(rowOfCells(cells), { email }, `${name}, back`);
   }
-  t.same(rowOfCells(new Map([['email', "'=1"]])), { email: "'=1" }, 'a row that never was in such a list is taken as it is');
+  t.same(
+    rowOfCells(new Map([['email', "'=1"]])),
+    { email: "'=1" },
+    'a row that never was in such a list is taken as it is',
+  );
   t.match(cell({ email: 'x' }, { record: 7, method: 2 }), /^1,7,2,/, 'where its hash is');
 });
 
 t.test('a journal that ends early tells of what it has', async (t) => {
   const seen: number[] = [];
-  const rows = settledRows(each([unit(0, null), unit(1, null), unit(2, null)]), each([done(2, { result: 'rejected', why: 'x' })]));
+  const rows = settledRows(
+    each([unit(0, null), unit(1, null), unit(2, null)]),
+    each([done(2, { result: 'rejected', why: 'x' })]),
+  );
   for await (const row of rows) seen.push(row.unit.number);
   t.same(seen, [2]);
 });

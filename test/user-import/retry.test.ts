@@ -6,8 +6,16 @@ import { countFailure, createHealth, isRowAtFault, noFailures, pauseAfter } from
 import { judge } from '../../src/user-import/core/errors.js';
 
 const rules = { dialect: 'seed', cdiVersion: '2.16', thirdPartyVersion: '2.16', overwrite: false } as const;
-const flow: Flow = beginFlow({ kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'bcrypt' }, null, rules);
-const scrypt: Flow = beginFlow({ kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'hosted_scrypt' }, null, rules);
+const flow: Flow = beginFlow(
+  { kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'bcrypt' },
+  null,
+  rules,
+);
+const scrypt: Flow = beginFlow(
+  { kind: 'password', email: 'a@b.de', passwordHash: 'x', algorithm: 'hosted_scrypt' },
+  null,
+  rules,
+);
 
 function reply(status: number, over: Partial<CoreReply> = {}): Result<CoreReply, CoreTrouble> {
   return accept({ status, json: null, text: 'said', retryAfterMs: null, ...over });
@@ -27,34 +35,64 @@ t.test('which answers end a row, which are tried again, which end the run', asyn
     { name: '404', answer: reply(404), verdict: { kind: 'stop', why: /path/ } },
     { name: '405', answer: reply(405), verdict: { kind: 'stop' } },
     { name: '408', answer: reply(408), verdict: { kind: 'retry', mayHaveRun: true } },
-    { name: '429', answer: reply(429, { retryAfterMs: 3_000 }), verdict: { kind: 'retry', mayHaveRun: false, isRowAnswered: false, retryAfterMs: 3_000 } },
+    {
+      name: '429',
+      answer: reply(429, { retryAfterMs: 3_000 }),
+      verdict: { kind: 'retry', mayHaveRun: false, isRowAnswered: false, retryAfterMs: 3_000 },
+    },
     { name: '500', answer: reply(500), verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true } },
     { name: '503', answer: reply(503), verdict: { kind: 'retry', mayHaveRun: true } },
     { name: 'refused address', answer: trouble('refused_address', false), verdict: { kind: 'stop', why: 'why' } },
-    { name: 'out of reach', answer: trouble('unreachable', false), verdict: { kind: 'retry', mayHaveRun: false, isRowAnswered: false } },
+    {
+      name: 'out of reach',
+      answer: trouble('unreachable', false),
+      verdict: { kind: 'retry', mayHaveRun: false, isRowAnswered: false },
+    },
     { name: 'cut', answer: trouble('broken', true), verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true } },
-    { name: 'late', answer: trouble('timeout', true), verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true } },
+    {
+      name: 'late',
+      answer: trouble('timeout', true),
+      verdict: { kind: 'retry', mayHaveRun: true, isRowAnswered: true },
+    },
   ];
-  for (const { name, answer, verdict } of cases) t.match(judge(answer, { flow, hostedScryptWorks: false }), verdict, name);
+  for (const { name, answer, verdict } of cases) {
+    t.match(judge(answer, { flow, hostedScryptWorks: false }), verdict, name);
+  }
 });
 
 t.test('the first 500 for a hosted scrypt hash names the signer key', async (t) => {
-  t.match(judge(reply(500), { flow: scrypt, hostedScryptWorks: false }), { kind: 'stop', why: /hosted_password_hashing_signer_key/ });
-  t.match(judge(reply(500), { flow: scrypt, hostedScryptWorks: true }), { kind: 'retry' }, 'a Core that took one has its key');
+  t.match(judge(reply(500), { flow: scrypt, hostedScryptWorks: false }), {
+    kind: 'stop',
+    why: /hosted_password_hashing_signer_key/,
+  });
+  t.match(
+    judge(reply(500), { flow: scrypt, hostedScryptWorks: true }),
+    { kind: 'retry' },
+    'a Core that took one has its key',
+  );
   t.match(judge(reply(503), { flow: scrypt, hostedScryptWorks: false }), { kind: 'retry' });
   t.match(judge(reply(500), { flow: { ...scrypt, stage: 'look_up' }, hostedScryptWorks: false }), { kind: 'retry' });
 });
 
 t.test('pauses grow, are spread and have an end', async (t) => {
-  t.same([1, 2, 3, 6, 7, 100].map((failures) => pauseAfter(failures, null, 1)), [100, 200, 400, 3_200, 5_000, 5_000]);
-  t.same([1, 7].map((failures) => pauseAfter(failures, null, 0)), [50, 2_500]);
+  t.same(
+    [1, 2, 3, 6, 7, 100].map((failures) => pauseAfter(failures, null, 1)),
+    [100, 200, 400, 3_200, 5_000, 5_000],
+  );
+  t.same(
+    [1, 7].map((failures) => pauseAfter(failures, null, 0)),
+    [50, 2_500],
+  );
   t.equal(pauseAfter(1, 2_000, 0), 2_000, 'as asked');
   t.equal(pauseAfter(1, 3_600_000, 0), 60_000, 'not for ever');
 });
 
 t.test('a pace, a pause for all, and an end of hope', async (t) => {
   const health = createHealth({ callsPerSecond: 10, giveUpAfterMs: 1_000 }, 0);
-  t.same([health.nextCallAtMs(0), health.nextCallAtMs(0), health.nextCallAtMs(500), health.nextCallAtMs(500)], [0, 100, 500, 600]);
+  t.same(
+    [health.nextCallAtMs(0), health.nextCallAtMs(0), health.nextCallAtMs(500), health.nextCallAtMs(500)],
+    [0, 100, 500, 600],
+  );
   health.pause(2_000);
   health.pause(1_000);
   t.equal(health.nextCallAtMs(700), 2_000);

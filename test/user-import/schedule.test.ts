@@ -2,7 +2,11 @@ import t from 'tap';
 import { createSchedule, type Schedule, type Scheduled } from '../../src/user-import/schedule.js';
 
 function item(number: number, ...contacts: string[]): Scheduled {
-  return { number, contacts, user: { kind: 'passwordless', contact: { kind: 'email', value: contacts[0] ?? '' }, add: null } };
+  return {
+    number,
+    contacts,
+    user: { kind: 'passwordless', contact: { kind: 'email', value: contacts[0] ?? '' }, add: null },
+  };
 }
 
 /** A schedule past its slow start. */
@@ -39,7 +43,11 @@ t.test('no more in flight than allowed, and one by one at first', async (t) => {
   t.same([schedule.take()?.number, schedule.take()?.number, schedule.take()], [1, 2, null], 'two');
   schedule.finish(item(1, '1'));
   schedule.finish(item(2, '2'));
-  t.same([0, 1, 2, 3].map(() => schedule.take()?.number ?? null), [3, 4, 5, null], 'three and no more');
+  t.same(
+    [0, 1, 2, 3].map(() => schedule.take()?.number ?? null),
+    [3, 4, 5, null],
+    'three and no more',
+  );
 });
 
 t.test('nobody is further ahead than the window', async (t) => {

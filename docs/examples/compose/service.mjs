@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers';
 const orders = [];
 
 const server = createServer(async (req, res) => {
-  const answer = (status, body) => res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  const answer = (status, body) =>
+    res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
   // Set by Sallyport alone: what a caller sends under this name is taken away.
   const caller = req.headers['x-auth-subject'];
   if (req.url === '/healthz') return void answer(200, { healthy: true });
@@ -15,4 +16,6 @@ const server = createServer(async (req, res) => {
   orders.push(order);
   answer(201, order);
 });
-server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => console.log(`listening on ${server.address().port}`));
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`listening on ${server.address().port}`),
+);

@@ -1,6 +1,7 @@
 /**
- * A receiving service that writes each order exactly once: the order, what is to be done elsewhere, and the record that says
- * it was applied are one PostgreSQL transaction. Behind a route with `idempotency: { mode: required, receiver: deduplicates }`.
+ * A receiving service that writes each order exactly once: the order, what is to be done elsewhere, and the record that
+ * says it was applied are one PostgreSQL transaction. Behind a route with `idempotency: { mode: required, receiver:
+ * deduplicates }`.
  *
  *   npm install pg
  *   psql "$DATABASE_URL" -f schema.sql
@@ -11,7 +12,8 @@ import { text } from 'node:stream/consumers';
 import pg from 'pg';
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
-// A connection that breaks is replaced, and its transaction fails; without listeners it would end the process, in use or not.
+// A connection that breaks is replaced, and its transaction fails; without listeners it would end the process, in use
+// or not.
 pool.on('error', (error) => console.error(error.message));
 pool.on('connect', (client) => client.on('error', () => undefined));
 
@@ -23,7 +25,9 @@ const begin = `
 
 /** Applies the order unless it was applied, and answers what the first one was answered. */
 async function createOrder(client, record, fence, { customer, item }) {
-  const { rows: [row] } = await client.query(begin, [record, fence]);
+  const {
+    rows: [row],
+  } = await client.query(begin, [record, fence]);
   if (row.status !== null) return { status: row.status, body: row.body, outcome: 'committed' };
   // Never without the outcome: this answer would be kept as the write's result, and the write would never happen.
   if (row.overtaken) return { status: 409, body: { title: 'A later attempt was here' }, outcome: 'not-applied' };
@@ -31,9 +35,11 @@ async function createOrder(client, record, fence, { customer, item }) {
     // Nothing was done, and the row stays: an attempt with a lower fence that comes late finds it.
     return { status: 422, body: { title: 'customer and item are needed' }, outcome: 'not-applied' };
   }
-  const { rows: [order] } = await client.query('insert into orders (customer, item) values ($1, $2) returning id', [customer, item]);
+  const {
+    rows: [order],
+  } = await client.query('insert into orders (customer, item) values ($1, $2) returning id', [customer, item]);
   const later = [record, { customer, order: order.id }];
-  await client.query('insert into outbox (record, kind, payload) values ($1, \'confirmation-mail\', $2)', later);
+  await client.query("insert into outbox (record, kind, payload) values ($1, 'confirmation-mail', $2)", later);
   const body = { id: order.id, customer, item };
   await client.query('update applied_writes set status = 201, body = $2 where record = $1', [record, body]);
   return { status: 201, body, outcome: 'committed' };
@@ -76,9 +82,12 @@ const server = createServer(async (req, res) => {
     res.writeHead(status, { 'Content-Type': 'application/json', 'Idempotency-Outcome': outcome });
     res.end(JSON.stringify(body));
   } catch (error) {
-    // Whether a commit that broke off was applied is not known here. No answer leaves the write in doubt: its retry finds out.
+    // Whether a commit that broke off was applied is not known here. No answer leaves the write in doubt: its retry
+    // finds out.
     console.error(error.message);
     res.destroy();
   }
 });
-server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => console.log(`listening on ${server.address().port}`));
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`listening on ${server.address().port}`),
+);

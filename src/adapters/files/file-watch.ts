@@ -16,9 +16,9 @@ const settledAfterMs = 3_000;
  * symbolic link on the way to it (a ConfigMap's `..data`), by its going and coming back.
  *
  * It looks, rather than listens: `fs.watch` follows the inode, so it goes deaf at the first rename, and says nothing on
- * many network file systems. A change counts once two looks in a row agree and `leastAgeMs` went by between them, so that
- * a half-written file is not acted on. That time is our own: clocks of file servers go wrong. Only the move of a link
- * need not wait, since that cannot be half done.
+ * many network file systems. A change counts once two looks in a row agree and `leastAgeMs` went by between them, so
+ * that a half-written file is not acted on. That time is our own: clocks of file servers go wrong. Only the move of a
+ * link need not wait, since that cannot be half done.
  */
 export function watchFile(path: string, onChange: (content: Content) => void, options: WatchOptions): AskedWatch {
   const intervalMs = options.intervalMs ?? defaultIntervalMs;
@@ -96,16 +96,17 @@ export function watchFile(path: string, onChange: (content: Content) => void, op
   }
 
   return {
-    settled: (onWait) => new Promise((resolve) => {
-      if (closed) {
-        resolve(null);
-        return;
-      }
-      asking.push({ tell: resolve, wait: onWait });
-      if (looking) return;
-      clearTimeout(timer);
-      timer = schedule(0);
-    }),
+    settled: (onWait) =>
+      new Promise((resolve) => {
+        if (closed) {
+          resolve(null);
+          return;
+        }
+        asking.push({ tell: resolve, wait: onWait });
+        if (looking) return;
+        clearTimeout(timer);
+        timer = schedule(0);
+      }),
     loaded: (digest) => {
       known = sightOf(digest);
       trusted = null;

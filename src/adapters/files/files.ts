@@ -8,8 +8,8 @@ import { readText, textDigest } from './read-file.js';
 export const localFiles: Files = { read: readText, digest: textDigest, watch: watchFile, exposure: fileExposure };
 
 /**
- * Who else may read or change a secret's file, symbolic links followed. `null` where nobody may, where it is no regular file or cannot be
- * looked at, of which whoever reads it speaks, and on systems whose files have no owner.
+ * Who else may read or change a secret's file, symbolic links followed. `null` where nobody may, where it is no regular
+ * file or cannot be looked at, of which whoever reads it speaks, and on systems whose files have no owner.
  */
 export function fileExposure(path: string): string | null {
   const user = process.geteuid?.();

@@ -19,7 +19,8 @@ const chunkBytes = 16 * 1024;
  */
 export async function readText(path: string, limits: ReadLimits): Promise<Result<string, string>> {
   try {
-    // Before the file is opened, because opening a device can have effects; and again after, because it may have been replaced.
+    // Before the file is opened, because opening a device can have effects; and again after, because it may have been
+    // replaced.
     const before = refusedKind(await stat(path));
     if (before !== null) return refuse(before);
     const file = await open(path, flags);

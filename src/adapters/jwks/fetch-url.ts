@@ -15,7 +15,9 @@ const maxHeaderBytes = 16 * 1024;
 /** A bundle of every public authority has some 250 KB. */
 const maxCaBytes = 1024 * 1024;
 
-/** A key set that is fetched over HTTP. A CA file is read for every fetch, so that a new one counts from the next on. */
+/**
+ * A key set that is fetched over HTTP. A CA file is read for every fetch, so that a new one counts from the next on.
+ */
 export function createUrlOrigin(url: string, caFile: string | null, files: Files): KeyOrigin {
   return {
     load: async (limits, signal) => {
@@ -36,7 +38,10 @@ async function readAuthorities(caFile: string | null, files: Files): Promise<Res
 }
 
 async function fetchKeySet(
-  url: URL, authorities: readonly string[] | null, limits: LoadLimits, signal: AbortSignal,
+  url: URL,
+  authorities: readonly string[] | null,
+  limits: LoadLimits,
+  signal: AbortSignal,
 ): Promise<Result<LoadedKeySet, string>> {
   // One agent for each fetch, since fetches are minutes apart: no idle connection that the other side may have dropped.
   const agent = new Agent({
@@ -60,7 +65,12 @@ async function fetchKeySet(
   }
 }
 
-async function follow(agent: Agent, start: URL, limits: LoadLimits, signal: AbortSignal): Promise<Result<LoadedKeySet, string>> {
+async function follow(
+  agent: Agent,
+  start: URL,
+  limits: LoadLimits,
+  signal: AbortSignal,
+): Promise<Result<LoadedKeySet, string>> {
   let url = start;
   for (let redirects = 0; redirects <= maxRedirects; redirects += 1) {
     const response = await agent.request({
@@ -84,7 +94,10 @@ function isRedirect(status: number): boolean {
   return [301, 302, 303, 307, 308].includes(status);
 }
 
-/** Only the host that the operator named may say what the keys are, and never less protected than the operator asked for. */
+/**
+ * Only the host that the operator named may say what the keys are, and never less protected than the operator asked
+ * for.
+ */
 function redirectTarget(response: Dispatcher.ResponseData, from: URL): Result<URL, string> {
   const { location } = response.headers;
   const url = typeof location === 'string' && URL.canParse(location, from.href) ? new URL(location, from.href) : null;
@@ -124,5 +137,5 @@ async function read(response: Dispatcher.ResponseData, limits: LoadLimits): Prom
 /** A field's value; several lines as one list (RFC 9110 §5.3). */
 function field(headers: Dispatcher.ResponseData['headers'], name: string): string | null {
   const value = headers[name];
-  return Array.isArray(value) ? value.join(', ') : value ?? null;
+  return Array.isArray(value) ? value.join(', ') : (value ?? null);
 }

@@ -44,7 +44,9 @@ export function usableUntilMs(held: HeldKeys, limits: AgeLimits): number {
   return freshUntilMs(held, limits) + staleAllowanceMs(limits.maxStaleMs, held.mustRevalidate);
 }
 
-/** How much of the time past its lifetime is over for which it serves: 0 within its lifetime, 1 at the end and later. */
+/**
+ * How much of the time past its lifetime is over for which it serves: 0 within its lifetime, 1 at the end and later.
+ */
 export function stalePartOf(held: HeldKeys, limits: AgeLimits, nowMs: number): number {
   const overMs = nowMs - freshUntilMs(held, limits);
   if (overMs <= 0) return 0;

@@ -1,7 +1,14 @@
 import { KeyObject } from 'node:crypto';
 import { importJWK } from 'jose';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { defaultMaxDepth, isJsonArray, isJsonObject, parseStrictJson, type JsonObject, type JsonProblem } from '../../lib/strict-json.js';
+import {
+  defaultMaxDepth,
+  isJsonArray,
+  isJsonObject,
+  parseStrictJson,
+  type JsonObject,
+  type JsonProblem,
+} from '../../lib/strict-json.js';
 import { checkJwk } from '../../decision/token/jwk.js';
 import type { VerificationKey } from '../../ports/ports.js';
 

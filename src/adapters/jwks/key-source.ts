@@ -2,9 +2,28 @@ import type { KeySourceSettings } from '../../config/types.js';
 import { lifetimeMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
-import type { Clock, Files, KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState, Log, Metrics, Timers } from '../../ports/ports.js';
+import type {
+  Clock,
+  Files,
+  KeyAsker,
+  KeyLookup,
+  KeyPatience,
+  KeySource,
+  KeySourceState,
+  Log,
+  Metrics,
+  Timers,
+} from '../../ports/ports.js';
 import { createFileOrigin } from './read-file.js';
-import { freshUntilMs, holdKeys, sameKeys, stalePartOf, usableUntilMs, withdrawnFrom, type HeldKeys } from './held-keys.js';
+import {
+  freshUntilMs,
+  holdKeys,
+  sameKeys,
+  stalePartOf,
+  usableUntilMs,
+  withdrawnFrom,
+  type HeldKeys,
+} from './held-keys.js';
 import type { KeyOrigin } from './key-origin.js';
 import { startLoad, type KeyLoad, type LoadedKeys } from './load.js';
 import { refreshDelayMs, retryDelayMs } from './schedule.js';
@@ -60,7 +79,11 @@ export function sameSource(a: KeySourceSettings, b: KeySourceSettings): boolean 
  * same place before: they serve until a fetch succeeds, no longer than if that source had gone on.
  */
 export function createKeySource(
-  initialSettings: KeySourceSettings, issuer: string, initialKeyIds: KeyIdRules, deps: KeySourceDeps, initialKeys: HeldKeys | null = null,
+  initialSettings: KeySourceSettings,
+  issuer: string,
+  initialKeyIds: KeyIdRules,
+  deps: KeySourceDeps,
+  initialKeys: HeldKeys | null = null,
 ): RefreshedKeySource {
   const { clock, timers, files, log, metrics, random = Math.random } = deps;
   const room = createWaitingRoom();
@@ -90,7 +113,9 @@ export function createKeySource(
     const answer = lookUp(keyId);
     if (answer.kind === 'found' || closed || patience === 'now') return answer;
     const waitMs = untilFetchMs();
-    if (waitMs > 0 && !isWorthWaiting(keyId, patience, waitMs)) return hasPatience || unlisted.has(keyId) ? answer : unavailable;
+    if (waitMs > 0 && !isWorthWaiting(keyId, patience, waitMs)) {
+      return hasPatience || unlisted.has(keyId) ? answer : unavailable;
+    }
     return wait(keyId, patience === 'fetch' ? null : patience, waitMs);
   }
 
@@ -99,7 +124,9 @@ export function createKeySource(
     const key = held.keys.get(keyId);
     if (key !== undefined) return key.found;
     // Only a set that is good now can tell that there is no such key.
-    return lastError === null && emptySinceMs === null && !closed && nowMs <= freshUntilMs(held, settings) ? unknown : unavailable;
+    return lastError === null && emptySinceMs === null && !closed && nowMs <= freshUntilMs(held, settings)
+      ? unknown
+      : unavailable;
   }
 
   /** Milliseconds until a fetch for an unknown key id is allowed; 0 while one is under way. */
@@ -107,10 +134,14 @@ export function createKeySource(
     return underWay === null ? Math.max(0, attemptedAtMs + settings.cooldownMs - clock.monotonic()) : 0;
   }
 
-  /** Whether the fetch after the cool-down may tell more. Where the last attempt failed, whoever comes is told at once. */
+  /**
+   * Whether the fetch after the cool-down may tell more. Where the last attempt failed, whoever comes is told at once.
+   */
   function isWorthWaiting(keyId: string, patience: KeyPatience, waitMs: number): boolean {
     if (unlisted.has(keyId)) unlisted.set(keyId, true);
-    return patience !== 'fetch' && hasPatience && lastError === null && waitMs <= longestKeyWaitMs && !unlisted.has(keyId);
+    return (
+      patience !== 'fetch' && hasPatience && lastError === null && waitMs <= longestKeyWaitMs && !unlisted.has(keyId)
+    );
   }
 
   function wait(keyId: string, asker: KeyAsker | null, waitMs: number): Promise<KeyLookup> {
@@ -124,9 +155,12 @@ export function createKeySource(
       };
       const waiter: Waiter = { keyId, sinceMs, asker, resolve: conclude };
       // An attempt ends within its own time limit, which may be longer.
-      const callOff = asker === null ? () => undefined : timers.after(longestKeyWaitMs, () => {
-        room.settle((other) => (other === waiter ? unavailable : null));
-      });
+      const callOff =
+        asker === null
+          ? () => undefined
+          : timers.after(longestKeyWaitMs, () => {
+              room.settle((other) => (other === waiter ? unavailable : null));
+            });
       if (!room.enter(waiter)) conclude(busy);
       else if (underWay === null) schedule();
     });
@@ -159,8 +193,8 @@ export function createKeySource(
   }
 
   /**
-   * A good answer is the issuer's word: what it does not list counts no more. Where no key of it counts, which a fault may cause as well,
-   * the source is asked again a cool-down later before it is believed.
+   * A good answer is the issuer's word: what it does not list counts no more. Where no key of it counts, which a fault
+   * may cause as well, the source is asked again a cool-down later before it is believed.
    */
   function judge(loaded: LoadedKeys): 'ok' | 'empty' {
     if (hasAccepted(loaded.keys)) {
@@ -178,7 +212,9 @@ export function createKeySource(
     } else if (emptySinceMs === null) {
       emptySinceMs = attemptedAtMs;
       log.warn('the key set lists no key that counts: asked again before the known keys are dropped', {
-        issuer, listed: [...loaded.keys.keys()].slice(0, maxListed), asked_again_in_ms: settings.cooldownMs,
+        issuer,
+        listed: [...loaded.keys.keys()].slice(0, maxListed),
+        asked_again_in_ms: settings.cooldownMs,
       });
     }
     return 'empty';
@@ -199,14 +235,21 @@ export function createKeySource(
       else log.error('the issuer has withdrawn every key: its tokens are refused', fields);
     }
     const reasons = loaded.skipped.slice(0, maxListed);
-    if (reasons.length > 0 && reasons.join() !== skipped) log.warn('keys of the key set were passed over', { issuer, skipped: reasons });
+    if (reasons.length > 0 && reasons.join() !== skipped) {
+      log.warn('keys of the key set were passed over', { issuer, skipped: reasons });
+    }
     skipped = reasons.join();
   }
 
   function remember(left: readonly string[]): void {
     const now = left.map((keyId) => ({ keyId, atMs: attemptedAtMs }));
-    withdrawn = [...now, ...withdrawn.filter(({ keyId }) => !left.includes(keyId) && held?.keys.has(keyId) !== true)].slice(0, maxWithdrawn);
-    const stillAsked = [...unlisted].filter(([keyId, isAsked]) => isAsked && held?.keys.has(keyId) !== true).map(([keyId]) => keyId);
+    withdrawn = [
+      ...now,
+      ...withdrawn.filter(({ keyId }) => !left.includes(keyId) && held?.keys.has(keyId) !== true),
+    ].slice(0, maxWithdrawn);
+    const stillAsked = [...unlisted]
+      .filter(([keyId, isAsked]) => isAsked && held?.keys.has(keyId) !== true)
+      .map(([keyId]) => keyId);
     unlisted = new Map([...left, ...stillAsked].slice(0, maxUnlisted).map((keyId) => [keyId, false]));
   }
 
@@ -236,8 +279,11 @@ export function createKeySource(
   function schedule(): void {
     callOffNext();
     const refreshMs = refreshDelayMs(lifetimeMs(held?.freshnessMs ?? null, settings), random());
-    // Without a key that counts a proxy may not be ready, and then no caller comes for whom keys would be fetched: it has to ask by itself.
-    const askingMs = isBare() ? Math.min(refreshMs, Math.max(retryDelayMs(Infinity, random()), settings.cooldownMs)) : refreshMs;
+    // Without a key that counts a proxy may not be ready, and then no caller comes for whom keys would be fetched: it
+    // has to ask by itself.
+    const askingMs = isBare()
+      ? Math.min(refreshMs, Math.max(retryDelayMs(Infinity, random()), settings.cooldownMs))
+      : refreshMs;
     const regularMs = lastError === null ? askingMs : retryMs();
     const isAwaited = lastError === null && (emptySinceMs !== null || room.size() > 0);
     const delayMs = isAwaited ? Math.min(regularMs, settings.cooldownMs) : regularMs;
@@ -246,7 +292,8 @@ export function createKeySource(
 
   function retryMs(): number {
     const delayMs = retryDelayMs(failures, random());
-    // While known keys serve there is no hurry, and a source in trouble is asked no more than callers could make us ask.
+    // While known keys serve there is no hurry, and a source in trouble is asked no more than callers could make us
+    // ask.
     return isUsable() ? Math.max(delayMs, settings.cooldownMs) : delayMs;
   }
 
@@ -270,9 +317,11 @@ export function createKeySource(
 
   function state(): KeySourceState {
     const nowMs = clock.monotonic();
-    const keys = [...held?.keys ?? []].map(([keyId, { sinceMs }]) => (
-      { keyId, ageMs: nowMs - sinceMs, accepted: acceptsKeyId(keyIds, keyId) }
-    ));
+    const keys = [...(held?.keys ?? [])].map(([keyId, { sinceMs }]) => ({
+      keyId,
+      ageMs: nowMs - sinceMs,
+      accepted: acceptsKeyId(keyIds, keyId),
+    }));
     return {
       issuer,
       usable: isUsable(),
@@ -320,5 +369,7 @@ export function createKeySource(
 }
 
 function createOrigin({ source, caFile }: KeySourceSettings, files: Files, onChange: () => void): KeyOrigin {
-  return source.kind === 'url' ? createUrlOrigin(source.url, caFile, files) : createFileOrigin(source.path, files, onChange);
+  return source.kind === 'url'
+    ? createUrlOrigin(source.url, caFile, files)
+    : createFileOrigin(source.path, files, onChange);
 }

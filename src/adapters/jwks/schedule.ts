@@ -14,7 +14,10 @@ export function refreshDelayMs(lifetimeMs: number, random: number): number {
   return lifetimeMs * (earliestShare + (latestShare - earliestShare) * random);
 }
 
-/** Milliseconds from the n-th failed attempt in a row (1 and up, `Infinity` for the longest) to the next: 1 s to 30 s, doubling, spread by `random`. */
+/**
+ * Milliseconds from the n-th failed attempt in a row (1 and up, `Infinity` for the longest) to the next: 1 s to 30 s,
+ * doubling, spread by `random`.
+ */
 export function retryDelayMs(failures: number, random: number): number {
   const longestMs = Math.min(firstRetryMs * 2 ** failures, lastRetryMs);
   return Math.max(firstRetryMs, longestMs * (0.5 + 0.5 * random));

@@ -2,8 +2,8 @@ import { networkOf } from '../../lib/ip-ranges.js';
 import type { KeyAsker, KeyLookup } from '../../ports/ports.js';
 
 /**
- * Requests that may wait for keys of one issuer: half of them on connections that have shown a good credential before, half on others. Each
- * holds what a request in flight does, 48 KiB at most: as much in all as those that are served.
+ * Requests that may wait for keys of one issuer: half of them on connections that have shown a good credential before,
+ * half on others. Each holds what a request in flight does, 48 KiB at most: as much in all as those that are served.
  */
 export const maxWaiting = 512;
 
@@ -35,9 +35,10 @@ interface Section {
 const busy: KeyLookup = { kind: 'busy' };
 
 /**
- * Nothing tells a made-up key id from one that was just rotated in. So that nobody who sends many of them takes all places, a newcomer for
- * whom there is none takes that of a caller who left, else the newest of the network that holds the most, where that is two or more ahead
- * of its own: one network among strangers keeps nobody out, and to keep one caller out takes as many networks as there are places.
+ * Nothing tells a made-up key id from one that was just rotated in. So that nobody who sends many of them takes all
+ * places, a newcomer for whom there is none takes that of a caller who left, else the newest of the network that holds
+ * the most, where that is two or more ahead of its own: one network among strangers keeps nobody out, and to keep one
+ * caller out takes as many networks as there are places.
  */
 export function createWaitingRoom(max = maxWaiting): WaitingRoom {
   const newSection = (): Section => ({ networks: new Map(), size: 0 });
@@ -65,7 +66,7 @@ export function createWaitingRoom(max = maxWaiting): WaitingRoom {
   }
 
   function remove(section: Section, network: string, waiter: Waiter): void {
-    const left = section.networks.get(network)?.filter(other => other !== waiter) ?? [];
+    const left = section.networks.get(network)?.filter((other) => other !== waiter) ?? [];
     if (left.length === 0) section.networks.delete(network);
     else section.networks.set(network, left);
     section.size -= 1;

@@ -24,11 +24,12 @@ const maxUserAgentLength = 256;
 
 /**
  * Makes the members of requests' log lines, each after a comma. Every field is named here, so that nothing else that an
- * object carries is written. `clean` takes out of path and user agent what looks like a secret. The parts that most lines of a route
- * or of a caller share are kept: each piece of a line costs as much as twenty of its characters.
+ * object carries is written. `clean` takes out of path and user agent what looks like a secret. The parts that most
+ * lines of a route or of a caller share are kept: each piece of a line costs as much as twenty of its characters.
  */
 export function createRequestMembers(
-  clean: (text: string) => string, { clientAddress, userAgent }: RequestLineSettings,
+  clean: (text: string) => string,
+  { clientAddress, userAgent }: RequestLineSettings,
 ): (record: RequestRecord) => string {
   const places = new Map<string, Place & Kept>();
   const verdicts = new Map<string | null, Verdict & Kept>();
@@ -44,11 +45,30 @@ export function createRequestMembers(
 
   function verdictOf({ decision, reason, kind, issuer, subject, key_id }: RequestRecord): string {
     const last = verdicts.get(subject);
-    if (last !== undefined && last.decision === decision && last.reason === reason && last.kind === kind && last.issuer === issuer
-      && last.key_id === key_id) return last.text;
+    if (
+      last !== undefined &&
+      last.decision === decision &&
+      last.reason === reason &&
+      last.kind === kind &&
+      last.issuer === issuer &&
+      last.key_id === key_id
+    ) {
+      return last.text;
+    }
     const text = [
-      ',"decision":', quoted(decision), ',"reason":', quoted(reason), ',"kind":', quoted(kind), ',"issuer":', quoted(issuer),
-      ',"subject":', quoted(subject), ',"key_id":', quoted(key_id), ',"status":',
+      ',"decision":',
+      quoted(decision),
+      ',"reason":',
+      quoted(reason),
+      ',"kind":',
+      quoted(kind),
+      ',"issuer":',
+      quoted(issuer),
+      ',"subject":',
+      quoted(subject),
+      ',"key_id":',
+      quoted(key_id),
+      ',"status":',
     ].join('');
     keep(verdicts, subject, { decision, reason, kind, issuer, subject, key_id, text });
     return text;
@@ -59,27 +79,33 @@ export function createRequestMembers(
     if (last !== undefined && last.user_agent === user_agent) return last.text;
     const agent = user_agent === null ? null : withoutOdd(clean(user_agent)).slice(0, maxUserAgentLength);
     const text = [
-      ...(clientAddress ? [',"client_address":', quoted(client_address)] : []), ...(userAgent ? [',"user_agent":', quoted(agent)] : []),
+      ...(clientAddress ? [',"client_address":', quoted(client_address)] : []),
+      ...(userAgent ? [',"user_agent":', quoted(agent)] : []),
     ].join('');
     // One of the length of a whole head is made each time.
-    if (user_agent === null || user_agent.length <= maxUserAgentLength) keep(clients, client_address, { client_address, user_agent, text });
+    if (user_agent === null || user_agent.length <= maxUserAgentLength) {
+      keep(clients, client_address, { client_address, user_agent, text });
+    }
     return text;
   }
 
   return (record) => {
     const { permissions, missing_permissions: missing, trace_id: traceId } = record;
-    return `,"request_id":${quoted(record.request_id)}${placeOf(record)}${quoted(clean(record.path))}${verdictOf(record)}`
-      + `${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}`
-      + (record.record === null ? ',"record":null,"trace_id":' : `,"record":${quoted(record.record)},"trace_id":`)
-      + (traceId === null ? 'null' : `"${traceId}"`) + clientOf(record)
-      + (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`)
-      + (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`);
+    return (
+      `,"request_id":${quoted(record.request_id)}${placeOf(record)}${quoted(clean(record.path))}${verdictOf(record)}` +
+      `${record.status},"duration_ms":${milliseconds(record.duration_ms)},"upstream_ms":${milliseconds(record.upstream_ms)}` +
+      (record.record === null ? ',"record":null,"trace_id":' : `,"record":${quoted(record.record)},"trace_id":`) +
+      (traceId === null ? 'null' : `"${traceId}"`) +
+      clientOf(record) +
+      (permissions === undefined ? '' : `,"permissions":${listed(permissions)}`) +
+      (missing === undefined ? '' : `,"missing_permissions":${listed(missing)}`)
+    );
   };
 }
 
 /**
- * How much a request's end is worth an operator's look: `error` for a bug of ours, `warn` for what failed and for a service
- * that answers 5xx, `info` for all else. A refusal is the caller's trouble.
+ * How much a request's end is worth an operator's look: `error` for a bug of ours, `warn` for what failed and for a
+ * service that answers 5xx, `info` for all else. A refusal is the caller's trouble.
  */
 export function levelOf({ decision, reason, status }: RequestRecord): 'info' | 'warn' | 'error' {
   if (reason === 'internal') return 'error';
@@ -104,7 +130,10 @@ function quoted(text: string | null): string {
 /** What follows the whole milliseconds, for each number of microseconds. */
 const decimals = Array.from({ length: 1000 }, (_, us) => String(us / 1000).slice(1));
 
-/** A number of whole microseconds, in milliseconds. Writing a fraction as a number takes five times as long as looking it up. */
+/**
+ * A number of whole microseconds, in milliseconds. Writing a fraction as a number takes five times as long as looking
+ * it up.
+ */
 function milliseconds(value: number | null): string {
   if (value === null || !(value >= 0 && value < Infinity)) return 'null';
   const us = Math.round(value * 1000);

@@ -38,7 +38,8 @@ interface Chunk {
  * Writes lines to a file descriptor without ever waiting for its reader: a log collector that hangs must not hang the
  * proxy. pino's own destination does that too, but its flush at exit runs for ever once the reader has left.
  *
- * A line is encoded when it comes: its pieces are in the processor's caches then, and none of them is left to the collector.
+ * A line is encoded when it comes: its pieces are in the processor's caches then, and none of them is left to the
+ * collector.
  */
 export function createLogStream(descriptor: number): LogStream {
   let filling = newChunk();

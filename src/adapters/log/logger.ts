@@ -11,7 +11,10 @@ export interface Logger {
   readonly log: Log;
   /** Why the process ends. */
   readonly fatal: Log['error'];
-  /** One line per request, at `info` or, where something failed, at `warn` or `error`; many refusals of one kind share one. */
+  /**
+   * One line per request, at `info` or, where something failed, at `warn` or `error`; many refusals of one kind share
+   * one.
+   */
   readonly request: (record: RequestRecord) => void;
   /** Takes effect with the next line. */
   readonly use: (settings: LogSettings) => void;
@@ -27,22 +30,33 @@ export interface LoggerOptions extends LogSettings {
 
 /** Writes JSON lines: `level` by name, `time` in RFC 3339 with milliseconds, the event's fields, `msg`. */
 export function createLogger({ timers, destination, ...settings }: LoggerOptions): Logger {
-  const stream: LogStream = destination === undefined ? createLogStream(1) : { write: destination.write.bind(destination), flush: () => undefined };
+  const stream: LogStream =
+    destination === undefined
+      ? createLogStream(1)
+      : { write: destination.write.bind(destination), flush: () => undefined };
   const timestamp = createTimestamp();
   let membersOf = createRequestMembers(withoutTokens, settings);
-  const logger = pino({
-    level: settings.level,
-    base: null,
-    timestamp,
-    formatters: { level: (label) => ({ level: label }) },
-    // Fields are scalars: a serializer would only come into play for an object that got past the types.
-    serializers: {},
-  }, {
-    write: (line) => {
-      stream.write(oneLine(line));
+  const logger = pino(
+    {
+      level: settings.level,
+      base: null,
+      timestamp,
+      formatters: { level: (label) => ({ level: label }) },
+      // Fields are scalars: a serializer would only come into play for an object that got past the types.
+      serializers: {},
     },
-  });
-  const log: Log = { debug: event(logger, 'debug'), info: event(logger, 'info'), warn: event(logger, 'warn'), error: event(logger, 'error') };
+    {
+      write: (line) => {
+        stream.write(oneLine(line));
+      },
+    },
+  );
+  const log: Log = {
+    debug: event(logger, 'debug'),
+    info: event(logger, 'info'),
+    warn: event(logger, 'warn'),
+    error: event(logger, 'error'),
+  };
   const refusals = createRefusalLines({ perSecond: settings.refusalsPerSecond, log, timers });
   const flush = (): void => {
     refusals.flush();
@@ -84,7 +98,9 @@ function createTimestamp(): () => string {
 
 function event(logger: PinoLogger, level: LogLevel | 'fatal'): (message: string, fields?: LogFields) => void {
   return (message, fields) => {
-    if (logger.isLevelEnabled(level)) logger[level](fields === undefined ? {} : safeFields(fields), withoutTokens(message));
+    if (logger.isLevelEnabled(level)) {
+      logger[level](fields === undefined ? {} : safeFields(fields), withoutTokens(message));
+    }
   };
 }
 
@@ -106,8 +122,8 @@ function safeValue(value: unknown): unknown {
 }
 
 /**
- * Where a compact JWS may be (RFC 7515 §7.1). It is looked for at the beginning of its characters only: else a path of nothing but
- * `eyJ` would be read again from each of them, 20 ms for each request of anybody.
+ * Where a compact JWS may be (RFC 7515 §7.1). It is looked for at the beginning of its characters only: else a path of
+ * nothing but `eyJ` would be read again from each of them, 20 ms for each request of anybody.
  */
 const dotted = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)+/g;
 

@@ -1,6 +1,9 @@
 import type { Log, RequestRecord, Timers } from '../../ports/ports.js';
 
-/** Decides which refusals get a line of their own in the log: a flood of them must neither fill a disk nor bury what matters. */
+/**
+ * Decides which refusals get a line of their own in the log: a flood of them must neither fill a disk nor bury what
+ * matters.
+ */
 export interface RefusalLines {
   /** Whether this request is to have its line; else it was counted, and is told of at the end of the second. */
   readonly admits: (record: RequestRecord) => boolean;
@@ -25,12 +28,15 @@ interface Tally {
 
 const windowMs = 1_000;
 
-/** Callers told apart in a second: each has a verified subject, so that there are not many. Beyond it they are counted together. */
+/**
+ * Callers told apart in a second: each has a verified subject, so that there are not many. Beyond it they are counted
+ * together.
+ */
 const maxTallies = 1_000;
 
 /**
- * Counts by reason and verified caller, so that no caller hides the refusals of another behind its own. Requests that were
- * forwarded, replayed or reserved, or went on in shadow mode, always have their line.
+ * Counts by reason and verified caller, so that no caller hides the refusals of another behind its own. Requests that
+ * were forwarded, replayed or reserved, or went on in shadow mode, always have their line.
  */
 export function createRefusalLines({ perSecond, log, timers }: RefusalLinesDeps): RefusalLines {
   const tallies = new Map<string, Tally>();
@@ -65,7 +71,10 @@ export function createRefusalLines({ perSecond, log, timers }: RefusalLinesDeps)
 
   function tell(): void {
     closeWindow = null;
-    for (const { record: { reason, issuer, subject }, unwritten } of tallies.values()) {
+    for (const {
+      record: { reason, issuer, subject },
+      unwritten,
+    } of tallies.values()) {
       if (unwritten > 0) log.warn('refusals were not logged one by one', { reason, issuer, subject, lines: unwritten });
     }
     tallies.clear();

@@ -2,11 +2,17 @@ import type { LimitKey } from '../../decision/route/rate-limit.js';
 import { takeRequest } from '../../decision/route/rate-limit.js';
 import type { Clock, RateCounter } from '../../ports/ports.js';
 
-/** Callers whose buckets are remembered at once, some 200 bytes each; the one that asked least recently is forgotten first. */
+/**
+ * Callers whose buckets are remembered at once, some 200 bytes each; the one that asked least recently is forgotten
+ * first.
+ */
 export const maxRateCallers = 100_000;
 
 /** Counts in this process. A bucket that is full again needs no memory: each call looks at the oldest two. */
-export function createRateCounter(clock: Pick<Clock, 'monotonic'>, maxCallers = maxRateCallers): RateCounter & { readonly size: () => number } {
+export function createRateCounter(
+  clock: Pick<Clock, 'monotonic'>,
+  maxCallers = maxRateCallers,
+): RateCounter & { readonly size: () => number } {
   /** When each bucket is full; in the order of the last request. */
   const buckets = new Map<string, number>();
 

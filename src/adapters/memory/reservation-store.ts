@@ -1,5 +1,14 @@
 import {
-  complete, current, mark, release, reserve, resolve, type Freed, type ReservationRecord, type Slot, type Step,
+  complete,
+  current,
+  mark,
+  release,
+  reserve,
+  resolve,
+  type Freed,
+  type ReservationRecord,
+  type Slot,
+  type Step,
 } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse } from '../../lib/result.js';
@@ -21,7 +30,11 @@ const sweepEveryMs = 5_000;
 const full: StoreFailure = { kind: 'full', reason: 'the memory store is full', mayHaveRun: false };
 
 /** Keeps reservations in this process: for development and tests, forgotten at exit. */
-export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memoryStoreLimits, everyMs = sweepEveryMs): ReservationStore {
+export function createMemoryStore(
+  clock: Clock,
+  limits: MemoryStoreLimits = memoryStoreLimits,
+  everyMs = sweepEveryMs,
+): ReservationStore {
   const records = new Map<string, ReservationRecord>();
   const markers = new Map<string, NonNullable<Slot['marker']>>();
   const withdrawals = new Map<string, Slot['withdrawals']>();
@@ -37,7 +50,9 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     reserve: (scope, command) => {
       if (isFull() && clock.now() >= soonestMs) sweep();
       if (isFull() && isNew(scope)) return Promise.resolve(refuse(full));
-      return Promise.resolve(accept({ reserved: step(scope, (slot, now) => reserve(slot, command, now)), confirmedReplicas: null }));
+      return Promise.resolve(
+        accept({ reserved: step(scope, (slot, now) => reserve(slot, command, now)), confirmedReplicas: null }),
+      );
     },
     complete: (scope, command) => answer(scope, (slot, now) => complete(slot, command, now)),
     release: (scope, command) => answer(scope, (slot, now) => release(slot, command, now)),
@@ -57,7 +72,10 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
     },
   };
 
-  function answer<T>(scope: ReservationScope, run: (slot: Slot, nowMs: number) => Step<T>): Promise<{ readonly ok: true; readonly value: T }> {
+  function answer<T>(
+    scope: ReservationScope,
+    run: (slot: Slot, nowMs: number) => Step<T>,
+  ): Promise<{ readonly ok: true; readonly value: T }> {
     return Promise.resolve(accept(step(scope, run)));
   }
 
@@ -69,10 +87,10 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
 
   function read(scope: ReservationScope): Slot {
     return {
-      record: scope.operation === null ? null : records.get(recordKey(scope)) ?? null,
-      marker: scope.token === null ? null : markers.get(markerKey(scope)) ?? null,
-      withdrawals: scope.operation === null ? [] : withdrawals.get(recordKey(scope)) ?? [],
-      freed: scope.operation === null ? null : freed.get(recordKey(scope)) ?? null,
+      record: scope.operation === null ? null : (records.get(recordKey(scope)) ?? null),
+      marker: scope.token === null ? null : (markers.get(markerKey(scope)) ?? null),
+      withdrawals: scope.operation === null ? [] : (withdrawals.get(recordKey(scope)) ?? []),
+      freed: scope.operation === null ? null : (freed.get(recordKey(scope)) ?? null),
     };
   }
 
@@ -115,17 +133,27 @@ export function createMemoryStore(clock: Clock, limits: MemoryStoreLimits = memo
 
   function isNew(scope: ReservationScope): boolean {
     const slot = current(read(scope), clock.now());
-    return (scope.operation !== null && slot.record === null && slot.freed === null) || (scope.token !== null && slot.marker === null);
+    return (
+      (scope.operation !== null && slot.record === null && slot.freed === null) ||
+      (scope.token !== null && slot.marker === null)
+    );
   }
 
   function sweep(): void {
     const now = clock.now();
     for (const [key, record] of records) if (record.expiresAtMs <= now) writeRecord(key, null);
     for (const [key, marker] of markers) if (marker.expiresAtMs <= now) markers.delete(key);
-    for (const [key, all] of withdrawals) writeWithdrawals(key, all.filter(({ expiresAtMs }) => expiresAtMs > now));
+    for (const [key, all] of withdrawals) {
+      writeWithdrawals(
+        key,
+        all.filter(({ expiresAtMs }) => expiresAtMs > now),
+      );
+    }
     for (const [key, { expiresAtMs }] of freed) if (expiresAtMs <= now) freed.delete(key);
     soonestMs = Infinity;
-    for (const entries of [records, markers, freed]) for (const { expiresAtMs } of entries.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    for (const entries of [records, markers, freed]) {
+      for (const { expiresAtMs } of entries.values()) soonestMs = Math.min(soonestMs, expiresAtMs);
+    }
     for (const all of withdrawals.values()) soonestMs = Math.min(soonestMs, soonestOf(all));
   }
 }

@@ -38,7 +38,10 @@ export function createHistogram(bounds: readonly number[]): Histogram {
  * value, each time hashing the labels.
  */
 export function histogramText(
-  name: string, help: string, labelName: string, series: readonly (readonly [value: string, Histogram])[],
+  name: string,
+  help: string,
+  labelName: string,
+  series: readonly (readonly [value: string, Histogram])[],
 ): string {
   const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`];
   for (const [value, histogram] of series) {
@@ -47,7 +50,10 @@ export function histogramText(
     counts.forEach((count, index) => {
       lines.push(`${name}_bucket{${label},le="${String(histogram.bounds[index] ?? '+Inf')}"} ${String(count)}`);
     });
-    lines.push(`${name}_sum{${label}} ${String(histogram.sum())}`, `${name}_count{${label}} ${String(counts.at(-1) ?? 0)}`);
+    lines.push(
+      `${name}_sum{${label}} ${String(histogram.sum())}`,
+      `${name}_count{${label}} ${String(counts.at(-1) ?? 0)}`,
+    );
   }
   return `${lines.join('\n')}\n`;
 }

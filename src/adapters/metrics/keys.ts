@@ -21,26 +21,41 @@ interface Counts {
 export function createKeySeries(registry: Registry, states: () => readonly KeySourceState[]): KeySeries {
   const registers = [registry];
   let issuers = new Map<string, Counts>();
-  const newCounts = (): Counts => ({ refreshes: { ok: 0, empty: 0, failed: 0 }, waits: { found: 0, unknown: 0, unavailable: 0, busy: 0 } });
+  const newCounts = (): Counts => ({
+    refreshes: { ok: 0, empty: 0, failed: 0 },
+    waits: { found: 0, unknown: 0, unavailable: 0, busy: 0 },
+  });
 
   new Counter({
-    name: 'sallyport_jwks_refreshes_total', help: 'Attempts to get the keys of an issuer.', labelNames: ['issuer', 'result'], registers,
+    name: 'sallyport_jwks_refreshes_total',
+    help: 'Attempts to get the keys of an issuer.',
+    labelNames: ['issuer', 'result'],
+    registers,
     collect() {
       this.reset();
-      for (const [issuer, { refreshes }] of issuers) for (const result of refreshResults) this.inc({ issuer, result }, refreshes[result]);
+      for (const [issuer, { refreshes }] of issuers) {
+        for (const result of refreshResults) this.inc({ issuer, result }, refreshes[result]);
+      }
     },
   });
   new Counter({
-    name: 'sallyport_jwks_waits_total', help: 'Requests that waited for a key that may be new, by what came of it.',
-    labelNames: ['issuer', 'result'], registers,
+    name: 'sallyport_jwks_waits_total',
+    help: 'Requests that waited for a key that may be new, by what came of it.',
+    labelNames: ['issuer', 'result'],
+    registers,
     collect() {
       this.reset();
-      for (const [issuer, { waits }] of issuers) for (const result of waitResults) this.inc({ issuer, result }, waits[result]);
+      for (const [issuer, { waits }] of issuers) {
+        for (const result of waitResults) this.inc({ issuer, result }, waits[result]);
+      }
     },
   });
   const ofIssuers = (name: string, help: string, valueOf: (state: KeySourceState) => number | null): void => {
     new Gauge({
-      name, help, labelNames: ['issuer'], registers,
+      name,
+      help,
+      labelNames: ['issuer'],
+      registers,
       collect() {
         this.reset();
         for (const state of states()) {
@@ -50,11 +65,19 @@ export function createKeySeries(registry: Registry, states: () => readonly KeySo
       },
     });
   };
-  ofIssuers('sallyport_jwks_age_seconds', 'Age of the keys of an issuer, once there are any.', ({ ageMs }) => (ageMs === null ? null : ageMs / 1000));
-  ofIssuers('sallyport_jwks_stale_ratio', 'How much of max_stale is used up: 0 within the lifetime of the keys, 1 when they serve no more.',
-    ({ stalePart }) => stalePart);
-  ofIssuers('sallyport_jwks_keys', 'Keys of an issuer that count, in the set that was fetched last; absent before the first.',
-    ({ ageMs, keys }) => (ageMs === null ? null : keys.filter(({ accepted }) => accepted).length));
+  ofIssuers('sallyport_jwks_age_seconds', 'Age of the keys of an issuer, once there are any.', ({ ageMs }) =>
+    ageMs === null ? null : ageMs / 1000,
+  );
+  ofIssuers(
+    'sallyport_jwks_stale_ratio',
+    'How much of max_stale is used up: 0 within the lifetime of the keys, 1 when they serve no more.',
+    ({ stalePart }) => stalePart,
+  );
+  ofIssuers(
+    'sallyport_jwks_keys',
+    'Keys of an issuer that count, in the set that was fetched last; absent before the first.',
+    ({ ageMs, keys }) => (ageMs === null ? null : keys.filter(({ accepted }) => accepted).length),
+  );
   ofIssuers('sallyport_jwks_waiting', 'Requests that wait for a key that may be new.', ({ waiting }) => waiting);
 
   return {

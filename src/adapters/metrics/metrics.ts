@@ -63,7 +63,9 @@ const noRoute = 'none';
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Seconds: a decision takes some 100 microseconds, or waits for keys. */
-const overheadBuckets = [0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
+const overheadBuckets = [
+  0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5,
+];
 
 const results = ['ok', 'failed'] as const;
 
@@ -83,18 +85,30 @@ export function createMetrics(): ProcessMetrics {
   const stripped = new Map<StrippedKind, number>(strippedKinds.map((kind) => [kind, 0]));
   let configSha256: string | null = null;
   let readings: MetricReadings = {
-    keys: () => [], inFlight: () => 0, connections: () => 0, webSockets: () => 0, limits: () => null, revocations: () => null, tokenCache: () => null,
-    certificates: () => [], build: () => null,
+    keys: () => [],
+    inFlight: () => 0,
+    connections: () => 0,
+    webSockets: () => 0,
+    limits: () => null,
+    revocations: () => null,
+    tokenCache: () => null,
+    certificates: () => [],
+    build: () => null,
   };
-  const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<WebSocketEnding, number>;
+  const webSocketCloses = Object.fromEntries(webSocketEndings.map((ending) => [ending, 0])) as Record<
+    WebSocketEnding,
+    number
+  >;
 
   // A request may outlive its route by a reload.
   const seriesOf = (route: string): RouteSeries => routes.get(route) ?? unrouted;
 
   collectDefaultMetrics({ register: registry });
   new Counter({
-    name: 'sallyport_requests_total', help: 'Requests by route, how they ended and the first digit of what was answered.',
-    labelNames: ['route', 'outcome', 'code'], registers,
+    name: 'sallyport_requests_total',
+    help: 'Requests by route, how they ended and the first digit of what was answered.',
+    labelNames: ['route', 'outcome', 'code'],
+    registers,
     collect() {
       this.reset();
       for (const [route, series] of routes) {
@@ -102,9 +116,16 @@ export function createMetrics(): ProcessMetrics {
       }
     },
   });
-  const byReason = (name: string, help: string, countsOf: (series: RouteSeries) => Iterable<readonly [Reason, number]>): void => {
+  const byReason = (
+    name: string,
+    help: string,
+    countsOf: (series: RouteSeries) => Iterable<readonly [Reason, number]>,
+  ): void => {
     new Counter({
-      name, help, labelNames: ['route', 'reason'], registers,
+      name,
+      help,
+      labelNames: ['route', 'reason'],
+      registers,
       collect() {
         this.reset();
         for (const [route, series] of routes) {
@@ -114,38 +135,56 @@ export function createMetrics(): ProcessMetrics {
     });
   };
   byReason('sallyport_denials_total', 'Requests that were refused, by route and reason.', ({ denials }) => denials);
-  byReason('sallyport_failures_total', 'Requests that something broke, by route and reason.', ({ failures }) => failures);
-  byReason('sallyport_shadow_denials_total', 'Requests that shadow mode let pass, by route and why they would have been refused.',
-    ({ shadowDenials }) => shadowDenials);
+  byReason(
+    'sallyport_failures_total',
+    'Requests that something broke, by route and reason.',
+    ({ failures }) => failures,
+  );
+  byReason(
+    'sallyport_shadow_denials_total',
+    'Requests that shadow mode let pass, by route and why they would have been refused.',
+    ({ shadowDenials }) => shadowDenials,
+  );
   new Counter({
-    name: 'sallyport_stripped_fields_total', help: 'Header fields of callers that were dropped, by what they would have told the receiver.',
-    labelNames: ['kind'], registers,
+    name: 'sallyport_stripped_fields_total',
+    help: 'Header fields of callers that were dropped, by what they would have told the receiver.',
+    labelNames: ['kind'],
+    registers,
     collect() {
       this.reset();
       for (const [kind, count] of stripped) this.inc({ kind }, count);
     },
   });
   new Gauge({
-    name: 'sallyport_requests_in_flight', help: 'Requests that are being served.', registers,
+    name: 'sallyport_requests_in_flight',
+    help: 'Requests that are being served.',
+    registers,
     collect() {
       this.set(readings.inFlight());
     },
   });
   new Gauge({
-    name: 'sallyport_websockets_open', help: 'WebSocket connections that are open.', registers,
+    name: 'sallyport_websockets_open',
+    help: 'WebSocket connections that are open.',
+    registers,
     collect() {
       this.set(readings.webSockets());
     },
   });
   new Counter({
-    name: 'sallyport_websocket_closes_total', help: 'WebSocket connections that ended, by reason.', labelNames: ['reason'], registers,
+    name: 'sallyport_websocket_closes_total',
+    help: 'WebSocket connections that ended, by reason.',
+    labelNames: ['reason'],
+    registers,
     collect() {
       this.reset();
       for (const reason of webSocketEndings) this.inc({ reason }, webSocketCloses[reason]);
     },
   });
   new Gauge({
-    name: 'sallyport_limits_shared', help: 'Whether shared limits are counted in the store; absent where none is shared.', registers,
+    name: 'sallyport_limits_shared',
+    help: 'Whether shared limits are counted in the store; absent where none is shared.',
+    registers,
     collect() {
       const state = readings.limits();
       if (state?.shared !== true) this.remove();
@@ -155,8 +194,10 @@ export function createMetrics(): ProcessMetrics {
   const connectionEnded = showConnections(registry, () => readings.connections());
   showRevocations(registry, () => readings.revocations());
   new Counter({
-    name: 'sallyport_token_cache_lookups_total', help: 'Accepted service tokens: those remembered, and those that had to be verified.',
-    labelNames: ['result'], registers,
+    name: 'sallyport_token_cache_lookups_total',
+    help: 'Accepted service tokens: those remembered, and those that had to be verified.',
+    labelNames: ['result'],
+    registers,
     collect() {
       this.reset();
       const state = readings.tokenCache();
@@ -166,7 +207,9 @@ export function createMetrics(): ProcessMetrics {
     },
   });
   new Gauge({
-    name: 'sallyport_token_cache_bytes', help: 'Memory that verified tokens take; absent where none is remembered.', registers,
+    name: 'sallyport_token_cache_bytes',
+    help: 'Memory that verified tokens take; absent where none is remembered.',
+    registers,
     collect() {
       const state = readings.tokenCache();
       if (state === null) this.remove();
@@ -175,21 +218,30 @@ export function createMetrics(): ProcessMetrics {
   });
   const keys = createKeySeries(registry, () => readings.keys());
   new Counter({
-    name: 'sallyport_config_reloads_total', help: 'Attempts to load a changed config.', labelNames: ['result'], registers,
+    name: 'sallyport_config_reloads_total',
+    help: 'Attempts to load a changed config.',
+    labelNames: ['result'],
+    registers,
     collect() {
       this.reset();
       for (const result of results) this.inc({ result }, reloads[result]);
     },
   });
   new Gauge({
-    name: 'sallyport_config_info', help: 'SHA-256 of the config in force; the value is 1.', labelNames: ['sha256'], registers,
+    name: 'sallyport_config_info',
+    help: 'SHA-256 of the config in force; the value is 1.',
+    labelNames: ['sha256'],
+    registers,
     collect() {
       this.reset();
       if (configSha256 !== null) this.set({ sha256: configSha256 }, 1);
     },
   });
   new Gauge({
-    name: 'sallyport_build_info', help: 'What runs; the value is 1.', labelNames: ['version', 'revision', 'node'], registers,
+    name: 'sallyport_build_info',
+    help: 'What runs; the value is 1.',
+    labelNames: ['version', 'revision', 'node'],
+    registers,
     collect() {
       this.reset();
       const build = readings.build();
@@ -198,20 +250,31 @@ export function createMetrics(): ProcessMetrics {
   });
   const ofCertificates = (name: string, help: string, valueOf: (status: CertificateStatus) => number): void => {
     new Gauge({
-      name, help, labelNames: ['certificate'], registers,
+      name,
+      help,
+      labelNames: ['certificate'],
+      registers,
       collect() {
         this.reset();
         for (const status of readings.certificates()) this.set({ certificate: status.certificate }, valueOf(status));
       },
     });
   };
-  ofCertificates('sallyport_certificate_not_before_seconds', 'From when on a certificate in use counts, in seconds since the epoch.',
-    ({ notBeforeS }) => notBeforeS);
-  ofCertificates('sallyport_certificate_not_after_seconds', 'When a certificate in use expires, in seconds since the epoch.', ({ notAfterS }) => notAfterS);
+  ofCertificates(
+    'sallyport_certificate_not_before_seconds',
+    'From when on a certificate in use counts, in seconds since the epoch.',
+    ({ notBeforeS }) => notBeforeS,
+  );
+  ofCertificates(
+    'sallyport_certificate_not_after_seconds',
+    'When a certificate in use expires, in seconds since the epoch.',
+    ({ notAfterS }) => notAfterS,
+  );
 
   return {
     reservations,
-    request: (route, outcome, status, durationMs, overheadMs) => seriesOf(route).add(outcome, status, durationMs, overheadMs),
+    request: (route, outcome, status, durationMs, overheadMs) =>
+      seriesOf(route).add(outcome, status, durationMs, overheadMs),
     denial: (route, reason) => seriesOf(route).addDenial(reason),
     failure: (route, reason) => seriesOf(route).addFailure(reason),
     shadowDenial: (route, reason) => seriesOf(route).addShadowDenial(reason),
@@ -231,7 +294,10 @@ export function createMetrics(): ProcessMetrics {
     connectionEnded,
     setLabels: (labels) => {
       const known = routes;
-      routes = new Map([[noRoute, unrouted], ...labels.routes.map((name) => [name, known.get(name) ?? newSeries()] as const)]);
+      routes = new Map([
+        [noRoute, unrouted],
+        ...labels.routes.map((name) => [name, known.get(name) ?? newSeries()] as const),
+      ]);
       keys.setIssuers(labels.issuers);
       configSha256 = labels.configSha256;
     },
@@ -243,8 +309,18 @@ export function createMetrics(): ProcessMetrics {
       const overhead = [...routes].map(([route, series]) => [route, series.overhead] as const);
       return [
         await registry.metrics(),
-        histogramText('sallyport_request_duration_seconds', 'From the head of a request to the end of its answer.', 'route', duration),
-        histogramText('sallyport_overhead_seconds', 'Time spent here for a request, without the receiver.', 'route', overhead),
+        histogramText(
+          'sallyport_request_duration_seconds',
+          'From the head of a request to the end of its answer.',
+          'route',
+          duration,
+        ),
+        histogramText(
+          'sallyport_overhead_seconds',
+          'Time spent here for a request, without the receiver.',
+          'route',
+          overhead,
+        ),
         reservations.durations(),
       ].join('\n');
     },

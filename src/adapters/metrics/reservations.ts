@@ -18,7 +18,18 @@ export interface ReservationSeries extends ReservationMetrics {
 
 /** Every way a reservation can go. */
 const results = [
-  'acquired', 'replayed', 'in_progress', 'mismatch', 'unknown', 'token_replayed', 'unavailable', 'released', 'completed', 'tombstone', 'repaired', 'fenced',
+  'acquired',
+  'replayed',
+  'in_progress',
+  'mismatch',
+  'unknown',
+  'token_replayed',
+  'unavailable',
+  'released',
+  'completed',
+  'tombstone',
+  'repaired',
+  'fenced',
 ] as const satisfies readonly ReservationResult[];
 
 const operations = ['reserve', 'complete', 'release', 'mark'] as const satisfies readonly StoreOperation[];
@@ -30,7 +41,9 @@ const durationBuckets = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 
 export function createReservationSeries(registry: Registry): ReservationSeries {
   const registers = [registry];
   const counts = Object.fromEntries(results.map((result) => [result, 0])) as Record<ReservationResult, number>;
-  const durations = Object.fromEntries(operations.map((operation) => [operation, createHistogram(durationBuckets)])) as Record<StoreOperation, Histogram>;
+  const durations = Object.fromEntries(
+    operations.map((operation) => [operation, createHistogram(durationBuckets)]),
+  ) as Record<StoreOperation, Histogram>;
   let unknowns = 0;
   let shortfalls = 0;
   let exceeded = 0;
@@ -38,7 +51,10 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   let readings: ReservationReadings = { store: () => null, oldestUnknownMs: () => null };
 
   new Counter({
-    name: 'sallyport_reservations_total', help: 'Reservations and their settlements by result.', labelNames: ['result'], registers,
+    name: 'sallyport_reservations_total',
+    help: 'Reservations and their settlements by result.',
+    labelNames: ['result'],
+    registers,
     collect() {
       this.reset();
       for (const result of results) this.inc({ result }, counts[result]);
@@ -46,30 +62,62 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
   });
   const total = (name: string, help: string, value: () => number): void => {
     new Counter({
-      name, help, registers,
+      name,
+      help,
+      registers,
       collect() {
         this.reset();
         this.inc(value());
       },
     });
   };
-  total('sallyport_duplicate_dispatches_total', 'Writes that ran twice: another attempt owned the reservation when the first one ended.', () => counts.fenced);
-  total('sallyport_lost_reservations_total', 'Reservations that the store had lost when their write ended.', () => counts.repaired);
-  total('sallyport_unknown_outcomes_total', 'Writes of which it was not known whether they were applied.', () => unknowns);
-  total('sallyport_replica_shortfalls_total', 'Writes refused because too few replicas confirmed their reservation.', () => shortfalls);
-  total('sallyport_store_share_exceeded_total', 'Answers that were not kept: their caller had used up its share of the store.', () => exceeded);
-  total('sallyport_settlements_offered_again_total', 'Settlements of the last seconds that were offered to the store again after a fail-over.',
-    () => offeredAgain);
-  total('sallyport_store_failovers_total', 'Times that a primary of the store was replaced, restarted or emptied, or that its clock stepped.',
-    () => readings.store()?.failovers ?? 0);
+  total(
+    'sallyport_duplicate_dispatches_total',
+    'Writes that ran twice: another attempt owned the reservation when the first one ended.',
+    () => counts.fenced,
+  );
+  total(
+    'sallyport_lost_reservations_total',
+    'Reservations that the store had lost when their write ended.',
+    () => counts.repaired,
+  );
+  total(
+    'sallyport_unknown_outcomes_total',
+    'Writes of which it was not known whether they were applied.',
+    () => unknowns,
+  );
+  total(
+    'sallyport_replica_shortfalls_total',
+    'Writes refused because too few replicas confirmed their reservation.',
+    () => shortfalls,
+  );
+  total(
+    'sallyport_store_share_exceeded_total',
+    'Answers that were not kept: their caller had used up its share of the store.',
+    () => exceeded,
+  );
+  total(
+    'sallyport_settlements_offered_again_total',
+    'Settlements of the last seconds that were offered to the store again after a fail-over.',
+    () => offeredAgain,
+  );
+  total(
+    'sallyport_store_failovers_total',
+    'Times that a primary of the store was replaced, restarted or emptied, or that its clock stepped.',
+    () => readings.store()?.failovers ?? 0,
+  );
   new Gauge({
-    name: 'sallyport_unknown_outcome_oldest_age_seconds', help: 'Age of the oldest write of this process that is in doubt; 0 without one.', registers,
+    name: 'sallyport_unknown_outcome_oldest_age_seconds',
+    help: 'Age of the oldest write of this process that is in doubt; 0 without one.',
+    registers,
     collect() {
       this.set((readings.oldestUnknownMs() ?? 0) / 1000);
     },
   });
   new Gauge({
-    name: 'sallyport_store_up', help: 'Whether the store takes reservations; absent where none is configured.', registers,
+    name: 'sallyport_store_up',
+    help: 'Whether the store takes reservations; absent where none is configured.',
+    registers,
     collect() {
       const state = readings.store();
       if (state === null) this.remove();
@@ -99,7 +147,12 @@ export function createReservationSeries(registry: Registry): ReservationSeries {
     setReadings: (next) => {
       readings = next;
     },
-    durations: () => histogramText('sallyport_store_duration_seconds', 'From a call of the store to its answer, or to the end of waiting for one.', 'operation',
-      operations.map((operation) => [operation, durations[operation]] as const)),
+    durations: () =>
+      histogramText(
+        'sallyport_store_duration_seconds',
+        'From a call of the store to its answer, or to the end of waiting for one.',
+        'operation',
+        operations.map((operation) => [operation, durations[operation]] as const),
+      ),
   };
 }

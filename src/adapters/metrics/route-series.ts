@@ -9,11 +9,17 @@ export const outcomes = ['forwarded', 'replayed', 'denied', 'failed', 'shadow'] 
 export const statusClasses = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
 /**
- * Outcomes and classes that are there from the start, at zero: what has just begun has no rate yet, and alerts ask for these.
- * The others begin with their first request.
+ * Outcomes and classes that are there from the start, at zero: what has just begun has no rate yet, and alerts ask for
+ * these. The others begin with their first request.
  */
 const expected: readonly (readonly [Outcome, (typeof statusClasses)[number]])[] = [
-  ['forwarded', '2xx'], ['forwarded', '4xx'], ['forwarded', '5xx'], ['replayed', '2xx'], ['denied', '4xx'], ['failed', '5xx'], ['shadow', '2xx'],
+  ['forwarded', '2xx'],
+  ['forwarded', '4xx'],
+  ['forwarded', '5xx'],
+  ['replayed', '2xx'],
+  ['denied', '4xx'],
+  ['failed', '5xx'],
+  ['shadow', '2xx'],
 ];
 
 /** Requests that ended in one way and were answered with one class. */
@@ -42,7 +48,9 @@ export interface RouteSeries {
 
 /** Starts at zero. Bounds are seconds, rising. `expectedDenials` are there from the start. */
 export function createRouteSeries(
-  durationBounds: readonly number[], overheadBounds: readonly number[], expectedDenials: readonly Reason[] = [],
+  durationBounds: readonly number[],
+  overheadBounds: readonly number[],
+  expectedDenials: readonly Reason[] = [],
 ): RouteSeries {
   // One number for each outcome and class, so that a request costs an addition.
   const counts = new Float64Array(outcomes.length * statusClasses.length);
@@ -52,11 +60,14 @@ export function createRouteSeries(
   const duration = createHistogram(durationBounds);
   const overhead = createHistogram(overheadBounds);
   return {
-    requests: () => outcomes.flatMap((outcome) => statusClasses.flatMap((code, classIndex) => {
-      const count = counts[placeOf(outcome, classIndex)] ?? 0;
-      const isExpected = expected.some(([one, other]) => one === outcome && other === code);
-      return count > 0 || isExpected ? [{ outcome, code, count }] : [];
-    })),
+    requests: () =>
+      outcomes.flatMap((outcome) =>
+        statusClasses.flatMap((code, classIndex) => {
+          const count = counts[placeOf(outcome, classIndex)] ?? 0;
+          const isExpected = expected.some(([one, other]) => one === outcome && other === code);
+          return count > 0 || isExpected ? [{ outcome, code, count }] : [];
+        }),
+      ),
     denials,
     shadowDenials,
     failures,

@@ -10,7 +10,13 @@ export function createSharedRateCounter(servers: Pick<Servers, 'run'>, settings:
   return {
     take: async (key, { perSecond, burst }) => {
       const values = [(1_000_000 / perSecond).toFixed(3), String(burst)];
-      const call = { script: scripts.limit, keys: [limitKeyOf(settings.prefix, key)], values, replicas: 0, deadlineMs: settings.reserveTimeoutMs };
+      const call = {
+        script: scripts.limit,
+        keys: [limitKeyOf(settings.prefix, key)],
+        values,
+        replicas: 0,
+        deadlineMs: settings.reserveTimeoutMs,
+      };
       const ran = await servers.run(key.principal, call);
       if (!ran.ok) {
         const { kind, reason, mayHaveRun } = ran.error;
@@ -18,7 +24,9 @@ export function createSharedRateCounter(servers: Pick<Servers, 'run'>, settings:
       }
       const waitUs = Number(String(ran.value.reply));
       // Another program under our prefix.
-      if (!Number.isFinite(waitUs)) return refuse({ kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true });
+      if (!Number.isFinite(waitUs)) {
+        return refuse({ kind: 'refused', reason: 'the store answered with something unexpected', mayHaveRun: true });
+      }
       return accept(waitUs / 1_000);
     },
   };

@@ -8,13 +8,16 @@ import type { RedisAddress, RedisSettings } from './client/settings.js';
 const pauseMs = 500;
 
 /**
- * Listens on a channel, on a connection of its own: one that listens can ask nothing. What a message says counts for nothing;
- * it calls for a look. A connection that has died without a word is not noticed here.
+ * Listens on a channel, on a connection of its own: one that listens can ask nothing. What a message says counts for
+ * nothing; it calls for a look. A connection that has died without a word is not noticed here.
  *
  * @param whereNow asked at each `refresh`: a fail-over moves the store.
  */
 export function listenForNews(
-  settings: RedisSettings, channel: string, whereNow: () => RedisAddress | null, onNews: () => void,
+  settings: RedisSettings,
+  channel: string,
+  whereNow: () => RedisAddress | null,
+  onNews: () => void,
 ): RevocationNews {
   let open: { readonly name: string; readonly connection: Redis } | null = null;
   let isSubscribed = false;
@@ -43,16 +46,19 @@ export function listenForNews(
       if (open?.connection === connection) isSubscribed = false;
     });
     connection.on('ready', () => {
-      connection.subscribe(channel).then(() => {
-        if (open?.connection !== connection) return;
-        isSubscribed = true;
-        // What was said while nobody listened.
-        onNews();
-      }, () => {
-        // A user without the right to it may get it yet.
-        const retry = setTimeout(() => connection.disconnect(true), 10 * pauseMs);
-        retry.unref();
-      });
+      connection.subscribe(channel).then(
+        () => {
+          if (open?.connection !== connection) return;
+          isSubscribed = true;
+          // What was said while nobody listened.
+          onNews();
+        },
+        () => {
+          // A user without the right to it may get it yet.
+          const retry = setTimeout(() => connection.disconnect(true), 10 * pauseMs);
+          retry.unref();
+        },
+      );
     });
     connection.connect().catch(ignore);
     return connection;

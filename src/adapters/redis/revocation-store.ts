@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { StoredRevocations } from '../../decision/revocation/local-list.js';
 import {
-  maxRevocationBytes, maxRevocationRecords, readRevocation, readUndo, revocationBody, undoBody, type Revocation, type RevocationUndo,
+  maxRevocationBytes,
+  maxRevocationRecords,
+  readRevocation,
+  readUndo,
+  revocationBody,
+  undoBody,
+  type Revocation,
+  type RevocationUndo,
 } from '../../decision/revocation/record.js';
 import type { StoreFailure } from '../../ports/ports.js';
 import type { RevocationStore, UndoneRevocation, WrittenRevocation } from '../../ports/revocations.js';
@@ -24,7 +31,10 @@ const loadTimeoutMs = 2_000;
 const noVersion = '*';
 
 /** Keeps revocations in Redis, where every proxy that shares the prefix sees them. */
-export function createRevocationStore(servers: Pick<Servers, 'run' | 'addressOf'>, settings: RedisSettings): RevocationStore {
+export function createRevocationStore(
+  servers: Pick<Servers, 'run' | 'addressOf'>,
+  settings: RedisSettings,
+): RevocationStore {
   const { prefix, settleTimeoutMs } = settings;
   const key = `${prefix}:{${tag}}:list`;
   const channel = `${prefix}:{${tag}}:news`;
@@ -33,28 +43,46 @@ export function createRevocationStore(servers: Pick<Servers, 'run' | 'addressOf'
   return {
     load: async (known) => {
       const values = [known ?? noVersion, String(2 * maxRevocationRecords), String(maxRevocationBytes)];
-      const read = await run(revocationScripts.revocations, values, { deadlineMs: loadTimeoutMs, replicas: 0 }, readList);
+      const read = await run(
+        revocationScripts.revocations,
+        values,
+        { deadlineMs: loadTimeoutMs, replicas: 0 },
+        readList,
+      );
       if (!read.ok) return read;
       if (read.value !== 'too_many') return accept(read.value);
-      return refuse(failure('refused', `the store holds more than ${String(2 * maxRevocationRecords)} records of revocations`));
+      return refuse(
+        failure('refused', `the store holds more than ${String(2 * maxRevocationRecords)} records of revocations`),
+      );
     },
     follow: (onNews) => listenForNews(settings, channel, () => servers.addressOf(tag), onNews),
     revoke: async (revocation, holdsMs, replicas = 0) => {
       const body = revocationBody(revocation);
-      if (Buffer.byteLength(body) > maxRevocationBytes - 64) return refuse(failure('refused', 'the revocation is too long to be kept'));
+      if (Buffer.byteLength(body) > maxRevocationBytes - 64) {
+        return refuse(failure('refused', 'the revocation is too long to be kept'));
+      }
       const values = [revocation.id, body, String(holdsMs), most, channel];
-      return orFull(await run(revocationScripts.revoke, values, { deadlineMs: settleTimeoutMs, replicas }, readWritten));
+      return orFull(
+        await run(revocationScripts.revoke, values, { deadlineMs: settleTimeoutMs, replicas }, readWritten),
+      );
     },
     undo: async (id, by, replicas = 0) => {
       const values = [id, undoBody(by), randomBytes(16).toString('base64url'), most, channel];
       return orFull(await run(revocationScripts.undo, values, { deadlineMs: settleTimeoutMs, replicas }, readUndone));
     },
-    announce: async () => run(revocationScripts.announce, [channel], { deadlineMs: settleTimeoutMs, replicas: 0 },
-      (_parts, { reply }) => textOf(reply) === '1'),
+    announce: async () =>
+      run(
+        revocationScripts.announce,
+        [channel],
+        { deadlineMs: settleTimeoutMs, replicas: 0 },
+        (_parts, { reply }) => textOf(reply) === '1',
+      ),
   };
 
   async function run<T>(
-    script: Script, values: readonly string[], limits: Pick<ScriptCall, 'deadlineMs' | 'replicas'>,
+    script: Script,
+    values: readonly string[],
+    limits: Pick<ScriptCall, 'deadlineMs' | 'replicas'>,
     reader: (parts: readonly unknown[], answer: ScriptReply) => T,
   ): Promise<Result<T, StoreFailure>> {
     const ran = await servers.run(tag, { script, keys: [key], values, withText: limits.replicas > 0, ...limits });
@@ -67,7 +95,10 @@ export function createRevocationStore(servers: Pick<Servers, 'run' | 'addressOf'
       return accept(reader(Array.isArray(reply) ? reply : [], ran.value));
     } catch {
       // Another program under our prefix.
-      return refuse({ ...failure('refused', `the store answered ${script.name} with something unexpected`), mayHaveRun: true });
+      return refuse({
+        ...failure('refused', `the store answered ${script.name} with something unexpected`),
+        mayHaveRun: true,
+      });
     }
   }
 }
@@ -84,7 +115,12 @@ function orFull<T>(written: Result<T | null, StoreFailure>): Result<T, StoreFail
 
 function readWritten(parts: readonly unknown[], { confirmedReplicas }: ScriptReply): WrittenRevocation | null {
   if (textOf(parts[0]) === 'full') return null;
-  return { createdAtMs: numberOf(parts[1]), endsAtMs: numberOf(parts[2]), isAnnounced: textOf(parts[3]) === '1', confirmedReplicas };
+  return {
+    createdAtMs: numberOf(parts[1]),
+    endsAtMs: numberOf(parts[2]),
+    isAnnounced: textOf(parts[3]) === '1',
+    confirmedReplicas,
+  };
 }
 
 function readUndone(parts: readonly unknown[], { confirmedReplicas }: ScriptReply): UndoneRevocation | null {

@@ -5,7 +5,10 @@ import { scripts } from './scripts/reservation.js';
 import type { Servers } from './topology/primaries.js';
 import type { RedisSettings } from './client/settings.js';
 
-/** Answers up to this size are counted without waiting for it, bytes: what is under way at once can be that much over, and no more. */
+/**
+ * Answers up to this size are counted without waiting for it, bytes: what is under way at once can be that much over,
+ * and no more.
+ */
 const smallAnswer = 16 * 1024;
 
 /** Callers that are remembered to have used up their share. One that is forgotten is found again by its next write. */
@@ -20,8 +23,8 @@ interface Counted {
 }
 
 /**
- * Counts in Redis what is kept of each caller, in one key on the slot of the caller's records. It guards memory and not the writes: what
- * cannot be counted is kept as ever.
+ * Counts in Redis what is kept of each caller, in one key on the slot of the caller's records. It guards memory and not
+ * the writes: what cannot be counted is kept as ever.
  */
 export function createStoreShare(servers: Pick<Servers, 'run' | 'memoryOf'>, settings: RedisSettings): StoreShare {
   /** Callers that were over their share when they were last asked for. */
@@ -55,7 +58,13 @@ export function createStoreShare(servers: Pick<Servers, 'run' | 'memoryOf'>, set
     const { least, all } = size === null ? { least: 0, all: 0 } : bytesOfRecord(size);
     const values = [share, least, all, size?.retentionMs ?? 0].map(String);
     const keys = [`${settings.prefix}:{${principal}}:k`];
-    const ran = await servers.run(principal, { script: scripts.keep, keys, values, replicas: 0, deadlineMs: settings.settleTimeoutMs });
+    const ran = await servers.run(principal, {
+      script: scripts.keep,
+      keys,
+      values,
+      replicas: 0,
+      deadlineMs: settings.settleTimeoutMs,
+    });
     if (!ran.ok) return null;
     const parts: readonly unknown[] = Array.isArray(ran.value.reply) ? ran.value.reply : [];
     try {

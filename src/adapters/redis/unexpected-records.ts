@@ -15,7 +15,10 @@ export function createOddRecords({ clock, log }: { readonly clock: Clock; readon
       const nowMs = clock.monotonic();
       if (nowMs < quietUntilMs) return;
       quietUntilMs = nowMs + quietMs;
-      log.error('the store holds something that is not ours to touch: requests that meet it are answered 503', { key, reason });
+      log.error('the store holds something that is not ours to touch: requests that meet it are answered 503', {
+        key,
+        reason,
+      });
     },
   };
 }

@@ -3,7 +3,12 @@ import { inDoubtAfterLease, recordVersion } from '../../decision/idempotency/rec
 import { parseRecordId } from '../../decision/idempotency/scope.js';
 import { accept, refuse } from '../../lib/result.js';
 import type { ShownRecord, StoreFailure } from '../../ports/ports.js';
-import type { UnsettledList, UnsettledQuery, UnsettledRecord, UnsettledRecords } from '../../ports/unsettled-records.js';
+import type {
+  UnsettledList,
+  UnsettledQuery,
+  UnsettledRecord,
+  UnsettledRecords,
+} from '../../ports/unsettled-records.js';
 import { createConnection } from './client/connection.js';
 import { withDeadline } from './client/deadline.js';
 import { numberOf, readShown, textOf } from './scripts/replies.js';
@@ -18,8 +23,8 @@ const keysAtOnce = 500;
 const fieldsOfRecord = ['v', 's', 'fp', 'o', 'f', 'c', 'l', 'to', 'r'] as const;
 
 /**
- * Looks for unsettled records with SCAN, on each primary over a connection of its own. A record that a Cluster moves to another primary
- * meanwhile may be missed; where that shows, it is counted as unreadable.
+ * Looks for unsettled records with SCAN, on each primary over a connection of its own. A record that a Cluster moves to
+ * another primary meanwhile may be missed; where that shows, it is counted as unreadable.
  */
 export function createUnsettledRecords(servers: Pick<Servers, 'addresses'>, settings: RedisSettings): UnsettledRecords {
   return {
@@ -47,10 +52,14 @@ class Search {
   private unreadable = 0;
   private isWhole = true;
 
-  constructor(private readonly settings: RedisSettings, private readonly query: UnsettledQuery) {}
+  constructor(
+    private readonly settings: RedisSettings,
+    private readonly query: UnsettledQuery,
+  ) {}
 
   found(): UnsettledList {
-    const records: readonly UnsettledRecord[] = [...this.records].map(([id, shown]) => ({ id, shown }))
+    const records: readonly UnsettledRecord[] = [...this.records]
+      .map(([id, shown]) => ({ id, shown }))
       .sort((a, b) => a.shown.record.createdAtMs - b.shown.record.createdAtMs);
     return { records, isWhole: this.isWhole, keys: this.keys, unreadable: this.unreadable };
   }
@@ -72,7 +81,9 @@ class Search {
   /** Looks at a piece of the keys and returns where to go on; `null` where nothing is left to look for. */
   private async lookFrom(connection: Redis, cursor: string): Promise<string | null> {
     const match = `${this.settings.prefix}:{*}:i:*`;
-    const [next, keys] = await this.answer(connection.scan(cursor, 'MATCH', match, 'COUNT', keysAtOnce, 'TYPE', 'hash'));
+    const [next, keys] = await this.answer(
+      connection.scan(cursor, 'MATCH', match, 'COUNT', keysAtOnce, 'TYPE', 'hash'),
+    );
     await this.look(connection, keys);
     this.query.onProgress({ keys: this.keys, found: this.records.size });
     return next === '0' || !this.isWhole ? null : next;
@@ -86,10 +97,18 @@ class Search {
       const id = key.slice(this.settings.prefix.length + 2).replace('}:i:', '.');
       return parseRecordId(id) === null ? [] : [{ key, id }];
     });
-    const states = await this.replies(connection, named.map(({ key }) => ['hmget', key, 's']));
-    const open = named.map((record, index) => ({ ...record, state: states[index] })).filter(({ state }) => isOpen(state));
+    const states = await this.replies(
+      connection,
+      named.map(({ key }) => ['hmget', key, 's']),
+    );
+    const open = named
+      .map((record, index) => ({ ...record, state: states[index] }))
+      .filter(({ state }) => isOpen(state));
     if (open.length === 0) return;
-    const [time, ...replies] = await this.replies(connection, [['time'], ...open.flatMap(({ key, state }) => questions(key, isHandedOver(state)))]);
+    const [time, ...replies] = await this.replies(connection, [
+      ['time'],
+      ...open.flatMap(({ key, state }) => questions(key, isHandedOver(state))),
+    ]);
     const nowMs = timeOf(time);
     for (const [index, { id }] of open.entries()) {
       const [, fields, , ttl] = replies.slice(index * questionCount, (index + 1) * questionCount);
@@ -111,7 +130,7 @@ class Search {
     if (commands.length === 0) return [];
     const pipeline = connection.pipeline();
     for (const [name = '', ...args] of commands) pipeline.callBuffer(name, ...args);
-    const replies = await this.answer(pipeline.exec()) ?? [];
+    const replies = (await this.answer(pipeline.exec())) ?? [];
     const refused = replies.find(([error]) => error !== null && !isOfOneKey(error))?.[0];
     if (refused !== undefined && refused !== null) throw refused;
     return replies.map(([error, reply]) => error ?? reply);
@@ -127,7 +146,10 @@ function isOpen(reply: unknown): boolean {
   return !Array.isArray(reply) || ['pending', 'unknown'].includes(textOf(reply[0]));
 }
 
-/** What is asked of one record. What a server got of a slot that is handed over to it, it tells to those who say that they were sent. */
+/**
+ * What is asked of one record. What a server got of a slot that is handed over to it, it tells to those who say that
+ * they were sent.
+ */
 function questions(key: string, isSent: boolean): readonly (readonly string[])[] {
   const first = isSent ? ['asking'] : ['pttl', key];
   return [first, ['hmget', key, ...fieldsOfRecord], first, ['pttl', key]];
@@ -158,7 +180,22 @@ function read(nowMs: number, fields: unknown, ttl: unknown): ShownRecord | 'gone
   if (!isOpen([state])) return 'gone';
   try {
     const now = Buffer.from(String(nowMs));
-    const shown = readShown([now, version, state, fingerprint, owner, fence, created, lease, null, null, null, takenOver, route, Buffer.from(String(ttl))]);
+    const shown = readShown([
+      now,
+      version,
+      state,
+      fingerprint,
+      owner,
+      fence,
+      created,
+      lease,
+      null,
+      null,
+      null,
+      takenOver,
+      route,
+      Buffer.from(String(ttl)),
+    ]);
     return shown === null || shown.record.version !== recordVersion ? 'unreadable' : shown;
   } catch {
     return 'unreadable';

@@ -26,20 +26,29 @@ const contextKey = 'sallyport';
 let initialised: string | null = null;
 
 /**
- * Loads the SDK, an optional peer dependency: 80 packages that nobody without sessions should have to carry. Refuses with what
- * to do; a second time in a process with other settings, too, for the SDK would not take them.
+ * Loads the SDK, an optional peer dependency: 80 packages that nobody without sessions should have to carry. Refuses
+ * with what to do; a second time in a process with other settings, too, for the SDK would not take them.
  */
-export async function loadSessionSdk(settings: SessionSettings, importSdk: ImportSdk = importPeer): Promise<Result<SessionSdk, string>> {
+export async function loadSessionSdk(
+  settings: SessionSettings,
+  importSdk: ImportSdk = importPeer,
+): Promise<Result<SessionSdk, string>> {
   let sdk: SessionSdk;
   try {
     sdk = await importSdk();
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
-    return refuse(`sessions need the package supertokens-node, which ${isMissing ? 'is not installed' : 'cannot be loaded'}: ${install}`);
+    return refuse(
+      `sessions need the package supertokens-node, which ${isMissing ? 'is not installed' : 'cannot be loaded'}: ${install}`,
+    );
   }
   const functions: readonly unknown[] = [sdk.core.init, sdk.session.init, sdk.session.getSessionWithoutRequestResponse];
-  if (!functions.every((member) => typeof member === 'function')) return refuse(`sessions need another version of supertokens-node: ${install}`);
-  return initialise(sdk, settings) ? accept(sdk) : refuse('sessions were opened with other settings in this process: restart to change them');
+  if (!functions.every((member) => typeof member === 'function')) {
+    return refuse(`sessions need another version of supertokens-node: ${install}`);
+  }
+  return initialise(sdk, settings)
+    ? accept(sdk)
+    : refuse('sessions were opened with other settings in this process: restart to change them');
 }
 
 /** What the SDK is to hand to the interceptor. */
@@ -53,7 +62,10 @@ async function importPeer(): Promise<SessionSdk> {
 }
 
 /** `false` where it was initialised with other settings before. */
-function initialise({ core, session }: SessionSdk, { coreUrl, apiKey, apiDomain, apiBasePath }: SessionSettings): boolean {
+function initialise(
+  { core, session }: SessionSdk,
+  { coreUrl, apiKey, apiDomain, apiBasePath }: SessionSettings,
+): boolean {
   const settings = JSON.stringify([coreUrl, apiKey, apiDomain, apiBasePath]);
   if (initialised !== null) return initialised === settings;
   core.init({
@@ -69,7 +81,12 @@ function initialise({ core, session }: SessionSdk, { coreUrl, apiKey, apiDomain,
       },
     },
     // For what pages the sessions are plays no part in verifying them.
-    appInfo: { appName: 'sallyport', apiDomain, apiBasePath: apiBasePath === '' ? '/' : apiBasePath, websiteDomain: apiDomain },
+    appInfo: {
+      appName: 'sallyport',
+      apiDomain,
+      apiBasePath: apiBasePath === '' ? '/' : apiBasePath,
+      websiteDomain: apiDomain,
+    },
     // By default the SDK would refuse to verify some sessions without the request.
     recipeList: [session.init({ antiCsrf: 'NONE', useDynamicAccessTokenSigningKey: true })],
   });

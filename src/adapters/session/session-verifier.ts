@@ -42,15 +42,21 @@ const sdkKeysCooldownMs = 550;
 const tokenCharacters = /^[A-Za-z0-9._~+/=-]+$/;
 
 /**
- * Verifies sessions with the SDK. It calls the Core with `fetch`, without time limits of its own: the process's are set for
- * it, so that no call is left hanging after its session was given up.
+ * Verifies sessions with the SDK. It calls the Core with `fetch`, without time limits of its own: the process's are set
+ * for it, so that no call is left hanging after its session was given up.
  */
 export function createSessionVerifier(
-  sdk: SessionSdk, settings: SessionSettings, { log, timers }: SessionVerifierDeps, limits: SessionVerifierLimits = defaultLimits,
+  sdk: SessionSdk,
+  settings: SessionSettings,
+  { log, timers }: SessionVerifierDeps,
+  limits: SessionVerifierLimits = defaultLimits,
 ): OpenSessionVerifier {
   const { timeoutMs, maxAsking, maxUnderWay } = limits;
   const agent = new Agent({
-    connect: { timeout: timeoutMs, rejectUnauthorized: true }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs, connections: maxAsking,
+    connect: { timeout: timeoutMs, rejectUnauthorized: true },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    connections: maxAsking,
   });
   const before = getGlobalDispatcher();
   setGlobalDispatcher(agent);
@@ -92,7 +98,12 @@ export function createSessionVerifier(
     try {
       // The proxy checked anti-CSRF already: it has the request.
       const options = { sessionRequired: true, antiCsrfCheck: false, checkDatabase: settings.checkDatabase };
-      const session = await sdk.session.getSessionWithoutRequestResponse(accessToken, undefined, options, contextOf(context));
+      const session = await sdk.session.getSessionWithoutRequestResponse(
+        accessToken,
+        undefined,
+        options,
+        contextOf(context),
+      );
       return session === undefined ? refused('refused') : { vouched: vouchedSession(session), failure: null };
     } catch (error) {
       if (!sdk.session.Error.isErrorFromSuperTokens(error)) return unavailable(coreFailure(error));
@@ -114,17 +125,25 @@ export function createSessionVerifier(
 
   /** Once for each outage: who sends requests does not write the log. */
   function tell(failure: string | null): void {
-    if (failure !== null && !isFailing) log.error('sessions cannot be verified with the Core', { core: settings.coreUrl, reason: failure });
+    if (failure !== null && !isFailing) {
+      log.error('sessions cannot be verified with the Core', { core: settings.coreUrl, reason: failure });
+    }
     isFailing = failure !== null;
   }
 }
 
 function vouchedSession(session: SessionContainer): Vouched {
   const { accessAndFrontTokenUpdated: isRenewed, accessToken, frontToken } = session.getAllSessionTokensDangerously();
-  const claims = parseStrictJson(Buffer.from(JSON.stringify(session.getAccessTokenPayload())), { maxDepth: defaultMaxDepth });
+  const claims = parseStrictJson(Buffer.from(JSON.stringify(session.getAccessTokenPayload())), {
+    maxDepth: defaultMaxDepth,
+  });
   if (!claims.ok) return refuse('refused');
   const isSendable = tokenCharacters.test(accessToken) && tokenCharacters.test(frontToken);
-  return accept({ userId: session.getUserId(), claims: claims.value, renewed: isRenewed && isSendable ? { accessToken, frontToken } : null });
+  return accept({
+    userId: session.getUserId(),
+    claims: claims.value,
+    renewed: isRenewed && isSendable ? { accessToken, frontToken } : null,
+  });
 }
 
 function refused(why: 'refused' | 'refresh'): Outcome {

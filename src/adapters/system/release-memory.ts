@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm';
 type Collect = (how?: { readonly type: 'major'; readonly execution: 'sync'; readonly flavor: 'last-resort' }) => void;
 
 /**
- * Collects all garbage at once and gives the memory back to the system, for the moment between starting and serving: V8 by itself
- * keeps the space that modules and config took on their way in until much else is allocated, which in an idle pod is never. Takes
- * some 20 to 70 ms, in which nothing else runs.
+ * Collects all garbage at once and gives the memory back to the system, for the moment between starting and serving: V8
+ * by itself keeps the space that modules and config took on their way in until much else is allocated, which in an idle
+ * pod is never. Takes some 20 to 70 ms, in which nothing else runs.
  */
 export function releaseMemory(): void {
   // The way to the collector without a flag on the command line, which every way of starting us would have to bear.

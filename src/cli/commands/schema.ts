@@ -6,9 +6,12 @@ import type { Io } from '../io.js';
 export function createSchemaCommand(io: Io): Command {
   return defineCommand({
     name: 'schema',
-    about: 'Print the JSON Schema of the config, with which editors complete its keys and check it while it is written.',
+    about:
+      'Print the JSON Schema of the config, with which editors complete its keys and check it while it is written.',
     examples: [['a schema beside the config', 'sallyport schema > sallyport.schema.json']],
-    notes: ['Begin the config with `# yaml-language-server: $schema=./sallyport.schema.json`, so that editors find it.'],
+    notes: [
+      'Begin the config with `# yaml-language-server: $schema=./sallyport.schema.json`, so that editors find it.',
+    ],
     exitCodes: { 0: 'always', 2: 'usage' },
     page: 'docs/configuration.md',
   }).action(async () => {

@@ -18,5 +18,6 @@ export function takesConfig(command: Command, what = 'the config; - is standard 
 }
 
 /** Said by the help of every command that looks for its config by itself. */
-export const configNote = `Without FILE or --config, the config is the file that $${configVariable} names, else ./${defaultConfig}. `
-  + 'Relative paths in it start from its own folder; from standard input, from the working folder.';
+export const configNote =
+  `Without FILE or --config, the config is the file that $${configVariable} names, else ./${defaultConfig}. ` +
+  'Relative paths in it start from its own folder; from standard input, from the working folder.';

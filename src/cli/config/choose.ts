@@ -22,9 +22,14 @@ export interface ChosenConfig {
 }
 
 /** Finds the config: as an argument or option names it, then the environment, then the folder. */
-export function chooseConfig({ file, config, tokenStdin }: ConfigArguments, io: Io): Result<ChosenConfig, StartFailure> {
+export function chooseConfig(
+  { file, config, tokenStdin }: ConfigArguments,
+  io: Io,
+): Result<ChosenConfig, StartFailure> {
   if (file !== undefined && config !== undefined) {
-    return refuse(startFailure('unreadable', `the config is named twice, by ${file} and by --config ${config}; name one`));
+    return refuse(
+      startFailure('unreadable', `the config is named twice, by ${file} and by --config ${config}; name one`),
+    );
   }
   const named = config ?? file;
   if (named === inputArgument && tokenStdin === true) {
@@ -50,7 +55,9 @@ function fromFile(file: string, io: Io): ChosenConfig {
 /** Who set the variable may be far away from who reads the message. */
 function fromVariable(file: string, io: Io): ChosenConfig {
   const chosen = fromFile(file, io);
-  const source = changedSource(chosen.source, (text) => (text.ok ? text : refuse(`${text.error} (${configVariable} names it)`)));
+  const source = changedSource(chosen.source, (text) =>
+    text.ok ? text : refuse(`${text.error} (${configVariable} names it)`),
+  );
   return { ...chosen, source };
 }
 

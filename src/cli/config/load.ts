@@ -15,7 +15,9 @@ export interface LoadedConfig extends ChosenConfig {
 
 /** Reads the config that the arguments choose, and says everything that is wrong with it. */
 export async function inspectChosen(
-  named: ConfigArguments, io: Io, endMarkerFor: string | null = null,
+  named: ConfigArguments,
+  io: Io,
+  endMarkerFor: string | null = null,
 ): Promise<Result<InspectedConfig, StartFailure>> {
   const chosen = chooseConfig(named, io);
   if (!chosen.ok) return chosen;

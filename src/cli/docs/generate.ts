@@ -1,4 +1,7 @@
-/** Writes `docs/cli.md` below the working folder. With `--check` it writes nothing, and fails where the page is not what it would write. */
+/**
+ * Writes `docs/cli.md` below the working folder. With `--check` it writes nothing, and fails where the page is not what
+ * it would write.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { processIo } from '../process-io.js';
 import { commandNames, createProgram } from '../program.js';

@@ -7,8 +7,14 @@ export function commandReference(program: Command): string {
   const help = program.createHelp();
   const commands = help.visibleCommands(program).filter((command) => textOf(command) !== undefined);
   const groups = [...new Set(commands.map((command) => command.helpGroup()))];
-  const listed = groups.flatMap((group) => commands.filter((command) => command.helpGroup() === group)
-    .map((command) => `| ${group.replace(/:$/, '')} | [\`${command.name()}\`](#${command.name()}) | ${command.summary()} |\n`));
+  const listed = groups.flatMap((group) =>
+    commands
+      .filter((command) => command.helpGroup() === group)
+      .map(
+        (command) =>
+          `| ${group.replace(/:$/, '')} | [\`${command.name()}\`](#${command.name()}) | ${command.summary()} |\n`,
+      ),
+  );
   return [
     introduction,
     `| | command | |\n| --- | --- | --- |\n${listed.join('')}`,
@@ -47,7 +53,9 @@ function sections(command: Command, heading: string, above = 'sallyport'): reado
     table(command),
     ...(text.notes ?? []).filter((note) => note !== configNote).map((note) => `${note}\n`),
     examples(text),
-    `Exit code: ${Object.entries(text.exitCodes).map(([code, meaning]) => `${code} ${meaning}`).join('; ')}.\n`,
+    `Exit code: ${Object.entries(text.exitCodes)
+      .map(([code, meaning]) => `${code} ${meaning}`)
+      .join('; ')}.\n`,
     `More: [${text.page}](${linkTo(text.page)}).\n`,
   ];
   return [...parts, ...command.commands.flatMap((child) => sections(child, `${heading}#`, path))];
@@ -79,7 +87,16 @@ function defaultOf({ defaultValue, defaultValueDescription, argChoices }: Option
 }
 
 function examples({ examples: shown }: CommandText): string {
-  return shown.map(([purpose, lines]) => `- ${purpose}: ${lines.replaceAll(/ \\\n */g, ' ').split(/\n */).map((line) => `\`${line}\``).join(', ')}\n`).join('');
+  return shown
+    .map(
+      ([purpose, lines]) =>
+        `- ${purpose}: ${lines
+          .replaceAll(/ \\\n */g, ' ')
+          .split(/\n */)
+          .map((line) => `\`${line}\``)
+          .join(', ')}\n`,
+    )
+    .join('');
 }
 
 /** From the folder of the page. */

@@ -16,7 +16,9 @@ const end = '<!-- The end of the table. -->\n';
 export function chartReadme(readme: string, values: string): string {
   const [from, to] = [readme.indexOf(begin), readme.indexOf(end)];
   if (from < 0 || to < from) throw new Error('helm/sallyport/README.md: the marks of the table are missing');
-  const rows = chartValues(values).map(({ path, standard, meaning }) => `| \`${path}\` | ${code(standard)} | ${meaning.replaceAll('|', '\\|')} |\n`);
+  const rows = chartValues(values).map(
+    ({ path, standard, meaning }) => `| \`${path}\` | ${code(standard)} | ${meaning.replaceAll('|', '\\|')} |\n`,
+  );
   return `${readme.slice(0, from + begin.length)}\n| value | default | meaning |\n| --- | --- | --- |\n${rows.join('')}\n${readme.slice(to)}`;
 }
 
@@ -30,7 +32,9 @@ function rowsOf(map: YAMLMap, path: string): readonly ChartValue[] {
   return map.items.flatMap((item) => {
     const name = `${path}${String(item.key)}`;
     const meaning = meaningOf(item, map);
-    if (!isMap(item.value) || !isExplainedInside(item.value)) return [{ path: name, standard: yamlOf(item.value), meaning }];
+    if (!isMap(item.value) || !isExplainedInside(item.value)) {
+      return [{ path: name, standard: yamlOf(item.value), meaning }];
+    }
     return [...(meaning === '' ? [] : [{ path: name, standard: '', meaning }]), ...rowsOf(item.value, `${name}.`)];
   });
 }
@@ -53,7 +57,12 @@ function isScalarKey(key: unknown): key is Scalar {
 }
 
 function yamlOf(value: unknown): string {
-  return stringify(value, { collectionStyle: 'flow', lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' }).trim();
+  return stringify(value, {
+    collectionStyle: 'flow',
+    lineWidth: 0,
+    defaultStringType: 'QUOTE_DOUBLE',
+    defaultKeyType: 'PLAIN',
+  }).trim();
 }
 
 function code(text: string): string {

@@ -1,7 +1,8 @@
 /**
- * Writes what is generated, below the working folder: from the config's schema `config.schema.json`, `docs/configuration.md` and what the
- * chart's values have of the config; from the chart's values the table in its README. Where there is no chart, that is left out. With `--check`
- * it writes nothing, and fails where one of them is not what it would write.
+ * Writes what is generated, below the working folder: from the config's schema `config.schema.json`,
+ * `docs/configuration.md` and what the chart's values have of the config; from the chart's values the table in its
+ * README. Where there is no chart, that is left out. With `--check` it writes nothing, and fails where one of them is
+ * not what it would write.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { chartReadme } from './chart-reference.js';

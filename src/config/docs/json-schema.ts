@@ -36,7 +36,8 @@ export function shippedSchema(): JsonSchema {
         type: 'string',
         minLength: '${env:A}'.length,
         pattern: '\\$\\{(env|file):[^}]+\\}',
-        description: 'A text with ${env:NAME} or ${file:PATH} in it, which stand for an environment variable and the content of a file.',
+        description:
+          'A text with ${env:NAME} or ${file:PATH} in it, which stand for an environment variable and the content of a file.',
       },
     },
     ...withPlaceholders(schema),
@@ -45,15 +46,21 @@ export function shippedSchema(): JsonSchema {
 
 function withPlaceholders(schema: JsonSchema): JsonSchema {
   const { allowed, properties, additionalProperties, items, anyOf, propertyNames, ...rest } = schema;
-  const described = allowed === undefined || rest.description === undefined ? rest : { ...rest, description: `${rest.description} Allowed: ${allowed}.` };
+  const described =
+    allowed === undefined || rest.description === undefined
+      ? rest
+      : { ...rest, description: `${rest.description} Allowed: ${allowed}.` };
   if (properties !== undefined || typeof additionalProperties === 'object') {
     return {
       ...described,
       ...(properties === undefined ? {} : { properties: mapValues(properties) }),
       ...(propertyNames === undefined ? {} : { propertyNames: withoutWords(propertyNames) }),
-      ...(additionalProperties === undefined ? {} : {
-        additionalProperties: typeof additionalProperties === 'object' ? withPlaceholders(additionalProperties) : additionalProperties,
-      }),
+      ...(additionalProperties === undefined
+        ? {}
+        : {
+            additionalProperties:
+              typeof additionalProperties === 'object' ? withPlaceholders(additionalProperties) : additionalProperties,
+          }),
     };
   }
   if (items !== undefined) return { ...described, items: withPlaceholders(items) };
@@ -69,13 +76,13 @@ function withPlaceholders(schema: JsonSchema): JsonSchema {
 
 /** Flattens alternatives, so that the placeholder is one of them, once. */
 function withAlternatives(schema: JsonSchema, anyOf: readonly JsonSchema[]): JsonSchema {
-  const words = anyOf.map(({ allowed }) => allowed).filter(allowed => allowed !== undefined);
+  const words = anyOf.map(({ allowed }) => allowed).filter((allowed) => allowed !== undefined);
   const hasWords = schema.description !== undefined && !schema.description.includes(' Allowed: ') && words.length > 0;
-  const alternatives = anyOf.flatMap(inner => {
+  const alternatives = anyOf.flatMap((inner) => {
     const read = withPlaceholders(inner);
     return read.anyOf === undefined ? [read] : read.anyOf;
   });
-  const own = alternatives.filter(inner => inner['$ref'] === undefined);
+  const own = alternatives.filter((inner) => inner['$ref'] === undefined);
   return {
     ...schema,
     ...(hasWords ? { description: `${schema.description ?? ''} Allowed: ${words.join(', ')}.` } : {}),
@@ -93,5 +100,8 @@ function withoutWords({ allowed: _allowed, ...schema }: JsonSchema): JsonSchema 
 
 /** Whether a text without constraints: then a placeholder is one anyway. */
 function isAnyText(schema: JsonSchema): boolean {
-  return schema.type === 'string' && Object.keys(schema).every(keyword => ['type', 'description', 'default', 'maxLength'].includes(keyword));
+  return (
+    schema.type === 'string' &&
+    Object.keys(schema).every((keyword) => ['type', 'description', 'default', 'maxLength'].includes(keyword))
+  );
 }

@@ -57,8 +57,9 @@ the first one refuses, the config is refused, naming both.
 /** The whole reference. */
 export function configReference(): string {
   const { properties = {}, required = [] } = annotatedSchema();
-  const sections = Object.entries(properties)
-    .map(([path, schema]) => sectionText({ path, schema, isRequired: required.includes(path) }));
+  const sections = Object.entries(properties).map(([path, schema]) =>
+    sectionText({ path, schema, isRequired: required.includes(path) }),
+  );
   return `${introduction}${sections.join('\n')}`;
 }
 
@@ -67,26 +68,37 @@ function sectionText(section: Setting): string {
   const head = `## \`${section.path}\`\n\n${section.schema.description ?? ''}${section.isRequired ? ' Required.' : ''}\n`;
   if (rows.length === 0) {
     const single = allowedText(section.schema);
-    return single === '' || section.schema.type === 'null' ? head : `${head}\nAllowed: ${single}. Default: ${defaultText(section)}.\n`;
+    return single === '' || section.schema.type === 'null'
+      ? head
+      : `${head}\nAllowed: ${single}. Default: ${defaultText(section)}.\n`;
   }
   return `${head}\n| key | allowed | default | |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
 }
 
 function rowsOf(setting: Setting): readonly string[] {
   const { path, schema } = setting;
-  const cells = [`\`${path}\``, allowedText(schema), defaultText(setting), schema.description ?? ''].map(cell => cell.replaceAll('|', '\\|'));
+  const cells = [`\`${path}\``, allowedText(schema), defaultText(setting), schema.description ?? ''].map((cell) =>
+    cell.replaceAll('|', '\\|'),
+  );
   return [`| ${cells.join(' | ')} |`, ...childrenOf(setting).flatMap(rowsOf)];
 }
 
 /** The keys of a map, of each item of a list, or of each value of a map with free names. */
 function childrenOf({ path, schema }: Setting): readonly Setting[] {
-  const inner = schema.anyOf?.find(one => one.properties !== undefined) ?? schema;
+  const inner = schema.anyOf?.find((one) => one.properties !== undefined) ?? schema;
   if (inner.properties !== undefined) {
-    return Object.entries(inner.properties)
-      .map(([key, child]) => ({ path: `${path}.${key}`, schema: child, isRequired: inner.required?.includes(key) === true }));
+    return Object.entries(inner.properties).map(([key, child]) => ({
+      path: `${path}.${key}`,
+      schema: child,
+      isRequired: inner.required?.includes(key) === true,
+    }));
   }
-  if (inner.items?.properties !== undefined) return childrenOf({ path: `${path}[]`, schema: inner.items, isRequired: false });
-  if (typeof inner.additionalProperties === 'object') return childrenOf({ path: `${path}.NAME`, schema: inner.additionalProperties, isRequired: false });
+  if (inner.items?.properties !== undefined) {
+    return childrenOf({ path: `${path}[]`, schema: inner.items, isRequired: false });
+  }
+  if (typeof inner.additionalProperties === 'object') {
+    return childrenOf({ path: `${path}.NAME`, schema: inner.additionalProperties, isRequired: false });
+  }
   return [];
 }
 
@@ -100,6 +112,8 @@ function allowedText(schema: JsonSchema): string {
 function defaultText({ schema, isRequired }: Setting): string {
   if (isRequired) return '**required**';
   const standard = schema.default;
-  if (standard === undefined || (typeof standard === 'object' && standard !== null && !Array.isArray(standard))) return '';
+  if (standard === undefined || (typeof standard === 'object' && standard !== null && !Array.isArray(standard))) {
+    return '';
+  }
   return `\`${typeof standard === 'string' ? standard : JSON.stringify(standard)}\``;
 }

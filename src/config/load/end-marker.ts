@@ -18,7 +18,8 @@ export function checkEndMarker(text: string, { asking, root, parts }: EndMarkerI
   const own = parts?.reload?.value.end_marker === 'required' ? 'reload.end_marker' : null;
   const by = asking ?? own;
   if (own !== null && root?.kind === 'map' && [...root.entries.keys()][0] !== 'reload') {
-    const message = 'reload.end_marker is required, and does not stand first: a file that is cut off before it does not ask for the marker';
+    const message =
+      'reload.end_marker is required, and does not stand first: a file that is cut off before it does not ask for the marker';
     report.note(['reload', 'end_marker'], message);
   }
   const lines = text.trimEnd().split(/\r?\n/);

@@ -15,8 +15,10 @@ const contextWidth = 40;
 const cut = '…';
 
 /** Characters that take two columns of a terminal: East Asian wide ones (UAX #11), and emoji. */
-const wide = /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/;
-const wideBeyond = /^(?:\p{Emoji_Presentation}|[\u{1b000}-\u{1b2ff}\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}])/u;
+const wide =
+  /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/;
+const wideBeyond =
+  /^(?:\p{Emoji_Presentation}|[\u{1b000}-\u{1b2ff}\u{1f300}-\u{1f64f}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}])/u;
 
 /** Characters that stand on the one before, or on nothing. */
 const withoutWidth = /^[\p{Mn}\p{Me}\ufeff]$/u;
@@ -30,7 +32,10 @@ interface Cell {
 }
 
 /** Writes excerpts of one text: the line, and beneath it the caret; nothing where the line is blank. */
-export function createExcerpts(text: string, mayShow: (key: string, value: string) => boolean): (position: Position) => readonly string[] {
+export function createExcerpts(
+  text: string,
+  mayShow: (key: string, value: string) => boolean,
+): (position: Position) => readonly string[] {
   const starts = [0, ...Array.from(text.matchAll(/\n/g), ({ index }) => index + 1)];
   let concealed: readonly Range[] | null = null;
   return ({ line, column }) => {
@@ -40,7 +45,11 @@ export function createExcerpts(text: string, mayShow: (key: string, value: strin
     concealed ??= concealedIn(text, mayShow);
     const at = Math.min(start + column - 1, end);
     const window = { start: Math.max(start, at - reach), end: Math.min(end, at + reach) };
-    const cells = cellsOf(text, window, concealed.filter(range => range.start < window.end && range.end > window.start));
+    const cells = cellsOf(
+      text,
+      window,
+      concealed.filter((range) => range.start < window.end && range.end > window.start),
+    );
     const { shown, caret } = layOut(cells, at, { start, end, window });
     const gutter = String(line).padStart(4);
     return [`${gutter} | ${shown}`, `${' '.repeat(gutter.length)} | ${' '.repeat(caret)}^`];
@@ -69,7 +78,10 @@ function shownAs(character: string): Pick<Cell, 'shown' | 'width'> {
   if (withoutWidth.test(character)) return { shown: character === '\ufeff' ? '' : character, width: 0 };
   // How far a tab goes is the terminal's to say.
   const shown = character === '\t' ? '  ' : escapeControls(character);
-  return { shown, width: shown === character && (wide.test(character) || wideBeyond.test(character)) ? 2 : shown.length };
+  return {
+    shown,
+    width: shown === character && (wide.test(character) || wideBeyond.test(character)) ? 2 : shown.length,
+  };
 }
 
 interface Line extends Range {
@@ -89,7 +101,10 @@ function layOut(cells: readonly Cell[], at: number, line: Line): { readonly show
   const before = window.start > line.start || first > 0 ? cut : '';
   const after = window.end < line.end || last < cells.length ? cut : '';
   return {
-    shown: `${before}${cells.slice(first, last).map(({ shown }) => shown).join('')}${after}`.trimEnd(),
+    shown: `${before}${cells
+      .slice(first, last)
+      .map(({ shown }) => shown)
+      .join('')}${after}`.trimEnd(),
     caret: before.length + widthOf(cells.slice(first, pointed)),
   };
 }

@@ -1,4 +1,7 @@
-/** Where a proxy's own pages are, read from its config and nothing else: for those who ask it how it is, whatever became of the file. */
+/**
+ * Where a proxy's own pages are, read from its config and nothing else: for those who ask it how it is, whatever became
+ * of the file.
+ */
 import { isMap, isScalar, parseDocument } from 'yaml';
 import { substitute, type PlaceholderSources } from './placeholders.js';
 
@@ -27,13 +30,23 @@ export function readListenerPlaces(text: string, sources: PlaceholderSources): L
   const root: unknown = whole?.contents;
   const doubts = whole === null ? ['it is no YAML as a whole'] : isMap(root) ? [] : ['it is no map'];
   // A document that is no map holds nothing that could be found line by line.
-  const sectionOf = (name: string): unknown => (isMap(root) ? root.get(name, true) : parse(linesOf(text, name))?.get(name, true));
+  const sectionOf = (name: string): unknown =>
+    isMap(root) ? root.get(name, true) : parse(linesOf(text, name))?.get(name, true);
   const admin = readPlace(sectionOf('admin'), 'admin', adminDefault, sources, doubts);
   const probes = sectionOf('probes');
-  return { places: probes === undefined ? [admin] : [admin, readPlace(probes, 'probes', probesDefault, sources, doubts)], doubts };
+  return {
+    places: probes === undefined ? [admin] : [admin, readPlace(probes, 'probes', probesDefault, sources, doubts)],
+    doubts,
+  };
 }
 
-function readPlace(section: unknown, name: string, standard: ListenerPlace, sources: PlaceholderSources, doubts: string[]): ListenerPlace {
+function readPlace(
+  section: unknown,
+  name: string,
+  standard: ListenerPlace,
+  sources: PlaceholderSources,
+  doubts: string[],
+): ListenerPlace {
   if (!isMap(section)) {
     if (section !== undefined) doubts.push(`${name} is no map`);
     return standard;

@@ -49,13 +49,15 @@ export interface Inspection {
   readonly problems: readonly Problem[];
   /** What is right and worth a look, in the order of the file. */
   readonly notes: readonly Note[];
-  /** The line that a problem is about, with a caret beneath: a few lines of text, without what may be secret in them. */
+  /**
+   * The line that a problem is about, with a caret beneath: a few lines of text, without what may be secret in them.
+   */
   readonly excerptOf: (problem: Problem) => readonly string[];
 }
 
 /**
- * Reads, checks and compiles a config: all of its problems at once. Files that the config names (certificates, keys) are
- * not read here; those that need them read them at start.
+ * Reads, checks and compiles a config: all of its problems at once. Files that the config names (certificates, keys)
+ * are not read here; those that need them read them at start.
  */
 export function inspectConfig(text: string, input: InspectionInput): Inspection {
   let root: SourceNode | null = null;
@@ -64,7 +66,8 @@ export function inspectConfig(text: string, input: InspectionInput): Inspection 
   const parts = root === null ? null : parseSections(root, report);
   checkEndMarker(text, { asking: input.endMarkerFor ?? null, root, parts }, report);
   const origin = { sha256: createHash('sha256').update(text).digest('hex'), folder: input.folder };
-  const config = root === null || parts === null ? null : read(root, parts, origin, report, input.exposureOf ?? (() => null));
+  const config =
+    root === null || parts === null ? null : read(root, parts, origin, report, input.exposureOf ?? (() => null));
   return { config, problems: report.problems(), notes: report.notes(), excerptOf: createExcerpts(text, mayShow) };
 }
 
@@ -76,7 +79,13 @@ function mayShow(key: string, value: string): boolean {
 
 let valueKeys: ReadonlySet<string> | null = null;
 
-function read(root: SourceNode, parts: ConfigParts, origin: Origin, report: Report, exposureOf: FileExposure): CompiledConfig | null {
+function read(
+  root: SourceNode,
+  parts: ConfigParts,
+  origin: Origin,
+  report: Report,
+  exposureOf: FileExposure,
+): CompiledConfig | null {
   checkListeners(parts, report);
   checkUpstream(parts, report);
   checkIssuers(parts, report);

@@ -83,8 +83,8 @@ export function parseSections(source: SourceNode, report: Report): ConfigParts |
     limits: readPart(sections.limits, ['limits'], reader),
     mode: readPart(sections.mode, ['mode'], reader),
     routes: readRoutes(reader),
-    isWritten: path => locate(source, path).node !== null,
-    written: path => {
+    isWritten: (path) => locate(source, path).node !== null,
+    written: (path) => {
       const { node } = locate(source, path);
       return node === null ? undefined : valueOf(node);
     },
@@ -120,7 +120,13 @@ function readIssuers(reader: Reader): ReadonlyMap<string, Entry<IssuerFile>> {
   for (const name of node.entries.keys()) {
     const path = ['issuers', name];
     const named = issuerName.safeParse(name);
-    if (!named.success) reader.report.keyError(path, `${JSON.stringify(name)} is no name of an issuer`, named.error.issues[0]?.message ?? 'another name');
+    if (!named.success) {
+      reader.report.keyError(
+        path,
+        `${JSON.stringify(name)} is no name of an issuer`,
+        named.error.issues[0]?.message ?? 'another name',
+      );
+    }
     found.set(name, { path, part: readPart(issuerSchema, path, reader) });
   }
   return found;
@@ -132,5 +138,8 @@ function readRoutes(reader: Reader): readonly Entry<RouteFile>[] {
     readPart(sections.routes, ['routes'], reader);
     return [];
   }
-  return node.items.map((_, index) => ({ path: ['routes', index], part: readPart(routeSchema, ['routes', index], reader) }));
+  return node.items.map((_, index) => ({
+    path: ['routes', index],
+    part: readPart(routeSchema, ['routes', index], reader),
+  }));
 }

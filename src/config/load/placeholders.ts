@@ -40,13 +40,15 @@ export function placeholdersIn(text: string): readonly { readonly kind: 'env' | 
 
 /**
  * Replaces the placeholders of a string: `${env:NAME}`, `${file:PATH}` (the file's last newline is left out), and `$${`
- * for a `${` that is none. What they stand for is text and nothing else: it is never read as YAML, nor for placeholders.
- * A refusal has every fault of the string.
+ * for a `${` that is none. What they stand for is text and nothing else: it is never read as YAML, nor for
+ * placeholders. A refusal has every fault of the string.
  *
  * @param isSecret whether a variable of this name would hold a secret here: then the environment is not proposed.
  */
 export function substitute(
-  text: string, sources: PlaceholderSources, isSecret: (variable: string) => boolean = () => false,
+  text: string,
+  sources: PlaceholderSources,
+  isSecret: (variable: string) => boolean = () => false,
 ): Result<Substitution, readonly PlaceholderFault[]> {
   if (!text.includes('${')) return accept({ text, substituted: false, whole: false });
   const faults: PlaceholderFault[] = [];
@@ -56,7 +58,9 @@ export function substitute(
     if (found.startsWith('$$')) return found.slice(1);
     count += 1;
     whole = found === text;
-    const value = found.endsWith('}') ? resolve(found, reference, sources, isSecret) : refuse(notAPlaceholder(found, isSecret));
+    const value = found.endsWith('}')
+      ? resolve(found, reference, sources, isSecret)
+      : refuse(notAPlaceholder(found, isSecret));
     if (value.ok && value.value.length <= maxValueLength) return value.value;
     faults.push(value.ok ? { message: `${found} stands for too long a text`, allowed: 'at most 64 KiB' } : value.error);
     return '';
@@ -72,7 +76,12 @@ function readReference(reference: string): { readonly kind: 'env' | 'file'; read
 
 type IsSecret = (variable: string) => boolean;
 
-function resolve(found: string, reference: string, { env, readFile }: PlaceholderSources, isSecret: IsSecret): Result<string, PlaceholderFault> {
+function resolve(
+  found: string,
+  reference: string,
+  { env, readFile }: PlaceholderSources,
+  isSecret: IsSecret,
+): Result<string, PlaceholderFault> {
   const named = readReference(reference);
   if (named === null) return refuse(notAPlaceholder(found, isSecret));
   const { kind, name } = named;
@@ -82,10 +91,15 @@ function resolve(found: string, reference: string, { env, readFile }: Placeholde
     }
     const value = Object.hasOwn(env, name) ? env[name] : undefined;
     if (value !== undefined) return accept(value);
-    return refuse({ message: `${found} is not set in the environment`, allowed: isSecret(name) ? secretForms : 'a variable that is set' });
+    return refuse({
+      message: `${found} is not set in the environment`,
+      allowed: isSecret(name) ? secretForms : 'a variable that is set',
+    });
   }
   const content = readFile(name);
-  if (!content.ok) return refuse({ message: `${found} cannot be read: ${content.error}`, allowed: 'a file that can be read' });
+  if (!content.ok) {
+    return refuse({ message: `${found} cannot be read: ${content.error}`, allowed: 'a file that can be read' });
+  }
   return accept(content.value.replace(/\r?\n$/, ''));
 }
 

@@ -14,7 +14,8 @@ export const mask = '***';
 const secretForms: readonly RegExp[] = [
   // The user and password of a URL.
   /:\/\/([^/?#\s"']+)@/dg,
-  // A name that says so and its value, as in a query; behind a blank also with a colon, as in a line without its own key.
+  // A name that says so and its value, as in a query; behind a blank also with a colon, as in a line without its own
+  // key.
   /(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|credential)s?=([^\s"'&]+)/dgi,
   /\s(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|credential)s?["']?\s*:\s*(\S+)/dgi,
   /\b(?:bearer|basic)\s+([^\s"',}\]]+)/dgi,
@@ -33,13 +34,13 @@ export function withoutSecrets(text: string): string {
 }
 
 function secretsIn(text: string): readonly Range[] {
-  return secretForms.flatMap(form => [...text.matchAll(form)].flatMap(({ indices }) => rangeOf(indices?.[1])));
+  return secretForms.flatMap((form) => [...text.matchAll(form)].flatMap(({ indices }) => rangeOf(indices?.[1])));
 }
 
 /**
- * Ranges of a config's text that no excerpt shows: the values of keys for which `mayShow` is false. A misspelt `api_key` holds a secret
- * just as well as the right one. Lines after the first of a text are concealed whosever they are: where a quote or a colon is missing,
- * they may be anything.
+ * Ranges of a config's text that no excerpt shows: the values of keys for which `mayShow` is false. A misspelt
+ * `api_key` holds a secret just as well as the right one. Lines after the first of a text are concealed whosever they
+ * are: where a quote or a colon is missing, they may be anything.
  */
 export function concealedIn(text: string, mayShow: (key: string, value: string) => boolean): readonly Range[] {
   const ranges: Range[] = [];
@@ -58,7 +59,9 @@ export function concealedIn(text: string, mayShow: (key: string, value: string) 
       const lastLine = source.lastIndexOf('\n') + 1;
       if (lastLine > 0) ranges.push({ start: start + (/[\s:]/.exec(source)?.index ?? 0), end: start + lastLine });
     }
-    if (kind === 'comment' || kind === 'text') ranges.push(...secretsIn(source).map(range => ({ start: start + range.start, end: start + range.end })));
+    if (kind === 'comment' || kind === 'text') {
+      ranges.push(...secretsIn(source).map((range) => ({ start: start + range.start, end: start + range.end })));
+    }
     if (kind !== 'text') continue;
     const isFirst = text.slice(text.lastIndexOf('\n', start - 1) + 1, start).trim() === '';
     const [inText] = isFirst ? rangeOf(keyInText.exec(source)?.indices?.[1]) : [];
@@ -79,8 +82,13 @@ interface Lexeme {
 const marks: ReadonlySet<string> = new Set(['\u0002', '\u0018', '\u001f']);
 
 const kinds: Readonly<Partial<Record<string, Lexeme['kind']>>> = {
-  'double-quoted-scalar': 'text', 'single-quoted-scalar': 'text', comment: 'comment',
-  'flow-map-start': 'open', 'flow-seq-start': 'open', 'flow-map-end': 'close', 'flow-seq-end': 'close',
+  'double-quoted-scalar': 'text',
+  'single-quoted-scalar': 'text',
+  comment: 'comment',
+  'flow-map-start': 'open',
+  'flow-seq-start': 'open',
+  'flow-map-end': 'close',
+  'flow-seq-end': 'close',
 };
 
 /** Texts, keys, comments and brackets, as YAML's own lexer splits the file: it reads broken files too. */
@@ -97,12 +105,14 @@ function lexemes(text: string): readonly Lexeme[] {
       isScalar = source === '\u001f';
       continue;
     }
-    const type = isScalar ? 'text' : CST.tokenType(source) ?? '';
+    const type = isScalar ? 'text' : (CST.tokenType(source) ?? '');
     const kind = isScalar ? 'text' : kinds[type];
     const last = found.at(-1);
     if (kind === 'text') found.push({ kind: isExplicit ? 'key' : 'text', source, start });
     else if (kind !== undefined) found.push({ kind, source, start });
-    else if (type === 'map-value-ind' && mayBeKey && last?.kind === 'text') found.splice(-1, 1, { ...last, kind: 'key' });
+    else if (type === 'map-value-ind' && mayBeKey && last?.kind === 'text') {
+      found.splice(-1, 1, { ...last, kind: 'key' });
+    }
     if (type !== 'space') mayBeKey = kind === 'text';
     isExplicit = type === 'explicit-key-ind' || (isExplicit && type === 'space');
     isScalar = false;

@@ -48,24 +48,32 @@ export function createReport(file: string, root: () => SourceNode | null): Repor
     note: (path, message) => notes.push({ ...locate(root(), path).position, message }),
     keyError: (path, message, allowed) => add('error', locate(root(), path).keyPosition, message, allowed),
     errorAt: (position, message, allowed) => add('error', position, message, allowed),
-    show: path => {
+    show: (path) => {
       const { node } = locate(root(), path);
       return node !== null && isHidden(path, node) ? 'something else' : showNode(node);
     },
-    mayShow: path => {
+    mayShow: (path) => {
       const { node } = locate(root(), path);
       return node?.kind !== 'scalar' || node.written === null;
     },
-    hasError: path => {
+    hasError: (path) => {
       const { line, column } = locate(root(), path).position;
       return wrong.has(`${line}:${column}`);
     },
-    lineOf: path => locate(root(), path).position.line,
+    lineOf: (path) => locate(root(), path).position.line,
     problems: () => {
       const sorted = problems.toSorted(byPlace);
       const last = sorted.at(-1);
       if (omitted === 0 || last === undefined) return sorted;
-      return [...sorted, { ...last, severity: 'error', message: `${omitted} more problems are not listed`, allowed: 'a config without those that are' }];
+      return [
+        ...sorted,
+        {
+          ...last,
+          severity: 'error',
+          message: `${omitted} more problems are not listed`,
+          allowed: 'a config without those that are',
+        },
+      ];
     },
     notes: () => notes.toSorted(byPlace),
   };
@@ -82,11 +90,14 @@ export const secretKeys: ReadonlySet<string> = new Set(['api_key']);
 export const secretFileKeys: ReadonlySet<string> = new Set(['password_file', 'key_file']);
 
 /**
- * Whether a variable that somebody means at a key would hold a secret: then no problem proposes the environment for it. A key of a path may
- * take its path from there, whatever the variable's name.
+ * Whether a variable that somebody means at a key would hold a secret: then no problem proposes the environment for it.
+ * A key of a path may take its path from there, whatever the variable's name.
  */
 export function isSecretVariable(key: string, variable: string): boolean {
-  return secretKeys.has(key) || (!key.endsWith('_file') && /pass(?:word|wd|phrase)?|secret|token|api_?key|credential/i.test(variable));
+  return (
+    secretKeys.has(key) ||
+    (!key.endsWith('_file') && /pass(?:word|wd|phrase)?|secret|token|api_?key|credential/i.test(variable))
+  );
 }
 
 /** Whether what is written at a key is no secret. */
@@ -96,7 +107,7 @@ export function mayShowValue(key: string, value: string): boolean {
 }
 
 function isHidden(path: Path, node: SourceNode): boolean {
-  const key = path.findLast(step => typeof step === 'string') ?? '';
+  const key = path.findLast((step) => typeof step === 'string') ?? '';
   return node.kind === 'scalar' ? node.value !== null && !mayShowValue(key, String(node.value)) : secretKeys.has(key);
 }
 
@@ -110,7 +121,9 @@ function showNode(node: SourceNode | null): string {
   if (node.kind === 'map') return node.entries.size === 0 ? 'an empty map' : 'a map';
   if (node.kind === 'list') return node.items.length === 0 ? 'an empty list' : 'a list';
   if (node.written !== null) return `what ${shorten(node.written)} stands for`;
-  return node.value === null ? 'empty' : shorten(typeof node.value === 'string' ? JSON.stringify(withoutSecrets(node.value)) : String(node.value));
+  return node.value === null
+    ? 'empty'
+    : shorten(typeof node.value === 'string' ? JSON.stringify(withoutSecrets(node.value)) : String(node.value));
 }
 
 function shorten(text: string): string {

@@ -24,8 +24,9 @@ function collectValueKeys(schema: z.core.$ZodType, key: string | null, found: Se
   const inner = unwrapOnce(schema);
   if (inner !== null) collectValueKeys(inner, key, found);
   else if (schema instanceof z.ZodUnion) for (const option of schema.options) collectValueKeys(option, key, found);
-  else if (schema instanceof z.ZodObject) for (const [name, child] of Object.entries<z.core.$ZodType>(schema.shape)) collectValueKeys(child, name, found);
-  else if (schema instanceof z.ZodRecord) collectValueKeys(schema.valueType, null, found);
+  else if (schema instanceof z.ZodObject) {
+    for (const [name, child] of Object.entries<z.core.$ZodType>(schema.shape)) collectValueKeys(child, name, found);
+  } else if (schema instanceof z.ZodRecord) collectValueKeys(schema.valueType, null, found);
   else if (schema instanceof z.ZodArray) collectValueKeys(schema.element, key, found);
   else if (key !== null) found.add(key);
 }
@@ -36,13 +37,16 @@ function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
     const next = unwrapOnce(inner);
     if (next !== null) inner = next;
     // A word or a map: only the map has keys.
-    else if (inner instanceof z.ZodUnion) inner = inner.options.find(option => option instanceof z.ZodObject) ?? z.never();
-    else return inner;
+    else if (inner instanceof z.ZodUnion) {
+      inner = inner.options.find((option) => option instanceof z.ZodObject) ?? z.never();
+    } else return inner;
   }
 }
 
 /** What is inside of a default, an alternative of null or a conversion; `null` where the schema is none of these. */
 function unwrapOnce(schema: z.core.$ZodType): z.core.$ZodType | null {
-  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodNullable || schema instanceof z.ZodOptional) return schema.unwrap();
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodNullable || schema instanceof z.ZodOptional) {
+    return schema.unwrap();
+  }
   return schema instanceof z.ZodPipe ? schema.in : null;
 }

@@ -16,7 +16,10 @@ export interface SettingNames {
 type PlainSections = Readonly<Record<Exclude<keyof typeof sections, 'issuers' | 'routes'>, Part<unknown>>>;
 
 /** Names what was read. */
-export function settingsOf(plain: PlainSections, { issuers, routes }: Pick<ConfigParts, 'issuers' | 'routes'>): Settings {
+export function settingsOf(
+  plain: PlainSections,
+  { issuers, routes }: Pick<ConfigParts, 'issuers' | 'routes'>,
+): Settings {
   const all: readonly (readonly [string, unknown])[] = [
     ...Object.entries(plain).map(([name, part]) => [name, part?.value] as const),
     ...[...issuers].map(([name, { part }]) => [`issuers.${name}`, part?.value] as const),
@@ -25,31 +28,42 @@ export function settingsOf(plain: PlainSections, { issuers, routes }: Pick<Confi
   return new Map(all.filter(([, value]) => value !== undefined && value !== null));
 }
 
-/** Names what is different: a section, issuer or route that is new or gone as a whole, and of the others each setting. */
+/**
+ * Names what is different: a section, issuer or route that is new or gone as a whole, and of the others each setting.
+ */
 export function changedSettings(from: Settings, to: Settings): SettingNames {
   const changed = [...to].flatMap(([name, value]) => (from.has(name) ? differences(name, from.get(name), value) : []));
-  return { added: namesOnlyIn(to, from), changed: isReordered(from, to) ? [...changed, 'issuers'] : changed, removed: namesOnlyIn(from, to) };
+  return {
+    added: namesOnlyIn(to, from),
+    changed: isReordered(from, to) ? [...changed, 'issuers'] : changed,
+    removed: namesOnlyIn(from, to),
+  };
 }
 
-/** Whether the same issuers stand in another order: the audience of the first is part of what users' idempotency keys are counted by. */
+/**
+ * Whether the same issuers stand in another order: the audience of the first is part of what users' idempotency keys
+ * are counted by.
+ */
 function isReordered(from: Settings, to: Settings): boolean {
   const [before, after] = [issuersOf(from), issuersOf(to)];
   return before.join(' ') !== after.join(' ') && before.toSorted().join(' ') === after.toSorted().join(' ');
 }
 
 function namesOnlyIn(one: Settings, other: Settings): readonly string[] {
-  return [...one.keys()].filter(name => !other.has(name));
+  return [...one.keys()].filter((name) => !other.has(name));
 }
 
 function issuersOf(settings: Settings): readonly string[] {
-  return [...settings.keys()].filter(name => name.startsWith('issuers.'));
+  return [...settings.keys()].filter((name) => name.startsWith('issuers.'));
 }
 
 function differences(name: string, from: unknown, to: unknown): readonly string[] {
   const [before, after] = [entriesOf(from), entriesOf(to)];
-  if (before === null || after === null) return JSON.stringify(from ?? null) === JSON.stringify(to ?? null) ? [] : [name];
+  if (before === null || after === null) {
+    return JSON.stringify(from ?? null) === JSON.stringify(to ?? null) ? [] : [name];
+  }
   const keys = new Set([...before.keys(), ...after.keys()]);
-  return [...keys].flatMap(key => differences(`${name}.${key}`, before.get(key), after.get(key)));
+  return [...keys].flatMap((key) => differences(`${name}.${key}`, before.get(key), after.get(key)));
 }
 
 /** The members of a map; `null` of what is a value of its own, as a list is. */

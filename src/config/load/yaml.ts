@@ -1,6 +1,17 @@
 /** Reads YAML 1.2 into a tree with places: the core schema, one document, no anchors, aliases, tags or directives. */
 import {
-  Composer, isAlias, isCollection, isMap, isPair, isScalar, isSeq, Lexer, LineCounter, Parser, type CST, type ParsedNode,
+  Composer,
+  isAlias,
+  isCollection,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  Parser,
+  type CST,
+  type ParsedNode,
 } from 'yaml';
 import { substitute, type PlaceholderSources } from './placeholders.js';
 import { isSecretVariable, nameOf, type Report } from './report.js';
@@ -10,7 +21,9 @@ import type { Path, Position, SourceEntry, SourceNode } from './source-tree.js';
 /** Bytes: a config of thousands of routes is smaller, and a wrong path may lead to something endless. */
 export const maxConfigBytes = 1_048_576;
 
-/** Collections in collections: a config has six. The library's own recursion takes the process down at some thousands. */
+/**
+ * Collections in collections: a config has six. The library's own recursion takes the process down at some thousands.
+ */
 const maxDepth = 32;
 
 interface Reading {
@@ -33,7 +46,13 @@ export function readYaml(text: string, sources: PlaceholderSources, report: Repo
   };
   const tokens = parseTokens(text, counter, positionOf, report);
   if (tokens === null) return null;
-  const documents = [...new Composer({ version: '1.2', schema: 'core', uniqueKeys: false, logLevel: 'silent' }).compose(tokens, true, text.length)];
+  const documents = [
+    ...new Composer({ version: '1.2', schema: 'core', uniqueKeys: false, logLevel: 'silent' }).compose(
+      tokens,
+      true,
+      text.length,
+    ),
+  ];
   const [document, second] = documents;
   if (document === undefined) return null;
   const fault = explainYaml({ text, tokens, errors: document.errors });
@@ -55,7 +74,10 @@ export function readYaml(text: string, sources: PlaceholderSources, report: Repo
 
 /** Splits the text into documents without composing them, and gives up on deep nesting. */
 function parseTokens(
-  text: string, counter: LineCounter, positionOf: (offset: number) => Position, report: Report,
+  text: string,
+  counter: LineCounter,
+  positionOf: (offset: number) => Position,
+  report: Report,
 ): readonly CST.Token[] | null {
   const parser = new Parser(counter.addNewLine);
   counter.addNewLine(0);
@@ -68,7 +90,7 @@ function parseTokens(
     }
   }
   for (const token of parser.end()) tokens.push(token);
-  const directive = tokens.find(token => token.type === 'directive');
+  const directive = tokens.find((token) => token.type === 'directive');
   if (directive !== undefined) {
     // `%YAML 1.1` would turn `no` into false and `<<` into a merge.
     report.errorAt(positionOf(directive.offset), 'the file has a directive', 'YAML 1.2 without directives');
@@ -88,7 +110,12 @@ function readNode(node: unknown, path: Path, reading: Reading, fallback: Positio
   return readScalar(node, path, position, reading);
 }
 
-function readEntries(items: readonly unknown[], path: Path, reading: Reading, fallback: Position): ReadonlyMap<string, SourceEntry> {
+function readEntries(
+  items: readonly unknown[],
+  path: Path,
+  reading: Reading,
+  fallback: Position,
+): ReadonlyMap<string, SourceEntry> {
   const { report } = reading;
   const entries = new Map<string, SourceEntry>();
   for (const item of items) {
@@ -97,8 +124,13 @@ function readEntries(items: readonly unknown[], path: Path, reading: Reading, fa
     refuseExtras(item.key, path, position, report);
     const key = isScalar(item.key) ? item.key.value : null;
     if (typeof key !== 'string') {
-      report.errorAt(position, `a key in ${nameOf(path)} is no text`, isCollection(item.key)
-        ? 'quotes around a text that begins with { or [' : 'keys in quotes where they read as numbers or the like');
+      report.errorAt(
+        position,
+        `a key in ${nameOf(path)} is no text`,
+        isCollection(item.key)
+          ? 'quotes around a text that begins with { or ['
+          : 'keys in quotes where they read as numbers or the like',
+      );
       continue;
     }
     const node = readNode(item.value, [...path, key], reading, position);
@@ -115,9 +147,11 @@ function readEntries(items: readonly unknown[], path: Path, reading: Reading, fa
 function readScalar(node: unknown, path: Path, position: Position, { report, sources }: Reading): SourceNode {
   const value = isScalar(node) ? node.value : null;
   const scalar = { kind: 'scalar', position, written: null, retypable: false, faulty: isAlias(node) } as const;
-  if (typeof value !== 'string') return { ...scalar, value: typeof value === 'number' || typeof value === 'boolean' ? value : null };
-  const key = path.findLast(step => typeof step === 'string') ?? '';
-  const replaced = substitute(value, sources, variable => isSecretVariable(key, variable));
+  if (typeof value !== 'string') {
+    return { ...scalar, value: typeof value === 'number' || typeof value === 'boolean' ? value : null };
+  }
+  const key = path.findLast((step) => typeof step === 'string') ?? '';
+  const replaced = substitute(value, sources, (variable) => isSecretVariable(key, variable));
   if (!replaced.ok) {
     for (const { message, allowed } of replaced.error) report.errorAt(position, `${nameOf(path)}: ${message}`, allowed);
     return { ...scalar, value: null, written: value, faulty: true };

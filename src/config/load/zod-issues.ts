@@ -18,9 +18,11 @@ export interface IssueContext {
 
 /** The issues of the alternatives that were meant, in the place of one that says that none fits. */
 export function specificIssues(issues: readonly Issue[]): readonly Issue[] {
-  return issues.flatMap(issue => {
+  return issues.flatMap((issue) => {
     const branch = issue.code === 'invalid_union' ? branchMeant(issue) : null;
-    return branch === null ? [issue] : specificIssues(branch.map(inner => ({ ...inner, path: [...issue.path, ...inner.path] })));
+    return branch === null
+      ? [issue]
+      : specificIssues(branch.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] })));
   });
 }
 
@@ -34,17 +36,28 @@ export function reportIssue(issue: Issue, context: IssueContext): void {
     for (const key of issue.keys) reportUnknownKey([...path, key], key, keysAt(context.schema, within), report);
     return;
   }
-  const { fault, hint }: Readonly<Record<string, unknown>> = issue.code === 'custom' ? issue.params ?? {} : {};
+  const { fault, hint }: Readonly<Record<string, unknown>> = issue.code === 'custom' ? (issue.params ?? {}) : {};
   // Both may quote the value, which is not to be shown where it came from a placeholder.
-  if (typeof fault === 'string' && report.mayShow(path)) report.error(path, `${nameOf(path)} ${fault}`, typeof hint === 'string' ? hint : issue.message);
-  else report.error(path, `${nameOf(path)} is ${isTextForMap(issue, path, root) ? 'a text' : report.show(path)}`, issue.message);
+  if (typeof fault === 'string' && report.mayShow(path)) {
+    report.error(path, `${nameOf(path)} ${fault}`, typeof hint === 'string' ? hint : issue.message);
+  } else {
+    report.error(
+      path,
+      `${nameOf(path)} is ${isTextForMap(issue, path, root) ? 'a text' : report.show(path)}`,
+      issue.message,
+    );
+  }
 }
 
 /** Where keys were meant and a colon is missing, the text may hold a secret. */
 function isTextForMap(issue: Issue, path: Path, root: SourceNode): boolean {
   const { node } = locate(root, path);
-  return issue.code === 'invalid_type' && (issue.expected === 'object' || issue.expected === 'record')
-    && node?.kind === 'scalar' && typeof node.value === 'string';
+  return (
+    issue.code === 'invalid_type' &&
+    (issue.expected === 'object' || issue.expected === 'record') &&
+    node?.kind === 'scalar' &&
+    typeof node.value === 'string'
+  );
 }
 
 /** Reports a key that nothing knows, with the one that was probably meant. */
@@ -55,8 +68,8 @@ export function reportUnknownKey(path: Path, key: string, known: readonly string
 }
 
 /**
- * A placeholder's text as what its key asks for: a number or a truth value. `null` where the issue is about something else
- * or the text reads as neither.
+ * A placeholder's text as what its key asks for: a number or a truth value. `null` where the issue is about something
+ * else or the text reads as neither.
  */
 export function retyped(issue: Issue, node: SourceNode): { readonly path: Path; readonly scalar: SourceScalar } | null {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return null;
@@ -76,11 +89,12 @@ function coreValue(text: string): number | boolean | null {
 
 /** The alternative whose kind of value was written: the one that does not complain of the kind itself. */
 function branchMeant(issue: Extract<Issue, { code: 'invalid_union' }>): readonly Issue[] | null {
-  const isOfItself = (inner: Issue): boolean => inner.path.length === 0 && (inner.code === 'invalid_type' || inner.code === 'invalid_value');
-  const fitting = issue.errors.filter(branch => !branch.some(isOfItself));
-  return fitting.length === 1 ? fitting[0] ?? null : null;
+  const isOfItself = (inner: Issue): boolean =>
+    inner.path.length === 0 && (inner.code === 'invalid_type' || inner.code === 'invalid_value');
+  const fitting = issue.errors.filter((branch) => !branch.some(isOfItself));
+  return fitting.length === 1 ? (fitting[0] ?? null) : null;
 }
 
 function stepsOf(path: readonly PropertyKey[]): Path {
-  return path.map(step => (typeof step === 'symbol' ? String(step) : step));
+  return path.map((step) => (typeof step === 'symbol' ? String(step) : step));
 }

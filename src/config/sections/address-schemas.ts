@@ -17,13 +17,20 @@ export function fetchedUrl(): z.ZodType<string, string> {
 /** An http or https URL that others are built from: without user, password, query and fragment. */
 export function baseUrl(): z.ZodType<string, string> {
   const allowed = 'an http or https URL without user, password, query and fragment';
-  return z.string(allowed).max(2_048, allowed).refine(text => isFetchedUrl(text) && !/[?;]/.test(text), allowed).meta({ allowed });
+  return z
+    .string(allowed)
+    .max(2_048, allowed)
+    .refine((text) => isFetchedUrl(text) && !/[?;]/.test(text), allowed)
+    .meta({ allowed });
 }
 
 /** Scheme, host and port, as SuperTokens' SDK takes an API domain. */
 export function webOrigin(): z.ZodType<string, string> {
   const allowed = 'https://HOST, without a path, user or query';
-  return z.string(allowed).refine(text => text.startsWith('http') && isOrigin(text), allowed).meta({ allowed });
+  return z
+    .string(allowed)
+    .refine((text) => text.startsWith('http') && isOrigin(text), allowed)
+    .meta({ allowed });
 }
 
 /** Where the upstream is: an origin, or a Unix socket. */

@@ -40,7 +40,9 @@ export function isFetchedUrl(text: string): boolean {
 /** Whether it is a scheme, host and port, or a Unix socket. */
 export function isOrigin(text: string): boolean {
   // A Unix socket's path has 107 bytes at most (unix(7)).
-  if (text.startsWith('unix:')) return /^unix:\/[^\p{Cc}\p{Cs}]+$/u.test(text) && Buffer.byteLength(text.slice(5)) <= 107;
+  if (text.startsWith('unix:')) {
+    return /^unix:\/[^\p{Cc}\p{Cs}]+$/u.test(text) && Buffer.byteLength(text.slice(5)) <= 107;
+  }
   if (!/^https?:\/\/[^/?#\\@\s]+\/?$/.test(text)) return false;
   const url = readUrl(text);
   return url !== null && url.hostname !== '';

@@ -11,8 +11,8 @@ export function compileReservation(route: RouteFile): ReservationRules | null {
     singleUse: route.single_use,
     operation: file.operation ?? route.name,
     retentionMs: file.retention,
-    fields: [...new Set(file.fields.map(name => name.toLowerCase()))],
-    storeHeaders: new Set(file.store_headers.map(name => name.toLowerCase())),
+    fields: [...new Set(file.fields.map((name) => name.toLowerCase()))],
+    storeHeaders: new Set(file.store_headers.map((name) => name.toLowerCase())),
     releaseOn: new Set(file.release_on),
     receiver: file.receiver,
     // What a route refuses for its size is refused whether or not it is reserved.

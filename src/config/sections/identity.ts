@@ -11,7 +11,9 @@ const headersSchema = map({
 });
 
 const assertionSchema = map({
-  key_file: filePath().describe('P-256 private keys in PEM: the first one signs, all are published. Read again when it changes.'),
+  key_file: filePath().describe(
+    'P-256 private keys in PEM: the first one signs, all are published. Read again when it changes.',
+  ),
   audience: line(256).describe('`aud`: the upstream, by a name that no other one has.'),
   ttl: duration('1s', '60s').prefault('30s').describe('How long one holds.'),
   header: fieldName().prefault('X-Auth-Assertion').describe('Header field that carries it.'),
@@ -20,15 +22,24 @@ const assertionSchema = map({
 
 export const identitySchema = map({
   headers: headersSchema.prefault({}).describe('Names of the fields that only Sallyport can set.'),
-  forward_authorization: flag().prefault(false).describe('Whether protected routes pass the caller’s `Authorization` on. A route may set its own.'),
-  assertion: assertionSchema.nullable().prefault(null)
-    .describe('A signed JWT beside the headers, for upstreams that others can reach too. See [assertion.md](assertion.md).'),
+  forward_authorization: flag()
+    .prefault(false)
+    .describe('Whether protected routes pass the caller’s `Authorization` on. A route may set its own.'),
+  assertion: assertionSchema
+    .nullable()
+    .prefault(null)
+    .describe(
+      'A signed JWT beside the headers, for upstreams that others can reach too. See [assertion.md](assertion.md).',
+    ),
 });
 
 export type IdentityFile = z.output<typeof identitySchema>;
 
 function header(name: string, holds: string): z.ZodPrefault<z.ZodNullable<z.ZodString>> {
-  return fieldName(', or null to leave it out').nullable().prefault(name).describe(`Header field with ${holds}; null leaves it out.`);
+  return fieldName(', or null to leave it out')
+    .nullable()
+    .prefault(name)
+    .describe(`Header field with ${holds}; null leaves it out.`);
 }
 
 function fieldName(or = ''): z.ZodString {

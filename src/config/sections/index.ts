@@ -22,13 +22,44 @@ export interface Origin {
 }
 
 /** Turns a file without errors into what is in force; `null` where a part of it could not be read. */
-export function compileConfig(parts: ConfigParts, table: RouteTable, { sha256, folder }: Origin, warnings: readonly string[]): CompiledConfig | null {
-  const { listen, admin, probes, upstream, sessions, identity, store, revoked, shutdown, log, reload, mode, limits, receiver } = parts;
+export function compileConfig(
+  parts: ConfigParts,
+  table: RouteTable,
+  { sha256, folder }: Origin,
+  warnings: readonly string[],
+): CompiledConfig | null {
+  const {
+    listen,
+    admin,
+    probes,
+    upstream,
+    sessions,
+    identity,
+    store,
+    revoked,
+    shutdown,
+    log,
+    reload,
+    mode,
+    limits,
+    receiver,
+  } = parts;
   const { token_cache: tokenCache } = parts;
   const issuers = compileIssuers(parts, folder);
-  if (listen === null || admin === null || probes === null || upstream === null || sessions === null || identity === null) return null;
+  if (
+    listen === null ||
+    admin === null ||
+    probes === null ||
+    upstream === null ||
+    sessions === null ||
+    identity === null
+  ) {
+    return null;
+  }
   if (mode === null || limits === null || receiver === null || tokenCache === null) return null;
-  if (store === null || revoked === null || shutdown === null || log === null || reload === null || issuers === null) return null;
+  if (store === null || revoked === null || shutdown === null || log === null || reload === null || issuers === null) {
+    return null;
+  }
   return {
     sha256,
     listen: compileListen(listen.value, folder),
@@ -37,7 +68,10 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, { sha256, f
     upstream: compileUpstream(upstream.value, receiver.value, folder),
     issuers,
     // The SDK is not loaded for nothing.
-    sessions: sessions.value === null || !table.routes.some(({ session }) => session !== null) ? null : compileSessions(sessions.value),
+    sessions:
+      sessions.value === null || !table.routes.some(({ session }) => session !== null)
+        ? null
+        : compileSessions(sessions.value),
     identity: compileIdentity(identity.value),
     tokenCacheBytes: tokenCache.value,
     assertion: compileAssertion(identity.value, folder),
@@ -45,13 +79,33 @@ export function compileConfig(parts: ConfigParts, table: RouteTable, { sha256, f
     revoked: compileRevoked(revoked.value),
     shutdown: { delayMs: shutdown.value.delay, graceMs: shutdown.value.grace },
     log: {
-      level: log.value.level, clientAddress: log.value.client_address, userAgent: log.value.user_agent, refusalsPerSecond: log.value.refusals_per_second,
+      level: log.value.level,
+      clientAddress: log.value.client_address,
+      userAgent: log.value.user_agent,
+      refusalsPerSecond: log.value.refusals_per_second,
     },
     reload: { endMarker: reload.value.end_marker === 'required', leastAgeMs: reload.value.least_age },
     routes: table.routes,
     table,
     settings: settingsOf(
-      { listen, admin, probes, upstream, receiver, sessions, identity, store, revoked, shutdown, log, reload, mode, limits, token_cache: tokenCache }, parts,
+      {
+        listen,
+        admin,
+        probes,
+        upstream,
+        receiver,
+        sessions,
+        identity,
+        store,
+        revoked,
+        shutdown,
+        log,
+        reload,
+        mode,
+        limits,
+        token_cache: tokenCache,
+      },
+      parts,
     ),
     unmatched: mode.value === 'shadow' ? compileUnmatched(table.routes, upstream.value, receiver.value) : null,
     warnings,
@@ -62,12 +116,15 @@ function compileListen(file: ListenFile, folder: string): ListenSettings {
   return {
     host: file.host,
     port: file.port,
-    tls: file.tls === null ? null : {
-      certFile: located(folder, file.tls.cert_file),
-      keyFile: located(folder, file.tls.key_file),
-      clientCaFile: located(folder, file.tls.client_ca_file),
-      clientAuth: file.tls.client_auth,
-    },
+    tls:
+      file.tls === null
+        ? null
+        : {
+            certFile: located(folder, file.tls.cert_file),
+            keyFile: located(folder, file.tls.key_file),
+            clientCaFile: located(folder, file.tls.client_ca_file),
+            clientAuth: file.tls.client_auth,
+          },
     tlsTerminatedBy: file.tls_terminated_by,
     trustForwarded: file.trust_forwarded,
     maxHeaderBytes: file.max_header_bytes,
@@ -125,7 +182,10 @@ function compileIssuer(name: string, file: IssuerFile, folder: string): IssuerSe
   return {
     rules,
     keys: {
-      source: file.jwks_file === null ? { kind: 'url', url: jwksUrlOf(file) } : { kind: 'file', path: located(folder, file.jwks_file) },
+      source:
+        file.jwks_file === null
+          ? { kind: 'url', url: jwksUrlOf(file) }
+          : { kind: 'file', path: located(folder, file.jwks_file) },
       caFile: located(folder, file.ca_file),
       minAgeMs: minAgeOf(file),
       maxAgeMs: file.jwks.max_age,

@@ -39,11 +39,21 @@ export function checkIssuers(parts: ConfigParts, report: Report): void {
 function checkOverlaps(entries: readonly Entry<IssuerFile>[], report: Report): void {
   const whole = entries.flatMap(({ path, part }) => (part === null ? [] : [{ path, ...part.value }]));
   for (const [index, { path, issuer, audience, source, token_type: types }] of whole.entries()) {
-    const same = whole.slice(0, index).find(earlier => earlier.issuer === issuer && earlier.audience === audience
-      && earlier.source.some(name => source.includes(name)) && earlier.token_type.some(type => types.includes(type)));
+    const same = whole
+      .slice(0, index)
+      .find(
+        (earlier) =>
+          earlier.issuer === issuer &&
+          earlier.audience === audience &&
+          earlier.source.some((name) => source.includes(name)) &&
+          earlier.token_type.some((type) => types.includes(type)),
+      );
     if (same === undefined) continue;
-    report.warning([...path, 'issuer'], `${nameOf(path)} takes the same tokens as ${nameOf(same.path)}: keys of either vouch for them`,
-      'another issuer, audience, source or token_type');
+    report.warning(
+      [...path, 'issuer'],
+      `${nameOf(path)} takes the same tokens as ${nameOf(same.path)}: keys of either vouch for them`,
+      'another issuer, audience, source or token_type',
+    );
   }
 }
 
@@ -51,39 +61,70 @@ function checkKeySource({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
   const name = nameOf(path);
   if (issuer.jwks_file !== null) {
     const at = [...path, 'jwks_file'];
-    if (issuer.jwks_url !== null) report.keyError(at, `${name}.jwks_file stands beside ${name}.jwks_url`, 'one of them');
-    if (issuer.ca_file !== null) report.error([...path, 'ca_file'], `${name}.ca_file has no use with ${name}.jwks_file`, 'jwks_url');
-    report.warning(at, `${name}.jwks_file does not follow the issuer’s key rotation by itself`, 'jwks_url, where the issuer can be reached');
+    if (issuer.jwks_url !== null) {
+      report.keyError(at, `${name}.jwks_file stands beside ${name}.jwks_url`, 'one of them');
+    }
+    if (issuer.ca_file !== null) {
+      report.error([...path, 'ca_file'], `${name}.ca_file has no use with ${name}.jwks_file`, 'jwks_url');
+    }
+    report.warning(
+      at,
+      `${name}.jwks_file does not follow the issuer’s key rotation by itself`,
+      'jwks_url, where the issuer can be reached',
+    );
     return;
   }
   const written = issuer.jwks_url !== null;
   const at = [...path, written ? 'jwks_url' : 'issuer'];
   const url = fetchedUrl().safeParse(jwksUrlOf(issuer));
   if (!url.success) {
-    report.error(at, `${name}.issuer is no URL below which keys could be: it is ${report.show(at)}`, 'jwks_url or jwks_file beside it');
+    report.error(
+      at,
+      `${name}.issuer is no URL below which keys could be: it is ${report.show(at)}`,
+      'jwks_url or jwks_file beside it',
+    );
     return;
   }
   const host = readUrl(url.data)?.hostname ?? '';
   if (!url.data.startsWith('http:')) return;
-  if (issuer.ca_file !== null) report.error([...path, 'ca_file'], `${name}.ca_file has no use without https`, 'an https jwks_url');
+  if (issuer.ca_file !== null) {
+    report.error([...path, 'ca_file'], `${name}.ca_file has no use without https`, 'an https jwks_url');
+  }
   if (isLoopback(host)) return;
   if (issuer.allow_http) {
-    report.warning(at, `keys cross the network in plaintext: ${name} fetches them over http from another host`, 'https');
+    report.warning(
+      at,
+      `keys cross the network in plaintext: ${name} fetches them over http from another host`,
+      'https',
+    );
   } else {
-    report.error(at, `${name} would fetch keys over http from another host: whoever can change the answer signs tokens`, 'https, or allow_http: true');
+    report.error(
+      at,
+      `${name} would fetch keys over http from another host: whoever can change the answer signs tokens`,
+      'https, or allow_http: true',
+    );
   }
 }
 
-/** Whoever publishes the keys signs the tokens: another host than the issuer's is somebody's decision, as the Core's address in a cluster is. */
+/**
+ * Whoever publishes the keys signs the tokens: another host than the issuer's is somebody's decision, as the Core's
+ * address in a cluster is.
+ */
 function checkKeyHost({ path }: Entry<IssuerFile>, issuer: IssuerFile, report: Report): void {
-  const [at, why] = [[...path, 'jwks_url'], [...path, 'jwks_url_because']];
+  const [at, why] = [
+    [...path, 'jwks_url'],
+    [...path, 'jwks_url_because'],
+  ];
   const own = hostOf(hostNamedBy(issuer.issuer));
-  const host = issuer.jwks_url === null ? null : readUrl(issuer.jwks_url)?.hostname ?? null;
+  const host = issuer.jwks_url === null ? null : (readUrl(issuer.jwks_url)?.hostname ?? null);
   const isElsewhere = host !== null && !isLoopback(host) && hostOf(host) !== own;
   if (issuer.jwks_url_because === null) {
     if (!isElsewhere || report.hasError(at)) return;
-    report.warning(at, `${nameOf(path)} takes keys from another host than its issuer’s: who can publish them there signs tokens in the issuer’s name`,
-      'the issuer’s host; or jwks_url_because: "…" beside it, with the reason why that host speaks for the issuer');
+    report.warning(
+      at,
+      `${nameOf(path)} takes keys from another host than its issuer’s: who can publish them there signs tokens in the issuer’s name`,
+      'the issuer’s host; or jwks_url_because: "…" beside it, with the reason why that host speaks for the issuer',
+    );
   } else if (issuer.jwks_url === null) {
     report.keyError(why, `${nameOf(why)} has no use without a jwks_url`, 'a jwks_url, or no jwks_url_because');
   }
@@ -107,8 +148,11 @@ function checkExactness({ path }: Entry<IssuerFile>, issuer: IssuerFile, report:
     const at = [...path, key];
     const count = new Set(issuer[key]).size;
     if (count > 1) {
-      report.warning(at, `${nameOf(at)} has ${String(count)} values: tokens with any of them count, with every permission that they have`,
-        'one value; a list only while names change; an issuer of its own for what stays different');
+      report.warning(
+        at,
+        `${nameOf(at)} has ${String(count)} values: tokens with any of them count, with every permission that they have`,
+        'one value; a list only while names change; an issuer of its own for what stays different',
+      );
     }
   }
 }
@@ -121,14 +165,25 @@ function checkTimes({ path }: Entry<IssuerFile>, issuer: IssuerFile, parts: Conf
   }
   if (maxStale !== null && maxStale < usualOutageMs) {
     const at = [...path, 'jwks', 'max_stale'];
-    report.warning(at, `${name}.jwks.max_stale is short: keys that cannot be refreshed end ${report.show(at)} after their lifetime`, '5m or more');
+    report.warning(
+      at,
+      `${name}.jwks.max_stale is short: keys that cannot be refreshed end ${report.show(at)} after their lifetime`,
+      '5m or more',
+    );
   }
   if (cooldown > longestKeyWaitMs) {
     const at = [...path, 'jwks', 'cooldown'];
-    report.warning(at, `${name}.jwks.cooldown is longer than callers wait: for up to ${report.show(at)} one with a new key is refused`, '10s or less');
+    report.warning(
+      at,
+      `${name}.jwks.cooldown is longer than callers wait: for up to ${report.show(at)} one with a new key is refused`,
+      '10s or less',
+    );
   }
   if (issuer.max_lifetime > usualLifetimeMs) {
-    report.warning([...path, 'max_lifetime'], `${name}.max_lifetime is long: a stolen token is of use for ${report.show([...path, 'max_lifetime'])}`,
-      '2h or less');
+    report.warning(
+      [...path, 'max_lifetime'],
+      `${name}.max_lifetime is long: a stolen token is of use for ${report.show([...path, 'max_lifetime'])}`,
+      '2h or less',
+    );
   }
 }

@@ -9,7 +9,11 @@ export function checkLimits(parts: ConfigParts, report: Report): void {
     const at = [...path, 'limits'];
     check(at, parts, report);
     if (isMap(parts.written(at)) && parts.written([...path, 'access']) === 'public') {
-      report.keyError(at, `${nameOf(at)} stands beside ${nameOf(path)}.access: whose requests they are would not be known`, 'a protected route');
+      report.keyError(
+        at,
+        `${nameOf(at)} stands beside ${nameOf(path)}.access: whose requests they are would not be known`,
+        'a protected route',
+      );
     }
   }
 }
@@ -19,12 +23,24 @@ function check(at: Path, parts: ConfigParts, report: Report): void {
   if (!isMap(limits)) return;
   const has = (key: string): boolean => (limits[key] ?? null) !== null;
   const hasRate = has('requests_per_second');
-  if (!hasRate && !has('max_in_flight')) report.error(at, `${nameOf(at)} sets no limit`, 'requests_per_second, max_in_flight or both');
+  if (!hasRate && !has('max_in_flight')) {
+    report.error(at, `${nameOf(at)} sets no limit`, 'requests_per_second, max_in_flight or both');
+  }
   for (const key of ['burst', 'shared']) {
-    if (!hasRate && has(key)) report.keyError([...at, key], `${nameOf([...at, key])} has no use without requests_per_second`, 'requests_per_second beside it');
+    if (!hasRate && has(key)) {
+      report.keyError(
+        [...at, key],
+        `${nameOf([...at, key])} has no use without requests_per_second`,
+        'requests_per_second beside it',
+      );
+    }
   }
   if (hasRate && limits['shared'] === true && parts.store?.value === null) {
-    report.error([...at, 'shared'], `${nameOf([...at, 'shared'])} needs a place to count together, and no store is configured`, 'store.redis, or false');
+    report.error(
+      [...at, 'shared'],
+      `${nameOf([...at, 'shared'])} needs a place to count together, and no store is configured`,
+      'store.redis, or false',
+    );
   }
 }
 

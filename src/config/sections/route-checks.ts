@@ -27,10 +27,17 @@ export function checkRoutes(parts: ConfigParts, report: Report): void {
     checkApprovals(check);
     checkRouteIssuers(check);
   }
-  const needing = parts.routes.find(({ path }) => isMap(parts.written(path)) && !parts.isWritten([...path, 'access']) && takesServiceTokens(parts, path));
+  const needing = parts.routes.find(
+    ({ path }) =>
+      isMap(parts.written(path)) && !parts.isWritten([...path, 'access']) && takesServiceTokens(parts, path),
+  );
   if (parts.issuersAreMap && parts.issuers.size === 0 && needing !== undefined) {
     const { path } = needing;
-    report.error(path, `${nameOf(path)} needs credentials, and no issuer is configured`, 'at least one in issuers, or access: public');
+    report.error(
+      path,
+      `${nameOf(path)} needs credentials, and no issuer is configured`,
+      'at least one in issuers, or access: public',
+    );
   }
 }
 
@@ -42,10 +49,18 @@ function checkName({ path, parts, report }: RouteCheck, named: Map<string, Path>
   const at = [...path, 'name'];
   const name = parts.written(at);
   if (typeof name !== 'string') return;
-  if (name === reservedName) report.error(at, `${nameOf(at)} is ${report.show(at)}, which stands for no route`, 'another name');
+  if (name === reservedName) {
+    report.error(at, `${nameOf(at)} is ${report.show(at)}, which stands for no route`, 'another name');
+  }
   const other = named.get(name);
   if (other === undefined) named.set(name, at);
-  else report.error(at, `${nameOf(at)} is ${report.show(at)}, like that of the route in line ${report.lineOf(other)}`, 'a name of its own');
+  else {
+    report.error(
+      at,
+      `${nameOf(at)} is ${report.show(at)}, like that of the route in line ${report.lineOf(other)}`,
+      'a name of its own',
+    );
+  }
 }
 
 function checkMethods({ path, parts, report }: RouteCheck): void {
@@ -53,16 +68,25 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
   if (!Array.isArray(methods)) return;
   const isEvery = methods.includes('*');
   if (isEvery && methods.length > 1) {
-    report.error([...path, 'methods'], `${nameOf(path)}.methods has * beside other methods`, '["*"], or methods by name');
+    report.error(
+      [...path, 'methods'],
+      `${nameOf(path)}.methods has * beside other methods`,
+      '["*"], or methods by name',
+    );
   }
   methods.forEach((method, index) => {
     const at = [...path, 'methods', index];
-    if (methods.indexOf(method) < index) report.error(at, `${nameOf(at)} is ${report.show(at)}, which the list has before`, 'each method once');
+    if (methods.indexOf(method) < index) {
+      report.error(at, `${nameOf(at)} is ${report.show(at)}, which the list has before`, 'each method once');
+    }
   });
   const writes = isEvery || methods.includes('POST') || methods.includes('PATCH');
   if (writes && !parts.isWritten([...path, 'idempotency'])) {
-    report.error(path, `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`,
-      'required, optional or none');
+    report.error(
+      path,
+      `${nameOf(path)}.idempotency is missing: a route for POST or PATCH has to say what a repeated request does`,
+      'required, optional or none',
+    );
   }
 }
 
@@ -70,17 +94,32 @@ function checkMethods({ path, parts, report }: RouteCheck): void {
 function checkWebSocket({ path, parts, report }: RouteCheck): void {
   if (parts.written([...path, 'websocket']) !== true) {
     const origins = [...path, 'origins'];
-    if (parts.isWritten(origins)) report.keyError(origins, `${nameOf(origins)} says who may open WebSockets, and the route takes none`, 'websocket: true');
+    if (parts.isWritten(origins)) {
+      report.keyError(
+        origins,
+        `${nameOf(origins)} says who may open WebSockets, and the route takes none`,
+        'websocket: true',
+      );
+    }
     return;
   }
   const methods = parts.written([...path, 'methods']);
-  if (Array.isArray(methods) && methods.some(method => method !== 'GET')) {
-    report.error([...path, 'methods'], `${nameOf(path)} takes WebSockets and has other methods than GET`, '[GET]; a route of their own for other methods');
+  if (Array.isArray(methods) && methods.some((method) => method !== 'GET')) {
+    report.error(
+      [...path, 'methods'],
+      `${nameOf(path)} takes WebSockets and has other methods than GET`,
+      '[GET]; a route of their own for other methods',
+    );
   }
   const mode = parts.written([...path, 'idempotency', 'mode']) ?? parts.written([...path, 'idempotency']);
-  const reserving = { idempotency: mode === 'required' || mode === 'optional', single_use: parts.written([...path, 'single_use']) === true };
+  const reserving = {
+    idempotency: mode === 'required' || mode === 'optional',
+    single_use: parts.written([...path, 'single_use']) === true,
+  };
   for (const [key, isOn] of Object.entries(reserving)) {
-    if (isOn) report.keyError([...path, key], `${nameOf(path)}.${key} stands beside ${nameOf(path)}.websocket`, 'one of them');
+    if (isOn) {
+      report.keyError([...path, key], `${nameOf(path)}.${key} stands beside ${nameOf(path)}.websocket`, 'one of them');
+    }
   }
 }
 
@@ -103,14 +142,26 @@ function checkApprovals(check: RouteCheck): void {
       report.keyError([...path, key], `${name}.${key} stands beside ${name}.any_of`, 'one of them');
     }
     const pairs = parts.written([...path, 'any_of']);
-    if (Array.isArray(pairs)) pairs.forEach((_, index) => noteWithoutPermissions(check, ['any_of', index, 'permissions']));
+    if (Array.isArray(pairs)) {
+      pairs.forEach((_, index) => noteWithoutPermissions(check, ['any_of', index, 'permissions']));
+    }
     return;
   }
-  const missing = ['subjects', 'permissions'].filter(key => !has(key));
+  const missing = ['subjects', 'permissions'].filter((key) => !has(key));
   if (missing.length === 2) {
-    report.error(path, `${name} does not say who is let through`, 'subjects and permissions, any_of, or access: public');
+    report.error(
+      path,
+      `${name} does not say who is let through`,
+      'subjects and permissions, any_of, or access: public',
+    );
   } else {
-    for (const key of missing) report.error(path, `${name}.${key} is missing`, key === 'permissions' ? 'a list; [] where none is needed' : 'a list');
+    for (const key of missing) {
+      report.error(
+        path,
+        `${name}.${key} is missing`,
+        key === 'permissions' ? 'a list; [] where none is needed' : 'a list',
+      );
+    }
   }
   noteWithoutPermissions(check, ['permissions']);
 }
@@ -128,6 +179,10 @@ function checkRouteIssuers({ path, parts, report }: RouteCheck): void {
   issuers.forEach((issuer, index) => {
     const at = [...path, 'issuers', index];
     if (typeof issuer !== 'string' || parts.issuers.has(issuer)) return;
-    report.error(at, `${nameOf(at)} is ${report.show(at)}, which is no issuer`, [...parts.issuers.keys()].join(', ') || 'a name in issuers');
+    report.error(
+      at,
+      `${nameOf(at)} is ${report.show(at)}, which is no issuer`,
+      [...parts.issuers.keys()].join(', ') || 'a name in issuers',
+    );
   });
 }

@@ -1,6 +1,11 @@
 import { findFolds, type ReceiverRouter, type RouteFold } from '../../decision/route/conflicts/find-conflicts.js';
 import { unreachablePaths } from '../../decision/route/conflicts/unreachable.js';
-import { createRouteTable, type PlacedRoute, type RouteTable, type RouteTie } from '../../decision/route/route-table.js';
+import {
+  createRouteTable,
+  type PlacedRoute,
+  type RouteTable,
+  type RouteTie,
+} from '../../decision/route/route-table.js';
 import type { CompiledRoutes } from './routes-compile.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { receiverRouter } from './upstream-schema.js';
@@ -19,8 +24,11 @@ export function checkTable(compiled: CompiledRoutes, parts: ConfigParts, report:
   // With a tie, or a route missing, the rest would be told of a table that there will never be.
   if (table.ties.length > 0 || !compiled.complete) return table;
   for (const placed of unreachablePaths(table)) {
-    report.warning(pathOf(placed, routes), `${describe(placed, routes)} can never be reached: more specific paths take every request`,
-      'a path that some request reaches');
+    report.warning(
+      pathOf(placed, routes),
+      `${describe(placed, routes)} can never be reached: more specific paths take every request`,
+      'a path that some request reaches',
+    );
   }
   if (parts.receiver !== null) {
     checkFolds(table, receiverRouter(parts.receiver.value), [...parts.issuers.keys()], routes);
@@ -30,50 +38,80 @@ export function checkTable(compiled: CompiledRoutes, parts: ConfigParts, report:
 
 function reportTie({ first, second, method }: RouteTie, routes: Routes): void {
   const which = method === '*' ? 'every method' : method;
-  const message = first.route === second.route
-    ? `${nameOf(pathOf(second, routes))} is the same path as in line ${lineOf(first, routes)}`
-    : `${describe(second, routes)} ties with ${describe(first, routes)} for ${which}: nothing says which of them wins`;
-  routes.report.error(pathOf(second, routes), message, 'paths that differ in more than the names of parameters, or other methods');
+  const message =
+    first.route === second.route
+      ? `${nameOf(pathOf(second, routes))} is the same path as in line ${lineOf(first, routes)}`
+      : `${describe(second, routes)} ties with ${describe(first, routes)} for ${which}: nothing says which of them wins`;
+  routes.report.error(
+    pathOf(second, routes),
+    message,
+    'paths that differ in more than the names of parameters, or other methods',
+  );
 }
 
 function checkFolds(table: RouteTable, receiver: ReceiverRouter, issuerNames: readonly string[], routes: Routes): void {
   const { folds, unfinished } = findFolds(table, receiver, issuerNames);
   for (const fold of folds) reportFold(fold, receiver, routes);
   if (unfinished) {
-    routes.report.keyError(['routes'], 'too many paths overlap to check what a lax router would mix up',
-      `${curesOf(receiver)}, where they hold, or fewer overlapping paths`);
+    routes.report.keyError(
+      ['routes'],
+      'too many paths overlap to check what a lax router would mix up',
+      `${curesOf(receiver)}, where they hold, or fewer overlapping paths`,
+    );
   }
 }
 
 /** What a router may ignore, and the line of the config that says that it does not. */
-const looseness: readonly { readonly has: (receiver: ReceiverRouter) => boolean; readonly ignores: string; readonly cure: string }[] = [
+const looseness: readonly {
+  readonly has: (receiver: ReceiverRouter) => boolean;
+  readonly ignores: string;
+  readonly cure: string;
+}[] = [
   { has: ({ caseSensitive }) => !caseSensitive, ignores: 'case', cure: 'receiver.case_sensitive: true' },
   { has: ({ strictSlash }) => !strictSlash, ignores: 'a trailing slash', cure: 'receiver.strict_slash: true' },
   { has: ({ formatSuffix }) => formatSuffix, ignores: 'a suffix such as .json', cure: 'receiver.format_suffix: false' },
-  { has: ({ trailingDots }) => trailingDots, ignores: 'dots and blanks at the end', cure: 'receiver.trailing_dots: false' },
+  {
+    has: ({ trailingDots }) => trailingDots,
+    ignores: 'dots and blanks at the end',
+    cure: 'receiver.trailing_dots: false',
+  },
 ];
 
 function curesOf(receiver: ReceiverRouter): string {
-  return looseness.filter(({ has }) => has(receiver)).map(({ cure }) => cure).join(', ');
+  return looseness
+    .filter(({ has }) => has(receiver))
+    .map(({ cure }) => cure)
+    .join(', ');
 }
 
-function reportFold({ harm, guard, reached, method, runs, spelling }: RouteFold, receiver: ReceiverRouter, routes: Routes): void {
+function reportFold(
+  { harm, guard, reached, method, runs, spelling }: RouteFold,
+  receiver: ReceiverRouter,
+  routes: Routes,
+): void {
   const { report } = routes;
-  const isShown = [guard, reached].every(placed => report.mayShow(pathOf(placed, routes)));
-  const request = isShown ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}` : `a ${method} spelt otherwise`;
-  const takesOtherwise = method === runs
-    ? `that ignores ${looseness.filter(({ has }) => has(receiver)).map(({ ignores }) => ignores).join(' or ')}`
-    : `that answers ${method} by what it does for ${runs}`;
+  const isShown = [guard, reached].every((placed) => report.mayShow(pathOf(placed, routes)));
+  const request = isShown
+    ? `${method} ${JSON.stringify(`/${spelling.map(encodeURIComponent).join('/')}`)}`
+    : `a ${method} spelt otherwise`;
+  const takesOtherwise =
+    method === runs
+      ? `that ignores ${looseness
+          .filter(({ has }) => has(receiver))
+          .map(({ ignores }) => ignores)
+          .join(' or ')}`
+      : `that answers ${method} by what it does for ${runs}`;
   const cures = method === runs ? curesOf(receiver) : 'receiver.head_as_get: false';
-  const [wrong, same] = harm === 'less_restrictive'
-    ? ['is less restrictive than', 'the same approvals on both'] as const
-    : ['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const;
+  const [wrong, same] =
+    harm === 'less_restrictive'
+      ? (['is less restrictive than', 'the same approvals on both'] as const)
+      : (['keeps idempotency keys apart from', 'the same idempotency.operation on both'] as const);
   // One key spelled two ways is the caller's doing and runs a write twice; it lends nobody a right.
   const say = harm === 'less_restrictive' ? report.error : report.warning;
   say(
     pathOf(reached, routes),
-    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router ${takesOtherwise}`
-      + ' takes for the other’s',
+    `${describe(reached, routes)} ${wrong} ${describe(guard, routes)}: ${request} reaches it, which a router ${takesOtherwise}` +
+      ' takes for the other’s',
     `${same}, or ${cures} where the receiver’s router is known to be so`,
   );
 }

@@ -23,8 +23,12 @@ const maxPathBytes = 65_536;
  * have is refused, and are decoded once: what has to be encoded (`%20`, `%C3%A9`) may be, and nothing else.
  */
 export function readRoutePath(text: string): Result<RoutePath, PathFault> {
-  if (/^[^?#]*\?[^/]*=/.test(text)) return refuse({ message: 'has a query', allowed: 'the path alone: queries are passed on unjudged' });
-  if (!text.startsWith('/')) return refuse({ message: 'does not begin with /', allowed: 'a path such as /orders/{id}' });
+  if (/^[^?#]*\?[^/]*=/.test(text)) {
+    return refuse({ message: 'has a query', allowed: 'the path alone: queries are passed on unjudged' });
+  }
+  if (!text.startsWith('/')) {
+    return refuse({ message: 'does not begin with /', allowed: 'a path such as /orders/{id}' });
+  }
   const segments: Segment[] = [];
   const names = new Set<string>();
   const parts = text.split('/').slice(1);
@@ -32,7 +36,9 @@ export function readRoutePath(text: string): Result<RoutePath, PathFault> {
     const segment = readSegment(part, index === parts.length - 1);
     if (!segment.ok) return segment;
     if (segment.value.kind === 'parameter') {
-      if (names.has(segment.value.name)) return refuse({ message: `has two segments {${segment.value.name}}`, allowed: 'a name once' });
+      if (names.has(segment.value.name)) {
+        return refuse({ message: `has two segments {${segment.value.name}}`, allowed: 'a name once' });
+      }
       names.add(segment.value.name);
     }
     segments.push(segment.value);
@@ -42,7 +48,9 @@ export function readRoutePath(text: string): Result<RoutePath, PathFault> {
 
 function readSegment(part: string, isLast: boolean): Result<Segment, PathFault> {
   if (part === '**') {
-    return isLast ? accept({ kind: 'rest' }) : refuse({ message: 'has ** before its end', allowed: '** as the last segment' });
+    return isLast
+      ? accept({ kind: 'rest' })
+      : refuse({ message: 'has ** before its end', allowed: '** as the last segment' });
   }
   const name = parameter.exec(part)?.[1];
   if (name !== undefined) return accept({ kind: 'parameter', name });
@@ -60,7 +68,11 @@ function readSegment(part: string, isLast: boolean): Result<Segment, PathFault> 
       allowed: '{name}, which takes a segment; ** as the last one for anything below; %2A for an asterisk',
     });
   }
-  if (part === '') return isLast ? accept({ kind: 'literal', text: '' }) : refuse({ message: 'has an empty segment', allowed: 'one / between segments' });
+  if (part === '') {
+    return isLast
+      ? accept({ kind: 'literal', text: '' })
+      : refuse({ message: 'has an empty segment', allowed: 'one / between segments' });
+  }
   return readLiteral(part);
 }
 
@@ -70,12 +82,16 @@ function bracedName(name: string): string {
 
 function readLiteral(part: string): Result<Segment, PathFault> {
   const target = /[?#]/.test(part) ? null : readTarget(`/${part}`, maxPathBytes);
-  const text = target?.ok === true && !target.value.encodedSlash && !target.value.pathParameters ? target.value.segments[0] : undefined;
+  const text =
+    target?.ok === true && !target.value.encodedSlash && !target.value.pathParameters
+      ? target.value.segments[0]
+      : undefined;
   if (text !== undefined) return accept({ kind: 'literal', text });
   const meant = otherParameter.exec(part)?.[1];
   return refuse({
     message: `has ${JSON.stringify(part)}, which no request may have`,
     ...(meant === undefined ? {} : { hint: `{${meant}}, which takes a segment` }),
-    allowed: 'RFC 3986 path characters without ;, percent-encoded only where they have to be, and no dot segments, %2F, %5C, %3B, %3F or %23',
+    allowed:
+      'RFC 3986 path characters without ;, percent-encoded only where they have to be, and no dot segments, %2F, %5C, %3B, %3F or %23',
   });
 }

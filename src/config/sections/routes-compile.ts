@@ -43,7 +43,12 @@ export function compileRoutes(parts: ConfigParts): CompiledRoutes {
   return { routes: [...placeOfRoute.keys()], placeOfRoute, placeOfPath, complete };
 }
 
-function compilePaths({ path }: Entry<RouteFile>, route: RouteFile, parts: ConfigParts, places: Map<RoutePath, Path>): readonly RoutePath[] {
+function compilePaths(
+  { path }: Entry<RouteFile>,
+  route: RouteFile,
+  parts: ConfigParts,
+  places: Map<RoutePath, Path>,
+): readonly RoutePath[] {
   const isList = parts.isWritten([...path, 'path', 0]);
   return route.path.flatMap((text, index) => {
     const read = readRoutePath(text);
@@ -61,7 +66,7 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
     methods: file.methods.includes('*') ? null : new Set(file.methods),
     paths,
     access: isPublic ? 'public' : 'protected',
-    mode: isPublic ? 'enforce' : file.mode ?? defaults.mode,
+    mode: isPublic ? 'enforce' : (file.mode ?? defaults.mode),
     acceptsService,
     session: isPublic ? null : compileSessionPolicy(file),
     approvals: acceptsService ? approvalsOf(file) : [],
@@ -82,5 +87,8 @@ function compileRoute(file: RouteFile, paths: readonly RoutePath[], defaults: De
 
 function approvalsOf(file: RouteFile): readonly Approval[] {
   const pairs = file.any_of ?? [{ subjects: file.subjects ?? [], permissions: file.permissions ?? [] }];
-  return pairs.map(({ subjects, permissions }) => ({ subjects: new Set(subjects), permissions: [...new Set(permissions)] }));
+  return pairs.map(({ subjects, permissions }) => ({
+    subjects: new Set(subjects),
+    permissions: [...new Set(permissions)],
+  }));
 }

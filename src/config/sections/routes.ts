@@ -7,36 +7,64 @@ import { limitsSchema } from './limits-schema.js';
 import { duration, flag, line, list, map, oneOrMore, size, text, visibleText, word } from './scalars.js';
 
 /** Names are labels of metrics, values in log lines and scopes of keys. */
-const routeName = text(/^[A-Za-z0-9][A-Za-z0-9._:/-]*$/, '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit', 128);
+const routeName = text(
+  /^[A-Za-z0-9][A-Za-z0-9._:/-]*$/,
+  '1 to 128 letters, digits and `._:/-`, beginning with a letter or digit',
+  128,
+);
 
 const methodAllowed = 'an upper-case method other than TRACE, TRACK and CONNECT, or `*`';
 
 /** RFC 6749 §3.3 `scope-token`. */
-const permission = text(/^[\x21\x23-\x5b\x5d-\x7e]+$/, '1 to 256 visible ASCII characters without blank, `"` and `\\`: another permission grants nothing', 256);
+const permission = text(
+  /^[\x21\x23-\x5b\x5d-\x7e]+$/,
+  '1 to 256 visible ASCII characters without blank, `"` and `\\`: another permission grants nothing',
+  256,
+);
 
 const claimAllowed = 'a text, a number or a truth value';
 
-const method = z.string(methodAllowed).refine(value => value === '*' || readMethod(value) === null, methodAllowed);
+const method = z.string(methodAllowed).refine((value) => value === '*' || readMethod(value) === null, methodAllowed);
 
 /** Longer than any path of a config, and short enough for a problem. */
-const pathText = z.string('a path').max(2_048, 'at most 2048 characters').superRefine((text, context) => {
-  const path = readRoutePath(text);
-  if (!path.ok) context.addIssue({ code: 'custom', message: path.error.allowed, params: { fault: path.error.message, hint: path.error.hint } });
-});
+const pathText = z
+  .string('a path')
+  .max(2_048, 'at most 2048 characters')
+  .superRefine((text, context) => {
+    const path = readRoutePath(text);
+    if (!path.ok) {
+      context.addIssue({
+        code: 'custom',
+        message: path.error.allowed,
+        params: { fault: path.error.message, hint: path.error.hint },
+      });
+    }
+  });
 
 /** A value is compared as it is: what a claim holds is text, a number or a truth value. */
 const claimValue = z.union([line(256), z.number(), z.boolean()], claimAllowed).meta({ allowed: claimAllowed });
 
 const sessionSchema = map({
-  claims: z.record(z.string(), claimValue, 'a map of claims').describe('Paths into the access token’s payload, such as `st-role.v`, and the value that has to '
-    + 'stand there, by itself or in a list. All of them have to hold; `{}` allows every user who has a session.'),
-  forward_tokens: flag().prefault(false)
-    .describe('Whether the upstream gets the session’s cookies and fields (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as '
-      + 'the user.'),
+  claims: z
+    .record(z.string(), claimValue, 'a map of claims')
+    .describe(
+      'Paths into the access token’s payload, such as `st-role.v`, and the value that has to ' +
+        'stand there, by itself or in a list. All of them have to hold; `{}` allows every user who has a session.',
+    ),
+  forward_tokens: flag()
+    .prefault(false)
+    .describe(
+      'Whether the upstream gets the session’s cookies and fields (`sAccessToken`, `st-*`, `anti-csrf`, …), with which it could act as ' +
+        'the user.',
+    ),
 });
 
 /** As browsers write it in `Origin` (RFC 6454 §6.2). */
-const pageOrigin = text(/^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/, 'an origin such as https://app.example.com, in lower case and without path', 300);
+const pageOrigin = text(
+  /^https?:\/\/([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$/,
+  'an origin such as https://app.example.com, in lower case and without path',
+  300,
+);
 
 const subjects = list(visibleText(256), 1, 'subjects');
 const permissions = list(permission, 0, 'permissions');
@@ -48,40 +76,75 @@ const approvalSchema = map({
 
 export const routeSchema = map({
   name: routeName.describe('Unique name: in logs, metrics and problems.'),
-  methods: list(method, 1, 'methods')
-    .describe('Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT.'),
-  path: oneOrMore(pathText, 'paths')
-    .describe('Path, or a list. `{x}` is one whole, non-empty segment; a last `/**` is anything below. Case and a trailing slash count.'),
-  subjects: subjects.optional().describe('Approved callers: exact `sub`s. Required, with `permissions`, unless `any_of` or `access` stands instead.'),
+  methods: list(method, 1, 'methods').describe('Methods; GET is not HEAD. `["*"]` is all but TRACE and CONNECT.'),
+  path: oneOrMore(pathText, 'paths').describe(
+    'Path, or a list. `{x}` is one whole, non-empty segment; a last `/**` is anything below. Case and a trailing slash count.',
+  ),
+  subjects: subjects
+    .optional()
+    .describe(
+      'Approved callers: exact `sub`s. Required, with `permissions`, unless `any_of` or `access` stands instead.',
+    ),
   permissions: permissions.optional().describe('All of them are needed; `[]` says that none is.'),
-  any_of: list(approvalSchema, 1, 'pairs of subjects and permissions').optional()
+  any_of: list(approvalSchema, 1, 'pairs of subjects and permissions')
+    .optional()
     .describe('Instead of `subjects` and `permissions`: one of several pairs has to hold.'),
-  access: word('public').optional().describe('`public` lets everybody through, without any check of credentials; the only way to say so.'),
-  issuers: list(z.string('names of issuers'), 1, 'names of issuers').optional().describe('Issuers whose tokens count here. Default: all.'),
-  accept: list(word('service', 'session'), 1, 'kinds of credentials').prefault(['service'])
-    .describe('Kinds of credentials that count: `service` tokens, and `session`s of users, which need `sessions` and the route’s `session`.'),
-  session: sessionSchema.nullable().prefault(null).describe('What sessions have to hold. Required where `accept` has `session`.'),
+  access: word('public')
+    .optional()
+    .describe('`public` lets everybody through, without any check of credentials; the only way to say so.'),
+  issuers: list(z.string('names of issuers'), 1, 'names of issuers')
+    .optional()
+    .describe('Issuers whose tokens count here. Default: all.'),
+  accept: list(word('service', 'session'), 1, 'kinds of credentials')
+    .prefault(['service'])
+    .describe(
+      'Kinds of credentials that count: `service` tokens, and `session`s of users, which need `sessions` and the route’s `session`.',
+    ),
+  session: sessionSchema
+    .nullable()
+    .prefault(null)
+    .describe('What sessions have to hold. Required where `accept` has `session`.'),
   mode: word('enforce', 'shadow').optional().describe('Default: the file’s `mode`.'),
-  limits: limitsSchema.nullable().optional()
-    .describe('What each caller may ask of this route, counted for itself; `null` is anything. Default: the file’s `limits`.'),
+  limits: limitsSchema
+    .nullable()
+    .optional()
+    .describe(
+      'What each caller may ask of this route, counted for itself; `null` is anything. Default: the file’s `limits`.',
+    ),
   body: word('refuse', 'allow').prefault('refuse').describe('Whether GET and HEAD may have a body.'),
   max_body: size('0B', '16GiB').prefault('1MiB').describe('Largest request body; more is answered 413.'),
-  websocket: flag().prefault(false).describe('Whether WebSocket connections may be opened here. Only with `methods: [GET]`, and not beside reservations.'),
-  origins: list(pageOrigin, 1, 'origins').optional().describe(
-    'Origins of web pages that may open WebSocket connections here. Default: any with a service token, and with a session those of the `Host` that is called.',
-  ),
-  encoded_slashes: word('refuse', 'allow').prefault('refuse').describe(
-    'Whether `%2F` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not decode it before it routes.',
-  ),
-  path_parameters: word('refuse', 'allow').prefault('refuse').describe(
-    'Whether `;` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not take `/admin;x` for `/admin`.',
-  ),
-  forward_authorization: flag().optional()
-    .describe('Whether the upstream gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.'),
+  websocket: flag()
+    .prefault(false)
+    .describe(
+      'Whether WebSocket connections may be opened here. Only with `methods: [GET]`, and not beside reservations.',
+    ),
+  origins: list(pageOrigin, 1, 'origins')
+    .optional()
+    .describe(
+      'Origins of web pages that may open WebSocket connections here. Default: any with a service token, and with a session those of the `Host` that is called.',
+    ),
+  encoded_slashes: word('refuse', 'allow')
+    .prefault('refuse')
+    .describe(
+      'Whether `%2F` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not decode it before it routes.',
+    ),
+  path_parameters: word('refuse', 'allow')
+    .prefault('refuse')
+    .describe(
+      'Whether `;` may stand in a segment that `{x}` or `**` takes. Only for a receiver that does not take `/admin;x` for `/admin`.',
+    ),
+  forward_authorization: flag()
+    .optional()
+    .describe(
+      'Whether the upstream gets the caller’s `Authorization`. Default: `identity.forward_authorization`; on public routes false.',
+    ),
   response_timeout: duration('10ms', '24h').optional().describe('Default: `upstream.response_timeout`.'),
-  idempotency: idempotencySchema.optional()
-    .describe('Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. Has to be written on routes for POST and '
-      + 'PATCH.'),
+  idempotency: idempotencySchema
+    .optional()
+    .describe(
+      'Whether writes are reserved by their `Idempotency-Key`, so that a repeated one gets the first answer. Has to be written on routes for POST and ' +
+        'PATCH.',
+    ),
   single_use: flag().prefault(false).describe('Whether a token passes once, ever. It needs a `jti` then.'),
 });
 

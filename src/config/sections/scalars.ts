@@ -33,15 +33,21 @@ export function flag(): z.ZodType<boolean, boolean> {
 }
 
 /** One of some words. */
-export function word<const Words extends readonly [string, ...string[]]>(...words: Words): z.ZodType<Words[number], Words[number]> {
-  return z.enum(words, words.join(', ')).meta({ allowed: words.map(word => `\`${word}\``).join(', ') });
+export function word<const Words extends readonly [string, ...string[]]>(
+  ...words: Words
+): z.ZodType<Words[number], Words[number]> {
+  return z.enum(words, words.join(', ')).meta({ allowed: words.map((word) => `\`${word}\``).join(', ') });
 }
 
 /** A text that a pattern describes; `allowed` says the pattern in words. */
 export function text(pattern: RegExp, allowed: string, maxLength: number): z.ZodString {
   // Says to editors and to Helm, which read no pattern of ours, that an empty text will not do.
   const base = pattern.test('') ? z.string(allowed) : z.string(allowed).min(1, { error: allowed, abort: true });
-  return base.regex(pattern, allowed).max(maxLength, allowed).refine(value => !/\p{Cs}/u.test(value), allowed).meta({ allowed });
+  return base
+    .regex(pattern, allowed)
+    .max(maxLength, allowed)
+    .refine((value) => !/\p{Cs}/u.test(value), allowed)
+    .meta({ allowed });
 }
 
 /** A text of one line: what a claim is compared with, or a name for people. */
@@ -62,7 +68,10 @@ export function time(): z.ZodISODateTime {
   return z.iso.datetime({ offset: true, error: allowed }).meta({ allowed });
 }
 
-/** The path of a file on the proxy's machine, from the config's folder where it is relative; read at start, not when the config is checked. */
+/**
+ * The path of a file on the proxy's machine, from the config's folder where it is relative; read at start, not when the
+ * config is checked.
+ */
 export function filePath(): z.ZodString {
   return text(/^[^\x00-\x1f\x7f-\x9f]+$/, 'the path of a file: absolute, or from the folder of the config', 4_096);
 }
@@ -72,9 +81,13 @@ export function host(): z.ZodType<string, string> {
   const allowed = 'an IP address or a host name';
   // RFC 1123 §2.1 for names; what only looks like an IPv4 address is one to some resolvers.
   const isName = (value: string): boolean =>
-    value.length <= 253 && /^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$/.test(value)
-    && !/(^|\.)(0[xX][0-9A-Fa-f]*|[0-9]+)$/.test(value);
-  return z.string(allowed).refine(value => isIP(value) !== 0 || isName(value), allowed).meta({ allowed });
+    value.length <= 253 &&
+    /^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$/.test(value) &&
+    !/(^|\.)(0[xX][0-9A-Fa-f]*|[0-9]+)$/.test(value);
+  return z
+    .string(allowed)
+    .refine((value) => isIP(value) !== 0 || isName(value), allowed)
+    .meta({ allowed });
 }
 
 /** A TCP port; 0 asks the system for a free one. */
@@ -89,9 +102,15 @@ export function list<Item extends z.ZodType>(item: Item, least: 0 | 1, what: str
 }
 
 /** One value, or a list of them. */
-export function oneOrMore(item: z.ZodType<string, string>, what: string): z.ZodType<readonly string[], string | string[]> {
+export function oneOrMore(
+  item: z.ZodType<string, string>,
+  what: string,
+): z.ZodType<readonly string[], string | string[]> {
   const allowed = `one or a list of ${what}`;
-  return z.union([item, list(item, 1, what)], allowed).transform(value => (typeof value === 'string' ? [value] : value)).meta({ allowed });
+  return z
+    .union([item, list(item, 1, what)], allowed)
+    .transform((value) => (typeof value === 'string' ? [value] : value))
+    .meta({ allowed });
 }
 
 /** A map with these keys and no other. */
@@ -100,8 +119,10 @@ export function map<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shap
 }
 
 function measure({ allowed, pattern, read }: Measure): z.ZodType<number, string> {
-  return z.string(allowed).regex(pattern, { error: allowed, abort: true })
-    .refine(value => read(value) !== null, allowed)
-    .transform(value => read(value) ?? Number.NaN)
+  return z
+    .string(allowed)
+    .regex(pattern, { error: allowed, abort: true })
+    .refine((value) => read(value) !== null, allowed)
+    .transform((value) => read(value) ?? Number.NaN)
     .meta({ allowed });
 }

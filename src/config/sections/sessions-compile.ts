@@ -4,7 +4,10 @@ import { jwksSchema } from './issuers-schema.js';
 import type { RouteFile } from './routes.js';
 import type { SessionsFile } from './sessions-schema.js';
 
-/** Where sessions come from, as the SDK has it: it lower-cases the API domain and drops default ports and trailing slashes. */
+/**
+ * Where sessions come from, as the SDK has it: it lower-cases the API domain and drops default ports and trailing
+ * slashes.
+ */
 export function compileSessions(file: SessionsFile): SessionSettings {
   const coreUrl = file.core_url.replace(/\/+$/, '');
   const jwks = jwksSchema.parse({});

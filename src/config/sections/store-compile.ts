@@ -41,5 +41,5 @@ export function topologyOf({ url, sentinel, cluster }: RedisFile): RedisTopology
 }
 
 function placesOf(nodes: readonly string[]): readonly { readonly host: string; readonly port: number }[] {
-  return nodes.flatMap(node => readNodeAddress(node) ?? []);
+  return nodes.flatMap((node) => readNodeAddress(node) ?? []);
 }

@@ -24,11 +24,14 @@ const maxConfigBytes = 64 * 1024;
 const maxCaBytes = 1024 * 1024;
 
 /**
- * Reads a curl config file and the CA file that it names. The file holds a key, so it must be a regular file, no link, of
- * mode 0600 or stricter and of the caller: checked on the file that was opened, so that no other can take its place in
- * between. A refusal is a line for people that begins with the path.
+ * Reads a curl config file and the CA file that it names. The file holds a key, so it must be a regular file, no link,
+ * of mode 0600 or stricter and of the caller: checked on the file that was opened, so that no other can take its place
+ * in between. A refusal is a line for people that begins with the path.
  */
-export async function readCurlConfig(path: string, options: { readonly cwd: string }): Promise<Result<CurlConfigFile, string>> {
+export async function readCurlConfig(
+  path: string,
+  options: { readonly cwd: string },
+): Promise<Result<CurlConfigFile, string>> {
   const text = await readFile(resolve(options.cwd, path), ownFile, maxConfigBytes, privacyProblem);
   if (!text.ok) return refuse(`${path} ${text.error}`);
   const config = parseCurlConfig(text.value);
@@ -46,7 +49,10 @@ async function readAuthorities(caFile: string | null, cwd: string): Promise<Resu
 }
 
 async function readFile(
-  path: string, flags: number, maxBytes: number, problemOf: (stats: Stats) => string | null,
+  path: string,
+  flags: number,
+  maxBytes: number,
+  problemOf: (stats: Stats) => string | null,
 ): Promise<Result<string, string>> {
   let file: FileHandle;
   try {
@@ -69,7 +75,9 @@ async function readFile(
 
 function privacyProblem(stats: Stats): string | null {
   const mode = stats.mode & 0o7777;
-  if ((mode & excessBits) !== 0) return `has mode ${mode.toString(8).padStart(4, '0')}, and only 0600 or stricter keeps its key; chmod 600 it`;
+  if ((mode & excessBits) !== 0) {
+    return `has mode ${mode.toString(8).padStart(4, '0')}, and only 0600 or stricter keeps its key; chmod 600 it`;
+  }
   const user = process.geteuid?.() ?? stats.uid;
   return stats.uid === user ? null : `belongs to another user (uid ${String(stats.uid)}, this is uid ${String(user)})`;
 }

@@ -35,21 +35,32 @@ interface Draft {
 const maxSeconds = 3_600;
 
 /**
- * Parses a curl config file, the one that `curl -K` reads. What curl would obey and a call here would not is refused, so that
- * the same file never means two calls.
+ * Parses a curl config file, the one that `curl -K` reads. What curl would obey and a call here would not is refused,
+ * so that the same file never means two calls.
  */
 export function parseCurlConfig(text: string): Result<CurlConfig, CurlConfigProblem> {
-  if (text.startsWith('\ufeff')) return refuse({ line: 1, message: 'begins with a byte order mark, which curl takes for part of an option' });
+  if (text.startsWith('\ufeff')) {
+    return refuse({ line: 1, message: 'begins with a byte order mark, which curl takes for part of an option' });
+  }
   const lines = readCurlLines(text);
   if (!lines.ok) return lines;
-  const draft: Draft = { url: null, headers: [], caFile: null, connectTimeoutMs: null, timeoutMs: null, httpsOnlyLine: null };
+  const draft: Draft = {
+    url: null,
+    headers: [],
+    caFile: null,
+    connectTimeoutMs: null,
+    timeoutMs: null,
+    httpsOnlyLine: null,
+  };
   for (const line of lines.value) {
     const problem = readOption(line, draft);
     if (problem !== null) return refuse({ line: line.line, message: problem });
   }
   const { url, headers, caFile, connectTimeoutMs, timeoutMs, httpsOnlyLine } = draft;
   if (url === null) return refuse({ line: 1, message: 'the file has no `url`: where the Core is' });
-  if (httpsOnlyLine !== null && url.startsWith('http:')) return refuse({ line: httpsOnlyLine, message: '`proto` allows https only, and the URL is http' });
+  if (httpsOnlyLine !== null && url.startsWith('http:')) {
+    return refuse({ line: httpsOnlyLine, message: '`proto` allows https only, and the URL is http' });
+  }
   return accept({ url, headers, caFile, connectTimeoutMs, timeoutMs });
 }
 
@@ -80,7 +91,9 @@ function readShort(letters: string, value: string | null, line: number, draft: D
     if (option === null) return unknown(letter);
     const rest = letters.slice(index + 1);
     if (option.kind === 'ignored' && rest !== '') continue;
-    if (rest !== '' && value !== null) return `has more behind the value of \`${option.name}\`; put the value in double quotes`;
+    if (rest !== '' && value !== null) {
+      return `has more behind the value of \`${option.name}\`; put the value in double quotes`;
+    }
     return apply(option, rest === '' ? value : rest, line, draft);
   }
   return 'is a dash without an option';
@@ -97,14 +110,24 @@ function apply(option: CurlOption, value: string | null, line: number, draft: Dr
   if (option.kind === 'ignored') return value === null ? null : `\`${option.name}\` takes no value`;
   if (value === null || value === '') return `\`${option.name}\` has no value`;
   switch (option.kind) {
-    case 'ignored-value': return null;
-    case 'fixed': return option.values.includes(value) ? null : `\`${option.name}\` may be ${option.values.join(' or ')} only: ${option.why}`;
-    case 'url': return applyUrl(value, draft);
-    case 'header': return applyHeader(readCurlHeader(value), draft);
-    case 'user-agent': return applyHeader(readCurlHeader(`User-Agent: ${value}`), draft);
-    case 'cacert': return applyCaFile(value, draft);
-    case 'seconds': return applySeconds(option.name, value, draft);
-    case 'proto': return applyProtocols(value, line, draft);
+    case 'ignored-value':
+      return null;
+    case 'fixed':
+      return option.values.includes(value)
+        ? null
+        : `\`${option.name}\` may be ${option.values.join(' or ')} only: ${option.why}`;
+    case 'url':
+      return applyUrl(value, draft);
+    case 'header':
+      return applyHeader(readCurlHeader(value), draft);
+    case 'user-agent':
+      return applyHeader(readCurlHeader(`User-Agent: ${value}`), draft);
+    case 'cacert':
+      return applyCaFile(value, draft);
+    case 'seconds':
+      return applySeconds(option.name, value, draft);
+    case 'proto':
+      return applyProtocols(value, line, draft);
   }
 }
 
@@ -120,7 +143,9 @@ function applyHeader(header: Result<CurlHeader | null, string>, draft: Draft): s
   if (!header.ok) return header.error;
   if (header.value === null) return null;
   const name = header.value.name.toLowerCase();
-  if (draft.headers.some((known) => known.name.toLowerCase() === name)) return `sets the header ${header.value.name} a second time`;
+  if (draft.headers.some((known) => known.name.toLowerCase() === name)) {
+    return `sets the header ${header.value.name} a second time`;
+  }
   draft.headers.push(header.value);
   return null;
 }
@@ -135,7 +160,9 @@ function applyCaFile(value: string, draft: Draft): string | null {
 /** As curl: seconds with or without a fraction, and 0 is curl's default, which has no meaning here. */
 function applySeconds(name: string, value: string, draft: Draft): string | null {
   const ms = /^\d{1,5}(\.\d{1,6})?$/.test(value) ? Math.round(Number(value) * 1_000) : 0;
-  if (ms < 1 || ms > maxSeconds * 1_000) return `\`${name}\` is no number of seconds above 0 and up to ${String(maxSeconds)}`;
+  if (ms < 1 || ms > maxSeconds * 1_000) {
+    return `\`${name}\` is no number of seconds above 0 and up to ${String(maxSeconds)}`;
+  }
   if (name === 'connect-timeout') draft.connectTimeoutMs = ms;
   else draft.timeoutMs = ms;
   return null;

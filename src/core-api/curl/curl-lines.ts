@@ -24,9 +24,10 @@ const space = /[ \t\v\f\r]/;
 const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', v: '\v' };
 
 /**
- * Takes the lines apart (curl's manual, `--config`): a comment begins with `#` (curl skips lines that begin with `/` or `*`
- * too); an option ends at a space, or without dashes at `=` or `:`; a value ends at a space or stands in double quotes, with
- * backslash escapes. Refuses what curl silently drops: more words behind an unquoted value, a quote that does not end.
+ * Takes the lines apart (curl's manual, `--config`): a comment begins with `#` (curl skips lines that begin with `/` or
+ * `*` too); an option ends at a space, or without dashes at `=` or `:`; a value ends at a space or stands in double
+ * quotes, with backslash escapes. Refuses what curl silently drops: more words behind an unquoted value, a quote that
+ * does not end.
  */
 export function readCurlLines(text: string): Result<readonly CurlLine[], LineProblem> {
   const lines: CurlLine[] = [];
@@ -49,13 +50,16 @@ function readLine(content: string): Result<Omit<CurlLine, 'line'> | null, string
   const end = skip(content, start, (character) => !isSeparator(character));
   const option = content.slice(start, end);
   const valueStart = skip(content, end, isSeparator);
-  const value = content.charAt(valueStart) === '"' ? readQuoted(content, valueStart + 1) : readPlain(content, valueStart);
+  const value =
+    content.charAt(valueStart) === '"' ? readQuoted(content, valueStart + 1) : readPlain(content, valueStart);
   return value.ok ? accept({ option, value: value.value }) : value;
 }
 
 function readPlain(content: string, start: number): Result<string | null, string> {
   const end = skip(content, start, (character) => !isSpace(character));
-  if (!isRestEmpty(content, end)) return refuse('has a value with spaces that is not in double quotes: curl would use its first word only');
+  if (!isRestEmpty(content, end)) {
+    return refuse('has a value with spaces that is not in double quotes: curl would use its first word only');
+  }
   return accept(end === start ? null : content.slice(start, end));
 }
 
@@ -64,7 +68,9 @@ function readQuoted(content: string, start: number): Result<string, string> {
   for (let position = start; position < content.length; position += 1) {
     const character = content.charAt(position);
     if (character === '"') {
-      return isRestEmpty(content, position + 1) ? accept(value) : refuse('goes on behind the closing quote: curl would drop the rest');
+      return isRestEmpty(content, position + 1)
+        ? accept(value)
+        : refuse('goes on behind the closing quote: curl would drop the rest');
     }
     if (character !== '\\') {
       value += character;

@@ -7,15 +7,23 @@ import { recipeUserId, userJson } from './user-json.js';
 import type { UserRecord } from '../storage/users.js';
 import { contactReaders, normaliseEmail } from './contacts.js';
 
-const formatNames: Readonly<Record<HashingAlgorithm, string>> = { bcrypt: 'BCrypt', argon2: 'Argon2', hosted_scrypt: 'Hosted SCrypt' };
+const formatNames: Readonly<Record<HashingAlgorithm, string>> = {
+  bcrypt: 'BCrypt',
+  argon2: 'Argon2',
+  hosted_scrypt: 'Hosted SCrypt',
+};
 
 /**
- * `POST /recipe/user/passwordhash/import`. The hash of a user that exists is overwritten. SuperTokens looks at the beginning
- * of a hash and trims it; in the specification's dialect it has to be whole, and in one of the formats of
+ * `POST /recipe/user/passwordhash/import`. The hash of a user that exists is overwritten. SuperTokens looks at the
+ * beginning of a hash and trims it; in the specification's dialect it has to be whole, and in one of the formats of
  * docs/specification.md 2.4.
  */
 export function importPasswordHash({ core, fields, version }: Call): Message {
-  const asked = readFields(fields, { email: contactReaders(core).email, passwordHash: string, hashingAlgorithm: optional(string) });
+  const asked = readFields(fields, {
+    email: contactReaders(core).email,
+    passwordHash: string,
+    hashingAlgorithm: optional(string),
+  });
   if ('refused' in asked) return text(400, asked.refused);
   const isStrict = core.dialect === 'seed';
   const passwordHash = isStrict ? asked.passwordHash : asked.passwordHash.trim();
@@ -33,9 +41,8 @@ export function importPasswordHash({ core, fields, version }: Call): Message {
   if (algorithm === 'hosted_scrypt' && !core.passwords.hasSignerKey) return text(500, 'Internal Error');
   const email = normaliseEmail(asked.email);
   const existing = core.records.users.byEmail('emailpassword', email);
-  const user: UserRecord = existing === undefined
-    ? { ...newUser(core.now()), email, passwordHash }
-    : { ...existing, passwordHash };
+  const user: UserRecord =
+    existing === undefined ? { ...newUser(core.now()), email, passwordHash } : { ...existing, passwordHash };
   core.records.make({ type: 'user', user });
   return json(200, { status: 'OK', user: userJson(user, version), didUserAlreadyExist: existing !== undefined });
 }
@@ -61,7 +68,9 @@ export async function signIn({ core, fields, version }: Call): Promise<Message> 
 export async function updateEmailOrPassword({ core, fields }: Call, id: string): Promise<Message> {
   const asked = readFields(fields, { email: optional(contactReaders(core).email), password: optional(string) });
   if ('refused' in asked) return text(400, asked.refused);
-  if (asked.email === undefined && asked.password === undefined) return text(400, 'You have to provide either email or password.');
+  if (asked.email === undefined && asked.password === undefined) {
+    return text(400, 'You have to provide either email or password.');
+  }
   const email = asked.email === undefined ? undefined : normaliseEmail(asked.email);
   const hash = asked.password === undefined ? undefined : await core.passwords.hash(asked.password);
   const user = core.records.users.byId(id);
@@ -75,7 +84,14 @@ export async function updateEmailOrPassword({ core, fields }: Call, id: string):
 
 function newUser(timeJoined: number): UserRecord {
   return {
-    id: randomUUID(), recipe: 'emailpassword', timeJoined, email: null, phoneNumber: null, thirdParty: null, passwordHash: null, verified: false,
+    id: randomUUID(),
+    recipe: 'emailpassword',
+    timeJoined,
+    email: null,
+    phoneNumber: null,
+    thirdParty: null,
+    passwordHash: null,
+    verified: false,
   };
 }
 

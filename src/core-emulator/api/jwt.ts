@@ -4,7 +4,13 @@ import { isFrom } from '../cdi-version.js';
 import { boolean, object, optional, readFields, string, whole } from '../http/body.js';
 import { signToken } from '../keys/signing-keys.js';
 
-const shape = { algorithm: string, jwksDomain: string, payload: object, validity: whole, useStaticSigningKey: optional(boolean) };
+const shape = {
+  algorithm: string,
+  jwksDomain: string,
+  payload: object,
+  validity: whole,
+  useStaticSigningKey: optional(boolean),
+};
 
 /** `POST /recipe/jwt`. The caller's `iss`, `iat` and `exp` win over those of the request, as from Core 6.0 on. */
 export async function mintJwt({ core, fields, version }: Call): Promise<Message> {
@@ -17,13 +23,20 @@ export async function mintJwt({ core, fields, version }: Call): Promise<Message>
   const isDynamic = asked.useStaticSigningKey === false && isFrom('2.21', version);
   const issuedAt = Math.floor(core.now() / 1000);
   const claims = { iss: asked.jwksDomain, iat: issuedAt, exp: issuedAt + asked.validity, ...asked.payload };
-  return json(200, { status: 'OK', jwt: await signToken(claims, isDynamic ? await core.keys.dynamic() : core.keys.fixed) });
+  return json(200, {
+    status: 'OK',
+    jwt: await signToken(claims, isDynamic ? await core.keys.dynamic() : core.keys.fixed),
+  });
 }
 
 /** The public key set. */
 export async function publishKeys({ core: { keys } }: Call): Promise<Message> {
   await keys.dynamic();
-  return json(200, { keys: keys.published() }, { 'cache-control': `max-age=${keys.secondsToNextKey()}, must-revalidate` });
+  return json(
+    200,
+    { keys: keys.published() },
+    { 'cache-control': `max-age=${keys.secondsToNextKey()}, must-revalidate` },
+  );
 }
 
 /** The older end point: it needs an API key, says `OK` and sets no age. */

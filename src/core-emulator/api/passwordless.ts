@@ -19,19 +19,25 @@ const oneWay = 'Please provide exactly one of linkCode or deviceId+userInputCode
 export function createCode({ core, fields }: Call): Message {
   const contact = contactReaders(core);
   const asked = readFields(fields, {
-    email: optional(contact.email), phoneNumber: optional(contact.phoneNumber), deviceId: optional(string), userInputCode: optional(string),
+    email: optional(contact.email),
+    phoneNumber: optional(contact.phoneNumber),
+    deviceId: optional(string),
+    userInputCode: optional(string),
   });
   if ('refused' in asked) return text(400, asked.refused);
   const { email, phoneNumber, deviceId } = asked;
   if ([email, phoneNumber, deviceId].filter((given) => given !== undefined).length !== 1) return text(400, oneContact);
   core.records.devices.sweep(core.now() - core.codeLifetimeMs);
   const codeFor = deviceId ?? randomBytes(32).toString('base64');
-  const before = deviceId === undefined
-    ? { id: hashOf(codeFor), contact: contactOf(email, phoneNumber), failedAttempts: 0, codes: [] }
-    : core.records.devices.byId(hashOf(codeFor));
+  const before =
+    deviceId === undefined
+      ? { id: hashOf(codeFor), contact: contactOf(email, phoneNumber), failedAttempts: 0, codes: [] }
+      : core.records.devices.byId(hashOf(codeFor));
   if (before === undefined) return restart;
   const userInputCode = asked.userInputCode ?? String(randomInt(1_000_000)).padStart(6, '0');
-  if (before.codes.some((code) => code.userInputCode === userInputCode)) return json(200, { status: 'USER_INPUT_CODE_ALREADY_USED_ERROR' });
+  if (before.codes.some((code) => code.userInputCode === userInputCode)) {
+    return json(200, { status: 'USER_INPUT_CODE_ALREADY_USED_ERROR' });
+  }
   const linkCode = randomBytes(32).toString('base64url');
   const code: Code = { codeId: randomUUID(), userInputCode, linkCodeHash: hashOf(linkCode), timeCreated: core.now() };
   core.records.make({ type: 'device', device: { ...before, codes: [...before.codes, code].slice(-maxCodes) } });
@@ -53,20 +59,32 @@ const maxCodes = 16;
 /** `POST /recipe/signinup/code/consume`. Success ends every device of the contact: who raced for it starts over. */
 export function consumeCode({ core, fields, version }: Call): Message {
   const asked = readFields(fields, {
-    preAuthSessionId: string, linkCode: optional(string), deviceId: optional(string), userInputCode: optional(string),
+    preAuthSessionId: string,
+    linkCode: optional(string),
+    deviceId: optional(string),
+    userInputCode: optional(string),
   });
   if ('refused' in asked) return text(400, asked.refused);
   const { linkCode, deviceId, userInputCode } = asked;
   const isTyped = deviceId !== undefined && userInputCode !== undefined;
-  if (linkCode === undefined ? !isTyped : deviceId !== undefined || userInputCode !== undefined) return text(400, oneWay);
+  if (linkCode === undefined ? !isTyped : deviceId !== undefined || userInputCode !== undefined) {
+    return text(400, oneWay);
+  }
   const given = linkCode ?? deviceId ?? '';
-  if (!/^[A-Za-z0-9+/_-]+=*$/.test(given)) return text(400, `Input encoding error in ${linkCode === undefined ? 'deviceId' : 'linkCode'}`);
-  const device = linkCode === undefined ? core.records.devices.byId(hashOf(given)) : core.records.devices.byLinkCode(hashOf(given));
+  if (!/^[A-Za-z0-9+/_-]+=*$/.test(given)) {
+    return text(400, `Input encoding error in ${linkCode === undefined ? 'deviceId' : 'linkCode'}`);
+  }
+  const device =
+    linkCode === undefined ? core.records.devices.byId(hashOf(given)) : core.records.devices.byLinkCode(hashOf(given));
   if (device === undefined) return restart;
-  const code = device.codes.find((one) => linkCode === undefined ? one.userInputCode === userInputCode : one.linkCodeHash === hashOf(linkCode));
+  const code = device.codes.find((one) =>
+    linkCode === undefined ? one.userInputCode === userInputCode : one.linkCodeHash === hashOf(linkCode),
+  );
   const isFresh = code !== undefined && code.timeCreated >= core.now() - core.codeLifetimeMs;
   if (linkCode !== undefined && !isFresh) return restart;
-  if (device.id !== asked.preAuthSessionId.replaceAll('=', '')) return text(400, "preAuthSessionId and deviceId doesn't match");
+  if (device.id !== asked.preAuthSessionId.replaceAll('=', '')) {
+    return text(400, "preAuthSessionId and deviceId doesn't match");
+  }
   if (!isFresh) return countAttempt(core, device, code !== undefined);
   core.records.make({ type: 'devices_removed', contact: device.contact });
   const existing = userOf(core, device.contact);
@@ -75,32 +93,51 @@ export function consumeCode({ core, fields, version }: Call): Message {
   const found = existing ?? newUser(core, device.contact);
   const user = { ...found, verified: found.verified || proves };
   if (existing === undefined || existing.verified !== user.verified) core.records.make({ type: 'user', user });
-  const consumedDevice = { preAuthSessionId: device.id, failedCodeInputAttemptCount: device.failedAttempts, ...device.contact };
+  const consumedDevice = {
+    preAuthSessionId: device.id,
+    failedCodeInputAttemptCount: device.failedAttempts,
+    ...device.contact,
+  };
   return json(200, {
     status: 'OK',
     createdNewUser: existing === undefined,
     user: userJson(user, version),
     ...recipeUserId(user, version),
-    ...isFrom('5.0', version) ? { consumedDevice } : {},
+    ...(isFrom('5.0', version) ? { consumedDevice } : {}),
   });
 }
 
 /** `PUT /recipe/user` with `rid: passwordless`: adds, replaces or, with `null`, takes away a contact. */
 export function updateContacts({ core, fields }: Call, id: string): Message {
   const contact = contactReaders(core);
-  const asked = readFields(fields, { email: optional(nullable(contact.email)), phoneNumber: optional(nullable(contact.phoneNumber)) });
+  const asked = readFields(fields, {
+    email: optional(nullable(contact.email)),
+    phoneNumber: optional(nullable(contact.phoneNumber)),
+  });
   if ('refused' in asked) return text(400, asked.refused);
   const user = core.records.users.byId(id);
   if (user?.recipe !== 'passwordless') return json(200, { status: 'UNKNOWN_USER_ID_ERROR' });
-  const email = typeof asked.email === 'string' ? normaliseEmail(asked.email) : asked.email === null ? null : user.email;
+  const email =
+    typeof asked.email === 'string' ? normaliseEmail(asked.email) : asked.email === null ? null : user.email;
   const phoneNumber = asked.phoneNumber === undefined ? user.phoneNumber : asked.phoneNumber;
   const { byEmail, byPhoneNumber } = core.records.users;
-  if (email !== null && (byEmail('passwordless', email)?.id ?? id) !== id) return json(200, { status: 'EMAIL_ALREADY_EXISTS_ERROR' });
-  if (phoneNumber !== null && (byPhoneNumber(phoneNumber)?.id ?? id) !== id) return json(200, { status: 'PHONE_NUMBER_ALREADY_EXISTS_ERROR' });
-  if (email === null && phoneNumber === null) return text(400, 'You cannot clear both email and phone number of a user');
+  if (email !== null && (byEmail('passwordless', email)?.id ?? id) !== id) {
+    return json(200, { status: 'EMAIL_ALREADY_EXISTS_ERROR' });
+  }
+  if (phoneNumber !== null && (byPhoneNumber(phoneNumber)?.id ?? id) !== id) {
+    return json(200, { status: 'PHONE_NUMBER_ALREADY_EXISTS_ERROR' });
+  }
+  if (email === null && phoneNumber === null) {
+    return text(400, 'You cannot clear both email and phone number of a user');
+  }
   // Codes that were sent to a contact it had, or will have, may not sign in any more.
-  for (const contact of changedContacts(user, email, phoneNumber)) core.records.make({ type: 'devices_removed', contact });
-  core.records.make({ type: 'user', user: { ...user, email, phoneNumber, verified: user.verified && email === user.email } });
+  for (const contact of changedContacts(user, email, phoneNumber)) {
+    core.records.make({ type: 'devices_removed', contact });
+  }
+  core.records.make({
+    type: 'user',
+    user: { ...user, email, phoneNumber, verified: user.verified && email === user.email },
+  });
   return json(200, { status: 'OK' });
 }
 
@@ -125,10 +162,14 @@ function userOf({ records: { users } }: Core, contact: Contact): UserRecord | un
 
 function newUser({ now }: Core, contact: Contact): UserRecord {
   return {
-    id: randomUUID(), recipe: 'passwordless', timeJoined: now(),
+    id: randomUUID(),
+    recipe: 'passwordless',
+    timeJoined: now(),
     email: 'email' in contact ? contact.email : null,
     phoneNumber: 'email' in contact ? null : contact.phoneNumber,
-    thirdParty: null, passwordHash: null, verified: false,
+    thirdParty: null,
+    passwordHash: null,
+    verified: false,
   };
 }
 

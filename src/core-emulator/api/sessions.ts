@@ -5,7 +5,14 @@ import { boolean, object, optional, readFields, string, strings, type Fields } f
 import { json, text, type Message } from '../http/messages.js';
 import type { SessionRecord } from '../storage/sessions.js';
 import {
-  issueAccessToken, issueRefreshToken, protectedClaims, readAccessToken, readRefreshToken, refreshValidityMs, sha256, type RefreshClaims,
+  issueAccessToken,
+  issueRefreshToken,
+  protectedClaims,
+  readAccessToken,
+  readRefreshToken,
+  refreshValidityMs,
+  sha256,
+  type RefreshClaims,
 } from '../keys/session-tokens.js';
 
 const ended = { status: 'UNAUTHORISED', message: 'Either the session has ended or has been blacklisted' };
@@ -13,14 +20,23 @@ const ended = { status: 'UNAUTHORISED', message: 'Either the session has ended o
 /** `POST /recipe/session`. */
 export async function createSession({ core, fields, version }: Call): Promise<Message> {
   const asked = readFields(fields, {
-    userId: string, enableAntiCsrf: boolean, userDataInJWT: object, userDataInDatabase: object, useDynamicSigningKey: optional(boolean),
+    userId: string,
+    enableAntiCsrf: boolean,
+    userDataInJWT: object,
+    userDataInDatabase: object,
+    useDynamicSigningKey: optional(boolean),
   });
   if ('refused' in asked) return text(400, asked.refused);
   if (holdsProtectedClaim(asked.userDataInJWT)) return text(400, 'The user payload contains protected field');
   core.records.sessions.sweep(core.now());
   const handle = randomUUID();
   const antiCsrfToken = asked.enableAntiCsrf ? randomUUID() : null;
-  const refreshToken = issueRefreshToken(core, { sessionHandle: handle, userId: asked.userId, parentRefreshTokenHash1: null, antiCsrfToken });
+  const refreshToken = issueRefreshToken(core, {
+    sessionHandle: handle,
+    userId: asked.userId,
+    parentRefreshTokenHash1: null,
+    antiCsrfToken,
+  });
   const refreshTokenHash1 = sha256(refreshToken.token);
   const session: SessionRecord = {
     handle,
@@ -35,25 +51,43 @@ export async function createSession({ core, fields, version }: Call): Promise<Me
   core.records.make({ type: 'session', session });
   const claims = { sessionHandle: handle, refreshTokenHash1, parentRefreshTokenHash1: null, antiCsrfToken };
   const accessToken = await issueAccessToken(core, session, claims, version);
-  return json(200, { status: 'OK', session: sessionJson(session, version), accessToken, refreshToken, ...antiCsrf(antiCsrfToken) });
+  return json(200, {
+    status: 'OK',
+    session: sessionJson(session, version),
+    accessToken,
+    refreshToken,
+    ...antiCsrf(antiCsrfToken),
+  });
 }
 
 /** `POST /recipe/session/verify`: the first use after a refresh makes the new refresh token the one in use. */
 export async function verifySession({ core, fields, version }: Call): Promise<Message> {
   const asked = readFields(fields, {
-    accessToken: string, antiCsrfToken: optional(string), doAntiCsrfCheck: boolean, enableAntiCsrf: boolean, checkDatabase: optional(boolean),
+    accessToken: string,
+    antiCsrfToken: optional(string),
+    doAntiCsrfCheck: boolean,
+    enableAntiCsrf: boolean,
+    checkDatabase: optional(boolean),
   });
   if ('refused' in asked) return text(400, asked.refused);
   const claims = await readAccessToken(core, asked.accessToken);
   if (claims === null) return json(200, { status: 'TRY_REFRESH_TOKEN', message: 'Access token is invalid or expired' });
-  if (asked.enableAntiCsrf && asked.doAntiCsrfCheck && (claims.antiCsrfToken === null || asked.antiCsrfToken !== claims.antiCsrfToken)) {
+  if (
+    asked.enableAntiCsrf &&
+    asked.doAntiCsrfCheck &&
+    (claims.antiCsrfToken === null || asked.antiCsrfToken !== claims.antiCsrfToken)
+  ) {
     return json(200, { status: 'TRY_REFRESH_TOKEN', message: 'anti-csrf check failed' });
   }
   const session = sessionOf(core, claims.sessionHandle);
   if (claims.parentRefreshTokenHash1 === null) {
     if (session === undefined && asked.checkDatabase === true) return json(200, ended);
     const { payload } = claims;
-    const told = { handle: claims.sessionHandle, userId: String(payload['sub']), userDataInJwt: withoutProtected(payload) };
+    const told = {
+      handle: claims.sessionHandle,
+      userId: String(payload['sub']),
+      userDataInJwt: withoutProtected(payload),
+    };
     return json(200, { status: 'OK', session: sessionJson(session ?? told, version) });
   }
   if (session === undefined) return json(200, ended);
@@ -62,13 +96,19 @@ export async function verifySession({ core, fields, version }: Call): Promise<Me
   const inUse = isFirstUse ? promote(core, session, claims.refreshTokenHash1) : session;
   const told = { status: 'OK', session: sessionJson(inUse, version) };
   if (!isFirstUse && !isCurrent) return json(200, told);
-  return json(200, { ...told, accessToken: await issueAccessToken(core, inUse, { ...claims, parentRefreshTokenHash1: null }, version) });
+  return json(200, {
+    ...told,
+    accessToken: await issueAccessToken(core, inUse, { ...claims, parentRefreshTokenHash1: null }, version),
+  });
 }
 
 /** `POST /recipe/session/refresh`. A refresh token that was already replaced is taken for stolen. */
 export async function refreshSession({ core, fields, version }: Call): Promise<Message> {
   const asked = readFields(fields, {
-    refreshToken: string, antiCsrfToken: optional(string), enableAntiCsrf: boolean, useDynamicSigningKey: optional(boolean),
+    refreshToken: string,
+    antiCsrfToken: optional(string),
+    enableAntiCsrf: boolean,
+    useDynamicSigningKey: optional(boolean),
   });
   if ('refused' in asked) return text(400, asked.refused);
   const claims = readRefreshToken(core, asked.refreshToken);
@@ -77,30 +117,52 @@ export async function refreshSession({ core, fields, version }: Call): Promise<M
     return json(200, { status: 'UNAUTHORISED', message: 'Anti CSRF token missing, or not matching' });
   }
   const found = sessionOf(core, claims.sessionHandle);
-  if (found === undefined) return json(200, { status: 'UNAUTHORISED', message: 'Session missing in db or has expired' });
+  if (found === undefined) {
+    return json(200, { status: 'UNAUTHORISED', message: 'Session missing in db or has expired' });
+  }
   const parent = sha256(asked.refreshToken);
   const inUse = inUseWith(core, found, claims, parent);
   if (inUse === null) return json(200, { status: 'TOKEN_THEFT_DETECTED', session: sessionJson(found, version) });
-  const session = asked.useDynamicSigningKey === undefined ? inUse : { ...inUse, usesDynamicKey: asked.useDynamicSigningKey };
+  const session =
+    asked.useDynamicSigningKey === undefined ? inUse : { ...inUse, usesDynamicKey: asked.useDynamicSigningKey };
   if (session.usesDynamicKey !== inUse.usesDynamicKey) core.records.make({ type: 'session', session });
   const antiCsrfToken = asked.enableAntiCsrf ? randomUUID() : null;
   const refreshToken = issueRefreshToken(core, { ...claims, parentRefreshTokenHash1: parent, antiCsrfToken });
-  const access = { sessionHandle: session.handle, refreshTokenHash1: sha256(refreshToken.token), parentRefreshTokenHash1: parent, antiCsrfToken };
+  const access = {
+    sessionHandle: session.handle,
+    refreshTokenHash1: sha256(refreshToken.token),
+    parentRefreshTokenHash1: parent,
+    antiCsrfToken,
+  };
   const accessToken = await issueAccessToken(core, session, access, version);
-  return json(200, { status: 'OK', session: sessionJson(session, version), accessToken, refreshToken, ...antiCsrf(antiCsrfToken) });
+  return json(200, {
+    status: 'OK',
+    session: sessionJson(session, version),
+    accessToken,
+    refreshToken,
+    ...antiCsrf(antiCsrfToken),
+  });
 }
 
 /** `POST /recipe/session/regenerate`: other claims in the same session. */
 export async function regenerateSession({ core, fields, version }: Call): Promise<Message> {
   const asked = readFields(fields, { accessToken: string, userDataInJWT: optional(object) });
   if ('refused' in asked) return text(400, asked.refused);
-  if (asked.userDataInJWT !== undefined && holdsProtectedClaim(asked.userDataInJWT)) return text(400, 'The user payload contains protected field');
+  if (asked.userDataInJWT !== undefined && holdsProtectedClaim(asked.userDataInJWT)) {
+    return text(400, 'The user payload contains protected field');
+  }
   const claims = await readAccessToken(core, asked.accessToken);
   const found = claims === null ? undefined : sessionOf(core, claims.sessionHandle);
-  if (claims === null || found === undefined) return json(200, { status: 'UNAUTHORISED', message: 'Session does not exist.' });
+  if (claims === null || found === undefined) {
+    return json(200, { status: 'UNAUTHORISED', message: 'Session does not exist.' });
+  }
   const session = asked.userDataInJWT === undefined ? found : { ...found, userDataInJwt: asked.userDataInJWT };
   core.records.make({ type: 'session', session });
-  return json(200, { status: 'OK', session: sessionJson(session, version), accessToken: await issueAccessToken(core, session, claims, version) });
+  return json(200, {
+    status: 'OK',
+    session: sessionJson(session, version),
+    accessToken: await issueAccessToken(core, session, claims, version),
+  });
 }
 
 /** `POST /recipe/session/remove`: by handle, or every one of a user. */
@@ -136,14 +198,23 @@ export function listSessions({ core, query }: Call): Message {
 }
 
 /** The session with this refresh token in use, made so where its parent was; `null` where it was replaced before. */
-function inUseWith(core: Core, session: SessionRecord, { parentRefreshTokenHash1 }: RefreshClaims, hash1: string): SessionRecord | null {
+function inUseWith(
+  core: Core,
+  session: SessionRecord,
+  { parentRefreshTokenHash1 }: RefreshClaims,
+  hash1: string,
+): SessionRecord | null {
   if (session.refreshTokenHash2 === sha256(hash1)) return session;
   const isSuccessor = parentRefreshTokenHash1 !== null && session.refreshTokenHash2 === sha256(parentRefreshTokenHash1);
   return isSuccessor ? promote(core, session, hash1) : null;
 }
 
 function promote(core: Core, session: SessionRecord, refreshTokenHash1: string): SessionRecord {
-  const promoted = { ...session, refreshTokenHash2: sha256(refreshTokenHash1), expiryMs: core.now() + refreshValidityMs };
+  const promoted = {
+    ...session,
+    refreshTokenHash2: sha256(refreshTokenHash1),
+    expiryMs: core.now() + refreshValidityMs,
+  };
   core.records.make({ type: 'session', session: promoted });
   return promoted;
 }
@@ -157,10 +228,11 @@ type Told = Pick<SessionRecord, 'handle' | 'userId' | 'userDataInJwt'>;
 
 function sessionJson({ handle, userId, userDataInJwt }: Told, version: Version): Readonly<Record<string, unknown>> {
   return {
-    handle, userId,
-    ...isFrom('4.0', version) ? { recipeUserId: userId } : {},
+    handle,
+    userId,
+    ...(isFrom('4.0', version) ? { recipeUserId: userId } : {}),
     userDataInJWT: userDataInJwt,
-    ...isFrom('3.0', version) ? { tenantId: 'public' } : {},
+    ...(isFrom('3.0', version) ? { tenantId: 'public' } : {}),
   };
 }
 
@@ -173,5 +245,7 @@ function holdsProtectedClaim(payload: Fields): boolean {
 }
 
 function withoutProtected(payload: Fields): Fields {
-  return Object.fromEntries(Object.entries(payload).filter(([name]) => !protectedClaims.some((claim) => claim === name)));
+  return Object.fromEntries(
+    Object.entries(payload).filter(([name]) => !protectedClaims.some((claim) => claim === name)),
+  );
 }

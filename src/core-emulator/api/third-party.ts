@@ -8,9 +8,9 @@ import type { UserRecord } from '../storage/users.js';
 import { contactReaders, normaliseEmail } from './contacts.js';
 
 /**
- * `POST /recipe/signinup`. An existing user's email is updated without a word. SuperTokens wants `isVerified` from CDI 4.0 on and
- * does not read it before; by the specification (docs/specification.md 4.8), which knows no versions, it counts
- * wherever it is given.
+ * `POST /recipe/signinup`. An existing user's email is updated without a word. SuperTokens wants `isVerified` from CDI
+ * 4.0 on and does not read it before; by the specification (docs/specification.md 4.8), which knows no versions, it
+ * counts wherever it is given.
  */
 export function signInUp({ core, fields, version }: Call): Message {
   const asked = readFields(fields, { thirdPartyId: string, thirdPartyUserId: string, email: object });
@@ -19,15 +19,34 @@ export function signInUp({ core, fields, version }: Call): Message {
   if ('refused' in id) return text(400, id.refused);
   const mark = isFrom('4.0', version)
     ? readFields(asked.email, { isVerified: boolean })
-    : core.dialect === 'seed' ? readFields(asked.email, { isVerified: optional(boolean) }) : { isVerified: false };
+    : core.dialect === 'seed'
+      ? readFields(asked.email, { isVerified: optional(boolean) })
+      : { isVerified: false };
   if ('refused' in mark) return text(400, mark.refused);
   const isVerified = mark.isVerified === true;
   const thirdParty = { id: asked.thirdPartyId, userId: asked.thirdPartyUserId };
   const email = normaliseEmail(id.id);
   const existing = core.records.users.byThirdParty(thirdParty);
-  const user: UserRecord = existing === undefined
-    ? { id: randomUUID(), recipe: 'thirdparty', timeJoined: core.now(), email, phoneNumber: null, thirdParty, passwordHash: null, verified: isVerified }
-    : { ...existing, email, verified: isVerified || (existing.verified && existing.email === email) };
-  if (existing === undefined || existing.email !== user.email || existing.verified !== user.verified) core.records.make({ type: 'user', user });
-  return json(200, { status: 'OK', createdNewUser: existing === undefined, user: userJson(user, version), ...recipeUserId(user, version) });
+  const user: UserRecord =
+    existing === undefined
+      ? {
+          id: randomUUID(),
+          recipe: 'thirdparty',
+          timeJoined: core.now(),
+          email,
+          phoneNumber: null,
+          thirdParty,
+          passwordHash: null,
+          verified: isVerified,
+        }
+      : { ...existing, email, verified: isVerified || (existing.verified && existing.email === email) };
+  if (existing === undefined || existing.email !== user.email || existing.verified !== user.verified) {
+    core.records.make({ type: 'user', user });
+  }
+  return json(200, {
+    status: 'OK',
+    createdNewUser: existing === undefined,
+    user: userJson(user, version),
+    ...recipeUserId(user, version),
+  });
 }

@@ -14,7 +14,7 @@ export function recipeUserId(user: UserRecord, version: Version): Readonly<Recor
 }
 
 function flat(user: UserRecord, withTenants: boolean): Readonly<Record<string, unknown>> {
-  return { id: user.id, timeJoined: user.timeJoined, ...withTenants ? { tenantIds } : {}, ...contactsOf(user) };
+  return { id: user.id, timeJoined: user.timeJoined, ...(withTenants ? { tenantIds } : {}), ...contactsOf(user) };
 }
 
 function linkable(user: UserRecord): Readonly<Record<string, unknown>> {
@@ -34,8 +34,8 @@ function linkable(user: UserRecord): Readonly<Record<string, unknown>> {
 
 function contactsOf({ email, phoneNumber, thirdParty }: UserRecord): Readonly<Record<string, unknown>> {
   return {
-    ...email === null ? {} : { email },
-    ...phoneNumber === null ? {} : { phoneNumber },
-    ...thirdParty === null ? {} : { thirdParty },
+    ...(email === null ? {} : { email }),
+    ...(phoneNumber === null ? {} : { phoneNumber }),
+    ...(thirdParty === null ? {} : { thirdParty }),
   };
 }

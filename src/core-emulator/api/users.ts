@@ -27,7 +27,9 @@ export function findByContact(call: Call): Message {
   }
   const { users } = call.core.records;
   if (userId !== undefined) return byId(call, 'passwordless', userId);
-  if (email !== undefined) return found(call, users.byEmail('passwordless', normaliseEmail(email)), 'UNKNOWN_EMAIL_ERROR');
+  if (email !== undefined) {
+    return found(call, users.byEmail('passwordless', normaliseEmail(email)), 'UNKNOWN_EMAIL_ERROR');
+  }
   return found(call, users.byPhoneNumber(phoneNumber ?? ''), 'UNKNOWN_PHONE_NUMBER_ERROR');
 }
 
@@ -41,7 +43,11 @@ export function findByThirdParty(call: Call): Message {
   if (thirdPartyId === undefined || thirdPartyUserId === undefined) {
     return text(400, 'Please provide one of userId or (thirdPartyId & thirdPartyUserId)');
   }
-  return found(call, call.core.records.users.byThirdParty({ id: thirdPartyId, userId: thirdPartyUserId }), 'UNKNOWN_THIRD_PARTY_USER_ERROR');
+  return found(
+    call,
+    call.core.records.users.byThirdParty({ id: thirdPartyId, userId: thirdPartyUserId }),
+    'UNKNOWN_THIRD_PARTY_USER_ERROR',
+  );
 }
 
 /** `PUT /recipe/user` with `rid: emailpassword`, which is also what a call without one means. */
@@ -66,15 +72,22 @@ export function findById(call: Call): Message {
 /** `GET /users/by-accountinfo`, from CDI 4.0 on. */
 export function findByAccountInfo(call: Call): Message {
   const { email, phoneNumber, thirdPartyId, thirdPartyUserId, doUnionOfAccountInfo } = queryOf(call);
-  if (doUnionOfAccountInfo === undefined) return text(400, "Field name 'doUnionOfAccountInfo' is missing in GET request");
-  if (doUnionOfAccountInfo !== 'true' && doUnionOfAccountInfo !== 'false') return text(400, "'doUnionOfAccountInfo' should be either 'true' or 'false'");
+  if (doUnionOfAccountInfo === undefined) {
+    return text(400, "Field name 'doUnionOfAccountInfo' is missing in GET request");
+  }
+  if (doUnionOfAccountInfo !== 'true' && doUnionOfAccountInfo !== 'false') {
+    return text(400, "'doUnionOfAccountInfo' should be either 'true' or 'false'");
+  }
   if ((thirdPartyId === undefined) !== (thirdPartyUserId === undefined)) {
     return text(400, "If 'thirdPartyId' is provided, 'thirdPartyUserId' must also be provided, and vice versa");
   }
   const info = {
     email: email === undefined ? undefined : normaliseEmail(email),
     phoneNumber,
-    thirdParty: thirdPartyId === undefined || thirdPartyUserId === undefined ? undefined : { id: thirdPartyId, userId: thirdPartyUserId },
+    thirdParty:
+      thirdPartyId === undefined || thirdPartyUserId === undefined
+        ? undefined
+        : { id: thirdPartyId, userId: thirdPartyUserId },
   };
   const users = call.core.records.users.byAccountInfo(info, doUnionOfAccountInfo === 'true');
   return json(200, { status: 'OK', users: users.map((user) => userJson(user, call.version)) });
@@ -82,7 +95,10 @@ export function findByAccountInfo(call: Call): Message {
 
 /** `GET /users/count`. */
 export function countUsers(call: Call): Message {
-  const asked = queryOf(call)['includeRecipeIds']?.split(',').map((id) => id.trim()) ?? [];
+  const asked =
+    queryOf(call)
+      ['includeRecipeIds']?.split(',')
+      .map((id) => id.trim()) ?? [];
   const unknown = asked.find((id) => !recipes.includes(id));
   if (unknown !== undefined) return text(400, `Unknown recipe ID: ${/^[\w-]{1,64}$/.test(unknown) ? unknown : ''}`);
   return json(200, { status: 'OK', count: call.core.records.users.count(asked as readonly Recipe[]) });
@@ -98,13 +114,14 @@ function found({ version }: Call, user: UserRecord | undefined, unknown: string)
 }
 
 /**
- * The Core wants `recipeUserId` from CDI 4.0 on and `userId` before. In the specification's dialect, which knows one name
- * and no versions, either will do.
+ * The Core wants `recipeUserId` from CDI 4.0 on and `userId` before. In the specification's dialect, which knows one
+ * name and no versions, either will do.
  */
 function userIdIn({ core, fields, version }: Call): string | Refused {
   const wanted = isFrom('4.0', version) ? 'recipeUserId' : 'userId';
   const other = wanted === 'userId' ? 'recipeUserId' : 'userId';
-  const isOther = core.dialect === 'seed' && fields !== null && !Object.hasOwn(fields, wanted) && Object.hasOwn(fields, other);
+  const isOther =
+    core.dialect === 'seed' && fields !== null && !Object.hasOwn(fields, wanted) && Object.hasOwn(fields, other);
   const name = isOther ? other : wanted;
   const id = name === 'userId' ? readFields(fields, { userId: string }) : readFields(fields, { recipeUserId: string });
   if ('refused' in id) return id;

@@ -29,8 +29,13 @@ export interface CoreOptions {
 export async function core(options: CoreOptions, io: Io): Promise<void> {
   const isOpen = options.apiKeysFile === undefined && !isLoopback(options.host);
   if (isOpen && options.allowKeyless !== true) {
-    const allowed = '--api-keys-file FILE, which asks for a key; a loopback address; or --allow-keyless, where nobody else reaches it';
-    failUsage('core', `whoever reaches ${options.host} could mint any token, as no API key is asked for; allowed: ${allowed}`, io);
+    const allowed =
+      '--api-keys-file FILE, which asks for a key; a loopback address; or --allow-keyless, where nobody else reaches it';
+    failUsage(
+      'core',
+      `whoever reaches ${options.host} could mint any token, as no API key is asked for; allowed: ${allowed}`,
+      io,
+    );
     return;
   }
   const secrets = await readSecrets(options, io);
@@ -42,18 +47,24 @@ export async function core(options: CoreOptions, io: Io): Promise<void> {
   const stopped = ended(io);
   try {
     const emulator = await startCoreEmulator({
-      host, port,
+      host,
+      port,
       dataFile: options.data === undefined ? null : resolve(io.cwd, options.data),
       dialect: options.dialect,
       rotateEveryMs: options.rotateEvery,
       accessTokenValidityMs: options.accessTokenValidity,
       codeLifetimeMs: options.codeLifetime,
       faults: { share: options.faults },
-      onLost: (error) => io.stderr(`the data file cannot be written (${codeOf(error) ?? 'unknown error'}): every call is answered with 500 from now on\n`),
+      onLost: (error) =>
+        io.stderr(
+          `the data file cannot be written (${codeOf(error) ?? 'unknown error'}): every call is answered with 500 from now on\n`,
+        ),
       ...secrets.value,
     });
     io.stdout(`core  ${emulator.url}\n`);
-    io.stderr(`an emulator, for development and tests: no substitute for a Core${options.data === undefined ? '; it forgets everything when it ends' : ''}\n`);
+    io.stderr(
+      `an emulator, for development and tests: no substitute for a Core${options.data === undefined ? '; it forgets everything when it ends' : ''}\n`,
+    );
     if (isOpen) io.stderr('whoever reaches this address can mint any token; --api-keys-file asks for a key\n');
     await stopped;
     await emulator.close();
@@ -64,17 +75,27 @@ export async function core(options: CoreOptions, io: Io): Promise<void> {
 
 type Secrets = Required<Pick<CoreEmulatorOptions, 'apiKeys' | 'signerKey'>>;
 
-async function readSecrets({ apiKeysFile, signerKeyFile, dialect }: CoreOptions, io: Io): Promise<Result<Secrets, string>> {
+async function readSecrets(
+  { apiKeysFile, signerKeyFile, dialect }: CoreOptions,
+  io: Io,
+): Promise<Result<Secrets, string>> {
   const apiKeys = apiKeysFile === undefined ? accept([]) : await readApiKeys(resolve(io.cwd, apiKeysFile));
   if (!apiKeys.ok) return refuse(`${apiKeysFile ?? ''} ${apiKeys.error}`);
-  const signerKey = signerKeyFile === undefined ? signerKeyIn(io.env, dialect) : await readSignerKey(resolve(io.cwd, signerKeyFile));
-  if (!signerKey.ok) return refuse(signerKeyFile === undefined ? signerKey.error : `${signerKeyFile} ${signerKey.error}`);
+  const signerKey =
+    signerKeyFile === undefined ? signerKeyIn(io.env, dialect) : await readSignerKey(resolve(io.cwd, signerKeyFile));
+  if (!signerKey.ok) {
+    return refuse(signerKeyFile === undefined ? signerKey.error : `${signerKeyFile} ${signerKey.error}`);
+  }
   return accept({ apiKeys: apiKeys.value, signerKey: signerKey.value });
 }
 
 function startFailure({ host, port, data }: CoreOptions, error: unknown): StartFailure {
-  if (error instanceof DataFileError) return { kind: error.kind === 'in_use' ? 'unavailable' : 'unreadable', messages: [error.message] };
-  if (data !== undefined && isOfFile(error)) return { kind: 'unreadable', messages: [`${data} cannot be the data file (${codeOf(error) ?? '?'})`] };
+  if (error instanceof DataFileError) {
+    return { kind: error.kind === 'in_use' ? 'unavailable' : 'unreadable', messages: [error.message] };
+  }
+  if (data !== undefined && isOfFile(error)) {
+    return { kind: 'unreadable', messages: [`${data} cannot be the data file (${codeOf(error) ?? '?'})`] };
+  }
   const failure = listenFailure('the Core emulator', { host, port }, error);
   return { ...failure, hints: ['choose another place with --host and --port; --port 0 takes a free one'] };
 }

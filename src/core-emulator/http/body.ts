@@ -17,34 +17,35 @@ type Shape = Readonly<Record<string, Reader<unknown>>>;
 export type Read<S extends Shape> = { readonly [Name in keyof S]: Exclude<ReturnType<S[Name]>, typeof invalid> };
 
 /** Text. */
-export const string: Reader<string> = (value) => typeof value === 'string' ? value : invalid;
+export const string: Reader<string> = (value) => (typeof value === 'string' ? value : invalid);
 
 /** Text of a form. */
 export function matching(form: RegExp): Reader<string> {
-  return (value) => typeof value === 'string' && form.test(value) ? value : invalid;
+  return (value) => (typeof value === 'string' && form.test(value) ? value : invalid);
 }
 
 /** True or false. */
-export const boolean: Reader<boolean> = (value) => typeof value === 'boolean' ? value : invalid;
+export const boolean: Reader<boolean> = (value) => (typeof value === 'boolean' ? value : invalid);
 
 /** A JSON object. */
-export const object: Reader<Fields> = (value) => isObject(value) ? value : invalid;
+export const object: Reader<Fields> = (value) => (isObject(value) ? value : invalid);
 
 /** A list of text. */
 export const strings: Reader<readonly string[]> = (value) =>
   Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : invalid;
 
 /** Whole seconds or milliseconds; what follows the point is cut off, as the Core does it. */
-export const whole: Reader<number> = (value) => typeof value === 'number' && Number.isSafeInteger(Math.trunc(value)) ? Math.trunc(value) : invalid;
+export const whole: Reader<number> = (value) =>
+  typeof value === 'number' && Number.isSafeInteger(Math.trunc(value)) ? Math.trunc(value) : invalid;
 
 /** The same, or nothing at all. `null` is not nothing: the Core refuses it. */
 export function optional<T>(reader: Reader<T>): Reader<T | undefined> {
-  return (value) => value === undefined ? undefined : reader(value);
+  return (value) => (value === undefined ? undefined : reader(value));
 }
 
 /** The same, or `null`. */
 export function nullable<T>(reader: Reader<T>): Reader<T | null> {
-  return (value) => value === null ? null : reader(value);
+  return (value) => (value === null ? null : reader(value));
 }
 
 /** Parses a JSON object; `null` where the bytes are something else. */

@@ -48,7 +48,7 @@ export function send(request: IncomingMessage, response: ServerResponse, message
     ...message.headers,
     'content-type': message.type,
     'content-length': Buffer.byteLength(message.body),
-    ...request.complete ? {} : { connection: 'close' },
+    ...(request.complete ? {} : { connection: 'close' }),
   });
   response.end(message.body);
 }
@@ -64,10 +64,11 @@ export async function listen(server: Server, host: string, port: number): Promis
   });
   return {
     url: originOf(server.address()),
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }
 

@@ -24,11 +24,19 @@ export function inForce<K extends ScheduledKey>(keys: readonly K[], nowMs: numbe
 }
 
 /** Keys whose tokens may still live, and the one that waits for its time. */
-export function unexpired<K extends ScheduledKey>(keys: readonly K[], { overlapMs }: KeySchedule, nowMs: number): readonly K[] {
+export function unexpired<K extends ScheduledKey>(
+  keys: readonly K[],
+  { overlapMs }: KeySchedule,
+  nowMs: number,
+): readonly K[] {
   const signing = keys.findIndex((key) => key.signsFromMs <= nowMs);
   return keys.filter((_, index) => {
     const successor = keys[index - 1];
-    return index <= signing || successor === undefined || (index <= signing + maxReplaced && nowMs < successor.signsFromMs + overlapMs);
+    return (
+      index <= signing ||
+      successor === undefined ||
+      (index <= signing + maxReplaced && nowMs < successor.signsFromMs + overlapMs)
+    );
   });
 }
 
@@ -41,7 +49,9 @@ export function nextKeyDueMs(keys: readonly ScheduledKey[], schedule: KeySchedul
 /** When a key made now signs. Made late, it signs late: no key signs before it was published for a while. */
 export function nextSignsFromMs(keys: readonly ScheduledKey[], schedule: KeySchedule, nowMs: number): number {
   const [newest] = keys;
-  return newest === undefined ? nowMs : Math.max(newest.signsFromMs + schedule.rotateEveryMs, nowMs + aheadMs(schedule));
+  return newest === undefined
+    ? nowMs
+    : Math.max(newest.signsFromMs + schedule.rotateEveryMs, nowMs + aheadMs(schedule));
 }
 
 function aheadMs({ rotateEveryMs }: KeySchedule): number {

@@ -35,11 +35,25 @@ export const refreshValidityMs = 100 * 24 * 60 * 60 * 1000;
 
 /** Names that an access token uses itself: nobody may put claims of these names into a session. */
 export const protectedClaims = [
-  'sub', 'iat', 'exp', 'sessionHandle', 'refreshTokenHash1', 'parentRefreshTokenHash1', 'antiCsrfToken', 'rsub', 'tId', 'stt',
+  'sub',
+  'iat',
+  'exp',
+  'sessionHandle',
+  'refreshTokenHash1',
+  'parentRefreshTokenHash1',
+  'antiCsrfToken',
+  'rsub',
+  'tId',
+  'stt',
 ] as const;
 
 /** Signs an access token. Its header carries `version`, which no token of `/recipe/jwt` can. */
-export async function issueAccessToken(core: Core, session: SessionRecord, claims: AccessClaims, version: Version): Promise<IssuedToken> {
+export async function issueAccessToken(
+  core: Core,
+  session: SessionRecord,
+  claims: AccessClaims,
+  version: Version,
+): Promise<IssuedToken> {
   const createdTime = core.now();
   const expiry = createdTime + core.accessTokenValidityMs;
   const payload = {
@@ -47,13 +61,13 @@ export async function issueAccessToken(core: Core, session: SessionRecord, claim
     iat: Math.floor(createdTime / 1000),
     exp: Math.floor(expiry / 1000),
     sub: session.userId,
-    ...isFrom('3.0', version) ? { tId: 'public' } : {},
-    ...isFrom('4.0', version) ? { rsub: session.userId } : {},
+    ...(isFrom('3.0', version) ? { tId: 'public' } : {}),
+    ...(isFrom('4.0', version) ? { rsub: session.userId } : {}),
     sessionHandle: claims.sessionHandle,
     refreshTokenHash1: claims.refreshTokenHash1,
     parentRefreshTokenHash1: claims.parentRefreshTokenHash1,
     antiCsrfToken: claims.antiCsrfToken,
-    ...isFrom('5.2', version) ? { stt: 0 } : {},
+    ...(isFrom('5.2', version) ? { stt: 0 } : {}),
   };
   const key = session.usesDynamicKey ? await core.keys.dynamic() : core.keys.fixed;
   const tokenVersion = isFrom('4.0', version) ? '5' : isFrom('3.0', version) ? '4' : '3';
@@ -61,11 +75,16 @@ export async function issueAccessToken(core: Core, session: SessionRecord, claim
 }
 
 /** Verifies an access token; `null` where it is none, expired, or signed with a key that is not published. */
-export async function readAccessToken(core: Core, token: string): Promise<(AccessClaims & { readonly payload: Fields }) | null> {
+export async function readAccessToken(
+  core: Core,
+  token: string,
+): Promise<(AccessClaims & { readonly payload: Fields }) | null> {
   const payload = await verifiedPayload(core, token);
   if (payload === null) return null;
   const { sessionHandle, refreshTokenHash1, parentRefreshTokenHash1 = null, antiCsrfToken = null, exp } = payload;
-  if (typeof sessionHandle !== 'string' || typeof refreshTokenHash1 !== 'string' || typeof exp !== 'number') return null;
+  if (typeof sessionHandle !== 'string' || typeof refreshTokenHash1 !== 'string' || typeof exp !== 'number') {
+    return null;
+  }
   if (exp * 1000 < core.now() || !isTextOrNull(parentRefreshTokenHash1) || !isTextOrNull(antiCsrfToken)) return null;
   return { sessionHandle, refreshTokenHash1, parentRefreshTokenHash1, antiCsrfToken, payload };
 }
@@ -74,7 +93,11 @@ export async function readAccessToken(core: Core, token: string): Promise<(Acces
 export function issueRefreshToken(core: Core, claims: RefreshClaims): IssuedToken {
   const content = Buffer.from(JSON.stringify({ ...claims, nonce: randomUUID() })).toString('base64url');
   const createdTime = core.now();
-  return { token: `${content}.${macOf(core, content).toString('base64url')}.V2`, expiry: createdTime + refreshValidityMs, createdTime };
+  return {
+    token: `${content}.${macOf(core, content).toString('base64url')}.V2`,
+    expiry: createdTime + refreshValidityMs,
+    createdTime,
+  };
 }
 
 /** Reads a refresh token; `null` where this Core did not make it. */
@@ -93,11 +116,15 @@ export function sha256(text: string): string {
 
 async function verifiedPayload(core: Core, token: string): Promise<Fields | null> {
   try {
-    const { payload, protectedHeader } = await compactVerify(token, ({ kid }) => {
-      const key = core.keys.byId(String(kid));
-      if (key === undefined) throw new Error('no such key');
-      return key.publicKey;
-    }, { algorithms: ['RS256'] });
+    const { payload, protectedHeader } = await compactVerify(
+      token,
+      ({ kid }) => {
+        const key = core.keys.byId(String(kid));
+        if (key === undefined) throw new Error('no such key');
+        return key.publicKey;
+      },
+      { algorithms: ['RS256'] },
+    );
     return typeof protectedHeader['version'] === 'string' ? parseFields(Buffer.from(payload)) : null;
   } catch {
     return null;

@@ -30,7 +30,10 @@ export interface SigningKeys {
   readonly dynamic: () => Promise<SigningKey>;
   /** Replaces the dynamic key now; the one before stays published while its tokens may live. */
   readonly rotate: () => Promise<SigningKey>;
-  /** What verifiers may use: dynamic in force, static, then the dynamic one that comes next and those that were replaced. */
+  /**
+   * What verifiers may use: dynamic in force, static, then the dynamic one that comes next and those that were
+   * replaced.
+   */
   readonly published: () => readonly PublishedKey[];
   /** The published key of that id. */
   readonly byId: (keyId: string) => SigningKey | undefined;
@@ -41,10 +44,15 @@ export interface SigningKeys {
 const keyPair = promisify(generateKeyPair);
 
 /** Takes up the keys of the records and makes those that are missing. `now` is milliseconds since the epoch. */
-export async function createSigningKeys(schedule: KeySchedule, records: Records, now: () => number): Promise<SigningKeys> {
+export async function createSigningKeys(
+  schedule: KeySchedule,
+  records: Records,
+  now: () => number,
+): Promise<SigningKeys> {
   const stored = [...records.keys()].map(signingKey);
   // The newest first.
-  let keys: readonly SigningKey[] = stored.filter(({ keyId }) => keyId.startsWith('d-'))
+  let keys: readonly SigningKey[] = stored
+    .filter(({ keyId }) => keyId.startsWith('d-'))
     .sort((a, b) => b.signsFromMs - a.signsFromMs || b.createdMs - a.createdMs);
   let rotation: Promise<SigningKey> | null = null;
   let making: Promise<unknown> = Promise.resolve();
@@ -73,7 +81,7 @@ export async function createSigningKeys(schedule: KeySchedule, records: Records,
   const isDue = (): boolean => now() >= nextKeyDueMs(keys, schedule);
 
   const dynamic = async (): Promise<SigningKey> => {
-    if (isDue()) await inTurn(async () => isDue() ? add((nowMs) => nextSignsFromMs(keys, schedule, nowMs)) : null);
+    if (isDue()) await inTurn(async () => (isDue() ? add((nowMs) => nextSignsFromMs(keys, schedule, nowMs)) : null));
     const signing = inForce(keys, now());
     if (signing === undefined) throw new Error('No dynamic key is in force');
     return signing;
@@ -84,18 +92,24 @@ export async function createSigningKeys(schedule: KeySchedule, records: Records,
     const [newest] = keys;
     if (newest === undefined || newest.signsFromMs <= now()) return add((nowMs) => nowMs);
     keys = keys.slice(1);
-    return keep({ keyId: newest.keyId, pem: pemOf(newest.privateKey), createdMs: newest.createdMs, signsFromMs: now() });
+    return keep({
+      keyId: newest.keyId,
+      pem: pemOf(newest.privateKey),
+      createdMs: newest.createdMs,
+      signsFromMs: now(),
+    });
   };
 
-  const fixed = stored.find(({ keyId }) => keyId.startsWith('s-'))
-    ?? keep({ keyId: `s-${randomUUID()}`, pem: await createPem(), createdMs: now(), signsFromMs: now() });
+  const fixed =
+    stored.find(({ keyId }) => keyId.startsWith('s-')) ??
+    keep({ keyId: `s-${randomUUID()}`, pem: await createPem(), createdMs: now(), signsFromMs: now() });
   keys = keys.filter((key) => key !== fixed);
   await dynamic();
 
   const all = (): readonly SigningKey[] => {
     const signing = inForce(keys, now());
     const others = unexpired(keys, schedule, now()).filter((key) => key !== signing);
-    return [...signing === undefined ? [] : [signing], fixed, ...others];
+    return [...(signing === undefined ? [] : [signing]), fixed, ...others];
   };
 
   return {
@@ -116,7 +130,7 @@ export async function createSigningKeys(schedule: KeySchedule, records: Records,
 /** Signs claims; `version` is the header member that sets session tokens apart. */
 export function signToken(claims: Fields, { keyId, privateKey }: SigningKey, version?: string): Promise<string> {
   return new CompactSign(Buffer.from(JSON.stringify(claims)))
-    .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId, ...version === undefined ? {} : { version } })
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId, ...(version === undefined ? {} : { version }) })
     .sign(privateKey);
 }
 
@@ -133,5 +147,12 @@ function signingKey({ keyId, pem, createdMs, signsFromMs }: KeyRecord): SigningK
   const publicKey = createPublicKey(privateKey);
   const { n, e } = publicKey.export({ format: 'jwk' });
   if (n === undefined || e === undefined) throw new Error('An RSA key was exported without its numbers');
-  return { keyId, privateKey, publicKey, createdMs, signsFromMs, published: { kty: 'RSA', kid: keyId, n, e, alg: 'RS256', use: 'sig' } };
+  return {
+    keyId,
+    privateKey,
+    publicKey,
+    createdMs,
+    signsFromMs,
+    published: { kty: 'RSA', kid: keyId, n, e, alg: 'RS256', use: 'sig' },
+  };
 }

@@ -7,7 +7,10 @@ import type { Change, Records } from './records.js';
 
 /** Why a data file cannot be used: `in_use` by another process, or `unusable` as it is. */
 export class DataFileError extends Error {
-  constructor(readonly kind: 'in_use' | 'unusable', message: string) {
+  constructor(
+    readonly kind: 'in_use' | 'unusable',
+    message: string,
+  ) {
     super(message);
     this.name = 'DataFileError';
   }
@@ -17,8 +20,9 @@ export class DataFileError extends Error {
 const header = '{"format":"sallyport-core","version":1}';
 
 /**
- * Reads a data file into the records, writes it anew without what is over, and keeps every change from then on. The file is
- * this process's alone until the journal is closed. Throws a `DataFileError` where it cannot be used, and the system's errors.
+ * Reads a data file into the records, writes it anew without what is over, and keeps every change from then on. The
+ * file is this process's alone until the journal is closed. Throws a `DataFileError` where it cannot be used, and the
+ * system's errors.
  */
 export async function openDataFile(path: string, records: Records, prune: () => void): Promise<Journal> {
   const release = await lockFile(path);
@@ -45,7 +49,7 @@ export async function openDataFile(path: string, records: Records, prune: () => 
 }
 
 async function load(path: string, records: Records): Promise<void> {
-  if (!await exists(path)) return;
+  if (!(await exists(path))) return;
   let number = 0;
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
@@ -70,7 +74,12 @@ async function exists(path: string): Promise<boolean> {
   if (found === null) return false;
   if (!found.isFile()) throw new DataFileError('unusable', `${path} is no regular file`);
   const mode = found.mode & 0o777;
-  if ((mode & 0o077) !== 0) throw new DataFileError('unusable', `${path} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it`);
+  if ((mode & 0o077) !== 0) {
+    throw new DataFileError(
+      'unusable',
+      `${path} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it`,
+    );
+  }
   return true;
 }
 

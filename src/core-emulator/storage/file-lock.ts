@@ -12,7 +12,10 @@ const maxTries = 50;
 const pauseMs = 20;
 const maxTurnMs = 10_000;
 
-/** Locks that this process holds or is taking: its own id is no proof that it is alive in another life, after a restart in a container. */
+/**
+ * Locks that this process holds or is taking: its own id is no proof that it is alive in another life, after a restart
+ * in a container.
+ */
 const held = new Set<string>();
 
 /**
@@ -30,7 +33,7 @@ export async function lockFile(path: string): Promise<Release | null> {
   try {
     for (let tries = 0; tries < maxTries && !isTaken; tries += 1) {
       isTaken = await takes(own, lock);
-      if (!isTaken && !await removeIfDead(lock, own, holder)) break;
+      if (!isTaken && !(await removeIfDead(lock, own, holder))) break;
     }
   } finally {
     if (!isTaken) held.delete(lock);
@@ -55,12 +58,12 @@ async function takes(own: string, lock: string): Promise<boolean> {
 }
 
 /**
- * Removes a dead process's lock; `false` where it lives. One process at a time looks and removes: between the two of another the lock
- * may be taken anew, and a lock that lives must never be away, not even for a moment.
+ * Removes a dead process's lock; `false` where it lives. One process at a time looks and removes: between the two of
+ * another the lock may be taken anew, and a lock that lives must never be away, not even for a moment.
  */
 async function removeIfDead(lock: string, own: string, holder: string): Promise<boolean> {
   const turn = `${lock}.turn`;
-  if (!await takes(own, turn)) {
+  if (!(await takes(own, turn))) {
     await removeIfOld(turn);
     await setTimeout(pauseMs);
     return true;
@@ -90,7 +93,7 @@ async function removeIfOld(turn: string): Promise<void> {
 async function lives(found: string, own: string): Promise<boolean> {
   if (found === own) return false;
   const pid = Number(/^\d+/.exec(found)?.[0] ?? 0);
-  return pid > 0 && found === await describe(pid) && exists(pid);
+  return pid > 0 && found === (await describe(pid)) && exists(pid);
 }
 
 function exists(pid: number): boolean {

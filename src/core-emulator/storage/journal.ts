@@ -4,7 +4,10 @@ import type { FileHandle } from 'node:fs/promises';
 export interface Journal {
   /** Adds a line. Lines are written in the order of the calls. */
   readonly append: (line: string) => void;
-  /** Settles when every line so far is on disk. Rejects where a write failed, and for ever after: nothing more is promised. */
+  /**
+   * Settles when every line so far is on disk. Rejects where a write failed, and for ever after: nothing more is
+   * promised.
+   */
   readonly settled: () => Promise<void>;
   /** Whether a write failed. */
   readonly hasFailed: () => boolean;
@@ -13,9 +16,17 @@ export interface Journal {
 }
 
 /** Keeps nothing. */
-export const noJournal: Journal = { append: () => undefined, settled: () => Promise.resolve(), hasFailed: () => false, close: () => Promise.resolve() };
+export const noJournal: Journal = {
+  append: () => undefined,
+  settled: () => Promise.resolve(),
+  hasFailed: () => false,
+  close: () => Promise.resolve(),
+};
 
-/** Writes to the end of an open file. Lines that come while others are written go together, with one sync for all of them. */
+/**
+ * Writes to the end of an open file. Lines that come while others are written go together, with one sync for all of
+ * them.
+ */
 export function createJournal(file: FileHandle): Journal {
   let written: Promise<void> = Promise.resolve();
   let waiting: string[] | null = null;

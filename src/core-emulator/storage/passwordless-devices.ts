@@ -65,7 +65,7 @@ export function createDevices(): Devices {
     byLinkCode: (linkCodeHash) => devices.get(byLinkCode.get(linkCodeHash) ?? ''),
     remove,
     removeAll: (contact) => {
-      for (const id of [...byContact.get(contactKey(contact)) ?? []]) remove(id);
+      for (const id of [...(byContact.get(contactKey(contact)) ?? [])]) remove(id);
     },
     sweep: (beforeMs) => {
       for (const [id, { codes }] of devices) {

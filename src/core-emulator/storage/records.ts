@@ -41,7 +41,13 @@ export interface Records {
 const maxKeys = 16;
 
 /** The Core's columns are so wide; what does not fit is its error 500. */
-const columnCharacters = { email: 256, phoneNumber: 256, passwordHash: 256, thirdPartyId: 28, thirdPartyUserId: 256 } as const;
+const columnCharacters = {
+  email: 256,
+  phoneNumber: 256,
+  passwordHash: 256,
+  thirdPartyId: 28,
+  thirdPartyUserId: 256,
+} as const;
 
 /** Keeps the records in memory. */
 export function createRecords(): Records {
@@ -94,10 +100,13 @@ export function createRecords(): Records {
   };
 
   return {
-    users, devices, sessions, make,
+    users,
+    devices,
+    sessions,
+    make,
     keys: () => keys.values(),
     secret: () => secret,
-    * changes() {
+    *changes() {
       yield { type: 'secret', secret };
       for (const key of keys.values()) yield { type: 'key', key };
       for (const user of users.all()) yield { type: 'user', user };
@@ -140,7 +149,13 @@ function checkTimes(values: readonly unknown[]): void {
 }
 
 function checkUser({ email, phoneNumber, passwordHash, thirdParty }: UserRecord): void {
-  checkColumns({ email, phoneNumber, passwordHash, thirdPartyId: thirdParty?.id ?? null, thirdPartyUserId: thirdParty?.userId ?? null });
+  checkColumns({
+    email,
+    phoneNumber,
+    passwordHash,
+    thirdPartyId: thirdParty?.id ?? null,
+    thirdPartyUserId: thirdParty?.userId ?? null,
+  });
 }
 
 function checkColumns(values: Readonly<Partial<Record<keyof typeof columnCharacters, string | null>>>): void {

@@ -49,7 +49,8 @@ export function createSessionRecords(): SessionRecords {
       byUser.set(session.userId, (byUser.get(session.userId) ?? new Set()).add(session.handle));
     },
     byHandle: (handle) => sessions.get(handle),
-    byUser: (userId) => [...byUser.get(userId) ?? []].map((handle) => sessions.get(handle)).filter((session) => session !== undefined),
+    byUser: (userId) =>
+      [...(byUser.get(userId) ?? [])].map((handle) => sessions.get(handle)).filter((session) => session !== undefined),
     remove,
     sweep: (nowMs) => {
       for (const [handle, { expiryMs }] of sessions) {

@@ -77,9 +77,9 @@ export function createUserRecords(): UserRecords {
     byThirdParty: (thirdParty) => found(thirdPartyKey(thirdParty))[0],
     byAccountInfo: ({ email, phoneNumber, thirdParty }, union) => {
       const sets = [
-        ...email === undefined ? [] : [recipes.flatMap((recipe) => found(emailKey(recipe, email)))],
-        ...phoneNumber === undefined ? [] : [found(phoneKey(phoneNumber))],
-        ...thirdParty === undefined ? [] : [found(thirdPartyKey(thirdParty))],
+        ...(email === undefined ? [] : [recipes.flatMap((recipe) => found(emailKey(recipe, email)))]),
+        ...(phoneNumber === undefined ? [] : [found(phoneKey(phoneNumber))]),
+        ...(thirdParty === undefined ? [] : [found(thirdPartyKey(thirdParty))]),
       ];
       const any = [...new Set(sets.flat())];
       return union ? any : any.filter((user) => sets.every((set) => set.includes(user)));
@@ -92,9 +92,9 @@ export function createUserRecords(): UserRecords {
 /** A third-party user is not found by email alone, but is listed by it. */
 function keysOf({ recipe, email, phoneNumber, thirdParty }: UserRecord): readonly string[] {
   return [
-    ...email === null ? [] : [emailKey(recipe, email)],
-    ...phoneNumber === null ? [] : [phoneKey(phoneNumber)],
-    ...thirdParty === null ? [] : [thirdPartyKey(thirdParty)],
+    ...(email === null ? [] : [emailKey(recipe, email)]),
+    ...(phoneNumber === null ? [] : [phoneKey(phoneNumber)]),
+    ...(thirdParty === null ? [] : [thirdPartyKey(thirdParty)]),
   ];
 }
 

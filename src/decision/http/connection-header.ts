@@ -17,7 +17,12 @@ export interface ConnectionOptions {
 const ownOptions: ReadonlySet<string> = new Set(['close', 'keep-alive', 'te', 'upgrade', 'http2-settings']);
 
 /** What a Connection field may name: nothing that we set or judge. */
-const removable: ReadonlySet<RequestFieldKind> = new Set<RequestFieldKind>(['passed', 'hop-by-hop', 'underscored', 'refused']);
+const removable: ReadonlySet<RequestFieldKind> = new Set<RequestFieldKind>([
+  'passed',
+  'hop-by-hop',
+  'underscored',
+  'refused',
+]);
 
 const noOptions: ConnectionOptions = { closes: false, keepsAlive: false, upgrades: false, removes: new Set() };
 
@@ -26,18 +31,19 @@ const keepsAliveOnly: ConnectionOptions = { ...noOptions, keepsAlive: true };
 
 /**
  * Reads Connection, its lines combined. Refusals: `field_malformed`, and `connection_option` for one that names a field
- * that we set or judge, or what looks like one: whoever obeyed it would remove an identity header, or the key by which a
- * request was reserved.
+ * that we set or judge, or what looks like one: whoever obeyed it would remove an identity header, or the key by which
+ * a request was reserved.
  */
 export function readConnection(
-  value: string | undefined, kindOf: (name: string) => RequestFieldKind,
+  value: string | undefined,
+  kindOf: (name: string) => RequestFieldKind,
 ): Result<ConnectionOptions, Denial> {
   if (value === undefined) return accept(noOptions);
   if (value === 'keep-alive') return accept(keepsAliveOnly);
   const options = listElements(value);
-  const named = options.filter(option => !ownOptions.has(option));
+  const named = options.filter((option) => !ownOptions.has(option));
   if (!named.every(isFieldName)) return refuse(denial('field_malformed'));
-  if (!named.every(name => removable.has(kindOf(name)))) return refuse(denial('connection_option'));
+  if (!named.every((name) => removable.has(kindOf(name)))) return refuse(denial('connection_option'));
   return accept({
     closes: options.includes('close'),
     keepsAlive: options.includes('keep-alive'),

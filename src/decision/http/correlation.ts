@@ -10,9 +10,13 @@ export interface Correlation {
 /** A caller's request id goes to logs and answers as it came: nothing in it may forge either. */
 const requestId = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Keeps what is sound of the caller's fields, their lines combined; `replaced` counts what was sent and is not kept. */
+/**
+ * Keeps what is sound of the caller's fields, their lines combined; `replaced` counts what was sent and is not kept.
+ */
 export function readCorrelation(
-  sentRequestId: string | undefined, sentTraceparent: string | undefined, sentTracestate: string | undefined,
+  sentRequestId: string | undefined,
+  sentTraceparent: string | undefined,
+  sentTracestate: string | undefined,
 ): Correlation & { readonly replaced: number } {
   const keepsRequestId = sentRequestId !== undefined && requestId.test(sentRequestId);
   const keepsTrace = sentTraceparent !== undefined && isTraceparent(sentTraceparent);
@@ -24,7 +28,7 @@ export function readCorrelation(
     requestId: keepsRequestId ? sentRequestId : null,
     traceparent: keepsTrace ? sentTraceparent : null,
     // A trace state belongs to the parent it came with (W3C Trace Context §3.3).
-    tracestate: keepsTrace ? sentTracestate ?? null : null,
+    tracestate: keepsTrace ? (sentTracestate ?? null) : null,
     replaced,
   };
 }

@@ -25,8 +25,8 @@ export interface Forwarding {
   /** Names and values in turn; none on public routes. */
   readonly identity: readonly string[];
   /**
-   * How the body is sent: not the caller's framing where the body was read whole, and without `chunked` where the client
-   * library writes Transfer-Encoding itself.
+   * How the body is sent: not the caller's framing where the body was read whole, and without `chunked` where the
+   * client library writes Transfer-Encoding itself.
    */
   readonly framing: Framing;
 }
@@ -38,8 +38,8 @@ const pseudonym = 'sallyport';
 const forwardedText = /^[\t\x20-\x7e]+$/;
 
 /**
- * Builds the header section for the receiver, names and values in turn. Identity comes last, and nothing of the caller's
- * has one of these names any more.
+ * Builds the header section for the receiver, names and values in turn. Identity comes last, and nothing of the
+ * caller's has one of these names any more.
  */
 export function upstreamFields(forwarding: Forwarding): string[] {
   const { fields, framing } = forwarding;
@@ -47,11 +47,20 @@ export function upstreamFields(forwarding: Forwarding): string[] {
   for (const text of fields.passed) out.push(text);
   if (framing.contentLength !== null) out.push('Content-Length', String(framing.contentLength));
   if (framing.chunked) out.push('Transfer-Encoding', 'chunked');
-  if (forwarding.forwardsAuthorization && fields.authorization !== null) out.push('Authorization', fields.authorization);
+  if (forwarding.forwardsAuthorization && fields.authorization !== null) {
+    out.push('Authorization', fields.authorization);
+  }
   out.push(
-    'X-Forwarded-For', forwardedFor(forwarding), 'X-Forwarded-Proto', forwardedProto(forwarding),
-    'X-Forwarded-Host', forwardedHost(forwarding), 'Via', via(forwarding),
-    'X-Request-Id', forwarding.requestId,
+    'X-Forwarded-For',
+    forwardedFor(forwarding),
+    'X-Forwarded-Proto',
+    forwardedProto(forwarding),
+    'X-Forwarded-Host',
+    forwardedHost(forwarding),
+    'Via',
+    via(forwarding),
+    'X-Request-Id',
+    forwarding.requestId,
   );
   if (forwarding.traceparent !== null) out.push('traceparent', forwarding.traceparent);
   if (fields.tracestate !== null) out.push('tracestate', fields.tracestate);
@@ -59,7 +68,9 @@ export function upstreamFields(forwarding: Forwarding): string[] {
   return out;
 }
 
-/** Earlier addresses are kept from trusted callers only: from anybody else the first of them is what the caller likes. */
+/**
+ * Earlier addresses are kept from trusted callers only: from anybody else the first of them is what the caller likes.
+ */
 function forwardedFor({ fields, remoteAddress, trusted }: Forwarding): string {
   const address = plainAddress(remoteAddress) || 'unknown';
   const earlier = fields.forwardedFor;
@@ -76,8 +87,9 @@ function forwardedHost({ fields, trusted }: Forwarding): string {
 }
 
 /**
- * Via protects from loops and tells what earlier hops spoke. From callers that are not trusted it says nothing reliable, and
- * some receivers switch features off by it (compression, HTTP/1.1), so theirs ends here like `X-Forwarded-*`.
+ * Via protects from loops and tells what earlier hops spoke. From callers that are not trusted it says nothing
+ * reliable, and some receivers switch features off by it (compression, HTTP/1.1), so theirs ends here like
+ * `X-Forwarded-*`.
  */
 function via({ fields, trusted, httpVersion }: Forwarding): string {
   const own = `${httpVersion} ${pseudonym}`;
@@ -85,7 +97,7 @@ function via({ fields, trusted, httpVersion }: Forwarding): string {
 }
 
 function isListOf(value: string | null, isElement: (text: string) => boolean): value is string {
-  return value !== null && value.split(',').every(element => isElement(trimBlanks(element)));
+  return value !== null && value.split(',').every((element) => isElement(trimBlanks(element)));
 }
 
 function isScheme(text: string): boolean {

@@ -7,18 +7,23 @@ export interface Framing {
   readonly chunked: boolean;
 }
 
-/** No sign, list or blank, and no more digits than the largest number has: a reader that counts in fewer bits may count another way. */
+/**
+ * No sign, list or blank, and no more digits than the largest number has: a reader that counts in fewer bits may count
+ * another way.
+ */
 const decimal = /^[0-9]{1,16}$/;
 
 const chunkedCoding = /^chunked$/i;
 
 /**
- * Reads the framing of a request, or refuses it with `framing`: Transfer-Encoding is exactly `chunked`, and neither beside
- * Content-Length nor in HTTP/1.0, whose readers ignore it (RFC 9112 §6.1, §6.3). Whatever two readers may end at different
- * places smuggles a second request to one of them.
+ * Reads the framing of a request, or refuses it with `framing`: Transfer-Encoding is exactly `chunked`, and neither
+ * beside Content-Length nor in HTTP/1.0, whose readers ignore it (RFC 9112 §6.1, §6.3). Whatever two readers may end at
+ * different places smuggles a second request to one of them.
  */
 export function readFraming(
-  contentLength: string | undefined, transferEncoding: string | undefined, httpVersion: string,
+  contentLength: string | undefined,
+  transferEncoding: string | undefined,
+  httpVersion: string,
 ): Result<Framing, Denial> {
   if (transferEncoding !== undefined) {
     const isSound = contentLength === undefined && httpVersion === '1.1' && chunkedCoding.test(transferEncoding);
@@ -29,7 +34,10 @@ export function readFraming(
   return bytes === null ? refuse(denial('framing')) : accept({ contentLength: bytes, chunked: false });
 }
 
-/** Bytes that a Content-Length says, or `null` where two readers may read it in two ways, or not count so far (RFC 9110 §8.6). */
+/**
+ * Bytes that a Content-Length says, or `null` where two readers may read it in two ways, or not count so far (RFC 9110
+ * §8.6).
+ */
 export function contentLengthOf(value: string): number | null {
   const bytes = decimal.test(value) ? Number(value) : NaN;
   return Number.isSafeInteger(bytes) ? bytes : null;

@@ -1,7 +1,21 @@
 import { isFieldName, lookAlikeKey } from './field-name.js';
 import {
-  certificateFields, certificatePrefixes, consultedFields, consultedPrefixes, defaultIdentityNames, hopByHopFields, judgedFields, originFields,
-  originPrefixes, overrideFields, overridePrefixes, principalFields, principalPrefixes, reservationFields, secondPathFields, type JudgedField,
+  certificateFields,
+  certificatePrefixes,
+  consultedFields,
+  consultedPrefixes,
+  defaultIdentityNames,
+  hopByHopFields,
+  judgedFields,
+  originFields,
+  originPrefixes,
+  overrideFields,
+  overridePrefixes,
+  principalFields,
+  principalPrefixes,
+  reservationFields,
+  secondPathFields,
+  type JudgedField,
 } from './known-fields.js';
 import { remembered, type MemoryLimits } from '../../lib/memo.js';
 import { strippedKind, type StrippedKind } from './stripped-headers.js';
@@ -47,7 +61,14 @@ export interface FieldRuleSettings {
 
 /** What looks like one of these, but is spelt another way, is not the caller's to send. */
 const reservedKeys = keysOf(
-  judgedFields.keys(), hopByHopFields, reservationFields, originFields, principalFields, certificateFields, overrideFields, secondPathFields,
+  judgedFields.keys(),
+  hopByHopFields,
+  reservationFields,
+  originFields,
+  principalFields,
+  certificateFields,
+  overrideFields,
+  secondPathFields,
 );
 
 const reservedPrefixes = [...originPrefixes, ...principalPrefixes, ...certificatePrefixes, ...overridePrefixes];
@@ -56,9 +77,16 @@ const principalKeys = keysOf(principalFields);
 
 const secondPathKeys = keysOf(secondPathFields);
 
-/** What Sallyport and the connection read and set, whatever its spelling; and what says which bytes of what a body is. */
+/**
+ * What Sallyport and the connection read and set, whatever its spelling; and what says which bytes of what a body is.
+ */
 const neededKeys = keysOf(
-  judgedFields.keys(), hopByHopFields, consultedFields, reservationFields, defaultIdentityNames, ['Content-Encoding', 'Content-Range'],
+  judgedFields.keys(),
+  hopByHopFields,
+  consultedFields,
+  reservationFields,
+  defaultIdentityNames,
+  ['Content-Encoding', 'Content-Range'],
 );
 
 /** What changes from config to config. */
@@ -78,39 +106,58 @@ export function createFieldRules(settings: FieldRuleSettings): FieldRules {
   const { underscoreFields, stripFields = [], passFields = [] } = settings;
   const identityKeys = keysOf(defaultIdentityNames, settings.identityNames);
   const listedKeys = keysOf(stripFields);
-  const chosen: ChosenNames = { identityKeys, listedKeys, passNames: new Set(passFields.map(name => name.toLowerCase())), underscoreFields };
+  const chosen: ChosenNames = {
+    identityKeys,
+    listedKeys,
+    passNames: new Set(passFields.map((name) => name.toLowerCase())),
+    underscoreFields,
+  };
   const droppedFromAnswers = keysOf(identityKeys, hopByHopFields, [
-    'Transfer-Encoding', 'Upgrade', 'Connection', 'Proxy-Status', 'Idempotent-Replayed', 'Idempotency-Outcome', 'Idempotency-Record',
+    'Transfer-Encoding',
+    'Upgrade',
+    'Connection',
+    'Proxy-Status',
+    'Idempotent-Replayed',
+    'Idempotency-Outcome',
+    'Idempotency-Record',
     'X-Request-Id',
   ]);
   return {
     http10: settings.http10,
-    requestKind: remembered(name => requestKind(name, chosen), memory),
-    strippedKind: remembered(name => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
-    responseKind: remembered(name => responseKind(name, droppedFromAnswers), memory),
+    requestKind: remembered((name) => requestKind(name, chosen), memory),
+    strippedKind: remembered((name) => strippedKind(name, { identityKeys, listedKeys, isReserved }), memory),
+    responseKind: remembered((name) => responseKind(name, droppedFromAnswers), memory),
   };
 }
 
-const nothingChosen: ChosenNames = { identityKeys: new Set(), listedKeys: new Set(), passNames: new Set(), underscoreFields: 'refuse' };
+const nothingChosen: ChosenNames = {
+  identityKeys: new Set(),
+  listedKeys: new Set(),
+  passNames: new Set(),
+  underscoreFields: 'refuse',
+};
 
 /**
- * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport nor the
- * connection gives another meaning, or by which others tell the receiver who the caller is. The caller's field of that name is
- * dropped: of one that is read here nothing would be left.
+ * Tells whether the config may give this name to an identity header: a name without underscores that neither Sallyport
+ * nor the connection gives another meaning, or by which others tell the receiver who the caller is. The caller's field
+ * of that name is dropped: of one that is read here nothing would be left.
  */
 export function mayNameIdentity(name: string): boolean {
   if (isConsulted(name)) return false;
   return requestKind(name, nothingChosen) === 'passed' || (!name.includes('_') && isPrincipal(lookAlikeKey(name)));
 }
 
-/** Tells whether the config may have this field removed: not where Sallyport, or the framing and meaning of a body, need it. */
+/**
+ * Tells whether the config may have this field removed: not where Sallyport, or the framing and meaning of a body, need
+ * it.
+ */
 export function mayStrip(name: string): boolean {
   return !isConsulted(name) && !neededKeys.has(lookAlikeKey(name));
 }
 
 /**
- * Tells whether the config may have this field go on that is removed otherwise: one that a proxy in front sets, or that names a
- * second path. What would have the receiver act on another method or host than was judged never goes on.
+ * Tells whether the config may have this field go on that is removed otherwise: one that a proxy in front sets, or that
+ * names a second path. What would have the receiver act on another method or host than was judged never goes on.
  */
 export function mayPass(name: string): boolean {
   const key = lookAlikeKey(name);
@@ -118,7 +165,10 @@ export function mayPass(name: string): boolean {
   return secondPathKeys.has(key) || strippedKind(name, { ...nothingChosen, isReserved }) === 'forwarded';
 }
 
-function requestKind(name: string, { identityKeys, listedKeys, passNames, underscoreFields }: ChosenNames): RequestFieldKind {
+function requestKind(
+  name: string,
+  { identityKeys, listedKeys, passNames, underscoreFields }: ChosenNames,
+): RequestFieldKind {
   if (!isFieldName(name)) return 'malformed';
   const key = lookAlikeKey(name);
   if (identityKeys.has(key)) return 'reserved';
@@ -134,15 +184,15 @@ function requestKind(name: string, { identityKeys, listedKeys, passNames, unders
 
 function isConsulted(name: string): boolean {
   const lowerCase = name.toLowerCase();
-  return consultedFields.has(lowerCase) || consultedPrefixes.some(prefix => lowerCase.startsWith(prefix));
+  return consultedFields.has(lowerCase) || consultedPrefixes.some((prefix) => lowerCase.startsWith(prefix));
 }
 
 function isPrincipal(key: string): boolean {
-  return principalKeys.has(key) || principalPrefixes.some(prefix => key.startsWith(prefix));
+  return principalKeys.has(key) || principalPrefixes.some((prefix) => key.startsWith(prefix));
 }
 
 function isReserved(key: string): boolean {
-  return reservedKeys.has(key) || reservedPrefixes.some(prefix => key.startsWith(prefix));
+  return reservedKeys.has(key) || reservedPrefixes.some((prefix) => key.startsWith(prefix));
 }
 
 function responseKind(name: string, droppedKeys: ReadonlySet<string>): ResponseFieldKind {
@@ -152,5 +202,5 @@ function responseKind(name: string, droppedKeys: ReadonlySet<string>): ResponseF
 }
 
 function keysOf(...lists: readonly Iterable<string>[]): ReadonlySet<string> {
-  return new Set(lists.flatMap(list => Array.from(list, lookAlikeKey)));
+  return new Set(lists.flatMap((list) => Array.from(list, lookAlikeKey)));
 }

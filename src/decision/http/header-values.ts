@@ -13,7 +13,10 @@ export function combine(earlier: string | undefined, value: string): string {
   return earlier === undefined ? value : `${earlier}, ${value}`;
 }
 
-/** Elements of a comma-separated list without quoted strings, in lower case; empty ones count for nothing (RFC 9110 §5.6.1). */
+/**
+ * Elements of a comma-separated list without quoted strings, in lower case; empty ones count for nothing (RFC 9110
+ * §5.6.1).
+ */
 export function listElements(value: string): readonly string[] {
   const elements: string[] = [];
   for (const part of value.split(',')) {

@@ -11,7 +11,10 @@ const nameAndUsualPort = /^[A-Za-z0-9._~-]+(?::[0-9]{1,4})?$/;
 
 const largestPort = 65_535;
 
-/** Tells whether a text is a host with or without a port, as a Host field has it (RFC 9110 §7.2). User information is none. */
+/**
+ * Tells whether a text is a host with or without a port, as a Host field has it (RFC 9110 §7.2). User information is
+ * none.
+ */
 export function isHost(text: string): boolean {
   if (nameAndUsualPort.test(text)) return true;
   const match = hostAndPort.exec(text);

@@ -21,15 +21,15 @@ export interface KeepingRules {
 }
 
 /**
- * Milliseconds for which keys serve past their lifetime while their source is out of reach, where the operator does not say:
- * a restart of the issuer takes less than the first, most outages of a network less than the second.
+ * Milliseconds for which keys serve past their lifetime while their source is out of reach, where the operator does not
+ * say: a restart of the issuer takes less than the first, most outages of a network less than the second.
  */
 const staleUnderMustRevalidateMs = 300_000;
 const staleOtherwiseMs = 3_600_000;
 
 /**
- * Longest wait of a request for a key that may be new, milliseconds: with the defaults the cool-down and a fetch. Where the next fetch is not
- * allowed within that, nobody waits for it.
+ * Longest wait of a request for a key that may be new, milliseconds: with the defaults the cool-down and a fetch. Where
+ * the next fetch is not allowed within that, nobody waits for it.
  */
 export const longestKeyWaitMs = 10_000;
 
@@ -37,15 +37,16 @@ export const longestKeyWaitMs = 10_000;
 const maxDeltaSeconds = 2 ** 31;
 
 /** One directive of `Cache-Control`: a token, and a token or a quoted string behind `=` (RFC 9111 §5.2). */
-const directive = /(?:^|,)[ \t]*([!#$%&'*+.^_`|~\w-]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~\w-]*)))?[ \t]*(?=,|$)/g;
+const directive =
+  /(?:^|,)[ \t]*([!#$%&'*+.^_`|~\w-]+)(?:=(?:"((?:[^"\\]|\\.)*)"|([!#$%&'*+.^_`|~\w-]*)))?[ \t]*(?=,|$)/g;
 
 /** RFC 9110 §5.6.7, the one form that is still made. */
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
  * Reads how a private cache may keep an answer that just came. What cannot be read of its age counts as stale: 0
- * (RFC 9111 §4.2). `must-revalidate` (§5.2.2.2), `no-cache` (§5.2.2.4) and `no-store` (§5.2.2.5) forbid its use past that, as §4.2.4 says.
- * `s-maxage` and `proxy-revalidate` are for shared caches and are not looked at.
+ * (RFC 9111 §4.2). `must-revalidate` (§5.2.2.2), `no-cache` (§5.2.2.4) and `no-store` (§5.2.2.5) forbid its use past
+ * that, as §4.2.4 says. `s-maxage` and `proxy-revalidate` are for shared caches and are not looked at.
  */
 export function keepingRules(fields: CacheFields): KeepingRules {
   const directives = readDirectives(fields.cacheControl ?? '');
@@ -74,7 +75,10 @@ export function lifetimeMs(freshness: number | null, bounds: LifetimeBounds): nu
   return freshness === null ? bounds.maxAgeMs : Math.min(Math.max(freshness, bounds.minAgeMs), bounds.maxAgeMs);
 }
 
-/** Milliseconds for which keys serve past their lifetime while their source is out of reach. The operator's word, where given, is the one that counts. */
+/**
+ * Milliseconds for which keys serve past their lifetime while their source is out of reach. The operator's word, where
+ * given, is the one that counts.
+ */
 export function staleAllowanceMs(maxStaleMs: number | null, mustRevalidate: boolean): number {
   return maxStaleMs ?? (mustRevalidate ? staleUnderMustRevalidateMs : staleOtherwiseMs);
 }

@@ -2,82 +2,249 @@
 
 /** Fields of a request that are read here, in lower case. */
 const judgedNames = [
-  'authorization', 'connection', 'content-length', 'content-type', 'expect', 'host', 'idempotency-key', 'traceparent',
-  'tracestate', 'transfer-encoding', 'upgrade', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-request-id',
+  'authorization',
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'idempotency-key',
+  'traceparent',
+  'tracestate',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-request-id',
 ] as const;
 
 export type JudgedField = (typeof judgedNames)[number];
 
-export const judgedFields: ReadonlyMap<string, JudgedField> = new Map(judgedNames.map(name => [name, name]));
+export const judgedFields: ReadonlyMap<string, JudgedField> = new Map(judgedNames.map((name) => [name, name]));
 
 /** Fields for one connection and no further (RFC 9110 §7.6.1), beside those that are judged. */
 export const hopByHopFields: ReadonlySet<string> = new Set([
-  'http2-settings', 'keep-alive', 'proxy-authenticate', 'proxy-authentication-info', 'proxy-authorization', 'proxy-connection',
-  'te', 'trailer',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authentication-info',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
 ]);
 
-/** Fields that go on as they came and are read here as well: sessions, the origin of a page, handshakes of WebSockets. */
-export const consultedFields: ReadonlySet<string> = new Set(['cookie', 'set-cookie', 'origin', 'anti-csrf', 'front-token', 'rid']);
+/**
+ * Fields that go on as they came and are read here as well: sessions, the origin of a page, handshakes of WebSockets.
+ */
+export const consultedFields: ReadonlySet<string> = new Set([
+  'cookie',
+  'set-cookie',
+  'origin',
+  'anti-csrf',
+  'front-token',
+  'rid',
+]);
 
 /** Families of the same, in lower case. */
 export const consultedPrefixes: readonly string[] = ['sec-websocket-', 'st-'];
 
 /** Names of the identity headers where the config gives none: never the caller's, whatever the config renames. */
 export const defaultIdentityNames: readonly string[] = [
-  'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion',
+  'X-Auth-Subject',
+  'X-Auth-Issuer',
+  'X-Auth-Permissions',
+  'X-Auth-Token-Id',
+  'X-Auth-Kind',
+  'X-Auth-Assertion',
 ];
 
 /** What we tell the receiver of a reservation, and what tells the caller of it: believed where they come from us. */
 export const reservationFields: readonly string[] = [
-  'Idempotency-Record', 'Idempotency-Fence', 'Idempotency-Outcome', 'Idempotent-Replayed', 'Proxy-Status',
+  'Idempotency-Record',
+  'Idempotency-Fence',
+  'Idempotency-Outcome',
+  'Idempotent-Replayed',
+  'Proxy-Status',
 ];
 
 /**
- * Fields by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of a caller
- * they would make some receivers take it for somebody else.
+ * Fields by which a proxy in front of us may say where a request came from, and how. Many send some of them unasked; of
+ * a caller they would make some receivers take it for somebody else.
  */
 export const originFields: readonly string[] = [
-  'X-Client-IP', 'True-Client-IP', 'X-True-Client-IP', 'True-IP', 'X-True-IP', 'Client-IP', 'Real-IP', 'X-Cluster-Client-IP', 'Cluster-Client-IP',
-  'Remote-Addr', 'Remote-Host', 'Remote-IP', 'X-Originating-IP', 'X-Origin-IP', 'X-Source-IP', 'X-Peer-IP', 'X-Host-IP', 'X-ProxyUser-IP', 'X-Coming-From',
-  'Coming-From', 'X-Client-Address', 'X-Client-Host',
+  'X-Client-IP',
+  'True-Client-IP',
+  'X-True-Client-IP',
+  'True-IP',
+  'X-True-IP',
+  'Client-IP',
+  'Real-IP',
+  'X-Cluster-Client-IP',
+  'Cluster-Client-IP',
+  'Remote-Addr',
+  'Remote-Host',
+  'Remote-IP',
+  'X-Originating-IP',
+  'X-Origin-IP',
+  'X-Source-IP',
+  'X-Peer-IP',
+  'X-Host-IP',
+  'X-ProxyUser-IP',
+  'X-Coming-From',
+  'Coming-From',
+  'X-Client-Address',
+  'X-Client-Host',
   // Content delivery networks, clouds and servers, each by its own name.
-  'CF-IPCountry', 'CF-Visitor', 'CF-Worker', 'CloudFront-Forwarded-Proto', 'Fastly-SSL', 'Fastly-FF', 'Fastly-Temp-XFF', 'X-Azure-ClientIP',
-  'X-Azure-SocketIP', 'X-NF-Client-Connection-IP', 'Incap-Client-IP', 'X-Sucuri-ClientIP', 'X-Sucuri-Country', 'CDN-Src-IP', 'CDN-Real-IP',
-  'Ali-CDN-Real-IP', 'DO-Connecting-IP', 'Z-Forwarded-For', 'X-GCLB-Client-IP', 'X-Cdn-Src-IP',
-  'X-Scheme', 'X-Url-Scheme', 'Front-End-Https', 'X-Host', 'SSL-Offloaded',
+  'CF-IPCountry',
+  'CF-Visitor',
+  'CF-Worker',
+  'CloudFront-Forwarded-Proto',
+  'Fastly-SSL',
+  'Fastly-FF',
+  'Fastly-Temp-XFF',
+  'X-Azure-ClientIP',
+  'X-Azure-SocketIP',
+  'X-NF-Client-Connection-IP',
+  'Incap-Client-IP',
+  'X-Sucuri-ClientIP',
+  'X-Sucuri-Country',
+  'CDN-Src-IP',
+  'CDN-Real-IP',
+  'Ali-CDN-Real-IP',
+  'DO-Connecting-IP',
+  'Z-Forwarded-For',
+  'X-GCLB-Client-IP',
+  'X-Cdn-Src-IP',
+  'X-Scheme',
+  'X-Url-Scheme',
+  'Front-End-Https',
+  'X-Host',
+  'SSL-Offloaded',
 ];
 
 /** Families of the same, by how their look-alike key begins. */
 export const originPrefixes: readonly string[] = [
-  'forwarded', 'xforward', 'xoriginalforwarded', 'xenvoy', 'xrealip', 'cfconnecting', 'cfpseudo', 'cloudfrontviewer', 'fastlyclient', 'flyclient',
-  'flyforwarded', 'xappengine', 'xvercelforwarded', 'xvercelproxied', 'xvercelip', 'wlproxy', 'proxyclient',
+  'forwarded',
+  'xforward',
+  'xoriginalforwarded',
+  'xenvoy',
+  'xrealip',
+  'cfconnecting',
+  'cfpseudo',
+  'cloudfrontviewer',
+  'fastlyclient',
+  'flyclient',
+  'flyforwarded',
+  'xappengine',
+  'xvercelforwarded',
+  'xvercelproxied',
+  'xvercelip',
+  'wlproxy',
+  'proxyclient',
 ];
 
-/** Fields by which a proxy in front of some receivers says who the caller is: an identity header may be given such a name. */
+/**
+ * Fields by which a proxy in front of some receivers says who the caller is: an identity header may be given such a
+ * name.
+ */
 export const principalFields: readonly string[] = [
-  'Remote-User', 'Remote-Name', 'Remote-Email', 'Remote-Group', 'Remote-Groups', 'Remote-Ident', 'Auth-User', 'Logon-User', 'X-Forwarded-User',
-  'X-Forwarded-Email', 'X-Forwarded-Groups', 'X-Forwarded-Preferred-Username', 'X-Proxy-User', 'X-Userinfo', 'X-Anonymous-Consumer',
-  'X-Credential-Identifier', 'X-Credential-Username', 'SM-User', 'SM-UserDN', 'SM-UniversalId', 'SM-ServerSessionId', 'IV-User', 'IV-User-L', 'IV-Groups',
-  'IV-Creds', 'OAM-Remote-User', 'Osso-User-DN', 'Osso-User-Guid', 'EPPN', 'X-Goog-IAP-JWT-Assertion',
+  'Remote-User',
+  'Remote-Name',
+  'Remote-Email',
+  'Remote-Group',
+  'Remote-Groups',
+  'Remote-Ident',
+  'Auth-User',
+  'Logon-User',
+  'X-Forwarded-User',
+  'X-Forwarded-Email',
+  'X-Forwarded-Groups',
+  'X-Forwarded-Preferred-Username',
+  'X-Proxy-User',
+  'X-Userinfo',
+  'X-Anonymous-Consumer',
+  'X-Credential-Identifier',
+  'X-Credential-Username',
+  'SM-User',
+  'SM-UserDN',
+  'SM-UniversalId',
+  'SM-ServerSessionId',
+  'IV-User',
+  'IV-User-L',
+  'IV-Groups',
+  'IV-Creds',
+  'OAM-Remote-User',
+  'Osso-User-DN',
+  'Osso-User-Guid',
+  'EPPN',
+  'X-Goog-IAP-JWT-Assertion',
 ];
 
 /** Families of the same. */
 export const principalPrefixes: readonly string[] = [
-  'xremote', 'xwebauth', 'xauthrequest', 'xauthenticated', 'xauthentik', 'xconsumer', 'xpomerium', 'xvouch', 'xmsclientprincipal', 'xmstoken',
-  'xgoogauthenticateduser', 'xamznoidc', 'cfaccess', 'tailscale', 'oidc', 'mellon', 'shib',
+  'xremote',
+  'xwebauth',
+  'xauthrequest',
+  'xauthenticated',
+  'xauthentik',
+  'xconsumer',
+  'xpomerium',
+  'xvouch',
+  'xmsclientprincipal',
+  'xmstoken',
+  'xgoogauthenticateduser',
+  'xamznoidc',
+  'cfaccess',
+  'tailscale',
+  'oidc',
+  'mellon',
+  'shib',
 ];
 
 /** Fields by which a proxy says which certificate the caller showed to it. */
-export const certificateFields: readonly string[] = ['X-ARR-ClientCert', 'X-Client-Verify', 'X-Client-DN', 'X-Client-S-DN', 'X-Client-Subject-DN'];
+export const certificateFields: readonly string[] = [
+  'X-ARR-ClientCert',
+  'X-Client-Verify',
+  'X-Client-DN',
+  'X-Client-S-DN',
+  'X-Client-Subject-DN',
+];
 
 /** Families of the same. */
-export const certificatePrefixes: readonly string[] = ['clientcert', 'xclientcert', 'sslclient', 'sslserver', 'xssl', 'xamznmtls', 'xmtls', 'xtlsclient'];
+export const certificatePrefixes: readonly string[] = [
+  'clientcert',
+  'xclientcert',
+  'sslclient',
+  'sslserver',
+  'xssl',
+  'xamznmtls',
+  'xmtls',
+  'xtlsclient',
+];
 
 /** Fields by which a caller makes some receivers act on another method, path, host or file than the policy judged. */
 export const overrideFields: readonly string[] = [
-  'X-Method-Override', 'Method-Override', 'HTTP-Method-Override', 'X-HTTP-Path-Override', 'X-HTTP-Host-Override', 'X-HTTP-DestinationURL', 'X-Override-URL',
-  'X-Script-Name', 'Script-Name', 'Path-Info', 'X-Path-Info', 'Path-Translated', 'X-Request-URI', 'X-Replaced-Path', 'X-Proxy-URL', 'Proxy',
-  'X-Sendfile-Type', 'X-Accel-Mapping',
+  'X-Method-Override',
+  'Method-Override',
+  'HTTP-Method-Override',
+  'X-HTTP-Path-Override',
+  'X-HTTP-Host-Override',
+  'X-HTTP-DestinationURL',
+  'X-Override-URL',
+  'X-Script-Name',
+  'Script-Name',
+  'Path-Info',
+  'X-Path-Info',
+  'Path-Translated',
+  'X-Request-URI',
+  'X-Replaced-Path',
+  'X-Proxy-URL',
+  'Proxy',
+  'X-Sendfile-Type',
+  'X-Accel-Mapping',
 ];
 
 /** Families of the same. */

@@ -34,8 +34,8 @@ const hiddenSeparator = /;|%2f/i;
 
 /**
  * Reads one segment of RFC 3986 `pchar`, `%` and `;`. Returns `null` where two readers may read it differently: bad
- * escapes, invalid UTF-8, escapes of what must not or need not be escaped, `%25` before two hex digits (decoded twice it
- * is another escape), and dot or empty segments that appear when parameters are dropped or slashes decoded.
+ * escapes, invalid UTF-8, escapes of what must not or need not be escaped, `%25` before two hex digits (decoded twice
+ * it is another escape), and dot or empty segments that appear when parameters are dropped or slashes decoded.
  */
 export function readPathSegment(raw: string): PathSegment | null {
   // `/;x/` is `//` to a reader that drops parameters.
@@ -51,7 +51,9 @@ export function readPathSegment(raw: string): PathSegment | null {
       at += escapeLength;
       continue;
     }
-    if (!mayBeEscaped(codePoint) || (codePoint === percentCode && byteOf(raw, at + escapeLength) !== notCharacter)) return null;
+    if (!mayBeEscaped(codePoint) || (codePoint === percentCode && byteOf(raw, at + escapeLength) !== notCharacter)) {
+      return null;
+    }
     text += raw.slice(copied, at) + String.fromCodePoint(codePoint);
     at += length * escapeLength;
     copied = at;

@@ -16,18 +16,25 @@ const allowedMethods = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT';
 /** From this status on we failed; below it we refused, and a refusal looks the same whatever its reason. */
 const firstFailure = 500;
 
-const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map(reason => [reason, bodyOf(answerOf(reason))]));
+const bodies: ReadonlyMap<Reason, string> = new Map(reasons.map((reason) => [reason, bodyOf(answerOf(reason))]));
 
 /**
- * Answers a denial as a problem document (RFC 9457). What was wrong with a credential is not in it: every 401 and every 403
- * is the same but for the request id. Whose session is refused gets the body of SuperTokens' SDK, for its frontends act on that.
+ * Answers a denial as a problem document (RFC 9457). What was wrong with a credential is not in it: every 401 and every
+ * 403 is the same but for the request id. Whose session is refused gets the body of SuperTokens' SDK, for its frontends
+ * act on that.
  */
 export function problemOf(denial: Denial, requestId: string): Problem {
   const answer = answerOf(denial.reason);
-  const error = answer.status >= firstFailure ? denial.error ?? answer.error : answer.error;
+  const error = answer.status >= firstFailure ? (denial.error ?? answer.error) : answer.error;
   const fields = [
-    'Content-Type', denial.session === undefined ? 'application/problem+json' : 'application/json', 'Cache-Control', 'no-store', 'X-Request-Id', requestId,
-    'Proxy-Status', proxyStatus(error),
+    'Content-Type',
+    denial.session === undefined ? 'application/problem+json' : 'application/json',
+    'Cache-Control',
+    'no-store',
+    'X-Request-Id',
+    requestId,
+    'Proxy-Status',
+    proxyStatus(error),
   ];
   if (answer.status === 401) fields.push('WWW-Authenticate', 'Bearer realm="sallyport"');
   if (answer.status === 405) fields.push('Allow', allowedMethods);
@@ -36,18 +43,31 @@ export function problemOf(denial: Denial, requestId: string): Problem {
   const retryAfterS = denial.retryAfterS ?? answer.retryAfterS;
   if (retryAfterS !== undefined) fields.push('Retry-After', String(retryAfterS));
   if (denial.session !== undefined) return { status: answer.status, fields, body: sessionBodyOf(denial.session) };
-  if (denial.rateLimit !== undefined) fields.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
+  if (denial.rateLimit !== undefined) {
+    fields.push('RateLimit-Policy', denial.rateLimit.policy, 'RateLimit', denial.rateLimit.state);
+  }
   const body = denial.record === undefined ? bodies.get(denial.reason) : undefined;
   return { status: answer.status, fields, body: body ?? bodyOf(answer, denial.record) };
 }
 
 /** The members in the order of docs/contract.md 4: clients compare the bytes. */
 function bodyOf({ type, title, status }: Answer, record?: string): string {
-  return JSON.stringify({ type: type === null ? 'about:blank' : `urn:sallyport:${type}`, title, status, ...(record === undefined ? {} : { record }) });
+  return JSON.stringify({
+    type: type === null ? 'about:blank' : `urn:sallyport:${type}`,
+    title,
+    status,
+    ...(record === undefined ? {} : { record }),
+  });
 }
 
-/** As the SDK writes it, but for what the claim is and what it would have to be: that is the policy's, and none of the caller's. */
+/**
+ * As the SDK writes it, but for what the claim is and what it would have to be: that is the policy's, and none of the
+ * caller's.
+ */
 function sessionBodyOf(answer: SessionAnswer): string {
   if (answer.message !== 'invalid claim') return JSON.stringify(answer);
-  return JSON.stringify({ message: answer.message, claimValidationErrors: answer.claims.map((id) => ({ id, reason: { message: 'wrong value' } })) });
+  return JSON.stringify({
+    message: answer.message,
+    claimValidationErrors: answer.claims.map((id) => ({ id, reason: { message: 'wrong value' } })),
+  });
 }

@@ -10,13 +10,13 @@ export function proxyStatus(error: ProxyError): string {
 }
 
 /**
- * Removes members of our name from a receiver's value; `null` where nothing is left, or where the value is no list of which
- * one could tell the members apart.
+ * Removes members of our name from a receiver's value; `null` where nothing is left, or where the value is no list of
+ * which one could tell the members apart.
  */
 export function withoutOwnMember(value: string): string | null {
   const members = listMembers(value);
   if (members === null) return null;
-  const kept = members.filter(member => !isOwn(member));
+  const kept = members.filter((member) => !isOwn(member));
   if (kept.length === members.length) return value;
   return kept.length === 0 ? null : kept.join(', ');
 }

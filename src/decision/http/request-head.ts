@@ -16,7 +16,9 @@ export function fieldValue({ rawHeaders }: RequestHead, lowerCaseName: string): 
   let value: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) value = combine(value, rawHeaders[i + 1] ?? '');
+    if (name.length === lowerCaseName.length && name.toLowerCase() === lowerCaseName) {
+      value = combine(value, rawHeaders[i + 1] ?? '');
+    }
   }
   return value ?? null;
 }
@@ -24,7 +26,9 @@ export function fieldValue({ rawHeaders }: RequestHead, lowerCaseName: string): 
 /** `HTTP/1.1`, two spaces and a line end beside method and target, and the empty line at the end. */
 const fixedBytes = 14;
 
-/** A colon and a space after each name, a line end after each value. White space beyond that is gone once it was parsed. */
+/**
+ * A colon and a space after each name, a line end after each value. White space beyond that is gone once it was parsed.
+ */
 const bytesBesideText = 2;
 
 /** Bytes of the request line and the header section together, which `max_header_bytes` limits. */

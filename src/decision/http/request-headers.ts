@@ -53,23 +53,38 @@ export const maxFields = 256;
 
 /** A second line of one of these is a second opinion on whom, where or how much. */
 const onlyOnce: ReadonlySet<JudgedField> = new Set<JudgedField>([
-  'authorization', 'content-length', 'content-type', 'host', 'idempotency-key', 'transfer-encoding',
+  'authorization',
+  'content-length',
+  'content-type',
+  'host',
+  'idempotency-key',
+  'transfer-encoding',
 ]);
 
 const fromEarlierHops: ReadonlySet<JudgedField> = new Set<JudgedField>([
-  'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
 ]);
 
 /**
  * Reads and cleans the header section of a request. Refusals are `http_version`, `header_too_large`, `field_malformed`,
- * `field_repeated`, `field_refused`, `host_malformed`, `framing`, `connection_option` and `expectation_unknown`. Whether a
- * body or an upgrade is allowed is the route's to say.
+ * `field_repeated`, `field_refused`, `host_malformed`, `framing`, `connection_option` and `expectation_unknown`.
+ * Whether a body or an upgrade is allowed is the route's to say.
  *
- * @param rememberedTokens where a token is looked for before its characters are read, which takes longer; `null` reads them.
+ * @param rememberedTokens where a token is looked for before its characters are read, which takes longer; `null` reads
+ *   them.
  */
-export function readFields(head: RequestHead, rules: FieldRules, rememberedTokens: RememberedTokens | null = null): Result<RequestFields, Denial> {
+export function readFields(
+  head: RequestHead,
+  rules: FieldRules,
+  rememberedTokens: RememberedTokens | null = null,
+): Result<RequestFields, Denial> {
   const { httpVersion, rawHeaders } = head;
-  if (httpVersion !== '1.1' && (httpVersion !== '1.0' || rules.http10 === 'refuse')) return refuse(denial('http_version'));
+  if (httpVersion !== '1.1' && (httpVersion !== '1.0' || rules.http10 === 'refuse')) {
+    return refuse(denial('http_version'));
+  }
   if (rawHeaders.length > 2 * maxFields) return refuse(denial('header_too_large'));
   const judged = new Map<JudgedField, string>();
   const passed: string[] = [];
@@ -84,7 +99,10 @@ export function readFields(head: RequestHead, rules: FieldRules, rememberedToken
     // A token, most of what a head has, is not read twice: its characters are all such of a value.
     if (kind === 'authorization') {
       bearerDigest = rememberedTokens?.digestOfField(value) ?? null;
-      bearer = bearerDigest !== null && rememberedTokens?.has(bearerDigest) === true ? accept(tokenIn(value)) : readBearer(value);
+      bearer =
+        bearerDigest !== null && rememberedTokens?.has(bearerDigest) === true
+          ? accept(tokenIn(value))
+          : readBearer(value);
     }
     if (!(kind === 'authorization' && bearer.ok) && !isFieldValue(value)) return refuse(denial('field_malformed'));
     switch (kind) {
@@ -115,7 +133,9 @@ export function readFields(head: RequestHead, rules: FieldRules, rememberedToken
 
 /** Judges what takes the whole section. */
 function conclude(
-  httpVersion: string, judged: ReadonlyMap<JudgedField, string>, rules: FieldRules,
+  httpVersion: string,
+  judged: ReadonlyMap<JudgedField, string>,
+  rules: FieldRules,
   read: Pick<RequestFields, 'passed' | 'bearer' | 'bearerDigest' | 'stripped' | 'strippedUnlessTrusted'>,
 ): Result<RequestFields, Denial> {
   const host = judged.get('host');
@@ -125,7 +145,9 @@ function conclude(
   const connection = readConnection(judged.get('connection'), rules.requestKind);
   if (!connection.ok) return connection;
   const expectation = judged.get('expect');
-  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') return refuse(denial('expectation_unknown'));
+  if (expectation !== undefined && expectation.toLowerCase() !== '100-continue') {
+    return refuse(denial('expectation_unknown'));
+  }
 
   const { contentLength, chunked } = framing.value;
   const { closes, keepsAlive, upgrades, removes } = connection.value;
@@ -160,6 +182,6 @@ function conclude(
 /** An offer of HTTP/2 in the clear may be ignored (RFC 9110 §7.8): clients that make it go on in HTTP/1.1. */
 function otherUpgrades(value: string | undefined): string | null {
   if (value === undefined) return null;
-  const protocols = listElements(value).filter(protocol => protocol !== 'h2c');
+  const protocols = listElements(value).filter((protocol) => protocol !== 'h2c');
   return protocols.length === 0 ? null : protocols.join(', ');
 }

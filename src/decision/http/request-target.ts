@@ -11,8 +11,8 @@ export interface RequestTarget {
   /** What follows the first `?`, or `null`. Forwarded, never judged. */
   readonly query: string | null;
   /**
-   * What the policy judges: decoded once. A trailing slash is a last, empty segment. An encoded slash and path parameters
-   * stay as they came, so that no literal of a route matches them.
+   * What the policy judges: decoded once. A trailing slash is a last, empty segment. An encoded slash and path
+   * parameters stay as they came, so that no literal of a route matches them.
    */
   readonly segments: readonly string[];
   /** Whether a segment holds `%2F`, which only routes with `encoded_slashes: allow` take. */
@@ -29,7 +29,9 @@ const needsReading = 3;
 
 type ByteKind = typeof forbidden | typeof plain | typeof slash | typeof needsReading;
 
-/** What a byte means in a path. RFC 3986 §3.3 `pchar` is plain; raw controls, non-ASCII, `\`, `#` and kin are forbidden. */
+/**
+ * What a byte means in a path. RFC 3986 §3.3 `pchar` is plain; raw controls, non-ASCII, `\`, `#` and kin are forbidden.
+ */
 const pathBytes = byteKinds();
 
 /** Visible ASCII but `#`: no client sends a fragment, and readers differ in where a target with one ends. */

@@ -5,10 +5,16 @@ import { withoutOwnMember } from './proxy-status.js';
 
 /**
  * Cleans the header section of a receiver's answer for the caller, names and values in turn: without
- * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay apart,
- * for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not the answer.
+ * hop-by-hop fields and those that Connection names, and without what only Sallyport says. Lines of one name stay
+ * apart, for Set-Cookie cannot be combined. A field that cannot be sent is left out, so that it costs itself and not
+ * the answer.
  */
-export function callerFields(status: number, rawHeaders: readonly string[], rules: FieldRules, requestId: string): string[] {
+export function callerFields(
+  status: number,
+  rawHeaders: readonly string[],
+  rules: FieldRules,
+  requestId: string,
+): string[] {
   const kept: string[] = ['X-Request-Id', requestId];
   // There is no body whose length it could be (RFC 9110 §8.6).
   let removes: Set<string> | null = status < 200 || status === 204 ? new Set(['content-length']) : null;
@@ -34,8 +40,8 @@ export function callerFields(status: number, rawHeaders: readonly string[], rule
 const transferEncoding = 'transfer-encoding';
 
 /**
- * Whether what is read of the receiver's answer is its body. Chunks are undone on the way; with any other transfer coding
- * (RFC 9112 §6.1) the caller would get coded bytes and no word of that.
+ * Whether what is read of the receiver's answer is its body. Chunks are undone on the way; with any other transfer
+ * coding (RFC 9112 §6.1) the caller would get coded bytes and no word of that.
  */
 export function hasReadableBody(rawHeaders: readonly string[]): boolean {
   let isChunked = false;

@@ -1,12 +1,21 @@
 /** Header fields of callers that are dropped, told apart so that an attack stands out from what every proxy sends. */
 import { lookAlikeKey } from './field-name.js';
 import {
-  certificateFields, certificatePrefixes, hopByHopFields, originFields, originPrefixes, principalFields, principalPrefixes, reservationFields, type JudgedField,
+  certificateFields,
+  certificatePrefixes,
+  hopByHopFields,
+  originFields,
+  originPrefixes,
+  principalFields,
+  principalPrefixes,
+  reservationFields,
+  type JudgedField,
 } from './known-fields.js';
 
 /**
  * - `identity`: would tell the receiver who the caller is, or what becomes of its reservation. Only Sallyport says so
- * - `forwarded`: what a proxy in front says of the request and of its caller, and ids and traces of it that are malformed
+ * - `forwarded`: what a proxy in front says of the request and of its caller, and ids and traces of it that are
+ *   malformed
  * - `override`: would have the receiver act on something else than was judged
  * - `listed`: the operator's list has it
  * - `hop`: looks like a field of the connection or of the message's framing
@@ -34,16 +43,30 @@ export function totalStripped(stripped: StrippedFields): number {
 
 /** What a spelling of a field that is judged is dropped as, where it is not the right one. */
 const judgedAs: Readonly<Record<JudgedField, StrippedKind>> = {
-  'authorization': 'identity',
-  'connection': 'hop', 'content-length': 'hop', 'expect': 'hop', 'transfer-encoding': 'hop', 'upgrade': 'hop',
-  'content-type': 'override', 'host': 'override', 'idempotency-key': 'override',
-  'traceparent': 'forwarded', 'tracestate': 'forwarded', 'via': 'forwarded', 'x-forwarded-for': 'forwarded', 'x-forwarded-host': 'forwarded',
-  'x-forwarded-proto': 'forwarded', 'x-request-id': 'forwarded',
+  authorization: 'identity',
+  connection: 'hop',
+  'content-length': 'hop',
+  expect: 'hop',
+  'transfer-encoding': 'hop',
+  upgrade: 'hop',
+  'content-type': 'override',
+  host: 'override',
+  'idempotency-key': 'override',
+  traceparent: 'forwarded',
+  tracestate: 'forwarded',
+  via: 'forwarded',
+  'x-forwarded-for': 'forwarded',
+  'x-forwarded-host': 'forwarded',
+  'x-forwarded-proto': 'forwarded',
+  'x-request-id': 'forwarded',
 };
 
 const kindOfKey: ReadonlyMap<string, StrippedKind> = new Map([
   ...reservationFields.map((name): [string, StrippedKind] => [lookAlikeKey(name), 'identity']),
-  ...[...originFields, ...principalFields, ...certificateFields].map((name): [string, StrippedKind] => [lookAlikeKey(name), 'forwarded']),
+  ...[...originFields, ...principalFields, ...certificateFields].map((name): [string, StrippedKind] => [
+    lookAlikeKey(name),
+    'forwarded',
+  ]),
   ...Array.from(hopByHopFields, (name): [string, StrippedKind] => [lookAlikeKey(name), 'hop']),
   ...Object.entries(judgedAs).map(([name, kind]): [string, StrippedKind] => [lookAlikeKey(name), kind]),
 ]);
@@ -59,11 +82,14 @@ export interface StrippedFieldRules {
   readonly isReserved: (key: string) => boolean;
 }
 
-/** Says what a field is dropped as whose name is, or looks like, one that we set, judge or remove; or that has an underscore. */
+/**
+ * Says what a field is dropped as whose name is, or looks like, one that we set, judge or remove; or that has an
+ * underscore.
+ */
 export function strippedKind(name: string, { identityKeys, listedKeys, isReserved }: StrippedFieldRules): StrippedKind {
   const key = lookAlikeKey(name);
   if (identityKeys.has(key)) return 'identity';
   if (listedKeys.has(key)) return 'listed';
   if (!isReserved(key)) return 'underscore';
-  return kindOfKey.get(key) ?? (forwardedPrefixes.some(prefix => key.startsWith(prefix)) ? 'forwarded' : 'override');
+  return kindOfKey.get(key) ?? (forwardedPrefixes.some((prefix) => key.startsWith(prefix)) ? 'forwarded' : 'override');
 }

@@ -10,8 +10,8 @@ const zeroParentId = '0'.repeat(16);
 export const traceparentBytes = 24;
 
 /**
- * `random` (level 2, §3.2.2.5.2), and not `sampled`: that says that the caller may have recorded the trace (§3.2.2.5.1), and
- * nobody has recorded one that begins here.
+ * `random` (level 2, §3.2.2.5.2), and not `sampled`: that says that the caller may have recorded the trace
+ * (§3.2.2.5.1), and nobody has recorded one that begins here.
  */
 const newTraceFlags = '02';
 

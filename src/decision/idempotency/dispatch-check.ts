@@ -18,8 +18,8 @@ export interface DispatchMoment {
 }
 
 /**
- * Decides whether an acquired reservation may be dispatched. A refusal means that nothing was sent, so the reservation is
- * released.
+ * Decides whether an acquired reservation may be dispatched. A refusal means that nothing was sent, so the reservation
+ * is released.
  *
  * @returns `null` to go on, or the reason not to.
  */
@@ -36,6 +36,10 @@ export function gate(moment: DispatchMoment): Denial | null {
 export const leaseMarginMs = 5_000;
 
 /** How long a pending record is leased: connect, response and settle time and a margin. */
-export function leaseMsOf(times: { readonly connectMs: number; readonly responseMs: number; readonly settleMs: number }): number {
+export function leaseMsOf(times: {
+  readonly connectMs: number;
+  readonly responseMs: number;
+  readonly settleMs: number;
+}): number {
   return times.connectMs + times.responseMs + times.settleMs + leaseMarginMs;
 }

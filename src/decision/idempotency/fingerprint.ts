@@ -17,7 +17,15 @@ export interface FingerprintInput {
 
 /** Fields that may never be part of a fingerprint: they differ between honest retries. */
 export const volatileFields: ReadonlySet<string> = new Set([
-  'authorization', 'date', 'traceparent', 'tracestate', 'baggage', 'x-request-id', 'idempotency-key', 'via', 'forwarded',
+  'authorization',
+  'date',
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'x-request-id',
+  'idempotency-key',
+  'via',
+  'forwarded',
 ]);
 
 /**

@@ -8,8 +8,8 @@ const quote = 0x22;
 const backslash = 0x5c;
 
 /**
- * Reads the value of `Idempotency-Key`: a Structured-Field string without parameters (RFC 8941 §3.3.3) or a bare token of
- * `[A-Za-z0-9._:/+=~@-]`; `"abc"` and `abc` are one key.
+ * Reads the value of `Idempotency-Key`: a Structured-Field string without parameters (RFC 8941 §3.3.3) or a bare token
+ * of `[A-Za-z0-9._:/+=~@-]`; `"abc"` and `abc` are one key.
  *
  * @param value the field as received, `null` where the request has none.
  * @returns the unquoted key of 1 to 255 characters, `null` where there is none and none is needed, or
@@ -18,7 +18,9 @@ const backslash = 0x5c;
 export function readIdempotencyKey(value: string | null, mode: 'required' | 'optional'): Result<string | null, Denial> {
   if (value === null) return mode === 'required' ? refuse(denial('idempotency_key_missing')) : accept(null);
   const key = value.startsWith('"') ? unquote(value) : bare(value);
-  if (key === null || key.length === 0 || key.length > maxKeyCharacters) return refuse(denial('idempotency_key_malformed'));
+  if (key === null || key.length === 0 || key.length > maxKeyCharacters) {
+    return refuse(denial('idempotency_key_malformed'));
+  }
   return accept(key);
 }
 

@@ -9,10 +9,16 @@ export const recordVersion = 1;
 /** ABSENT is the lack of a record. */
 export type RecordState = 'pending' | 'completed' | 'tombstone' | 'unknown';
 
-/** How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody waits for. */
+/**
+ * How long a release waits for the reserve that it overtook, milliseconds: longer than a network keeps what nobody
+ * waits for.
+ */
 export const withdrawalMs = 300_000;
 
-/** By how much a fence that is kept may be ahead of the clock and still be kept until the clock has reached it, milliseconds. */
+/**
+ * By how much a fence that is kept may be ahead of the clock and still be kept until the clock has reached it,
+ * milliseconds.
+ */
 export const longestAheadMs = 31 * 86_400_000;
 
 /** What the receiver answered, as far as it may be shown again. */
@@ -46,8 +52,8 @@ export interface ReservationRecord {
 }
 
 /**
- * A release that did not find its own reservation: the reserve it withdraws may be late, and must not take the key when it
- * arrives. Each attempt has its own, whoever holds the key meanwhile.
+ * A release that did not find its own reservation: the reserve it withdraws may be late, and must not take the key when
+ * it arrives. Each attempt has its own, whoever holds the key meanwhile.
  */
 export interface Withdrawal {
   readonly attempt: string;
@@ -55,8 +61,8 @@ export interface Withdrawal {
 }
 
 /**
- * What is kept of a record when its key is freed. The next fence is higher, whatever the store's clock says then: a receiver that has seen
- * this one would turn a lower one away.
+ * What is kept of a record when its key is freed. The next fence is higher, whatever the store's clock says then: a
+ * receiver that has seen this one would turn a lower one away.
  */
 export interface Freed {
   readonly attempt: string;
@@ -136,8 +142,8 @@ export interface Release {
 /** `kept`: it is another attempt's, no longer pending, or in doubt by an attempt before. */
 export type Released = 'released' | 'kept' | 'unsupported';
 /**
- * `repaired`: the record had been lost, and is there again, in doubt. `fenced`: somebody else owns the record, so the write may have run
- * twice. `kept`: it is settled, or an operator has freed the key since.
+ * `repaired`: the record had been lost, and is there again, in doubt. `fenced`: somebody else owns the record, so the
+ * write may have run twice. `kept`: it is settled, or an operator has freed the key since.
  */
 export type Marked = 'unknown' | 'repaired' | 'fenced' | 'kept' | 'unsupported';
 
@@ -167,13 +173,20 @@ export function reserve(before: Slot, command: Reserve, nowMs: number): Step<Res
   if (command.markerTtlMs !== null && slot.marker !== null && slot.marker.attempt !== command.attempt) {
     return { slot, answer: { kind: 'token_replayed' } };
   }
-  if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) return { slot, answer: { kind: 'unsupported' } };
+  if (command.key !== null && slot.record !== null && slot.record.version !== recordVersion) {
+    return { slot, answer: { kind: 'unsupported' } };
+  }
   // Nobody waits for this answer any more.
-  if (command.key !== null && slot.withdrawals.some(({ attempt }) => attempt === command.attempt)) return { slot, answer: { kind: 'unsupported' } };
-  const marker = command.markerTtlMs === null
-    ? slot.marker
-    : slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs };
-  if (command.key === null) return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
+  if (command.key !== null && slot.withdrawals.some(({ attempt }) => attempt === command.attempt)) {
+    return { slot, answer: { kind: 'unsupported' } };
+  }
+  const marker =
+    command.markerTtlMs === null
+      ? slot.marker
+      : (slot.marker ?? { attempt: command.attempt, expiresAtMs: nowMs + command.markerTtlMs });
+  if (command.key === null) {
+    return { slot: { ...slot, marker }, answer: { kind: 'acquired', fence: nowMs, takenOver: false } };
+  }
   if (slot.record !== null) {
     const step = reserveRecord(slot.record, { ...command.key, attempt: command.attempt }, nowMs);
     return { slot: { ...slot, record: step.record, marker }, answer: step.answer };
@@ -261,15 +274,18 @@ export function complete(before: Slot, command: Complete, nowMs: number): Step<C
   if (!owns(record, command)) return { slot, answer: 'fenced' };
   if (record.state === 'completed' || record.state === 'tombstone') return { slot, answer: 'completed' };
   const completed: ReservationRecord = {
-    ...record, state: command.state, response: command.response, expiresAtMs: nowMs + command.retentionMs,
+    ...record,
+    state: command.state,
+    response: command.response,
+    expiresAtMs: nowMs + command.retentionMs,
   };
   return { slot: { ...slot, record: completed }, answer: 'completed' };
 }
 
 /**
- * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. That holds after the lease, too. Where
- * its own reservation is not there, the reserve that it follows may still be on its way: it is kept from taking the key. What it took over
- * is in doubt again, for the attempt before may have run.
+ * Frees the key: only with proof that nothing was dispatched, or a status that means *not applied*. That holds after
+ * the lease, too. Where its own reservation is not there, the reserve that it follows may still be on its way: it is
+ * kept from taking the key. What it took over is in doubt again, for the attempt before may have run.
  */
 export function release(before: Slot, command: Release, nowMs: number): Step<Released> {
   const slot = current(before, nowMs);
@@ -292,14 +308,21 @@ export function release(before: Slot, command: Release, nowMs: number): Step<Rel
   };
 }
 
-/** Kept until the clock has passed the fence and for some minutes more: no step back of the clock within them makes a fence fall. */
+/**
+ * Kept until the clock has passed the fence and for some minutes more: no step back of the clock within them makes a
+ * fence fall.
+ */
 function freedOf({ owner, fence }: ReservationRecord, nowMs: number): Freed {
-  return { attempt: owner, fence, expiresAtMs: nowMs + Math.min(longestAheadMs, Math.max(0, fence - nowMs)) + withdrawalMs };
+  return {
+    attempt: owner,
+    fence,
+    expiresAtMs: nowMs + Math.min(longestAheadMs, Math.max(0, fence - nowMs)) + withdrawalMs,
+  };
 }
 
 /**
- * Says that the write may have happened: nobody runs it again until an operator or the receiver knows. A record that the store has lost
- * is written anew, unless its key was freed since.
+ * Says that the write may have happened: nobody runs it again until an operator or the receiver knows. A record that
+ * the store has lost is written anew, unless its key was freed since.
  */
 export function mark(before: Slot, command: Mark, nowMs: number): Step<Marked> {
   const slot = current(before, nowMs);
@@ -335,7 +358,9 @@ export function resolve(before: Slot, resolution: Resolution, nowMs: number): St
   if (found.version !== recordVersion) return { slot, answer: 'unsupported' };
   const record = inDoubtAfterLease(found, nowMs);
   if (record.state !== 'unknown') return { slot, answer: 'not_in_doubt' };
-  if (resolution === 'not-applied') return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'resolved' };
+  if (resolution === 'not-applied') {
+    return { slot: { ...slot, record: null, freed: freedOf(record, nowMs) }, answer: 'resolved' };
+  }
   return { slot: { ...slot, record: { ...record, state: 'tombstone', response: noResponse } }, answer: 'resolved' };
 }
 

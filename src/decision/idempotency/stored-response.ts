@@ -7,16 +7,51 @@ export const maxStoredHeaderBytes = 8 * 1024;
 
 /** Fields that are kept and shown again; a route may add others. */
 const kept: ReadonlySet<string> = new Set([
-  'content-type', 'content-encoding', 'content-language', 'location', 'content-location', 'etag', 'last-modified', 'link', 'retry-after',
+  'content-type',
+  'content-encoding',
+  'content-language',
+  'location',
+  'content-location',
+  'etag',
+  'last-modified',
+  'link',
+  'retry-after',
 ]);
 
 /** Fields that are never kept, even where a route adds them, and why. */
 const neverKept: ReadonlyMap<string, string> = new Map([
-  ...because('it is one caller’s credential', ['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'www-authenticate', 'authentication-info']),
-  ...because('it belongs to one connection', ['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade']),
+  ...because('it is one caller’s credential', [
+    'set-cookie',
+    'set-cookie2',
+    'cookie',
+    'authorization',
+    'www-authenticate',
+    'authentication-info',
+  ]),
+  ...because('it belongs to one connection', [
+    'connection',
+    'keep-alive',
+    'te',
+    'trailer',
+    'transfer-encoding',
+    'upgrade',
+  ]),
   ...because('it follows from the body', ['content-length']),
-  ...because('it belongs to one moment', ['date', 'age', 'expires', 'traceparent', 'tracestate', 'x-request-id', 'retry-after-ms']),
-  ...because('a shown result sets its own', ['cache-control', 'idempotency-key', 'idempotent-replayed', 'idempotency-outcome']),
+  ...because('it belongs to one moment', [
+    'date',
+    'age',
+    'expires',
+    'traceparent',
+    'tracestate',
+    'x-request-id',
+    'retry-after-ms',
+  ]),
+  ...because('a shown result sets its own', [
+    'cache-control',
+    'idempotency-key',
+    'idempotent-replayed',
+    'idempotency-outcome',
+  ]),
 ]);
 
 /** The same by how their names begin. */
@@ -66,16 +101,16 @@ export function storedFields(fields: readonly string[], added: ReadonlySet<strin
 }
 
 /**
- * Whether an answer may end with this status. Those from 600 to 999 mean nothing (RFC 9110 §15), but callers see them as they come,
- * and what a caller saw is what a retry gets.
+ * Whether an answer may end with this status. Those from 600 to 999 mean nothing (RFC 9110 §15), but callers see them
+ * as they come, and what a caller saw is what a retry gets.
  */
 export function isFinalStatus(status: number): boolean {
   return status >= 200 && status <= 999;
 }
 
 /**
- * Whether a response that a store hands back may be shown: one that the receiver can have given and that can be written. A
- * store may be damaged, or others may write to it.
+ * Whether a response that a store hands back may be shown: one that the receiver can have given and that can be
+ * written. A store may be damaged, or others may write to it.
  */
 export function isShowable({ status, fields }: StoredResponse): boolean {
   if (!isFinalStatus(status) || fields.length % 2 !== 0) return false;
@@ -89,11 +124,15 @@ export function isShowable({ status, fields }: StoredResponse): boolean {
  */
 export function replayedFields(response: StoredResponse, key: string, requestId: string): string[] {
   return [
-    'X-Request-Id', requestId,
+    'X-Request-Id',
+    requestId,
     ...response.fields,
-    'Cache-Control', 'no-store',
-    'Idempotency-Key', key,
-    'Idempotent-Replayed', 'true',
+    'Cache-Control',
+    'no-store',
+    'Idempotency-Key',
+    key,
+    'Idempotent-Replayed',
+    'true',
   ];
 }
 

@@ -6,8 +6,8 @@ export const largestClockSkewS = 60;
 
 /**
  * How long the marker of a single-use token has to stay: to `exp` plus the largest skew that verification may
- * come to allow, plus a margin (a marker that leaves before lets the token be replayed inside the skew, and a reload may
- * raise that).
+ * come to allow, plus a margin (a marker that leaves before lets the token be replayed inside the skew, and a reload
+ * may raise that).
  *
  * @returns milliseconds, at least the margin.
  */

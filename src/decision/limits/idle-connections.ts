@@ -1,6 +1,6 @@
 /**
- * Why a connection was ended that would have been kept, had there been less to do: it gave way to a new one; it was new, and none could
- * give way; too much waited behind the request that was being served on it.
+ * Why a connection was ended that would have been kept, had there been less to do: it gave way to a new one; it was
+ * new, and none could give way; too much waited behind the request that was being served on it.
  */
 export const connectionEndings = ['gave_way', 'refused', 'too_much_waiting'] as const;
 export type ConnectionEnding = (typeof connectionEndings)[number];
@@ -14,20 +14,26 @@ export interface Rest {
   readonly sinceMs: number;
 }
 
-/** Of all connections, what those of one address may hold before they give way to others. A proxy in front has one address. */
+/**
+ * Of all connections, what those of one address may hold before they give way to others. A proxy in front has one
+ * address.
+ */
 const greedyShare = 1 / 4;
 
 /** As long as that a connection without a credential is taken for one whose first request is on its way. */
 const graceMs = 1_000;
 
 /**
- * Chooses which resting connections give way to new ones, so that nobody shuts others out by opening many and saying nothing. First those
- * that never showed a good credential, then those of addresses that hold more than a quarter of `limit`; among equals those of the
- * address that holds most, and of these the one that rested longest.
+ * Chooses which resting connections give way to new ones, so that nobody shuts others out by opening many and saying
+ * nothing. First those that never showed a good credential, then those of addresses that hold more than a quarter of
+ * `limit`; among equals those of the address that holds most, and of these the one that rested longest.
  *
  * @returns positions in `resting`, at most `count`.
  */
-export function chooseToEnd(resting: readonly Rest[], { count, limit, nowMs }: { count: number; limit: number; nowMs: number }): readonly number[] {
+export function chooseToEnd(
+  resting: readonly Rest[],
+  { count, limit, nowMs }: { count: number; limit: number; nowMs: number },
+): readonly number[] {
   const counts = new Map<string, number>();
   for (const { address } of resting) counts.set(address, (counts.get(address) ?? 0) + 1);
   const holds = ({ address }: Rest): number => counts.get(address) ?? 0;

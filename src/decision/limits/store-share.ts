@@ -19,8 +19,8 @@ export function bytesOfRecord({ bytes }: ResultSize): { readonly least: number; 
 }
 
 /**
- * Tells whether new writes are refused. Beyond its share a caller's writes are kept without their answers; as each still takes a
- * record, there is an end to that as well.
+ * Tells whether new writes are refused. Beyond its share a caller's writes are kept without their answers; as each
+ * still takes a record, there is an end to that as well.
  */
 export function isOverTwice(total: number, share: number): boolean {
   return total >= 2 * share;

@@ -44,8 +44,8 @@ const maxHeld = 4 * maxRevocationRecords;
 export const emptyRevocationList: RevocationList = { held: new Map(), undone: new Map() };
 
 /**
- * Takes in what the store holds. A revocation that is held stays as it is, whatever the store says of it or no longer says;
- * only an undo ends it before its time.
+ * Takes in what the store holds. A revocation that is held stays as it is, whatever the store says of it or no longer
+ * says; only an undo ends it before its time.
  *
  * @param nowMs milliseconds that never go back.
  */
@@ -53,7 +53,8 @@ export function takeStored(before: RevocationList, stored: StoredRevocations, no
   const current = withoutEnded(before, nowMs);
   const held = new Map(current.held);
   const undone = new Map(current.undone);
-  const untilOf = ({ endsAtMs }: Pick<Revocation, 'endsAtMs'>): number => nowMs + Math.min(endsAtMs - stored.nowMs, maxRevocationMs);
+  const untilOf = ({ endsAtMs }: Pick<Revocation, 'endsAtMs'>): number =>
+    nowMs + Math.min(endsAtMs - stored.nowMs, maxRevocationMs);
   const ended: string[] = [];
   for (const undo of stored.undone) {
     if (undo.endsAtMs <= stored.nowMs || undone.has(undo.id) || undone.size >= maxHeld) continue;
@@ -73,7 +74,13 @@ export function takeStored(before: RevocationList, stored: StoredRevocations, no
     added.push(taken);
   }
   const there = new Set(stored.revocations.map(({ id }) => id));
-  return { list: { held, undone }, added, undone: ended, lost: [...held.keys()].filter((id) => !there.has(id)), refused };
+  return {
+    list: { held, undone },
+    added,
+    undone: ended,
+    lost: [...held.keys()].filter((id) => !there.has(id)),
+    refused,
+  };
 }
 
 /** Drops what is over; the same list where nothing is. */
@@ -91,8 +98,9 @@ export function revocationRules({ held }: RevocationList): readonly Revocations[
     const of = rules.get(issuer) ?? draft(issuer);
     rules.set(issuer, of);
     // Rounded up: `iat` counts whole seconds, and a token of the very second may have come before.
-    if (kind === 'issued_before') of.issuedBeforeS = Math.max(of.issuedBeforeS ?? -Infinity, Math.ceil(Date.parse(value) / 1_000));
-    else setOf(of, kind).add(value);
+    if (kind === 'issued_before') {
+      of.issuedBeforeS = Math.max(of.issuedBeforeS ?? -Infinity, Math.ceil(Date.parse(value) / 1_000));
+    } else setOf(of, kind).add(value);
   }
   return [...rules.values()];
 }
@@ -107,7 +115,14 @@ interface Drafted {
 }
 
 function draft(issuer: string | null): Drafted {
-  return { issuer, keyIds: new Set(), subjects: new Set(), tokenIds: new Set(), tokenDigests: new Set(), issuedBeforeS: null };
+  return {
+    issuer,
+    keyIds: new Set(),
+    subjects: new Set(),
+    tokenIds: new Set(),
+    tokenDigests: new Set(),
+    issuedBeforeS: null,
+  };
 }
 
 function setOf(drafted: Drafted, kind: Exclude<Revocation['kind'], 'issued_before'>): Set<string> {

@@ -5,7 +5,12 @@ import type { Principal } from '../token/principal.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 
 /** Why a credential is refused that was withdrawn. */
-export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>(['key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked']);
+export const revocationReasons: ReadonlySet<Reason> = new Set<Reason>([
+  'key_revoked',
+  'subject_revoked',
+  'token_revoked',
+  'issue_time_revoked',
+]);
 
 /** What a credential can be withdrawn by. */
 export type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tokenId' | 'issuedAtS'>;
@@ -16,7 +21,11 @@ export type Withdrawable = Pick<Principal, 'issuer' | 'keyId' | 'subject' | 'tok
  *
  * @param digest `tokenDigest` of what was presented; asked for only where some token was withdrawn by its digest.
  */
-export function isRevoked(credential: Withdrawable, revocations: readonly Revocations[], digest: () => string): Denial | null {
+export function isRevoked(
+  credential: Withdrawable,
+  revocations: readonly Revocations[],
+  digest: () => string,
+): Denial | null {
   for (const rules of revocations) {
     if (rules.issuer !== null && rules.issuer !== credential.issuer) continue;
     const found = brokenRule(credential, rules, digest);
@@ -38,8 +47,8 @@ function brokenRule(credential: Withdrawable, rules: Revocations, digest: () => 
 }
 
 /**
- * Names a token that has no id of its own: a digest of what was signed, so that no other spelling of the signature makes
- * another token of it. Nobody gets the token back from it.
+ * Names a token that has no id of its own: a digest of what was signed, so that no other spelling of the signature
+ * makes another token of it. Nobody gets the token back from it.
  */
 export function tokenDigest(token: string): string {
   const end = token.lastIndexOf('.');

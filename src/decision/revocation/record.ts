@@ -72,7 +72,11 @@ export function undoBody({ reason, author }: Pick<RevocationUndo, 'reason' | 'au
 export function readRevocation(id: string, text: string): Revocation | null {
   const record = readRecord(id, text, ['kind', 'value', 'issuer', 'reason', 'author']);
   if (record === null) return null;
-  const { body: { kind, value, issuer, reason, author }, fromMs, endsAtMs } = record;
+  const {
+    body: { kind, value, issuer, reason, author },
+    fromMs,
+    endsAtMs,
+  } = record;
   const known = revocationKinds.find((name) => name === kind);
   if (known === undefined || typeof value !== 'string' || !checkRevocationValue(known, value).ok) return null;
   if (!isIssuer(issuer) || !isWords(reason, maxReasonLength) || !isWords(author, maxAuthorLength)) return null;
@@ -83,7 +87,11 @@ export function readRevocation(id: string, text: string): Revocation | null {
 export function readUndo(id: string, text: string): RevocationUndo | null {
   const record = readRecord(id, text, ['reason', 'author']);
   if (record === null) return null;
-  const { body: { reason, author }, fromMs, endsAtMs } = record;
+  const {
+    body: { reason, author },
+    fromMs,
+    endsAtMs,
+  } = record;
   if (!isWords(author, maxAuthorLength) || (reason !== null && !isWords(reason, maxReasonLength))) return null;
   return { id, reason, author, undoneAtMs: fromMs, endsAtMs };
 }

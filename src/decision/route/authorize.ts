@@ -5,7 +5,10 @@ import { unmetClaims } from '../session/claim-rules.js';
 
 const fewPermissions = 16;
 
-/** Tells whether credentials of the principal's issuer count on this route; elsewhere they are no credential: 401, not 403. */
+/**
+ * Tells whether credentials of the principal's issuer count on this route; elsewhere they are no credential: 401, not
+ * 403.
+ */
 export function acceptsIssuer(route: Route, principal: Principal): boolean {
   return principal.kind === 'session' || route.issuers === null || route.issuers.has(principal.issuerName);
 }
@@ -13,8 +16,8 @@ export function acceptsIssuer(route: Route, principal: Principal): boolean {
 /**
  * Decides whether a verified caller may use a route: `null`, or why not. One approval has to hold whole, subject and
  * permissions; a subject of one and the permissions of another make none. Names are compared exactly. Without any
- * approval nobody is approved, so a public route is not to be asked about here. A session is held to the route's policy for
- * sessions, and to nothing else.
+ * approval nobody is approved, so a public route is not to be asked about here. A session is held to the route's policy
+ * for sessions, and to nothing else.
  */
 export function authorize(route: Route, principal: Principal): Denial | null {
   if (principal.kind === 'session') return authorizeSession(route, principal);
@@ -25,12 +28,14 @@ export function authorize(route: Route, principal: Principal): Denial | null {
     if (permissions.every(holds)) return null;
     isApproved = true;
   }
-  return isApproved ? { reason: 'permission_missing', missing: lackedPermissions(route, principal) } : denial('subject_not_approved');
+  return isApproved
+    ? { reason: 'permission_missing', missing: lackedPermissions(route, principal) }
+    : denial('subject_not_approved');
 }
 
 /**
- * Permissions that would be needed besides those held, by the approval that comes nearest: for operators who write a policy
- * from what was refused. It counts approvals of other subjects where none names this one.
+ * Permissions that would be needed besides those held, by the approval that comes nearest: for operators who write a
+ * policy from what was refused. It counts approvals of other subjects where none names this one.
  */
 export function lackedPermissions(route: Route, principal: Principal): readonly string[] {
   const own = route.approvals.filter(({ subjects }) => subjects.has(principal.subject));
@@ -40,15 +45,15 @@ export function lackedPermissions(route: Route, principal: Principal): readonly 
 /** Of several approvals the one that comes nearest is worth telling the operator. There is at least one. */
 function fewestLacking(approvals: readonly Approval[], principal: Principal): readonly string[] {
   const holds = holderOf(principal.permissions);
-  const lacks = approvals.map(({ permissions }) => permissions.filter(permission => !holds(permission)));
+  const lacks = approvals.map(({ permissions }) => permissions.filter((permission) => !holds(permission)));
   return lacks.reduce((nearest, lack) => (lack.length < nearest.length ? lack : nearest));
 }
 
 /** Tells which permissions are held. To arrange a few for looking them up takes longer than to look through them. */
 function holderOf(permissions: readonly string[]): (permission: string) => boolean {
-  if (permissions.length <= fewPermissions) return permission => permissions.includes(permission);
+  if (permissions.length <= fewPermissions) return (permission) => permissions.includes(permission);
   const held: ReadonlySet<string> = new Set(permissions);
-  return permission => held.has(permission);
+  return (permission) => held.has(permission);
 }
 
 function authorizeSession({ session: policy }: Route, { session }: Principal): Denial | null {
@@ -56,5 +61,9 @@ function authorizeSession({ session: policy }: Route, { session }: Principal): D
   const unmet = unmetClaims(policy, session.claims);
   if (unmet.length === 0) return null;
   const names = new Set(unmet.flatMap(({ path }) => path.slice(0, 1)));
-  return { reason: 'session_claim_missing', session: { message: 'invalid claim', claims: [...names] }, missing: unmet.map(({ path }) => path.join('.')) };
+  return {
+    reason: 'session_claim_missing',
+    session: { message: 'invalid claim', claims: [...names] },
+    missing: unmet.map(({ path }) => path.join('.')),
+  };
 }

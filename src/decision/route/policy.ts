@@ -55,7 +55,10 @@ export interface Route {
   readonly responseTimeoutMs: number;
   /** `null` where nothing is reserved. */
   readonly reservation: ReservationRules | null;
-  /** Why a write that comes twice may run twice, as the operator has it; `null` where nobody said so. It decides nothing. */
+  /**
+   * Why a write that comes twice may run twice, as the operator has it; `null` where nobody said so. It decides
+   * nothing.
+   */
   readonly unreservedBecause: string | null;
   /** What each of its callers may ask for; `null` is anything. */
   readonly limits: Limits | null;

@@ -1,6 +1,7 @@
 /**
- * Limits by caller: protection of a service from callers that ask too much, and no security. The rate is a bucket of `burst`
- * requests that fills at `perSecond`, kept as one time, that at which it would be full (generic cell rate algorithm).
+ * Limits by caller: protection of a service from callers that ask too much, and no security. The rate is a bucket of
+ * `burst` requests that fills at `perSecond`, kept as one time, that at which it would be full (generic cell rate
+ * algorithm).
  */
 import { denial, type Denial, type Reason } from '../denial.js';
 import { digestOf } from '../../lib/digest.js';
@@ -25,9 +26,14 @@ export function limitKey(principal: Pick<Principal, 'kind' | 'issuer' | 'subject
  * @param fullAtMs when the bucket would be full; `null` where it is.
  * @returns milliseconds to wait, 0 where the request may go on, and when the bucket would be full.
  */
-export function takeRequest(fullAtMs: number | null, { perSecond, burst }: Rate, nowMs: number): { readonly waitMs: number; readonly fullAtMs: number } {
+export function takeRequest(
+  fullAtMs: number | null,
+  { perSecond, burst }: Rate,
+  nowMs: number,
+): { readonly waitMs: number; readonly fullAtMs: number } {
   const intervalMs = 1_000 / perSecond;
-  // A clock that was set back, or a burst that was lowered, must not keep a caller out for longer than an empty bucket does.
+  // A clock that was set back, or a burst that was lowered, must not keep a caller out for longer than an empty bucket
+  // does.
   const fullAt = Math.min(Math.max(fullAtMs ?? nowMs, nowMs), nowMs + intervalMs * burst);
   const waitMs = fullAt + intervalMs - intervalMs * burst - nowMs;
   return waitMs > toleranceMs ? { waitMs, fullAtMs: fullAt } : { waitMs: 0, fullAtMs: fullAt + intervalMs };
@@ -41,10 +47,18 @@ export function limitDenial(exceeded: 'rate' | 'in_flight', limits: Limits, wait
   const retryAfterS = Math.max(1, Math.ceil(waitMs / 1_000));
   const reason: Reason = exceeded === 'rate' ? 'rate_limited' : 'too_many_in_flight';
   const policies = [
-    ...(limits.rate === null ? [] : [`${policyName('rate')};q=${limits.rate.burst};w=${Math.ceil(limits.rate.burst / limits.rate.perSecond)}`]),
-    ...(limits.maxInFlight === null ? [] : [`${policyName('in_flight')};q=${limits.maxInFlight};qu="concurrent-requests"`]),
+    ...(limits.rate === null
+      ? []
+      : [`${policyName('rate')};q=${limits.rate.burst};w=${Math.ceil(limits.rate.burst / limits.rate.perSecond)}`]),
+    ...(limits.maxInFlight === null
+      ? []
+      : [`${policyName('in_flight')};q=${limits.maxInFlight};qu="concurrent-requests"`]),
   ];
-  return { ...denial(reason), retryAfterS, rateLimit: { policy: policies.join(', '), state: `${policyName(exceeded)};r=0;t=${retryAfterS}` } };
+  return {
+    ...denial(reason),
+    retryAfterS,
+    rateLimit: { policy: policies.join(', '), state: `${policyName(exceeded)};r=0;t=${retryAfterS}` },
+  };
 }
 
 /** A structured field string (RFC 9651 §3.3.3). */

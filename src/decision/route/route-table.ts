@@ -83,20 +83,20 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
     routes,
     root,
     ties,
-    anyAllowsEncodedSlashes: routes.some(route => route.encodedSlashes),
-    anyAllowsPathParameters: routes.some(route => route.pathParameters),
-    anyAllowsBody: routes.some(route => route.allowsBody),
-    anyAllowsWebSocket: routes.some(route => route.allowsWebSocket),
+    anyAllowsEncodedSlashes: routes.some((route) => route.encodedSlashes),
+    anyAllowsPathParameters: routes.some((route) => route.pathParameters),
+    anyAllowsBody: routes.some((route) => route.allowsBody),
+    anyAllowsWebSocket: routes.some((route) => route.allowsWebSocket),
   };
 }
 
 /**
- * Finds the route of a request: of the paths that match and have a route for the method, the most specific one (from left
- * to right a literal beats `{x}` beats `**`, docs/configuration.md).
+ * Finds the route of a request: of the paths that match and have a route for the method, the most specific one (from
+ * left to right a literal beats `{x}` beats `**`, docs/configuration.md).
  *
  * A target that uses an opt-out (`encodedSlash`, `pathParameters`) which the most specific route does not grant has no
- * route: falling through to a laxer one would let a spelling choose the policy. The caller answers it like any ambiguous
- * target.
+ * route: falling through to a laxer one would let a spelling choose the policy. The caller answers it like any
+ * ambiguous target.
  *
  * The walk enters each node of the tree at most once, so its cost is bounded by the config and not by the target.
  */

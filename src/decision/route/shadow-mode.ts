@@ -11,7 +11,10 @@ export interface ShadowPass {
   readonly denial: Denial;
   /** Whom a credential that held speaks for. Nobody else learns of it: the request goes on without an identity. */
   readonly principal: Principal | null;
-  /** Permissions, or claims of a session, that a verified caller lacks on a route that exists; `null` where that is not known. */
+  /**
+   * Permissions, or claims of a session, that a verified caller lacks on a route that exists; `null` where that is not
+   * known.
+   */
   readonly missing: readonly string[] | null;
 }
 
@@ -29,23 +32,42 @@ export function passesInShadow({ reason }: Denial): boolean {
   return status === 401 || status === 403;
 }
 
-/** The route of a request that passes unjudged: with the caller's `Authorization` and session, without a reservation, and as nobody. */
+/**
+ * The route of a request that passes unjudged: with the caller's `Authorization` and session, without a reservation,
+ * and as nobody.
+ */
 export function unjudged(route: Route): Route {
-  return { ...route, access: 'public', acceptsService: false, session: null, approvals: [], forwardsAuthorization: true, reservation: null };
+  return {
+    ...route,
+    access: 'public',
+    acceptsService: false,
+    session: null,
+    approvals: [],
+    forwardsAuthorization: true,
+    reservation: null,
+  };
 }
 
 /** What is written down of it. */
 export function shadowPass(denial: Denial, principal: Principal | null, route: Route | null): ShadowPass {
   if (principal === null || route === null) return { denial, principal, missing: null };
-  return { denial, principal, missing: principal.kind === 'session' ? denial.missing ?? null : lackedPermissions(route, principal) };
+  return {
+    denial,
+    principal,
+    missing: principal.kind === 'session' ? (denial.missing ?? null) : lackedPermissions(route, principal),
+  };
 }
 
 /**
- * The route by which a request without one passes; `null` where it does not: a spelling (`/Admin`) or a method (HEAD for GET)
- * by which the receiver would run the operation of a route that is enforced must not get round it.
+ * The route by which a request without one passes; `null` where it does not: a spelling (`/Admin`) or a method (HEAD
+ * for GET) by which the receiver would run the operation of a route that is enforced must not get round it.
  */
-export function unmatchedRoute({ route, readings }: Unmatched, method: string, { segments }: RouteTarget): Route | null {
+export function unmatchedRoute(
+  { route, readings }: Unmatched,
+  method: string,
+  { segments }: RouteTarget,
+): Route | null {
   const methods = method === 'HEAD' ? ['HEAD', 'GET'] : [method];
-  const meant = methods.flatMap(name => foldedPlaces(readings, name, segments));
+  const meant = methods.flatMap((name) => foldedPlaces(readings, name, segments));
   return meant.some(({ route: { access, mode } }) => access === 'protected' && mode === 'enforce') ? null : route;
 }

@@ -1,4 +1,7 @@
-/** The fields in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK has them. */
+/**
+ * The fields in which SuperTokens' frontends send sessions, and those in which a session goes back. Names as its SDK
+ * has them.
+ */
 import { trimBlanks } from '../../lib/text.js';
 import type { RenewedSession } from '../token/principal.js';
 
@@ -7,8 +10,15 @@ export const accessTokenCookie = 'sAccessToken';
 
 /** Cookies that the SDKs set, in lower case: whoever has them is the user, or looks like the user. */
 const sessionCookies: ReadonlySet<string> = new Set([
-  'saccesstoken', 'srefreshtoken', 'sidrefreshtoken', 'sfronttoken', 'santicsrf', 'sirtfrontend',
-  'st-access-token', 'st-refresh-token', 'st-last-access-token-update',
+  'saccesstoken',
+  'srefreshtoken',
+  'sidrefreshtoken',
+  'sfronttoken',
+  'santicsrf',
+  'sirtfrontend',
+  'st-access-token',
+  'st-refresh-token',
+  'st-last-access-token-update',
 ]);
 
 const tokenFields: ReadonlySet<string> = new Set(['anti-csrf', 'front-token']);
@@ -31,7 +41,9 @@ export function readSessionFields(passed: readonly string[]): SessionFields {
     const value = passed[i + 1] ?? '';
     switch ((passed[i] ?? '').toLowerCase()) {
       case 'cookie':
-        for (const cookie of cookiesOf(value)) if (cookie.names.includes(accessTokenCookie)) accessTokens.push(cookie.value);
+        for (const cookie of cookiesOf(value)) {
+          if (cookie.names.includes(accessTokenCookie)) accessTokens.push(cookie.value);
+        }
         break;
       case 'anti-csrf':
         // Two of them are none that could be right.
@@ -47,8 +59,9 @@ export function readSessionFields(passed: readonly string[]): SessionFields {
 }
 
 /**
- * Leaves out what belongs to a session: the cookies of the SDKs, `st-*`, `anti-csrf` and `front-token`. A cookie whose name only
- * looks like one of them, in case, percent-encoding, quotes or what stands around it, goes too: some readers fold these.
+ * Leaves out what belongs to a session: the cookies of the SDKs, `st-*`, `anti-csrf` and `front-token`. A cookie whose
+ * name only looks like one of them, in case, percent-encoding, quotes or what stands around it, goes too: some readers
+ * fold these.
  */
 export function withoutSessionFields(passed: readonly string[]): readonly string[] {
   const kept: string[] = [];
@@ -74,29 +87,44 @@ export interface SessionCookie {
   readonly secure: boolean;
 }
 
-/** The cookie outlives the token in it, as the SDK's does: one that expired tells that there is a session to refresh. */
+/**
+ * The cookie outlives the token in it, as the SDK's does: one that expired tells that there is a session to refresh.
+ */
 const cookieLifetimeMs = 365 * 24 * 60 * 60 * 1000;
 
 /**
- * Adds a new access token to the fields of an answer, names and values in turn: as field or as cookie, like the one it replaces.
- * What the receiver says of the session gives way to it.
+ * Adds a new access token to the fields of an answer, names and values in turn: as field or as cookie, like the one it
+ * replaces. What the receiver says of the session gives way to it.
  */
 export function withRenewedSession(
-  fields: readonly string[], { accessToken, frontToken, to }: RenewedSession, cookie: SessionCookie, nowMs: number,
+  fields: readonly string[],
+  { accessToken, frontToken, to }: RenewedSession,
+  cookie: SessionCookie,
+  nowMs: number,
 ): string[] {
   const kept: string[] = [];
   for (let i = 0; i + 1 < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const value = fields[i + 1] ?? '';
     const lower = name.toLowerCase();
-    const isReplaced = lower === 'st-access-token' || lower === 'front-token' || (lower === 'set-cookie' && nameOf(value) === accessTokenCookie);
+    const isReplaced =
+      lower === 'st-access-token' ||
+      lower === 'front-token' ||
+      (lower === 'set-cookie' && nameOf(value) === accessTokenCookie);
     if (!isReplaced) kept.push(name, value);
   }
   kept.push('front-token', frontToken, 'Access-Control-Expose-Headers', 'front-token');
-  if (to === 'field') return [...kept, 'st-access-token', accessToken, 'Access-Control-Expose-Headers', 'st-access-token'];
+  if (to === 'field') {
+    return [...kept, 'st-access-token', accessToken, 'Access-Control-Expose-Headers', 'st-access-token'];
+  }
   const attributes = [
-    `${accessTokenCookie}=${accessToken}`, ...(cookie.domain === null ? [] : [`Domain=${cookie.domain}`]), 'Path=/',
-    `Expires=${new Date(nowMs + cookieLifetimeMs).toUTCString()}`, 'HttpOnly', ...(cookie.secure ? ['Secure'] : []), `SameSite=${sameSites[cookie.sameSite]}`,
+    `${accessTokenCookie}=${accessToken}`,
+    ...(cookie.domain === null ? [] : [`Domain=${cookie.domain}`]),
+    'Path=/',
+    `Expires=${new Date(nowMs + cookieLifetimeMs).toUTCString()}`,
+    'HttpOnly',
+    ...(cookie.secure ? ['Secure'] : []),
+    `SameSite=${sameSites[cookie.sameSite]}`,
   ];
   return [...kept, 'Set-Cookie', attributes.join('; ')];
 }
@@ -118,10 +146,14 @@ interface Cookie {
 }
 
 function cookiesOf(field: string): readonly Cookie[] {
-  return field.split(';').map(trimBlanks).filter((text) => text !== '').map((text) => {
-    // Without `=`, all of it is the value.
-    return { text, value: trimBlanks(text.slice(text.indexOf('=') + 1)), names: text.split(',').map(nameOf) };
-  });
+  return field
+    .split(';')
+    .map(trimBlanks)
+    .filter((text) => text !== '')
+    .map((text) => {
+      // Without `=`, all of it is the value.
+      return { text, value: trimBlanks(text.slice(text.indexOf('=') + 1)), names: text.split(',').map(nameOf) };
+    });
 }
 
 function nameOf(text: string): string {
@@ -130,6 +162,8 @@ function nameOf(text: string): string {
 
 /** The name as the most lenient reader has it: decoded, without quotes, and without what some take for blanks. */
 function folded(name: string): string {
-  const decoded = name.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+  const decoded = name.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
   return decoded.replace(/[^\x21-\x7e]|["']/g, '').toLowerCase();
 }

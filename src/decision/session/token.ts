@@ -34,16 +34,17 @@ export const serviceClaims = ['source', 'token_type'] as const;
 const maxSubjectLength = 1024;
 
 /**
- * Takes an access token of a session apart: a compact JWS with a header of `alg` RS256, `typ` JWT, `kid` and `version` 3 to 5.
- * Only the Core's session recipe sets `version`: what `POST /recipe/jwt` signs cannot have it, whatever its payload says.
+ * Takes an access token of a session apart: a compact JWS with a header of `alg` RS256, `typ` JWT, `kid` and `version`
+ * 3 to 5. Only the Core's session recipe sets `version`: what `POST /recipe/jwt` signs cannot have it, whatever its
+ * payload says.
  */
 export function parseSessionToken(token: string): Result<SignedToken, Denial> {
   return parseCompactJws(token, readHeader);
 }
 
 /**
- * Tells whether a header has the form of an access token of a session. Who sends such a token means a session; whether the
- * token is one is another question.
+ * Tells whether a header has the form of an access token of a session. Who sends such a token means a session; whether
+ * the token is one is another question.
  */
 export function isSessionHeader(header: JsonObject | null): boolean {
   return header !== null && header['version'] !== undefined;
@@ -59,20 +60,29 @@ function readHeader(header: JsonObject): Result<string, Reason> {
 }
 
 /**
- * Holds the claims of an access token whose signature was verified: exact `iss`, no mark of a service token, the members that
- * make it a session, and its times. `nowMs` is milliseconds since the epoch. The SDK looks at it as well; it does not look at `iss`.
+ * Holds the claims of an access token whose signature was verified: exact `iss`, no mark of a service token, the
+ * members that make it a session, and its times. `nowMs` is milliseconds since the epoch. The SDK looks at it as well;
+ * it does not look at `iss`.
  */
 export function verifySessionClaims(payload: JsonObject, issuer: string, nowMs: number): Result<SessionClaims, Denial> {
   if (serviceClaims.some((name) => payload[name] !== undefined)) return refuse(denial('service_claim_present'));
   const { iss, sub, exp, iat, stt, sessionHandle, refreshTokenHash1, parentRefreshTokenHash1, antiCsrfToken } = payload;
   if (iss !== issuer) return refuse(denial('issuer_mismatch'));
-  if (!isText(sessionHandle) || !isText(refreshTokenHash1) || (stt !== undefined && stt !== 0)) return refuse(denial('claim_malformed'));
-  if (!isVisibleAscii(sub, maxSubjectLength) || !isSeconds(exp) || !isSeconds(iat)) return refuse(denial('claim_malformed'));
-  if (!isAbsentOrText(antiCsrfToken) || !isAbsentOrText(parentRefreshTokenHash1)) return refuse(denial('claim_malformed'));
+  if (!isText(sessionHandle) || !isText(refreshTokenHash1) || (stt !== undefined && stt !== 0)) {
+    return refuse(denial('claim_malformed'));
+  }
+  if (!isVisibleAscii(sub, maxSubjectLength) || !isSeconds(exp) || !isSeconds(iat)) {
+    return refuse(denial('claim_malformed'));
+  }
+  if (!isAbsentOrText(antiCsrfToken) || !isAbsentOrText(parentRefreshTokenHash1)) {
+    return refuse(denial('claim_malformed'));
+  }
   if (iat * 1000 > nowMs + largestClockSkewS * 1000) return refuse(denial('token_not_yet_valid'));
   if (nowMs >= exp * 1000) return refuse(denial('session_expired'));
   return accept({
-    subject: sub, issuedAtS: iat, expiresAtS: exp,
+    subject: sub,
+    issuedAtS: iat,
+    expiresAtS: exp,
     antiCsrfToken: antiCsrfToken ?? null,
     isUnconfirmed: isText(parentRefreshTokenHash1),
   });

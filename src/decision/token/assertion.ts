@@ -24,12 +24,17 @@ export interface AssertedRequest {
 export type AssertionClaims = Readonly<Record<string, string | number | readonly string[]>>;
 
 /**
- * The claims of one assertion (RFC 7519 §4.1; `htm` as in RFC 9449 §4.2). The target is there as a hash: it may be longer than a header
- * field, and its query is nobody's to log.
+ * The claims of one assertion (RFC 7519 §4.1; `htm` as in RFC 9449 §4.2). The target is there as a hash: it may be
+ * longer than a header field, and its query is nobody's to log.
  *
  * @param id unique for each; 128 random bits.
  */
-export function assertionClaims({ principal, method, target }: AssertedRequest, rules: AssertionRules, nowMs: number, id: string): AssertionClaims {
+export function assertionClaims(
+  { principal, method, target }: AssertedRequest,
+  rules: AssertionRules,
+  nowMs: number,
+  id: string,
+): AssertionClaims {
   const issuedAtS = Math.floor(nowMs / 1_000);
   return {
     iss: rules.issuer,
@@ -49,5 +54,7 @@ export function assertionClaims({ principal, method, target }: AssertedRequest, 
 
 /** The id of an EC public key: its thumbprint (RFC 7638 §3). */
 export function thumbprint({ crv, x, y }: { readonly crv: string; readonly x: string; readonly y: string }): string {
-  return createHash('sha256').update(JSON.stringify({ crv, kty: 'EC', x, y })).digest('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify({ crv, kty: 'EC', x, y }))
+    .digest('base64url');
 }

@@ -10,9 +10,15 @@ export const usualScheme = 'Bearer ';
 /** RFC 6750 §2.1 `b64token`. A comma is no part of it, so two fields that something joined into one are refused. */
 const token = /^[A-Za-z0-9._~+/-]+=*$/;
 
-/** Tokens that were verified before, by digests: one that is among them was read as a token then, character by character. */
+/**
+ * Tokens that were verified before, by digests: one that is among them was read as a token then, character by
+ * character.
+ */
 export interface RememberedTokens {
-  /** The digest of `usualScheme` and the token, of a field that holds just these; `null` of any other, and of what is too long for a token. */
+  /**
+   * The digest of `usualScheme` and the token, of a field that holds just these; `null` of any other, and of what is
+   * too long for a token.
+   */
   readonly digestOfField: (authorization: string) => string | null;
   /** Whether a token of this digest was verified. It may have expired since. */
   readonly has: (digest: string) => boolean;

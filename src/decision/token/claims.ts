@@ -8,7 +8,10 @@ import { isVisibleAscii } from '../../lib/text.js';
 export interface ServiceClaims {
   /** Visible ASCII, 1 to 1,024 characters. */
   readonly subject: string;
-  /** In the order of the token; RFC 6749 §3.3 scope-tokens, so that a space can stand between them. Others are left out: they grant nothing. */
+  /**
+   * In the order of the token; RFC 6749 §3.3 scope-tokens, so that a space can stand between them. Others are left out:
+   * they grant nothing.
+   */
   readonly permissions: readonly string[];
   /** The `jti`, where there is one: visible ASCII, 1 to 256 characters. */
   readonly tokenId: string | null;
@@ -27,7 +30,9 @@ const maxPermissions = 1000;
 /** A token id goes to a header field and into the name of a stored record. */
 const maxTokenIdLength = 256;
 
-/** What only user sessions carry: a service token with one of them would pass for a session elsewhere, and is none here. */
+/**
+ * What only user sessions carry: a service token with one of them would pass for a session elsewhere, and is none here.
+ */
 export const sessionClaims = ['sessionHandle', 'refreshTokenHash1', 'stt'] as const;
 
 /** RFC 6749 §3.3 `scope-token`: visible ASCII but `"` and `\`. */
@@ -43,7 +48,9 @@ export function verifyClaims(payload: JsonObject, rules: IssuerRules, nowMs: num
   if (mismatch !== null) return refuse(denial(mismatch));
 
   const { exp, nbf, iat } = payload;
-  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) return refuse(denial('claim_malformed'));
+  if (!isNumericDate(exp) || !isAbsentOr(isNumericDate, nbf) || !isAbsentOr(isNumericDate, iat)) {
+    return refuse(denial('claim_malformed'));
+  }
   const untimely = findTimeProblem({ exp, nbf, iat }, rules, nowMs);
   if (untimely !== null) return refuse(denial(untimely));
 
@@ -51,7 +58,13 @@ export function verifyClaims(payload: JsonObject, rules: IssuerRules, nowMs: num
   if (!isVisibleAscii(sub, maxSubjectLength) || !isPermissions(permissions) || !isAbsentOr(isTokenId, jti)) {
     return refuse(denial('claim_malformed'));
   }
-  return accept({ subject: sub, permissions: grantsOf(permissions), tokenId: jti ?? null, expiresAtS: exp, issuedAtS: iat ?? null });
+  return accept({
+    subject: sub,
+    permissions: grantsOf(permissions),
+    tokenId: jti ?? null,
+    expiresAtS: exp,
+    issuedAtS: iat ?? null,
+  });
 }
 
 /** What kind of token it is, by whom and for whom. Compared as strings: an array that holds the right one is not it. */
@@ -99,7 +112,9 @@ function isPermissions(value: JsonValue | undefined): value is readonly string[]
   return isJsonArray(value) && value.length <= maxPermissions && value.every((item) => typeof item === 'string');
 }
 
-/** Whether a permission can grant anything here: what has a blank in it would be two to whoever splits the header field. */
+/**
+ * Whether a permission can grant anything here: what has a blank in it would be two to whoever splits the header field.
+ */
 export function isGrant(permission: string): boolean {
   return scopeToken.test(permission);
 }

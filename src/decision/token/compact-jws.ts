@@ -17,10 +17,13 @@ export interface SignedToken {
 }
 
 /**
- * Takes a compact JWS (RFC 7515 §7.1) apart: three non-empty canonical base64url parts, at most 8 KiB. `readHeader` answers
- * the `kid` of a header that is right, or why it is not. The payload is judged by its characters alone.
+ * Takes a compact JWS (RFC 7515 §7.1) apart: three non-empty canonical base64url parts, at most 8 KiB. `readHeader`
+ * answers the `kid` of a header that is right, or why it is not. The payload is judged by its characters alone.
  */
-export function parseCompactJws(token: string, readHeader: (header: JsonObject) => Result<string, Reason>): Result<SignedToken, Denial> {
+export function parseCompactJws(
+  token: string,
+  readHeader: (header: JsonObject) => Result<string, Reason>,
+): Result<SignedToken, Denial> {
   if (token.length > maxTokenBytes) return refuse(denial('token_malformed'));
   // Found by position: splitting a token of 8,192 dots would make 8,193 strings of it.
   const first = token.indexOf('.');
@@ -29,7 +32,9 @@ export function parseCompactJws(token: string, readHeader: (header: JsonObject) 
   const encodedHeader = token.slice(0, first);
   const encodedPayload = token.slice(first + 1, second);
   const encodedSignature = token.slice(second + 1); // a third dot is no base64url
-  if (![encodedHeader, encodedPayload, encodedSignature].every(isCanonicalBase64Url)) return refuse(denial('token_malformed'));
+  if (![encodedHeader, encodedPayload, encodedSignature].every(isCanonicalBase64Url)) {
+    return refuse(denial('token_malformed'));
+  }
 
   const header = decodeObject(encodedHeader);
   if (header === null) return refuse(denial('token_malformed'));

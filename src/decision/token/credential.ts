@@ -8,7 +8,12 @@ import { isSessionHeader } from '../session/token.js';
 /** What a caller shows to prove who it is. */
 export type Credential =
   | { readonly kind: 'service'; readonly token: string }
-  | { readonly kind: 'session'; readonly token: string; readonly from: 'field' | 'cookie'; readonly fields: SessionFields };
+  | {
+      readonly kind: 'session';
+      readonly token: string;
+      readonly from: 'field' | 'cookie';
+      readonly fields: SessionFields;
+    };
 
 /** Which kinds count. */
 export interface AcceptedKinds {
@@ -17,12 +22,14 @@ export interface AcceptedKinds {
 }
 
 /**
- * Settles by form which credential a request has, before anything is verified: what is refused later never falls through to
- * another one. Where sessions count, a session is an `sAccessToken` cookie or a bearer token whose header has a `version`, and
- * `Authorization`, whatever it holds, beside such a cookie is `credential_ambiguous`. Where they do not, no cookie is looked at.
+ * Settles by form which credential a request has, before anything is verified: what is refused later never falls
+ * through to another one. Where sessions count, a session is an `sAccessToken` cookie or a bearer token whose header
+ * has a `version`, and `Authorization`, whatever it holds, beside such a cookie is `credential_ambiguous`. Where they
+ * do not, no cookie is looked at.
  */
 export function readCredential(
-  { authorization, bearer, passed }: Pick<RequestFields, 'authorization' | 'bearer' | 'passed'>, accepts: AcceptedKinds,
+  { authorization, bearer, passed }: Pick<RequestFields, 'authorization' | 'bearer' | 'passed'>,
+  accepts: AcceptedKinds,
 ): Result<Credential, Denial> {
   if (!accepts.session) return bearer.ok ? accept({ kind: 'service', token: bearer.value }) : bearer;
   const fields = readSessionFields(passed);

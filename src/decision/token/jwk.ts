@@ -36,8 +36,12 @@ export function checkJwk(jwk: JsonObject): Result<KeyDescription, string> {
   if (!isKeyId(kid)) return refuse('kid is not 1 to 256 visible ASCII characters');
   if (alg !== undefined && alg !== 'RS256') return refuse('alg is not RS256');
   if (use !== undefined && use !== 'sig') return refuse('use is not sig');
-  if (operations !== undefined && !(isJsonArray(operations) && operations.includes('verify'))) return refuse('key_ops do not include verify');
-  if (privateMembers.some((name) => jwk[name] !== undefined)) return refuse('the private key is published: anyone can sign with it');
+  if (operations !== undefined && !(isJsonArray(operations) && operations.includes('verify'))) {
+    return refuse('key_ops do not include verify');
+  }
+  if (privateMembers.some((name) => jwk[name] !== undefined)) {
+    return refuse('the private key is published: anyone can sign with it');
+  }
 
   const modulus = readUnsigned(jwk['n']);
   if (modulus === null) return refuse('n is not a base64url number');
@@ -45,12 +49,16 @@ export function checkJwk(jwk: JsonObject): Result<KeyDescription, string> {
   if (exponent === null) return refuse('e is not a base64url number');
   const modulusBits = bitLength(modulus);
   if (modulusBits < minModulusBits || modulusBits > maxModulusBits) {
-    return refuse(`the modulus has ${String(modulusBits)} bits; allowed: ${String(minModulusBits)} to ${String(maxModulusBits)}`);
+    return refuse(
+      `the modulus has ${String(modulusBits)} bits; allowed: ${String(minModulusBits)} to ${String(maxModulusBits)}`,
+    );
   }
   if (!isOdd(modulus)) return refuse('the modulus is even');
   // With an exponent of 1 every signature is its own message: anyone can sign.
   if (exponent <= 2n || !isOdd(exponent)) return refuse('the exponent is not odd and above 2');
-  if (bitLength(exponent) > maxExponentBits) return refuse(`the exponent has more than ${String(maxExponentBits)} bits`);
+  if (bitLength(exponent) > maxExponentBits) {
+    return refuse(`the exponent has more than ${String(maxExponentBits)} bits`);
+  }
   if (isRocaModulus(modulus)) return refuse('the modulus is one of a broken generator (CVE-2017-15361)');
   return accept({ keyId: kid, modulusBits });
 }

@@ -14,7 +14,9 @@ export function isKeyId(value: unknown): value is string {
  * pattern that ends in `*` stands for every key id that begins with what is before it; others are compared whole.
  */
 export function acceptsKeyId(rules: KeyIdRules, keyId: string): boolean {
-  return rules.accept.some((pattern) => matches(pattern, keyId)) && !rules.reject.some((pattern) => matches(pattern, keyId));
+  return (
+    rules.accept.some((pattern) => matches(pattern, keyId)) && !rules.reject.some((pattern) => matches(pattern, keyId))
+  );
 }
 
 function matches(pattern: string, keyId: string): boolean {

@@ -1,7 +1,10 @@
-/** Modulo each of these, the primes of the flawed generator are powers of 65537, and so their products (Nemec et al., CCS 2017, §2). */
+/**
+ * Modulo each of these, the primes of the flawed generator are powers of 65537, and so their products (Nemec et al.,
+ * CCS 2017, §2).
+ */
 const primes = [
-  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113, 127, 131, 137, 139,
-  149, 151, 157, 163, 167,
+  3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113,
+  127, 131, 137, 139, 149, 151, 157, 163, 167,
 ] as const;
 
 const fingerprints = primes.map((prime) => ({ prime: BigInt(prime), residues: powersOf65537(prime) }));

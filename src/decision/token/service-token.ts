@@ -4,7 +4,9 @@ import { isKeyId } from './kid-filter.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { JsonObject } from '../../lib/strict-json.js';
 
-/** `crit`, `b64`, `jku`, `jwk`, `x5c`, `x5u` and kin change how a token is read or bring a key along: none is allowed. */
+/**
+ * `crit`, `b64`, `jku`, `jwk`, `x5c`, `x5u` and kin change how a token is read or bring a key along: none is allowed.
+ */
 export const serviceHeaderMembers: ReadonlySet<string> = new Set(['alg', 'kid', 'typ']);
 
 /** The only signature algorithm, for service tokens and sessions alike. */

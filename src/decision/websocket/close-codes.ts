@@ -2,7 +2,16 @@ import { answerOf, type Denial, type Reason } from '../denial.js';
 
 /** How a WebSocket connection may end: the closed set that `sallyport_websocket_closes_total` counts. */
 export const webSocketEndings = [
-  'caller', 'receiver', 'caller_lost', 'receiver_lost', 'malformed', 'idle', 'expired', 'revoked', 'forbidden', 'shutdown',
+  'caller',
+  'receiver',
+  'caller_lost',
+  'receiver_lost',
+  'malformed',
+  'idle',
+  'expired',
+  'revoked',
+  'forbidden',
+  'shutdown',
 ] as const;
 
 export type WebSocketEnding = (typeof webSocketEndings)[number];
@@ -42,5 +51,7 @@ export function endingOf({ reason }: Denial): Ending | null {
   if (status >= firstFailure) return null;
   if (reason === 'token_expired') return endings.expired;
   if (reason === 'session_expired') return endings.sessionExpired;
-  return status === 401 ? { as: 'revoked', reason, code: 4401, text: 'unauthorized' } : { as: 'forbidden', reason, code: 4403, text: 'forbidden' };
+  return status === 401
+    ? { as: 'revoked', reason, code: 4401, text: 'unauthorized' }
+    : { as: 'forbidden', reason, code: 4403, text: 'forbidden' };
 }

@@ -44,8 +44,8 @@ const longestHeader = 2 + 8 + maskBytes;
 const maxUpperLength = 0x1f_ffff;
 
 /**
- * Follows the frames of one direction as they come, in pieces of any size. Headers are judged before any byte of them is
- * passed on, so that there is always a place where a frame of ours may stand. Payloads are counted and not kept.
+ * Follows the frames of one direction as they come, in pieces of any size. Headers are judged before any byte of them
+ * is passed on, so that there is always a place where a frame of ours may stand. Payloads are counted and not kept.
  */
 export class FrameReader {
   private readonly rules: FrameRules;
@@ -72,8 +72,11 @@ export class FrameReader {
     const earlier: Buffer[] = [];
     let at = 0;
     let end = 0;
-    const scan = (close: ClosePayload | null, isMalformed: boolean): FrameScan =>
-      ({ passed: end === 0 ? earlier : [...earlier, chunk.subarray(0, end)], close, isMalformed });
+    const scan = (close: ClosePayload | null, isMalformed: boolean): FrameScan => ({
+      passed: end === 0 ? earlier : [...earlier, chunk.subarray(0, end)],
+      close,
+      isMalformed,
+    });
     while (at < chunk.length) {
       if (this.payloadBytes === 0) {
         const held = this.headerBytes;
@@ -83,20 +86,26 @@ export class FrameReader {
         if (held > 0) earlier.push(Buffer.from(this.header.subarray(0, held)));
       } else at = this.takePayload(chunk, at);
       end = at;
-      if (this.payloadBytes === 0 && this.closeStart !== null) return scan({ code: this.closeCode(this.closeStart) }, false);
+      if (this.payloadBytes === 0 && this.closeStart !== null) {
+        return scan({ code: this.closeCode(this.closeStart) }, false);
+      }
     }
     return scan(null, false);
   }
 
   private takeHeader(chunk: Buffer, from: number): number {
     let at = from;
-    while (at < chunk.length && this.headerBytes < this.headerLength()) this.header[this.headerBytes++] = chunk[at++] ?? 0;
+    while (at < chunk.length && this.headerBytes < this.headerLength()) {
+      this.header[this.headerBytes++] = chunk[at++] ?? 0;
+    }
     return at;
   }
 
   private takePayload(chunk: Buffer, from: number): number {
     const to = Math.min(chunk.length, from + this.payloadBytes);
-    for (let i = from; i < to && this.closeStart !== null && this.closeStart.length < 2; i++) this.closeStart.push(chunk[i] ?? 0);
+    for (let i = from; i < to && this.closeStart !== null && this.closeStart.length < 2; i++) {
+      this.closeStart.push(chunk[i] ?? 0);
+    }
     this.payloadBytes -= to - from;
     return to;
   }
@@ -157,7 +166,10 @@ export class FrameReader {
   }
 }
 
-/** A Close frame as a server sends it, or masked with these four bytes as a client does. The reason is at most 123 bytes of ASCII. */
+/**
+ * A Close frame as a server sends it, or masked with these four bytes as a client does. The reason is at most 123 bytes
+ * of ASCII.
+ */
 export function closeFrame(code: number, reason: string, mask: Buffer | null): Buffer {
   const payload = Buffer.alloc(2 + reason.length);
   payload.writeUInt16BE(code);

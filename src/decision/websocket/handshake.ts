@@ -13,7 +13,10 @@ export const webSocketProtocol = 'websocket';
 /** What proves that somebody read the key (RFC 6455 §1.3). */
 const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** RFC 6455 §4.2.1: 16 bytes in base64. The last digit has four bits to spare, and they are 0 in the only canonical form. */
+/**
+ * RFC 6455 §4.2.1: 16 bytes in base64. The last digit has four bits to spare, and they are 0 in the only canonical
+ * form.
+ */
 const keyForm = /^[A-Za-z0-9+/]{21}[AQgw]==$/;
 
 const version = '13';
@@ -25,35 +28,52 @@ export interface Agreement {
 }
 
 /**
- * Judges a request that asks for another protocol: `null` where it is a sound opening handshake (RFC 6455 §4.2.1). Refusals:
- * `upgrade_refused` where another protocol is meant or no route takes WebSockets, `websocket_version`, `websocket_handshake`.
+ * Judges a request that asks for another protocol: `null` where it is a sound opening handshake (RFC 6455 §4.2.1).
+ * Refusals: `upgrade_refused` where another protocol is meant or no route takes WebSockets, `websocket_version`,
+ * `websocket_handshake`.
  */
-export function refusedUpgrade({ method, httpVersion }: RequestHead, fields: RequestFields, isOffered: boolean): Denial | null {
+export function refusedUpgrade(
+  { method, httpVersion }: RequestHead,
+  fields: RequestFields,
+  isOffered: boolean,
+): Denial | null {
   if (fields.upgrade !== webSocketProtocol || !isOffered) return denial('upgrade_refused');
-  if (method !== 'GET' || httpVersion !== '1.1' || !fields.upgrades || fields.hasBody) return denial('websocket_handshake');
-  const [versions, keys] = [valuesOf(fields.passed, 'sec-websocket-version'), valuesOf(fields.passed, 'sec-websocket-key')];
-  if (versions.length !== 1 || versions[0] !== version) return denial(versions.length === 1 ? 'websocket_version' : 'websocket_handshake');
+  if (method !== 'GET' || httpVersion !== '1.1' || !fields.upgrades || fields.hasBody) {
+    return denial('websocket_handshake');
+  }
+  const [versions, keys] = [
+    valuesOf(fields.passed, 'sec-websocket-version'),
+    valuesOf(fields.passed, 'sec-websocket-key'),
+  ];
+  if (versions.length !== 1 || versions[0] !== version) {
+    return denial(versions.length === 1 ? 'websocket_version' : 'websocket_handshake');
+  }
   return keys.length === 1 && keyForm.test(keys[0] ?? '') ? null : denial('websocket_handshake');
 }
 
 /**
  * Reads the receiver's 101, against what the caller asked for (RFC 6455 §4.1). Refuses with `upstream_failed` where it
- * switched to something else, does not prove that it read the key, or takes a subprotocol or extension that nobody named.
+ * switched to something else, does not prove that it read the key, or takes a subprotocol or extension that nobody
+ * named.
  */
 export function readAgreement(asked: readonly string[], answered: readonly string[]): Result<Agreement, Denial> {
   const failed = refuse(denial('upstream_failed'));
   const one = (name: string): string | null => {
     const values = valuesOf(answered, name);
-    return values.length === 1 ? values[0] ?? null : null;
+    return values.length === 1 ? (values[0] ?? null) : null;
   };
   if (one('upgrade')?.toLowerCase() !== webSocketProtocol) return failed;
   if (!listElements(valuesOf(answered, 'connection').join(',')).includes('upgrade')) return failed;
   if (one('sec-websocket-accept') !== acceptOf(valuesOf(asked, 'sec-websocket-key')[0] ?? '')) return failed;
   const protocols = valuesOf(answered, 'sec-websocket-protocol');
-  const named = valuesOf(asked, 'sec-websocket-protocol').flatMap(value => value.split(',')).map(trimBlanks);
-  if (protocols.length > 1 || !protocols.every(protocol => protocol !== '' && named.includes(protocol))) return failed;
+  const named = valuesOf(asked, 'sec-websocket-protocol')
+    .flatMap((value) => value.split(','))
+    .map(trimBlanks);
+  if (protocols.length > 1 || !protocols.every((protocol) => protocol !== '' && named.includes(protocol))) {
+    return failed;
+  }
   const extensions = extensionsOf(answered);
-  if (!extensions.every(extension => extensionsOf(asked).includes(extension))) return failed;
+  if (!extensions.every((extension) => extensionsOf(asked).includes(extension))) return failed;
   return accept({ extended: extensions.length > 0 });
 }
 
@@ -64,7 +84,9 @@ export function acceptOf(key: string): string {
 
 /** Names of the extensions, without their parameters; no quoted string of a parameter holds a comma (RFC 6455 §9.1). */
 function extensionsOf(fields: readonly string[]): readonly string[] {
-  return listElements(valuesOf(fields, 'sec-websocket-extensions').reduce(combine, '')).map(text => trimBlanks(text.split(';')[0] ?? ''));
+  return listElements(valuesOf(fields, 'sec-websocket-extensions').reduce(combine, '')).map((text) =>
+    trimBlanks(text.split(';')[0] ?? ''),
+  );
 }
 
 function valuesOf(fields: readonly string[], name: string): readonly string[] {

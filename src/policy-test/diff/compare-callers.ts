@@ -49,8 +49,8 @@ const idempotencyKey = ['Idempotency-Key', 'diff'] as const;
 const tokenId = 'sallyport-diff';
 
 /**
- * Tries callers on both policies. Once the routes are chosen nothing else of the path counts, so that what was found for two routes is
- * kept for all of their requests, and for every pair of routes that ask the same.
+ * Tries callers on both policies. Once the routes are chosen nothing else of the path counts, so that what was found
+ * for two routes is kept for all of their requests, and for every pair of routes that ask the same.
  */
 export function createCallerTrial(deps: TrialDeps): CallerTrial {
   const { from, to } = deps;
@@ -58,15 +58,26 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
   const signed = new Map<string, ShownCredential>();
   return async (operation) => {
     // Without a route, shadow mode looks at how the path may be read besides.
-    const isByPath = (operation.from === null && from.config.unmatched !== null) || (operation.to === null && to.config.unmatched !== null);
-    const asked = JSON.stringify([restrictionOf(operation.from), restrictionOf(operation.to), isByPath ? [operation.method, operation.target] : null]);
-    const found = known.get(asked) ?? await tryCallers(operation);
+    const isByPath =
+      (operation.from === null && from.config.unmatched !== null) ||
+      (operation.to === null && to.config.unmatched !== null);
+    const asked = JSON.stringify([
+      restrictionOf(operation.from),
+      restrictionOf(operation.to),
+      isByPath ? [operation.method, operation.target] : null,
+    ]);
+    const found = known.get(asked) ?? (await tryCallers(operation));
     known.set(asked, found);
     return found;
   };
 
   async function tryCallers(operation: Operation): Promise<TrialResult> {
-    const request: PolicyRequest = { method: operation.method, path: operation.target, headers: [idempotencyKey], body: null };
+    const request: PolicyRequest = {
+      method: operation.method,
+      path: operation.target,
+      headers: [idempotencyKey],
+      body: null,
+    };
     const [was, is] = [await passes(anybody, request, from), await passes(anybody, request, to)];
     // Who needs no credential needs no name either.
     if (was !== is) return { gains: is ? [anybody.text] : [], loses: was ? [anybody.text] : [] };
@@ -89,45 +100,70 @@ export function createCallerTrial(deps: TrialDeps): CallerTrial {
 /** Who passes with some permissions passes with more: only the fewest are worth telling. */
 function leastOf(callers: readonly Caller[]): readonly string[] {
   const isWithin = (few: Caller, many: Caller): boolean =>
-    few !== many && few.who === many.who && few.permissions.every(permission => many.permissions.includes(permission));
-  return callers.filter(caller => !callers.some(other => isWithin(other, caller))).map(({ text }) => text);
+    few !== many &&
+    few.who === many.who &&
+    few.permissions.every((permission) => many.permissions.includes(permission));
+  return callers.filter((caller) => !callers.some((other) => isWithin(other, caller))).map(({ text }) => text);
 }
 
 /**
- * Callers that the routes may tell apart. More permissions never hurt, so it is enough to try each subject of an approval with exactly
- * the permissions of each approval.
+ * Callers that the routes may tell apart. More permissions never hurt, so it is enough to try each subject of an
+ * approval with exactly the permissions of each approval.
  */
-function callersOf(pair: readonly (Route | null)[], deps: TrialDeps, signed: Map<string, ShownCredential>): readonly Caller[] {
-  const routes = pair.filter(route => route !== null);
-  const approvals = routes.flatMap(route => route.approvals);
-  const issuers = [...new Set([deps.from, deps.to].flatMap(({ config }) => config.issuers.map(({ rules }) => rules.name)))];
+function callersOf(
+  pair: readonly (Route | null)[],
+  deps: TrialDeps,
+  signed: Map<string, ShownCredential>,
+): readonly Caller[] {
+  const routes = pair.filter((route) => route !== null);
+  const approvals = routes.flatMap((route) => route.approvals);
+  const issuers = [
+    ...new Set([deps.from, deps.to].flatMap(({ config }) => config.issuers.map(({ rules }) => rules.name))),
+  ];
   const found = new Map<string, Caller>();
   for (const subject of new Set(approvals.flatMap(({ subjects }) => [...subjects]))) {
-    for (const permissions of approvals.map(approval => approval.permissions.toSorted())) {
+    for (const permissions of approvals.map((approval) => approval.permissions.toSorted())) {
       for (const issuer of issuers) {
         const who = `${subject}${issuers.length > 1 ? ` of issuer ${issuer}` : ''}`;
         const text = `${who} ${permissions.length === 0 ? 'without permissions' : `with ${permissions.join(' ')}`}`;
-        found.set(text, { text, who, permissions, show: remembered(text, signed, inForce => showToken(inForce, issuer, subject, permissions, deps)) });
+        found.set(text, {
+          text,
+          who,
+          permissions,
+          show: remembered(text, signed, (inForce) => showToken(inForce, issuer, subject, permissions, deps)),
+        });
       }
     }
   }
-  for (const session of routes.map(route => route.session).filter(policy => policy !== null)) {
+  for (const session of routes.map((route) => route.session).filter((policy) => policy !== null)) {
     const text = sessionText(session);
-    const show = remembered(text, signed, inForce => assumeSession(claimsHolding(session), inForce, deps.keys, deps.nowMs));
+    const show = remembered(text, signed, (inForce) =>
+      assumeSession(claimsHolding(session), inForce, deps.keys, deps.nowMs),
+    );
     found.set(text, { text, who: text, permissions: [], show });
   }
   return [...found.values()];
 }
 
-function showToken(inForce: InForce, issuer: string, subject: string, permissions: readonly string[], { keys, nowMs }: TrialDeps): ShownCredential {
-  const rules = inForce.config.issuers.find(known => known.rules.name === issuer)?.rules;
+function showToken(
+  inForce: InForce,
+  issuer: string,
+  subject: string,
+  permissions: readonly string[],
+  { keys, nowMs }: TrialDeps,
+): ShownCredential {
+  const rules = inForce.config.issuers.find((known) => known.rules.name === issuer)?.rules;
   if (rules === undefined) return noCredential;
   const claims = { iss: rules.issuer, aud: rules.audience, sub: subject, permissions, jti: tokenId };
   return assumeToken(claims, { method: 'GET', path: '/', headers: [], body: null }, inForce, keys, nowMs);
 }
 
 /** Signing takes a millisecond, and the same few callers ask for everything. */
-function remembered(text: string, signed: Map<string, ShownCredential>, make: (inForce: InForce) => ShownCredential): Caller['show'] {
+function remembered(
+  text: string,
+  signed: Map<string, ShownCredential>,
+  make: (inForce: InForce) => ShownCredential,
+): Caller['show'] {
   return (inForce) => {
     const name = `${inForce.config.sha256} ${text}`;
     const known = signed.get(name) ?? make(inForce);
@@ -146,7 +182,10 @@ function restrictionOf(route: Route | null): unknown {
   if (route === null) return null;
   const { access, mode, acceptsService, session, approvals, issuers } = route;
   return {
-    access, mode, acceptsService, session,
+    access,
+    mode,
+    acceptsService,
+    session,
     approvals: approvals.map(({ subjects, permissions }) => [[...subjects], permissions]),
     issuers: issuers === null ? null : [...issuers],
   };

@@ -12,7 +12,7 @@ export function diffLines(diff: PolicyDiff): readonly string[] {
     ...list('routes added', added),
     ...list('routes removed', removed),
     ...list('never reached any more', shadowed),
-    ...settings.map(change => changeLine('', change)),
+    ...settings.map((change) => changeLine('', change)),
     ...alike(operations).flatMap(operationLines),
     ...(complete ? [] : ['! the policies have too many paths to compare all of them']),
   ];
@@ -37,14 +37,17 @@ function operationLines(group: readonly OperationChange[]): readonly string[] {
   const [first] = group;
   if (first === undefined) return [];
   const { from, to, gains, loses, changes } = first;
-  const places = group.slice(0, maxListed).map(({ method, path }) => `${method} ${path}`).join(', ');
+  const places = group
+    .slice(0, maxListed)
+    .map(({ method, path }) => `${method} ${path}`)
+    .join(', ');
   const more = group.length > maxListed ? ` and ${group.length - maxListed} more` : '';
-  const routes = from === to ? from ?? 'no route' : `${from ?? 'no route'} -> ${to ?? 'no route'}`;
+  const routes = from === to ? (from ?? 'no route') : `${from ?? 'no route'} -> ${to ?? 'no route'}`;
   return [
     `  ${places}${more} (${routes})`,
-    ...gains.map(caller => `!   gains: ${caller}`),
-    ...loses.map(caller => `    loses: ${caller}`),
-    ...changes.map(change => changeLine('  ', change)),
+    ...gains.map((caller) => `!   gains: ${caller}`),
+    ...loses.map((caller) => `    loses: ${caller}`),
+    ...changes.map((change) => changeLine('  ', change)),
   ];
 }
 

@@ -43,7 +43,10 @@ export async function comparePolicies(deps: TrialDeps): Promise<PolicyDiff> {
   const tables = [from.table, to.table];
   const { all, complete } = spellingsOf(tables);
   const { named, other } = methodsOf(tables);
-  const methods = [...named.map(name => ({ name, shown: name })), ...(other === null ? [] : [{ name: other, shown: '*' }])];
+  const methods = [
+    ...named.map((name) => ({ name, shown: name })),
+    ...(other === null ? [] : [{ name: other, shown: '*' }]),
+  ];
   const trial = createCallerTrial(deps);
   const operations: OperationChange[] = [];
   for (const { target, segments, text } of all) {
@@ -52,7 +55,14 @@ export async function comparePolicies(deps: TrialDeps): Promise<PolicyDiff> {
       const after = routeOf(deps.to, method, segments);
       const result = await trial({ method, target, from: before, to: after });
       const changes = before === null || after === null ? [] : routeChanges(before, after);
-      const change = { method: shown, path: text, from: before?.name ?? null, to: after?.name ?? null, ...result, changes };
+      const change = {
+        method: shown,
+        path: text,
+        from: before?.name ?? null,
+        to: after?.name ?? null,
+        ...result,
+        changes,
+      };
       if (isChange(change)) operations.push(change);
     }
   }
@@ -61,7 +71,7 @@ export async function comparePolicies(deps: TrialDeps): Promise<PolicyDiff> {
     settings: settingsChanges(from, to),
     added: namesBeside(to, from),
     removed: namesBeside(from, to),
-    shadowed: shadowedPaths(to).filter(path => !shadowedPaths(from).includes(path)),
+    shadowed: shadowedPaths(to).filter((path) => !shadowedPaths(from).includes(path)),
     complete,
   };
 }
@@ -69,7 +79,11 @@ export async function comparePolicies(deps: TrialDeps): Promise<PolicyDiff> {
 /** Whether somebody may do more than before, or less is guarded. What could not be compared counts as wider. */
 export function isWider({ operations, settings, complete }: PolicyDiff): boolean {
   const widens = (change: SettingChange): boolean => change.widens;
-  return !complete || settings.some(widens) || operations.some(({ gains, changes }) => gains.length > 0 || changes.some(widens));
+  return (
+    !complete ||
+    settings.some(widens) ||
+    operations.some(({ gains, changes }) => gains.length > 0 || changes.some(widens))
+  );
 }
 
 function isChange({ from, to, gains, loses, changes }: OperationChange): boolean {
@@ -82,7 +96,7 @@ function routeOf({ config }: InForce, method: string, segments: readonly string[
 
 function namesBeside(one: CompiledConfig, other: CompiledConfig): readonly string[] {
   const known = new Set(other.routes.map(({ name }) => name));
-  return one.routes.map(({ name }) => name).filter(name => !known.has(name));
+  return one.routes.map(({ name }) => name).filter((name) => !known.has(name));
 }
 
 function shadowedPaths({ table }: CompiledConfig): readonly string[] {

@@ -20,7 +20,10 @@ export interface Spellings {
   readonly complete: boolean;
 }
 
-/** Policies of thousands of routes have about as many paths; only those in which hundreds of `{x}` overlap have more than this. */
+/**
+ * Policies of thousands of routes have about as many paths; only those in which hundreds of `{x}` overlap have more
+ * than this.
+ */
 const maxSpellings = 50_000;
 
 interface Growing {
@@ -30,21 +33,30 @@ interface Growing {
 }
 
 /**
- * Lists paths such that every request is matched like one of them by each of the tables. Walks the tables side by side: at every
- * segment all texts that a route names there, one that none does, and the end with and without a slash. Below the point where no
- * table goes on, only a `**` above can match, whatever follows.
+ * Lists paths such that every request is matched like one of them by each of the tables. Walks the tables side by side:
+ * at every segment all texts that a route names there, one that none does, and the end with and without a slash. Below
+ * the point where no table goes on, only a `**` above can match, whatever follows.
  */
 export function spellingsOf(tables: readonly RouteTable[]): Spellings {
   const growing: Growing = { found: [], fresh: freshText(tables), complete: true };
-  grow(tables.map(({ root }) => root), [], growing);
+  grow(
+    tables.map(({ root }) => root),
+    [],
+    growing,
+  );
   return { all: growing.found, complete: growing.complete };
 }
 
 /** Every method that a route names, and one that none does. */
-export function methodsOf(tables: readonly RouteTable[]): { readonly named: readonly string[]; readonly other: string | null } {
+export function methodsOf(tables: readonly RouteTable[]): {
+  readonly named: readonly string[];
+  readonly other: string | null;
+} {
   const named = new Set(tables.flatMap(({ routes }) => routes.flatMap(({ methods }) => [...(methods ?? [])])));
-  const ordinary = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', ...METHODS].filter(method => !['TRACE', 'CONNECT'].includes(method));
-  return { named: [...named], other: ordinary.find(method => !named.has(method)) ?? null };
+  const ordinary = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', ...METHODS].filter(
+    (method) => !['TRACE', 'CONNECT'].includes(method),
+  );
+  return { named: [...named], other: ordinary.find((method) => !named.has(method)) ?? null };
 }
 
 function grow(nodes: readonly RouteNode[], segments: readonly string[], growing: Growing): void {
@@ -52,7 +64,7 @@ function grow(nodes: readonly RouteNode[], segments: readonly string[], growing:
   literals.delete('');
   for (const text of ['', growing.fresh, ...literals]) {
     const path = [...segments, text];
-    const next = nodes.flatMap(node => childrenOf(node, text));
+    const next = nodes.flatMap((node) => childrenOf(node, text));
     add(path, next.length === 0, growing);
     if (growing.found.length >= maxSpellings) {
       growing.complete = false;
@@ -72,7 +84,9 @@ function add(segments: readonly string[], isEnd: boolean, { found, fresh }: Grow
   const target = `/${segments.map(encodeSegment).join('/')}`;
   const read = readTarget(target, target.length);
   if (!read.ok || read.value.segments.some((segment, at) => segment !== segments[at])) return;
-  const shown = segments.map((text, at) => (text !== fresh ? encodeSegment(text) : isEnd && at === segments.length - 1 ? '**' : '{any}'));
+  const shown = segments.map((text, at) =>
+    text !== fresh ? encodeSegment(text) : isEnd && at === segments.length - 1 ? '**' : '{any}',
+  );
   found.push({ segments, target, text: `/${shown.join('/')}` });
 }
 
@@ -82,8 +96,15 @@ function encodeSegment(text: string): string {
 }
 
 function freshText(tables: readonly RouteTable[]): string {
-  const known = new Set(tables.flatMap(({ routes }) => routes.flatMap(({ paths }) => paths.flatMap(({ segments }) =>
-    segments.flatMap(segment => (segment.kind === 'literal' ? [segment.text] : []))))));
+  const known = new Set(
+    tables.flatMap(({ routes }) =>
+      routes.flatMap(({ paths }) =>
+        paths.flatMap(({ segments }) =>
+          segments.flatMap((segment) => (segment.kind === 'literal' ? [segment.text] : [])),
+        ),
+      ),
+    ),
+  );
   let fresh = 'x';
   while (known.has(fresh)) fresh += 'x';
   return fresh;

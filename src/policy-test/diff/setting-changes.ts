@@ -20,18 +20,21 @@ const always: Widens = () => true;
 const never: Widens = () => false;
 const whenMore: Widens = (from, to) => Number(to) > Number(from);
 const whenLess: Widens = (from, to) => Number(to) < Number(from);
-const whenAdded: Widens = (from, to) => listOf(to).some(item => !listOf(from).includes(item));
+const whenAdded: Widens = (from, to) => listOf(to).some((item) => !listOf(from).includes(item));
 const whenRemoved: Widens = (from, to) => whenAdded(to, from);
 /** None is no limit at all. */
 const whenLimitRises: Widens = (from, to) => to === null || (from !== null && Number(to) > Number(from));
 const whenOn: Widens = (_from, to) => to === true;
-const whenOff: Widens = from => from === true;
+const whenOff: Widens = (from) => from === true;
 
 /** Milliseconds for which keys serve on where `max_stale` is left out, by what the issuer says. */
 const [leastStaleMs, mostStaleMs] = [staleAllowanceMs(null, true), staleAllowanceMs(null, false)];
 
 /** Later words let through more. */
-const towards = (...words: readonly unknown[]): Widens => (from, to) => words.indexOf(to) > words.indexOf(from);
+const towards =
+  (...words: readonly unknown[]): Widens =>
+  (from, to) =>
+    words.indexOf(to) > words.indexOf(from);
 
 interface Setting<T> {
   readonly name: string;
@@ -55,24 +58,33 @@ const routeSettings: Readonly<Partial<Record<string, { readonly name: string; re
 
 /** These are compared by who gets through, or piece by piece. */
 const comparedElsewhere: ReadonlySet<string> = new Set([
-  'name', 'methods', 'paths', 'approvals', 'issuers', 'acceptsService', 'session', 'reservation', 'unreservedBecause', 'limits',
+  'name',
+  'methods',
+  'paths',
+  'approvals',
+  'issuers',
+  'acceptsService',
+  'session',
+  'reservation',
+  'unreservedBecause',
+  'limits',
 ]);
 
 const reservationSettings: readonly Setting<ReservationRules | null>[] = [
-  { name: 'idempotency', of: rules => rules?.key ?? 'none', widens: towards('required', 'optional', 'none') },
-  { name: 'single_use', of: rules => rules?.singleUse ?? false, widens: whenOff },
+  { name: 'idempotency', of: (rules) => rules?.key ?? 'none', widens: towards('required', 'optional', 'none') },
+  { name: 'single_use', of: (rules) => rules?.singleUse ?? false, widens: whenOff },
 ];
 
 /** Of routes that reserve before and after. */
 const keptReservationSettings: readonly Setting<ReservationRules>[] = [
-  { name: 'idempotency.operation', of: rules => rules.operation, widens: always },
-  { name: 'idempotency.retention', of: rules => rules.retentionMs, widens: whenLess },
-  { name: 'idempotency.fields', of: rules => rules.fields, widens: whenRemoved },
-  { name: 'idempotency.release_on', of: rules => [...rules.releaseOn], widens: whenAdded },
-  { name: 'idempotency.store_headers', of: rules => [...rules.storeHeaders], widens: never },
-  { name: 'idempotency.receiver', of: rules => rules.receiver, widens: towards('plain', 'reports', 'deduplicates') },
-  { name: 'idempotency.max_body', of: rules => rules.maxBodyBytes, widens: whenMore },
-  { name: 'idempotency.max_stored_response', of: rules => rules.maxStoredResponseBytes, widens: never },
+  { name: 'idempotency.operation', of: (rules) => rules.operation, widens: always },
+  { name: 'idempotency.retention', of: (rules) => rules.retentionMs, widens: whenLess },
+  { name: 'idempotency.fields', of: (rules) => rules.fields, widens: whenRemoved },
+  { name: 'idempotency.release_on', of: (rules) => [...rules.releaseOn], widens: whenAdded },
+  { name: 'idempotency.store_headers', of: (rules) => [...rules.storeHeaders], widens: never },
+  { name: 'idempotency.receiver', of: (rules) => rules.receiver, widens: towards('plain', 'reports', 'deduplicates') },
+  { name: 'idempotency.max_body', of: (rules) => rules.maxBodyBytes, widens: whenMore },
+  { name: 'idempotency.max_stored_response', of: (rules) => rules.maxStoredResponseBytes, widens: never },
 ];
 
 const otherRouteSettings: readonly Setting<Route>[] = [
@@ -89,10 +101,18 @@ const otherRouteSettings: readonly Setting<Route>[] = [
 const configSettings: readonly Setting<CompiledConfig>[] = [
   { name: 'listen.tls', of: ({ listen }) => listen.tls !== null, widens: whenOff },
   { name: 'listen.tls.client_ca_file', of: ({ listen }) => listen.tls?.clientCaFile ?? null, widens: always },
-  { name: 'listen.tls.client_auth', of: ({ listen }) => listen.tls?.clientAuth ?? null, widens: towards('require', 'optional') },
+  {
+    name: 'listen.tls.client_auth',
+    of: ({ listen }) => listen.tls?.clientAuth ?? null,
+    widens: towards('require', 'optional'),
+  },
   { name: 'listen.tls_terminated_by', of: ({ listen }) => listen.tlsTerminatedBy, widens: never },
   { name: 'listen.trust_forwarded', of: ({ listen }) => listen.trustForwarded, widens: whenAdded },
-  { name: 'listen.underscore_fields', of: ({ listen }) => listen.underscoreFields, widens: towards('refuse', 'drop', 'allow') },
+  {
+    name: 'listen.underscore_fields',
+    of: ({ listen }) => listen.underscoreFields,
+    widens: towards('refuse', 'drop', 'allow'),
+  },
   { name: 'listen.http_1_0', of: ({ listen }) => listen.http10, widens: towards('refuse', 'allow') },
   { name: 'listen.max_header_bytes', of: ({ listen }) => listen.maxHeaderBytes, widens: whenMore },
   { name: 'listen.max_target', of: ({ listen }) => listen.maxTargetBytes, widens: whenMore },
@@ -109,21 +129,49 @@ const configSettings: readonly Setting<CompiledConfig>[] = [
   { name: 'upstream.server_name', of: ({ upstream }) => upstream.serverName, widens: never },
   // Under its old name a field is the caller's to send from now on.
   { name: 'identity', of: ({ identity }) => identity, widens: always },
-  { name: 'identity.assertion', of: ({ assertion }) => assertion, widens: from => from !== null },
-  { name: 'sessions.core_url', of: ({ sessions }) => (sessions === null ? null : place(sessions.coreUrl)), widens: always },
+  { name: 'identity.assertion', of: ({ assertion }) => assertion, widens: (from) => from !== null },
+  {
+    name: 'sessions.core_url',
+    of: ({ sessions }) => (sessions === null ? null : place(sessions.coreUrl)),
+    widens: always,
+  },
   { name: 'sessions.issuer', of: ({ sessions }) => sessions?.issuer ?? null, widens: always },
   { name: 'sessions.check_database', of: ({ sessions }) => sessions?.checkDatabase ?? null, widens: whenOff },
   { name: 'revoked.key_ids', of: ({ revoked }) => [...revoked.keyIds], widens: whenRemoved },
   { name: 'revoked.subjects', of: ({ revoked }) => [...revoked.subjects], widens: whenRemoved },
   { name: 'revoked.token_ids', of: ({ revoked }) => [...revoked.tokenIds], widens: whenRemoved },
-  { name: 'revoked.issued_before', of: ({ revoked }) => revoked.issuedBeforeS, widens: (from, to) => to === null || Number(to) < Number(from ?? 0) },
+  {
+    name: 'revoked.issued_before',
+    of: ({ revoked }) => revoked.issuedBeforeS,
+    widens: (from, to) => to === null || Number(to) < Number(from ?? 0),
+  },
   { name: 'reload.least_age', of: ({ reload }) => reload.leastAgeMs, widens: whenLess },
-  { name: 'reload.end_marker', of: ({ reload }) => (reload.endMarker ? 'required' : 'optional'), widens: towards('required', 'optional') },
+  {
+    name: 'reload.end_marker',
+    of: ({ reload }) => (reload.endMarker ? 'required' : 'optional'),
+    widens: towards('required', 'optional'),
+  },
   { name: 'store', of: ({ store }) => store?.kind ?? null, widens: towards('redis', 'memory') },
-  { name: 'store.redis.durability', of: ({ store }) => (store?.kind === 'redis' ? store.durability : null), widens: towards('verified', 'unverified', 'none') },
-  { name: 'store.redis.start_without_revocations', of: ({ store }) => store?.kind === 'redis' && store.startsWithoutRevocations, widens: whenOn },
-  { name: 'store.redis.kept_per_caller', of: ({ store }) => (store?.kind === 'redis' ? store.keptPerCaller : null), widens: whenLimitRises },
-  { name: 'store.redis.replicas', of: ({ store }) => (store?.kind === 'redis' ? store.replicas : null), widens: whenLess },
+  {
+    name: 'store.redis.durability',
+    of: ({ store }) => (store?.kind === 'redis' ? store.durability : null),
+    widens: towards('verified', 'unverified', 'none'),
+  },
+  {
+    name: 'store.redis.start_without_revocations',
+    of: ({ store }) => store?.kind === 'redis' && store.startsWithoutRevocations,
+    widens: whenOn,
+  },
+  {
+    name: 'store.redis.kept_per_caller',
+    of: ({ store }) => (store?.kind === 'redis' ? store.keptPerCaller : null),
+    widens: whenLimitRises,
+  },
+  {
+    name: 'store.redis.replicas',
+    of: ({ store }) => (store?.kind === 'redis' ? store.replicas : null),
+    widens: whenLess,
+  },
 ];
 
 const issuerSettings: readonly Setting<IssuerSettings>[] = [
@@ -135,19 +183,29 @@ const issuerSettings: readonly Setting<IssuerSettings>[] = [
   { name: 'max_lifetime', of: ({ rules }) => rules.maxLifetimeS, widens: whenMore },
   { name: 'key_ids.accept', of: ({ rules }) => rules.keyIds.accept, widens: whenAdded },
   { name: 'key_ids.reject', of: ({ rules }) => rules.keyIds.reject, widens: whenRemoved },
-  { name: 'keys', of: ({ keys }) => (keys.source.kind === 'url' ? place(keys.source.url) : keys.source.path), widens: always },
+  {
+    name: 'keys',
+    of: ({ keys }) => (keys.source.kind === 'url' ? place(keys.source.url) : keys.source.path),
+    widens: always,
+  },
   { name: 'ca_file', of: ({ keys }) => keys.caFile, widens: always },
   { name: 'jwks.max_age', of: ({ keys }) => keys.maxAgeMs, widens: whenMore },
   // Left out it is an hour at most: what the issuer says may make it less.
-  { name: 'jwks.max_stale', of: ({ keys }) => keys.maxStaleMs, widens: (from, to) => whenMore(from ?? leastStaleMs, to ?? mostStaleMs) },
+  {
+    name: 'jwks.max_stale',
+    of: ({ keys }) => keys.maxStaleMs,
+    widens: (from, to) => whenMore(from ?? leastStaleMs, to ?? mostStaleMs),
+  },
 ];
 
 /** What is different for those whom both routes let through. A setting that this does not know counts as wider. */
 export function routeChanges(from: Route, to: Route): readonly SettingChange[] {
   const [before, after] = [new Map(Object.entries(from)), new Map(Object.entries(to))];
-  const names = [...new Set([...before.keys(), ...after.keys()])].filter(name => !comparedElsewhere.has(name));
+  const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => !comparedElsewhere.has(name));
   const own = names.map((name): Setting<Map<string, unknown>> => ({
-    name: routeSettings[name]?.name ?? name, of: entries => entries.get(name), widens: routeSettings[name]?.widens ?? always,
+    name: routeSettings[name]?.name ?? name,
+    of: (entries) => entries.get(name),
+    widens: routeSettings[name]?.widens ?? always,
   }));
   const [one, other] = [from.reservation, to.reservation];
   return [
@@ -161,7 +219,7 @@ export function routeChanges(from: Route, to: Route): readonly SettingChange[] {
 /** What is different for every request. */
 export function settingsChanges(from: CompiledConfig, to: CompiledConfig): readonly SettingChange[] {
   const names = new Set([...from.issuers, ...to.issuers].map(({ rules }) => rules.name));
-  return [...changesOf(configSettings, from, to), ...[...names].flatMap(name => issuerChanges(name, from, to))];
+  return [...changesOf(configSettings, from, to), ...[...names].flatMap((name) => issuerChanges(name, from, to))];
 }
 
 function issuerChanges(name: string, from: CompiledConfig, to: CompiledConfig): readonly SettingChange[] {
@@ -169,13 +227,19 @@ function issuerChanges(name: string, from: CompiledConfig, to: CompiledConfig): 
   const setting = `issuers.${name}`;
   if (before === undefined) return [{ setting, from: 'none', to: after?.rules.issuer ?? 'none', widens: true }];
   if (after === undefined) return [{ setting, from: before.rules.issuer, to: 'none', widens: false }];
-  return changesOf(issuerSettings.map(each => ({ ...each, name: `${setting}.${each.name}` })), before, after);
+  return changesOf(
+    issuerSettings.map((each) => ({ ...each, name: `${setting}.${each.name}` })),
+    before,
+    after,
+  );
 }
 
 function changesOf<T>(settings: readonly Setting<T>[], from: T, to: T): readonly SettingChange[] {
   return settings.flatMap(({ name, of, widens }) => {
     const [before, after] = [plain(of(from)), plain(of(to))];
-    return shown(before) === shown(after) ? [] : [{ setting: name, from: shown(before), to: shown(after), widens: widens(before, after) }];
+    return shown(before) === shown(after)
+      ? []
+      : [{ setting: name, from: shown(before), to: shown(after), widens: widens(before, after) }];
   });
 }
 
@@ -187,7 +251,7 @@ function place(url: string): string {
 
 /** Sets as lists, so that they can be compared and shown. */
 function plain(value: unknown): unknown {
-  return value instanceof Set ? [...value as ReadonlySet<unknown>] : value;
+  return value instanceof Set ? [...(value as ReadonlySet<unknown>)] : value;
 }
 
 function listOf(value: unknown): readonly unknown[] {

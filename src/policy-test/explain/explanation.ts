@@ -27,11 +27,13 @@ export interface Explanation {
 
 /** Puts a decision into words. What they say of the outcome is the ruling's; nothing is decided here. */
 export function explain(explained: Explained): Explanation {
-  return { steps: stepNames.map(step => explainStep(step, explained)), headers: fieldsSeen(explained) };
+  return { steps: stepNames.map((step) => explainStep(step, explained)), headers: fieldsSeen(explained) };
 }
 
 function explainStep(step: ExplainedStepName, explained: Explained): ExplainedStep {
-  const { ruling: { decision, denial, steps } } = explained;
+  const {
+    ruling: { decision, denial, steps },
+  } = explained;
   if (denial !== null && refusingStep(denial.reason, steps) === step) {
     const says = new Set([whyRefused(denial), ...explainReason(denial, explained), ...detailsOf(step, explained)]);
     return { step, outcome: decision === 'shadow' ? 'would_refuse' : 'refused', says: [...says] };
@@ -41,7 +43,10 @@ function explainStep(step: ExplainedStepName, explained: Explained): ExplainedSt
 }
 
 /** Whether the step was taken and let the request through. */
-function isReached(step: ExplainedStepName, { ruling: { steps, route, principal, decision, forwarded } }: Explained): boolean {
+function isReached(
+  step: ExplainedStepName,
+  { ruling: { steps, route, principal, decision, forwarded } }: Explained,
+): boolean {
   switch (step) {
     case 'request':
       return steps.includes('target');
@@ -67,7 +72,11 @@ function isReached(step: ExplainedStepName, { ruling: { steps, route, principal,
 }
 
 function detailsOf(step: ExplainedStepName, explained: Explained): readonly string[] {
-  const { head, inForce, ruling: { route } } = explained;
+  const {
+    head,
+    inForce,
+    ruling: { route },
+  } = explained;
   switch (step) {
     case 'request':
       return [`${head.method}, ${head.rawHeaders.length / 2} header fields`];
@@ -80,7 +89,9 @@ function detailsOf(step: ExplainedStepName, explained: Explained): readonly stri
     case 'credential':
       return explained.credentialNotes;
     case 'token':
-      return explained.ruling.principal === null ? [] : [...explainPrincipal(explained.ruling.principal, explained.nowMs), ...explainLeftOut(explained)];
+      return explained.ruling.principal === null
+        ? []
+        : [...explainPrincipal(explained.ruling.principal, explained.nowMs), ...explainLeftOut(explained)];
     case 'revocation':
       return explainRevocation(explained.ruling);
     case 'policy':
@@ -96,13 +107,15 @@ function targetWords({ head, inForce: { config } }: Explained): readonly string[
   const target = readTarget(head.target, config.listen.maxTargetBytes);
   if (!target.ok) return [];
   const { path, segments, query } = target.value;
-  const read = segments.map(segment => JSON.stringify(segment)).join(' ');
+  const read = segments.map((segment) => JSON.stringify(segment)).join(' ');
   return [`${path} is read as ${read} and forwarded byte for byte${query === null ? '' : '; the query is not judged'}`];
 }
 
 function missedWords(step: ExplainedStepName, explained: Explained): readonly string[] {
   const { route, steps } = explained.ruling;
-  if (step === 'route' && steps.includes('route')) return [...detailsOf(step, explained), 'which is told to nobody without a valid credential'];
+  if (step === 'route' && steps.includes('route')) {
+    return [...detailsOf(step, explained), 'which is told to nobody without a valid credential'];
+  }
   const isAsked = step === 'credential' || step === 'token' || step === 'policy';
   return isAsked && route?.access === 'public' ? ['the route is public: nobody is asked who they are'] : [];
 }

@@ -3,7 +3,12 @@ import { answerOf } from '../../decision/denial.js';
 import type { Explained } from './explained.js';
 import { explain, type ExplainedStep } from './explanation.js';
 
-const marks: Readonly<Record<ExplainedStep['outcome'], string>> = { passed: 'ok', refused: 'REFUSED', would_refuse: 'SHADOW', not_reached: '-' };
+const marks: Readonly<Record<ExplainedStep['outcome'], string>> = {
+  passed: 'ok',
+  refused: 'REFUSED',
+  would_refuse: 'SHADOW',
+  not_reached: '-',
+};
 
 /** The whole explanation as lines for people. */
 export function explanationLines(explained: Explained): readonly string[] {
@@ -12,7 +17,9 @@ export function explanationLines(explained: Explained): readonly string[] {
   return [
     `${head.method} ${head.target}`,
     ...steps.flatMap(stepLines),
-    ...(headers === null ? [] : ['  the receiving service would see', ...headers.map(([name, value]) => `    ${name}: ${value}`)]),
+    ...(headers === null
+      ? []
+      : ['  the receiving service would see', ...headers.map(([name, value]) => `    ${name}: ${value}`)]),
     conclusion(explained),
   ].map(escapeControls);
 }
@@ -21,12 +28,14 @@ export function explanationLines(explained: Explained): readonly string[] {
 export function conclusion({ ruling: { decision, status, reason, route } }: Pick<Explained, 'ruling'>): string {
   const where = route === null ? 'no route' : `route ${route.name}`;
   if (reason === null) return `allowed: ${where}`;
-  if (decision === 'shadow') return `allowed in shadow mode: ${where}; enforced it would be ${answerOf(reason).status} ${reason}`;
+  if (decision === 'shadow') {
+    return `allowed in shadow mode: ${where}; enforced it would be ${answerOf(reason).status} ${reason}`;
+  }
   return `denied: ${status} ${reason} (${where})`;
 }
 
 function stepLines({ step, outcome, says }: ExplainedStep): readonly string[] {
   const start = `  ${step.padEnd(11)} ${marks[outcome].padEnd(7)}`;
   const [first = '', ...rest] = says;
-  return [`${start} ${first}`.trimEnd(), ...rest.map(text => `${' '.repeat(start.length)} ${text}`)];
+  return [`${start} ${first}`.trimEnd(), ...rest.map((text) => `${' '.repeat(start.length)} ${text}`)];
 }

@@ -5,17 +5,28 @@ import type { Explained } from './explained.js';
 import type { Ruling } from '../simulate/decide.js';
 
 /** Values that are nobody's business on a screen. */
-export const secretFields: ReadonlySet<string> = new Set(['authorization', 'cookie', 'st-access-token', 'st-refresh-token', 'anti-csrf']);
+export const secretFields: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'st-access-token',
+  'st-refresh-token',
+  'anti-csrf',
+]);
 
 /** Says which fields of the caller are not passed on. */
 export function explainFields({ rawHeaders }: RequestHead, rules: FieldRules): readonly string[] {
   const names = rawHeaders.filter((_, index) => index % 2 === 0);
-  const of = (...kinds: readonly string[]): readonly string[] => names.filter(name => kinds.includes(rules.requestKind(name)));
-  const line = (text: string, found: readonly string[]): readonly string[] => (found.length === 0 ? [] : [`${text}: ${found.join(', ')}`]);
+  const of = (...kinds: readonly string[]): readonly string[] =>
+    names.filter((name) => kinds.includes(rules.requestKind(name)));
+  const line = (text: string, found: readonly string[]): readonly string[] =>
+    found.length === 0 ? [] : [`${text}: ${found.join(', ')}`];
   const reserved = of('reserved');
   const isListed = (name: string): boolean => rules.strippedKind(name) === 'listed';
   return [
-    ...line('dropped, since only Sallyport says or judges such', reserved.filter(name => !isListed(name))),
+    ...line(
+      'dropped, since only Sallyport says or judges such',
+      reserved.filter((name) => !isListed(name)),
+    ),
     ...line('dropped by upstream.strip_fields', reserved.filter(isListed)),
     ...line('dropped for the underscore', of('underscored')),
     ...line('refused for the underscore', of('refused')),
@@ -39,20 +50,29 @@ export function headersReceived({ forwarded, preparation }: Ruling): ReadonlyMap
 }
 
 /** What the receiving service would see, as names and values, without what is secret or new each time. */
-export function fieldsSeen(
-  { head, inForce, ruling: { forwarded, preparation, principal, decision } }: Explained,
-): readonly (readonly [string, string])[] | null {
+export function fieldsSeen({
+  head,
+  inForce,
+  ruling: { forwarded, preparation, principal, decision },
+}: Explained): readonly (readonly [string, string])[] | null {
   if (forwarded === null) return null;
   const read = readFields(head, inForce.fieldRules);
-  const isNew = (name: string): boolean => read.ok && ((name === 'X-Request-Id' && read.value.requestId === null)
-    || (name === 'traceparent' && read.value.traceparent === null));
+  const isNew = (name: string): boolean =>
+    read.ok &&
+    ((name === 'X-Request-Id' && read.value.requestId === null) ||
+      (name === 'traceparent' && read.value.traceparent === null));
   const seen: [string, string][] = [];
   for (let at = 0; at < forwarded.length; at += 2) {
     const name = forwarded[at] ?? '';
-    seen.push([name, isNew(name) ? '(a new one)' : secretFields.has(name.toLowerCase()) ? '(as it came)' : forwarded[at + 1] ?? '']);
+    seen.push([
+      name,
+      isNew(name) ? '(a new one)' : secretFields.has(name.toLowerCase()) ? '(as it came)' : (forwarded[at + 1] ?? ''),
+    ]);
   }
   const { assertion } = inForce.config;
-  if (assertion !== null && principal !== null && decision !== 'shadow') seen.push([assertion.header, '(signed when it goes out)']);
+  if (assertion !== null && principal !== null && decision !== 'shadow') {
+    seen.push([assertion.header, '(signed when it goes out)']);
+  }
   const id = preparation?.reservationId ?? null;
   return id === null ? seen : [...seen, ['Idempotency-Record', id], ['Idempotency-Fence', '(a number of the store)']];
 }

@@ -3,7 +3,17 @@ import type { Denial } from '../../decision/denial.js';
 import type { Explained } from './explained.js';
 import { explainPolicy } from './policy.js';
 import {
-  bodySizeWords, bodyWords, credentialWords, fieldWords, headerSizeWords, keyWords, malformedTargetWords, methodWords, originWords, repeatedWords, sentWords,
+  bodySizeWords,
+  bodyWords,
+  credentialWords,
+  fieldWords,
+  headerSizeWords,
+  keyWords,
+  malformedTargetWords,
+  methodWords,
+  originWords,
+  repeatedWords,
+  sentWords,
   targetWords,
 } from './request.js';
 import { explainRevocation } from './revocation.js';
@@ -12,7 +22,11 @@ import { explainRefusedToken } from './token.js';
 
 /** What explains a reason: at least one sentence for each. */
 export function explainReason({ reason, missing }: Denial, explained: Explained): readonly string[] {
-  const { head, inForce: { config }, ruling: { route, principal } } = explained;
+  const {
+    head,
+    inForce: { config },
+    ruling: { route, principal },
+  } = explained;
   switch (reason) {
     case 'target_malformed':
       return malformedTargetWords(explained);
@@ -23,7 +37,9 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'method_malformed':
       return methodWords(explained, 'accepted: upper-case methods that Node.js knows, such as GET, POST and PROPFIND');
     case 'http_version':
-      return [`the request is HTTP/${head.httpVersion}; accepted: HTTP/1.1; listen.http_1_0 is ${config.listen.http10}`];
+      return [
+        `the request is HTTP/${head.httpVersion}; accepted: HTTP/1.1; listen.http_1_0 is ${config.listen.http10}`,
+      ];
     case 'framing':
       return fieldWords(reason, 'one Content-Length of digits, or Transfer-Encoding: chunked, and not both', explained);
     case 'field_malformed':
@@ -35,12 +51,23 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'host_malformed':
       return sentWords(explained, ['host'], 'one host name or address, with a port where it has one');
     case 'connection_option':
-      return sentWords(explained, ['connection'], 'options, and names of fields that Sallyport neither sets nor judges');
+      return sentWords(
+        explained,
+        ['connection'],
+        'options, and names of fields that Sallyport neither sets nor judges',
+      );
     case 'upgrade_refused':
-      return sentWords(explained, ['upgrade'], `websocket, on a route with websocket: true${route === null ? '' : `, which ${route.name} has not`}`);
+      return sentWords(
+        explained,
+        ['upgrade'],
+        `websocket, on a route with websocket: true${route === null ? '' : `, which ${route.name} has not`}`,
+      );
     case 'websocket_handshake':
-      return sentWords(explained, ['connection', 'sec-websocket-key', 'sec-websocket-version'],
-        'a GET of HTTP/1.1 without a body, with Connection: Upgrade, Sec-WebSocket-Version: 13 and 16 bytes of base64 in Sec-WebSocket-Key');
+      return sentWords(
+        explained,
+        ['connection', 'sec-websocket-key', 'sec-websocket-version'],
+        'a GET of HTTP/1.1 without a body, with Connection: Upgrade, Sec-WebSocket-Version: 13 and 16 bytes of base64 in Sec-WebSocket-Key',
+      );
     case 'websocket_version':
       return sentWords(explained, ['sec-websocket-version'], '13');
     case 'body_not_allowed':
@@ -90,7 +117,9 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'issue_time_revoked':
       return explainRevocation(explained.ruling);
     case 'token_id_missing':
-      return ['jti is missing; a token for a route with single_use has to have one of 1 to 256 visible ASCII characters'];
+      return [
+        'jti is missing; a token for a route with single_use has to have one of 1 to 256 visible ASCII characters',
+      ];
 
     case 'route_unknown':
       return explainRoute(head, config, null);
@@ -117,7 +146,9 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'idempotency_in_progress':
       return ['the store says that the same key is under way; the caller repeats after Retry-After'];
     case 'idempotency_outcome_unknown':
-      return ['the store says that nobody knows whether the first request was applied; an operator resolves it: sallyport record'];
+      return [
+        'the store says that nobody knows whether the first request was applied; an operator resolves it: sallyport record',
+      ];
     case 'idempotency_not_replayable':
       return ['the store says that the first request was answered, and the answer was not kept'];
     case 'idempotency_key_reused':
@@ -125,17 +156,25 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'too_many_pending':
       return ['100 writes of this caller are under way in one process'];
     case 'too_many_kept':
-      return ['the results of this caller take twice the memory of store.redis.kept_per_caller; they end with their retention'];
+      return [
+        'the results of this caller take twice the memory of store.redis.kept_per_caller; they end with their retention',
+      ];
     case 'rate_limited':
-      return [`the caller used up its burst; the limit is ${route?.limits?.rate?.perSecond ?? 'no'} requests per second`];
+      return [
+        `the caller used up its burst; the limit is ${route?.limits?.rate?.perSecond ?? 'no'} requests per second`,
+      ];
     case 'too_many_in_flight':
       return [`the limit is ${route?.limits?.maxInFlight ?? 'no'} requests of one caller at a time`];
     case 'store_unavailable':
       return ['the store did not answer in time, or is not fit: /status says why, and sallyport doctor what to do'];
     case 'revocations_unknown':
-      return ['the store was not read since the start, so nobody knows what is revoked there; store.redis.start_without_revocations is false'];
+      return [
+        'the store was not read since the start, so nobody knows what is revoked there; store.redis.start_without_revocations is false',
+      ];
     case 'overloaded':
-      return [`every place was taken: listen.max_in_flight is ${config.listen.maxInFlight}, upstream.max_connections ${config.upstream.maxConnections}`];
+      return [
+        `every place was taken: listen.max_in_flight is ${config.listen.maxInFlight}, upstream.max_connections ${config.upstream.maxConnections}`,
+      ];
     case 'shutting_down':
       return [`the process ended before the request was sent on; shutdown.grace is ${config.shutdown.graceMs} ms`];
     case 'upstream_unreachable':
@@ -143,7 +182,9 @@ export function explainReason({ reason, missing }: Denial, explained: Explained)
     case 'upstream_failed':
       return ['the receiving service broke off, or answered something that is no HTTP; it may have acted'];
     case 'upstream_timeout':
-      return [`the receiving service was slower than response_timeout, ${(route ?? config.upstream).responseTimeoutMs} ms; it may have acted`];
+      return [
+        `the receiving service was slower than response_timeout, ${(route ?? config.upstream).responseTimeoutMs} ms; it may have acted`,
+      ];
     case 'caller_gone':
       return ['the caller left before the end of the answer'];
     case 'internal':

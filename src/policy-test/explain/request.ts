@@ -22,25 +22,39 @@ export function targetWords({ head: { target }, inForce: { config } }: Explained
 }
 
 /** Names the first piece of the target that is refused by itself; some are refused for what the route says. */
-export function malformedTargetWords({ head: { target }, ruling: { route }, inForce: { config } }: Explained): readonly string[] {
+export function malformedTargetWords({
+  head: { target },
+  ruling: { route },
+  inForce: { config },
+}: Explained): readonly string[] {
   const whole = `${JSON.stringify(target)}: nothing is normalised; what has two readings is refused`;
   const read = readTarget(target, anyLength);
   if (read.ok) {
     const { encodedSlash, pathParameters } = read.value;
-    const which = [...(encodedSlash ? ['%2F, and encoded_slashes'] : []), ...(pathParameters ? ['a semicolon, and path_parameters'] : [])];
+    const which = [
+      ...(encodedSlash ? ['%2F, and encoded_slashes'] : []),
+      ...(pathParameters ? ['a semicolon, and path_parameters'] : []),
+    ];
     const where = route === null ? 'no route that takes it' : `route ${route.name}`;
-    return which.map(each => `a segment has ${each} is refuse on ${where}`);
+    return which.map((each) => `a segment has ${each} is refuse on ${where}`);
   }
   if (!target.startsWith('/')) return [whole, 'it has to begin with /: the path alone, without scheme and host'];
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
   const segments = path.split('/').slice(1);
   const isFaulty = (segment: string, index: number): boolean =>
-    (segment === '' ? index < segments.length - 1 : !readTarget(`/${segment}`, config.listen.maxTargetBytes).ok);
+    segment === '' ? index < segments.length - 1 : !readTarget(`/${segment}`, config.listen.maxTargetBytes).ok;
   const faulty = segments.find(isFaulty);
-  const found = faulty === undefined ? 'its query has a character that is no visible ASCII, or #'
-    : faulty === '' ? 'it has an empty segment: two slashes in a row' : `its segment ${JSON.stringify(faulty)} has two readings, or is none`;
-  return [whole, `${found}; allowed are RFC 3986 path characters, encoded only where they have to be, and no ., .. or empty segment`];
+  const found =
+    faulty === undefined
+      ? 'its query has a character that is no visible ASCII, or #'
+      : faulty === ''
+        ? 'it has an empty segment: two slashes in a row'
+        : `its segment ${JSON.stringify(faulty)} has two readings, or is none`;
+  return [
+    whole,
+    `${found}; allowed are RFC 3986 path characters, encoded only where they have to be, and no ., .. or empty segment`,
+  ];
 }
 
 export function methodWords({ head: { method } }: Explained, allowed: string): readonly string[] {
@@ -48,56 +62,78 @@ export function methodWords({ head: { method } }: Explained, allowed: string): r
 }
 
 export function headerSizeWords({ head, inForce: { config } }: Explained): readonly string[] {
-  return [`it has ${headerBytes(head)} bytes and ${head.rawHeaders.length / 2} fields; listen.max_header_bytes is ${config.listen.maxHeaderBytes}, and `
-    + `${maxFields} fields are read at most`];
+  return [
+    `it has ${headerBytes(head)} bytes and ${head.rawHeaders.length / 2} fields; listen.max_header_bytes is ${config.listen.maxHeaderBytes}, and ` +
+      `${maxFields} fields are read at most`,
+  ];
 }
 
 /** The fields that are refused for this reason when they come alone, with what is accepted. */
-export function fieldWords(reason: Reason, allowed: string, { head, inForce: { fieldRules } }: Explained): readonly string[] {
+export function fieldWords(
+  reason: Reason,
+  allowed: string,
+  { head, inForce: { fieldRules } }: Explained,
+): readonly string[] {
   const fields = pairsOf(head.rawHeaders).filter(([name, value]) => {
     const others = name.toLowerCase() === 'host' ? [] : soundHead;
     const alone = readFields({ ...head, rawHeaders: [...others, name, value] }, fieldRules);
     return !alone.ok && alone.error.reason === reason;
   });
-  return [`${fields.length === 0 ? 'its fields together are refused' : fields.map(shownField).join(', ')}; accepted: ${allowed}`];
+  return [
+    `${fields.length === 0 ? 'its fields together are refused' : fields.map(shownField).join(', ')}; accepted: ${allowed}`,
+  ];
 }
 
 export function repeatedWords({ head }: Explained): readonly string[] {
   const names = pairsOf(head.rawHeaders).map(([name]) => name.toLowerCase());
   const repeated = new Set(names.filter((name, index) => names.indexOf(name) !== index));
-  return [`these come more than once: ${[...repeated].join(', ')}; accepted: Authorization, Content-Length, Content-Type, Host, Idempotency-Key and `
-    + 'Transfer-Encoding once'];
+  return [
+    `these come more than once: ${[...repeated].join(', ')}; accepted: Authorization, Content-Length, Content-Type, Host, Idempotency-Key and ` +
+      'Transfer-Encoding once',
+  ];
 }
 
 /** Fields by name as they came, or that there are none. */
 export function sentWords({ head }: Explained, names: readonly string[], allowed: string): readonly string[] {
   const sent = pairsOf(head.rawHeaders).filter(([name]) => names.includes(name.toLowerCase()));
-  return [`${sent.length === 0 ? `there is no ${names.join(', ')}` : sent.map(shownField).join(', ')}; accepted: ${allowed}`];
+  return [
+    `${sent.length === 0 ? `there is no ${names.join(', ')}` : sent.map(shownField).join(', ')}; accepted: ${allowed}`,
+  ];
 }
 
 export function bodyWords({ head, ruling: { route } }: Explained): readonly string[] {
-  const sent = pairsOf(head.rawHeaders).filter(([name]) => ['content-length', 'transfer-encoding'].includes(name.toLowerCase())).map(shownField).join(', ');
-  return [`${head.method} comes with a body (${sent}); ${route === null ? 'no route has' : `route ${route.name} has not`} body: allow`];
+  const sent = pairsOf(head.rawHeaders)
+    .filter(([name]) => ['content-length', 'transfer-encoding'].includes(name.toLowerCase()))
+    .map(shownField)
+    .join(', ');
+  return [
+    `${head.method} comes with a body (${sent}); ${route === null ? 'no route has' : `route ${route.name} has not`} body: allow`,
+  ];
 }
 
 export function bodySizeWords({ head, ruling: { route } }: Explained): readonly string[] {
   const length = pairsOf(head.rawHeaders).find(([name]) => name.toLowerCase() === 'content-length')?.[1] ?? 'the body';
-  const reserved = route === null || route.reservation === null ? '' : `, and idempotency.max_body ${route.reservation.maxBodyBytes}`;
+  const reserved =
+    route === null || route.reservation === null ? '' : `, and idempotency.max_body ${route.reservation.maxBodyBytes}`;
   return [`${length} bytes; max_body of the route is ${route?.maxBodyBytes ?? 0}${reserved}`];
 }
 
 export function keyWords({ head, ruling: { route } }: Explained): readonly string[] {
   const sent = pairsOf(head.rawHeaders).find(([name]) => name.toLowerCase() === 'idempotency-key')?.[1];
   const operation = route?.reservation?.operation ?? '';
-  return [sent === undefined
-    ? `there is no Idempotency-Key; operation ${operation} needs one, another for each write and the same for its retries, such as a UUID`
-    : `Idempotency-Key is ${shownText(sent)}; accepted: 1 to ${maxKeyCharacters} letters, digits and ._:/+=~@-, or more of ASCII as a quoted string`];
+  return [
+    sent === undefined
+      ? `there is no Idempotency-Key; operation ${operation} needs one, another for each write and the same for its retries, such as a UUID`
+      : `Idempotency-Key is ${shownText(sent)}; accepted: 1 to ${maxKeyCharacters} letters, digits and ._:/+=~@-, or more of ASCII as a quoted string`,
+  ];
 }
 
 export function originWords({ head, ruling: { route, principal } }: Explained): readonly string[] {
   const origin = pairsOf(head.rawHeaders).find(([name]) => name.toLowerCase() === 'origin')?.[1];
-  const accepted = route === null || route.origins === null
-    ? `with a ${principal?.kind ?? 'session'}, pages of the Host that is called` : `${[...route.origins].join(' ')}, as the route says`;
+  const accepted =
+    route === null || route.origins === null
+      ? `with a ${principal?.kind ?? 'session'}, pages of the Host that is called`
+      : `${[...route.origins].join(' ')}, as the route says`;
   return [`Origin is ${origin === undefined ? 'missing' : shownText(origin)}; accepted: ${accepted}`];
 }
 
@@ -107,7 +143,9 @@ export function credentialWords({ head, ruling: { route }, inForce: { sessions }
   const takesSession = sessions !== null && (route === null || route.session !== null);
   const accepted = `Authorization: Bearer TOKEN${takesSession ? ', or the cookie of a session' : ''}`;
   if (value === undefined) return [`there is no Authorization; accepted: ${accepted}`];
-  return [`Authorization: ${malformedWords(value)}; accepted: ${accepted}, one blank, at most ${maxTokenBytes} letters, digits and -._~+/=`];
+  return [
+    `Authorization: ${malformedWords(value)}; accepted: ${accepted}, one blank, at most ${maxTokenBytes} letters, digits and -._~+/=`,
+  ];
 }
 
 /** A word is shown where it can be nothing but a scheme: a short one with something behind it. */

@@ -8,11 +8,15 @@ export function explainReservation({ route, preparation, decision }: Ruling): re
   if (rules === null) return ['the route reserves nothing', ...because];
   const asked = [
     ...because,
-    ...(rules.key === null ? [] : [`Idempotency-Key ${rules.key}, operation ${rules.operation}, kept for ${words(rules.retentionMs)}`]),
+    ...(rules.key === null
+      ? []
+      : [`Idempotency-Key ${rules.key}, operation ${rules.operation}, kept for ${words(rules.retentionMs)}`]),
     ...(rules.singleUse ? ['a token passes once'] : []),
   ];
   if (decision !== 'allowed') return asked;
-  if (preparation === null) return [...asked, 'nothing is reserved: the request has no key, and may run more than once'];
+  if (preparation === null) {
+    return [...asked, 'nothing is reserved: the request has no key, and may run more than once'];
+  }
   return [
     ...asked,
     ...(preparation.recordId === null ? [] : [`would reserve record ${preparation.recordId}`]),

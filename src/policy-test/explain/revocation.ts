@@ -12,6 +12,8 @@ export function explainRevocation({ denial, principal }: Ruling): readonly strin
     case 'issue_time_revoked':
       return ['revoked.issued_before is later than its iat, or it has none'];
     default:
-      return ['no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked'];
+      return [
+        'no rule of `revoked` in the config names it; what `sallyport revoke` withdrew through the store is not asked',
+      ];
   }
 }

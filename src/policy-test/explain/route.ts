@@ -10,19 +10,30 @@ import { createRouteTable, matchRoute, placeOf } from '../../decision/route/rout
 const maxNamed = 8;
 
 /** Says which route was taken and why none of the others. Each is asked alone, by the functions that match. */
-export function explainRoute({ method, target: raw }: RequestHead, config: CompiledConfig, matched: Route | null): readonly string[] {
+export function explainRoute(
+  { method, target: raw }: RequestHead,
+  config: CompiledConfig,
+  matched: Route | null,
+): readonly string[] {
   const target = readTarget(raw, config.listen.maxTargetBytes);
   if (!target.ok) return [];
   const taken = matched === null ? null : placeOf(config.table, method, target.value.segments);
-  const reasons = config.routes.filter(route => route !== matched).map(route => ({ route, why: whyNot(route, method, target.value) }));
+  const reasons = config.routes
+    .filter((route) => route !== matched)
+    .map((route) => ({ route, why: whyNot(route, method, target.value) }));
   const related = reasons.filter(({ why }) => why !== null);
   const others = reasons.filter(({ why }) => why === null).map(({ route }) => route.name);
   return [
-    taken === null ? 'no route has this method and path' : `${taken.route.name}, by ${methodsOf(taken.route)} ${taken.path.text}${modeOf(taken.route)}`,
+    taken === null
+      ? 'no route has this method and path'
+      : `${taken.route.name}, by ${methodsOf(taken.route)} ${taken.path.text}${modeOf(taken.route)}`,
     ...related.slice(0, maxNamed).map(({ route, why }) => `not ${route.name}: ${why ?? ''}`),
     ...(related.length > maxNamed ? [`not ${related.length - maxNamed} more of the kind`] : []),
     ...(others.length > 0
-      ? [`other paths: ${others.slice(0, maxNamed).join(' ')}${others.length > maxNamed ? ` and ${others.length - maxNamed} more` : ''}`] : []),
+      ? [
+          `other paths: ${others.slice(0, maxNamed).join(' ')}${others.length > maxNamed ? ` and ${others.length - maxNamed} more` : ''}`,
+        ]
+      : []),
   ];
 }
 
@@ -35,13 +46,17 @@ export function methodsOf({ methods }: Route): string {
 function whyNot(route: Route, method: string, target: RequestTarget): string | null {
   const alone = createRouteTable([route]);
   const placed = placeOf(alone, method, target.segments);
-  if (matchRoute(alone, method, target) !== null) return `${placed?.path.text ?? 'its path'} matches too, and a more specific path wins`;
-  if (placed !== null) return `${placed.path.text} matches, but the route allows no ${target.encodedSlash ? 'encoded slashes' : 'path parameters'}`;
+  if (matchRoute(alone, method, target) !== null) {
+    return `${placed?.path.text ?? 'its path'} matches too, and a more specific path wins`;
+  }
+  if (placed !== null) {
+    return `${placed.path.text} matches, but the route allows no ${target.encodedSlash ? 'encoded slashes' : 'path parameters'}`;
+  }
   const methods = representativeMethods(alone);
-  const [byMethod] = methods.map(other => placeOf(alone, other, target.segments)).filter(place => place !== null);
+  const [byMethod] = methods.map((other) => placeOf(alone, other, target.segments)).filter((place) => place !== null);
   if (byMethod !== undefined) return `${byMethod.path.text} is for ${methodsOf(route)}`;
   const folded = createFoldedTable([route], { case: true, slash: true, dots: false, suffix: false });
-  const [near] = methods.flatMap(other => foldedPlaces(folded, other, target.segments));
+  const [near] = methods.flatMap((other) => foldedPlaces(folded, other, target.segments));
   return near === undefined ? null : `${near.path.text} differs in case or in a trailing slash, which count`;
 }
 

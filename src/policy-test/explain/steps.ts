@@ -3,26 +3,48 @@ import type { Step } from '../../proxy/auth/authorize-request.js';
 
 /** What is decided on, in the order in which it is. */
 export type ExplainedStepName =
-  | 'request' | 'target' | 'fields' | 'route' | 'credential' | 'token' | 'revocation' | 'policy' | 'body' | 'reservation';
+  'request' | 'target' | 'fields' | 'route' | 'credential' | 'token' | 'revocation' | 'policy' | 'body' | 'reservation';
 
 export const stepNames: readonly ExplainedStepName[] = [
-  'request', 'target', 'fields', 'route', 'credential', 'token', 'revocation', 'policy', 'body', 'reservation',
+  'request',
+  'target',
+  'fields',
+  'route',
+  'credential',
+  'token',
+  'revocation',
+  'policy',
+  'body',
+  'reservation',
 ];
 
 /** Reasons that come to light elsewhere than in the step that was taken last. */
 const stepOfReason: Partial<Readonly<Record<Reason, ExplainedStepName>>> = {
   method_malformed: 'request',
   target_malformed: 'target',
-  upgrade_refused: 'fields', websocket_handshake: 'fields', websocket_version: 'fields',
+  upgrade_refused: 'fields',
+  websocket_handshake: 'fields',
+  websocket_version: 'fields',
   route_unknown: 'route',
   origin_refused: 'policy',
-  body_not_allowed: 'body', body_too_large: 'body',
-  idempotency_key_missing: 'reservation', idempotency_key_malformed: 'reservation', token_id_missing: 'reservation',
+  body_not_allowed: 'body',
+  body_too_large: 'body',
+  idempotency_key_missing: 'reservation',
+  idempotency_key_malformed: 'reservation',
+  token_id_missing: 'reservation',
 };
 
 const stepOfLast: Readonly<Record<Step, ExplainedStepName>> = {
-  head: 'request', method: 'request', target: 'target', fields: 'fields', route: 'fields', credential: 'credential', verification: 'token',
-  revocation: 'revocation', policy: 'policy', body: 'body',
+  head: 'request',
+  method: 'request',
+  target: 'target',
+  fields: 'fields',
+  route: 'fields',
+  credential: 'credential',
+  verification: 'token',
+  revocation: 'revocation',
+  policy: 'policy',
+  body: 'body',
 };
 
 /** The step that refuses for a reason. */

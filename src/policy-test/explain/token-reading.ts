@@ -1,6 +1,12 @@
 /** Reads a token that may be anything, to say what of it is wrong. Nothing is decided here. */
 import { isCanonicalBase64Url } from '../../lib/base64url.js';
-import { defaultMaxDepth, parseStrictJson, type JsonObject, type JsonProblem, type JsonValue } from '../../lib/strict-json.js';
+import {
+  defaultMaxDepth,
+  parseStrictJson,
+  type JsonObject,
+  type JsonProblem,
+  type JsonValue,
+} from '../../lib/strict-json.js';
 
 export interface TokenReading {
   readonly bytes: number;
@@ -19,15 +25,23 @@ export type PartReading = { readonly object: JsonObject } | { readonly object: n
 const maxShown = 120;
 
 const faults: Readonly<Record<JsonProblem, string>> = {
-  encoding: 'is no UTF-8', too_deep: 'is nested too deeply', syntax: 'is no JSON', not_an_object: 'is JSON, but no object',
-  duplicate_member: 'has a member twice', not_representable: 'has a number or a character that cannot be passed on',
+  encoding: 'is no UTF-8',
+  too_deep: 'is nested too deeply',
+  syntax: 'is no JSON',
+  not_an_object: 'is JSON, but no object',
+  duplicate_member: 'has a member twice',
+  not_representable: 'has a number or a character that cannot be passed on',
 };
 
 export function readToken(token: string): TokenReading {
   const parts = token.split('.');
   const [header = '', claims = '', signature = ''] = parts;
   return {
-    bytes: token.length, parts: parts.length, header: readPart(header), claims: readPart(claims), isSignatureSpelled: isCanonicalBase64Url(signature),
+    bytes: token.length,
+    parts: parts.length,
+    header: readPart(header),
+    claims: readPart(claims),
+    isSignatureSpelled: isCanonicalBase64Url(signature),
   };
 }
 

@@ -1,4 +1,7 @@
-/** Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its signature. */
+/**
+ * Says whom a token speaks for; or, where it is refused, what it says and what would be right. Never the token or its
+ * signature.
+ */
 import { claimForms, isGrant, sessionClaims } from '../../decision/token/claims.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Reason } from '../../decision/denial.js';
@@ -17,10 +20,30 @@ import type { Explained } from './explained.js';
 import { readToken, shown, type TokenReading } from './token-reading.js';
 
 /** What may be wrong with a token as such, whatever the route asks for. */
-export type TokenReason = Extract<Reason,
-  | 'token_malformed' | 'algorithm_refused' | 'key_id_refused' | 'key_unknown' | 'signature_invalid' | 'token_expired' | 'token_not_yet_valid'
-  | 'lifetime_too_long' | 'issuer_mismatch' | 'issuer_not_accepted' | 'audience_mismatch' | 'source_mismatch' | 'token_type_mismatch' | 'claim_malformed'
-  | 'session_claim_present' | 'service_claim_present' | 'session_expired' | 'session_refused' | 'anti_csrf_missing' | 'keys_unavailable' | 'core_unavailable'>;
+export type TokenReason = Extract<
+  Reason,
+  | 'token_malformed'
+  | 'algorithm_refused'
+  | 'key_id_refused'
+  | 'key_unknown'
+  | 'signature_invalid'
+  | 'token_expired'
+  | 'token_not_yet_valid'
+  | 'lifetime_too_long'
+  | 'issuer_mismatch'
+  | 'issuer_not_accepted'
+  | 'audience_mismatch'
+  | 'source_mismatch'
+  | 'token_type_mismatch'
+  | 'claim_malformed'
+  | 'session_claim_present'
+  | 'service_claim_present'
+  | 'session_expired'
+  | 'session_refused'
+  | 'anti_csrf_missing'
+  | 'keys_unavailable'
+  | 'core_unavailable'
+>;
 
 /** Why an issuer's keys cannot be had. */
 function whyNoKeys({ lastError, emptySet }: KeySourceState): string {
@@ -40,8 +63,11 @@ interface Judged {
 }
 
 const claimsAllowed: Readonly<Record<string, string>> = {
-  exp: 'a whole number: seconds since 1970', nbf: 'a whole number: seconds since 1970', iat: 'a whole number: seconds since 1970',
-  sub: 'a text of 1 to 1024 visible ASCII characters', permissions: 'a list of at most 1000 texts',
+  exp: 'a whole number: seconds since 1970',
+  nbf: 'a whole number: seconds since 1970',
+  iat: 'a whole number: seconds since 1970',
+  sub: 'a text of 1 to 1024 visible ASCII characters',
+  permissions: 'a list of at most 1000 texts',
   jti: 'a text of 1 to 256 visible ASCII characters',
 };
 
@@ -59,9 +85,13 @@ export function explainPrincipal(principal: Principal, nowMs: number): readonly 
 export function explainLeftOut(explained: Explained): readonly string[] {
   const token = explained.ruling.principal?.kind === 'service' ? tokenOf(explained) : null;
   const permissions = token === null ? undefined : readToken(token).claims.object?.['permissions'];
-  const left = isJsonArray(permissions) ? permissions.filter(permission => typeof permission === 'string' && !isGrant(permission)) : [];
+  const left = isJsonArray(permissions)
+    ? permissions.filter((permission) => typeof permission === 'string' && !isGrant(permission))
+    : [];
   const rule = 'a permission is visible ASCII without blank, " and \\';
-  return left.length === 0 ? [] : [`grants nothing and is not passed on: ${left.map(permission => shown(permission)).join(', ')}; ${rule}`];
+  return left.length === 0
+    ? []
+    : [`grants nothing and is not passed on: ${left.map((permission) => shown(permission)).join(', ')}; ${rule}`];
 }
 
 /** Says why a token is refused: what was found in it, and what is accepted. */
@@ -70,22 +100,44 @@ export function explainRefusedToken(reason: TokenReason, explained: Explained): 
   if (token === null) return [];
   const reading = readToken(token);
   const [header, claims] = [reading.header.object ?? {}, reading.claims.object ?? {}];
-  const { inForce, ruling: { route } } = explained;
-  const mayBeSession = inForce.sessions !== null && (route === null || route.session !== null) && isSessionHeader(reading.header.object);
+  const {
+    inForce,
+    ruling: { route },
+  } = explained;
+  const mayBeSession =
+    inForce.sessions !== null && (route === null || route.session !== null) && isSessionHeader(reading.header.object);
   const keyId = header['kid'];
   const accepting = inForce.issuers.filter(({ rules }) => isKeyId(keyId) && acceptsKeyId(rules.keyIds, keyId));
   const judged: Judged = {
-    reading, header, claims, sessions: mayBeSession ? inForce.sessions : null, issuers: accepting.length === 0 ? inForce.issuers : accepting, explained,
+    reading,
+    header,
+    claims,
+    sessions: mayBeSession ? inForce.sessions : null,
+    issuers: accepting.length === 0 ? inForce.issuers : accepting,
+    explained,
   };
   return judged.sessions === null ? serviceWords(reason, judged) : sessionWords(reason, judged, judged.sessions);
 }
 
 function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
-  const { header, claims, issuers, explained: { nowMs, ruling: { route } } } = judged;
+  const {
+    header,
+    claims,
+    issuers,
+    explained: {
+      nowMs,
+      ruling: { route },
+    },
+  } = judged;
   const keyId = shown(header['kid']).replaceAll('"', '');
   const each = (words: (issuer: IssuerInForce) => string): readonly string[] => issuers.map(words);
   const compare = (name: string, expected: (rules: IssuerRules) => readonly string[]): readonly string[] =>
-    each(({ rules }) => `${name} is ${shown(claims[name])}; ${rules.name} asks for ${expected(rules).map(value => JSON.stringify(value)).join(' or ')}`);
+    each(
+      ({ rules }) =>
+        `${name} is ${shown(claims[name])}; ${rules.name} asks for ${expected(rules)
+          .map((value) => JSON.stringify(value))
+          .join(' or ')}`,
+    );
   switch (reason) {
     case 'token_malformed':
       return malformedWords(judged, serviceHeaderMembers, []);
@@ -94,26 +146,33 @@ function serviceWords(reason: TokenReason, judged: Judged): readonly string[] {
     case 'key_id_refused':
       return isKeyId(header['kid'])
         ? each(({ rules }) => `${rules.name} accepts key ids ${patterns(rules)}; the token's is ${keyId}`)
-        : [`kid is ${shown(header['kid'])}; it has to be 1 to 256 visible ASCII characters, such as ${issuers[0]?.rules.keyIds.accept.join(' ') ?? 'd-1'}`];
+        : [
+            `kid is ${shown(header['kid'])}; it has to be 1 to 256 visible ASCII characters, such as ${issuers[0]?.rules.keyIds.accept.join(' ') ?? 'd-1'}`,
+          ];
     case 'key_unknown':
       return each(({ rules, keys }) => `${rules.name} has no key ${keyId}; it has ${keyIdsOf(keys)}`);
     case 'signature_invalid':
-      return each(({ rules }) => `the key ${keyId} of ${rules.name} did not make the signature: the token was changed, or another key has the same id`);
+      return each(
+        ({ rules }) =>
+          `the key ${keyId} of ${rules.name} did not make the signature: the token was changed, or another key has the same id`,
+      );
     case 'token_expired':
     case 'token_not_yet_valid':
     case 'lifetime_too_long':
       return [
         timesWords(claims, nowMs),
-        ...each(({ rules }) => `${rules.name} allows ${rules.maxLifetimeS} s of life and ${rules.clockSkewS} s of skew`),
+        ...each(
+          ({ rules }) => `${rules.name} allows ${rules.maxLifetimeS} s of life and ${rules.clockSkewS} s of skew`,
+        ),
       ];
     case 'issuer_mismatch':
-      return compare('iss', rules => [rules.issuer]);
+      return compare('iss', (rules) => [rules.issuer]);
     case 'audience_mismatch':
-      return compare('aud', rules => [rules.audience]);
+      return compare('aud', (rules) => [rules.audience]);
     case 'source_mismatch':
-      return compare('source', rules => [...rules.sources]);
+      return compare('source', (rules) => [...rules.sources]);
     case 'token_type_mismatch':
-      return compare('token_type', rules => [...rules.tokenTypes]);
+      return compare('token_type', (rules) => [...rules.tokenTypes]);
     case 'issuer_not_accepted':
       return [`iss is ${shown(claims['iss'])}; the route takes tokens of ${[...(route?.issuers ?? [])].join(' ')}`];
     case 'claim_malformed':
@@ -150,7 +209,10 @@ function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: S
     case 'lifetime_too_long':
       return [timesWords(claims, explained.nowMs)];
     case 'session_expired':
-      return [timesWords(claims, explained.nowMs), 'the frontend has to refresh it: either its exp is over, or the Core wants a new one'];
+      return [
+        timesWords(claims, explained.nowMs),
+        'the frontend has to refresh it: either its exp is over, or the Core wants a new one',
+      ];
     case 'session_refused':
       return [`the Core stands by no such session of ${shown(claims['sub'])}: it was signed out or revoked there`];
     case 'service_claim_present':
@@ -177,7 +239,11 @@ function sessionWords(reason: TokenReason, judged: Judged, { settings, keys }: S
 }
 
 /** Everything about the form, since one fault often comes with the next. */
-function malformedWords({ reading, header, sessions }: Judged, members: ReadonlySet<string>, versions: readonly (JsonValue | undefined)[]): readonly string[] {
+function malformedWords(
+  { reading, header, sessions }: Judged,
+  members: ReadonlySet<string>,
+  versions: readonly (JsonValue | undefined)[],
+): readonly string[] {
   const { bytes, parts, claims, isSignatureSpelled } = reading;
   if (bytes > maxTokenBytes) return [`it has ${bytes} bytes; at most ${maxTokenBytes} are read`];
   if (parts !== 3) {
@@ -185,14 +251,20 @@ function malformedWords({ reading, header, sessions }: Judged, members: Readonly
     return [`it has ${parts} ${parts === 1 ? 'part' : 'parts'}${what}; a signed token has three, with dots between`];
   }
   const { typ } = header;
-  const others = Object.keys(header).filter(name => !members.has(name));
+  const others = Object.keys(header).filter((name) => !members.has(name));
   return [
     ...(reading.header.object === null ? [`its header ${reading.header.fault}`] : []),
     ...(reading.header.object !== null && typ !== tokenType && (typ !== undefined || sessions !== null)
-      ? [`typ is ${shown(typ)}; accepted: ${JSON.stringify(tokenType)}${sessions === null ? ', or none' : ''}`] : []),
+      ? [`typ is ${shown(typ)}; accepted: ${JSON.stringify(tokenType)}${sessions === null ? ', or none' : ''}`]
+      : []),
     ...(versions.length > 0 && !versions.includes(header['version'])
-      ? [`version is ${shown(header['version'])}; accepted: ${versions.map(version => shown(version)).join(', ')}`] : []),
-    ...(others.length > 0 ? [`its header has ${others.map(name => shown(name)).join(', ')}; accepted: ${[...members].join(', ')} and no other`] : []),
+      ? [`version is ${shown(header['version'])}; accepted: ${versions.map((version) => shown(version)).join(', ')}`]
+      : []),
+    ...(others.length > 0
+      ? [
+          `its header has ${others.map((name) => shown(name)).join(', ')}; accepted: ${[...members].join(', ')} and no other`,
+        ]
+      : []),
     ...(claims.object === null ? [`its claims part ${claims.fault}`] : []),
     ...(isSignatureSpelled ? [] : ['its signature part is no base64url without padding']),
   ];
@@ -204,12 +276,18 @@ function algorithmWords(header: JsonObject): readonly string[] {
 
 /** Each claim that has not the form it has to have: what it is, and what it should be. */
 function malformedClaims(claims: JsonObject): readonly string[] {
-  const faulty = claimForms.filter(({ name, isRequired, holds }) => (isRequired || claims[name] !== undefined) && !holds(claims[name]));
+  const faulty = claimForms.filter(
+    ({ name, isRequired, holds }) => (isRequired || claims[name] !== undefined) && !holds(claims[name]),
+  );
   const permissions = claimForms.find(({ name }) => name === 'permissions');
   return faulty.map(({ name }) => {
     const value = claims[name];
-    const at = name === 'permissions' && isJsonArray(value) ? value.findIndex(item => permissions?.holds([item]) === false) : -1;
-    const found = at >= 0 && isJsonArray(value) ? `permissions[${at}] is ${shown(value[at])}` : `${name} is ${shown(value)}`;
+    const at =
+      name === 'permissions' && isJsonArray(value)
+        ? value.findIndex((item) => permissions?.holds([item]) === false)
+        : -1;
+    const found =
+      at >= 0 && isJsonArray(value) ? `permissions[${at}] is ${shown(value[at])}` : `${name} is ${shown(value)}`;
     return `${found}; it has to be ${claimsAllowed[name] ?? 'of another form'}`;
   });
 }
@@ -233,15 +311,17 @@ function tokenOf({ head, inForce }: Explained): string | null {
 }
 
 function timesWords(claims: JsonObject, nowMs: number): string {
-  const said = ['iat', 'nbf', 'exp'].filter(name => claims[name] !== undefined).map((name) => {
-    const value = claims[name];
-    return `${name} ${typeof value === 'number' ? `${value} (${time(value)})` : shown(value)}`;
-  });
+  const said = ['iat', 'nbf', 'exp']
+    .filter((name) => claims[name] !== undefined)
+    .map((name) => {
+      const value = claims[name];
+      return `${name} ${typeof value === 'number' ? `${value} (${time(value)})` : shown(value)}`;
+    });
   return `it is ${time(nowMs / 1_000)}; the token says ${said.join(', ')}`;
 }
 
 function present(claims: JsonObject, names: readonly string[]): string {
-  return names.filter(name => claims[name] !== undefined).join(' and ') || 'none of them';
+  return names.filter((name) => claims[name] !== undefined).join(' and ') || 'none of them';
 }
 
 /** Handles of sessions are secrets; what kind of value they are is none. */
@@ -250,7 +330,12 @@ function shownForm(value: JsonValue | undefined): string {
 }
 
 function keyIdsOf(keys: IssuerInForce['keys']): string {
-  return keys.state().keys.map(key => key.keyId).join(' ') || 'none';
+  return (
+    keys
+      .state()
+      .keys.map((key) => key.keyId)
+      .join(' ') || 'none'
+  );
 }
 
 function patterns({ keyIds: { accept, reject } }: IssuerRules): string {

@@ -6,7 +6,14 @@ import type { Principal } from '../../decision/token/principal.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
-import { admit, type Admission, type Findings, type Observe, type Peer, type Step } from '../../proxy/auth/authorize-request.js';
+import {
+  admit,
+  type Admission,
+  type Findings,
+  type Observe,
+  type Peer,
+  type Step,
+} from '../../proxy/auth/authorize-request.js';
 import { maxReservedBodyBytes, prepare, type Preparation } from '../../proxy/idempotency/plan-reservation.js';
 
 /** A decision, and all that is known of how it came about. */
@@ -46,7 +53,11 @@ export async function rule(head: RequestHead, bodyBytes: number, inForce: InForc
 }
 
 function peerOf({ config: { listen } }: InForce): Peer {
-  return { remoteAddress: anyAddress, encrypted: listen.tls !== null || listen.tlsTerminatedBy !== null, trusted: false };
+  return {
+    remoteAddress: anyAddress,
+    encrypted: listen.tls !== null || listen.tlsTerminatedBy !== null,
+    trusted: false,
+  };
 }
 
 /** Node's parser knows a list of methods and answers others before anything here sees them. */
@@ -62,7 +73,9 @@ function conclude(admission: Admission, bodyBytes: number, inForce: InForce, ste
   }
   const preparation = prepared.value;
   const maxBytes = preparation === null ? admission.route.maxBodyBytes : maxReservedBodyBytes(admission, preparation);
-  if ((admission.fields.contentLength ?? bodyBytes) > maxBytes) return refused(denial('body_too_large'), admission, steps);
+  if ((admission.fields.contentLength ?? bodyBytes) > maxBytes) {
+    return refused(denial('body_too_large'), admission, steps);
+  }
   return passedOn(admission, preparation, steps);
 }
 

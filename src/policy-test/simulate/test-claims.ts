@@ -13,14 +13,16 @@ export interface AssumedClaims {
 const lifetimeS = 300;
 
 /**
- * The issuer whose rules fill in what is not said: the one that the claims name, else the first that the route accepts. `null` where the
- * config has none.
+ * The issuer whose rules fill in what is not said: the one that the claims name, else the first that the route accepts.
+ * `null` where the config has none.
  */
 export function issuerMeant(config: CompiledConfig, given: JsonObject, route: Route | null): IssuerRules | null {
-  const rules = config.issuers.map(issuer => issuer.rules);
+  const rules = config.issuers.map((issuer) => issuer.rules);
   const says = (name: string, value: string): boolean => given[name] === undefined || given[name] === value;
   const named = rules.filter(({ issuer, audience }) => says('iss', issuer) && says('aud', audience));
-  return (named.length === 0 ? rules : named).toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null;
+  return (
+    (named.length === 0 ? rules : named).toSorted((a, b) => preference(b, route) - preference(a, route))[0] ?? null
+  );
 }
 
 /** Fills in what a token of this issuer would say at that time. `null` stands for a claim that is absent. */
@@ -43,12 +45,20 @@ export function completeClaims(given: JsonObject, rules: IssuerRules, nowMs: num
 export function completeSessionClaims(given: JsonObject, issuer: string, nowMs: number): AssumedClaims {
   const nowS = Math.floor(nowMs / 1_000);
   const issuedAtS = typeof given['iat'] === 'number' ? given['iat'] : nowS;
-  return fillIn(given, { iss: issuer, sessionHandle: 'assumed', refreshTokenHash1: 'assumed', iat: nowS, exp: issuedAtS + lifetimeS });
+  return fillIn(given, {
+    iss: issuer,
+    sessionHandle: 'assumed',
+    refreshTokenHash1: 'assumed',
+    iat: nowS,
+    exp: issuedAtS + lifetimeS,
+  });
 }
 
 function fillIn(given: JsonObject, usual: Readonly<Record<string, JsonValue | undefined>>): AssumedClaims {
-  const filledIn = Object.keys(usual).filter(name => given[name] === undefined);
-  const members = Object.entries({ ...usual, ...given }).filter((entry): entry is [string, JsonValue] => entry[1] !== undefined && entry[1] !== null);
+  const filledIn = Object.keys(usual).filter((name) => given[name] === undefined);
+  const members = Object.entries({ ...usual, ...given }).filter(
+    (entry): entry is [string, JsonValue] => entry[1] !== undefined && entry[1] !== null,
+  );
   return { claims: Object.fromEntries(members), filledIn };
 }
 

@@ -17,13 +17,28 @@ export interface ShownCredential {
 export const noCredential: ShownCredential = { fields: [], notes: [] };
 
 /** A token with these claims, as if the issuer that they name had made it. */
-export function assumeToken(given: JsonObject, request: PolicyRequest, inForce: InForce, keys: AssumedKeys, nowMs: number): ShownCredential {
+export function assumeToken(
+  given: JsonObject,
+  request: PolicyRequest,
+  inForce: InForce,
+  keys: AssumedKeys,
+  nowMs: number,
+): ShownCredential {
   const { config } = inForce;
   const rules = issuerMeant(config, given, routeOf(request, inForce));
-  if (rules === null) return { fields: bearer(keys.token('d-assumed', given)), notes: ['assumed; the config has no issuer that could have made it'] };
+  if (rules === null) {
+    return {
+      fields: bearer(keys.token('d-assumed', given)),
+      notes: ['assumed; the config has no issuer that could have made it'],
+    };
+  }
   const { claims, filledIn } = completeClaims(given, rules, nowMs);
-  const filled = filledIn.length === 0
-    ? [] : [`filled in as issuer ${rules.name} would: ${filledIn.map(name => `${name} ${JSON.stringify(claims[name])}`).join(', ')}`];
+  const filled =
+    filledIn.length === 0
+      ? []
+      : [
+          `filled in as issuer ${rules.name} would: ${filledIn.map((name) => `${name} ${JSON.stringify(claims[name])}`).join(', ')}`,
+        ];
   return {
     fields: bearer(keys.token(acceptedKeyId(rules.keyIds, config.revoked), claims)),
     notes: ['assumed: these claims are taken for granted, and no signature was verified', ...filled],
@@ -31,12 +46,20 @@ export function assumeToken(given: JsonObject, request: PolicyRequest, inForce: 
 }
 
 /** A session with these claims, as if the Core had made it and stood by it. */
-export function assumeSession(given: JsonObject, { sessions }: InForce, keys: AssumedKeys, nowMs: number): ShownCredential {
+export function assumeSession(
+  given: JsonObject,
+  { sessions }: InForce,
+  keys: AssumedKeys,
+  nowMs: number,
+): ShownCredential {
   const { claims, filledIn } = completeSessionClaims(given, sessions?.settings.issuer ?? '', nowMs);
-  const filled = filledIn.map(name => `${name} ${JSON.stringify(claims[name])}`).join(', ');
+  const filled = filledIn.map((name) => `${name} ${JSON.stringify(claims[name])}`).join(', ');
   return {
     fields: bearer(keys.sessionToken('d-assumed', claims)),
-    notes: ['assumed: a session with these claims, for which the Core vouches', ...(filled === '' ? [] : [`filled in: ${filled}`])],
+    notes: [
+      'assumed: a session with these claims, for which the Core vouches',
+      ...(filled === '' ? [] : [`filled in: ${filled}`]),
+    ],
   };
 }
 

@@ -1,4 +1,7 @@
-/** Credentials for requests that nobody sent: signed with a key of this process's own, which only the policy under test knows. */
+/**
+ * Credentials for requests that nobody sent: signed with a key of this process's own, which only the policy under test
+ * knows.
+ */
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
@@ -46,9 +49,18 @@ export function createAssumedKeys(): AssumedKeys {
   };
   return {
     source: {
-      find: keyId => ({ kind: 'found', key: { keyId, key: pair().publicKey } }),
+      find: (keyId) => ({ kind: 'found', key: { keyId, key: pair().publicKey } }),
       state: () => ({
-        issuer: '', usable: true, stale: false, ageMs: 0, servesForMs: null, stalePart: null, keys: [], withdrawn: [], emptySet: null, lastError: null,
+        issuer: '',
+        usable: true,
+        stale: false,
+        ageMs: 0,
+        servesForMs: null,
+        stalePart: null,
+        keys: [],
+        withdrawn: [],
+        emptySet: null,
+        lastError: null,
         waiting: 0,
       }),
     },
@@ -64,13 +76,17 @@ export function createAssumedKeys(): AssumedKeys {
 
 /** A key id that the rules accept and that is not revoked, where there is one. */
 export function acceptedKeyId(rules: KeyIdRules, revoked: Revocations): string {
-  const candidates = rules.accept.flatMap(pattern => (pattern.endsWith('*') ? namesBeginning(pattern.slice(0, -1)) : [pattern]));
-  const accepted = candidates.filter(keyId => acceptsKeyId(rules, keyId));
-  return accepted.find(keyId => !revoked.keyIds.has(keyId)) ?? accepted[0] ?? 'd-assumed';
+  const candidates = rules.accept.flatMap((pattern) =>
+    pattern.endsWith('*') ? namesBeginning(pattern.slice(0, -1)) : [pattern],
+  );
+  const accepted = candidates.filter((keyId) => acceptsKeyId(rules, keyId));
+  return accepted.find((keyId) => !revoked.keyIds.has(keyId)) ?? accepted[0] ?? 'd-assumed';
 }
 
 function namesBeginning(start: string): readonly string[] {
-  return Array.from({ length: maxCandidates }, (_, index) => (index === 0 ? `${start}assumed` : `${start}assumed-${index}`));
+  return Array.from({ length: maxCandidates }, (_, index) =>
+    index === 0 ? `${start}assumed` : `${start}assumed-${index}`,
+  );
 }
 
 function encode(value: JsonObject): string {

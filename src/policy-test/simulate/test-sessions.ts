@@ -16,7 +16,11 @@ export function assumedSessions({ sessions: settings }: CompiledConfig, keys: As
         const token = parseSessionToken(accessToken);
         const payload = token.ok ? readPayload(token.value) : token;
         const userId = payload.ok ? payload.value['sub'] : undefined;
-        return Promise.resolve(payload.ok && typeof userId === 'string' ? accept({ userId, claims: payload.value, renewed: null }) : refuse('refused'));
+        return Promise.resolve(
+          payload.ok && typeof userId === 'string'
+            ? accept({ userId, claims: payload.value, renewed: null })
+            : refuse('refused'),
+        );
       },
     },
   };

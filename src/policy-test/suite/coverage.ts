@@ -11,19 +11,36 @@ export interface PolicyPoint {
 }
 
 /**
- * What of a policy the cases show. A route: that some request is taken by it. A subject: that one of its tokens is let through.
- * A permission: that a caller who is approved is refused for want of it. Sessions: that one is let through.
+ * What of a policy the cases show. A route: that some request is taken by it. A subject: that one of its tokens is let
+ * through. A permission: that a caller who is approved is refused for want of it. Sessions: that one is let through.
  */
 export function coverageOf(routes: readonly Route[], results: readonly CaseResult[]): readonly PolicyPoint[] {
   return routes.flatMap((route) => {
     const own = results.filter(({ explained: { ruling } }) => ruling.route?.name === route.name);
-    const point = (kind: PolicyPoint['kind'], name: string, covered: boolean): PolicyPoint => ({ kind, route: route.name, name, covered });
-    const subjects = new Set(route.approvals.flatMap(approval => [...approval.subjects]));
-    const permissions = new Set(route.approvals.flatMap(approval => approval.permissions));
+    const point = (kind: PolicyPoint['kind'], name: string, covered: boolean): PolicyPoint => ({
+      kind,
+      route: route.name,
+      name,
+      covered,
+    });
+    const subjects = new Set(route.approvals.flatMap((approval) => [...approval.subjects]));
+    const permissions = new Set(route.approvals.flatMap((approval) => approval.permissions));
     return [
       point('route', '', own.length > 0),
-      ...[...subjects].map(subject => point('subject', subject, own.some(result => isLetThrough(result, subject)))),
-      ...[...permissions].map(permission => point('permission', permission, own.some(result => isRefusedFor(result, route, permission)))),
+      ...[...subjects].map((subject) =>
+        point(
+          'subject',
+          subject,
+          own.some((result) => isLetThrough(result, subject)),
+        ),
+      ),
+      ...[...permissions].map((permission) =>
+        point(
+          'permission',
+          permission,
+          own.some((result) => isRefusedFor(result, route, permission)),
+        ),
+      ),
       ...(route.session === null ? [] : [point('session', '', own.some(isSessionLetThrough))]),
     ];
   });
@@ -43,15 +60,36 @@ export function gapWords({ kind, route, name }: PolicyPoint): string {
   }
 }
 
-function isLetThrough({ explained: { ruling: { decision, principal } } }: CaseResult, subject: string): boolean {
+function isLetThrough(
+  {
+    explained: {
+      ruling: { decision, principal },
+    },
+  }: CaseResult,
+  subject: string,
+): boolean {
   return decision === 'allowed' && principal?.kind === 'service' && principal.subject === subject;
 }
 
-function isSessionLetThrough({ explained: { ruling: { decision, principal } } }: CaseResult): boolean {
+function isSessionLetThrough({
+  explained: {
+    ruling: { decision, principal },
+  },
+}: CaseResult): boolean {
   return decision === 'allowed' && principal?.kind === 'session';
 }
 
-function isRefusedFor({ explained: { ruling: { reason, principal } } }: CaseResult, route: Route, permission: string): boolean {
+function isRefusedFor(
+  {
+    explained: {
+      ruling: { reason, principal },
+    },
+  }: CaseResult,
+  route: Route,
+  permission: string,
+): boolean {
   if (reason !== 'permission_missing' || principal === null || principal.permissions.includes(permission)) return false;
-  return route.approvals.some(({ subjects, permissions }) => subjects.has(principal.subject) && permissions.includes(permission));
+  return route.approvals.some(
+    ({ subjects, permissions }) => subjects.has(principal.subject) && permissions.includes(permission),
+  );
 }

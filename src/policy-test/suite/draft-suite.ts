@@ -25,10 +25,16 @@ interface Draft {
 }
 
 /**
- * Writes cases: for each route each subject with what it needs, the same without one permission at a time, somebody whom the route does
- * not name, and nobody; and one request without a route. What is expected is what the policy decides: the cases pass as they are.
+ * Writes cases: for each route each subject with what it needs, the same without one permission at a time, somebody
+ * whom the route does not name, and nobody; and one request without a route. What is expected is what the policy
+ * decides: the cases pass as they are.
  */
-export async function draftSuite(configPath: string, inForce: InForce, keys: AssumedKeys, nowMs: number): Promise<Drafts> {
+export async function draftSuite(
+  configPath: string,
+  inForce: InForce,
+  keys: AssumedKeys,
+  nowMs: number,
+): Promise<Drafts> {
   const { config } = inForce;
   const { all } = spellingsOf([config.table]);
   const unreached: string[] = [];
@@ -41,8 +47,17 @@ export async function draftSuite(configPath: string, inForce: InForce, keys: Ass
   }
   const nowhere = all.find(({ segments }) => placeOf(config.table, 'GET', segments) === null);
   if (nowhere !== undefined) {
-    const somebody: JsonObject = { sub: config.routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects]))[0] ?? 'somebody' };
-    drafts.push({ name: 'what has no route', method: 'GET', path: nowhere.target, headers: [], credential: { kind: 'claims', claims: somebody } });
+    const somebody: JsonObject = {
+      sub:
+        config.routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects]))[0] ?? 'somebody',
+    };
+    drafts.push({
+      name: 'what has no route',
+      method: 'GET',
+      path: nowhere.target,
+      headers: [],
+      credential: { kind: 'claims', claims: somebody },
+    });
   }
   const cases: object[] = [];
   for (const draft of drafts) cases.push(await written(draft, inForce, keys, nowMs));
@@ -50,7 +65,10 @@ export async function draftSuite(configPath: string, inForce: InForce, keys: Ass
 }
 
 /** A request for each route that takes any. */
-function placesOf({ config: { table } }: InForce, spellings: readonly Spelling[]): ReadonlyMap<Route, Pick<Draft, 'method' | 'path'>> {
+function placesOf(
+  { config: { table } }: InForce,
+  spellings: readonly Spelling[],
+): ReadonlyMap<Route, Pick<Draft, 'method' | 'path'>> {
   const { named, other } = methodsOf([table]);
   const methods = ['GET', 'POST', ...named, ...(other === null ? [] : [other])];
   const places = new Map<Route, Pick<Draft, 'method' | 'path'>>();
@@ -66,24 +84,54 @@ function placesOf({ config: { table } }: InForce, spellings: readonly Spelling[]
 function draftsOf(route: Route, method: string, path: string): readonly Draft[] {
   const { name, reservation, access, approvals, session } = route;
   const headers: Draft['headers'] = reservation?.key === 'required' ? [['Idempotency-Key', 'policy-test']] : [];
-  const draft = (what: string, credential: Draft['credential']): Draft => ({ name: `${name}: ${what}`, method, path, headers, credential });
+  const draft = (what: string, credential: Draft['credential']): Draft => ({
+    name: `${name}: ${what}`,
+    method,
+    path,
+    headers,
+    credential,
+  });
   if (access === 'public') return [draft('anybody', { kind: 'none' })];
-  const claims = (sub: string, permissions: readonly string[]): Draft['credential'] =>
-    ({ kind: 'claims', claims: { sub, permissions, ...(reservation?.singleUse === true ? { jti: 'policy-test' } : {}) } });
-  const byApproval = approvals.flatMap(({ subjects, permissions }, index) => [...subjects].flatMap((subject) => {
-    const which = approvals.length === 1 ? subject : `${subject} by any_of ${index + 1}`;
-    return [
-      draft(which, claims(subject, permissions)),
-      ...permissions.map(lacking => draft(`${which} without ${lacking}`, claims(subject, permissions.filter(held => held !== lacking)))),
-    ];
-  }));
+  const claims = (sub: string, permissions: readonly string[]): Draft['credential'] => ({
+    kind: 'claims',
+    claims: { sub, permissions, ...(reservation?.singleUse === true ? { jti: 'policy-test' } : {}) },
+  });
+  const byApproval = approvals.flatMap(({ subjects, permissions }, index) =>
+    [...subjects].flatMap((subject) => {
+      const which = approvals.length === 1 ? subject : `${subject} by any_of ${index + 1}`;
+      return [
+        draft(which, claims(subject, permissions)),
+        ...permissions.map((lacking) =>
+          draft(
+            `${which} without ${lacking}`,
+            claims(
+              subject,
+              permissions.filter((held) => held !== lacking),
+            ),
+          ),
+        ),
+      ];
+    }),
+  );
   return [
     ...byApproval,
-    ...(route.acceptsService ? [draft('somebody else', claims(strangerTo(approvals), approvals.flatMap(({ permissions }) => permissions)))] : []),
-    ...(session === null ? [] : [
-      draft('a session', { kind: 'session', claims: claimsHolding(session) }),
-      draft('a session without claims', { kind: 'session', claims: { sub: 'user' } }),
-    ]),
+    ...(route.acceptsService
+      ? [
+          draft(
+            'somebody else',
+            claims(
+              strangerTo(approvals),
+              approvals.flatMap(({ permissions }) => permissions),
+            ),
+          ),
+        ]
+      : []),
+    ...(session === null
+      ? []
+      : [
+          draft('a session', { kind: 'session', claims: claimsHolding(session) }),
+          draft('a session without claims', { kind: 'session', claims: { sub: 'user' } }),
+        ]),
     draft('nobody', { kind: 'none' }),
     draft('an invalid token', { kind: 'invalid' }),
   ];
@@ -97,12 +145,26 @@ function strangerTo(approvals: readonly Approval[]): string {
 
 async function written(draft: Draft, inForce: InForce, keys: AssumedKeys, nowMs: number): Promise<object> {
   const { name, method, path, headers, credential } = draft;
-  const policyCase: PolicyCase = { name, file: '', line: 0, request: { method, path, headers, body: null }, credential, atMs: null, expect: {} };
-  const { explained: { ruling: { status, reason, route, preparation } } } = await runCase(policyCase, inForce, keys, nowMs);
+  const policyCase: PolicyCase = {
+    name,
+    file: '',
+    line: 0,
+    request: { method, path, headers, body: null },
+    credential,
+    atMs: null,
+    expect: {},
+  };
+  const {
+    explained: {
+      ruling: { status, reason, route, preparation },
+    },
+  } = await runCase(policyCase, inForce, keys, nowMs);
   return {
     name,
     request: { method, path, ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }) },
-    ...(credential.kind === 'claims' || credential.kind === 'session' ? { [credential.kind]: credential.claims } : { credential: credential.kind }),
+    ...(credential.kind === 'claims' || credential.kind === 'session'
+      ? { [credential.kind]: credential.claims }
+      : { credential: credential.kind }),
     expect: {
       status,
       ...(reason === null ? {} : { reason }),

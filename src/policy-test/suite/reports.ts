@@ -15,14 +15,29 @@ export function tapReport(results: readonly CaseResult[]): string {
 /** One `testsuite` for each file. */
 export function junitReport(results: readonly CaseResult[]): string {
   const files = [...new Set(results.map(({ policyCase: { file } }) => file))];
-  const suites = files.map(file => junitSuite(file, results.filter(({ policyCase }) => policyCase.file === file)));
+  const suites = files.map((file) =>
+    junitSuite(
+      file,
+      results.filter(({ policyCase }) => policyCase.file === file),
+    ),
+  );
   const failed = failuresOf(results);
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites tests="${results.length}" failures="${failed}">\n${suites.join('')}</testsuites>\n`;
 }
 
 function tapDiagnosis({ policyCase: { file, line }, mismatches, explained }: CaseResult): readonly string[] {
-  const text = stringify({ at: `${file}:${line}`, mismatches, explanation: explanationLines(explained) }, { lineWidth: 0 });
-  return ['  ---', ...text.trimEnd().split('\n').map(each => `  ${each}`), '  ...'];
+  const text = stringify(
+    { at: `${file}:${line}`, mismatches, explanation: explanationLines(explained) },
+    { lineWidth: 0 },
+  );
+  return [
+    '  ---',
+    ...text
+      .trimEnd()
+      .split('\n')
+      .map((each) => `  ${each}`),
+    '  ...',
+  ];
 }
 
 function escapeTap(text: string): string {
@@ -45,6 +60,14 @@ function failuresOf(results: readonly CaseResult[]): number {
 
 /** XML 1.0 has no place for controls, escaped or not. */
 function escapeXml(text: string): string {
-  const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\n': '&#10;' };
-  return text.replace(/[^\n\t\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?').replace(/[&<>"\n]/g, character => entities[character] ?? character);
+  const entities: Readonly<Record<string, string>> = {
+    '&': '&amp;',
+    '<': '&lt;',
+    '>': '&gt;',
+    '"': '&quot;',
+    '\n': '&#10;',
+  };
+  return text
+    .replace(/[^\n\t\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?')
+    .replace(/[&<>"\n]/g, (character) => entities[character] ?? character);
 }

@@ -1,5 +1,11 @@
 import type { InForce } from '../../proxy/auth/active-config.js';
-import { assumeSession, assumeToken, forgeToken, noCredential, type ShownCredential } from '../simulate/test-credentials.js';
+import {
+  assumeSession,
+  assumeToken,
+  forgeToken,
+  noCredential,
+  type ShownCredential,
+} from '../simulate/test-credentials.js';
 import type { AssumedKeys } from '../simulate/test-keys.js';
 import { headersReceived } from '../explain/headers.js';
 import type { Explained } from '../explain/explained.js';
@@ -16,7 +22,12 @@ export interface CaseResult {
 }
 
 /** Decides one case by the pipeline that serves. */
-export async function runCase(policyCase: PolicyCase, inForce: InForce, keys: AssumedKeys, wallMs: number): Promise<CaseResult> {
+export async function runCase(
+  policyCase: PolicyCase,
+  inForce: InForce,
+  keys: AssumedKeys,
+  wallMs: number,
+): Promise<CaseResult> {
   const nowMs = policyCase.atMs ?? wallMs;
   const credential = credentialOf(policyCase, inForce, keys, nowMs);
   const { request } = policyCase;
@@ -26,7 +37,12 @@ export async function runCase(policyCase: PolicyCase, inForce: InForce, keys: As
   return { policyCase, explained, mismatches: compare(policyCase, explained) };
 }
 
-function credentialOf({ credential, request }: PolicyCase, inForce: InForce, keys: AssumedKeys, nowMs: number): ShownCredential {
+function credentialOf(
+  { credential, request }: PolicyCase,
+  inForce: InForce,
+  keys: AssumedKeys,
+  nowMs: number,
+): ShownCredential {
   switch (credential.kind) {
     case 'none':
       return noCredential;
@@ -43,7 +59,9 @@ function compare({ expect }: PolicyCase, explained: Explained): readonly string[
   const { status, reason, route, preparation } = explained.ruling;
   const found: string[] = [];
   const differ = (what: string, expected: string | number | null | undefined, actual: string | number | null): void => {
-    if (expected !== undefined && expected !== actual) found.push(`${what}: expected ${shown(expected)}, got ${shown(actual)}`);
+    if (expected !== undefined && expected !== actual) {
+      found.push(`${what}: expected ${shown(expected)}, got ${shown(actual)}`);
+    }
   };
   differ('status', expect.status, status);
   differ('reason', expect.reason, reason);
@@ -51,8 +69,9 @@ function compare({ expect }: PolicyCase, explained: Explained): readonly string[
   differ('reservation', expect.reservation, preparation === null ? 'none' : 'required');
   const received = headersReceived(explained.ruling);
   for (const [name, value] of Object.entries(expect.headers ?? {})) {
-    if (received === null) found.push(`header ${name}: expected ${shown(value)}, but the receiving service is not asked`);
-    else differ(`header ${name}`, value, received.get(name.toLowerCase()) ?? null);
+    if (received === null) {
+      found.push(`header ${name}: expected ${shown(value)}, but the receiving service is not asked`);
+    } else differ(`header ${name}`, value, received.get(name.toLowerCase()) ?? null);
   }
   return found;
 }

@@ -6,7 +6,10 @@ import { reasons } from '../../decision/denial.js';
 const words = 'a text';
 const name = z.string('a name').min(1, 'a name').max(200, 'at most 200 characters');
 const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)], words);
-const fieldValues = z.union([scalar.transform(value => [value]), z.array(scalar, 'a text, or a list of them')], 'a text, or a list of them');
+const fieldValues = z.union(
+  [scalar.transform((value) => [value]), z.array(scalar, 'a text, or a list of them')],
+  'a text, or a list of them',
+);
 const reasonAllowed = 'a denial reason, or null where the request is let through';
 
 const requestSchema = map({
@@ -18,11 +21,20 @@ const requestSchema = map({
 
 const expectSchema = map({
   status: integer(100, 599).optional(),
-  reason: z.string(reasonAllowed).refine(value => (reasons as readonly string[]).includes(value), reasonAllowed).nullable().optional(),
+  reason: z
+    .string(reasonAllowed)
+    .refine((value) => (reasons as readonly string[]).includes(value), reasonAllowed)
+    .nullable()
+    .optional(),
   route: z.string('the name of a route, or null').nullable().optional(),
-  headers: z.record(z.string(), scalar.nullable(), 'a map of names and values; null says that there is none').optional(),
+  headers: z
+    .record(z.string(), scalar.nullable(), 'a map of names and values; null says that there is none')
+    .optional(),
   reservation: word('none', 'required').optional(),
-}).refine(expected => Object.values(expected).some(value => value !== undefined), 'at least one of status, reason, route, headers, reservation');
+}).refine(
+  (expected) => Object.values(expected).some((value) => value !== undefined),
+  'at least one of status, reason, route, headers, reservation',
+);
 
 const credentialAllowed = 'one of claims, session and credential';
 
@@ -34,10 +46,15 @@ export const caseSchema = map({
   credential: word('none', 'invalid').optional(),
   at: time().optional(),
   expect: expectSchema,
-}).refine(({ claims, session, credential }) => [claims, session, credential].filter(given => given !== undefined).length <= 1, credentialAllowed);
+}).refine(
+  ({ claims, session, credential }) => [claims, session, credential].filter((given) => given !== undefined).length <= 1,
+  credentialAllowed,
+);
 
 export const suiteSchema = map({
-  config: z.string('the path of a config, from the folder of this file').min(1, 'the path of a config, from the folder of this file'),
+  config: z
+    .string('the path of a config, from the folder of this file')
+    .min(1, 'the path of a config, from the folder of this file'),
   cases: list(caseSchema, 1, 'cases'),
 });
 

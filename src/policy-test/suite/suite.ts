@@ -53,7 +53,9 @@ export function readSuite(text: string, file: string): SuiteReading {
 function readCases(root: SourceNode, file: string, report: Report): Suite | null {
   const parsed = suiteSchema.safeParse(valueOf(root));
   if (!parsed.success) {
-    for (const issue of specificIssues(parsed.error.issues)) reportIssue(issue, { schema: suiteSchema, path: [], root, report });
+    for (const issue of specificIssues(parsed.error.issues)) {
+      reportIssue(issue, { schema: suiteSchema, path: [], root, report });
+    }
     return null;
   }
   const lines = new Map<string, number>();
@@ -61,28 +63,51 @@ function readCases(root: SourceNode, file: string, report: Report): Suite | null
     const { line } = locate(root, ['cases', index]).position;
     const first = lines.get(entry.name);
     if (first === undefined) lines.set(entry.name, line);
-    else report.error(['cases', index, 'name'], `the name is that of the case in line ${first} too`, 'a name of its own');
+    else {
+      report.error(['cases', index, 'name'], `the name is that of the case in line ${first} too`, 'a name of its own');
+    }
     return readCase(entry, file, line, (message, allowed) => report.error(['cases', index], message, allowed));
   });
   return { file, config: parsed.data.config, cases };
 }
 
-function readCase(entry: CaseFile, file: string, line: number, say: (message: string, allowed: string) => void): PolicyCase {
-  const { name, request: { method, path, headers, body }, claims, session, credential, at, expect } = entry;
+function readCase(
+  entry: CaseFile,
+  file: string,
+  line: number,
+  say: (message: string, allowed: string) => void,
+): PolicyCase {
+  const {
+    name,
+    request: { method, path, headers, body },
+    claims,
+    session,
+    credential,
+    at,
+    expect,
+  } = entry;
   const given = claims ?? session;
-  const fields = Object.entries(headers).flatMap(([field, values]) => values.map((value): readonly [string, string] => [field, value]));
+  const fields = Object.entries(headers).flatMap(([field, values]) =>
+    values.map((value): readonly [string, string] => [field, value]),
+  );
   return {
     name,
     file,
     line,
     request: { method, path, headers: fields, body },
-    credential: given === undefined ? { kind: credential ?? 'none' } : { kind: claims === undefined ? 'session' : 'claims', claims: readClaims(given, say) },
+    credential:
+      given === undefined
+        ? { kind: credential ?? 'none' }
+        : { kind: claims === undefined ? 'session' : 'claims', claims: readClaims(given, say) },
     atMs: at === undefined ? null : Date.parse(at),
     expect,
   };
 }
 
-function readClaims(claims: Readonly<Record<string, unknown>>, say: (message: string, allowed: string) => void): JsonObject {
+function readClaims(
+  claims: Readonly<Record<string, unknown>>,
+  say: (message: string, allowed: string) => void,
+): JsonObject {
   const read = parseStrictJson(Buffer.from(JSON.stringify(claims)), { maxDepth: defaultMaxDepth });
   if (read.ok) return read.value;
   say('the claims cannot stand in a token', 'texts, numbers, truth values, lists and maps');

@@ -23,13 +23,13 @@ export interface InForce {
   /** Tokens that these issuers' keys verified; `null` where each is verified each time. */
   readonly verified: VerifiedTokens | null;
   /**
-   * What is revoked, by the config and through the store. The one part that changes by itself: asked whenever something is
-   * judged, so that a request that waited for a key or a body is held to what was revoked meanwhile.
+   * What is revoked, by the config and through the store. The one part that changes by itself: asked whenever something
+   * is judged, so that a request that waited for a key or a body is held to what was revoked meanwhile.
    */
   readonly revocations: () => readonly Revocations[];
   /**
-   * Whether what is revoked through the store is known, or need not be: until then a credential may be one that every other proxy
-   * refuses. Once it is known it stays so.
+   * Whether what is revoked through the store is known, or need not be: until then a credential may be one that every
+   * other proxy refuses. Once it is known it stays so.
    */
   readonly knowsRevocations: () => boolean;
 }

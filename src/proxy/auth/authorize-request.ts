@@ -15,7 +15,13 @@ import { accept, refuse, type Result } from '../../lib/result.js';
 import { isRevoked, revocationReasons, tokenDigest } from '../../decision/revocation/match.js';
 import { matchRoute, placeOf } from '../../decision/route/route-table.js';
 import { withoutSessionFields } from '../../decision/session/headers.js';
-import { passesInShadow, shadowPass, unjudged, unmatchedRoute, type ShadowPass } from '../../decision/route/shadow-mode.js';
+import {
+  passesInShadow,
+  shadowPass,
+  unjudged,
+  unmatchedRoute,
+  type ShadowPass,
+} from '../../decision/route/shadow-mode.js';
 import { addStripped, nothingStripped, type StrippedFields } from '../../decision/http/stripped-headers.js';
 import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade } from '../../decision/websocket/handshake.js';
@@ -46,12 +52,19 @@ export interface Findings {
   readonly principal: Principal | null;
   /** Fields of the caller that were dropped because only we say or judge such. */
   readonly stripped: StrippedFields;
-  /** Of the trace that the request belongs to: the caller's, or one begun for the receiver; `null` where there is none. */
+  /**
+   * Of the trace that the request belongs to: the caller's, or one begun for the receiver; `null` where there is none.
+   */
   readonly traceId: string | null;
 }
 
 /** What is known of a request before it was read. */
-export const unread = { route: null, principal: null, stripped: nothingStripped, traceId: null } as const satisfies Omit<Findings, 'requestId'>;
+export const unread = {
+  route: null,
+  principal: null,
+  stripped: nothingStripped,
+  traceId: null,
+} as const satisfies Omit<Findings, 'requestId'>;
 
 /** A request that may go on. */
 export interface Admission extends Findings {
@@ -62,7 +75,10 @@ export interface Admission extends Findings {
   readonly forwarded: string[];
   /** Why it would have been refused; `null` where nothing is wrong. Then `principal` is nobody, whoever it was. */
   readonly shadow: ShadowPass | null;
-  /** How it goes on where a later step would refuse it: without identity and reservation. `null` where that refusal stands. */
+  /**
+   * How it goes on where a later step would refuse it: without identity and reservation. `null` where that refusal
+   * stands.
+   */
   readonly inShadow: (reason: Denial) => Admission | null;
   /** By what the caller's credential was revoked since; `null` where nothing was, or there is none. */
   readonly revoked: () => Denial | null;
@@ -76,7 +92,8 @@ export interface Refusal extends Findings {
 export type Judgement = Result<Admission, Refusal>;
 
 /** The steps of a decision, in order. */
-export type Step = 'head' | 'method' | 'target' | 'fields' | 'route' | 'credential' | 'verification' | 'revocation' | 'policy' | 'body';
+export type Step =
+  'head' | 'method' | 'target' | 'fields' | 'route' | 'credential' | 'verification' | 'revocation' | 'policy' | 'body';
 
 /** Sees what each step said, and returns it. */
 export type Observe = <T>(step: Step, result: T) => T;
@@ -102,15 +119,21 @@ interface Reading {
 }
 
 /**
- * Decides on a request by its head. Answers at once unless a key has to be fetched. Never throws for what a caller sends.
+ * Decides on a request by its head. Answers at once unless a key has to be fetched. Never throws for what a caller
+ * sends.
  *
- * Without a valid credential nothing that depends on a protected route's existence or options is answered but 401, so that
- * nobody learns the routes by asking.
+ * Without a valid credential nothing that depends on a protected route's existence or options is answered but 401, so
+ * that nobody learns the routes by asking.
  *
  * @param asker who waits for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
  */
 export function admit(
-  head: RequestHead, peer: Peer, inForce: InForce, nowMs: number, observe: Observe = unobserved, asker: KeyAsker | null = null,
+  head: RequestHead,
+  peer: Peer,
+  inForce: InForce,
+  nowMs: number,
+  observe: Observe = unobserved,
+  asker: KeyAsker | null = null,
 ): Judgement | Promise<Judgement> {
   const { listen, table } = inForce.config;
   const refused = (reason: Denial): Judgement => refuse({ denial: reason, requestId: newRequestId(), ...unread });
@@ -126,7 +149,11 @@ export function admit(
 
   const { stripped, strippedUnlessTrusted, requestId } = fields.value;
   const reading: Reading = {
-    head, peer, inForce, observe, asker,
+    head,
+    peer,
+    inForce,
+    observe,
+    asker,
     target: target.value,
     fields: fields.value,
     route: observe('route', route),
@@ -141,10 +168,14 @@ export function admit(
   const credential = observe('credential', readCredential(fields.value, acceptedKinds(reading)));
   if (!credential.ok) return endUnlessPassed(reading, credential.error);
   const asking = { ...reading, token: credential.value.token };
-  return after(verify(credential.value, asking, nowMs), verdict => authorizeVerified(asking, observe('verification', verdict)));
+  return after(verify(credential.value, asking, nowMs), (verdict) =>
+    authorizeVerified(asking, observe('verification', verdict)),
+  );
 }
 
-/** What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody. */
+/**
+ * What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody.
+ */
 function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): Denial | null {
   const { table } = inForce.config;
   const upgrade = fields.upgrade === null ? null : refusedUpgrade(head, fields, table.anyAllowsWebSocket);
@@ -170,22 +201,35 @@ function rememberedTokens(route: Route | null, inForce: InForce): RememberedToke
 
 function verify(credential: Credential, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
   if (credential.kind === 'service') return verifyService(credential.token, reading, nowMs);
-  const { inForce: { sessions }, head, asker } = reading;
+  const {
+    inForce: { sessions },
+    head,
+    asker,
+  } = reading;
   // A route that accepts them is put in force only where they can be verified.
-  return sessions === null ? refuse(denial('core_unavailable')) : verifySession(credential, head.method, sessions, nowMs, asker);
+  return sessions === null
+    ? refuse(denial('core_unavailable'))
+    : verifySession(credential, head.method, sessions, nowMs, asker);
 }
 
 /**
- * Verifies the token against every issuer. Where two issuers both accept it and the route takes only the second, the first
- * one's acceptance must not stand in its way.
+ * Verifies the token against every issuer. Where two issuers both accept it and the route takes only the second, the
+ * first one's acceptance must not stand in its way.
  */
 function verifyService(token: string, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
-  const { inForce, route, asker, fields: { bearerDigest } } = reading;
+  const {
+    inForce,
+    route,
+    asker,
+    fields: { bearerDigest },
+  } = reading;
   return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker, bearerDigest), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
     const refused = revokedNow(reading, verdict.value) ?? denial('issuer_not_accepted');
-    return after(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), second => (second.ok ? second : refuse(refused)));
+    return after(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), (second) =>
+      second.ok ? second : refuse(refused),
+    );
   });
 }
 
@@ -195,7 +239,9 @@ function authorizeVerified(reading: Reading, verdict: Verdict): Judgement | Prom
   const principal = verdict.value;
   const revoked = observe('revocation', revokedNow(reading, principal));
   if (revoked !== null) return end(reading, principal, revoked);
-  if (route === null) return endUnlessShadow(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
+  if (route === null) {
+    return endUnlessShadow(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
+  }
   const refused = observe('policy', authorize(route, principal));
   return refused === null ? conclude(reading, route, principal) : endUnlessShadow(reading, principal, refused);
 }
@@ -213,8 +259,11 @@ function conclude(reading: Reading, route: Route, principal: Principal | null): 
   const body = reading.observe('body', refusedBody(reading, route));
   if (body !== null) return end(reading, principal, denial(body));
   if (route.mode !== 'shadow') return accept(admission(reading, route, principal, null));
-  const admitted = admission(reading, route, principal, null, reason => (passesInShadow(reason) && admitted.revoked() === null
-    ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route)) : null));
+  const admitted = admission(reading, route, principal, null, (reason) =>
+    passesInShadow(reason) && admitted.revoked() === null
+      ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route))
+      : null,
+  );
   return accept(admitted);
 }
 
@@ -222,14 +271,26 @@ function conclude(reading: Reading, route: Route, principal: Principal | null): 
 const stands = (): null => null;
 
 function admission(
-  reading: Reading, route: Route, principal: Principal | null, shadow: ShadowPass | null, inShadow: Admission['inShadow'] = stands,
+  reading: Reading,
+  route: Route,
+  principal: Principal | null,
+  shadow: ShadowPass | null,
+  inShadow: Admission['inShadow'] = stands,
 ): Admission {
   const { fields, target, requestId, stripped } = reading;
   const traceparent = fields.traceparent ?? (reading.inForce.config.upstream.beginsTrace ? newTraceparent() : null);
   const caller = principal ?? shadow?.principal ?? null;
   return {
-    route, principal, target, fields, requestId, stripped, traceId: traceIdOf(traceparent),
-    forwarded: forwardedFields(reading, route, principal, traceparent), shadow, inShadow,
+    route,
+    principal,
+    target,
+    fields,
+    requestId,
+    stripped,
+    traceId: traceIdOf(traceparent),
+    forwarded: forwardedFields(reading, route, principal, traceparent),
+    shadow,
+    inShadow,
     revoked: () => (caller === null ? null : revokedNow(reading, caller)),
   };
 }
@@ -238,16 +299,29 @@ function admission(
 function endUnlessPassed(reading: Reading, reason: Denial): Judgement | Promise<Judgement> {
   const judgement = endUnlessShadow(reading, null, reason);
   if (!judgement.ok) return judgement;
-  return after(findWithdrawal(reading.fields, reading.inForce), found =>
-    (found === null ? judgement : end(reading, null, reading.observe('revocation', found))));
+  return after(findWithdrawal(reading.fields, reading.inForce), (found) =>
+    found === null ? judgement : end(reading, null, reading.observe('revocation', found)),
+  );
 }
 
-/** Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all the same. */
+/**
+ * Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all
+ * the same.
+ */
 function endUnlessShadow(reading: Reading, principal: Principal | null, reason: Denial): Judgement {
   // What was withdrawn is known to be in wrong hands: shadow mode lets it pass no more than any other.
   if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return end(reading, principal, reason);
-  const { route: matched, target, head: { method }, inForce: { config: { unmatched } } } = reading;
-  if (matched === null && unmatched !== null && usesOptOut(target)) return end(reading, principal, denial('target_malformed'));
+  const {
+    route: matched,
+    target,
+    head: { method },
+    inForce: {
+      config: { unmatched },
+    },
+  } = reading;
+  if (matched === null && unmatched !== null && usesOptOut(target)) {
+    return end(reading, principal, denial('target_malformed'));
+  }
   const found = matched?.mode === 'shadow' ? unjudged(matched) : null;
   const route = matched === null && unmatched !== null ? unmatchedRoute(unmatched, method, target) : found;
   if (route === null) return end(reading, principal, reason);
@@ -263,7 +337,10 @@ function refusedBody({ head, fields }: Reading, route: Route): Reason | null {
 }
 
 function forwardedFields(
-  { fields, head, peer, inForce, requestId }: Reading, route: Route, principal: Principal | null, traceparent: string | null,
+  { fields, head, peer, inForce, requestId }: Reading,
+  route: Route,
+  principal: Principal | null,
+  traceparent: string | null,
 ): string[] {
   const keepsSession = route.session === null || route.session.forwardsTokens;
   return upstreamFields({
@@ -282,7 +359,11 @@ function forwardedFields(
   });
 }
 
-function end({ requestId, route, stripped, fields: { traceparent } }: Reading, principal: Principal | null, reason: Denial): Judgement {
+function end(
+  { requestId, route, stripped, fields: { traceparent } }: Reading,
+  principal: Principal | null,
+  reason: Denial,
+): Judgement {
   return refuse({ denial: reason, requestId, route, principal, stripped, traceId: traceIdOf(traceparent) });
 }
 

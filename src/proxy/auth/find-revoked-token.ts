@@ -20,19 +20,26 @@ interface Keys {
 type Found = Denial | null;
 
 /**
- * Names the rule by which a token is withdrawn that was refused for another reason before anybody asked, or `null`: one that
- * is expired as well must not pass in shadow mode where it would not pass alone. A revoked key id counts
- * as the header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
+ * Names the rule by which a token is withdrawn that was refused for another reason before anybody asked, or `null`: one
+ * that is expired as well must not pass in shadow mode where it would not pass alone. A revoked key id counts as the
+ * header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
  * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
  * Tokens are looked for however they are spelt: the request goes on as it came, to a service that may be less strict.
  */
-export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>, inForce: InForce): Found | Promise<Found> {
+export function findWithdrawal(
+  { authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>,
+  inForce: InForce,
+): Found | Promise<Found> {
   const { sessions } = inForce;
   const revoked = inForce.revocations();
   const credentials = [authorization ?? '', ...(sessions === null ? [] : readSessionFields(passed).accessTokens)];
   const tokens = [...new Set(credentials.flatMap(tokensIn))];
-  if (tokens.some(token => namesRevokedKey(token, revoked))) return denial('key_revoked');
-  if (tokens.some(token => revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))))) {
+  if (tokens.some((token) => namesRevokedKey(token, revoked))) return denial('key_revoked');
+  if (
+    tokens.some((token) =>
+      revoked.some(({ tokenDigests }) => tokenDigests.size > 0 && tokenDigests.has(tokenDigest(token))),
+    )
+  ) {
     return denial('token_revoked');
   }
   // Whatever is wrong with a token besides: it may be one of those that every other proxy refuses.
@@ -47,10 +54,13 @@ export function findWithdrawal({ authorization, passed }: Pick<RequestFields, 'a
 
 /** Everything in a credential that has the form of a token, whatever stands around it. */
 function tokensIn(credential: string): readonly string[] {
-  return credential.split(/[^\w.+/-]+/).filter(part => part.split('.').length === 3);
+  return credential.split(/[^\w.+/-]+/).filter((part) => part.split('.').length === 3);
 }
 
-/** The same with the signature spelt as it should be: lax readers take either alphabet, and any bits in what is left over. */
+/**
+ * The same with the signature spelt as it should be: lax readers take either alphabet, and any bits in what is left
+ * over.
+ */
 function respelt(token: string): string {
   const end = token.lastIndexOf('.') + 1;
   return `${token.slice(0, end)}${Buffer.from(token.slice(end), 'base64').toString('base64url')}`;
@@ -61,13 +71,17 @@ function namesRevokedKey(token: string, revoked: readonly Revocations[]): boolea
   return typeof keyId === 'string' && revoked.some(({ keyIds }) => keyIds.has(keyId));
 }
 
-async function findAmong(tokens: readonly string[], sources: readonly Keys[], { revocations }: Pick<InForce, 'revocations'>): Promise<Found> {
+async function findAmong(
+  tokens: readonly string[],
+  sources: readonly Keys[],
+  { revocations }: Pick<InForce, 'revocations'>,
+): Promise<Found> {
   for (const token of tokens) {
     const signed = parseCompactJws(respelt(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
     if (!signed.ok) continue;
     const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
     for (const { keys } of asked) {
-      const found = await holds(signed.value, keys) ? revokedClaims(signed.value, revocations()) : null;
+      const found = (await holds(signed.value, keys)) ? revokedClaims(signed.value, revocations()) : null;
       if (found !== null) return found;
     }
   }

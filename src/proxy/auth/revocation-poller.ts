@@ -1,6 +1,12 @@
 import type { Revocations } from '../../decision/route/policy.js';
 import {
-  emptyRevocationList, revocationRules, takeStored, withoutEnded, type RevocationList, type StoredRevocations, type Taken,
+  emptyRevocationList,
+  revocationRules,
+  takeStored,
+  withoutEnded,
+  type RevocationList,
+  type StoredRevocations,
+  type Taken,
 } from '../../decision/revocation/local-list.js';
 import type { Clock, Log, StoreFailure, Timers } from '../../ports/ports.js';
 import type { RevocationNews, RevocationSource, RevocationsState } from '../../ports/revocations.js';
@@ -37,14 +43,24 @@ const lookEveryMs = 400;
 const firstLooksEveryMs = 100;
 /** Least time between two looks, milliseconds, however much news there is. */
 const leastPauseMs = 20;
-/** The whole list is read at least as often, milliseconds: a store whose version was left as it was may hold something else. */
+/**
+ * The whole list is read at least as often, milliseconds: a store whose version was left as it was may hold something
+ * else.
+ */
 const wholeEveryMs = 30_000;
 /** A look that is older says nothing of now, milliseconds. */
 const staleAfterMs = 2_000;
 /** Ids that are logged at once. */
 const mostTold = 10;
 
-export function createRevocationWatch({ source, clock, timers, log, areRequired, onRevoked }: RevocationWatchDeps): RevocationWatch {
+export function createRevocationWatch({
+  source,
+  clock,
+  timers,
+  log,
+  areRequired,
+  onRevoked,
+}: RevocationWatchDeps): RevocationWatch {
   const startedAtMs = clock.monotonic();
   let list: RevocationList = emptyRevocationList;
   let rules: readonly Revocations[] = [];
@@ -138,7 +154,9 @@ export function createRevocationWatch({ source, clock, timers, log, areRequired,
 
   function consequence(): string {
     if (seenAtMs !== null) return 'what was known holds on, new ones are not seen';
-    return areRequired ? 'protected routes answer 503 until they are' : 'callers that are revoked there are let in until they are';
+    return areRequired
+      ? 'protected routes answer 503 until they are'
+      : 'callers that are revoked there are let in until they are';
   }
 
   /** Drops what is over, whether the store is there or not. */
@@ -163,7 +181,10 @@ export function createRevocationWatch({ source, clock, timers, log, areRequired,
     notInForce = unread;
     if (nowLost.length > lost.length) {
       const fields = { count: nowLost.length, ids: some(nowLost) };
-      log.error('the store has lost revocations: they hold here, and a proxy that starts now does not know them', fields);
+      log.error(
+        'the store has lost revocations: they hold here, and a proxy that starts now does not know them',
+        fields,
+      );
     }
     lost = nowLost;
   }

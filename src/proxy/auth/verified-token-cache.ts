@@ -7,7 +7,10 @@ import type { IssuerInForce } from './active-issuer.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */
 export interface VerifiedTokens extends RememberedTokens {
-  /** Whom the token speaks for, or `null` where it has to be verified (again). `digest` is `digestOfField`, where that is known. */
+  /**
+   * Whom the token speaks for, or `null` where it has to be verified (again). `digest` is `digestOfField`, where that
+   * is known.
+   */
   readonly find: (token: string, nowMs: number, digest?: string | null) => Principal | null;
   /** Takes in what verifying the token came to. */
   readonly keep: (token: string, verified: VerifiedToken, digest?: string | null) => void;
@@ -43,7 +46,10 @@ interface Holder {
   bytes: number;
 }
 
-/** The next key, from the oldest on; `undefined` where there is none. What it passes by has to be removed, or put behind all others. */
+/**
+ * The next key, from the oldest on; `undefined` where there is none. What it passes by has to be removed, or put behind
+ * all others.
+ */
 type Cursor = () => string | undefined;
 
 /** An entry without its strings: objects, two map entries and the digest. Measured on Node 20, rounded up. */
@@ -56,11 +62,12 @@ const fairShare = 1 / 4;
 const maxSpared = 8;
 
 /**
- * Keeps verified tokens within `maxBytes`. Only accepted ones get in, under a digest of the scheme and the whole token, so that no token
- * stays in memory and no comparison tells how far a guess was right. An entry counts as long as a fresh verification would
- * say the same: its key is still the issuer's, the clock is between the verification and the end of `exp` and skew. Claims
- * that held once hold until then, for every other limit in time only gets wider. Policy and revocation are judged for each
- * request. One belongs to one version of the config: a reload begins with an empty one, and counts on in `lookups`.
+ * Keeps verified tokens within `maxBytes`. Only accepted ones get in, under a digest of the scheme and the whole token,
+ * so that no token stays in memory and no comparison tells how far a guess was right. An entry counts as long as a
+ * fresh verification would say the same: its key is still the issuer's, the clock is between the verification and the
+ * end of `exp` and skew. Claims that held once hold until then, for every other limit in time only gets wider. Policy
+ * and revocation are judged for each request. One belongs to one version of the config: a reload begins with an empty
+ * one, and counts on in `lookups`.
  */
 export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = { hits: 0, misses: 0 }): VerifiedTokens {
   const entries = new Map<string, Entry>();
@@ -70,10 +77,11 @@ export function createVerifiedTokens(maxBytes: number, lookups: TokenLookups = {
 
   return {
     digestOfField: (authorization) => {
-      const mayHoldToken = authorization.startsWith(usualScheme) && authorization.length <= usualScheme.length + maxTokenBytes;
+      const mayHoldToken =
+        authorization.startsWith(usualScheme) && authorization.length <= usualScheme.length + maxTokenBytes;
       return mayHoldToken ? digestOf(authorization) : null;
     },
-    has: digest => entries.has(digest),
+    has: (digest) => entries.has(digest),
     find: (token, nowMs, known = null) => {
       const digest = known ?? digestOf(usualScheme + token);
       const entry = entries.get(digest);
@@ -164,8 +172,8 @@ function isStillKey({ issuer, principal, key }: VerifiedToken): boolean {
 }
 
 /**
- * Goes on where it stopped. Begun anew for each eviction, it would step over the places of all that left since the table was last
- * made: 25 µs for each token that comes new to a full cache of 32 MiB, and more in a larger one.
+ * Goes on where it stopped. Begun anew for each eviction, it would step over the places of all that left since the
+ * table was last made: 25 µs for each token that comes new to a full cache of 32 MiB, and more in a larger one.
  */
 function createCursor(keys: () => Iterator<string>): Cursor {
   let left: Iterator<string> | null = null;

@@ -16,15 +16,21 @@ type Verdict = Result<Principal, Denial>;
  * Verifies a service token against every issuer that accepts its `kid`; where none does, nothing is fetched. Claims are
  * read only after a signature held. Issuers may share a key set, so a signature that held under one whose claims do not
  * match ends nothing: the first issuer whose claims hold as well wins, in the order of the config where the keys are
- * known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts. Else it answers at once unless some key has to
- * be fetched, and then as soon as one issuer accepts, so that another one's slow key server delays no good token.
+ * known. Nobody waits, and nothing is fetched, where an issuer whose key is known accepts. Else it answers at once
+ * unless some key has to be fetched, and then as soon as one issuer accepts, so that another one's slow key server
+ * delays no good token.
  *
  * @param verified where tokens that were verified by these issuers are remembered; `null` verifies each time.
- * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
+ * @param asker who is ready to wait for a key that may be new; `null` waits for a fetch that is allowed now, and no
+ *   longer.
  * @param digest by which `verified` knows the token, where that was worked out before.
  */
 export function verifyCredential(
-  encoded: string, issuers: readonly IssuerInForce[], nowMs: number, verified: VerifiedTokens | null = null, asker: KeyAsker | null = null,
+  encoded: string,
+  issuers: readonly IssuerInForce[],
+  nowMs: number,
+  verified: VerifiedTokens | null = null,
+  asker: KeyAsker | null = null,
   digest: string | null = null,
 ): Verdict | Promise<Verdict> {
   const known = verified?.find(encoded, nowMs, digest) ?? null;
@@ -35,20 +41,28 @@ export function verifyCredential(
   if (candidates.length === 0) return refuse(denial('key_id_refused'));
 
   // Where several accept the `kid`, who wins may change with their keys: that is judged anew each time.
-  const remember = candidates.length > 1 || verified === null ? null : (found: Omit<VerifiedToken, 'atMs'>): void => {
-    verified.keep(encoded, { ...found, atMs: nowMs }, digest);
-  };
+  const remember =
+    candidates.length > 1 || verified === null
+      ? null
+      : (found: Omit<VerifiedToken, 'atMs'>): void => {
+          verified.keep(encoded, { ...found, atMs: nowMs }, digest);
+        };
   const [only] = candidates;
   if (candidates.length === 1 && only !== undefined) {
     const lookup = only.keys.find(token.value.keyId, asker ?? 'fetch');
     return lookup instanceof Promise
-      ? judgeLater(lookup, found => judge(token.value, only, found, asker?.now() ?? nowMs, remember))
+      ? judgeLater(lookup, (found) => judge(token.value, only, found, asker?.now() ?? nowMs, remember))
       : judge(token.value, only, lookup, nowMs, remember);
   }
   return verifyByAny(token.value, candidates, nowMs, asker);
 }
 
-function verifyByAny(token: SignedToken, candidates: readonly IssuerInForce[], nowMs: number, asker: KeyAsker | null): Verdict | Promise<Verdict> {
+function verifyByAny(
+  token: SignedToken,
+  candidates: readonly IssuerInForce[],
+  nowMs: number,
+  asker: KeyAsker | null,
+): Verdict | Promise<Verdict> {
   const refused: Denial[] = [];
   const ignorant: IssuerInForce[] = [];
   for (const issuer of candidates) {
@@ -71,7 +85,7 @@ function verifyByAny(token: SignedToken, candidates: readonly IssuerInForce[], n
     const lookup = issuer.keys.find(token.keyId, patience);
     const conclude = (found: KeyLookup, atMs: number): Verdict => judge(token, issuer, found, atMs, null);
     if (lookup instanceof Promise) {
-      pending.push(judgeLater(lookup, found => conclude(found, asker?.now() ?? nowMs)));
+      pending.push(judgeLater(lookup, (found) => conclude(found, asker?.now() ?? nowMs)));
       continue;
     }
     const verdict = conclude(lookup, nowMs);
@@ -85,7 +99,12 @@ function verifyByAny(token: SignedToken, candidates: readonly IssuerInForce[], n
 }
 
 function bound(asker: KeyAsker): KeyAsker {
-  return { address: () => asker.address(), isKnown: () => asker.isKnown(), isGone: () => asker.isGone(), now: () => asker.now() };
+  return {
+    address: () => asker.address(),
+    isKnown: () => asker.isKnown(),
+    isGone: () => asker.isGone(),
+    now: () => asker.now(),
+  };
 }
 
 /** A source that breaks its word and rejects leaves us without keys: our fault, so 503. */
@@ -96,7 +115,13 @@ function judgeLater(lookup: Promise<KeyLookup>, judged: (found: KeyLookup) => Ve
 type Remember = (found: Omit<VerifiedToken, 'atMs'>) => void;
 
 /** What one issuer's key and rules say of the token. */
-function judge(token: SignedToken, issuer: IssuerInForce, lookup: KeyLookup, nowMs: number, remember: Remember | null): Verdict {
+function judge(
+  token: SignedToken,
+  issuer: IssuerInForce,
+  lookup: KeyLookup,
+  nowMs: number,
+  remember: Remember | null,
+): Verdict {
   const { rules } = issuer;
   if (lookup.kind !== 'found') return refuse(missingKey(lookup.kind));
   if (!signatureHolds(token, lookup.key.key)) return refuse(denial('signature_invalid'));
@@ -104,7 +129,13 @@ function judge(token: SignedToken, issuer: IssuerInForce, lookup: KeyLookup, now
   if (!payload.ok) return payload;
   const claims = verifyClaims(payload.value, rules, nowMs);
   if (!claims.ok) return claims;
-  const principal: Principal = { kind: 'service', issuerName: rules.name, issuer: rules.issuer, keyId: token.keyId, ...claims.value };
+  const principal: Principal = {
+    kind: 'service',
+    issuerName: rules.name,
+    issuer: rules.issuer,
+    keyId: token.keyId,
+    ...claims.value,
+  };
   remember?.({ principal, issuer, key: lookup.key.key });
   return accept(principal);
 }
@@ -144,7 +175,14 @@ function firstAccepted(pending: readonly Promise<Verdict>[], refused: readonly D
  * issuer. Keys that cannot be had outweigh a signature that failed under other keys, and nothing that a key verified.
  */
 const progress: readonly Reason[] = [
-  'key_unknown', 'signature_invalid', 'overloaded', 'keys_unavailable', 'issuer_mismatch', 'audience_mismatch', 'source_mismatch', 'token_type_mismatch',
+  'key_unknown',
+  'signature_invalid',
+  'overloaded',
+  'keys_unavailable',
+  'issuer_mismatch',
+  'audience_mismatch',
+  'source_mismatch',
+  'token_type_mismatch',
 ];
 
 /** The refusal of the issuer that the token was most likely meant for. */

@@ -7,7 +7,12 @@ import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import { parseSessionToken, verifySessionClaims, type SessionClaims, sessionIssuerName } from '../../decision/session/token.js';
+import {
+  parseSessionToken,
+  verifySessionClaims,
+  type SessionClaims,
+  sessionIssuerName,
+} from '../../decision/session/token.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
 import { isVisibleAscii } from '../../lib/text.js';
 import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/ports.js';
@@ -31,12 +36,17 @@ export const sessionKeyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
 const maxSubjectLength = 1024;
 
 /**
- * Verifies a session: its form, its signature under the Core's keys, exact `iss`, times and anti-CSRF here, and then all of it
- * by the SDK, which asks the Core where it has to. What the SDK sees was signed by the Core, so that nobody without a session
- * makes it ask. Until the signature held the answer is that to any caller; from then on it is the one that frontends act on.
+ * Verifies a session: its form, its signature under the Core's keys, exact `iss`, times and anti-CSRF here, and then
+ * all of it by the SDK, which asks the Core where it has to. What the SDK sees was signed by the Core, so that nobody
+ * without a session makes it ask. Until the signature held the answer is that to any caller; from then on it is the one
+ * that frontends act on.
  */
 export async function verifySession(
-  credential: SessionCredential, method: string, sessions: SessionsInForce, nowMs: number, asker: KeyAsker | null = null,
+  credential: SessionCredential,
+  method: string,
+  sessions: SessionsInForce,
+  nowMs: number,
+  asker: KeyAsker | null = null,
 ): Promise<Verdict> {
   const token = parseSessionToken(credential.token);
   if (!token.ok) return token;
@@ -46,7 +56,9 @@ export async function verifySession(
   if (!signatureHolds(token.value, lookup.key.key)) return refuse(denial('signature_invalid'));
   const claims = readClaims(token.value, sessions, asker?.now() ?? nowMs);
   if (!claims.ok) return claims;
-  if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) return refuseSession('anti_csrf_missing', 'try refresh token');
+  if (credential.from === 'cookie' && !provesOrigin(credential, claims.value, method)) {
+    return refuseSession('anti_csrf_missing', 'try refresh token');
+  }
   return vouch(credential, token.value, claims.value, sessions);
 }
 
@@ -69,13 +81,16 @@ function readClaims(token: SignedToken, { settings }: SessionsInForce, nowMs: nu
   if (!payload.ok) return payload;
   const claims = verifySessionClaims(payload.value, settings.issuer, nowMs);
   if (claims.ok) return claims;
-  return refuseSession(claims.error.reason, claims.error.reason === 'session_expired' ? 'try refresh token' : 'unauthorised');
+  return refuseSession(
+    claims.error.reason,
+    claims.error.reason === 'session_expired' ? 'try refresh token' : 'unauthorised',
+  );
 }
 
 /**
- * Whether the request was made by a page that may: a browser adds cookies to whatever any page sends. Where the session has a
- * token against that, it has to be repeated; else there has to be a `rid`, which a foreign page cannot add unasked (CORS). GET is
- * left out, as in the SDK.
+ * Whether the request was made by a page that may: a browser adds cookies to whatever any page sends. Where the session
+ * has a token against that, it has to be repeated; else there has to be a `rid`, which a foreign page cannot add
+ * unasked (CORS). GET is left out, as in the SDK.
  */
 function provesOrigin({ fields }: SessionCredential, { antiCsrfToken }: SessionClaims, method: string): boolean {
   if (method === 'GET') return true;
@@ -84,7 +99,12 @@ function provesOrigin({ fields }: SessionCredential, { antiCsrfToken }: SessionC
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-async function vouch(credential: SessionCredential, { keyId }: SignedToken, claims: SessionClaims, sessions: SessionsInForce): Promise<Verdict> {
+async function vouch(
+  credential: SessionCredential,
+  { keyId }: SignedToken,
+  claims: SessionClaims,
+  sessions: SessionsInForce,
+): Promise<Verdict> {
   const { settings, verifier } = sessions;
   const vouched = await verifier.verify(credential.token, settings.checkDatabase || claims.isUnconfirmed);
   if (!vouched.ok) {
@@ -100,12 +120,22 @@ async function vouch(credential: SessionCredential, { keyId }: SignedToken, clai
   const { userId, claims: payload, renewed } = vouched.value;
   if (!isVisibleAscii(userId, maxSubjectLength)) return refuseSession('claim_malformed', 'unauthorised');
   return accept({
-    kind: 'session', issuerName: sessionIssuerName, issuer: settings.issuer, subject: userId, permissions: [], tokenId: null, keyId,
-    expiresAtS: claims.expiresAtS, issuedAtS: claims.issuedAtS,
+    kind: 'session',
+    issuerName: sessionIssuerName,
+    issuer: settings.issuer,
+    subject: userId,
+    permissions: [],
+    tokenId: null,
+    keyId,
+    expiresAtS: claims.expiresAtS,
+    issuedAtS: claims.issuedAtS,
     session: { claims: payload, renewed: renewed === null ? null : { ...renewed, to: credential.from } },
   });
 }
 
-function refuseSession(reason: Reason, message: Exclude<SessionAnswer, { message: 'invalid claim' }>['message']): Result<never, Denial> {
+function refuseSession(
+  reason: Reason,
+  message: Exclude<SessionAnswer, { message: 'invalid claim' }>['message'],
+): Result<never, Denial> {
   return refuse({ reason, session: { message } });
 }

@@ -37,7 +37,10 @@ const firstFailure = 500;
 const notReached: ReadonlySet<Reason> = new Set<Reason>(['overloaded', 'upstream_unreachable']);
 
 /** Logs and counts one request at its end. */
-export function recordRequest(recorder: Recorder, { findings, head, peer, status, course, endedMs }: EndedRequest): void {
+export function recordRequest(
+  recorder: Recorder,
+  { findings, head, peer, status, course, endedMs }: EndedRequest,
+): void {
   const { requestId, route, traceId } = findings;
   const { reason: ended, missing, shadow, record, isReplayed, startedMs, askedMs, answeredMs } = course;
   const principal = findings.principal ?? shadow?.principal ?? null;
@@ -46,7 +49,8 @@ export function recordRequest(recorder: Recorder, { findings, head, peer, status
   // A connection that was switched was forwarded, however it ended.
   const isSwitched = status === switchingProtocols;
   const wasAsked = askedMs !== null && (ended === null || !notReached.has(ended));
-  const decision = isReplayed && ended === null ? 'replayed' : outcomeOf(isSwitched ? null : ended, wasAsked, shadow !== null);
+  const decision =
+    isReplayed && ended === null ? 'replayed' : outcomeOf(isSwitched ? null : ended, wasAsked, shadow !== null);
   const reason = decision === 'shadow' && shadow !== null ? shadow.denial.reason : ended;
   const routeName = route?.name ?? 'none';
   recorder.metrics.request(routeName, decision, status, durationMs, durationMs - elsewhereMs);
@@ -72,7 +76,11 @@ export function recordRequest(recorder: Recorder, { findings, head, peer, status
     user_agent: fieldValue(head, 'user-agent'),
   };
   if (shadow !== null || route?.mode === 'shadow') {
-    recorder.requestLog({ ...entry, permissions: principal?.permissions ?? null, missing_permissions: shadow?.missing ?? missing });
+    recorder.requestLog({
+      ...entry,
+      permissions: principal?.permissions ?? null,
+      missing_permissions: shadow?.missing ?? missing,
+    });
   } else recorder.requestLog(missing === null ? entry : { ...entry, missing_permissions: missing });
 }
 
@@ -82,7 +90,11 @@ function count(metrics: Metrics, route: string, reason: Reason): void {
 }
 
 /** The client's address; empty where its socket has none. */
-export function clientOf({ findClient }: Pick<Recorder, 'findClient'>, head: RequestHead, { remoteAddress, trusted }: Peer): string {
+export function clientOf(
+  { findClient }: Pick<Recorder, 'findClient'>,
+  head: RequestHead,
+  { remoteAddress, trusted }: Peer,
+): string {
   const forwardedFor = trusted ? fieldValue(head, 'x-forwarded-for') : null;
   return forwardedFor === null ? plainAddress(remoteAddress) : findClient(remoteAddress, forwardedFor);
 }

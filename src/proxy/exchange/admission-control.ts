@@ -13,7 +13,9 @@ export interface Places {
 }
 
 /** The last step before a request is carried on: its caller's limits, and a place among all. */
-export type Entrance = (admission: Pick<Admission, 'principal' | 'route'>) => Result<Places, Denial> | Promise<Result<Places, Denial>>;
+export type Entrance = (
+  admission: Pick<Admission, 'principal' | 'route'>,
+) => Result<Places, Denial> | Promise<Result<Places, Denial>>;
 
 /** Only what was judged comes here: who has no credential cannot hold a place that somebody with one needs. */
 export function createEntrance(slots: Slots, limits: CallerLimits): Entrance {
@@ -35,7 +37,7 @@ export function createEntrance(slots: Slots, limits: CallerLimits): Entrance {
     // Nobody, on public routes and in shadow mode, has no limits of their own.
     if (principal === null || route.limits === null) return take(admission, null);
     const entered = limits.enter(principal, route.limits);
-    if (entered instanceof Promise) return entered.then(found => (found.ok ? take(admission, found.value) : found));
+    if (entered instanceof Promise) return entered.then((found) => (found.ok ? take(admission, found.value) : found));
     return entered.ok ? take(admission, entered.value) : entered;
   };
 }

@@ -29,7 +29,10 @@ type Caller = Pick<Principal, 'kind' | 'issuer' | 'subject'>;
 const names = new WeakMap<Caller, string>();
 
 /** Who holds what a request takes: its caller, whatever token it shows, or `strangers`. */
-export function holderOf({ principal, route: { access } }: {
+export function holderOf({
+  principal,
+  route: { access },
+}: {
   readonly principal: Caller | null;
   readonly route: { readonly access: 'public' | 'protected' };
 }): string {
@@ -41,7 +44,10 @@ export function holderOf({ principal, route: { access } }: {
   return name;
 }
 
-/** What one holder may have of what all share: others must get something too. A caller may have the 100 writes under way that count as pending. */
+/**
+ * What one holder may have of what all share: others must get something too. A caller may have the 100 writes under way
+ * that count as pending.
+ */
 const shares = { strangers: 3 / 4, caller: 7 / 8 };
 
 /** Where places are few, one caller with a credential may have so many. */
@@ -105,9 +111,10 @@ export function createSlots(max: number): Slots {
 /** Two holders of one place: it is given back when both let go of it. */
 export function shareSlot(slot: Slot | null): readonly [Slot, Slot] {
   let holders = 2;
-  const hold = (): Slot => slotOf(() => {
-    holders -= 1;
-    if (holders === 0) slot?.();
-  });
+  const hold = (): Slot =>
+    slotOf(() => {
+      holders -= 1;
+      if (holders === 0) slot?.();
+    });
   return [hold(), hold()];
 }

@@ -13,24 +13,28 @@ export function noteConnection(): void {
 let readUntilMs = -Infinity;
 
 /**
- * A time of the monotonic clock, milliseconds: whatever had arrived by then on any connection was read. What the system has for us is read
- * between the ends of two turns.
+ * A time of the monotonic clock, milliseconds: whatever had arrived by then on any connection was read. What the system
+ * has for us is read between the ends of two turns.
  */
 export function arrivalsReadUntilMs(): number {
   return readUntilMs;
 }
 
 /**
- * Makes something that takes steps during a turn of the event loop and takes them at its end, in their order. What one turn brings
- * is much the same many times over; done one after the other it finds its code in the processor's caches, where the network's would
- * have pushed it out between two of them. A sixth less CPU for each request, where several come at once.
+ * Makes something that takes steps during a turn of the event loop and takes them at its end, in their order. What one
+ * turn brings is much the same many times over; done one after the other it finds its code in the processor's caches,
+ * where the network's would have pushed it out between two of them. A sixth less CPU for each request, where several
+ * come at once.
  *
  * A step that throws ends none but itself.
  *
- * `connectionsFirst`: libuv accepts one connection in each turn. Where a turn takes long, since there is much to do, new connections would wait for a
- * turn each, behind everything that connections of before bring. So while turns bring some, the steps of several turns are taken together.
+ * `connectionsFirst`: libuv accepts one connection in each turn. Where a turn takes long, since there is much to do,
+ * new connections would wait for a turn each, behind everything that connections of before bring. So while turns bring
+ * some, the steps of several turns are taken together.
  */
-export function createTurnEnd({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (step: () => void) => void {
+export function createTurnEnd({ connectionsFirst = false }: { readonly connectionsFirst?: boolean } = {}): (
+  step: () => void,
+) => void {
   let waiting: (() => void)[] = [];
   let endedMs = -Infinity;
   /** Connections at the last look, and when steps began to wait for more of them. */

@@ -51,7 +51,12 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     this.arrival = arrival;
     this.enter = enter;
     // Read now: the frame is shown another request.
-    this.head = { method: req.method ?? '', target: req.url ?? '', httpVersion: req.httpVersion, rawHeaders: req.rawHeaders };
+    this.head = {
+      method: req.method ?? '',
+      target: req.url ?? '',
+      httpVersion: req.httpVersion,
+      rawHeaders: req.rawHeaders,
+    };
     this.inForce = deps.inForce();
     this.answer = new CallerAnswer(arrival, this);
     this.course = new Course(deps.clock);
@@ -153,7 +158,7 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
 
   refuseUnsent(reason: Denial, body: Buffer | null): void {
     this.attempt(() => {
-      const passed = this.isGone() ? null : this.admission?.inShadow(reason) ?? null;
+      const passed = this.isGone() ? null : (this.admission?.inShadow(reason) ?? null);
       if (passed === null) {
         this.refuse(reason);
         return;
@@ -178,7 +183,10 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
   begin(status: number, fields: string[]): void {
     if (this.phase !== 'onward') return;
     try {
-      const isWhole = this.answer.begin(status, handBack(fields, this.findings.principal, this.inForce, this.deps.clock));
+      const isWhole = this.answer.begin(
+        status,
+        handBack(fields, this.findings.principal, this.inForce, this.deps.clock),
+      );
       this.phase = isWhole ? 'answered' : 'answering';
     } catch (error) {
       this.fail(error);
@@ -231,8 +239,15 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     if (this.phase !== 'judging') return;
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
-    const judgement = admit(this.head, this.arrival.connection.peer, this.inForce, this.deps.clock.now(), undefined, this);
-    this.once(judgement, settled => this.settle(settled));
+    const judgement = admit(
+      this.head,
+      this.arrival.connection.peer,
+      this.inForce,
+      this.deps.clock.now(),
+      undefined,
+      this,
+    );
+    this.once(judgement, (settled) => this.settle(settled));
   }
 
   private settle(judgement: Judgement): void {
@@ -240,7 +255,7 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     const findings = judgement.ok ? judgement.value : judgement.error;
     this.findings = findings;
     this.deps.metrics.strippedFields(findings.stripped);
-    if (judgement.ok) this.once(this.deps.enter(judgement.value), entered => this.admit(judgement.value, entered));
+    if (judgement.ok) this.once(this.deps.enter(judgement.value), (entered) => this.admit(judgement.value, entered));
     else this.refuse(judgement.error.denial);
   }
 
@@ -268,7 +283,16 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
 
   private send(admission: Admission, held: Buffer | null = null): void {
     const { answer, arrival, course, deps, head, inForce } = this;
-    const onward = onwardOf(admission, { answer, arrival, caller: this, course, deps, head, inForce, seat: this.places?.seat ?? null });
+    const onward = onwardOf(admission, {
+      answer,
+      arrival,
+      caller: this,
+      course,
+      deps,
+      head,
+      inForce,
+      seat: this.places?.seat ?? null,
+    });
     if (onward === null) return;
     const body = held ?? this.openBody(admission.fields, admission.route.maxBodyBytes);
     this.phase = 'onward';
@@ -278,8 +302,10 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
 
   private openBody(fields: RequestFields, maxBytes: number): RequestBody | null {
     this.upload = openBody(this.arrival, fields, {
-      maxBytes, pace: this.deps.bodyPace, receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
-      onBroken: reason => this.attempt(() => this.refuse(reason)),
+      maxBytes,
+      pace: this.deps.bodyPace,
+      receiverTimeoutMs: this.inForce.config.upstream.idleTimeoutMs,
+      onBroken: (reason) => this.attempt(() => this.refuse(reason)),
     });
     return this.upload;
   }
@@ -299,7 +325,13 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     const [mine, theirs] = shareSlot(this.places?.all ?? null);
     this.places = { seat: mine, all: mine };
     this.onward = reserving.start({
-      admission, preparation, body, method: this.head.method, inForce: this.inForce, caller: this, onOver: theirs,
+      admission,
+      preparation,
+      body,
+      method: this.head.method,
+      inForce: this.inForce,
+      caller: this,
+      onOver: theirs,
     });
   }
 
@@ -311,10 +343,22 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     this.upload?.destroy();
     this.places?.all();
     this.identify();
-    const { arrival: { connection }, course, findings, head } = this;
+    const {
+      arrival: { connection },
+      course,
+      findings,
+      head,
+    } = this;
     const endedMs = this.deps.clock.monotonic();
     try {
-      recordRequest(this.deps, { findings, head, peer: connection.peer, status: this.answer.status(), course, endedMs });
+      recordRequest(this.deps, {
+        findings,
+        head,
+        peer: connection.peer,
+        status: this.answer.status(),
+        course,
+        endedMs,
+      });
     } finally {
       connection.finish(this, endedMs);
     }
@@ -328,7 +372,7 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
 
   /** Goes on now where that is known already: a promise would cost a turn of the event loop. */
   private once<T>(known: T | Promise<T>, next: (value: T) => void): void {
-    if (known instanceof Promise) known.then(value => this.attempt(() => next(value)), this.fail);
+    if (known instanceof Promise) known.then((value) => this.attempt(() => next(value)), this.fail);
     else next(known);
   }
 

@@ -23,8 +23,9 @@ const constantUpstream = 'http://upstream.invalid';
 const constantFields = Object.freeze({});
 
 /**
- * Fastify with http-proxy. Both are shown `GET /` without fields or body, whatever the caller sent, so that none of their
- * routers, parsers and header copies can read a request in another way than it was judged, or change what is sent on.
+ * Fastify with http-proxy. Both are shown `GET /` without fields or body, whatever the caller sent, so that none of
+ * their routers, parsers and header copies can read a request in another way than it was judged, or change what is sent
+ * on.
  */
 export function createFrame({ serve, onClientError }: FrameDeps): Frame {
   let route: RequestListener = () => undefined;

@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createTraceparent, traceparentBytes } from '../../decision/http/trace-context.js';
 
-/** Random bytes are had in bulk: asking for a few at a time costs more than a whole request's other work on identifiers. */
+/**
+ * Random bytes are had in bulk: asking for a few at a time costs more than a whole request's other work on identifiers.
+ */
 const pooled = 256;
 let pool = '';
 let used = 0;

@@ -22,11 +22,23 @@ export interface Admitted {
 }
 
 /**
- * How it goes to the receiver: as a request or, where it asks for that, as the opening handshake of a WebSocket connection;
- * `null` where there is no place for one, and the caller was told so.
+ * How it goes to the receiver: as a request or, where it asks for that, as the opening handshake of a WebSocket
+ * connection; `null` where there is no place for one, and the caller was told so.
  */
 export function onwardOf(admission: Admission, admitted: Admitted): Forward | WebSocket | null {
-  const { arrival: { connection: { peer }, upgrade }, head, inForce, deps, caller, answer, course, seat } = admitted;
+  const {
+    arrival: {
+      connection: { peer },
+      upgrade,
+    },
+    head,
+    inForce,
+    deps,
+    caller,
+    answer,
+    course,
+    seat,
+  } = admitted;
   if (admission.fields.upgrade === null) return new Forward(admission, inForce, caller);
   const taken = deps.webSockets.take({ admission, head, peer, inForce, upgrade, answer, caller, course, seat });
   if (taken.ok) return taken.value;

@@ -8,7 +8,10 @@ import type { Slot } from './concurrency.js';
 
 /** Holds each caller to its limits. */
 export interface CallerLimits {
-  /** A place among the caller's requests in flight, to be given back; or why there is none. At once, unless the store is asked. */
+  /**
+   * A place among the caller's requests in flight, to be given back; or why there is none. At once, unless the store is
+   * asked.
+   */
   readonly enter: (principal: Principal, limits: Limits) => Result<Slot, Denial> | Promise<Result<Slot, Denial>>;
   /** How what is shared is counted. */
   readonly state: () => Omit<LimitsState, 'shared'>;
@@ -24,12 +27,16 @@ export interface CallerLimitsDeps {
 
 const noStore = 'no store was opened at the start';
 
-/** For so long each call to the store has to succeed before it is said to count again: one that comes and goes is one trouble. */
+/**
+ * For so long each call to the store has to succeed before it is said to count again: one that comes and goes is one
+ * trouble.
+ */
 export const steadyAfterMs = 2_000;
 
 /**
- * Counts requests by caller: those in flight in this process, and the rate here or in the store. Where the store does not answer, each
- * process counts by itself, which lets callers have as much of every one: limits protect, and refusing everybody would not.
+ * Counts requests by caller: those in flight in this process, and the rate here or in the store. Where the store does
+ * not answer, each process counts by itself, which lets callers have as much of every one: limits protect, and refusing
+ * everybody would not.
  */
 export function createCallerLimits({ local, shared, clock, log }: CallerLimitsDeps): CallerLimits {
   const inFlight = new Map<string, number>();
@@ -77,7 +84,8 @@ export function createCallerLimits({ local, shared, clock, log }: CallerLimitsDe
   return {
     enter: (principal, limits) => {
       const key = limitKey(principal, limits);
-      const leave = limits.maxInFlight === null ? nothing : enterFlight(`${key.principal}.${key.scope}`, limits.maxInFlight);
+      const leave =
+        limits.maxInFlight === null ? nothing : enterFlight(`${key.principal}.${key.scope}`, limits.maxInFlight);
       if (leave === null) return refuse(limitDenial('in_flight', limits, 0));
       if (limits.rate === null) return accept(leave);
       const conclude = (waitMs: number): Result<Slot, Denial> => {

@@ -26,14 +26,17 @@ export class Forward implements AnswerSink, Onward {
     this.caller = caller;
   }
 
-  /** A body that is not here yet is sent on as it comes while there are places for such, and else when there is something to send. */
+  /**
+   * A body that is not here yet is sent on as it comes while there are places for such, and else when there is
+   * something to send.
+   */
   send(method: string, body: RequestBody | Buffer | null): void {
     if (body === null || Buffer.isBuffer(body)) {
       this.ask(method, body);
       return;
     }
     this.earlyPlace = body.isHere() ? null : this.inForce.upstream.takeEarlyPlace();
-    if (this.earlyPlace === null) body.gather(whole => this.ask(method, whole === null ? body : this.framed(whole)));
+    if (this.earlyPlace === null) body.gather((whole) => this.ask(method, whole === null ? body : this.framed(whole)));
     else this.ask(method, body);
   }
 
@@ -69,14 +72,24 @@ export class Forward implements AnswerSink, Onward {
 
   private ask(method: string, body: Readable | Buffer | null): void {
     if (this.hasLeft) return;
-    const { target, fields: { contentLength, chunked }, route: { responseTimeoutMs } } = this.admission;
+    const {
+      target,
+      fields: { contentLength, chunked },
+      route: { responseTimeoutMs },
+    } = this.admission;
     const assertion = assertionFields(this.admission, method, this.inForce);
     const forwarded = assertion.length === 0 ? this.admission.forwarded : [...this.admission.forwarded, ...assertion];
     // A body that was read for a reservation has a length, however it came.
-    const fields = Buffer.isBuffer(body) && contentLength === null && chunked ? [...forwarded, 'Content-Length', String(body.length)] : forwarded;
+    const fields =
+      Buffer.isBuffer(body) && contentLength === null && chunked
+        ? [...forwarded, 'Content-Length', String(body.length)]
+        : forwarded;
     this.caller.asked();
     const holder = holderOf(this.admission);
-    this.call = this.inForce.upstream.send({ holder, method, target: target.raw, fields, body, responseTimeoutMs }, this);
+    this.call = this.inForce.upstream.send(
+      { holder, method, target: target.raw, fields, body, responseTimeoutMs },
+      this,
+    );
   }
 
   /** Keeps the framing that it came in. */

@@ -39,7 +39,10 @@ const recordField = 'Idempotency-Record';
 const fenceField = 'Idempotency-Fence';
 const answeredRecordField = recordField.toLowerCase();
 
-/** How long a result or a release that the store did not take is offered again, milliseconds: retries come within minutes. */
+/**
+ * How long a result or a release that the store did not take is offered again, milliseconds: retries come within
+ * minutes.
+ */
 const patienceMs = 5 * 60_000;
 
 type CompleteSettlement = Extract<Settlement, { kind: 'complete' }>;
@@ -59,7 +62,12 @@ export class Attempt {
   private reservedAt = { monotonicMs: 0, wallMs: 0 };
 
   constructor(deps: AttemptDeps, write: ReservedWrite) {
-    const { admission: { route: { responseTimeoutMs: responseMs } }, inForce: { config } } = write;
+    const {
+      admission: {
+        route: { responseTimeoutMs: responseMs },
+      },
+      inForce: { config },
+    } = write;
     // Waiting for a free connection and connecting may take that long each.
     const connectMs = 2 * config.upstream.connectTimeoutMs;
     this.deps = deps;
@@ -103,7 +111,10 @@ export class Attempt {
     return this.gate(callerGone, this.upstreamMs);
   }
 
-  /** Why its first byte may not go out now, or `null`: waiting for a connection takes time, and a machine may have slept meanwhile. */
+  /**
+   * Why its first byte may not go out now, or `null`: waiting for a connection takes time, and a machine may have slept
+   * meanwhile.
+   */
   lateRefusal(): Denial | null {
     return this.gate(false, this.write.admission.route.responseTimeoutMs);
   }
@@ -115,42 +126,75 @@ export class Attempt {
   }
 
   /**
-   * Whether an answer is to another attempt, or to none of ours: a receiver that takes part in it may name the record that it answers for.
-   * One that answers twice would otherwise have its second answer kept for the next write on the connection.
+   * Whether an answer is to another attempt, or to none of ours: a receiver that takes part in it may name the record
+   * that it answers for. One that answers twice would otherwise have its second answer kept for the next write on the
+   * connection.
    */
   isAnsweredBy(rawHeaders: readonly string[]): boolean {
     const { recordId, rules } = this.write.preparation;
-    return recordId === null || rules.receiver === 'plain' || valuesOf(rawHeaders, answeredRecordField).every((value) => value.trim() === recordId);
+    return (
+      recordId === null ||
+      rules.receiver === 'plain' ||
+      valuesOf(rawHeaders, answeredRecordField).every((value) => value.trim() === recordId)
+    );
   }
 
   /** Writes down how it ended. Settles when the store answered or failed to; never rejects for the latter. */
   async settle(outcome: UpstreamOutcome): Promise<void> {
     const { rules } = this.write.preparation;
     const { id: attempt, fence, fingerprint, takenOver } = this;
-    const settlement = settle(outcome, { releaseOn: rules.releaseOn, trustsOutcome: rules.receiver !== 'plain', takenOver });
+    const settlement = settle(outcome, {
+      releaseOn: rules.releaseOn,
+      trustsOutcome: rules.receiver !== 'plain',
+      takenOver,
+    });
     switch (settlement.kind) {
       case 'release':
         await this.settleWith({ kind: 'release', command: { attempt }, wasSent: outcome.kind !== 'not_dispatched' });
         return;
       case 'mark': {
-        const { admission: { route: { name: route } } } = this.write;
-        await this.settleWith({ kind: 'mark', command: { attempt, fence, fingerprint, route, retentionMs: rules.retentionMs } });
+        const {
+          admission: {
+            route: { name: route },
+          },
+        } = this.write;
+        await this.settleWith({
+          kind: 'mark',
+          command: { attempt, fence, fingerprint, route, retentionMs: rules.retentionMs },
+        });
         return;
       }
       case 'complete': {
         const { share } = this.deps;
         const { state, response } = share === null ? settlement : await this.kept(settlement, share);
-        await this.settleWith({ kind: 'complete', command: { attempt, fence, fingerprint, state, response, retentionMs: rules.retentionMs } });
+        await this.settleWith({
+          kind: 'complete',
+          command: { attempt, fence, fingerprint, state, response, retentionMs: rules.retentionMs },
+        });
       }
     }
   }
 
-  /** Beyond the caller's share of the store the status alone is kept: the key stays taken, and a retry is told that it was answered. */
-  private async kept({ state, response }: CompleteSettlement, share: StoreShare): Promise<Pick<Complete, 'state' | 'response'>> {
-    const { preparation: { recordId, rules: { retentionMs }, scope } } = this.write;
+  /**
+   * Beyond the caller's share of the store the status alone is kept: the key stays taken, and a retry is told that it
+   * was answered.
+   */
+  private async kept(
+    { state, response }: CompleteSettlement,
+    share: StoreShare,
+  ): Promise<Pick<Complete, 'state' | 'response'>> {
+    const {
+      preparation: {
+        recordId,
+        rules: { retentionMs },
+        scope,
+      },
+    } = this.write;
     if (recordId === null) return { state, response };
     const bytes = response.fields.reduce((sum, text) => sum + text.length, response.body.byteLength);
-    if (await share.keeps(scope.principal, { bytes, retentionMs }) || state === 'tombstone') return { state, response };
+    if ((await share.keeps(scope.principal, { bytes, retentionMs })) || state === 'tombstone') {
+      return { state, response };
+    }
     this.deps.metrics.shareExceeded();
     return { state: 'tombstone', response: statusOnly(response.status) };
   }
@@ -162,7 +206,8 @@ export class Attempt {
     // Reading the body and waiting for the store take time, too.
     const revoked = this.write.admission.revoked();
     if (revoked !== null) return revoked;
-    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of its use.
+    // The store may have failed over while the body came in, or since: the marker was then taken where nobody knows of
+    // its use.
     if (rules.singleUse && isBefore(principal, issuer, store.issuedBeforeFloorS())) return denial('issue_time_revoked');
     return gate({
       // The monotonic clock stands still while a machine is suspended, the wall clock does not.
@@ -179,11 +224,25 @@ export class Attempt {
   }
 
   private command(): Reserve {
-    const { preparation: { rules, principal, scope, recordId }, admission: { route: { name: route } } } = this.write;
+    const {
+      preparation: { rules, principal, scope, recordId },
+      admission: {
+        route: { name: route },
+      },
+    } = this.write;
     const { id: attempt, fingerprint, leaseMs } = this;
     return {
       attempt,
-      key: recordId === null ? null : { fingerprint, route, leaseMs, retentionMs: rules.retentionMs, takesOver: rules.receiver === 'deduplicates' },
+      key:
+        recordId === null
+          ? null
+          : {
+              fingerprint,
+              route,
+              leaseMs,
+              retentionMs: rules.retentionMs,
+              takesOver: rules.receiver === 'deduplicates',
+            },
       markerTtlMs: scope.token === null ? null : markerTtlMs(principal.expiresAtS, this.deps.clock.now()),
     };
   }
@@ -197,12 +256,20 @@ export class Attempt {
     const { scope, rules, recordId } = this.write.preparation;
     // Only a token was reserved: it stays used, or what may be used up does.
     if (recordId === null) return;
-    // A result is worth keeping as long as somebody may ask for it, and a key worth freeing, also after the lease; a mark until that ends by itself.
+    // A result is worth keeping as long as somebody may ask for it, and a key worth freeing, also after the lease; a
+    // mark until that ends by itself.
     const leaseEndsMs = this.reservedAt.monotonicMs + this.leaseMs;
-    const untilMs = write.kind === 'mark'
-      ? leaseEndsMs
-      : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, patienceMs));
-    await this.deps.settlements.settle({ scope, recordId, write, untilMs, deduplicates: rules.receiver === 'deduplicates' });
+    const untilMs =
+      write.kind === 'mark'
+        ? leaseEndsMs
+        : Math.max(leaseEndsMs, this.deps.clock.monotonic() + Math.min(rules.retentionMs, patienceMs));
+    await this.deps.settlements.settle({
+      scope,
+      recordId,
+      write,
+      untilMs,
+      deduplicates: rules.receiver === 'deduplicates',
+    });
   }
 }
 

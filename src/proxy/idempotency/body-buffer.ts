@@ -16,7 +16,10 @@ export interface BufferShare {
   readonly give: () => void;
 }
 
-/** Of the budget, what the bodies of one caller may take together. A single body may be larger: its route says how large. */
+/**
+ * Of the budget, what the bodies of one caller may take together. A single body may be larger: its route says how
+ * large.
+ */
 const shareOfCaller = 1 / 4;
 
 /** Keeps the bodies of reserving requests within `maxBytes`: beyond it callers are told to come back. */
@@ -29,7 +32,9 @@ export function createBufferBudget(maxBytes: number): BufferBudget {
       return {
         take: (bytes) => {
           const others = (takenBy.get(caller) ?? 0) - held;
-          if (taken + bytes > maxBytes || (others > 0 && others + held + bytes > maxBytes * shareOfCaller)) return false;
+          if (taken + bytes > maxBytes || (others > 0 && others + held + bytes > maxBytes * shareOfCaller)) {
+            return false;
+          }
           add(caller, bytes);
           held += bytes;
           return true;
@@ -63,7 +68,11 @@ export interface WholeBody {
  *
  * @returns gives back what it holds of the budget; to be called when the body is not needed any more.
  */
-export function readWhole(stream: Readable, share: BufferShare, { expectedBytes, onWhole, onOverload }: WholeBody): () => void {
+export function readWhole(
+  stream: Readable,
+  share: BufferShare,
+  { expectedBytes, onWhole, onOverload }: WholeBody,
+): () => void {
   const bytes = new ByteBuffer(expectedBytes);
   let held = 0;
   stream.on('data', (chunk: Buffer) => {

@@ -61,10 +61,11 @@ export function createReserving(parts: ReservationParts, { clock, timers, log }:
     },
     floorS: store.issuedBeforeFloorS,
     active: () => orders.size,
-    idle: () => new Promise((resolve) => {
-      if (orders.size === 0) resolve();
-      else onIdle.push(resolve);
-    }),
+    idle: () =>
+      new Promise((resolve) => {
+        if (orders.size === 0) resolve();
+        else onIdle.push(resolve);
+      }),
     breakOff: () => {
       isBrokenOff = true;
       for (const order of orders) order.breakOff();

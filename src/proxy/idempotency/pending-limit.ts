@@ -2,7 +2,9 @@ import type { ReservationScope } from '../../decision/idempotency/scope.js';
 
 /** Counts the writes that each caller has under way, so that one caller cannot fill the store and the receiver. */
 export interface Pending {
-  /** Takes a place, to be given back by the function returned; `null` where the caller has too many writes under way. */
+  /**
+   * Takes a place, to be given back by the function returned; `null` where the caller has too many writes under way.
+   */
   readonly enter: (scope: ReservationScope) => (() => void) | null;
   readonly size: () => number;
 }
@@ -11,8 +13,8 @@ export interface Pending {
 export const maxPendingPerCaller = 100;
 
 /**
- * Counts writes, not requests: what repeats a write that is under way takes no place of its own, so that a caller who asks
- * too often is told that it is in progress.
+ * Counts writes, not requests: what repeats a write that is under way takes no place of its own, so that a caller who
+ * asks too often is told that it is in progress.
  */
 export function createPending(limit = maxPendingPerCaller): Pending {
   const callers = new Map<string, Map<string, number>>();

@@ -31,8 +31,16 @@ export interface Preparation {
  * @param floorS single-use tokens issued before are refused, for the store may have forgotten that they were used.
  * @returns `null` where the request reserves nothing, or why it may not go on.
  */
-export function prepare(admission: Admission, inForce: Pick<InForce, 'issuers'>, floorS: number | null): Result<Preparation | null, Denial> {
-  const { route: { reservation: rules }, principal, fields } = admission;
+export function prepare(
+  admission: Admission,
+  inForce: Pick<InForce, 'issuers'>,
+  floorS: number | null,
+): Result<Preparation | null, Denial> {
+  const {
+    route: { reservation: rules },
+    principal,
+    fields,
+  } = admission;
   if (rules === null) return accept(null);
   const issuer = issuerOf(principal, inForce);
   // Without a caller there is no scope, and without a scope one caller's key would answer another.
@@ -43,10 +51,19 @@ export function prepare(admission: Admission, inForce: Pick<InForce, 'issuers'>,
   if (!key.ok) return key;
   if (key.value === null && !rules.singleUse) return accept(null);
   const scope = scopeOf({
-    principal, audience: issuer.audience, operation: rules.operation, key: key.value, tokenId: rules.singleUse ? principal.tokenId : null,
+    principal,
+    audience: issuer.audience,
+    operation: rules.operation,
+    key: key.value,
+    tokenId: rules.singleUse ? principal.tokenId : null,
   });
   return accept({
-    rules, principal, issuer, scope, recordId: recordIdOf(scope), reservationId: reservationIdOf(scope),
+    rules,
+    principal,
+    issuer,
+    scope,
+    recordId: recordIdOf(scope),
+    reservationId: reservationIdOf(scope),
     sentKey: key.value === null ? null : fields.idempotencyKey,
   });
 }
@@ -57,8 +74,8 @@ export function maxReservedBodyBytes({ route }: Admission, { rules }: Preparatio
 }
 
 /**
- * Sessions name no receiver. Their keys are scoped by the audience of the first issuer, which is this receiver's name: receivers
- * that share a store keep their users' keys apart by it.
+ * Sessions name no receiver. Their keys are scoped by the audience of the first issuer, which is this receiver's name:
+ * receivers that share a store keep their users' keys apart by it.
  */
 function issuerOf(principal: Principal | null, { issuers }: Pick<InForce, 'issuers'>): ScopedIssuer | undefined {
   if (principal?.kind === 'session') return { audience: issuers[0]?.rules.audience ?? '', clockSkewS: 0 };
@@ -66,8 +83,8 @@ function issuerOf(principal: Principal | null, { issuers }: Pick<InForce, 'issue
 }
 
 /**
- * Whether a fail-over may have lost what was known of a token's use. The issuer's clock may be ahead by the skew: a token
- * issued just before may say just after.
+ * Whether a fail-over may have lost what was known of a token's use. The issuer's clock may be ahead by the skew: a
+ * token issued just before may say just after.
  */
 export function isBefore({ issuedAtS }: Principal, { clockSkewS }: ScopedIssuer, floorS: number | null): boolean {
   return floorS !== null && (issuedAtS === null || issuedAtS < floorS + clockSkewS);

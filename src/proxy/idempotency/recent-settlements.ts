@@ -25,7 +25,10 @@ interface Kept {
   readonly atMs: number;
 }
 
-export function createRecentSettlements({ clock, timers }: { readonly clock: Clock; readonly timers: Timers }, limits = recentLimits): RecentSettlements {
+export function createRecentSettlements(
+  { clock, timers }: { readonly clock: Clock; readonly timers: Timers },
+  limits = recentLimits,
+): RecentSettlements {
   /** In the order of their times. */
   const kept = new Set<Kept>();
   let bytes = 0;
@@ -82,12 +85,18 @@ export function createRecentSettlements({ clock, timers }: { readonly clock: Clo
   }
 }
 
-/** An answer that is part of a larger piece of memory would keep all of it, and `Buffer.from` makes a small one part of such a piece. */
+/**
+ * An answer that is part of a larger piece of memory would keep all of it, and `Buffer.from` makes a small one part of
+ * such a piece.
+ */
 function compact(settling: Settling): Settling {
   const { write } = settling;
   if (write.kind !== 'complete') return settling;
   const { command } = write;
   const { body } = command.response;
   if (body.buffer.byteLength <= 2 * body.byteLength) return settling;
-  return { ...settling, write: { ...write, command: { ...command, response: { ...command.response, body: new Uint8Array(body) } } } };
+  return {
+    ...settling,
+    write: { ...write, command: { ...command, response: { ...command.response, body: new Uint8Array(body) } } },
+  };
 }

@@ -5,7 +5,10 @@ import type { Reserved } from '../../decision/idempotency/record.js';
 const longestRetryAfterS = 5;
 
 /** Why a request that found its key or token taken does not go on. */
-export function refusalOf(reserved: Exclude<Reserved, { kind: 'acquired' | 'replayed' }>, recordId: string | null): Denial {
+export function refusalOf(
+  reserved: Exclude<Reserved, { kind: 'acquired' | 'replayed' }>,
+  recordId: string | null,
+): Denial {
   const record = recordId === null ? {} : { record: recordId };
   switch (reserved.kind) {
     case 'in_progress': {

@@ -12,8 +12,8 @@ export interface OfferingAgain {
 }
 
 /**
- * Settlements that are written at once, and bytes of theirs: every proxy begins at the same time, and reservations, which have less time,
- * go over the same connections.
+ * Settlements that are written at once, and bytes of theirs: every proxy begins at the same time, and reservations,
+ * which have less time, go over the same connections.
  */
 const atOnce = 16;
 const bytesAtOnce = 1_048_576;
@@ -92,7 +92,10 @@ export function createOfferingAgain({ clock, timers, report, send, onThere }: Of
     return clock.monotonic() >= closesAtMs;
   }
 
-  /** Has as many under way as may be; calls back once none is, and none may be sent. One that fails says enough of the others. */
+  /**
+   * Has as many under way as may be; calls back once none is, and none may be sent. One that fails says enough of the
+   * others.
+   */
   function sendMore(sum: OfferedAgain, failed: Settling[], onDone: () => void): void {
     for (let first = queue[0]; first !== undefined && mayGo(first, failed.length); first = queue[0]) {
       queue.shift();

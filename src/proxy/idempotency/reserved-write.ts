@@ -58,8 +58,9 @@ export class ReservedRun implements AnswerSink {
   }
 
   /**
-   * Reserves, and goes on where that succeeds. In overload that would mostly be in vain: to reserve, to wait and to release takes more of the
-   * store and of this process than to serve. So it is refused first, whatever the store knows of it.
+   * Reserves, and goes on where that succeeds. In overload that would mostly be in vain: to reserve, to wait and to
+   * release takes more of the store and of this process than to serve. So it is refused first, whatever the store knows
+   * of it.
    */
   start(): void {
     const place = this.write.inForce.upstream.takeReservedPlace(holderOf(this.write.admission));
@@ -134,9 +135,11 @@ export class ReservedRun implements AnswerSink {
 
   private async dispatchOrRelease(): Promise<void> {
     const asked = this.attempt.isOverShare();
-    const isOverShare = asked !== false && await asked;
-    const refused = this.attempt.refusal(this.caller.isGone()) ?? (this.isBrokenOff ? denial('shutting_down') : null)
-      ?? (isOverShare ? denial('too_many_kept') : null);
+    const isOverShare = asked !== false && (await asked);
+    const refused =
+      this.attempt.refusal(this.caller.isGone()) ??
+      (this.isBrokenOff ? denial('shutting_down') : null) ??
+      (isOverShare ? denial('too_many_kept') : null);
     if (refused === null) {
       this.dispatch();
       return;
@@ -146,27 +149,46 @@ export class ReservedRun implements AnswerSink {
   }
 
   private dispatch(): void {
-    const { admission: { target, fields, forwarded, route }, method, body, inForce: { upstream } } = this.write;
+    const {
+      admission: { target, fields, forwarded, route },
+      method,
+      body,
+      inForce: { upstream },
+    } = this.write;
     this.phase = 'collecting';
     this.callOff = this.timers.after(this.attempt.upstreamMs, () => {
       this.giveUp({ reason: 'upstream_unreachable', error: 'connection_timeout' });
     });
     this.caller.asked();
     // The whole body is here: its length is known, however it came.
-    const length = fields.contentLength === null && (body.length > 0 || fields.chunked) ? ['Content-Length', String(body.length)] : [];
-    this.call = upstream.send({
-      holder: holderOf(this.write.admission),
-      method,
-      target: target.raw,
-      fields: [...forwarded, ...length, ...this.attempt.fields(), ...assertionFields(this.write.admission, method, this.write.inForce)],
-      body: body.length > 0 ? body : null,
-      responseTimeoutMs: route.responseTimeoutMs,
-      place: this.place,
-      lateRefusal: () => this.attempt.lateRefusal(),
-    }, this);
+    const length =
+      fields.contentLength === null && (body.length > 0 || fields.chunked)
+        ? ['Content-Length', String(body.length)]
+        : [];
+    this.call = upstream.send(
+      {
+        holder: holderOf(this.write.admission),
+        method,
+        target: target.raw,
+        fields: [
+          ...forwarded,
+          ...length,
+          ...this.attempt.fields(),
+          ...assertionFields(this.write.admission, method, this.write.inForce),
+        ],
+        body: body.length > 0 ? body : null,
+        responseTimeoutMs: route.responseTimeoutMs,
+        place: this.place,
+        lateRefusal: () => this.attempt.lateRefusal(),
+      },
+      this,
+    );
   }
 
-  /** Waits no longer. `unsent` is what to say where not one byte was written; else the receiver was too slow, whatever the cause. */
+  /**
+   * Waits no longer. `unsent` is what to say where not one byte was written; else the receiver was too slow, whatever
+   * the cause.
+   */
   private giveUp(unsent: Denial): void {
     const { call } = this;
     call?.cancel();
@@ -181,9 +203,10 @@ export class ReservedRun implements AnswerSink {
       const body = collected.body.take();
       const fields = this.fieldsOf(collected);
       const kept = storedFields(fields, this.write.preparation.rules.storeHeaders);
-      const outcome: UpstreamOutcome = kept === null
-        ? cutOff(collected)
-        : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
+      const outcome: UpstreamOutcome =
+        kept === null
+          ? cutOff(collected)
+          : { kind: 'whole', response: { status, fields: kept, body }, outcome: outcomeField(rawHeaders) };
       await this.attempt.settle(outcome);
       if (!this.caller.isGone()) this.caller.give({ status, fields, body, isReplayed: false });
       this.onOver();
@@ -197,7 +220,9 @@ export class ReservedRun implements AnswerSink {
     const wasSent = collected !== null || !certainlyNotSent(reason);
     const { recordId } = this.write.preparation;
     this.go(async () => {
-      await this.attempt.settle(collected !== null ? cutOff(collected) : { kind: wasSent ? 'no_status' : 'not_dispatched' });
+      await this.attempt.settle(
+        collected !== null ? cutOff(collected) : { kind: wasSent ? 'no_status' : 'not_dispatched' },
+      );
       this.refuse(wasSent && recordId !== null ? { ...reason, record: recordId } : reason);
     });
   }
@@ -235,7 +260,10 @@ export class ReservedRun implements AnswerSink {
   }
 
   private replay({ response }: Extract<Reserved, { kind: 'replayed' }>): void {
-    const { admission: { requestId }, preparation: { sentKey } } = this.write;
+    const {
+      admission: { requestId },
+      preparation: { sentKey },
+    } = this.write;
     const { status, body } = response;
     if (!isShowable(response)) {
       this.refuse(denial('store_unavailable'));
@@ -243,7 +271,12 @@ export class ReservedRun implements AnswerSink {
     }
     this.phase = 'over';
     if (!this.caller.isGone()) {
-      this.caller.give({ status, fields: replayedFields(response, sentKey ?? '', requestId), body: Buffer.from(body), isReplayed: true });
+      this.caller.give({
+        status,
+        fields: replayedFields(response, sentKey ?? '', requestId),
+        body: Buffer.from(body),
+        isReplayed: true,
+      });
     }
     this.onOver();
   }
@@ -306,7 +339,12 @@ function cutOff({ status, rawHeaders }: CollectedAnswer): UpstreamOutcome {
 
 /** With these reasons not one byte was written: there was no connection, or the gate refused on it. */
 const notSent: ReadonlySet<Reason> = new Set([
-  'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired', ...revocationReasons,
+  'upstream_unreachable',
+  'overloaded',
+  'shutting_down',
+  'store_unavailable',
+  'token_expired',
+  ...revocationReasons,
 ]);
 
 function certainlyNotSent({ reason }: Denial): boolean {

@@ -43,7 +43,11 @@ interface Waiting {
   callOff: () => void;
 }
 
-export function createSettlements(deps: SettlementDeps, limits: SettlementLimits = defaultLimits, keeps?: RecentLimits): Settlements {
+export function createSettlements(
+  deps: SettlementDeps,
+  limits: SettlementLimits = defaultLimits,
+  keeps?: RecentLimits,
+): Settlements {
   const { store, clock, timers, metrics } = deps;
   const report = createSettlementReport(deps);
   const keep = createRecentSettlements(deps, keeps);
@@ -60,7 +64,9 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
 
   return {
     settle: async (settling) => {
-      if (!await attempt(settling)) wait({ settling, bytes: sizeOf(settling.write), pauseMs: firstPauseMs, callOff: () => undefined });
+      if (!(await attempt(settling))) {
+        wait({ settling, bytes: sizeOf(settling.write), pauseMs: firstPauseMs, callOff: () => undefined });
+      }
     },
     open: () => waiting.size,
     close: async () => {
@@ -68,7 +74,7 @@ export function createSettlements(deps: SettlementDeps, limits: SettlementLimits
       const left = [...waiting];
       left.forEach(drop);
       const tried = left.map(async ({ settling }) => {
-        if (!await attempt(settling)) report.givenUp(settling);
+        if (!(await attempt(settling))) report.givenUp(settling);
       });
       await Promise.all([...tried, offering.close()]);
       keep.close();

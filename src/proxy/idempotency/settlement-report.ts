@@ -9,7 +9,10 @@ export interface SettlementReport {
   readonly givenUp: (settling: Settling) => void;
   /** After a fail-over: the store had lost it, and has it again. */
   readonly foundLost: () => void;
-  /** After a fail-over: the store had lost it, and another attempt owns it. `count` of this fail-over, this one included. */
+  /**
+   * After a fail-over: the store had lost it, and another attempt owns it. `count` of this fail-over, this one
+   * included.
+   */
   readonly foundFenced: (settling: Settling, count: number) => void;
   /** All that was offered to the store once more after a fail-over. */
   readonly offeredAgain: (sum: Readonly<OfferedAgain>) => void;
@@ -19,9 +22,16 @@ export interface SettlementReport {
 const mostNamed = 100;
 
 const checkStore = 'check the persistence and replication of the store: while it forgets, a write may run twice';
-const findOut = 'find out from the receiving service whether the write was applied, then run: sallyport record --config FILE resolve ID';
+const findOut =
+  'find out from the receiving service whether the write was applied, then run: sallyport record --config FILE resolve ID';
 
-export function createSettlementReport({ log, metrics }: { readonly log: Log; readonly metrics: ReservationMetrics }): SettlementReport {
+export function createSettlementReport({
+  log,
+  metrics,
+}: {
+  readonly log: Log;
+  readonly metrics: ReservationMetrics;
+}): SettlementReport {
   return {
     answered,
     givenUp,
@@ -37,8 +47,14 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
       const fields = { offered, repaired, ran_twice: ranTwice, not_taken: left };
       const isLoss = repaired + ranTwice + left > 0;
       const lost = { ...fields, what_to_do: checkStore };
-      if (isLoss) log.error('after a fail-over what was settled last was offered to the store once more: it had lost some', lost);
-      else log.info('after a fail-over what was settled last was offered to the store once more: it had lost nothing', fields);
+      if (isLoss) {
+        log.error('after a fail-over what was settled last was offered to the store once more: it had lost some', lost);
+      } else {
+        log.info(
+          'after a fail-over what was settled last was offered to the store once more: it had lost nothing',
+          fields,
+        );
+      }
     },
   };
 
@@ -53,7 +69,10 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
         return;
       case 'unknown':
         metrics.unknownOutcome(record);
-        log.warn('whether a write was applied is not known: its key answers 409 until that is resolved', { record, what_to_do: findOut });
+        log.warn('whether a write was applied is not known: its key answers 409 until that is resolved', {
+          record,
+          what_to_do: findOut,
+        });
         return;
       case 'repaired':
         metrics.reservation('repaired');
@@ -66,7 +85,11 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
         return;
       case 'kept':
       case 'unsupported':
-        log.warn('a reservation was not settled: it is not this attempt’s any more', { record, settle: write.kind, answer });
+        log.warn('a reservation was not settled: it is not this attempt’s any more', {
+          record,
+          settle: write.kind,
+          answer,
+        });
     }
   }
 
@@ -76,9 +99,13 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
       return;
     }
     metrics.unknownOutcome(record);
-    log.error('the store had lost the reservation of a write that may have been applied; it is in doubt, and its key answers 409 until that is resolved', {
-      record, what_to_do: `${findOut}; ${checkStore}`,
-    });
+    log.error(
+      'the store had lost the reservation of a write that may have been applied; it is in doubt, and its key answers 409 until that is resolved',
+      {
+        record,
+        what_to_do: `${findOut}; ${checkStore}`,
+      },
+    );
   }
 
   function tellFenced({ recordId: record, write, deduplicates }: Settling): void {
@@ -86,7 +113,11 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
       log.warn('a write was sent twice: another attempt took it over; the receiving service runs it once', { record });
       return;
     }
-    const toDo = { record, what_to_do: 'compare what the receiving service recorded for this operation; find out why the store lost the first reservation' };
+    const toDo = {
+      record,
+      what_to_do:
+        'compare what the receiving service recorded for this operation; find out why the store lost the first reservation',
+    };
     if (write.kind !== 'mark') {
       log.error('a write ran twice: another attempt owns its reservation', toDo);
       return;
@@ -96,12 +127,21 @@ export function createSettlementReport({ log, metrics }: { readonly log: Log; re
 
   function givenUp({ recordId: record, write }: Settling): void {
     if (write.kind === 'release') {
-      log.warn(`a reservation could not be released: ${write.wasSent ? 'nothing was applied' : 'nothing was sent'}, and its key answers 409 all the same`, {
-        record, what_to_do: 'to free the key before its retention is over, run: sallyport record --config FILE resolve ID --outcome not-applied',
-      });
+      log.warn(
+        `a reservation could not be released: ${write.wasSent ? 'nothing was applied' : 'nothing was sent'}, and its key answers 409 all the same`,
+        {
+          record,
+          what_to_do:
+            'to free the key before its retention is over, run: sallyport record --config FILE resolve ID --outcome not-applied',
+        },
+      );
       return;
     }
     metrics.unknownOutcome(record);
-    log.error('a reservation could not be settled: it ends in doubt, and its key answers 409', { record, settle: write.kind, what_to_do: findOut });
+    log.error('a reservation could not be settled: it ends in doubt, and its key answers 409', {
+      record,
+      settle: write.kind,
+      what_to_do: findOut,
+    });
   }
 }

@@ -2,8 +2,8 @@
 const minStoreBytes = 1024;
 
 /**
- * Bytes that come in pieces, kept in one store that doubles. A list of pieces would cost some 300 bytes for each of them, which a
- * body in segments of one byte makes a multiple of what was counted.
+ * Bytes that come in pieces, kept in one store that doubles. A list of pieces would cost some 300 bytes for each of
+ * them, which a body in segments of one byte makes a multiple of what was counted.
  */
 export class ByteBuffer {
   /** The final size where it is known, so that the last doubling does not go beyond it. */
@@ -55,7 +55,10 @@ export class ByteBuffer {
     return bytes;
   }
 
-  /** Whether the first piece goes into a store that others can follow into. A large one is kept as it is: most bodies are one piece. */
+  /**
+   * Whether the first piece goes into a store that others can follow into. A large one is kept as it is: most bodies
+   * are one piece.
+   */
   private isWorthCopying(bytes: number): boolean {
     return bytes < minStoreBytes || (this.expectedBytes !== null && bytes < this.expectedBytes);
   }

@@ -22,12 +22,15 @@ export interface Turn {
   readonly drained: () => void;
 }
 
-/** After that many a caller connects anew, so that new instances get their share. It sends what is left again (RFC 9112 §9.3.2). */
+/**
+ * After that many a caller connects anew, so that new instances get their share. It sends what is left again (RFC 9112
+ * §9.3.2).
+ */
 const maxRequests = 10_000;
 
 /**
- * So many requests of one connection may wait. One read may bring 2,500 tiny ones, and to make objects of them takes 30 ms; of those with a
- * token it brings fewer than this. Beyond it the same holds as beyond `maxRequests`.
+ * So many requests of one connection may wait. One read may bring 2,500 tiny ones, and to make objects of them takes 30
+ * ms; of those with a token it brings fewer than this. Beyond it the same holds as beyond `maxRequests`.
  */
 const maxWaiting = 100;
 
@@ -64,7 +67,10 @@ export class CallerConnection {
   private isFull = false;
   /** The last answer was given. */
   private isClosing = false;
-  /** Since a shutdown began: how long it waits for another request where its caller was not told that none is served; milliseconds. */
+  /**
+   * Since a shutdown began: how long it waits for another request where its caller was not told that none is served;
+   * milliseconds.
+   */
   private unannouncedMs: number | null = null;
   /** Bytes read when the last answer was given: more of them since mean that a request has begun. */
   private restedAt: number;
@@ -98,7 +104,8 @@ export class CallerConnection {
       if (this.mayStillSend()) this.linger();
       else destroySoon();
     };
-    // Node has a listener of its own but takes it away from a tunnel that we refuse, and without one a reset ends the process.
+    // Node has a listener of its own but takes it away from a tunnel that we refuse, and without one a reset ends the
+    // process.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.close();
@@ -153,9 +160,16 @@ export class CallerConnection {
     return { address: this.peer.remoteAddress, isTrusted: this.hasGoodCredential, sinceMs: this.restsSinceMs };
   }
 
-  /** Whether more came for one head than it may have. Node counts neither white space around values nor empty lines before it. */
+  /**
+   * Whether more came for one head than it may have. Node counts neither white space around values nor empty lines
+   * before it.
+   */
   hasLargeHead(): boolean {
-    return this.current === null && !this.isClosing && this.socket.bytesRead - this.restedAt > this.maxHeadBytes + oneReadBytes;
+    return (
+      this.current === null &&
+      !this.isClosing &&
+      this.socket.bytesRead - this.restedAt > this.maxHeadBytes + oneReadBytes
+    );
   }
 
   /** The parser can read no more. What it choked on is a body, or stands for a request of its own. */
@@ -222,17 +236,22 @@ export class CallerConnection {
   }
 
   /**
-   * A shutdown has begun: ends it once no request comes any more. After an answer that said that it is the last one that is at once; a caller
-   * that was not told may be sending the next request by now, and has as long for it.
+   * A shutdown has begun: ends it once no request comes any more. After an answer that said that it is the last one
+   * that is at once; a caller that was not told may be sending the next request by now, and has as long for it.
    */
   drain(unannouncedMs: number): void {
     this.unannouncedMs = unannouncedMs;
     this.current?.hurry();
   }
 
-  /** Where no request has begun, says that none is served any more, so that nothing is reset that the caller has not read. */
+  /**
+   * Where no request has begun, says that none is served any more, so that nothing is reset that the caller has not
+   * read.
+   */
   readonly closeIdle = (): void => {
-    if (this.current === null && !this.isClosing && !this.socket.destroyed && this.socket.bytesRead === this.restedAt) this.linger();
+    if (this.current === null && !this.isClosing && !this.socket.destroyed && this.socket.bytesRead === this.restedAt) {
+      this.linger();
+    }
   };
 
   /** Gives the caller that long to take what was written. */

@@ -2,7 +2,12 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ListenSettings } from '../../config/types.js';
-import { chooseToEnd, connectionEndings, type ConnectionEnding, type Rest } from '../../decision/limits/idle-connections.js';
+import {
+  chooseToEnd,
+  connectionEndings,
+  type ConnectionEnding,
+  type Rest,
+} from '../../decision/limits/idle-connections.js';
 import { createAddressTest } from '../../lib/ip-ranges.js';
 import type { Clock, Log, Metrics } from '../../ports/ports.js';
 import { Backlog, type BacklogLimits } from './connection-queue.js';
@@ -29,7 +34,10 @@ export interface CallerConnections {
   readonly count: () => number;
   /** Those on which a head is larger than it may be, although it is not complete. */
   readonly withLargeHead: () => readonly Socket[];
-  /** A shutdown has begun: a connection that is idle is ended at `closeIdle`, or when it was for so long after an answer that did not say so. */
+  /**
+   * A shutdown has begun: a connection that is idle is ended at `closeIdle`, or when it was for so long after an answer
+   * that did not say so.
+   */
   readonly drain: (unannouncedMs: number) => void;
   /** Ends those on which no request has begun. */
   readonly closeIdle: () => void;
@@ -46,15 +54,27 @@ export interface CallerConnectionsDeps {
 }
 
 /** Connections that a listener holds at most; a new one takes the place of one that rests. */
-export function maxConnectionsOf({ maxInFlight, maxWebSockets }: Pick<ListenSettings, 'maxInFlight' | 'maxWebSockets'>): number {
+export function maxConnectionsOf({
+  maxInFlight,
+  maxWebSockets,
+}: Pick<ListenSettings, 'maxInFlight' | 'maxWebSockets'>): number {
   return Math.max(minConnections, connectionsPerSlot * maxInFlight) + maxWebSockets;
 }
 
-/** Keeps the connections of a server, and ends them where there is too much to do. `isTls`: whether they begin with a handshake. */
+/**
+ * Keeps the connections of a server, and ends them where there is too much to do. `isTls`: whether they begin with a
+ * handshake.
+ */
 export function createCallerConnections(
-  server: Server, settings: ListenSettings, isTls: boolean, { log, clock, metrics }: CallerConnectionsDeps,
+  server: Server,
+  settings: ListenSettings,
+  isTls: boolean,
+  { log, clock, metrics }: CallerConnectionsDeps,
 ): CallerConnections {
-  /** As the system knows them, with the time when they came: over TLS, those whose handshake is not complete are only here. */
+  /**
+   * As the system knows them, with the time when they came: over TLS, those whose handshake is not complete are only
+   * here.
+   */
   const sockets = new Map<Socket, number>();
   const connections = new Map<Socket, CallerConnection>();
   let onEmpty = (): void => undefined;
@@ -87,15 +107,23 @@ export function createCallerConnections(
     const remoteAddress = socket.remoteAddress ?? '';
     const encrypted = socket instanceof TLSSocket || settings.tlsTerminatedBy !== null;
     const peer = { remoteAddress, encrypted, trusted: isTrusted(remoteAddress) };
-    connections.set(socket, new CallerConnection(socket, {
-      peer, maxHeadBytes: settings.maxHeaderBytes, backlog, clock, onTooMuch: () => ended('too_much_waiting'),
-    }));
+    connections.set(
+      socket,
+      new CallerConnection(socket, {
+        peer,
+        maxHeadBytes: settings.maxHeaderBytes,
+        backlog,
+        clock,
+        onTooMuch: () => ended('too_much_waiting'),
+      }),
+    );
     socket.once('close', () => connections.delete(socket));
   });
   return {
-    of: socket => connections.get(socket),
+    of: (socket) => connections.get(socket),
     count: () => sockets.size,
-    withLargeHead: () => [...connections].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
+    withLargeHead: () =>
+      [...connections].filter(([, connection]) => connection.hasLargeHead()).map(([socket]) => socket),
     drain: (unannouncedMs) => {
       for (const connection of connections.values()) connection.drain(unannouncedMs);
     },
@@ -107,10 +135,11 @@ export function createCallerConnections(
       for (const connection of connections.values()) connection.cutOff();
       for (const socket of sockets.keys()) socket.destroy();
     },
-    allClosed: () => new Promise((resolve) => {
-      onEmpty = resolve;
-      if (sockets.size === 0) resolve();
-    }),
+    allClosed: () =>
+      new Promise((resolve) => {
+        onEmpty = resolve;
+        if (sockets.size === 0) resolve();
+      }),
   };
 
   /** Those whose handshake is not complete, with the time when they came. */
@@ -128,9 +157,14 @@ export function createCallerConnections(
       if (rest !== null && !socket.destroyed) resting.push({ socket, rest });
     }
     for (const [socket, sinceMs] of handshaking()) {
-      if (!socket.destroyed) resting.push({ socket, rest: { address: socket.remoteAddress ?? '', isTrusted: false, sinceMs } });
+      if (!socket.destroyed) {
+        resting.push({ socket, rest: { address: socket.remoteAddress ?? '', isTrusted: false, sinceMs } });
+      }
     }
-    const chosen = chooseToEnd(resting.map(({ rest }) => rest), { count: endedAtOnce, limit, nowMs: clock.monotonic() });
+    const chosen = chooseToEnd(
+      resting.map(({ rest }) => rest),
+      { count: endedAtOnce, limit, nowMs: clock.monotonic() },
+    );
     for (const position of chosen) {
       resting[position]?.socket.destroy();
       ended('gave_way');

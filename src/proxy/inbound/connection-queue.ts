@@ -6,7 +6,10 @@ export interface BacklogLimits {
   readonly bytes: number;
 }
 
-/** Counts what of all connections waits behind requests that are being served, so that it cannot take all memory together. */
+/**
+ * Counts what of all connections waits behind requests that are being served, so that it cannot take all memory
+ * together.
+ */
 export class Backlog {
   private readonly limits: BacklogLimits;
   private requests = 0;

@@ -3,19 +3,24 @@ import { ByteBuffer } from './byte-buffer.js';
 /** Larger pieces cost little beside their bytes, and copying them would. */
 const smallBytes = 1024;
 
-/** So many gathered bytes are handed on all the same: whoever is asked to write has to be told to wait at some point. */
+/**
+ * So many gathered bytes are handed on all the same: whoever is asked to write has to be told to wait at some point.
+ */
 const maxGatheredBytes = 16 * 1024;
 
 export interface WriteTarget {
   /** Whether what was written before is still waiting for the other side to take it. */
   readonly isBlocked: () => boolean;
-  /** `false` when the other side does not keep up. `onTaken` is called when this, and all before it, was taken or never will be. */
+  /**
+   * `false` when the other side does not keep up. `onTaken` is called when this, and all before it, was taken or never
+   * will be.
+   */
   readonly write: (bytes: Buffer, onTaken?: () => void) => boolean;
 }
 
 /**
- * Writes to somebody who may not keep up. Small pieces that would wait are put together: each write that waits costs some hundred bytes
- * beside its own.
+ * Writes to somebody who may not keep up. Small pieces that would wait are put together: each write that waits costs
+ * some hundred bytes beside its own.
  */
 export class GatheredWrites {
   private readonly target: WriteTarget;

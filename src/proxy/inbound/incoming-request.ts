@@ -12,8 +12,8 @@ export class CallerRequest extends IncomingMessage {
   private bodyFollows: boolean | null = null;
 
   /**
-   * Node sets it where Connection and Upgrade ask for another protocol, and asks it whether to give the connection up. An
-   * offer of HTTP/2 may be ignored: such a request is one like any other, with its body.
+   * Node sets it where Connection and Upgrade ask for another protocol, and asks it whether to give the connection up.
+   * An offer of HTTP/2 may be ignored: such a request is one like any other, with its body.
    */
   get upgrade(): boolean {
     return this.asksForUpgrade === true && (this.method === 'CONNECT' || /websocket/i.test(this.headers.upgrade ?? ''));
@@ -24,13 +24,14 @@ export class CallerRequest extends IncomingMessage {
   }
 
   comesWithBody(): boolean {
-    this.bodyFollows ??= this.headers['transfer-encoding'] !== undefined || Number(this.headers['content-length'] ?? 0) !== 0;
+    this.bodyFollows ??=
+      this.headers['transfer-encoding'] !== undefined || Number(this.headers['content-length'] ?? 0) !== 0;
     return this.bodyFollows;
   }
 
   /**
-   * Node ends the stream of a body that does not come, and has it flow to its end and close, turn by turn of its queue, for
-   * nobody. So does its own option `optimizeEmptyRequests`, which came with Node 24.
+   * Node ends the stream of a body that does not come, and has it flow to its end and close, turn by turn of its queue,
+   * for nobody. So does its own option `optimizeEmptyRequests`, which came with Node 24.
    */
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
     return chunk === null && this.bodyFollows === false ? false : super.push(chunk, encoding);

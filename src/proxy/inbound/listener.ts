@@ -17,13 +17,15 @@ export interface TlsMaterial {
 
 export interface Listener {
   readonly server: Server;
-  /** Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together. */
+  /**
+   * Takes other certificates for connections to come; throws, and keeps the old ones, where they do not fit together.
+   */
   readonly setTls: (material: TlsMaterial) => void;
 }
 
 /**
- * Connections that the system may take before we do: while this process is busy a burst waits here, and beyond it a caller tries again after
- * a second. Linux takes `net.core.somaxconn` where that is less.
+ * Connections that the system may take before we do: while this process is busy a burst waits here, and beyond it a
+ * caller tries again after a second. Linux takes `net.core.somaxconn` where that is less.
  */
 export const acceptQueue = 4_096;
 
@@ -57,7 +59,9 @@ export function createListener(settings: ListenSettings, tls: TlsMaterial | null
   return {
     server,
     setTls: (material) => {
-      if ('setSecureContext' in server && typeof server.setSecureContext === 'function') server.setSecureContext(contextOptions(material));
+      if ('setSecureContext' in server && typeof server.setSecureContext === 'function') {
+        server.setSecureContext(contextOptions(material));
+      }
     },
   };
 }

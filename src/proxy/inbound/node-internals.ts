@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net';
 
-/** What a server of Node keeps on its connections and its types do not tell of. A test names each, so that a Node without them is noticed. */
+/**
+ * What a server of Node keeps on its connections and its types do not tell of. A test names each, so that a Node
+ * without them is noticed.
+ */
 interface ServerSocket {
   /** Gone when the connection is closed, or when another protocol is spoken on it. */
   readonly parser?: { onIncoming: ((req: unknown, keepAlive: boolean) => number) | null } | null;
@@ -12,8 +15,8 @@ interface ServerSocket {
 const anotherProtocol = 2;
 
 /**
- * Has the parser stop at the next head. By itself it makes a request and a response of each of the thousands of requests that one
- * read may bring, also when the connection was destroyed at the first of them.
+ * Has the parser stop at the next head. By itself it makes a request and a response of each of the thousands of
+ * requests that one read may bring, also when the connection was destroyed at the first of them.
  */
 export function stopParser(socket: Socket): void {
   const { parser } = internals(socket);

@@ -19,7 +19,9 @@ const reasons: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ['HPE_INVALID_EOF_STATE', 'body_broken'],
 ]);
 
-/** Why Node's parser gave up on a connection, or `null` where there is nobody to answer: a reset, or a failed handshake. */
+/**
+ * Why Node's parser gave up on a connection, or `null` where there is nobody to answer: a reset, or a failed handshake.
+ */
 export function parserDenial(error: Error): Denial | null {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const known = reasons.get(code);
@@ -35,7 +37,10 @@ export interface Asked {
 
 /** Answers what never became a request. */
 export function createParserRefusal(
-  connection: CallerConnection, reason: Denial, recorder: Recorder, { method, target }: Asked = { method: '', target: '' },
+  connection: CallerConnection,
+  reason: Denial,
+  recorder: Recorder,
+  { method, target }: Asked = { method: '', target: '' },
 ): Turn {
   const course = new Course(recorder.clock);
   course.begin();

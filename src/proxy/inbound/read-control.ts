@@ -4,8 +4,8 @@ import { ByteBuffer } from './byte-buffer.js';
 import { mayParse, stopParser } from './node-internals.js';
 
 /**
- * What is read at once behind a request that is being served, and then each second that it takes: a caller that hung up is noticed, however
- * much it sent before.
+ * What is read at once behind a request that is being served, and then each second that it takes: a caller that hung up
+ * is noticed, however much it sent before.
  */
 const stepBytes = 64 * 1024;
 const stepMs = 1_000;
@@ -21,9 +21,9 @@ export interface IntakeOptions {
 }
 
 /**
- * What is done with the bytes of a caller's connection. Node by itself parses on however many requests wait, and makes a request and
- * a response of each, so that a caller which sends faster than it is answered takes all memory. Not to read at all would be no better:
- * nobody would see that the caller has hung up.
+ * What is done with the bytes of a caller's connection. Node by itself parses on however many requests wait, and makes
+ * a request and a response of each, so that a caller which sends faster than it is answered takes all memory. Not to
+ * read at all would be no better: nobody would see that the caller has hung up.
  *
  * - `reading`: Node's parser has them
  * - `held`: they are kept, unparsed
@@ -85,7 +85,8 @@ export class Intake {
     this.state = 'reading';
     this.socket.off('data', this.onHeld);
     this.parserListeners = null;
-    // Where the parser was stopped, the stream waits for ever for what it would have read: an empty piece tells it otherwise.
+    // Where the parser was stopped, the stream waits for ever for what it would have read: an empty piece tells it
+    // otherwise.
     this.socket.push('');
     const early = this.forget();
     if (early.length > 0) this.socket.emit('data', early);
@@ -149,8 +150,8 @@ export class Intake {
   };
 
   private readBy(listener: (chunk: Buffer) => void): void {
-    // Node's parser reads past the stream until somebody listens here. The stream thinks that it is reading since before
-    // that, and would wait for ever: an empty piece tells it otherwise.
+    // Node's parser reads past the stream until somebody listens here. The stream thinks that it is reading since
+    // before that, and would wait for ever: an empty piece tells it otherwise.
     this.socket.removeAllListeners('data').on('data', listener).push('');
     this.resume();
   }

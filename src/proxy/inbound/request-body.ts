@@ -24,7 +24,10 @@ export interface RequestBodyOptions {
   readonly onBroken: (reason: Denial) => void;
 }
 
-/** Opens the body of a request that may go on; `null` where it has none. A caller that waits for it is told when it is wanted. */
+/**
+ * Opens the body of a request that may go on; `null` where it has none. A caller that waits for it is told when it is
+ * wanted.
+ */
 export function openBody(
   { req, res }: { readonly req: IncomingMessage; readonly res: ServerResponse },
   { hasBody, expectsContinue }: { readonly hasBody: boolean; readonly expectsContinue: boolean },
@@ -43,15 +46,18 @@ export function openBody(
 const maxGatheredBytes = 64 * 1024;
 
 /**
- * The body of a caller's request on its way to the receiver, counted as it comes. It ends only when the whole of it came,
- * so that a broken body never ends like a whole one.
+ * The body of a caller's request on its way to the receiver, counted as it comes. It ends only when the whole of it
+ * came, so that a broken body never ends like a whole one.
  */
 export class RequestBody extends Readable {
   private readonly request: IncomingMessage;
   private readonly options: RequestBodyOptions;
   private isWanted = false;
   private receivedBytes = 0;
-  /** What came and was not asked for yet, or came in this turn of the event loop: a body in tiny chunks must not make as many writes. */
+  /**
+   * What came and was not asked for yet, or came in this turn of the event loop: a body in tiny chunks must not make as
+   * many writes.
+   */
   private readonly gathered = new ByteBuffer();
   private isAsked = false;
   private isPassing = false;
@@ -76,7 +82,10 @@ export class RequestBody extends Readable {
     return this.request.complete;
   }
 
-  /** Reads ahead, and tells when there is something to send: all of it, which is handed over, or the first 64 KiB, which are left here. */
+  /**
+   * Reads ahead, and tells when there is something to send: all of it, which is handed over, or the first 64 KiB, which
+   * are left here.
+   */
   gather(onGathered: (whole: Buffer | null) => void): void {
     this.onGathered = onGathered;
     this.begin();
@@ -203,7 +212,7 @@ export class RequestBody extends Readable {
   /** Whoever pauses for too long is noticed by the timer; this is for those who send hardly anything, now and then. */
   private isTooSlow(): boolean {
     const { allowanceMs, minRate } = this.options.pace;
-    return minRate > 0 && this.waitedSoFarMs() > allowanceMs + this.receivedBytes / minRate * 1_000;
+    return minRate > 0 && this.waitedSoFarMs() > allowanceMs + (this.receivedBytes / minRate) * 1_000;
   }
 
   private stopTimer(): void {

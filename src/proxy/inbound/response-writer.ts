@@ -99,11 +99,18 @@ export class CallerAnswer implements Switchable {
     return this.isSwitched || this.res.writableFinished;
   }
 
-  /** Answers with a problem document. The connection ends with it when the caller may still be sending, or nobody asked for the body. */
+  /**
+   * Answers with a problem document. The connection ends with it when the caller may still be sending, or nobody asked
+   * for the body.
+   */
   refuse(reason: Denial, requestId: string, isBodyRead: boolean): void {
     if (this.req.socket.destroyed || this.isSwitched) return;
     const { status, fields, body } = problemOf(reason, requestId);
-    this.writeHead(status, [...fields, 'Content-Length', String(Buffer.byteLength(body))], closing.has(status) || (this.comesWithBody && !isBodyRead));
+    this.writeHead(
+      status,
+      [...fields, 'Content-Length', String(Buffer.byteLength(body))],
+      closing.has(status) || (this.comesWithBody && !isBodyRead),
+    );
     this.res.end(body);
     this.connection.expectFlush(refusalFlushMs, () => {
       this.abort();
@@ -190,7 +197,10 @@ export class CallerAnswer implements Switchable {
   private readonly onStalled = (): void => this.pace.onStalled();
 
   private gatherWrites(): GatheredWrites {
-    const { req: { socket }, res } = this;
+    const {
+      req: { socket },
+      res,
+    } = this;
     return new GatheredWrites({
       isBlocked: () => socket.writableLength > 0,
       write: (bytes, onTaken) => res.destroyed || res.writableEnded || res.write(bytes, onTaken),

@@ -33,7 +33,12 @@ export class BodyWriter {
 
   start(): void {
     this.socket.on('drain', this.onDrain);
-    this.body.on('end', this.onEnd).on('error', this.onBroken).on('close', this.onBroken).on('data', this.onData).resume();
+    this.body
+      .on('end', this.onEnd)
+      .on('error', this.onBroken)
+      .on('close', this.onBroken)
+      .on('data', this.onData)
+      .resume();
     // One that ended before says nothing more.
     if (this.body.destroyed || this.body.readableEnded) queueMicrotask(this.onBroken);
   }

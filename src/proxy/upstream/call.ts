@@ -118,7 +118,7 @@ export class Call implements RequestEvents, CallInLine {
   }
 
   onConnect(): void {
-    const refused = this.isOver ? null : this.request.lateRefusal?.() ?? null;
+    const refused = this.isOver ? null : (this.request.lateRefusal?.() ?? null);
     if (refused !== null) this.refuse(refused);
     if (this.isOver) this.connection?.abort(brokenOff);
     else this.hasBegun = true;

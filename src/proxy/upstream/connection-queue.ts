@@ -2,8 +2,8 @@ import { slotOf, type Slot } from '../exchange/concurrency.js';
 import type { CallInLine } from './call.js';
 
 /**
- * In overload as many calls may wait for each connection: with all of them busy, the last in line waits for one and a half times what the
- * upstream takes for a request.
+ * In overload as many calls may wait for each connection: with all of them busy, the last in line waits for one and a
+ * half times what the upstream takes for a request.
  */
 const waitingPerConnection = 1.5;
 
@@ -11,8 +11,8 @@ const waitingPerConnection = 1.5;
 const leastWaiting = 8;
 
 /**
- * In overload as many calls may have a place for each connection before they come: none of them gives way then where no others join, and each of them
- * waits for hardly longer than the upstream takes.
+ * In overload as many calls may have a place for each connection before they come: none of them gives way then where no
+ * others join, and each of them waits for hardly longer than the upstream takes.
  */
 const placesPerConnection = 1;
 
@@ -28,10 +28,10 @@ const calmLooks = 10;
 /**
  * Calls that wait for a connection. Holders take turns, and the calls of each are in the order in which they came.
  *
- * A burst may make it long, up to what the time limit of each call allows. In overload, when it is long and more calls join than leave it, a
- * long line helps nobody: as many are served as without it, each of them late. So it is cut, and stays short until the overload is over:
- * the oldest call of the holder that has most in line gives way to a new one. Those that are served have waited for a short time then, and no
- * holder's flood makes those of another give way.
+ * A burst may make it long, up to what the time limit of each call allows. In overload, when it is long and more calls
+ * join than leave it, a long line helps nobody: as many are served as without it, each of them late. So it is cut, and
+ * stays short until the overload is over: the oldest call of the holder that has most in line gives way to a new one.
+ * Those that are served have waited for a short time then, and no holder's flood makes those of another give way.
  */
 export class WaitingLine {
   /** By holder. The first one has its turn next. */
@@ -62,9 +62,10 @@ export class WaitingLine {
   }
 
   /**
-   * A place for a call that is still to come, since something has to be done for it first that would be in vain where it had to give way. In
-   * overload few of them are given, and to a holder beside others only its part of those; `null` where there is none. While
-   * nobody waits there is always one: what is done first may take longer than the receiver. To be given back when the call starts or ends.
+   * A place for a call that is still to come, since something has to be done for it first that would be in vain where
+   * it had to give way. In overload few of them are given, and to a holder beside others only its part of those; `null`
+   * where there is none. While nobody waits there is always one: what is done first may take longer than the receiver.
+   * To be given back when the call starts or ends.
    */
   takePlace(holder: string): Slot | null {
     const own = this.placesOf.get(holder) ?? 0;
@@ -101,8 +102,9 @@ export class WaitingLine {
   }
 
   /**
-   * Has calls start, one of each holder in turn, until none does. `tryToStart` takes a call out of the line before it starts it, which may end
-   * it at once, and says whether it did; it is asked for the next one of the same holder only then.
+   * Has calls start, one of each holder in turn, until none does. `tryToStart` takes a call out of the line before it
+   * starts it, which may end it at once, and says whether it did; it is asked for the next one of the same holder only
+   * then.
    */
   startInTurn(tryToStart: (call: CallInLine) => boolean, isFull: () => boolean): void {
     const idle = new Set<string>();
@@ -118,7 +120,7 @@ export class WaitingLine {
 
   /** Takes all of them out. */
   takeAll(): readonly CallInLine[] {
-    const all = [...this.queues.values()].flatMap(queue => [...queue]);
+    const all = [...this.queues.values()].flatMap((queue) => [...queue]);
     for (const call of all) this.leave(call);
     this.stopLooking();
     return all;

@@ -7,8 +7,8 @@ import { linkOf, linkOfTls, type Link, type OnRead } from './socket.js';
 import { upstreamPlace } from './address.js';
 
 /**
- * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is destroyed
- * before, it calls no more.
+ * Opens a connection, and calls once: when it may be written to, or with why there is none. Where the socket is
+ * destroyed before, it calls no more.
  */
 export type Connect = (callback: (outcome: Link | Error) => void, onRead?: OnRead) => Socket;
 
@@ -39,11 +39,13 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
     const link = linkOfTls(place, { ...tls, ...offered }, onRead);
     const { socket } = link;
     // Node tells of a session only where the certificate was accepted.
-    socket.on('session', (next: Buffer) => {
-      session = next;
-    }).once('secureConnect', () => {
-      if (!socket.isSessionReused()) verifiedMs = performance.now();
-    });
+    socket
+      .on('session', (next: Buffer) => {
+        session = next;
+      })
+      .once('secureConnect', () => {
+        if (!socket.isSessionReused()) verifiedMs = performance.now();
+      });
     return link;
   };
   return {
@@ -61,11 +63,14 @@ export function createConnector(settings: UpstreamSettings, ca: string | null): 
       const onClose = (): void => {
         clearTimeout(timer);
       };
-      socket.once('error', onError).once('close', onClose).once(isTls ? 'secureConnect' : 'connect', () => {
-        clearTimeout(timer);
-        socket.off('error', onError).off('close', onClose);
-        callback(link);
-      });
+      socket
+        .once('error', onError)
+        .once('close', onClose)
+        .once(isTls ? 'secureConnect' : 'connect', () => {
+          clearTimeout(timer);
+          socket.off('error', onError).off('close', onClose);
+          callback(link);
+        });
       return socket;
     },
   };

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 
 /**
- * One time limit that is set and lifted many times a second. The timer below is left alone as long as it fires early enough,
- * and looks then what is left: two timers for each request would cost more than its decision.
+ * One time limit that is set and lifted many times a second. The timer below is left alone as long as it fires early
+ * enough, and looks then what is left: two timers for each request would cost more than its decision.
  */
 export class Deadline {
   private readonly onDue: () => void;

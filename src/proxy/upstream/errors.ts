@@ -1,7 +1,14 @@
 import { denial, type Denial, type ProxyError } from '../../decision/denial.js';
 
-/** What is said of a request that could not be written, by undici too: a mistake of ours, for the caller's part was checked. */
-const ownMistakes: ReadonlySet<string> = new Set(['SALLYPORT_MALFORMED_REQUEST', 'UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED']);
+/**
+ * What is said of a request that could not be written, by undici too: a mistake of ours, for the caller's part was
+ * checked.
+ */
+const ownMistakes: ReadonlySet<string> = new Set([
+  'SALLYPORT_MALFORMED_REQUEST',
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+]);
 
 /** Codes that tell more than that there was no connection. */
 const connectErrors: ReadonlyMap<string, ProxyError> = new Map<string, ProxyError>([
@@ -42,7 +49,9 @@ function connectError(code: string): ProxyError {
   return 'connection_refused';
 }
 
-/** Only the code of an error is looked at: its text may hold addresses and bytes that nobody but an operator may see. */
+/**
+ * Only the code of an error is looked at: its text may hold addresses and bytes that nobody but an operator may see.
+ */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error) || !('code' in error)) return '';
   return typeof error.code === 'string' ? error.code : '';

@@ -4,8 +4,8 @@ import type { Link } from './socket.js';
 const patienceMs = 1_000;
 
 /**
- * Connections after their last answer, whose end is left to the receiver: who ends one first keeps its port for a minute, and ports
- * on this side are few where each request has a connection of its own.
+ * Connections after their last answer, whose end is left to the receiver: who ends one first keeps its port for a
+ * minute, and ports on this side are few where each request has a connection of its own.
  */
 export class Farewells {
   private readonly timers = new Map<Link, NodeJS.Timeout>();

@@ -22,15 +22,19 @@ export class HandshakeConnection implements UpstreamConnection, Dispatcher.Dispa
   private events: RequestEvents | null = null;
   private breakOff: ((error: Error) => void) | null = null;
   private goOn: (() => void) | null = null;
-  /** undici takes a reset, or an end of TCP beneath TLS, for the clean end of an answer that ends with its connection. */
+  /**
+   * undici takes a reset, or an end of TCP beneath TLS, for the clean end of an answer that ends with its connection.
+   */
   private hasFailed = false;
 
   constructor({ origin, connect }: Connector) {
     this.client = new Client(origin, {
-      connect: undiciConnector(callback => connect((outcome) => {
-        if (!(outcome instanceof Error)) this.watch(outcome);
-        callback(outcome);
-      })),
+      connect: undiciConnector((callback) =>
+        connect((outcome) => {
+          if (!(outcome instanceof Error)) this.watch(outcome);
+          callback(outcome);
+        }),
+      ),
       pipelining: 1,
       maxHeaderSize: maxHeadBytes,
       // Whoever asked keeps time: undici's timers are coarse.
@@ -110,11 +114,13 @@ export class HandshakeConnection implements UpstreamConnection, Dispatcher.Dispa
   private watch(link: Link): void {
     const { socket } = link;
     this.interim.watch(socket);
-    socket.once('error', () => {
-      this.hasFailed = true;
-    }).once('end', () => {
-      this.hasFailed ||= !link.endedItself();
-    });
+    socket
+      .once('error', () => {
+        this.hasFailed = true;
+      })
+      .once('end', () => {
+        this.hasFailed ||= !link.endedItself();
+      });
   }
 }
 

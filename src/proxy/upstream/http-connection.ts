@@ -26,8 +26,8 @@ const maxSetAsideBytes = 8 * 1024;
 const atTurnEnd = createTurnEnd();
 
 /**
- * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing that
- * was not asked for is taken from it.
+ * One connection to the receiver, opened at its first request: one request at a time, never a second time, and nothing
+ * that was not asked for is taken from it.
  */
 export class HttpConnection implements UpstreamConnection, AnswerEvents {
   private readonly connect: Connect;
@@ -50,7 +50,10 @@ export class HttpConnection implements UpstreamConnection, AnswerEvents {
   /** Whether the sink takes no more for now. */
   private isPaused = false;
   private isOver = false;
-  /** A limit that is set during a read counts from its end, where it does not end the answer: each takes a look at the clock. */
+  /**
+   * A limit that is set during a read counts from its end, where it does not end the answer: each takes a look at the
+   * clock.
+   */
   private isInRead = false;
   private nextLimitMs: number | null = null;
   /** When its last answer was whole; monotonic milliseconds. */

@@ -19,8 +19,8 @@ export interface Rest {
 }
 
 /**
- * Where so many are idle they take turns slowly as it is. Under load each more of them costs every request: what belongs to it has left the
- * processor's caches when its turn comes.
+ * Where so many are idle they take turns slowly as it is. Under load each more of them costs every request: what
+ * belongs to it has left the processor's caches when its turn comes.
  */
 const manyIdle = 16;
 
@@ -34,8 +34,8 @@ const freshMs = 1;
 const spareAfterMs = 1_000;
 
 /**
- * Connections that carry nothing. One that was just used rests first: what the receiver sends although nobody asked has to be seen
- * before another request goes out on it. The one that rested longest is used next.
+ * Connections that carry nothing. One that was just used rests first: what the receiver sends although nobody asked has
+ * to be seen before another request goes out on it. The one that rested longest is used next.
  */
 export class IdleConnections {
   private readonly options: IdleConnectionsOptions;
@@ -70,7 +70,9 @@ export class IdleConnections {
     const connection = this.queue.shift();
     this.restedCount -= 1;
     this.spare = Math.min(this.spare, this.restedCount);
-    if (connection !== null && connection.idleSinceMs - this.spareSinceMs >= spareAfterMs) this.giveUpSpare(connection.idleSinceMs);
+    if (connection !== null && connection.idleSinceMs - this.spareSinceMs >= spareAfterMs) {
+      this.giveUpSpare(connection.idleSinceMs);
+    }
     return connection;
   }
 
@@ -92,7 +94,10 @@ export class IdleConnections {
     if (index >= 0 && index < this.restedCount) this.restedCount -= 1;
   }
 
-  /** Timers are called before what arrived is read, and immediates behind that: by then all that had arrived at the timer was seen. */
+  /**
+   * Timers are called before what arrived is read, and immediates behind that: by then all that had arrived at the
+   * timer was seen.
+   */
   private lookIn(ms: number): void {
     const timer = setTimeout(() => {
       const nowMs = performance.now();

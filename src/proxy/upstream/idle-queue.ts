@@ -19,7 +19,7 @@ export class IdleQueue<T> {
 
   /** The one at this index, 0 for the first; `null` where there is none. */
   at(index: number): T | null {
-    return index < this.count ? this.places[this.placeOf(index)] ?? null : null;
+    return index < this.count ? (this.places[this.placeOf(index)] ?? null) : null;
   }
 
   /** Takes the first; `null` where there is none. */

@@ -12,8 +12,9 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * Lets an upstream send `100 Continue` although nobody asked, which a client has to bear (RFC 9110 §15.2) and undici takes
- * for a broken response: the status is changed to 102 in the bytes read, and that is dropped like every other interim one.
+ * Lets an upstream send `100 Continue` although nobody asked, which a client has to bear (RFC 9110 §15.2) and undici
+ * takes for a broken response: the status is changed to 102 in the bytes read, and that is dropped like every other
+ * interim one.
  */
 export class InterimResponses {
   /** How much of the start of a response head was seen; `null` once a final head began, until the next request. */
@@ -42,8 +43,8 @@ export class InterimResponses {
       const byte = chunk[i] ?? 0;
       if (this.lineIsEmpty !== null) this.skip(byte);
       else if (this.matched === lastDigitAt) {
-        // What follows 101 is no HTTP. Any other digit is another interim response, which undici drops by itself; its end has
-        // to be found all the same.
+        // What follows 101 is no HTTP. Any other digit is another interim response, which undici drops by itself; its
+        // end has to be found all the same.
         if (byte === zero) chunk[i] = two;
         if (byte === one) this.matched = null;
         else this.lineIsEmpty = false;

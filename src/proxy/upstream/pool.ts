@@ -19,17 +19,23 @@ export interface Upstream {
   /**
    * Sends one request, once: whatever fails, nothing is sent again. Where every connection is busy, or as many as its
    * holder may have, it waits in line, no longer than connecting may take, and in overload
-   * hardly longer than the receiver takes for a request. Ends in exactly one `onEnd` or `onFailure`, unless it is cancelled.
+   * hardly longer than the receiver takes for a request. Ends in exactly one `onEnd` or `onFailure`, unless it is
+   * cancelled.
    */
   readonly send: (request: UpstreamRequest, answer: AnswerSink) => UpstreamCall;
-  /** A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null` where there is none. */
+  /**
+   * A place for a request whose body is yet to come, which would hold a connection for as long as that takes; `null`
+   * where there is none.
+   */
   readonly takeEarlyPlace: () => Slot | null;
   /**
-   * A place in line for a request that is reserved first: `null` in overload, where that would be in vain. It goes with the request to `send`, or is
-   * given back.
+   * A place in line for a request that is reserved first: `null` in overload, where that would be in vain. It goes with
+   * the request to `send`, or is given back.
    */
   readonly takeReservedPlace: (holder: string) => Slot | null;
-  /** Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle. */
+  /**
+   * Says that a reload replaced it: what is under way or in line goes on, and each connection closes when it is idle.
+   */
   readonly retire: () => void;
   /** Breaks off whatever is still under way and closes every connection. */
   readonly close: () => Promise<void>;
@@ -54,12 +60,15 @@ export interface UpstreamCounts {
 }
 
 /**
- * Of those that may be open, as many may rest while requests wait for one: beyond that one that rests gives way to a new one, so that
- * few connections serve nearly as many requests as if none rested.
+ * Of those that may be open, as many may rest while requests wait for one: beyond that one that rests gives way to a
+ * new one, so that few connections serve nearly as many requests as if none rested.
  */
 const restingShare = 1 / 4;
 
-/** Of those that may be open, as many may be taken by requests whose bodies are yet to come: others are read first, and then sent. */
+/**
+ * Of those that may be open, as many may be taken by requests whose bodies are yet to come: others are read first, and
+ * then sent.
+ */
 const earlyShare = 1 / 4;
 
 /** Opens no connection before the first request, and no more than `max_connections`. */
@@ -70,7 +79,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
   const all = new Set<UpstreamConnection>();
   /** Those that were left to the receiver to end. */
   const farewells = new Farewells();
-  const line = new WaitingLine(settings.maxConnections, call => call.refuse(denial('overloaded')));
+  const line = new WaitingLine(settings.maxConnections, (call) => call.refuse(denial('overloaded')));
   let isRetired = false;
   /** Whether those in line have their turn next: nobody gets ahead of them. */
   let startsSoon = false;
@@ -84,7 +93,9 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     all.delete(connection);
     connection.close();
   };
-  /** Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request. */
+  /**
+   * Not at once: what still comes of the read that ended an answer would be taken for the answer to the next request.
+   */
   const startNext = (): void => {
     if (startsSoon || line.length === 0) return;
     startsSoon = true;
@@ -115,7 +126,10 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
     if (all.size >= settings.maxConnections) makeRoom(isAlone);
     if (all.size >= settings.maxConnections) return null;
     if (all.size + farewells.count() >= settings.maxConnections) farewells.cutShort();
-    const opened = upgrade === undefined ? new HttpConnection(connector.connect, connectionHost, trustsEnds) : new HandshakeConnection(connector);
+    const opened =
+      upgrade === undefined
+        ? new HttpConnection(connector.connect, connectionHost, trustsEnds)
+        : new HandshakeConnection(connector);
     all.add(opened);
     return opened;
   };
@@ -172,7 +186,7 @@ export function createUpstream(settings: UpstreamSettings, ca: string | null): U
         earlyCount -= 1;
       });
     },
-    takeReservedPlace: holder => line.takePlace(holder),
+    takeReservedPlace: (holder) => line.takePlace(holder),
     retire: () => {
       isRetired = true;
       discardIdle();

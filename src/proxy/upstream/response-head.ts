@@ -22,7 +22,8 @@ export interface AnswerHead {
  * A whole head but for its empty line (RFC 9112 §2.1, §4, §5). Folded lines, bare line feeds, blanks before a colon and
  * control bytes are refused: what a reader has to mend, the caller's reader may mend in another way.
  */
-const wellFormed = /^HTTP\/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
+const wellFormed =
+  /^HTTP\/1\.[01] [1-9][0-9]{2}(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n)*$/;
 
 const minorVersionAt = 'HTTP/1.'.length;
 const statusAt = 'HTTP/1.1 '.length;
@@ -56,9 +57,9 @@ export function isInterim({ status }: AnswerHead): boolean {
 }
 
 /**
- * Reads a head, one character for each byte, up to and with the end of its last line; `null` where it is malformed or two
- * readers could find the end of its body in different places: both lengths and codings, a repeated or odd length, any
- * coding but `chunked` (RFC 9112 §6).
+ * Reads a head, one character for each byte, up to and with the end of its last line; `null` where it is malformed or
+ * two readers could find the end of its body in different places: both lengths and codings, a repeated or odd length,
+ * any coding but `chunked` (RFC 9112 §6).
  *
  * @param answersHead whether the request was a HEAD, whose answer has no body whatever it says.
  */
@@ -66,7 +67,13 @@ export function readAnswerHead(text: string, answersHead: boolean): AnswerHead |
   if (!wellFormed.test(text)) return null;
   const status = Number(text.slice(statusAt, statusEnd));
   const fields: string[] = [];
-  const framing: Framing = { contentLength: null, transferEncoding: null, connection: null, keepAlive: null, isAmbiguous: false };
+  const framing: Framing = {
+    contentLength: null,
+    transferEncoding: null,
+    connection: null,
+    keepAlive: null,
+    isAmbiguous: false,
+  };
   for (let at = text.indexOf('\r\n') + 2; at < text.length;) {
     const colon = text.indexOf(':', at);
     const end = text.indexOf('\r\n', colon);
@@ -98,7 +105,9 @@ function note(framing: Framing, name: string, value: string): void {
   switch (name.length) {
     case 'connection'.length: {
       const lowerCase = name.toLowerCase();
-      if (lowerCase === 'connection') framing.connection = framing.connection === null ? value : `${framing.connection}, ${value}`;
+      if (lowerCase === 'connection') {
+        framing.connection = framing.connection === null ? value : `${framing.connection}, ${value}`;
+      }
       if (lowerCase === 'keep-alive') framing.keepAlive = value;
       break;
     }

@@ -66,8 +66,8 @@ export class AnswerParser {
   }
 
   /**
-   * Takes what was read. `false` where it is no answer, or goes on after its end: nothing can be read from the connection
-   * any more. The parts that came before that are heard of all the same.
+   * Takes what was read. `false` where it is no answer, or goes on after its end: nothing can be read from the
+   * connection any more. The parts that came before that are heard of all the same.
    */
   read(bytes: Buffer): boolean {
     let at = 0;
@@ -120,7 +120,9 @@ export class AnswerParser {
   private takeHead(bytes: Buffer, at: number): number {
     const before = this.text.length;
     const whole = before === 0 ? bytes.indexOf(headEnd, at, 'latin1') : -1;
-    if (whole >= 0) return this.beginBody(bytes.toString('latin1', at, whole + lineEnd.length)) ? whole + headEnd.length : -1;
+    if (whole >= 0) {
+      return this.beginBody(bytes.toString('latin1', at, whole + lineEnd.length)) ? whole + headEnd.length : -1;
+    }
     const piece = bytes.toString('latin1', at, bytes.length);
     // To search all that came before again would take time in the square of it, where it comes byte by byte.
     const searched = this.seam + piece;

@@ -13,8 +13,8 @@ interface Asked {
 }
 
 /**
- * How long a connection has to be silent after an answer before it carries the next request. What a receiver sends too much of comes
- * right behind the answer, later only by what its threads wait for each other.
+ * How long a connection has to be silent after an answer before it carries the next request. What a receiver sends too
+ * much of comes right behind the answer, later only by what its threads wait for each other.
  */
 const someRest: Rest = { usualMs: 5, leastMs: 1 };
 const noRest: Rest = { usualMs: 0, leastMs: 0 };
@@ -27,11 +27,13 @@ export function restOf({ reuse }: ReuseRules): Rest {
 }
 
 /**
- * Whether a request has a connection of its own, which carried none before, carries none after it, and of which the receiver is told so:
+ * Whether a request has a connection of its own, which carried none before, carries none after it, and of which the
+ * receiver is told so:
  *
  * - HEAD: servers that leave it to the application to leave out the body send one.
- * - With a body: what a receiver leaves unread of it is the next request to it, with any identity that the caller wrote there. Told
- *   that there is no next one it does not look for it. GET and kin have theirs left unread even by what reads all others.
+ * - With a body: what a receiver leaves unread of it is the next request to it, with any identity that the caller wrote
+ *   there. Told that there is no next one it does not look for it. GET and kin have theirs left unread even by what
+ *   reads all others.
  */
 export function goesAlone({ method, body }: Asked, { reuse, readsBodies }: ReuseRules): boolean {
   if (reuse !== 'safe') return reuse === 'never';

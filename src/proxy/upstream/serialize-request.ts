@@ -22,7 +22,8 @@ const expectsBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
  * The one form that a head of ours has. What goes in was judged field by field; this holds the whole once more, and its
  * lines are counted, so that no mistake there could end a line early and begin another field or request.
  */
-const wellFormed = /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
+const wellFormed =
+  /^[!#$%&'*+\-.^_`|~0-9A-Z]+ [\x21-\x7e]+ HTTP\/1\.1\r\n(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
 
 /** The length that the fields give the body; `null` where they give none. */
 export function statedLength(fields: readonly string[]): number | null {
@@ -40,7 +41,11 @@ export function statedLength(fields: readonly string[]): number | null {
  * @param isLast whether the receiver is told that no other request follows on the connection.
  * @returns `null` where the parts do not make one head and nothing else, or say something else of the body: a bug.
  */
-export function requestText({ method, target, fields }: RequestHeadParts, length: number | null, isLast = false): string | null {
+export function requestText(
+  { method, target, fields }: RequestHeadParts,
+  length: number | null,
+  isLast = false,
+): string | null {
   let text = `${method} ${target} HTTP/1.1\r\n`;
   let isStated = false;
   for (let i = 0; i < fields.length; i += 2) {

@@ -5,11 +5,13 @@ import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'n
 export interface Link {
   readonly socket: Socket;
   /**
-   * Once the socket said `end`: whether the receiver said so. Whoever is on the way can end TCP, but cannot say within TLS that it
-   * ends (RFC 8446 §6.1), and an answer that ends with its connection is whole only then (RFC 9112 §9.8).
+   * Once the socket said `end`: whether the receiver said so. Whoever is on the way can end TCP, but cannot say within
+   * TLS that it ends (RFC 8446 §6.1), and an answer that ends with its connection is whole only then (RFC 9112 §9.8).
    */
   readonly endedItself: () => boolean;
-  /** Gives it up so that its port can be used at once, and not after the minute that a farewell takes (RFC 9293 §3.6.1). */
+  /**
+   * Gives it up so that its port can be used at once, and not after the minute that a farewell takes (RFC 9293 §3.6.1).
+   */
   readonly reset: () => void;
 }
 
@@ -17,20 +19,26 @@ export interface TlsLink extends Link {
   readonly socket: TLSSocket;
 }
 
-/** Takes what was read. `false` reads no more until `resume`. The bytes are good until it returns: the next read fills the same place. */
+/**
+ * Takes what was read. `false` reads no more until `resume`. The bytes are good until it returns: the next read fills
+ * the same place.
+ */
 export type OnRead = (bytes: Buffer) => boolean;
 
 /** How long a connection is idle before the system asks whether the receiver is still there. */
 const keepAliveDelayMs = 60_000;
 
 /**
- * What a read fills, whichever connection it is of: reads follow one another, and what is kept of one is copied. A place for each
- * connection would have to be fetched into the processor's caches each time.
+ * What a read fills, whichever connection it is of: reads follow one another, and what is kept of one is copied. A
+ * place for each connection would have to be fetched into the processor's caches each time.
  */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 export function linkOf(place: NetConnectOpts, onRead?: OnRead): Link {
-  const reading = onRead === undefined ? {} : { onread: { buffer: readBuffer, callback: (length: number) => onRead(readBuffer.subarray(0, length)) } };
+  const reading =
+    onRead === undefined
+      ? {}
+      : { onread: { buffer: readBuffer, callback: (length: number) => onRead(readBuffer.subarray(0, length)) } };
   const socket = prepared(connect({ ...place, ...reading }));
   return {
     socket,

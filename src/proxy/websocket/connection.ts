@@ -52,7 +52,10 @@ export interface WebSocketHost {
 /** How long a judgement of an open connection holds at most: the set of keys, for one, may change in between. */
 const judgementHoldsMs = 30_000;
 
-/** One WebSocket connection from its opening handshake to its end. A receiver that does not switch has answered a plain request. */
+/**
+ * One WebSocket connection from its opening handshake to its end. A receiver that does not switch has answered a plain
+ * request.
+ */
 export class WebSocket implements AnswerSink, Onward {
   private readonly handshake: Handshake;
   private readonly host: WebSocketHost;
@@ -72,12 +75,25 @@ export class WebSocket implements AnswerSink, Onward {
 
   send(method: string): void {
     const { admission, caller, inForce } = this.handshake;
-    const { target, forwarded, route: { responseTimeoutMs } } = admission;
+    const {
+      target,
+      forwarded,
+      route: { responseTimeoutMs },
+    } = admission;
     const fields = [...forwarded, ...assertionFields(admission, method, inForce)];
     caller.asked();
-    this.call = inForce.upstream.send({
-      holder: holderOf(admission), method, target: target.raw, fields, body: null, responseTimeoutMs, upgrade: webSocketProtocol,
-    }, this);
+    this.call = inForce.upstream.send(
+      {
+        holder: holderOf(admission),
+        method,
+        target: target.raw,
+        fields,
+        body: null,
+        responseTimeoutMs,
+        upgrade: webSocketProtocol,
+      },
+      this,
+    );
   }
 
   resume(): void {
@@ -117,7 +133,13 @@ export class WebSocket implements AnswerSink, Onward {
       this.onFailure(agreement.ok ? denial('shutting_down') : agreement.error);
       return;
     }
-    const fields = ['Upgrade', webSocketProtocol, 'Connection', 'Upgrade', ...callerFields(101, rawHeaders, inForce.fieldRules, admission.requestId)];
+    const fields = [
+      'Upgrade',
+      webSocketProtocol,
+      'Connection',
+      'Upgrade',
+      ...callerFields(101, rawHeaders, inForce.fieldRules, admission.requestId),
+    ];
     const switched = answer.switchProtocols(handBack(fields, admission.principal, inForce, this.host.clock));
     if (switched === null) {
       receiver.on('error', () => undefined).destroy();
@@ -128,7 +150,7 @@ export class WebSocket implements AnswerSink, Onward {
       receiver,
       extended: agreement.value.extended,
       idleTimeoutMs: this.host.idleTimeoutMs,
-      onOver: ending => this.conclude(ending),
+      onOver: (ending) => this.conclude(ending),
     });
     this.handshake.seat?.();
     this.host.opened(this);
@@ -152,8 +174,9 @@ export class WebSocket implements AnswerSink, Onward {
     }
     const { head, peer } = this.handshake;
     const judgement = admit(head, peer, this.host.inForce(), this.host.clock.now());
-    if (judgement instanceof Promise) void judgement.then(settled => this.settle(settled), this.handshake.caller.fail);
-    else this.settle(judgement);
+    if (judgement instanceof Promise) {
+      void judgement.then((settled) => this.settle(settled), this.handshake.caller.fail);
+    } else this.settle(judgement);
   }
 
   private settle(judgement: Judgement): void {

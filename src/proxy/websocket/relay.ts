@@ -21,8 +21,8 @@ export interface TunnelOptions {
 }
 
 /**
- * A WebSocket connection from its 101 to its end. Its bytes are passed on as they are; of the frames only so much is known
- * that one of ours can stand between them.
+ * A WebSocket connection from its 101 to its end. Its bytes are passed on as they are; of the frames only so much is
+ * known that one of ours can stand between them.
  */
 export class Tunnel {
   private readonly options: TunnelOptions;
@@ -38,7 +38,11 @@ export class Tunnel {
 
   constructor(options: TunnelOptions) {
     this.options = options;
-    const { caller: { socket }, receiver, extended } = options;
+    const {
+      caller: { socket },
+      receiver,
+      extended,
+    } = options;
     this.ends = new Set([socket, receiver]);
     this.inbound = new Lane(socket, receiver, new FrameReader({ masked: true, extended }));
     this.outbound = new Lane(receiver, socket, new FrameReader({ masked: false, extended }));
@@ -46,9 +50,15 @@ export class Tunnel {
   }
 
   start(): void {
-    const { caller: { socket, early }, receiver } = this.options;
+    const {
+      caller: { socket, early },
+      receiver,
+    } = this.options;
     for (const end of this.ends) {
-      end.on('error', () => undefined).on('end', () => this.onEnd(end)).on('close', () => this.onClose(end));
+      end
+        .on('error', () => undefined)
+        .on('end', () => this.onEnd(end))
+        .on('close', () => this.onClose(end));
       if (end.destroyed) this.onClose(end);
     }
     if (early.length > 0) this.onData(this.inbound, early);
@@ -97,10 +107,15 @@ export class Tunnel {
   private onEnd(end: Duplex): void {
     if (this.ended.has(end)) return;
     this.ended.add(end);
-    const { caller: { socket }, receiver } = this.options;
+    const {
+      caller: { socket },
+      receiver,
+    } = this.options;
     const isSound = this.isClosing || this.inbound.isClosed() || this.outbound.isClosed();
     if (!isSound) this.ending ??= end === socket ? endings.callerLost : endings.receiverLost;
-    if (!isSound && end === receiver) this.outbound.finish(closeFrame(endings.receiverLost.code, endings.receiverLost.text, null), false);
+    if (!isSound && end === receiver) {
+      this.outbound.finish(closeFrame(endings.receiverLost.code, endings.receiverLost.text, null), false);
+    }
     // A reader that is slow but still reads gets what was sent before.
     const isBehind = !this.isClosing && socket.writableLength + receiver.writableLength > 0;
     this.limitClosing(isBehind ? this.options.idleTimeoutMs : closeTimeoutMs);

@@ -24,29 +24,56 @@ export function createImportCommand(io: Io): Command {
     ],
     notes: ['A journal stands beside the file until you remove it, as does the list of rows that are not in.'],
     exitCodes: {
-      0: 'every row is in', 1: 'some are not', 2: 'usage, or a file that may not be read as it is', 3: 'the run could not go on: --resume',
+      0: 'every row is in',
+      1: 'some are not',
+      2: 'usage, or a file that may not be read as it is',
+      3: 'the run could not go on: --resume',
     },
     page: 'docs/import.md',
   });
   return command
     .argument('<file>', 'the users; read twice, never held')
     .option('--curl-config <file>', 'where the Core is and its API key, as curl -K reads it; mode 0600')
-    .addOption(new Option('--from <format>', 'format of the file; without it .csv is csv and everything else jsonl').choices(formats))
+    .addOption(
+      new Option('--from <format>', 'format of the file; without it .csv is csv and everything else jsonl').choices(
+        formats,
+      ),
+    )
     .option('--hash-config <file>', 'firebase: the hash parameters of the account; mode 0600')
     .option('--hashes-from <file>', 'take hashes that rejected rows came back without from the file they were in')
-    .addOption(new Option('--accept-hash <ids>', `take these hashes too, between commas: ${extraIdentifiers.join(', ')}`).argParser(identifiersArgument))
+    .addOption(
+      new Option(
+        '--accept-hash <ids>',
+        `take these hashes too, between commas: ${extraIdentifiers.join(', ')}`,
+      ).argParser(identifiersArgument),
+    )
     .option('--strip-hash-prefix', "take away a provider's identifier in front of a hash, such as {bcrypt}")
-    .addOption(new Option('--dialect <dialect>', 'names that the Core knows; supertokens is also asked whether a user is there')
-      .choices(['seed', 'supertokens']).default('seed'))
-    .addOption(new Option('--cdi-version <version>', 'version of the driver interface for every call; without it 2.16, and for third-party users one that '
-      + 'carries isVerified, where the Core has it').argParser(versionArgument))
+    .addOption(
+      new Option('--dialect <dialect>', 'names that the Core knows; supertokens is also asked whether a user is there')
+        .choices(['seed', 'supertokens'])
+        .default('seed'),
+    )
+    .addOption(
+      new Option(
+        '--cdi-version <version>',
+        'version of the driver interface for every call; without it 2.16, and for third-party users one that ' +
+          'carries isVerified, where the Core has it',
+      ).argParser(versionArgument),
+    )
     .option('--dry-run', 'check everything and call nothing')
     .option('--resume', 'go on where the journal beside the file ends; without one, begin')
     .option('--overwrite', 'go on where a user was in the Core before, and make it what the file says')
-    .addOption(new Option('--concurrency <number>', 'users under way at once').argParser(numberArgument(1, maxConcurrency)).default(defaultConcurrency))
+    .addOption(
+      new Option('--concurrency <number>', 'users under way at once')
+        .argParser(numberArgument(1, maxConcurrency))
+        .default(defaultConcurrency),
+    )
     .addOption(new Option('--rate <number>', 'calls a second at most').argParser(numberArgument(1, maxRate)))
-    .addOption(new Option('--give-up-after <duration>', 'stop when calls have failed for so long').argParser(durationArgument('1s', '24h'))
-      .default(defaultGiveUpMs, '2m'))
+    .addOption(
+      new Option('--give-up-after <duration>', 'stop when calls have failed for so long')
+        .argParser(durationArgument('1s', '24h'))
+        .default(defaultGiveUpMs, '2m'),
+    )
     .option('--allow-http', 'let the API key travel to another machine in the clear')
     .option('--allow-public-core', 'let the Core be on a public address')
     .addOption(jsonOption())

@@ -10,7 +10,12 @@ export interface ImportJournal extends Journal {
 }
 
 /** Begins a journal, or goes on with the one that is there. Refuses in words that follow its path. */
-export async function openJournal(path: string, header: JournalHeader, ledger: Ledger, resumes: boolean): Promise<Result<ImportJournal, string>> {
+export async function openJournal(
+  path: string,
+  header: JournalHeader,
+  ledger: Ledger,
+  resumes: boolean,
+): Promise<Result<ImportJournal, string>> {
   const opened = resumes ? await resumed(path, header, ledger) : await createJournalFile(path);
   if (!opened.ok) return opened;
   const journal = journalOf(opened.value);
@@ -55,7 +60,9 @@ function firstProblem(record: JournalRecord, header: JournalHeader): string | nu
 /** Two imports at once would each take the other's users for strangers. */
 function runningProblem(record: JournalRecord): string | null {
   if (record.type !== 'run' || record.mark === null || record.pid === process.pid) return null;
-  return processMark(record.pid) === record.mark ? `is of an import that is still running (process ${String(record.pid)})` : null;
+  return processMark(record.pid) === record.mark
+    ? `is of an import that is still running (process ${String(record.pid)})`
+    : null;
 }
 
 function journalOf(file: JournalFile): ImportJournal {
@@ -67,4 +74,3 @@ function journalOf(file: JournalFile): ImportJournal {
     close: () => file.close(),
   };
 }
-

@@ -27,7 +27,10 @@ export interface ImportOptions {
 
 /** Which hashes are taken. */
 export function hashRulesOf({ dialect, acceptHash, stripHashPrefix }: ImportOptions): HashRules {
-  return { accepted: new Set(dialect === 'supertokens' ? extraIdentifiers : (acceptHash ?? [])), stripPrefix: stripHashPrefix === true };
+  return {
+    accepted: new Set(dialect === 'supertokens' ? extraIdentifiers : (acceptHash ?? [])),
+    stripPrefix: stripHashPrefix === true,
+  };
 }
 
 export function formatOf(file: string, from: Format | undefined): Format {
@@ -37,12 +40,18 @@ export function formatOf(file: string, from: Format | undefined): Format {
 /** Says which options do not go together; `null` where they do. */
 export function optionProblem(file: string, options: ImportOptions): string | null {
   const format = formatOf(file, options.from);
-  if (options.curlConfig === undefined && options.dryRun !== true) return 'import needs --curl-config FILE: where the Core is and its API key; or --dry-run';
+  if (options.curlConfig === undefined && options.dryRun !== true) {
+    return 'import needs --curl-config FILE: where the Core is and its API key; or --dry-run';
+  }
   // The original of returned rows may be an export.
   if (options.hashConfig === undefined && format === 'firebase') {
     return 'a Firebase export needs --hash-config FILE: the hash parameters that its console shows';
   }
-  if (options.hashConfig !== undefined && format !== 'firebase' && options.hashesFrom === undefined) return '--hash-config goes with --from firebase only';
-  if (options.hashesFrom !== undefined && format !== 'csv') return '--hashes-from goes with a CSV of rejected rows only';
+  if (options.hashConfig !== undefined && format !== 'firebase' && options.hashesFrom === undefined) {
+    return '--hash-config goes with --from firebase only';
+  }
+  if (options.hashesFrom !== undefined && format !== 'csv') {
+    return '--hashes-from goes with a CSV of rejected rows only';
+  }
   return null;
 }

@@ -16,8 +16,15 @@ export interface PlannedImport {
 const shownProblems = 20;
 const keptProblems = 1_000;
 
-/** Reads everything once and shows what is asked for. A dry run shows every problem. `null` where nothing can be read. */
-export async function planImport(file: string, source: ImportSource, { dryRun, json }: ImportOptions, io: Io): Promise<PlannedImport | null> {
+/**
+ * Reads everything once and shows what is asked for. A dry run shows every problem. `null` where nothing can be read.
+ */
+export async function planImport(
+  file: string,
+  source: ImportSource,
+  { dryRun, json }: ImportOptions,
+  io: Io,
+): Promise<PlannedImport | null> {
   const isDry = dryRun === true;
   const asData = isDry && json === true;
   const print = isDry ? io.stdout : io.stderr;
@@ -27,12 +34,17 @@ export async function planImport(file: string, source: ImportSource, { dryRun, j
   try {
     const plan = await makePlan(units, ({ line, record, method }, problem) => {
       met += 1;
-      if (asData && problems.length < keptProblems) problems.push({ line, record, method: method === 0 ? null : method, problem });
-      if (!asData && (isDry || met <= shownProblems)) print(`${placeOf(file, source.place, { line, record, method })}: ${escapeControls(problem)}\n`);
+      if (asData && problems.length < keptProblems) {
+        problems.push({ line, record, method: method === 0 ? null : method, problem });
+      }
+      if (!asData && (isDry || met <= shownProblems)) {
+        print(`${placeOf(file, source.place, { line, record, method })}: ${escapeControls(problem)}\n`);
+      }
     });
     const byKind = Object.fromEntries(plannedKinds(plan));
-    if (asData) print(`${JSON.stringify({ file, users: plan.users, byKind, problemCount: met, problems, ...lossesOf(plan) })}\n`);
-    else print(planText(plan, isDry ? 0 : Math.max(0, met - shownProblems)) + (isDry ? marksText(plan) : ''));
+    if (asData) {
+      print(`${JSON.stringify({ file, users: plan.users, byKind, problemCount: met, problems, ...lossesOf(plan) })}\n`);
+    } else print(planText(plan, isDry ? 0 : Math.max(0, met - shownProblems)) + (isDry ? marksText(plan) : ''));
     return { plan, sha256: digest() ?? '' };
   } catch (error) {
     if (!(error instanceof UnreadableInput)) throw error;
@@ -41,7 +53,11 @@ export async function planImport(file: string, source: ImportSource, { dryRun, j
   }
 }
 
-function placeOf(file: string, place: ImportSource['place'], { line, record, method }: { line: number; record: number; method: number }): string {
+function placeOf(
+  file: string,
+  place: ImportSource['place'],
+  { line, record, method }: { line: number; record: number; method: number },
+): string {
   return `${file}:${String(line)}${place === 'user' ? `: user ${String(record)}` : ''}${method === 0 ? '' : `: method ${String(method)}`}`;
 }
 
@@ -59,8 +75,10 @@ export function usersText(count: number): string {
 
 function planText(plan: Plan, leftOut: number): string {
   const kinds = plannedKinds(plan).map(([kind, count]) => `  ${kind.padEnd(14)} ${String(count).padStart(9)}\n`);
-  const lost = [...plan.lost].map(([field, { users, line }]) =>
-    `warning: ${escapeControls(field)} of ${usersText(users)} will be lost, first in line ${String(line)}: no call of the Core carries it\n`);
+  const lost = [...plan.lost].map(
+    ([field, { users, line }]) =>
+      `warning: ${escapeControls(field)} of ${usersText(users)} will be lost, first in line ${String(line)}: no call of the Core carries it\n`,
+  );
   const more = leftOut === 0 ? '' : `and ${String(leftOut)} more problems, which the list of rejected rows will have\n`;
   return `${more}${String(plan.users)} users, ${String(plan.problems)} of them cannot be imported\n${kinds.join('')}${lost.join('')}`;
 }

@@ -64,7 +64,10 @@ export interface ReportFiles {
 
 /** Makes the report, and writes it and the rows that are not in beside the input. Refuses where that cannot be done. */
 export async function makeReport(
-  { file, core, stopped, total }: Finished, source: ImportSource, ledger: Ledger, files: ReportFiles,
+  { file, core, stopped, total }: Finished,
+  source: ImportSource,
+  ledger: Ledger,
+  files: ReportFiles,
 ): Promise<Result<ImportReport, string>> {
   const totals = ledger.totals();
   const rows: ReportedRow[] = [];
@@ -86,7 +89,13 @@ export async function makeReport(
   }
   const { created, existed, rejected, done, notIn } = totals;
   const report: ImportReport = {
-    file, core, stopped, total, created, existed, rejected,
+    file,
+    core,
+    stopped,
+    total,
+    created,
+    existed,
+    rejected,
     left: total - done,
     complete: stopped === null && done === total && notIn === 0,
     byKind: kindsOf(totals),
@@ -104,16 +113,24 @@ export function reportText(report: ImportReport): string {
   const row = (name: string, { created, existed, rejected }: Tally): string =>
     [name.padEnd(14), ...[created, existed, rejected].map((count) => String(count).padStart(9))].join(' ');
   const rows = Object.entries(report.byKind).map(([kind, tally]) => row(kind, tally));
-  const shown = report.rows.slice(0, maxShownRows).map((entry) => escapeControls(`${report.file}:${placeOf(entry)}: ${entry.result}: ${entry.why}`));
+  const shown = report.rows
+    .slice(0, maxShownRows)
+    .map((entry) => escapeControls(`${report.file}:${placeOf(entry)}: ${entry.result}: ${entry.why}`));
   const more = report.rows.length - shown.length + report.rowsLeftOut;
   return [
-    'kind             created   existed  rejected', ...rows, row('all', report),
+    'kind             created   existed  rejected',
+    ...rows,
+    row('all', report),
     ...(report.left > 0 ? [`${String(report.left)} of ${String(report.total)} are left`] : []),
-    ...Object.entries(report.notCarried).map(([field, { users }]) => `warning: ${escapeControls(field)} of ${usersText(users)} was not carried`),
+    ...Object.entries(report.notCarried).map(
+      ([field, { users }]) => `warning: ${escapeControls(field)} of ${usersText(users)} was not carried`,
+    ),
     ...(shown.length > 0 ? ['', ...shown] : []),
     ...(more > 0 ? [`and ${String(more)} more`] : []),
     ...(report.rejectedFile === null ? [] : ['', `rows that are not in, to mend and import: ${report.rejectedFile}`]),
-  ].map((line) => `${line}\n`).join('');
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 function placeOf({ line, method }: ReportedRow): string {
@@ -121,12 +138,20 @@ function placeOf({ line, method }: ReportedRow): string {
 }
 
 function reported({ unit, outcome }: SettledRow): ReportedRow {
-  return { line: unit.line, record: unit.record, method: unit.method === 0 ? null : unit.method, result: outcome.result, why: outcome.why };
+  return {
+    line: unit.line,
+    record: unit.record,
+    method: unit.method === 0 ? null : unit.method,
+    result: outcome.result,
+    why: outcome.why,
+  };
 }
 
 function kindsOf({ byKind }: Totals): Readonly<Record<string, Tally>> {
-  return Object.fromEntries(talliedKinds.flatMap((kind) => {
-    const tally = byKind.get(kind);
-    return tally === undefined ? [] : [[kind, tally] as const];
-  }));
+  return Object.fromEntries(
+    talliedKinds.flatMap((kind) => {
+      const tally = byKind.get(kind);
+      return tally === undefined ? [] : [[kind, tally] as const];
+    }),
+  );
 }

@@ -31,7 +31,11 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
   const files = filesBeside(resolve(io.cwd, file));
   const hasJournal = existsSync(files.journal);
   if (hasJournal && options.resume !== true && options.dryRun !== true) {
-    return said(`${files.journal} is the journal of an import of this file: go on with --resume, or remove it to begin again`, 2, io);
+    return said(
+      `${files.journal} is the journal of an import of this file: go on with --resume, or remove it to begin again`,
+      2,
+      io,
+    );
   }
   const source = await openSource(file, options, io.cwd);
   if (!source.ok) return said(source.error, 2, io);
@@ -39,7 +43,16 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
     const planned = await planImport(file, source.value, options, io);
     if (planned === null) return 1;
     if (options.dryRun === true || curl === null) return planned.plan.problems === 0 ? 0 : 1;
-    return await importPlanned({ file, source: source.value, planned, curl: curl.value, files, resumes: hasJournal, options, io });
+    return await importPlanned({
+      file,
+      source: source.value,
+      planned,
+      curl: curl.value,
+      files,
+      resumes: hasJournal,
+      options,
+      io,
+    });
   } finally {
     await source.value.close();
   }
@@ -47,7 +60,11 @@ export async function importFile(file: string, options: ImportOptions, io: Io): 
 
 /** Everything that an import leaves behind stands beside its input. */
 function filesBeside(path: string): ReportFiles {
-  return { journal: `${path}.import-journal`, report: `${path}.import-report.json`, rejected: `${path}.import-rejected.csv` };
+  return {
+    journal: `${path}.import-journal`,
+    report: `${path}.import-report.json`,
+    rejected: `${path}.import-rejected.csv`,
+  };
 }
 
 interface Import {
@@ -87,23 +104,35 @@ async function importPlanned(work: Import): Promise<ExitCode> {
 function warnOfVersion({ thirdPartyVersion }: SpokenVersions, { planned, curl, options, io }: Import): void {
   const { verified } = planned.plan;
   if (verified === 0 || carriesIsVerified(thirdPartyVersion)) return;
-  const why = options.cdiVersion === undefined
-    ? `the Core at ${curl.url} speaks no version that carries it, from ${firstVersionOfIsVerified} on`
-    : `--cdi-version ${thirdPartyVersion} does not carry it`;
+  const why =
+    options.cdiVersion === undefined
+      ? `the Core at ${curl.url} speaks no version that carries it, from ${firstVersionOfIsVerified} on`
+      : `--cdi-version ${thirdPartyVersion} does not carry it`;
   io.stderr(`warning: ${isVerifiedField} of ${usersText(verified)} will be lost: ${why}\n`);
 }
 
 async function importInto(core: CoreClient, versions: SpokenVersions, work: Import): Promise<ExitCode> {
   const { source, planned, curl, files, resumes, io } = work;
   const ledger = createLedger();
-  const header: JournalHeader = { sha256: planned.sha256, bytes: source.bytes, from: source.format, core: curl.url, reading: source.reading };
+  const header: JournalHeader = {
+    sha256: planned.sha256,
+    bytes: source.bytes,
+    from: source.format,
+    core: curl.url,
+    reading: source.reading,
+  };
   const journal = await openJournal(files.journal, header, ledger, resumes);
   if (!journal.ok) return said(`${files.journal} ${journal.error}`, 2, io);
   const { done } = ledger.totals();
   if (resumes) io.stderr(`going on after ${String(done)} of ${String(planned.plan.users)}\n`);
   const stopped = await run(core, versions, journal.value, work, ledger);
   await journal.value.close();
-  const made = await makeReport({ file: work.file, core: curl.url, stopped, total: planned.plan.users }, source, ledger, files);
+  const made = await makeReport(
+    { file: work.file, core: curl.url, stopped, total: planned.plan.users },
+    source,
+    ledger,
+    files,
+  );
   if (stopped !== null) io.stderr(`stopped: ${stopped}\n`);
   if (!made.ok) return said(made.error, 3, io);
   io.stdout(work.options.json === true ? `${JSON.stringify(made.value)}\n` : reportText(made.value));
@@ -111,9 +140,16 @@ async function importInto(core: CoreClient, versions: SpokenVersions, work: Impo
   return made.value.complete ? 0 : 1;
 }
 
-/** Imports, and returns why it stopped early. The first signal lets those in flight come to their end, the second does not. */
+/**
+ * Imports, and returns why it stopped early. The first signal lets those in flight come to their end, the second does
+ * not.
+ */
 async function run(
-  core: CoreClient, versions: SpokenVersions, journal: ImportJournal, { source, planned, options, io }: Import, ledger: Ledger,
+  core: CoreClient,
+  versions: SpokenVersions,
+  journal: ImportJournal,
+  { source, planned, options, io }: Import,
+  ledger: Ledger,
 ): Promise<string | null> {
   const stopping = new AbortController();
   const display = showProgress(io, planned.plan.users, ledger);
@@ -124,17 +160,26 @@ async function run(
   });
   const pass = source.read();
   try {
-    const reason = await runImport({
-      units: pass.units,
-      ledger,
-      journal,
-      core,
-      clock: { now: () => Date.now(), monotonic: () => performance.now() },
-      wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
-      chance: () => Math.random(),
-      onTrouble: (why) => display.say(`trying again: ${why}`),
-      signal: stopping.signal,
-    }, { ...options, ...versions, overwrite: options.overwrite === true, callsPerSecond: options.rate ?? null, giveUpAfterMs: options.giveUpAfter });
+    const reason = await runImport(
+      {
+        units: pass.units,
+        ledger,
+        journal,
+        core,
+        clock: { now: () => Date.now(), monotonic: () => performance.now() },
+        wait: (ms, signal) => delay(ms, undefined, { signal }).catch(() => undefined),
+        chance: () => Math.random(),
+        onTrouble: (why) => display.say(`trying again: ${why}`),
+        signal: stopping.signal,
+      },
+      {
+        ...options,
+        ...versions,
+        overwrite: options.overwrite === true,
+        callsPerSecond: options.rate ?? null,
+        giveUpAfterMs: options.giveUpAfter,
+      },
+    );
     if (reason !== null) return reason;
     if (stopping.signal.aborted) return `by ${String(stopping.signal.reason)}; go on with --resume`;
     return pass.digest() === planned.sha256 ? null : inputChanged;

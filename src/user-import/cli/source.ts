@@ -34,7 +34,11 @@ export interface SourcePass {
 const maxParameterBytes = 16 * 1024;
 
 /** Opens all files that hold users. Refuses in a line for people. */
-export async function openSource(file: string, options: ImportOptions, cwd: string): Promise<Result<ImportSource, string>> {
+export async function openSource(
+  file: string,
+  options: ImportOptions,
+  cwd: string,
+): Promise<Result<ImportSource, string>> {
   const parameters = options.hashConfig === undefined ? accept(null) : await readParameters(options.hashConfig, cwd);
   if (!parameters.ok) return parameters;
   const input = await openInput(resolve(cwd, file));
@@ -59,7 +63,8 @@ export async function openSource(file: string, options: ImportOptions, cwd: stri
     read: () => {
       const pass = input.value.read();
       const records = recordsOf(pass.chunks, format, parameters.value);
-      const originals = original.value === null ? null : recordsOf(original.value.read().chunks, originalFormat, parameters.value);
+      const originals =
+        original.value === null ? null : recordsOf(original.value.read().chunks, originalFormat, parameters.value);
       const whole = originals === null ? ofThisFile(records) : withOriginalHashes(records, originals);
       return { units: readUnits(whole, { hashes, place }), digest: pass.digest };
     },
@@ -77,10 +82,16 @@ async function closeAll(files: readonly (InputFile | null)[]): Promise<void> {
 }
 
 async function* recordsOf(
-  chunks: AsyncIterable<Buffer>, format: Format, parameters: HostedHashParameters | null,
+  chunks: AsyncIterable<Buffer>,
+  format: Format,
+  parameters: HostedHashParameters | null,
 ): AsyncGenerator<ReturnedRecord, void, undefined> {
   if (format === 'csv') {
-    yield* readCsv(chunks, { headerProblem: (columns) => headerProblem(columns, nearestName), rowOfCells, originOfCells });
+    yield* readCsv(chunks, {
+      headerProblem: (columns) => headerProblem(columns, nearestName),
+      rowOfCells,
+      originOfCells,
+    });
     return;
   }
   const records = format === 'jsonl' || parameters === null ? readJsonLines(chunks) : exported(chunks, parameters);
@@ -92,10 +103,15 @@ async function* ofThisFile(records: AsyncIterable<ReturnedRecord>): AsyncGenerat
   for await (const record of records) yield { ...record, origin: null };
 }
 
-async function* exported(chunks: AsyncIterable<Buffer>, parameters: HostedHashParameters): AsyncGenerator<SourceRecord, void, undefined> {
+async function* exported(
+  chunks: AsyncIterable<Buffer>,
+  parameters: HostedHashParameters,
+): AsyncGenerator<SourceRecord, void, undefined> {
   for await (const record of readJsonList(chunks, 'users')) {
     const read = record.content.ok ? rowOfFirebaseUser(record.content.value, parameters) : record.content;
-    yield read.ok ? { ...record, content: accept(read.value.row), lost: read.value.lost } : { ...record, content: read };
+    yield read.ok
+      ? { ...record, content: accept(read.value.row), lost: read.value.lost }
+      : { ...record, content: read };
   }
 }
 
@@ -105,7 +121,11 @@ async function readParameters(file: string, cwd: string): Promise<Result<HostedH
   const text = await readText(path, { maxBytes: maxParameterBytes });
   if (!text.ok) return refuse(`${file} ${text.error}`);
   const mode = (await stat(path)).mode & 0o777;
-  if ((mode & 0o077) !== 0) return refuse(`${file} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it: it holds the signer key`);
+  if ((mode & 0o077) !== 0) {
+    return refuse(
+      `${file} is open to others (mode ${mode.toString(8).padStart(4, '0')}); chmod 600 it: it holds the signer key`,
+    );
+  }
   const parameters = parseHashParameters(text.value);
   return parameters.ok ? parameters : refuse(`${file} ${parameters.error}`);
 }

@@ -59,7 +59,12 @@ export function versionsRequest(cdiVersion: string): CoreRequest {
 /** Asks whether the user is there. Only SuperTokens has these calls. */
 export function lookUpRequest(user: ImportedUser): CoreRequest {
   const [rid, query] = lookUpOf(user);
-  return { method: 'GET', path: `/recipe/user?${new URLSearchParams(query).toString()}`, rid, cdiVersion: lookUpVersion };
+  return {
+    method: 'GET',
+    path: `/recipe/user?${new URLSearchParams(query).toString()}`,
+    rid,
+    cdiVersion: lookUpVersion,
+  };
 }
 
 function lookUpOf(user: ImportedUser): [string, Record<string, string>] {
@@ -73,10 +78,19 @@ function lookUpOf(user: ImportedUser): [string, Record<string, string>] {
   }
 }
 
-export function importHashRequest({ email, passwordHash, algorithm }: PasswordUser, { dialect, cdiVersion }: CoreSpeech): CoreRequest {
+export function importHashRequest(
+  { email, passwordHash, algorithm }: PasswordUser,
+  { dialect, cdiVersion }: CoreSpeech,
+): CoreRequest {
   const hashingAlgorithm = dialect === 'supertokens' ? 'firebase_scrypt' : 'hosted_scrypt';
   const body = { email, passwordHash, ...(algorithm === 'hosted_scrypt' ? { hashingAlgorithm } : {}) };
-  return { method: 'POST', path: '/recipe/user/passwordhash/import', cdiVersion, body, secrets: [passwordHash, ...passwordHash.split('$')] };
+  return {
+    method: 'POST',
+    path: '/recipe/user/passwordhash/import',
+    cdiVersion,
+    body,
+    secrets: [passwordHash, ...passwordHash.split('$')],
+  };
 }
 
 export function codeRequest({ contact }: PasswordlessUser, { cdiVersion }: CoreSpeech): CoreRequest {
@@ -85,17 +99,34 @@ export function codeRequest({ contact }: PasswordlessUser, { cdiVersion }: CoreS
 
 export function consumeRequest({ preAuthSessionId, linkCode }: IssuedCode, { cdiVersion }: CoreSpeech): CoreRequest {
   const secrets = [preAuthSessionId, linkCode];
-  return { method: 'POST', path: '/recipe/signinup/code/consume', cdiVersion, body: { preAuthSessionId, linkCode }, secrets };
+  return {
+    method: 'POST',
+    path: '/recipe/signinup/code/consume',
+    cdiVersion,
+    body: { preAuthSessionId, linkCode },
+    secrets,
+  };
 }
 
 /** Both contacts: the one that the user has already changes nothing, and docs/specification.md 4.7 names both. */
 export function addContactRequest(user: PasswordlessUser, userId: string, { cdiVersion }: CoreSpeech): CoreRequest {
-  const contacts = [user.contact, ...(user.add === null ? [] : [user.add])].map(({ kind, value }) => [kind, value] as const);
+  const contacts = [user.contact, ...(user.add === null ? [] : [user.add])].map(
+    ({ kind, value }) => [kind, value] as const,
+  );
   const id = Number.parseInt(cdiVersion, 10) >= 4 ? { recipeUserId: userId } : { userId };
-  return { method: 'PUT', path: '/recipe/user', rid: 'passwordless', cdiVersion, body: { ...id, ...Object.fromEntries(contacts) } };
+  return {
+    method: 'PUT',
+    path: '/recipe/user',
+    rid: 'passwordless',
+    cdiVersion,
+    body: { ...id, ...Object.fromEntries(contacts) },
+  };
 }
 
-export function signInUpRequest({ thirdPartyId, thirdPartyUserId, email, isVerified }: ThirdPartyUser, { thirdPartyVersion }: CoreSpeech): CoreRequest {
+export function signInUpRequest(
+  { thirdPartyId, thirdPartyUserId, email, isVerified }: ThirdPartyUser,
+  { thirdPartyVersion }: CoreSpeech,
+): CoreRequest {
   const body = { thirdPartyId, thirdPartyUserId, email: { id: email, isVerified } };
   return { method: 'POST', path: '/recipe/signinup', cdiVersion: thirdPartyVersion, body };
 }

@@ -10,11 +10,14 @@ const tries = 4;
 const pauseMs = 250;
 
 /**
- * Asks the Core what it speaks, and chooses the versions of the calls: the one that was asked for, or else the qualified one,
- * and for third-party users the oldest one that carries `isVerified`. Refuses in words that can follow the Core's address.
+ * Asks the Core what it speaks, and chooses the versions of the calls: the one that was asked for, or else the
+ * qualified one, and for third-party users the oldest one that carries `isVerified`. Refuses in words that can follow
+ * the Core's address.
  */
 export async function chooseVersions(
-  core: Core, asked: string | null, wait: (ms: number) => Promise<void>,
+  core: Core,
+  asked: string | null,
+  wait: (ms: number) => Promise<void>,
 ): Promise<Result<SpokenVersions, string>> {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await core.call(versionsRequest(asked ?? qualifiedVersion));
@@ -29,19 +32,27 @@ export function carriesIsVerified(version: string): boolean {
 }
 
 function isPassing(answer: Result<CoreReply, CoreTrouble>): boolean {
-  return answer.ok ? answer.value.status === 429 || answer.value.status >= 500 : answer.error.kind !== 'refused_address';
+  return answer.ok
+    ? answer.value.status === 429 || answer.value.status >= 500
+    : answer.error.kind !== 'refused_address';
 }
 
 function chosen({ status, json, text }: CoreReply, asked: string | null): Result<SpokenVersions, string> {
   const versions = json?.['versions'];
-  if (status === 401 || status === 403) return refuse(`refuses us (status ${String(status)}): is the api-key in the curl config file right?`);
+  if (status === 401 || status === 403) {
+    return refuse(`refuses us (status ${String(status)}): is the api-key in the curl config file right?`);
+  }
   if (status !== 200 || !Array.isArray(versions)) {
     return refuse(`does not say which versions it speaks (status ${String(status)}${text === '' ? '' : `, ${text}`})`);
   }
-  const spoken = versions.filter((version): version is string => typeof version === 'string' && /^\d{1,3}\.\d{1,3}$/.test(version));
+  const spoken = versions.filter(
+    (version): version is string => typeof version === 'string' && /^\d{1,3}\.\d{1,3}$/.test(version),
+  );
   const cdiVersion = asked ?? qualifiedVersion;
   if (!spoken.includes(cdiVersion)) {
-    return refuse(`does not speak version ${cdiVersion} of its driver interface; allowed: ${spoken.slice(0, 40).join(', ') || 'none that it names'}`);
+    return refuse(
+      `does not speak version ${cdiVersion} of its driver interface; allowed: ${spoken.slice(0, 40).join(', ') || 'none that it names'}`,
+    );
   }
   const [oldest] = spoken.filter(carriesIsVerified).sort(compare);
   return accept({ cdiVersion, thirdPartyVersion: asked ?? oldest ?? cdiVersion });

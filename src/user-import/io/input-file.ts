@@ -24,8 +24,8 @@ const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 const chunkBytes = 256 * 1024;
 
 /**
- * Opens the input. It stays open for the whole import: a file that takes its place meanwhile is another file. Refuses in
- * words that follow the path.
+ * Opens the input. It stays open for the whole import: a file that takes its place meanwhile is another file. Refuses
+ * in words that follow the path.
  */
 export async function openInput(path: string): Promise<Result<InputFile, string>> {
   let file: FileHandle;

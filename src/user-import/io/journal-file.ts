@@ -30,7 +30,9 @@ const openingBrace = 0x7b;
 /** Longer than any line of ours. */
 const maxLineBytes = 64 * 1024;
 
-/** Makes a new journal of mode 0600. Refuses, in words that follow the path, where there is one or it cannot be written. */
+/**
+ * Makes a new journal of mode 0600. Refuses, in words that follow the path, where there is one or it cannot be written.
+ */
 export async function createJournalFile(path: string): Promise<Result<JournalFile, string>> {
   try {
     const handle = await open(path, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | common, ownerOnly);
@@ -44,10 +46,13 @@ export async function createJournalFile(path: string): Promise<Result<JournalFil
 }
 
 /**
- * Opens a journal and hands over its lines, oldest first. What a crash left of a last line is cut off: nobody acted on it.
- * `onLine` says what is wrong with a line, or `null`.
+ * Opens a journal and hands over its lines, oldest first. What a crash left of a last line is cut off: nobody acted on
+ * it. `onLine` says what is wrong with a line, or `null`.
  */
-export async function openJournalFile(path: string, onLine: (line: string) => string | null): Promise<Result<OpenJournal, string>> {
+export async function openJournalFile(
+  path: string,
+  onLine: (line: string) => string | null,
+): Promise<Result<OpenJournal, string>> {
   let handle: FileHandle;
   try {
     handle = await open(path, constants.O_RDWR | common);
@@ -76,10 +81,15 @@ function chunksOf(handle: FileHandle): AsyncIterable<Buffer> {
   return handle.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>;
 }
 
-async function readJournal(handle: FileHandle, onLine: (line: string) => string | null): Promise<Result<{ lines: number; bytes: number }, string>> {
+async function readJournal(
+  handle: FileHandle,
+  onLine: (line: string) => string | null,
+): Promise<Result<{ lines: number; bytes: number }, string>> {
   const stats = await handle.stat();
   if (!stats.isFile()) return refuse('is no regular file');
-  if ((stats.mode & 0o077) !== 0) return refuse(`is open to others (mode ${(stats.mode & 0o777).toString(8).padStart(4, '0')}); chmod 600 it`);
+  if ((stats.mode & 0o077) !== 0) {
+    return refuse(`is open to others (mode ${(stats.mode & 0o777).toString(8).padStart(4, '0')}); chmod 600 it`);
+  }
   let lines = 0;
   let bytes = 0;
   let scanned = 0;
@@ -147,7 +157,9 @@ function journalFile(handle: FileHandle, bytes: number): JournalFile {
       await handle.datasync();
       size += block.length;
       // Two imports of one file would each miss what the other did.
-      return (await handle.stat()).size === size ? null : 'another process writes to the journal: only one import may run over a file';
+      return (await handle.stat()).size === size
+        ? null
+        : 'another process writes to the journal: only one import may run over a file';
     } catch (error) {
       return writeFailure(codeOf(error));
     }
@@ -182,7 +194,9 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 function writeFailure(code: string): string {
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'the disk is full: the journal cannot be written; make room and go on with --resume';
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return 'the disk is full: the journal cannot be written; make room and go on with --resume';
+  }
   return `the journal cannot be written (${code}); go on with --resume`;
 }
 

@@ -28,10 +28,25 @@ interface Scan {
   record: number;
 }
 
-/** Reads the objects of the list with this name, which the file's one object holds. What is around them is passed over. */
-export async function* readJsonList(chunks: AsyncIterable<Buffer>, listName: string): AsyncGenerator<SourceRecord, void, undefined> {
+/**
+ * Reads the objects of the list with this name, which the file's one object holds. What is around them is passed over.
+ */
+export async function* readJsonList(
+  chunks: AsyncIterable<Buffer>,
+  listName: string,
+): AsyncGenerator<SourceRecord, void, undefined> {
   const scan: Scan = {
-    depth: 0, inString: false, escaped: false, line: 1, name: [], inList: false, sawList: false, member: null, memberBytes: 0, memberLine: 1, record: 0,
+    depth: 0,
+    inString: false,
+    escaped: false,
+    line: 1,
+    name: [],
+    inList: false,
+    sawList: false,
+    member: null,
+    memberBytes: 0,
+    memberLine: 1,
+    record: 0,
   };
   for await (const chunk of chunks) {
     for (const byte of chunk) {

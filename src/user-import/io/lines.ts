@@ -12,7 +12,10 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /** Splits a stream of bytes into lines, holding one line at most: CR LF and LF end one. */
-export async function* readLines(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<TextLine, void, undefined> {
+export async function* readLines(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes: number,
+): AsyncGenerator<TextLine, void, undefined> {
   let parts: Buffer[] = [];
   let held = 0;
   let line = 1;

@@ -13,8 +13,12 @@ export const maxRecordBytes = 64 * 1024;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 const jsonProblems: Readonly<Record<JsonProblem, string>> = {
-  encoding: 'is not UTF-8', too_deep: 'is nested too deep', syntax: 'is no JSON', not_an_object: 'is no object',
-  duplicate_member: 'has a member twice', not_representable: 'has a broken character or number',
+  encoding: 'is not UTF-8',
+  too_deep: 'is nested too deep',
+  syntax: 'is no JSON',
+  not_an_object: 'is no object',
+  duplicate_member: 'has a member twice',
+  not_representable: 'has a broken character or number',
 };
 
 /** Reads one JSON object a line. Empty lines are passed over. */
@@ -45,10 +49,13 @@ export interface CsvRules {
 export class UnreadableInput extends Error {}
 
 /**
- * Reads CSV with a header (RFC 4180). No column may hold a line break, so that a quote which is never closed costs one row.
- * Throws `UnreadableInput` for a bad header.
+ * Reads CSV with a header (RFC 4180). No column may hold a line break, so that a quote which is never closed costs one
+ * row. Throws `UnreadableInput` for a bad header.
  */
-export async function* readCsv(chunks: AsyncIterable<Buffer>, rules: CsvRules): AsyncGenerator<ReturnedRecord, void, undefined> {
+export async function* readCsv(
+  chunks: AsyncIterable<Buffer>,
+  rules: CsvRules,
+): AsyncGenerator<ReturnedRecord, void, undefined> {
   let columns: readonly string[] | null = null;
   let record = 0;
   for await (const text of readLines(chunks, maxRecordBytes)) {
@@ -57,21 +64,33 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>, rules: CsvRules): 
     const cells = bytes === null ? refuse(tooLong) : cellsOf(bytes);
     if (columns === null) {
       columns = cells.ok ? cells.value.map((name) => name.trim()) : [];
-      const problem = cells.ok ? rules.headerProblem(columns) : `the header ${cells.error.what}; allowed: names of columns between commas`;
+      const problem = cells.ok
+        ? rules.headerProblem(columns)
+        : `the header ${cells.error.what}; allowed: names of columns between commas`;
       if (problem !== null) throw new UnreadableInput(`${String(text.line)}: ${problem}`);
       continue;
     }
     record += 1;
     const named = cells.ok ? namedCells(columns, cells.value) : cells;
     const at = { line: text.line, record };
-    if (named.ok) yield { ...at, content: accept(rules.rowOfCells(named.value)), origin: rules.originOfCells(named.value) };
-    else yield { ...at, content: named, origin: null };
+    if (named.ok) {
+      yield { ...at, content: accept(rules.rowOfCells(named.value)), origin: rules.originOfCells(named.value) };
+    } else yield { ...at, content: named, origin: null };
   }
 }
 
-function namedCells(columns: readonly string[], cells: readonly string[]): Result<ReadonlyMap<string, string>, RowProblem> {
-  if (cells.length === columns.length) return accept(new Map(columns.map((column, index) => [column, cells[index] ?? ''])));
-  return refuse({ field: 'row', what: `has ${String(cells.length)} cells`, allowed: `${String(columns.length)}, as the header` });
+function namedCells(
+  columns: readonly string[],
+  cells: readonly string[],
+): Result<ReadonlyMap<string, string>, RowProblem> {
+  if (cells.length === columns.length) {
+    return accept(new Map(columns.map((column, index) => [column, cells[index] ?? ''])));
+  }
+  return refuse({
+    field: 'row',
+    what: `has ${String(cells.length)} cells`,
+    allowed: `${String(columns.length)}, as the header`,
+  });
 }
 
 function cellsOf(bytes: Uint8Array): Result<readonly string[], RowProblem> {
@@ -96,7 +115,11 @@ function decode(bytes: Uint8Array): string | null {
 }
 
 /** What is said of a record that was not kept. */
-export const tooLong: RowProblem = { field: 'row', what: 'is too long', allowed: `at most ${String(maxRecordBytes)} bytes` };
+export const tooLong: RowProblem = {
+  field: 'row',
+  what: 'is too long',
+  allowed: `at most ${String(maxRecordBytes)} bytes`,
+};
 
 /** Spreadsheets begin a file with a byte order mark. */
 function withoutMark({ line, bytes }: TextLine): Buffer | null {

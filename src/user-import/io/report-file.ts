@@ -8,7 +8,10 @@ const blockChars = 64 * 1024;
  * Writes lines to a file of mode 0600 that takes the place of an older one only when it is whole. Refuses in words that
  * follow the path.
  */
-export async function writeReport(path: string, lines: AsyncIterable<string> | Iterable<string>): Promise<Result<null, string>> {
+export async function writeReport(
+  path: string,
+  lines: AsyncIterable<string> | Iterable<string>,
+): Promise<Result<null, string>> {
   const draft = `${path}.new`;
   try {
     await rm(draft, { force: true });

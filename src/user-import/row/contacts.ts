@@ -16,7 +16,8 @@ const topLevelLabel = /^(?:[a-z]{2,63}|xn--[a-z0-9-]{1,59})$/i;
 
 /** An email address that the Core and the SDKs take: `local@domain.tld`, the domain in its ASCII form. */
 export function readEmail(value: unknown, field: string): Result<string, RowProblem> {
-  const allowed = 'an email address such as ada@example.com, without spaces, its domain in ASCII (xn--…), at most 254 bytes';
+  const allowed =
+    'an email address such as ada@example.com, without spaces, its domain in ASCII (xn--…), at most 254 bytes';
   if (typeof value !== 'string' || value === '') return refuse({ field, what: missing(value), allowed });
   return isEmail(value) ? accept(value) : refuse({ field, what: 'is no email address', allowed });
 }
@@ -27,7 +28,9 @@ export function readPhoneNumber(value: unknown, field: string): Result<string, R
   if (typeof value !== 'string' || value === '') return refuse({ field, what: missing(value), allowed });
   if (!/^\+[1-9][0-9]{4,14}$/.test(value)) return refuse({ field, what: 'is not written as E.164', allowed });
   const number = parsePhoneNumberFromString(value);
-  return number?.isValid() === true && number.number === value ? accept(value) : refuse({ field, what: 'is a number that no country has', allowed });
+  return number?.isValid() === true && number.number === value
+    ? accept(value)
+    : refuse({ field, what: 'is a number that no country has', allowed });
 }
 
 /** A provider's name, or a user's id there. */
@@ -44,8 +47,15 @@ function isEmail(value: string): boolean {
   const at = value.lastIndexOf('@');
   const local = value.slice(0, at);
   const labels = value.slice(at + 1).split('.');
-  return at > 0 && Buffer.byteLength(value) <= maxEmailBytes && Buffer.byteLength(local) <= maxLocalBytes && isLocalPart(local)
-    && labels.length > 1 && labels.every((label) => domainLabel.test(label)) && topLevelLabel.test(labels.at(-1) ?? '');
+  return (
+    at > 0 &&
+    Buffer.byteLength(value) <= maxEmailBytes &&
+    Buffer.byteLength(local) <= maxLocalBytes &&
+    isLocalPart(local) &&
+    labels.length > 1 &&
+    labels.every((label) => domainLabel.test(label)) &&
+    topLevelLabel.test(labels.at(-1) ?? '')
+  );
 }
 
 function isLocalPart(local: string): boolean {

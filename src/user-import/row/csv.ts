@@ -3,11 +3,22 @@ import type { JsonObject, JsonValue } from '../../lib/strict-json.js';
 
 /** Columns that say something of a user. */
 export const userColumns = [
-  'email', 'passwordHash', 'hashingAlgorithm', 'passwordless.email', 'passwordless.phoneNumber', 'passwordless.add',
-  'thirdParty.thirdPartyId', 'thirdParty.thirdPartyUserId', 'thirdParty.email', 'thirdParty.isVerified',
+  'email',
+  'passwordHash',
+  'hashingAlgorithm',
+  'passwordless.email',
+  'passwordless.phoneNumber',
+  'passwordless.add',
+  'thirdParty.thirdPartyId',
+  'thirdParty.thirdPartyUserId',
+  'thirdParty.email',
+  'thirdParty.isVerified',
 ] as const;
 
-/** Columns of a list of rejected rows, which say where a row came from and why it came back. Only such a list has the two in the middle. */
+/**
+ * Columns of a list of rejected rows, which say where a row came from and why it came back. Only such a list has the
+ * two in the middle.
+ */
 export const originColumns = ['line', 'record', 'method', 'reason'] as const;
 
 const nestedAdded = ['passwordless.add.email', 'passwordless.add.phoneNumber'];
@@ -21,7 +32,9 @@ export function headerProblem(columns: readonly string[], nearest: NearestName):
   const known: readonly string[] = [...userColumns, ...nestedAdded, ...(isReturned ? originColumns : [])];
   const unknown = columns.findIndex((column) => !known.includes(column));
   if (unknown >= 0) {
-    const lists = isReturned ? '' : `; in a list of rejected rows also ${originColumns.join(', ')}, of which record and method have to be there`;
+    const lists = isReturned
+      ? ''
+      : `; in a list of rejected rows also ${originColumns.join(', ')}, of which record and method have to be there`;
     const allowed = `allowed: ${userColumns.join(', ')}${isReturned ? `, ${originColumns.join(', ')}` : lists}`;
     return `column ${String(unknown + 1)} of the header has no known name${shownName(columns, unknown, known, nearest)}; ${allowed}`;
   }
@@ -35,7 +48,10 @@ export function headerProblem(columns: readonly string[], nearest: NearestName):
   return names.length === 0 ? `the header has no column of users; allowed: ${userColumns.join(', ')}` : null;
 }
 
-/** The name, unless it may be no name: a file without a header has a user where the names should be, whose secrets are not repeated. */
+/**
+ * The name, unless it may be no name: a file without a header has a user where the names should be, whose secrets are
+ * not repeated.
+ */
 function shownName(columns: readonly string[], index: number, known: readonly string[], nearest: NearestName): string {
   const name = columns[index] ?? '';
   const meant = nearest(name, known);
@@ -61,11 +77,15 @@ function fromText(cell: string): string {
 export function rowOfCells(cells: ReadonlyMap<string, string>): JsonValue {
   const isReturned = originOfCells(cells) !== null;
   const plain = [...cells].map(([column, cell]) => [column, isReturned ? fromText(cell) : cell] as const);
-  const filled = plain.filter(([column, cell]) => cell !== '' && !(originColumns as readonly string[]).includes(column));
+  const filled = plain.filter(
+    ([column, cell]) => cell !== '' && !(originColumns as readonly string[]).includes(column),
+  );
   const password = Object.fromEntries(filled.filter(([column]) => !column.includes('.')));
   const users: JsonObject[] = Object.keys(password).length === 0 ? [] : [password];
   for (const kind of ['passwordless', 'thirdParty']) {
-    const members = filled.filter(([column]) => column.startsWith(`${kind}.`)).map(([column, cell]) => [column.slice(kind.length + 1), cell] as const);
+    const members = filled
+      .filter(([column]) => column.startsWith(`${kind}.`))
+      .map(([column, cell]) => [column.slice(kind.length + 1), cell] as const);
     if (members.length > 0) users.push({ [kind]: nested(members) });
   }
   const [only] = users;
@@ -73,14 +93,22 @@ export function rowOfCells(cells: ReadonlyMap<string, string>): JsonValue {
 }
 
 /** Where a returned row stood in the file that it came from; `null` where it does not say. */
-export function originOfCells(cells: ReadonlyMap<string, string>): { readonly record: number; readonly method: number } | null {
+export function originOfCells(
+  cells: ReadonlyMap<string, string>,
+): { readonly record: number; readonly method: number } | null {
   const [record, method] = [cells.get('record') ?? '', cells.get('method') ?? ''];
-  return /^[1-9]\d{0,9}$/.test(record) && /^\d{0,3}$/.test(method) ? { record: Number(record), method: Number(method) } : null;
+  return /^[1-9]\d{0,9}$/.test(record) && /^\d{0,3}$/.test(method)
+    ? { record: Number(record), method: Number(method) }
+    : null;
 }
 
 function nested(members: readonly (readonly [string, string])[]): JsonObject {
-  const plain = members.filter(([name]) => !name.includes('.')).map(([name, cell]) => [name, name === 'isVerified' ? truth(cell) : cell] as const);
-  const added = members.filter(([name]) => name.startsWith('add.')).map(([name, cell]) => [name.slice('add.'.length), cell] as const);
+  const plain = members
+    .filter(([name]) => !name.includes('.'))
+    .map(([name, cell]) => [name, name === 'isVerified' ? truth(cell) : cell] as const);
+  const added = members
+    .filter(([name]) => name.startsWith('add.'))
+    .map(([name, cell]) => [name.slice('add.'.length), cell] as const);
   return { ...Object.fromEntries(plain), ...(added.length === 0 ? {} : { add: Object.fromEntries(added) }) };
 }
 

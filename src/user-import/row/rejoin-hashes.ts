@@ -11,11 +11,13 @@ export interface ReturnedRecord extends SourceRecord {
 }
 
 /**
- * Gives returned rows the hashes of the file they came from, which no report holds. Both are read side by side, so returned
- * rows have to be in the order in which they were listed. A hash that was filled in stays, and nobody gets that of another.
+ * Gives returned rows the hashes of the file they came from, which no report holds. Both are read side by side, so
+ * returned rows have to be in the order in which they were listed. A hash that was filled in stays, and nobody gets
+ * that of another.
  */
 export async function* withOriginalHashes(
-  returned: AsyncIterable<ReturnedRecord>, original: AsyncIterable<SourceRecord>,
+  returned: AsyncIterable<ReturnedRecord>,
+  original: AsyncIterable<SourceRecord>,
 ): AsyncGenerator<SourceRecord, void, undefined> {
   const records = original[Symbol.asyncIterator]();
   let current: SourceRecord | null = null;
@@ -30,7 +32,8 @@ export async function* withOriginalHashes(
       if (next.done === true) break;
       current = next.value;
     }
-    const user = current?.record === origin.record && current.content.ok ? userOf(current.content.value, origin.method) : null;
+    const user =
+      current?.record === origin.record && current.content.ok ? userOf(current.content.value, origin.method) : null;
     yield user === null ? record : { ...record, content: withHash(content.value, user) };
   }
 }
@@ -45,7 +48,8 @@ const ofAnother: RowProblem = {
 function withHash(row: JsonObject, { email, passwordHash }: JsonObject): Result<JsonValue, RowProblem> {
   if (typeof passwordHash !== 'string') return accept(row);
   const mended = row['email'];
-  const isSame = typeof email === 'string' && typeof mended === 'string' && mended.toLowerCase() === email.toLowerCase();
+  const isSame =
+    typeof email === 'string' && typeof mended === 'string' && mended.toLowerCase() === email.toLowerCase();
   return isSame || !readEmail(email, 'email').ok ? accept({ ...row, passwordHash }) : refuse(ofAnother);
 }
 

@@ -29,7 +29,9 @@ export function readRow(row: JsonValue, rules: HashRules): readonly RowUser[] {
   const methods = row['methods'];
   const allowed = `1 to ${String(maxMethods)} users in the other forms`;
   if (!Array.isArray(methods)) return alone(refuse({ field: 'methods', what: 'is no list', allowed }));
-  if (methods.length === 0 || methods.length > maxMethods) return alone(refuse({ field: 'methods', what: `has ${String(methods.length)} users`, allowed }));
+  if (methods.length === 0 || methods.length > maxMethods) {
+    return alone(refuse({ field: 'methods', what: `has ${String(methods.length)} users`, allowed }));
+  }
   return methods.map((said: JsonValue, index) => ({ method: index + 1, read: readUser(said, rules), said }));
 }
 
@@ -39,7 +41,9 @@ function readUser(said: JsonValue, rules: HashRules): Result<ImportedUser, RowPr
   if (said['thirdParty'] !== undefined) return readOnly(said, 'thirdParty', readThirdParty);
   const unknown = unknownMember(said, ['email', 'passwordHash', 'hashingAlgorithm'], 'row');
   if (unknown !== null) return refuse(unknown);
-  if (said['email'] === undefined && said['passwordHash'] === undefined) return refuse({ field: 'row', what: 'has no way to sign in', allowed: forms });
+  if (said['email'] === undefined && said['passwordHash'] === undefined) {
+    return refuse({ field: 'row', what: 'has no way to sign in', allowed: forms });
+  }
   const email = readEmail(said['email'], 'email');
   if (!email.ok) return email;
   const hash = readPasswordHash(said['passwordHash'], said['hashingAlgorithm'], rules);
@@ -48,7 +52,9 @@ function readUser(said: JsonValue, rules: HashRules): Result<ImportedUser, RowPr
 
 /** Reads a member that has to be the only one. */
 function readOnly(
-  said: JsonObject, name: string, read: (value: JsonObject) => Result<ImportedUser, RowProblem>,
+  said: JsonObject,
+  name: string,
+  read: (value: JsonObject) => Result<ImportedUser, RowProblem>,
 ): Result<ImportedUser, RowProblem> {
   const unknown = unknownMember(said, [name], 'row');
   if (unknown !== null) return refuse(unknown);
@@ -94,8 +100,16 @@ function readThirdParty(said: JsonObject): Result<ImportedUser, RowProblem> {
   const email = readEmail(said['email'], 'thirdParty.email');
   if (!email.ok) return email;
   const isVerified = said['isVerified'];
-  if (typeof isVerified !== 'boolean') return refuse({ field: 'thirdParty.isVerified', what: 'is neither true nor false', allowed: 'true or false' });
-  return accept({ kind: 'third_party', thirdPartyId: thirdPartyId.value, thirdPartyUserId: thirdPartyUserId.value, email: email.value, isVerified });
+  if (typeof isVerified !== 'boolean') {
+    return refuse({ field: 'thirdParty.isVerified', what: 'is neither true nor false', allowed: 'true or false' });
+  }
+  return accept({
+    kind: 'third_party',
+    thirdPartyId: thirdPartyId.value,
+    thirdPartyUserId: thirdPartyUserId.value,
+    email: email.value,
+    isVerified,
+  });
 }
 
 /** A misspelt member would be lost without a word. */
@@ -104,5 +118,9 @@ function unknownMember(said: JsonObject, known: readonly string[], field: string
   if (unknown === undefined) return null;
   // The name of a member may be what should have been its value.
   const named = /^\w{1,32}$/.test(unknown) ? `the member ${unknown}` : 'a member';
-  return { field, what: `has ${named} that does not belong there`, allowed: field === 'row' ? forms : known.join(', ') };
+  return {
+    field,
+    what: `has ${named} that does not belong there`,
+    allowed: field === 'row' ? forms : known.join(', '),
+  };
 }

@@ -49,7 +49,10 @@ export interface UnitRules {
 }
 
 /** Reads users, and refuses those that came before in the same file. */
-export async function* readUnits(records: AsyncIterable<SourceRecord>, { hashes, place }: UnitRules): AsyncGenerator<Unit, void, undefined> {
+export async function* readUnits(
+  records: AsyncIterable<SourceRecord>,
+  { hashes, place }: UnitRules,
+): AsyncGenerator<Unit, void, undefined> {
   const seen = createDigestSet();
   let number = 0;
   for await (const { line, record, content, origin, lost } of records) {
@@ -58,18 +61,36 @@ export async function* readUnits(records: AsyncIterable<SourceRecord>, { hashes,
     for (const { method, read, said } of users) {
       const checked = read.ok ? claimed(read.value, seen, at, place) : read;
       const lostOfUser = lost?.[Math.max(0, method - 1)] ?? [];
-      yield { number, line, record, method, content: checked, said, origin: origin ?? { record, method }, lost: lostOfUser };
+      yield {
+        number,
+        line,
+        record,
+        method,
+        content: checked,
+        said,
+        origin: origin ?? { record, method },
+        lost: lostOfUser,
+      };
       number += 1;
     }
   }
 }
 
-function claimed(user: ImportedUser, seen: DigestSet, at: number, place: UnitRules['place']): Result<ImportedUser, RowProblem> {
+function claimed(
+  user: ImportedUser,
+  seen: DigestSet,
+  at: number,
+  place: UnitRules['place'],
+): Result<ImportedUser, RowProblem> {
   const identities = identitiesOf(user);
   const before = identities.map((identity) => seen.find(identity)).find((number) => number !== null) ?? null;
   if (before !== null) {
     const field = user.kind === 'third_party' ? 'thirdParty' : user.kind === 'passwordless' ? 'passwordless' : 'email';
-    return refuse({ field, what: `is the same user as in ${place} ${String(before)}`, allowed: 'each user of a kind once' });
+    return refuse({
+      field,
+      what: `is the same user as in ${place} ${String(before)}`,
+      allowed: 'each user of a kind once',
+    });
   }
   for (const identity of identities) seen.claim(identity, at);
   return { ok: true, value: user };

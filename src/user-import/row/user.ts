@@ -49,15 +49,17 @@ export function kindOf(user: ImportedUser): UserKind {
 }
 
 /**
- * Names under which the Core keeps the user apart from others of its kind: two rows that share one are the same user. The
- * Core folds the case of email addresses.
+ * Names under which the Core keeps the user apart from others of its kind: two rows that share one are the same user.
+ * The Core folds the case of email addresses.
  */
 export function identitiesOf(user: ImportedUser): readonly string[] {
   switch (user.kind) {
     case 'password':
       return [`password ${user.email.toLowerCase()}`];
     case 'passwordless':
-      return [user.contact, ...(user.add === null ? [] : [user.add])].map(({ value }) => `passwordless ${value.toLowerCase()}`);
+      return [user.contact, ...(user.add === null ? [] : [user.add])].map(
+        ({ value }) => `passwordless ${value.toLowerCase()}`,
+      );
     case 'third_party':
       return [`third_party ${JSON.stringify([user.thirdPartyId, user.thirdPartyUserId])}`];
   }

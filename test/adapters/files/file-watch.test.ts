@@ -44,7 +44,10 @@ t.test('sees a file that is written to', async (t) => {
   // The same length, so that only the times and the content tell.
   writeFileSync(path, 'six');
   await saw('six');
-  t.same(seen, [{ ok: true, value: 'two' }, { ok: true, value: 'six' }]);
+  t.same(seen, [
+    { ok: true, value: 'two' },
+    { ok: true, value: 'six' },
+  ]);
 });
 
 t.test('sees another file renamed over it', async (t) => {
@@ -189,7 +192,11 @@ t.test('keeps quiet about a file that is written anew with the same content, and
   const path = join(dir, 'file');
   writeFileSync(path, 'one');
   const closed: Content[] = [];
-  const { close } = watchFile(path, (content) => closed.push(content), { digest: textDigest('one'), maxBytes: 1024, intervalMs: 5 });
+  const { close } = watchFile(path, (content) => closed.push(content), {
+    digest: textDigest('one'),
+    maxBytes: 1024,
+    intervalMs: 5,
+  });
   const { saw, seen } = watch(t, path, 'one');
   writeFileSync(path, 'one');
   utimesSync(path, new Date(0), new Date(0));
@@ -262,7 +269,11 @@ t.test('who asks is told what counts, once it does, and is not called back for i
   writeFileSync(path, 'unseen');
   const [unseen, looked] = [settled(wait), settled(wait)];
   close();
-  t.same(await Promise.all([unseen, looked, settled(wait)]), [null, null, null], 'nobody is kept waiting by a watch that is closed');
+  t.same(
+    await Promise.all([unseen, looked, settled(wait)]),
+    [null, null, null],
+    'nobody is kept waiting by a watch that is closed',
+  );
   t.same(seen, []);
 });
 
@@ -276,7 +287,9 @@ t.test('who asks after a writing is never told what was there before', async (t)
     // At another moment of the look that may be under way each time.
     for (let turn = 0; turn < round % 7; turn += 1) await new Promise(setImmediate);
     const content = await asked;
-    if (content?.ok !== true || content.value !== String(round)) t.fail(`round ${String(round)}: ${JSON.stringify(content)}`);
+    if (content?.ok !== true || content.value !== String(round)) {
+      t.fail(`round ${String(round)}: ${JSON.stringify(content)}`);
+    }
   }
   t.pass('a hundred times');
 });

@@ -22,11 +22,23 @@ t.test('reads text', async (t) => {
   const rows: { name: string; content: string | Buffer; expected: Result<string, string> }[] = [
     { name: 'empty', content: '', expected: { ok: true, value: '' } },
     { name: 'text', content: 'a: 1\r\n\u00e9\u{1f600}\n', expected: { ok: true, value: 'a: 1\r\n\u00e9\u{1f600}\n' } },
-    { name: 'a byte order mark is kept for the parser to judge', content: '\ufeffa', expected: { ok: true, value: '\ufeffa' } },
+    {
+      name: 'a byte order mark is kept for the parser to judge',
+      content: '\ufeffa',
+      expected: { ok: true, value: '\ufeffa' },
+    },
     { name: 'at the limit', content: 'x'.repeat(maxBytes), expected: { ok: true, value: 'x'.repeat(maxBytes) } },
-    { name: 'above the limit', content: 'x'.repeat(maxBytes + 1), expected: { ok: false, error: 'is larger than 65536 bytes' } },
+    {
+      name: 'above the limit',
+      content: 'x'.repeat(maxBytes + 1),
+      expected: { ok: false, error: 'is larger than 65536 bytes' },
+    },
     { name: 'no UTF-8', content: Buffer.from([0x61, 0xff]), expected: { ok: false, error: 'is not UTF-8 text' } },
-    { name: 'cut within a character', content: Buffer.from('\u00e9').subarray(0, 1), expected: { ok: false, error: 'is not UTF-8 text' } },
+    {
+      name: 'cut within a character',
+      content: Buffer.from('\u00e9').subarray(0, 1),
+      expected: { ok: false, error: 'is not UTF-8 text' },
+    },
   ];
   for (const { name, content, expected } of rows) {
     const path = join(dir, 'file');
@@ -64,9 +76,8 @@ t.test('says that a file may not be read', async (t) => {
   const path = join(tempDir(t), 'closed');
   writeFileSync(path, 'secret');
   chmodSync(path, 0);
-  const expected: Result<string, string> = process.getuid?.() === 0
-    ? { ok: true, value: 'secret' }
-    : { ok: false, error: 'may not be read by this user' };
+  const expected: Result<string, string> =
+    process.getuid?.() === 0 ? { ok: true, value: 'secret' } : { ok: false, error: 'may not be read by this user' };
   t.same(await read(t, path), expected);
 });
 

@@ -27,7 +27,12 @@ t.test('the source has to prove who it is', async (t) => {
   const files = certificates(t);
   const rows: { name: string; serves: Certificate; caFile: string | null; expected: RegExp }[] = [
     { name: 'its own authority', serves: files.server, caFile: files.ca.certFile, expected: /^ok$/ },
-    { name: 'the authorities of the system do not know it', serves: files.server, caFile: null, expected: /not trusted/ },
+    {
+      name: 'the authorities of the system do not know it',
+      serves: files.server,
+      caFile: null,
+      expected: /not trusted/,
+    },
     { name: 'another authority', serves: files.strangerServer, caFile: files.ca.certFile, expected: /not trusted/ },
     { name: 'another name', serves: files.misnamed, caFile: files.ca.certFile, expected: /for another host name/ },
   ];
@@ -52,7 +57,11 @@ t.test('a redirect does not lead out of TLS', async (t) => {
     { location: 'http://127.0.0.1:PORT/b', expected: /another scheme/ },
   ];
   for (const { location, expected } of rows) {
-    t.match(await outcome(createUrlOrigin(await serve(t, files.server, location), files.ca.certFile, localFiles)), expected, location);
+    t.match(
+      await outcome(createUrlOrigin(await serve(t, files.server, location), files.ca.certFile, localFiles)),
+      expected,
+      location,
+    );
   }
 });
 
@@ -65,12 +74,24 @@ t.test('a CA file that cannot be used is an error, never the authorities of the 
     { name: 'empty', content: '', expected: /authorities\.pem holds no PEM certificate/ },
     { name: 'no PEM', content: 'certificate', expected: /holds no PEM certificate/ },
     { name: 'a key', content: files.ca.key, expected: /holds no PEM certificate/ },
-    { name: 'garbage within', content: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n', expected: /broken PEM certificate/ },
+    {
+      name: 'garbage within',
+      content: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+      expected: /broken PEM certificate/,
+    },
     { name: 'cut off', content: pem.slice(0, 200), expected: /broken PEM certificate/ },
-    { name: 'one good, one broken', content: `${pem}-----BEGIN CERTIFICATE-----\n`, expected: /broken PEM certificate/ },
+    {
+      name: 'one good, one broken',
+      content: `${pem}-----BEGIN CERTIFICATE-----\n`,
+      expected: /broken PEM certificate/,
+    },
     { name: 'too large', content: `${pem}${' '.repeat(1024 * 1024)}`, expected: /is larger than/ },
     { name: 'good', content: pem, expected: /^ok$/ },
-    { name: 'good among others, with comments', content: `# ours\r\n${files.otherCa.cert}\n# theirs\n${pem.replaceAll('\n', '\r\n')}`, expected: /^ok$/ },
+    {
+      name: 'good among others, with comments',
+      content: `# ours\r\n${files.otherCa.cert}\n# theirs\n${pem.replaceAll('\n', '\r\n')}`,
+      expected: /^ok$/,
+    },
   ];
   // The same origin all along: each change counts from the next attempt on.
   const origin = createUrlOrigin(url, caFile, localFiles);

@@ -33,8 +33,14 @@ t.test('asks plainly: GET, the path and query of the config, nothing of ours', a
   });
   t.equal(text(await load(`${server.url}?tenant=a%2Fb`)), '{}');
   t.match(seen, {
-    method: 'GET', url: '/auth/jwt/jwks.json?tenant=a%2Fb', host: `127.0.0.1:${String(server.port)}`, accept: 'application/json', connection: 'close',
-    'accept-encoding': undefined, cookie: undefined, authorization: undefined,
+    method: 'GET',
+    url: '/auth/jwt/jwks.json?tenant=a%2Fb',
+    host: `127.0.0.1:${String(server.port)}`,
+    accept: 'application/json',
+    connection: 'close',
+    'accept-encoding': undefined,
+    cookie: undefined,
+    authorization: undefined,
   });
 });
 
@@ -56,11 +62,19 @@ t.test('reads the cache headers', async (t) => {
 t.test('the size is counted while reading', async (t) => {
   const atLimit = 'x'.repeat(limits.maxBytes);
   t.equal(await answered(t, (_req, res) => res.end(atLimit)), atLimit, 'at the limit');
-  t.equal(await answered(t, (_req, res) => res.end(`${atLimit}x`)), 'refused: the answer is larger than 1024 bytes', 'above it');
-  t.equal(await answered(t, (_req, res) => {
-    res.write(atLimit);
-    res.end('x');
-  }), 'refused: the answer is larger than 1024 bytes', 'without a length');
+  t.equal(
+    await answered(t, (_req, res) => res.end(`${atLimit}x`)),
+    'refused: the answer is larger than 1024 bytes',
+    'above it',
+  );
+  t.equal(
+    await answered(t, (_req, res) => {
+      res.write(atLimit);
+      res.end('x');
+    }),
+    'refused: the answer is larger than 1024 bytes',
+    'without a length',
+  );
   let closed = false;
   const endless = await answered(t, (_req, res) => {
     const more = (): void => {
@@ -77,17 +91,33 @@ t.test('the size is counted while reading', async (t) => {
 
 t.test('an answer that is no key set of the source is refused', async (t) => {
   const rows: { name: string; behaviour: Behaviour; error: RegExp }[] = [
-    { name: 'not found', behaviour: (_req, res) => res.writeHead(404).end('{"keys":[]}'), error: /^refused: the answer has status 404$/ },
+    {
+      name: 'not found',
+      behaviour: (_req, res) => res.writeHead(404).end('{"keys":[]}'),
+      error: /^refused: the answer has status 404$/,
+    },
     { name: 'an error', behaviour: (_req, res) => res.writeHead(500).end(), error: /status 500/ },
     { name: 'no content', behaviour: (_req, res) => res.writeHead(204).end(), error: /status 204/ },
     { name: 'not modified', behaviour: (_req, res) => res.writeHead(304).end(), error: /status 304/ },
-    { name: 'compressed', behaviour: (_req, res) => res.writeHead(200, { 'content-encoding': 'gzip' }).end('x'), error: /compressed/ },
-    { name: 'cut off', behaviour: (_req, res) => {
-      res.writeHead(200, { 'content-length': '100' });
-      res.write('{"keys":[', () => res.destroy());
-    }, error: /broke|length/ },
+    {
+      name: 'compressed',
+      behaviour: (_req, res) => res.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
+      error: /compressed/,
+    },
+    {
+      name: 'cut off',
+      behaviour: (_req, res) => {
+        res.writeHead(200, { 'content-length': '100' });
+        res.write('{"keys":[', () => res.destroy());
+      },
+      error: /broke|length/,
+    },
     { name: 'closed without an answer', behaviour: (req) => req.socket.destroy(), error: /broke/ },
-    { name: 'a huge header', behaviour: (_req, res) => res.writeHead(200, { x: 'y'.repeat(20_000) }).end('{}'), error: /header of the answer/ },
+    {
+      name: 'a huge header',
+      behaviour: (_req, res) => res.writeHead(200, { x: 'y'.repeat(20_000) }).end('{}'),
+      error: /header of the answer/,
+    },
   ];
   for (const { name, behaviour, error } of rows) t.match(await answered(t, behaviour), error, name);
 });
@@ -112,7 +142,11 @@ t.test('redirects stay on the host', async (t) => {
     { name: 'three', hops: ['/b', '/c', '/d'], expected: /"keys"/ },
     { name: 'four', hops: ['/b', '/c', '/d', '/e'], expected: /more than 3 redirects/ },
     { name: 'another port', hops: [other.url], expected: /another host/ },
-    { name: 'another name of the same host', hops: [other.url.replace('127.0.0.1', 'localhost')], expected: /another host/ },
+    {
+      name: 'another name of the same host',
+      hops: [other.url.replace('127.0.0.1', 'localhost')],
+      expected: /another host/,
+    },
     { name: 'another host without a scheme', hops: ['//evil.example/jwks'], expected: /another host/ },
     { name: 'another host after a good one', hops: ['/b', 'http://evil.example/'], expected: /another host/ },
     { name: 'a file', hops: ['file:///etc/passwd'], expected: /another scheme/ },
@@ -137,14 +171,30 @@ t.test('a redirect that says nowhere, or says it twice', async (t) => {
   for (const status of [301, 302, 303, 307, 308]) {
     t.match(await answered(t, (_req, res) => res.writeHead(status).end()), /without a usable Location/, String(status));
   }
-  t.match(await answered(t, (_req, res) => res.writeHead(302, [['location', '/a'], ['location', '/b']].flat()).end()), /without a usable Location/);
+  t.match(
+    await answered(t, (_req, res) =>
+      res
+        .writeHead(
+          302,
+          [
+            ['location', '/a'],
+            ['location', '/b'],
+          ].flat(),
+        )
+        .end(),
+    ),
+    /without a usable Location/,
+  );
 });
 
 t.test('the whole attempt ends when it is called off', async (t) => {
   const rows: { name: string; behaviour: Behaviour }[] = [
     { name: 'before the head', behaviour: () => undefined },
     { name: 'within the body', behaviour: (_req, res) => res.write('{"keys":[') },
-    { name: 'after a redirect', behaviour: (req, res) => (req.url === '/b' ? undefined : res.writeHead(302, { location: '/b' }).end()) },
+    {
+      name: 'after a redirect',
+      behaviour: (req, res) => (req.url === '/b' ? undefined : res.writeHead(302, { location: '/b' }).end()),
+    },
   ];
   for (const { name, behaviour } of rows) {
     const server = await startJwksServer(t);

@@ -23,7 +23,10 @@ t.test('reads the RSA keys of a set', async (t) => {
 t.test('a padded number is read like any other', async (t) => {
   const padded = { ...one.jwk, n: `${String(one.jwk.n)}==`, e: 'AAEAAQ==' };
   const set = await read({ keys: [padded] });
-  t.ok(set.ok && set.value.keys.get('d-1')?.key.equals(createPublicKey({ key: one.jwk, format: 'jwk' })), JSON.stringify(set));
+  t.ok(
+    set.ok && set.value.keys.get('d-1')?.key.equals(createPublicKey({ key: one.jwk, format: 'jwk' })),
+    JSON.stringify(set),
+  );
 });
 
 t.test('keys for other purposes and weak ones are passed over, with the reason', async (t) => {
@@ -50,7 +53,10 @@ t.test('keys for other purposes and weak ones are passed over, with the reason',
 });
 
 t.test('one kid for two different keys is refused, for the same key not', async (t) => {
-  t.match(await read({ keys: [one.jwk, withKeyId(two, 'd-1').jwk] }), { ok: false, error: 'two different keys have the kid d-1' });
+  t.match(await read({ keys: [one.jwk, withKeyId(two, 'd-1').jwk] }), {
+    ok: false,
+    error: 'two different keys have the kid d-1',
+  });
   const same = await read({ keys: [one.jwk, { ...one.jwk, x5t: 'x' }] });
   t.ok(same.ok && same.value.keys.size === 1);
   const otherType = await read({ keys: [ec, one.jwk] });

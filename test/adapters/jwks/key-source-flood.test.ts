@@ -95,10 +95,31 @@ t.test('mixed look-ups while the source hangs, fails and rotates: no mix-up, no 
   const server = await startJwksServer(t, { keys: [one] });
   const { time, source, lookUp } = await startScene(t, server.url);
   const phases: { name: string; prepare: () => void }[] = [
-    { name: 'hangs', prepare: () => { server.behave(() => undefined); } },
-    { name: 'fails', prepare: () => { server.behave((_req, res) => res.writeHead(500).end()); } },
-    { name: 'breaks', prepare: () => { server.behave((req) => req.socket.destroy()); } },
-    { name: 'rotates', prepare: () => { server.behave(null); server.setKeys([one, two]); } },
+    {
+      name: 'hangs',
+      prepare: () => {
+        server.behave(() => undefined);
+      },
+    },
+    {
+      name: 'fails',
+      prepare: () => {
+        server.behave((_req, res) => res.writeHead(500).end());
+      },
+    },
+    {
+      name: 'breaks',
+      prepare: () => {
+        server.behave((req) => req.socket.destroy());
+      },
+    },
+    {
+      name: 'rotates',
+      prepare: () => {
+        server.behave(null);
+        server.setKeys([one, two]);
+      },
+    },
   ];
   for (const { name, prepare } of phases) {
     prepare();

@@ -12,7 +12,10 @@ const freshMs = 600_000;
 const staleMs = 3_600_000;
 
 const fails: Behaviour = (_req, res) => res.writeHead(500).end();
-const says = (text: string): Behaviour => (_req, res) => res.end(text);
+const says =
+  (text: string): Behaviour =>
+  (_req, res) =>
+    res.end(text);
 
 t.test('an answer that is no key set never replaces a good one', async (t) => {
   const rows: { name: string; behaviour: Behaviour; error: RegExp }[] = [
@@ -23,7 +26,11 @@ t.test('an answer that is no key set never replaces a good one', async (t) => {
     { name: 'nothing', behaviour: says(''), error: /not JSON/ },
     { name: 'an error', behaviour: fails, error: /status 500/ },
     { name: 'too large', behaviour: says(`${keySet([two])}${' '.repeat(256 * 1024)}`), error: /larger/ },
-    { name: 'elsewhere', behaviour: (_req, res) => res.writeHead(302, { location: 'http://evil.example/' }).end(), error: /another host/ },
+    {
+      name: 'elsewhere',
+      behaviour: (_req, res) => res.writeHead(302, { location: 'http://evil.example/' }).end(),
+      error: /another host/,
+    },
     { name: 'gone', behaviour: (req) => req.socket.destroy(), error: /broke/ },
   ];
   for (const { name, behaviour, error } of rows) {
@@ -36,7 +43,11 @@ t.test('an answer that is no key set never replaces a good one', async (t) => {
     t.equal(await lookUp('d-1'), 'found', name);
     t.equal(await lookUp('d-2'), 'unavailable', `${name}: nobody can tell whether there is a key`);
     t.match(source.state(), { usable: true, stale: true, lastError: error }, name);
-    t.match(lines.at(-1), { level: 'warn', msg: 'keys could not be loaded', issuer: 'core', error, failures: 1, known_keys_serve: true }, name);
+    t.match(
+      lines.at(-1),
+      { level: 'warn', msg: 'keys could not be loaded', issuer: 'core', error, failures: 1, known_keys_serve: true },
+      name,
+    );
     server.behave(null);
     time.advance(5_000);
     await until(`the recovery: ${name}`, () => refreshes.length === 3);
@@ -52,7 +63,9 @@ t.test('an answer that is no key set never replaces a good one', async (t) => {
 
 t.test('when the source is out of reach, known keys serve up to max_stale', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url, { settings: { cooldownMs: 10_000_000 } });
+  const { time, source, refreshes, lookUp, lines } = await startScene(t, server.url, {
+    settings: { cooldownMs: 10_000_000 },
+  });
   server.behave(fails);
   time.advance(480_000);
   await until('the failed refresh', () => refreshes.length === 2);
@@ -62,8 +75,19 @@ t.test('when the source is out of reach, known keys serve up to max_stale', asyn
   time.advance(1);
   t.equal(await lookUp('d-1'), 'unavailable', 'and no longer');
   t.match(source.state(), { usable: false, stale: true, ageMs: freshMs + staleMs + 1 });
-  source.update({ source: { kind: 'url', url: server.url }, caFile: null, minAgeMs: 1, maxAgeMs: freshMs, maxStaleMs: staleMs, cooldownMs: 0,
-    timeoutMs: 5_000, maxBytes: 1024 }, { accept: ['d-*'], reject: [] });
+  source.update(
+    {
+      source: { kind: 'url', url: server.url },
+      caFile: null,
+      minAgeMs: 1,
+      maxAgeMs: freshMs,
+      maxStaleMs: staleMs,
+      cooldownMs: 0,
+      timeoutMs: 5_000,
+      maxBytes: 1024,
+    },
+    { accept: ['d-*'], reject: [] },
+  );
   await until('another failed attempt', () => refreshes.length === 3);
   t.match(lines.at(-1), { msg: 'keys could not be loaded', known_keys_serve: false });
   server.behave(null);
@@ -80,7 +104,9 @@ t.test('under must-revalidate keys serve for 5 minutes past their lifetime, unle
   for (const { cacheControl, maxStaleMs, staleForMs } of rows) {
     const name = `${cacheControl}, max_stale ${String(maxStaleMs)}`;
     const server = await startJwksServer(t, { keys: [one], fields: { 'cache-control': cacheControl } });
-    const { time, refreshes, lookUp, source } = await startScene(t, server.url, { settings: { maxStaleMs, cooldownMs: 10_000_000 } });
+    const { time, refreshes, lookUp, source } = await startScene(t, server.url, {
+      settings: { maxStaleMs, cooldownMs: 10_000_000 },
+    });
     server.behave(fails);
     time.advance(48_000);
     await until(`the failed refresh: ${name}`, () => refreshes.length === 2);
@@ -94,7 +120,9 @@ t.test('under must-revalidate keys serve for 5 minutes past their lifetime, unle
 
 t.test('with a max_stale of 0 the keys end with their age', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
-  const { time, refreshes, lookUp } = await startScene(t, server.url, { settings: { maxStaleMs: 0, cooldownMs: 10_000_000 } });
+  const { time, refreshes, lookUp } = await startScene(t, server.url, {
+    settings: { maxStaleMs: 0, cooldownMs: 10_000_000 },
+  });
   server.behave(fails);
   time.advance(480_000);
   await until('the failed refresh', () => refreshes.length === 2);
@@ -104,31 +132,38 @@ t.test('with a max_stale of 0 the keys end with their age', async (t) => {
   t.equal(await lookUp('d-1'), 'unavailable');
 });
 
-t.test('a source that is down at start is recovered from, asked after 1 s and ever more seldom up to 30 s', async (t) => {
-  const server = await startJwksServer(t, { keys: [one] });
-  server.behave(fails);
-  const { time, source, refreshes, lookUp } = await startScene(t, server.url, { random: () => 1 });
-  t.match(source.state(), { usable: false, stale: true, ageMs: null, lastError: 'the answer has status 500' });
-  t.equal(await lookUp('d-1'), 'unavailable', 'at once: the last attempt was just now');
-  const delays: number[] = [];
-  for (let attempt = 2; attempt < 10; attempt += 1) {
-    const [delay = NaN] = time.due();
-    delays.push(delay);
-    time.advance(delay);
-    await until('the next attempt', () => refreshes.length === attempt);
-  }
-  t.same(delays, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000, 30_000]);
-  server.behave(null);
-  time.advance(30_000);
-  await until('the recovery', () => source.state().usable);
-  t.equal(await lookUp('d-1'), 'found');
-  t.same(time.due(), [540_000]);
-});
+t.test(
+  'a source that is down at start is recovered from, asked after 1 s and ever more seldom up to 30 s',
+  async (t) => {
+    const server = await startJwksServer(t, { keys: [one] });
+    server.behave(fails);
+    const { time, source, refreshes, lookUp } = await startScene(t, server.url, { random: () => 1 });
+    t.match(source.state(), { usable: false, stale: true, ageMs: null, lastError: 'the answer has status 500' });
+    t.equal(await lookUp('d-1'), 'unavailable', 'at once: the last attempt was just now');
+    const delays: number[] = [];
+    for (let attempt = 2; attempt < 10; attempt += 1) {
+      const [delay = NaN] = time.due();
+      delays.push(delay);
+      time.advance(delay);
+      await until('the next attempt', () => refreshes.length === attempt);
+    }
+    t.same(delays, [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000, 30_000]);
+    server.behave(null);
+    time.advance(30_000);
+    await until('the recovery', () => source.state().usable);
+    t.equal(await lookUp('d-1'), 'found');
+    t.same(time.due(), [540_000]);
+  },
+);
 
 t.test('attempts after a failure are spread, never sooner than 1 s', async (t) => {
   const server = await startJwksServer(t);
   server.behave(fails);
-  for (const [random, due] of [[0, 1_000], [0.5, 1_500], [1, 2_000]] as const) {
+  for (const [random, due] of [
+    [0, 1_000],
+    [0.5, 1_500],
+    [1, 2_000],
+  ] as const) {
     const { time } = await startScene(t, server.url, { random: () => random });
     t.same(time.due(), [due]);
   }
@@ -146,10 +181,16 @@ t.test('while known keys serve, a source in trouble is not asked sooner than the
 t.test('an attempt ends at the time limit', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
   let closed = false;
-  server.behave((_req, res) => res.on('close', () => {
-    closed = true;
-  }));
-  const { source, time, refreshes, lookUp } = setScene(t, { kind: 'url', url: server.url }, { settings: { timeoutMs: 600_000 } });
+  server.behave((_req, res) =>
+    res.on('close', () => {
+      closed = true;
+    }),
+  );
+  const { source, time, refreshes, lookUp } = setScene(
+    t,
+    { kind: 'url', url: server.url },
+    { settings: { timeoutMs: 600_000 } },
+  );
   const started = source.start();
   const waiting = lookUp('d-1');
   await until('the source is asked', () => server.hits() === 1);
@@ -166,7 +207,7 @@ t.test('an attempt ends at the time limit', async (t) => {
   t.equal(await lookUp('d-1'), 'found');
 });
 
-t.test('one issuer\'s trouble is no other\'s', async (t) => {
+t.test("one issuer's trouble is no other's", async (t) => {
   const good = await startJwksServer(t, { keys: [one] });
   const bad = await startJwksServer(t);
   bad.behave(() => undefined);
@@ -179,7 +220,7 @@ t.test('one issuer\'s trouble is no other\'s', async (t) => {
   t.match(other.source.state(), { issuer: 'partner', usable: false });
 });
 
-t.test('what is said of a failure holds nothing of the URL\'s query', async (t) => {
+t.test("what is said of a failure holds nothing of the URL's query", async (t) => {
   const server = await startJwksServer(t);
   await server.close();
   const { lines, source } = await startScene(t, `${server.url}?key=hidden`);

@@ -16,45 +16,48 @@ const places = 256;
 
 const madeUp = (): string => `d-${randomUUID()}`;
 
-t.test('within the cool-down a caller with a new key waits for the next fetch, whatever the last one was for', async (t) => {
-  const causes: { name: string; prepare: (scene: Scene, server: JwksServer) => Promise<void> }[] = [
-    { name: 'the start', prepare: () => Promise.resolve() },
-    {
-      name: 'a refresh',
-      prepare: async ({ time, refreshes }) => {
-        time.advance(480_000);
-        await until('the refresh', () => refreshes.length === 2);
+t.test(
+  'within the cool-down a caller with a new key waits for the next fetch, whatever the last one was for',
+  async (t) => {
+    const causes: { name: string; prepare: (scene: Scene, server: JwksServer) => Promise<void> }[] = [
+      { name: 'the start', prepare: () => Promise.resolve() },
+      {
+        name: 'a refresh',
+        prepare: async ({ time, refreshes }) => {
+          time.advance(480_000);
+          await until('the refresh', () => refreshes.length === 2);
+        },
       },
-    },
-    {
-      name: 'a stranger\'s made-up id',
-      prepare: async ({ time, lookUp }) => {
-        time.advance(cooldownMs);
-        t.equal(await lookUp(madeUp(), asker()), 'waited: unknown');
+      {
+        name: "a stranger's made-up id",
+        prepare: async ({ time, lookUp }) => {
+          time.advance(cooldownMs);
+          t.equal(await lookUp(madeUp(), asker()), 'waited: unknown');
+        },
       },
-    },
-  ];
-  for (const { name, prepare } of causes) {
-    const server = await startJwksServer(t, { keys: [one] });
-    const scene = await startScene(t, server.url);
-    await prepare(scene, server);
-    const { time, lookUp, source } = scene;
-    const hits = server.hits();
-    server.setKeys([one, two]);
-    time.advance(1_000);
-    const answer = lookUp('d-2', asker());
-    t.equal(await settled(answer), false, `after ${name}: it waits`);
-    t.equal(source.state().waiting, 1);
-    t.equal(await lookUp('d-1', asker()), 'found', 'a known key does not');
-    time.advance(cooldownMs - 1_001);
-    t.equal(server.hits(), hits, `after ${name}: not fetched before the cool-down is over`);
-    time.advance(1);
-    t.equal(await answer, 'waited: found', `after ${name}`);
-    t.equal(server.hits(), hits + 1);
-    t.equal(source.state().waiting, 0);
-    t.equal(scene.waits.at(-1), 'found');
-  }
-});
+    ];
+    for (const { name, prepare } of causes) {
+      const server = await startJwksServer(t, { keys: [one] });
+      const scene = await startScene(t, server.url);
+      await prepare(scene, server);
+      const { time, lookUp, source } = scene;
+      const hits = server.hits();
+      server.setKeys([one, two]);
+      time.advance(1_000);
+      const answer = lookUp('d-2', asker());
+      t.equal(await settled(answer), false, `after ${name}: it waits`);
+      t.equal(source.state().waiting, 1);
+      t.equal(await lookUp('d-1', asker()), 'found', 'a known key does not');
+      time.advance(cooldownMs - 1_001);
+      t.equal(server.hits(), hits, `after ${name}: not fetched before the cool-down is over`);
+      time.advance(1);
+      t.equal(await answer, 'waited: found', `after ${name}`);
+      t.equal(server.hits(), hits + 1);
+      t.equal(source.state().waiting, 0);
+      t.equal(scene.waits.at(-1), 'found');
+    }
+  },
+);
 
 t.test('a key that is none is refused after that fetch; who asks for it again, at once', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });
@@ -104,11 +107,14 @@ t.test('nobody waits longer than 10 s, and nobody for what cannot come by then',
   t.equal(await answer, 'waited: unavailable', '503: nobody could tell');
   t.equal(hangs.source.state().waiting, 0);
   server.behave(null);
-  for (const [more, expected] of [[0, false], [1, true]] as const) {
+  for (const [more, expected] of [
+    [0, false],
+    [1, true],
+  ] as const) {
     const { lookUp, source } = await startScene(t, server.url, { settings: { cooldownMs: longestWaitMs + more } });
     const late = lookUp('d-2', asker());
     t.equal(await settled(late), expected, `${String(more)} ms more`);
-    if (expected) t.equal(await late, 'unknown', 'the operator\'s word: the set counts for so long');
+    if (expected) t.equal(await late, 'unknown', "the operator's word: the set counts for so long");
     await source.close();
   }
 });
@@ -147,32 +153,44 @@ t.test('while a set without keys waits to be confirmed, so does whoever has a ne
   t.equal(await answer, 'waited: found');
 });
 
-t.test('20,000 made-up ids of a stranger: a fetch for each cool-down, and a caller with a new key is served beside them', async (t) => {
-  const server = await startJwksServer(t, { keys: [one] });
-  const { time, lookUp, source } = await startScene(t, server.url);
-  const stranger = asker('203.0.113.9');
-  const counts = new Map<string, number>();
-  const flood = async (): Promise<void> => {
-    await Promise.all(Array.from({ length: 5_000 }, async () => {
-      const answer = await lookUp(madeUp(), stranger);
-      counts.set(answer, (counts.get(answer) ?? 0) + 1);
-    }));
-  };
-  for (let round = 1; round <= 4; round += 1) {
-    const strangers = flood();
-    t.equal(source.state().waiting, places, 'no more than these wait');
-    const next = rsaKey('d-2');
-    const honest = [asker('192.0.2.1'), asker('192.0.2.2', { isKnown: true }), asker('203.0.113.9', { isKnown: true })]
-      .map(async (caller) => lookUp(`d-new-${String(round)}`, caller));
-    server.setKeys([one, { ...next.jwk, kid: `d-new-${String(round)}` }]);
-    time.advance(cooldownMs);
-    t.same(await Promise.all(honest), Array.from({ length: 3 }, () => 'waited: found'), `round ${String(round)}`);
-    await strangers;
-    t.equal(server.hits(), round + 1);
-    t.equal(await lookUp('d-1'), 'found');
-  }
-  t.same(Object.fromEntries(counts), { 'waited: busy': 20_000 - 4 * places + 4, 'waited: unknown': 4 * places - 4 });
-});
+t.test(
+  '20,000 made-up ids of a stranger: a fetch for each cool-down, and a caller with a new key is served beside them',
+  async (t) => {
+    const server = await startJwksServer(t, { keys: [one] });
+    const { time, lookUp, source } = await startScene(t, server.url);
+    const stranger = asker('203.0.113.9');
+    const counts = new Map<string, number>();
+    const flood = async (): Promise<void> => {
+      await Promise.all(
+        Array.from({ length: 5_000 }, async () => {
+          const answer = await lookUp(madeUp(), stranger);
+          counts.set(answer, (counts.get(answer) ?? 0) + 1);
+        }),
+      );
+    };
+    for (let round = 1; round <= 4; round += 1) {
+      const strangers = flood();
+      t.equal(source.state().waiting, places, 'no more than these wait');
+      const next = rsaKey('d-2');
+      const honest = [
+        asker('192.0.2.1'),
+        asker('192.0.2.2', { isKnown: true }),
+        asker('203.0.113.9', { isKnown: true }),
+      ].map(async (caller) => lookUp(`d-new-${String(round)}`, caller));
+      server.setKeys([one, { ...next.jwk, kid: `d-new-${String(round)}` }]);
+      time.advance(cooldownMs);
+      t.same(
+        await Promise.all(honest),
+        Array.from({ length: 3 }, () => 'waited: found'),
+        `round ${String(round)}`,
+      );
+      await strangers;
+      t.equal(server.hits(), round + 1);
+      t.equal(await lookUp('d-1'), 'found');
+    }
+    t.same(Object.fromEntries(counts), { 'waited: busy': 20_000 - 4 * places + 4, 'waited: unknown': 4 * places - 4 });
+  },
+);
 
 t.test('at the end of the process nobody waits: those who do are told to try again', async (t) => {
   const server = await startJwksServer(t, { keys: [one] });

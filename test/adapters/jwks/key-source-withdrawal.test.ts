@@ -7,7 +7,10 @@ import { asker, setScene, startScene } from './source-scene.js';
 const one = rsaKey('d-1');
 const two = rsaKey('d-2');
 
-const says = (text: string): Behaviour => (_req, res) => res.end(text);
+const says =
+  (text: string): Behaviour =>
+  (_req, res) =>
+    res.end(text);
 const fails: Behaviour = (_req, res) => res.writeHead(500).end();
 const empty = says('{"keys":[]}');
 
@@ -23,7 +26,11 @@ t.test('a good set without a key that counts stops them all, once it was said ag
     { name: 'no key', behaviour: empty, listed: [] },
     { name: 'static keys only', behaviour: says(keySet([withKeyId(two, 's-1')])), listed: ['s-1'] },
     { name: 'keys that are too weak only', behaviour: says(keySet([rsaKey('d-1', 1024)])), listed: [] },
-    { name: 'other kinds of keys only', behaviour: says('{"keys":[{"kty":"oct"},{"kty":"EC","kid":"d-1"}]}'), listed: [] },
+    {
+      name: 'other kinds of keys only',
+      behaviour: says('{"keys":[{"kty":"oct"},{"kty":"EC","kid":"d-1"}]}'),
+      listed: [],
+    },
   ];
   for (const { name, behaviour, listed } of rows) {
     const server = await startJwksServer(t, { keys: [one] });
@@ -32,8 +39,16 @@ t.test('a good set without a key that counts stops them all, once it was said ag
     time.advance(refreshMs);
     await until(`the first answer: ${name}`, () => refreshes.length === 2);
     t.equal(await lookUp('d-1'), 'found', `${name}: it may be a fault`);
-    t.match(source.state(), { usable: true, stale: true, emptySet: 'unconfirmed', lastError: null, withdrawn: [] }, name);
-    t.match(lines.at(-1), { level: 'warn', msg: /lists no key that counts/, issuer: 'core', listed, asked_again_in_ms: cooldownMs }, name);
+    t.match(
+      source.state(),
+      { usable: true, stale: true, emptySet: 'unconfirmed', lastError: null, withdrawn: [] },
+      name,
+    );
+    t.match(
+      lines.at(-1),
+      { level: 'warn', msg: /lists no key that counts/, issuer: 'core', listed, asked_again_in_ms: cooldownMs },
+      name,
+    );
     t.equal(await lookUp('d-2'), 'unavailable', `${name}: nobody can tell whether there is a key`);
     time.advance(cooldownMs - 1);
     t.equal(server.hits(), 2, `${name}: not before the cool-down is over`);
@@ -42,8 +57,16 @@ t.test('a good set without a key that counts stops them all, once it was said ag
     t.same(refreshes, ['core ok', 'core empty', 'core empty'], name);
     t.equal(await lookUp('d-1'), 'unknown', `${name}: 401, at once`);
     t.equal(await lookUp('d-1', asker()), 'unknown', `${name}: and nobody waits for a key that was withdrawn`);
-    t.match(source.state(), { usable: false, stale: false, emptySet: 'confirmed', lastError: null, withdrawn: [{ keyId: 'd-1', ageMs: 0 }] }, name);
-    t.match(lines.filter(({ level }) => level === 'error'), [{ msg: /withdrawn every key/, issuer: 'core', withdrawn: ['d-1'] }], name);
+    t.match(
+      source.state(),
+      { usable: false, stale: false, emptySet: 'confirmed', lastError: null, withdrawn: [{ keyId: 'd-1', ageMs: 0 }] },
+      name,
+    );
+    t.match(
+      lines.filter(({ level }) => level === 'error'),
+      [{ msg: /withdrawn every key/, issuer: 'core', withdrawn: ['d-1'] }],
+      name,
+    );
     server.behave(null);
     time.advance(longestRetryMs);
     await until(`keys again: ${name}`, () => refreshes.length === 4);
@@ -139,7 +162,13 @@ t.test('of the keys that left the last twenty are shown', async (t) => {
   }
   const { withdrawn } = source.state();
   t.equal(withdrawn.length, 20);
-  t.match([withdrawn[0], withdrawn.at(-1)], [{ keyId: 'd-124', ageMs: 0 }, { keyId: 'd-15', ageMs: 19 * refreshMs }]);
+  t.match(
+    [withdrawn[0], withdrawn.at(-1)],
+    [
+      { keyId: 'd-124', ageMs: 0 },
+      { keyId: 'd-15', ageMs: 19 * refreshMs },
+    ],
+  );
 });
 
 t.test('with a cool-down of nothing it is asked again at once', async (t) => {
@@ -153,31 +182,40 @@ t.test('with a cool-down of nothing it is asked again at once', async (t) => {
   await until('the second', () => source.state().emptySet === 'confirmed');
 });
 
-t.test('a source without a key that counts is asked again by itself, for nobody may come who would cause it', async (t) => {
-  const server = await startJwksServer(t, { keys: [one] });
-  server.behave(empty);
-  const { time, source, refreshes } = await startScene(t, server.url);
-  time.advance(cooldownMs);
-  await until('the second answer', () => refreshes.length === 2);
-  for (let count = 3; count < 6; count += 1) {
-    t.same(time.due(), [longestRetryMs], 'no more often than a source that fails');
+t.test(
+  'a source without a key that counts is asked again by itself, for nobody may come who would cause it',
+  async (t) => {
+    const server = await startJwksServer(t, { keys: [one] });
+    server.behave(empty);
+    const { time, source, refreshes } = await startScene(t, server.url);
+    time.advance(cooldownMs);
+    await until('the second answer', () => refreshes.length === 2);
+    for (let count = 3; count < 6; count += 1) {
+      t.same(time.due(), [longestRetryMs], 'no more often than a source that fails');
+      time.advance(longestRetryMs);
+      await until('no news', () => refreshes.length === count);
+      t.match(source.state(), { usable: false, emptySet: 'confirmed' });
+    }
+    server.behave(null);
     time.advance(longestRetryMs);
-    await until('no news', () => refreshes.length === count);
-    t.match(source.state(), { usable: false, emptySet: 'confirmed' });
-  }
-  server.behave(null);
-  time.advance(longestRetryMs);
-  await until('keys', () => source.state().usable);
-  t.same(time.due(), [refreshMs], 'and from then on as ever');
-});
+    await until('keys', () => source.state().usable);
+    t.same(time.due(), [refreshMs], 'and from then on as ever');
+  },
+);
 
-t.test('a source without a key that counts is asked by itself no more often than by callers, and no less than with keys', async (t) => {
-  for (const [cooldown, maxAgeMs, dueMs] of [[60_000, 600_000, 60_000], [0, 10_000, 8_000]] as const) {
-    const server = await startJwksServer(t, { keys: [] });
-    const { time, source } = await startScene(t, server.url, { settings: { cooldownMs: cooldown, maxAgeMs } });
-    time.advance(cooldown);
-    await source.start();
-    t.match(source.state(), { emptySet: 'confirmed' });
-    t.same(time.due(), [dueMs], String(cooldown));
-  }
-});
+t.test(
+  'a source without a key that counts is asked by itself no more often than by callers, and no less than with keys',
+  async (t) => {
+    for (const [cooldown, maxAgeMs, dueMs] of [
+      [60_000, 600_000, 60_000],
+      [0, 10_000, 8_000],
+    ] as const) {
+      const server = await startJwksServer(t, { keys: [] });
+      const { time, source } = await startScene(t, server.url, { settings: { cooldownMs: cooldown, maxAgeMs } });
+      time.advance(cooldown);
+      await source.start();
+      t.match(source.state(), { emptySet: 'confirmed' });
+      t.same(time.due(), [dueMs], String(cooldown));
+    }
+  },
+);

@@ -93,15 +93,40 @@ t.test('what operators see', async (t) => {
   const server = await startJwksServer(t, { keys: [one, withKeyId(two, 's-1')] });
   const { time, source, refreshes } = setScene(t, { kind: 'url', url: server.url });
   const nothing = { withdrawn: [], emptySet: null, lastError: null, waiting: 0 };
-  t.same(source.state(), { issuer: 'core', usable: false, stale: false, ageMs: null, servesForMs: null, stalePart: null, keys: [], ...nothing });
+  t.same(source.state(), {
+    issuer: 'core',
+    usable: false,
+    stale: false,
+    ageMs: null,
+    servesForMs: null,
+    stalePart: null,
+    keys: [],
+    ...nothing,
+  });
   await source.start();
-  const keys = [{ keyId: 'd-1', ageMs: 0, accepted: true }, { keyId: 's-1', ageMs: 0, accepted: false }];
-  t.same(source.state(), { issuer: 'core', usable: true, stale: false, ageMs: 0, servesForMs: 4_200_000, stalePart: 0, keys, ...nothing });
+  const keys = [
+    { keyId: 'd-1', ageMs: 0, accepted: true },
+    { keyId: 's-1', ageMs: 0, accepted: false },
+  ];
+  t.same(source.state(), {
+    issuer: 'core',
+    usable: true,
+    stale: false,
+    ageMs: 0,
+    servesForMs: 4_200_000,
+    stalePart: 0,
+    keys,
+    ...nothing,
+  });
   time.advance(1_000);
   t.match(source.state(), { ageMs: 1_000, servesForMs: 4_199_000, keys: [{ ageMs: 1_000 }, { ageMs: 1_000 }] });
   time.advance(479_000);
   await until('the refresh', () => refreshes.length === 2);
-  t.match(source.state(), { ageMs: 0, keys: [{ ageMs: 480_000 }, { ageMs: 480_000 }] }, 'a key keeps its age, the set does not');
+  t.match(
+    source.state(),
+    { ageMs: 0, keys: [{ ageMs: 480_000 }, { ageMs: 480_000 }] },
+    'a key keeps its age, the set does not',
+  );
 });
 
 t.test('keys that are passed over are logged once, and again when they change', async (t) => {
@@ -127,7 +152,11 @@ t.test('an update changes timings and key id rules and keeps the keys', async (t
   time.advance(50_000);
   source.update({ ...settings, maxAgeMs: 100_000, cooldownMs: 60_000 }, { accept: ['s-*'], reject: [] });
   t.same(time.due(), [30_000], 'counted from the fetch, not from the update');
-  t.match(source.state(), { usable: true, ageMs: 50_000, keys: [{ accepted: false }, { keyId: 's-1', accepted: true }] });
+  t.match(source.state(), {
+    usable: true,
+    ageMs: 50_000,
+    keys: [{ accepted: false }, { keyId: 's-1', accepted: true }],
+  });
   t.equal(await lookUp('s-1'), 'found');
   t.equal(await lookUp('d-9'), 'unknown', 'the new cooldown counts');
   t.equal(server.hits(), 1);
@@ -150,7 +179,11 @@ t.test('an update that no key satisfies asks for new ones at once', async (t) =>
   server.setKeys([one]);
   source.update(settings, { accept: ['f-*'], reject: [] });
   await until('the third fetch', () => refreshes.length === 3);
-  t.match(source.state(), { usable: false, emptySet: 'confirmed', lastError: null }, 'there was no key to lose: asked once');
+  t.match(
+    source.state(),
+    { usable: false, emptySet: 'confirmed', lastError: null },
+    'there was no key to lose: asked once',
+  );
 });
 
 t.test('an update while a fetch is under way takes the new rules for its result', async (t) => {
@@ -164,12 +197,24 @@ t.test('an update while a fetch is under way takes the new rules for its result'
 
 t.test('only a change of where the keys come from needs another source', (t) => {
   const base: KeySourceSettings = {
-    source: { kind: 'url', url: 'https://a/' }, caFile: null, minAgeMs: 1, maxAgeMs: 2, maxStaleMs: 3, cooldownMs: 4, timeoutMs: 5, maxBytes: 6,
+    source: { kind: 'url', url: 'https://a/' },
+    caFile: null,
+    minAgeMs: 1,
+    maxAgeMs: 2,
+    maxStaleMs: 3,
+    cooldownMs: 4,
+    timeoutMs: 5,
+    maxBytes: 6,
   };
   const file: KeySourceSettings = { ...base, source: { kind: 'file', path: '/a' } };
   const rows: { name: string; a: KeySourceSettings; b: KeySourceSettings; expected: boolean }[] = [
     { name: 'nothing', a: base, b: { ...base, source: { kind: 'url', url: 'https://a/' } }, expected: true },
-    { name: 'timings', a: base, b: { ...base, minAgeMs: 9, maxAgeMs: 9, maxStaleMs: 9, cooldownMs: 9, timeoutMs: 9, maxBytes: 9 }, expected: true },
+    {
+      name: 'timings',
+      a: base,
+      b: { ...base, minAgeMs: 9, maxAgeMs: 9, maxStaleMs: 9, cooldownMs: 9, timeoutMs: 9, maxBytes: 9 },
+      expected: true,
+    },
     { name: 'the URL', a: base, b: { ...base, source: { kind: 'url', url: 'https://b/' } }, expected: false },
     { name: 'the CA file', a: base, b: { ...base, caFile: '/ca' }, expected: false },
     { name: 'URL to file', a: base, b: file, expected: false },
@@ -201,7 +246,11 @@ t.test('once closed it fetches no more; keys in hand answer for requests that be
 t.test('closing ends a fetch under way and the look-ups that wait for it', async (t) => {
   const server = await startJwksServer(t);
   server.behave(() => undefined);
-  const { source, lookUp, time, refreshes } = setScene(t, { kind: 'url', url: server.url }, { settings: { timeoutMs: 600_000 } });
+  const { source, lookUp, time, refreshes } = setScene(
+    t,
+    { kind: 'url', url: server.url },
+    { settings: { timeoutMs: 600_000 } },
+  );
   const started = source.start();
   const waiting = lookUp('d-1');
   await until('the source is asked', () => server.hits() === 1);

@@ -60,12 +60,49 @@ t.test('a file that is empty, broken or gone never replaces a good set', async (
   writeFileSync(path, keySet([one]));
   const { lookUp, source } = await startFileScene(t, path);
   const rows: { name: string; change: () => void; error: RegExp }[] = [
-    { name: 'gone', change: () => { rmSync(path); }, error: /^the file does not exist$/ },
-    { name: 'empty', change: () => { writeFileSync(path, ''); }, error: /not JSON/ },
-    { name: 'no list of keys', change: () => { writeFileSync(path, '{"keys":{}}'); }, error: /no array "keys"/ },
-    { name: 'no text', change: () => { writeFileSync(path, Buffer.from([0xff])); }, error: /^the file is not UTF-8 text$/ },
-    { name: 'too large', change: () => { writeFileSync(path, ' '.repeat(256 * 1024 + 1)); }, error: /^the file is larger than/ },
-    { name: 'a directory', change: () => { rmSync(path); mkdirSync(path); }, error: /^the file is a directory$/ },
+    {
+      name: 'gone',
+      change: () => {
+        rmSync(path);
+      },
+      error: /^the file does not exist$/,
+    },
+    {
+      name: 'empty',
+      change: () => {
+        writeFileSync(path, '');
+      },
+      error: /not JSON/,
+    },
+    {
+      name: 'no list of keys',
+      change: () => {
+        writeFileSync(path, '{"keys":{}}');
+      },
+      error: /no array "keys"/,
+    },
+    {
+      name: 'no text',
+      change: () => {
+        writeFileSync(path, Buffer.from([0xff]));
+      },
+      error: /^the file is not UTF-8 text$/,
+    },
+    {
+      name: 'too large',
+      change: () => {
+        writeFileSync(path, ' '.repeat(256 * 1024 + 1));
+      },
+      error: /^the file is larger than/,
+    },
+    {
+      name: 'a directory',
+      change: () => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+      error: /^the file is a directory$/,
+    },
   ];
   for (const { name, change, error } of rows) {
     change();
@@ -116,13 +153,14 @@ t.test('a change while the file is being read is read after that', async (t) => 
   let reads = 0;
   const slow: Files = {
     ...localFiles,
-    read: () => new Promise((resolve) => {
-      reads += 1;
-      const seen = text;
-      finish = () => {
-        resolve(accept(seen));
-      };
-    }),
+    read: () =>
+      new Promise((resolve) => {
+        reads += 1;
+        const seen = text;
+        finish = () => {
+          resolve(accept(seen));
+        };
+      }),
     watch: (_path, onChange) => {
       changed = () => {
         onChange(accept(text));
@@ -148,7 +186,10 @@ t.test('a change while the file is being read is read after that', async (t) => 
 t.test('what an attempt reads and is taken back before the watch sees it is taken back', async (t) => {
   const path = join(tempDir(t), 'jwks.json');
   writeFileSync(path, keySet([one]));
-  const idle: Files = { ...localFiles, watch: (name, onChange, options) => localFiles.watch(name, onChange, { ...options, intervalMs: 200 }) };
+  const idle: Files = {
+    ...localFiles,
+    watch: (name, onChange, options) => localFiles.watch(name, onChange, { ...options, intervalMs: 200 }),
+  };
   const { source, time } = setScene(t, { kind: 'file', path }, { files: idle });
   await source.start();
   writeFileSync(path, keySet([two]));
@@ -163,7 +204,10 @@ t.test('a file system that hangs is not asked again before it answered', async (
   const origin = createFileOrigin('/jwks.json', hung, () => undefined);
   const { signal } = new AbortController();
   void origin.load({ maxBytes: 1024, timeoutMs: 1_000 }, signal);
-  t.same(await origin.load({ maxBytes: 1024, timeoutMs: 1_000 }, signal), { ok: false, error: 'the last attempt to read the file has not ended' });
+  t.same(await origin.load({ maxBytes: 1024, timeoutMs: 1_000 }, signal), {
+    ok: false,
+    error: 'the last attempt to read the file has not ended',
+  });
   origin.close();
 });
 

@@ -39,25 +39,39 @@ export const dynamicKeys: KeyIdRules = { accept: ['d-*'], reject: [] };
 
 /** The defaults of the config. */
 const defaults = {
-  caFile: null, minAgeMs: 10_000, maxAgeMs: 600_000, maxStaleMs: null, cooldownMs: 5_000, timeoutMs: 5_000, maxBytes: 256 * 1024,
+  caFile: null,
+  minAgeMs: 10_000,
+  maxAgeMs: 600_000,
+  maxStaleMs: null,
+  cooldownMs: 5_000,
+  timeoutMs: 5_000,
+  maxBytes: 256 * 1024,
 };
 
-/** Makes a source of the URL or file, not yet started. Its refreshes come at 0.8 of a lifetime, unless `random` says otherwise. */
+/**
+ * Makes a source of the URL or file, not yet started. Its refreshes come at 0.8 of a lifetime, unless `random` says
+ * otherwise.
+ */
 export function setScene(t: Scope, source: KeySourceSettings['source'], options: SceneOptions = {}): Scene {
   const settings: KeySourceSettings = { source, ...defaults, ...options.settings };
   const time = manualTime();
   const lines: Line[] = [];
   const refreshes: string[] = [];
   const waits: string[] = [];
-  const write = (level: string) => (msg: string, fields?: LogFields): void => {
-    lines.push({ ...fields, level, msg });
-  };
+  const write =
+    (level: string) =>
+    (msg: string, fields?: LogFields): void => {
+      lines.push({ ...fields, level, msg });
+    };
   const keys = createKeySource(settings, options.issuer ?? 'core', options.keyIds ?? dynamicKeys, {
     clock: time.clock,
     timers: time.timers,
     files: options.files ?? localFiles,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
-    metrics: { jwksRefresh: (issuer, result) => refreshes.push(`${issuer} ${result}`), jwksWait: (_issuer, result) => waits.push(result) },
+    metrics: {
+      jwksRefresh: (issuer, result) => refreshes.push(`${issuer} ${result}`),
+      jwksWait: (_issuer, result) => waits.push(result),
+    },
     random: options.random ?? (() => 0),
   });
   t.teardown(() => keys.close());
@@ -69,7 +83,10 @@ export function setScene(t: Scope, source: KeySourceSettings['source'], options:
 }
 
 /** Somebody who asks from that address. */
-export function asker(address = '192.0.2.1', { isKnown = false, isGone }: { isKnown?: boolean; isGone?: () => boolean } = {}): KeyAsker {
+export function asker(
+  address = '192.0.2.1',
+  { isKnown = false, isGone }: { isKnown?: boolean; isGone?: () => boolean } = {},
+): KeyAsker {
   return { address: () => address, isKnown: () => isKnown, isGone: isGone ?? (() => false), now: () => 0 };
 }
 

@@ -13,10 +13,15 @@ function open(max: number): Told {
   const room = createWaitingRoom(max);
   const answers: string[] = [];
   return {
-    room, answers,
-    enter: (name, from, more = {}) => room.enter({
-      keyId: name, sinceMs: 0, asker: asker(from, more), resolve: ({ kind }) => answers.push(`${name} ${kind}`),
-    }),
+    room,
+    answers,
+    enter: (name, from, more = {}) =>
+      room.enter({
+        keyId: name,
+        sinceMs: 0,
+        asker: asker(from, more),
+        resolve: ({ kind }) => answers.push(`${name} ${kind}`),
+      }),
   };
 }
 
@@ -55,8 +60,10 @@ t.test('connections with a good credential have places of their own', (t) => {
 t.test('who left makes room', (t) => {
   const { enter, answers, room } = open(8);
   let hasLeft = false;
-  for (const name of ['a', 'b', 'c', 'd']) t.ok(enter(name, `192.0.2.${String(name.charCodeAt(0))}`, { isGone: () => hasLeft && name === 'c' }));
-  t.notOk(enter('e', '198.51.100.1'), 'every place is another network\'s');
+  for (const name of ['a', 'b', 'c', 'd']) {
+    t.ok(enter(name, `192.0.2.${String(name.charCodeAt(0))}`, { isGone: () => hasLeft && name === 'c' }));
+  }
+  t.notOk(enter('e', '198.51.100.1'), "every place is another network's");
   hasLeft = true;
   t.ok(enter('e', '198.51.100.1'));
   t.same(answers, ['c busy']);
@@ -92,8 +99,10 @@ t.test('a flood is turned away quickly, whoever sends it', (t) => {
   const { enter, room } = open(maxWaiting);
   const startedMs = performance.now();
   const flood = 100_000;
-  for (let count = 0; count < flood; count += 1) enter(String(count), `198.51.${String(count % 251)}.${String(count % 241)}`);
-  t.comment(`${String(Math.round((performance.now() - startedMs) * 1000 / flood))} µs each`);
+  for (let count = 0; count < flood; count += 1) {
+    enter(String(count), `198.51.${String(count % 251)}.${String(count % 241)}`);
+  }
+  t.comment(`${String(Math.round(((performance.now() - startedMs) * 1000) / flood))} µs each`);
   t.equal(room.size(), maxWaiting / 2);
   t.end();
 });
@@ -101,6 +110,9 @@ t.test('a flood is turned away quickly, whoever sends it', (t) => {
 t.test('without anybody who asks, too, the number is bounded', (t) => {
   const room = createWaitingRoom(4);
   const waiter: Waiter = { keyId: 'd-1', sinceMs: 0, asker: null, resolve: () => undefined };
-  t.same([1, 2, 3].map(() => room.enter({ ...waiter })), [true, true, false]);
+  t.same(
+    [1, 2, 3].map(() => room.enter({ ...waiter })),
+    [true, true, false],
+  );
   t.end();
 });

@@ -12,7 +12,11 @@ t.test('a disk that has room again gets lines, and the count of those that were 
   stream.write('lost\n');
   stream.flush();
   closeSync(descriptor);
-  t.equal(openSync(path, constants.O_WRONLY | constants.O_CREAT), descriptor, 'the same descriptor, and another file behind it');
+  t.equal(
+    openSync(path, constants.O_WRONLY | constants.O_CREAT),
+    descriptor,
+    'the same descriptor, and another file behind it',
+  );
   t.teardown(() => {
     closeSync(descriptor);
   });

@@ -45,7 +45,9 @@ t.test('a line that is longer than what is written at once keeps its place', asy
   const path = join(tempDir(t), 'log');
   const stream = createLogStream(open(t, path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND));
   const lengths = [1, 21_844, 21_845, 21_846, 30_000, 65_535, 65_536, 70_000, 3];
-  const lines = ['x', '\u00e9', '\u20ac', '\u{1f511}'].flatMap((character, at) => lengths.map(length => `${String(at)} ${character.repeat(length)}\n`));
+  const lines = ['x', '\u00e9', '\u20ac', '\u{1f511}'].flatMap((character, at) =>
+    lengths.map((length) => `${String(at)} ${character.repeat(length)}\n`),
+  );
   for (const line of lines) stream.write(line);
   await until('the last line', () => readFileSync(path, 'utf8').endsWith(lines.at(-1) ?? ''));
   t.ok(readFileSync(path, 'utf8') === lines.join(''));

@@ -10,8 +10,22 @@ import { mintToken } from '../../support/tokens.js';
 import { rsaKey } from '../../support/keys.js';
 
 const record: RequestRecord = {
-  request_id: 'r-1', route: 'list-orders', method: 'GET', path: '/orders', decision: 'forwarded', reason: null, kind: 'service', issuer: 'core',
-  subject: 'checkout', key_id: 'd-1', status: 200, duration_ms: 3.5, upstream_ms: 2.25, record: null, trace_id: null, client_address: '203.0.113.7',
+  request_id: 'r-1',
+  route: 'list-orders',
+  method: 'GET',
+  path: '/orders',
+  decision: 'forwarded',
+  reason: null,
+  kind: 'service',
+  issuer: 'core',
+  subject: 'checkout',
+  key_id: 'd-1',
+  status: 200,
+  duration_ms: 3.5,
+  upstream_ms: 2.25,
+  record: null,
+  trace_id: null,
+  client_address: '203.0.113.7',
   user_agent: 'curl/8.5.0',
 };
 
@@ -24,7 +38,12 @@ interface Captured extends Logger {
 
 function capture(level: LogLevel = 'info'): Captured {
   const lines: string[] = [];
-  const logger = createLogger({ ...settings, level, timers: systemTimers, destination: { write: (line) => lines.push(line) } });
+  const logger = createLogger({
+    ...settings,
+    level,
+    timers: systemTimers,
+    destination: { write: (line) => lines.push(line) },
+  });
   return { ...logger, lines, last: () => JSON.parse(lines.at(-1) ?? '') as Record<string, unknown> };
 }
 
@@ -51,7 +70,15 @@ t.test('events have a message and fields', (t) => {
   const { log, last } = capture('debug');
   for (const level of ['debug', 'info', 'warn', 'error'] as const) {
     log[level]('keys loaded', { issuer: 'core', keys: 2, usable: true, error: null, key_ids: ['d-1', 'd-2'] });
-    t.match(last(), { level, msg: 'keys loaded', issuer: 'core', keys: 2, usable: true, error: null, key_ids: ['d-1', 'd-2'] });
+    t.match(last(), {
+      level,
+      msg: 'keys loaded',
+      issuer: 'core',
+      keys: 2,
+      usable: true,
+      error: null,
+      key_ids: ['d-1', 'd-2'],
+    });
     log[level]('without fields');
     t.match(last(), { level, msg: 'without fields' });
   }
@@ -144,13 +171,30 @@ t.test('standard output has every line when the process ends', async (t) => {
     const { log, flush } = createLogger({ level: 'info', ...${JSON.stringify(settings)}, timers: { after: () => () => undefined } });
     for (let i = 0; i < 500; i += 1) log.info('line', { i });
     ${end}`;
-  const ends = { 'by itself': '', 'after a flush': 'flush(); flush(); process.exit();', 'by exit': 'process.exit();', 'by a bug': 'throw new Error("bug");' };
-  await Promise.all(Object.entries(ends).map(async ([name, end]) => {
-    const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script(end)]);
-    const stdout = await run.then((done) => done.stdout, (error: unknown) => (error as { stdout: string }).stdout);
-    const lines = stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as { i: number });
-    t.same(lines.map(({ i }) => i), Array.from({ length: 500 }, (_, i) => i), name);
-  }));
+  const ends = {
+    'by itself': '',
+    'after a flush': 'flush(); flush(); process.exit();',
+    'by exit': 'process.exit();',
+    'by a bug': 'throw new Error("bug");',
+  };
+  await Promise.all(
+    Object.entries(ends).map(async ([name, end]) => {
+      const run = promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script(end)]);
+      const stdout = await run.then(
+        (done) => done.stdout,
+        (error: unknown) => (error as { stdout: string }).stdout,
+      );
+      const lines = stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { i: number });
+      t.same(
+        lines.map(({ i }) => i),
+        Array.from({ length: 500 }, (_, i) => i),
+        name,
+      );
+    }),
+  );
 });
 
 t.test('a reader of standard output that leaves does not end the process', async (t) => {

@@ -5,11 +5,31 @@ import type { LogFields, RequestRecord } from '../../../src/ports/ports.js';
 import { manualTime } from '../manual-time.js';
 
 const record: RequestRecord = {
-  request_id: 'r-1', route: 'none', method: 'GET', path: '/orders', decision: 'denied', reason: 'signature_invalid', kind: null, issuer: null,
-  subject: null, key_id: null, status: 401, duration_ms: 1, upstream_ms: null, record: null, trace_id: null,
-  client_address: '203.0.113.7', user_agent: null,
+  request_id: 'r-1',
+  route: 'none',
+  method: 'GET',
+  path: '/orders',
+  decision: 'denied',
+  reason: 'signature_invalid',
+  kind: null,
+  issuer: null,
+  subject: null,
+  key_id: null,
+  status: 401,
+  duration_ms: 1,
+  upstream_ms: null,
+  record: null,
+  trace_id: null,
+  client_address: '203.0.113.7',
+  user_agent: null,
 };
-const known = { kind: 'service', issuer: 'core', subject: 'checkout', reason: 'permission_missing', status: 403 } as const;
+const known = {
+  kind: 'service',
+  issuer: 'core',
+  subject: 'checkout',
+  reason: 'permission_missing',
+  status: 403,
+} as const;
 
 interface World {
   readonly admitted: (times: number, changes?: Partial<RequestRecord>) => number;
@@ -21,12 +41,17 @@ interface World {
 function world(perSecond: number | null): World {
   const time = manualTime();
   const told: LogFields[] = [];
-  const lines = createRefusalLines({ perSecond, timers: time.timers, log: { warn: (_message, fields) => told.push(fields ?? {}) } });
+  const lines = createRefusalLines({
+    perSecond,
+    timers: time.timers,
+    log: { warn: (_message, fields) => told.push(fields ?? {}) },
+  });
   return {
     told,
     time,
     lines,
-    admitted: (times, changes = {}) => Array.from({ length: times }, () => lines.admits({ ...record, ...changes })).filter(Boolean).length,
+    admitted: (times, changes = {}) =>
+      Array.from({ length: times }, () => lines.admits({ ...record, ...changes })).filter(Boolean).length,
   };
 }
 
@@ -67,12 +92,32 @@ t.test('each reason and each verified caller is counted apart: none hides the re
 t.test('what was forwarded, replayed, reserved or let pass always has its line', (t) => {
   const rows: { name: string; changes: Partial<RequestRecord>; all: boolean }[] = [
     { name: 'a refusal', changes: {}, all: false },
-    { name: 'a failure before anything was sent', changes: { decision: 'failed', reason: 'overloaded', status: 503 }, all: false },
-    { name: 'forwarded', changes: { ...known, decision: 'forwarded', reason: null, status: 200, upstream_ms: 1 }, all: true },
-    { name: 'forwarded, and the caller left', changes: { ...known, decision: 'forwarded', reason: 'caller_gone', upstream_ms: 1 }, all: true },
-    { name: 'sent, and the receiver failed', changes: { ...known, decision: 'failed', reason: 'upstream_failed', upstream_ms: 1 }, all: true },
+    {
+      name: 'a failure before anything was sent',
+      changes: { decision: 'failed', reason: 'overloaded', status: 503 },
+      all: false,
+    },
+    {
+      name: 'forwarded',
+      changes: { ...known, decision: 'forwarded', reason: null, status: 200, upstream_ms: 1 },
+      all: true,
+    },
+    {
+      name: 'forwarded, and the caller left',
+      changes: { ...known, decision: 'forwarded', reason: 'caller_gone', upstream_ms: 1 },
+      all: true,
+    },
+    {
+      name: 'sent, and the receiver failed',
+      changes: { ...known, decision: 'failed', reason: 'upstream_failed', upstream_ms: 1 },
+      all: true,
+    },
     { name: 'replayed', changes: { ...known, decision: 'replayed', reason: null, record: 'r' }, all: true },
-    { name: 'a reservation that was refused', changes: { ...known, reason: 'idempotency_in_progress', record: 'r' }, all: true },
+    {
+      name: 'a reservation that was refused',
+      changes: { ...known, reason: 'idempotency_in_progress', record: 'r' },
+      all: true,
+    },
     { name: 'shadow mode', changes: { decision: 'shadow', upstream_ms: 1 }, all: true },
     { name: 'refused in shadow mode, and not sent', changes: { decision: 'shadow' }, all: true },
   ];
@@ -96,7 +141,10 @@ t.test('a flush tells at once, and a changed limit counts from the next line', (
   const { admitted, lines, told, time } = world(1);
   t.equal(admitted(5), 1);
   lines.flush();
-  t.same(told.map((fields) => fields['lines']), [4]);
+  t.same(
+    told.map((fields) => fields['lines']),
+    [4],
+  );
   time.advance(5000);
   lines.flush();
   t.equal(told.length, 1, 'and nothing twice');
@@ -116,7 +164,12 @@ t.test('the logger writes the line that tells of them, and at levels without req
   for (let index = 0; index < 7; index += 1) logger.request(record);
   time.advance(1000);
   t.equal(written.length, 3);
-  t.match(JSON.parse(written.at(-1) ?? ''), { level: 'warn', msg: 'refusals were not logged one by one', reason: 'signature_invalid', lines: 5 });
+  t.match(JSON.parse(written.at(-1) ?? ''), {
+    level: 'warn',
+    msg: 'refusals were not logged one by one',
+    reason: 'signature_invalid',
+    lines: 5,
+  });
   logger.use({ ...settings, level: 'warn' });
   for (let index = 0; index < 7; index += 1) logger.request(record);
   time.advance(1000);

@@ -43,6 +43,9 @@ t.test('who asked least recently is forgotten first', (t) => {
   const { clock } = manualTime();
   const { take } = createRateCounter(clock, 2);
   const one = { ...rate, burst: 1 };
-  t.same(['a', 'b', 'a', 'c', 'a', 'b'].map((name) => take(key(name), one)), [0, 0, 1_000, 0, 1_000, 0]);
+  t.same(
+    ['a', 'b', 'a', 'c', 'a', 'b'].map((name) => take(key(name), one)),
+    [0, 0, 1_000, 0, 1_000, 0],
+  );
   t.end();
 });

@@ -14,21 +14,35 @@ t.test('the memory store keeps the contract', (t) => {
   t.end();
 });
 
-t.test('a full store refuses what is new, still serves what it has, and takes more when something expires', async (t) => {
-  let now = 1_800_000_000_000;
-  const store = createMemoryStore({ ...clock, now: () => now }, { maxEntries: 2, maxBytes: 1_000 });
-  t.teardown(() => store.close());
-  const first = { ...freshScope(), token: null };
-  const fence = await acquire(store, first, reserveOf('a', { leaseMs: 10, retentionMs: 10 }));
-  await acquire(store, { ...freshScope(), token: null }, reserveOf('b', { leaseMs: 1_000, retentionMs: 1_000 }));
-  t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('c')), { ok: false, error: { kind: 'full' } });
-  t.match(await store.reserve(first, reserveOf('d')), { ok: true, value: { reserved: { kind: 'in_progress' } } });
-  t.same(await store.complete(first, {
-    attempt: 'a', fence, fingerprint: 'f', state: 'completed', response: { status: 200, fields: [], body: Buffer.alloc(2_000) }, retentionMs: 100,
-  }), { ok: true, value: 'completed' });
-  now += 2_000;
-  await acquire(store, { ...freshScope(), token: null }, reserveOf('e'));
-});
+t.test(
+  'a full store refuses what is new, still serves what it has, and takes more when something expires',
+  async (t) => {
+    let now = 1_800_000_000_000;
+    const store = createMemoryStore({ ...clock, now: () => now }, { maxEntries: 2, maxBytes: 1_000 });
+    t.teardown(() => store.close());
+    const first = { ...freshScope(), token: null };
+    const fence = await acquire(store, first, reserveOf('a', { leaseMs: 10, retentionMs: 10 }));
+    await acquire(store, { ...freshScope(), token: null }, reserveOf('b', { leaseMs: 1_000, retentionMs: 1_000 }));
+    t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('c')), {
+      ok: false,
+      error: { kind: 'full' },
+    });
+    t.match(await store.reserve(first, reserveOf('d')), { ok: true, value: { reserved: { kind: 'in_progress' } } });
+    t.same(
+      await store.complete(first, {
+        attempt: 'a',
+        fence,
+        fingerprint: 'f',
+        state: 'completed',
+        response: { status: 200, fields: [], body: Buffer.alloc(2_000) },
+        retentionMs: 100,
+      }),
+      { ok: true, value: 'completed' },
+    );
+    now += 2_000;
+    await acquire(store, { ...freshScope(), token: null }, reserveOf('e'));
+  },
+);
 
 t.test('bytes of kept responses are bounded too', async (t) => {
   const store = createMemoryStore(clock, { maxEntries: 100, maxBytes: 1_000 });
@@ -36,8 +50,18 @@ t.test('bytes of kept responses are bounded too', async (t) => {
   const scope = { ...freshScope(), token: null };
   const fence = await acquire(store, scope, reserveOf('a'));
   const response = { status: 200, fields: [], body: Buffer.alloc(1_000) };
-  await store.complete(scope, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 });
-  t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('b')), { ok: false, error: { kind: 'full' } });
+  await store.complete(scope, {
+    attempt: 'a',
+    fence,
+    fingerprint: 'f',
+    state: 'completed',
+    response,
+    retentionMs: 60_000,
+  });
+  t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('b')), {
+    ok: false,
+    error: { kind: 'full' },
+  });
 });
 
 t.test('records and markers count together, and what a full store knows it still settles', async (t) => {
@@ -46,7 +70,10 @@ t.test('records and markers count together, and what a full store knows it still
   const scope = freshScope();
   const fence = await acquire(store, scope, reserveOf('a', {}, 60_000));
   const sameToken = { ...freshScope(), principal: scope.principal, token: scope.token };
-  t.match(await store.reserve(sameToken, reserveOf('b', {}, 60_000)), { ok: false, error: { kind: 'full', mayHaveRun: false } });
+  t.match(await store.reserve(sameToken, reserveOf('b', {}, 60_000)), {
+    ok: false,
+    error: { kind: 'full', mayHaveRun: false },
+  });
   t.match(await store.reserve(scope, reserveOf('b')), { ok: true, value: { reserved: { kind: 'in_progress' } } });
   t.same(await store.mark(scope, markOf('a', fence)), { ok: true, value: 'unknown' });
   t.same(await store.resolve(scope, 'not-applied'), { ok: true, value: 'resolved' });
@@ -73,18 +100,35 @@ type Store = ReturnType<typeof createMemoryStore>;
 const longMs = 10 * withdrawalMs;
 
 /** What takes room in a store, each for as long as it is asked to or as it does. */
-const kinds: readonly { readonly name: string; readonly keep: (store: Store, lifeMs: number) => Promise<unknown>; readonly livesMs: number }[] = [
+const kinds: readonly {
+  readonly name: string;
+  readonly keep: (store: Store, lifeMs: number) => Promise<unknown>;
+  readonly livesMs: number;
+}[] = [
   {
-    name: 'a record', livesMs: 20,
-    keep: (store, lifeMs) => acquire(store, { ...freshScope(), token: null }, reserveOf('a', { leaseMs: lifeMs / 2, retentionMs: lifeMs / 2 })),
+    name: 'a record',
+    livesMs: 20,
+    keep: (store, lifeMs) =>
+      acquire(
+        store,
+        { ...freshScope(), token: null },
+        reserveOf('a', { leaseMs: lifeMs / 2, retentionMs: lifeMs / 2 }),
+      ),
   },
   {
-    name: 'a marker', livesMs: 20,
-    keep: (store, lifeMs) => acquire(store, { ...freshScope(), operation: null }, { attempt: 'a', key: null, markerTtlMs: lifeMs }),
+    name: 'a marker',
+    livesMs: 20,
+    keep: (store, lifeMs) =>
+      acquire(store, { ...freshScope(), operation: null }, { attempt: 'a', key: null, markerTtlMs: lifeMs }),
   },
-  { name: 'a withdrawal', livesMs: withdrawalMs, keep: (store) => store.release({ ...freshScope(), token: null }, { attempt: 'a' }) },
   {
-    name: 'a key that was freed', livesMs: withdrawalMs,
+    name: 'a withdrawal',
+    livesMs: withdrawalMs,
+    keep: (store) => store.release({ ...freshScope(), token: null }, { attempt: 'a' }),
+  },
+  {
+    name: 'a key that was freed',
+    livesMs: withdrawalMs,
     keep: async (store) => {
       const scope = { ...freshScope(), token: null };
       await acquire(store, scope, reserveOf('a', { leaseMs: longMs, retentionMs: longMs }));
@@ -94,7 +138,8 @@ const kinds: readonly { readonly name: string; readonly keep: (store: Store, lif
 ];
 
 const asksForRoom = async (store: Store): Promise<boolean> =>
-  (await store.reserve({ ...freshScope(), token: null }, reserveOf('new', { leaseMs: longMs, retentionMs: longMs }))).ok;
+  (await store.reserve({ ...freshScope(), token: null }, reserveOf('new', { leaseMs: longMs, retentionMs: longMs })))
+    .ok;
 
 t.test('a full store has room again at the very moment that something expires, whatever it is', async (t) => {
   for (const { name, keep, livesMs } of kinds) {
@@ -129,14 +174,23 @@ t.test('and again when the next one does', async (t) => {
 
 t.test('what a response takes is its body and its fields', async (t) => {
   for (const { body, fields, isFull } of [
-    { body: 999, fields: [], isFull: false }, { body: 1_000, fields: [], isFull: true },
-    { body: 991, fields: ['Server', 'ab'], isFull: false }, { body: 992, fields: ['Server', 'ab'], isFull: true },
+    { body: 999, fields: [], isFull: false },
+    { body: 1_000, fields: [], isFull: true },
+    { body: 991, fields: ['Server', 'ab'], isFull: false },
+    { body: 992, fields: ['Server', 'ab'], isFull: true },
   ]) {
     const store = createMemoryStore(clock, { maxEntries: 100, maxBytes: 1_000 }, 1_000_000);
     const scope = { ...freshScope(), token: null };
     const fence = await acquire(store, scope, reserveOf('a'));
     const response = { status: 200, fields, body: Buffer.alloc(body) };
-    await store.complete(scope, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 });
+    await store.complete(scope, {
+      attempt: 'a',
+      fence,
+      fingerprint: 'f',
+      state: 'completed',
+      response,
+      retentionMs: 60_000,
+    });
     t.equal(await asksForRoom(store), !isFull, `${String(body)} bytes and ${fields.join()}`);
     await store.close();
   }

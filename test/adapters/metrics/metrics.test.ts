@@ -9,10 +9,12 @@ import { keyState } from '../../support/key-state.js';
 /** The value of each series, by its name and labels as they are written. */
 async function read(metrics: ProcessMetrics): Promise<ReadonlyMap<string, number>> {
   const lines = (await metrics.expose()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(lines.map((line) => {
-    const end = line.lastIndexOf(' ');
-    return [line.slice(0, end), Number(line.slice(end + 1))];
-  }));
+  return new Map(
+    lines.map((line) => {
+      const end = line.lastIndexOf(' ');
+      return [line.slice(0, end), Number(line.slice(end + 1))];
+    }),
+  );
 }
 
 function names(series: ReadonlyMap<string, number>, start: string): string[] {
@@ -22,7 +24,13 @@ function names(series: ReadonlyMap<string, number>, start: string): string[] {
 const labels = { routes: ['list-orders', 'create-order'], issuers: ['core', 'partner'], configSha256: 'abc' };
 
 const certificate: CertificateStatus = {
-  certificate: 'listener', validFrom: '', validTo: '', notBeforeS: 1_700_000_000, notAfterS: 1_800_000_000, daysLeft: 1, state: 'expiring',
+  certificate: 'listener',
+  validFrom: '',
+  validTo: '',
+  notBeforeS: 1_700_000_000,
+  notAfterS: 1_800_000_000,
+  daysLeft: 1,
+  state: 'expiring',
 };
 
 function keys(issuer: string, ageMs: number | null): KeySourceState {
@@ -33,22 +41,42 @@ t.test('every series of the config is there from the start, at zero', async (t) 
   const metrics = createMetrics();
   metrics.setLabels(labels);
   const series = await read(metrics);
-  const ends = [['forwarded', '2xx'], ['forwarded', '4xx'], ['forwarded', '5xx'], ['replayed', '2xx'], ['denied', '4xx'], ['failed', '5xx'], ['shadow', '2xx']];
+  const ends = [
+    ['forwarded', '2xx'],
+    ['forwarded', '4xx'],
+    ['forwarded', '5xx'],
+    ['replayed', '2xx'],
+    ['denied', '4xx'],
+    ['failed', '5xx'],
+    ['shadow', '2xx'],
+  ];
   for (const route of ['none', ...labels.routes]) {
-    for (const [outcome, code] of ends) t.equal(series.get(`sallyport_requests_total{route="${route}",outcome="${outcome}",code="${code}"}`), 0);
-    for (const reason of failureReasons) t.equal(series.get(`sallyport_failures_total{route="${route}",reason="${reason}"}`), 0);
+    for (const [outcome, code] of ends) {
+      t.equal(series.get(`sallyport_requests_total{route="${route}",outcome="${outcome}",code="${code}"}`), 0);
+    }
+    for (const reason of failureReasons) {
+      t.equal(series.get(`sallyport_failures_total{route="${route}",reason="${reason}"}`), 0);
+    }
     for (const name of ['sallyport_request_duration_seconds', 'sallyport_overhead_seconds']) {
       t.equal(series.get(`${name}_bucket{route="${route}",le="+Inf"}`), 0);
       t.equal(series.get(`${name}_sum{route="${route}"}`), 0);
       t.equal(series.get(`${name}_count{route="${route}"}`), 0);
     }
   }
-  for (const reason of denialReasons) t.equal(series.get(`sallyport_denials_total{route="none",reason="${reason}"}`), 0);
-  t.equal(names(series, 'sallyport_denials_total').length, denialReasons.length, 'and of no other route before its first');
+  for (const reason of denialReasons) {
+    t.equal(series.get(`sallyport_denials_total{route="none",reason="${reason}"}`), 0);
+  }
+  t.equal(
+    names(series, 'sallyport_denials_total').length,
+    denialReasons.length,
+    'and of no other route before its first',
+  );
   for (const kind of strippedKinds) t.equal(series.get(`sallyport_stripped_fields_total{kind="${kind}"}`), 0);
   t.equal(series.get('sallyport_requests_in_flight'), 0);
   for (const issuer of labels.issuers) {
-    for (const result of ['ok', 'failed']) t.equal(series.get(`sallyport_jwks_refreshes_total{issuer="${issuer}",result="${result}"}`), 0);
+    for (const result of ['ok', 'failed']) {
+      t.equal(series.get(`sallyport_jwks_refreshes_total{issuer="${issuer}",result="${result}"}`), 0);
+    }
   }
   for (const result of ['ok', 'failed']) t.equal(series.get(`sallyport_config_reloads_total{result="${result}"}`), 0);
   t.equal(series.get('sallyport_config_info{sha256="abc"}'), 1);
@@ -74,10 +102,17 @@ t.test('counts', async (t) => {
   metrics.jwksRefresh('core', 'failed');
   metrics.jwksRefresh('core', 'failed');
   metrics.configReload('failed');
-  metrics.setReadings({ keys: () => [keys('core', 1500), keys('partner', null)], limits: () => null, inFlight: () => 7,
-    connections: () => 9, webSockets: () => 3,
-    revocations: () => null, tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }), certificates: () => [certificate],
-    build: () => ({ version: '1.2.3', revision: 'abc', node: '24.1.0' }) });
+  metrics.setReadings({
+    keys: () => [keys('core', 1500), keys('partner', null)],
+    limits: () => null,
+    inFlight: () => 7,
+    connections: () => 9,
+    webSockets: () => 3,
+    revocations: () => null,
+    tokenCache: () => ({ hits: 5, misses: 2, bytes: 1_400 }),
+    certificates: () => [certificate],
+    build: () => ({ version: '1.2.3', revision: 'abc', node: '24.1.0' }),
+  });
   metrics.webSocketClosed('expired');
   metrics.webSocketClosed('expired');
   const expected: Record<string, number | undefined> = {
@@ -126,12 +161,25 @@ t.test('counts', async (t) => {
   };
   for (let scrape = 0; scrape < 2; scrape += 1) {
     const series = await read(metrics);
-    for (const [name, value] of Object.entries(expected)) t.equal(series.get(name), value, `${name}, scrape ${String(scrape)}`);
+    for (const [name, value] of Object.entries(expected)) {
+      t.equal(series.get(name), value, `${name}, scrape ${String(scrape)}`);
+    }
   }
 });
 
 const reservationResults = [
-  'acquired', 'replayed', 'in_progress', 'mismatch', 'unknown', 'token_replayed', 'unavailable', 'released', 'completed', 'tombstone', 'repaired', 'fenced',
+  'acquired',
+  'replayed',
+  'in_progress',
+  'mismatch',
+  'unknown',
+  'token_replayed',
+  'unavailable',
+  'released',
+  'completed',
+  'tombstone',
+  'repaired',
+  'fenced',
 ] as const;
 
 t.test('every series of reservations is there from the start, at zero', async (t) => {
@@ -140,15 +188,26 @@ t.test('every series of reservations is there from the start, at zero', async (t
   for (const operation of ['reserve', 'complete', 'release', 'mark']) {
     t.equal(series.get(`sallyport_store_duration_seconds_count{operation="${operation}"}`), 0);
   }
-  for (const name of ['duplicate_dispatches_total', 'lost_reservations_total', 'unknown_outcomes_total', 'replica_shortfalls_total', 'store_failovers_total',
-    'store_share_exceeded_total',     'unknown_outcome_oldest_age_seconds']) t.equal(series.get(`sallyport_${name}`), 0, name);
+  for (const name of [
+    'duplicate_dispatches_total',
+    'lost_reservations_total',
+    'unknown_outcomes_total',
+    'replica_shortfalls_total',
+    'store_failovers_total',
+    'store_share_exceeded_total',
+    'unknown_outcome_oldest_age_seconds',
+  ]) {
+    t.equal(series.get(`sallyport_${name}`), 0, name);
+  }
   t.equal(series.get('sallyport_store_up'), undefined, 'without a store, an alarm on 0 stays silent');
 });
 
 t.test('reservations are counted', async (t) => {
   const metrics = createMetrics();
   const { reservations } = metrics;
-  for (const [index, result] of reservationResults.entries()) for (let count = 0; count <= index; count += 1) reservations.reservation(result);
+  for (const [index, result] of reservationResults.entries()) {
+    for (let count = 0; count <= index; count += 1) reservations.reservation(result);
+  }
   reservations.storeCall('reserve', 0.3);
   reservations.storeCall('reserve', 30);
   reservations.storeCall('mark', 1);
@@ -173,10 +232,14 @@ t.test('reservations are counted', async (t) => {
     'sallyport_store_duration_seconds_count{operation="mark"}': 1,
     'sallyport_store_duration_seconds_count{operation="complete"}': 0,
   };
-  for (const [index, result] of reservationResults.entries()) expected[`sallyport_reservations_total{result="${result}"}`] = index + 1;
+  for (const [index, result] of reservationResults.entries()) {
+    expected[`sallyport_reservations_total{result="${result}"}`] = index + 1;
+  }
   for (let scrape = 0; scrape < 2; scrape += 1) {
     const series = await read(metrics);
-    for (const [name, value] of Object.entries(expected)) t.equal(series.get(name), value, `${name}, scrape ${String(scrape)}`);
+    for (const [name, value] of Object.entries(expected)) {
+      t.equal(series.get(name), value, `${name}, scrape ${String(scrape)}`);
+    }
   }
   reservations.setReadings({ store: () => ({ ...state, up: false }), oldestUnknownMs: () => null });
   const away = await read(metrics);
@@ -201,7 +264,10 @@ t.test('a reload drops what is gone and keeps what stays', async (t) => {
   t.same(names(series, 'sallyport_requests_total{route="create-order"'), []);
   t.equal(series.get('sallyport_denials_total{route="none",reason="permission_missing"}'), 1);
   t.equal(series.get('sallyport_failures_total{route="none",reason="internal"}'), 1);
-  t.same([...series.keys()].filter((name) => name.includes('create-order') || name.includes('partner')), []);
+  t.same(
+    [...series.keys()].filter((name) => name.includes('create-order') || name.includes('partner')),
+    [],
+  );
   t.equal(series.get('sallyport_requests_total{route="list-orders",outcome="forwarded",code="2xx"}'), 1);
   t.equal(series.get('sallyport_requests_total{route="new",outcome="forwarded",code="2xx"}'), 0);
   t.equal(series.get('sallyport_requests_total{route="none",outcome="denied",code="4xx"}'), 1);

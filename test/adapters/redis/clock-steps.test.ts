@@ -36,36 +36,53 @@ async function looks(server: RedisServer): Promise<number> {
 
 async function moreLooks(server: RedisServer, count: number): Promise<void> {
   const before = await looks(server);
-  await until('more looks', async () => await looks(server) >= before + count, 20_000);
+  await until('more looks', async () => (await looks(server)) >= before + count, 20_000);
 }
 
-t.test('a token whose marker ended with a step passes nowhere again: each proxy notices by its own reserve', async (t) => {
-  const clock = createSteppedClock(t);
-  const server = await startRedis(t, [], { env: clock.env });
-  const proxies = [openStore(t, redisSettings(server.port)), openStore(t, redisSettings(server.port)), openStore(t, redisSettings(server.port))] as const;
-  for (const proxy of proxies) {
-    await proxy.up();
-    await secondLater(proxy);
-  }
-  const scope = freshScope();
-  t.equal(await use(proxies[0], scope), 'acquired');
-  t.equal(await use(proxies[1], scope), 'token_replayed');
-  clock.setAheadMs(hourMs);
-  for (const [index, proxy] of proxies.entries()) {
-    const token = { ...freshScope(), ...(index === 0 ? scope : {}) };
-    t.match(await use(proxy, token), /, and tokens of before are refused$/, `proxy ${String(index)}`);
-    t.equal(proxy.failovers(), 1);
-    t.equal(proxy.store.state().failovers, 1, 'as metrics count it');
-    t.match(proxy.log.lines.find((line) => line.startsWith('error')), /^error the clock of the store stepped.*"stepped_ms":3(?:600|599|601)\d\d\d\D/);
-  }
-  t.notSame(await server.client.exists(keysOf('sallyport', scope)[1] ?? ''), 0);
-  await moreLooks(server, 9);
-  t.same(proxies.map(({ failovers }) => failovers()), [1, 1, 1], 'once: the looks behind it see no other step');
-});
+t.test(
+  'a token whose marker ended with a step passes nowhere again: each proxy notices by its own reserve',
+  async (t) => {
+    const clock = createSteppedClock(t);
+    const server = await startRedis(t, [], { env: clock.env });
+    const proxies = [
+      openStore(t, redisSettings(server.port)),
+      openStore(t, redisSettings(server.port)),
+      openStore(t, redisSettings(server.port)),
+    ] as const;
+    for (const proxy of proxies) {
+      await proxy.up();
+      await secondLater(proxy);
+    }
+    const scope = freshScope();
+    t.equal(await use(proxies[0], scope), 'acquired');
+    t.equal(await use(proxies[1], scope), 'token_replayed');
+    clock.setAheadMs(hourMs);
+    for (const [index, proxy] of proxies.entries()) {
+      const token = { ...freshScope(), ...(index === 0 ? scope : {}) };
+      t.match(await use(proxy, token), /, and tokens of before are refused$/, `proxy ${String(index)}`);
+      t.equal(proxy.failovers(), 1);
+      t.equal(proxy.store.state().failovers, 1, 'as metrics count it');
+      t.match(
+        proxy.log.lines.find((line) => line.startsWith('error')),
+        /^error the clock of the store stepped.*"stepped_ms":3(?:600|599|601)\d\d\d\D/,
+      );
+    }
+    t.notSame(await server.client.exists(keysOf('sallyport', scope)[1] ?? ''), 0);
+    await moreLooks(server, 9);
+    t.same(
+      proxies.map(({ failovers }) => failovers()),
+      [1, 1, 1],
+      'once: the looks behind it see no other step',
+    );
+  },
+);
 
 for (const [name, stepMs, tells] of [
-  ['forwards by more than the tolerance', 1_500, true], ['back by an hour', -hourMs, true], ['back by more than the tolerance', -1_500, true],
-  ['forwards within the tolerance', 500, false], ['back within it', -500, false],
+  ['forwards by more than the tolerance', 1_500, true],
+  ['back by an hour', -hourMs, true],
+  ['back by more than the tolerance', -1_500, true],
+  ['forwards within the tolerance', 500, false],
+  ['back within it', -500, false],
 ] as const) {
   t.test(`a step ${name}`, async (t) => {
     const clock = createSteppedClock(t);
@@ -91,7 +108,8 @@ t.test('many reserves at once that wait for replicas, each on a connection of it
   const proxy = openStore(t, redisSettings(primary.port, { replicas: 1 }));
   await proxy.up();
   await secondLater(proxy);
-  const all = async (): Promise<readonly string[]> => Promise.all(Array.from({ length: 40 }, async () => use(proxy, freshScope())));
+  const all = async (): Promise<readonly string[]> =>
+    Promise.all(Array.from({ length: 40 }, async () => use(proxy, freshScope())));
   t.same(new Set(await all()), new Set(['acquired']));
   const under = all();
   clock.setAheadMs(hourMs);
@@ -124,27 +142,33 @@ t.test('a proxy that starts behind a step refuses the same tokens, whoever notic
   t.ok((last.store.issuedBeforeFloorS() ?? 0) >= nowS);
 });
 
-t.test('a step while no proxy runs cannot be told from a long time without one: both are taken for a step', async (t) => {
-  const clock = createSteppedClock(t);
-  const server = await startRedis(t, [], { env: clock.env });
-  const first = openStore(t, redisSettings(server.port));
-  await first.up();
-  const floorS = first.store.issuedBeforeFloorS();
-  await secondLater(first);
-  await first.store.close();
-  clock.setAheadMs(markerMarginMs - 10_000);
-  const soon = openStore(t, redisSettings(server.port));
-  await soon.up();
-  t.equal(soon.store.issuedBeforeFloorS(), floorS, 'less than a marker outlives its token by');
-  t.notOk(soon.log.lines.some((line) => line.includes('nobody has looked')));
-  await soon.store.close();
-  clock.setAheadMs(hourMs);
-  const late = openStore(t, redisSettings(server.port));
-  await late.up();
-  t.ok((late.store.issuedBeforeFloorS() ?? 0) > (floorS ?? 0) + 1);
-  t.equal(late.failovers(), 0);
-  t.match(late.log.lines.find((line) => line.includes('nobody has looked')), /^info .*"seconds":35\d\d\D/);
-});
+t.test(
+  'a step while no proxy runs cannot be told from a long time without one: both are taken for a step',
+  async (t) => {
+    const clock = createSteppedClock(t);
+    const server = await startRedis(t, [], { env: clock.env });
+    const first = openStore(t, redisSettings(server.port));
+    await first.up();
+    const floorS = first.store.issuedBeforeFloorS();
+    await secondLater(first);
+    await first.store.close();
+    clock.setAheadMs(markerMarginMs - 10_000);
+    const soon = openStore(t, redisSettings(server.port));
+    await soon.up();
+    t.equal(soon.store.issuedBeforeFloorS(), floorS, 'less than a marker outlives its token by');
+    t.notOk(soon.log.lines.some((line) => line.includes('nobody has looked')));
+    await soon.store.close();
+    clock.setAheadMs(hourMs);
+    const late = openStore(t, redisSettings(server.port));
+    await late.up();
+    t.ok((late.store.issuedBeforeFloorS() ?? 0) > (floorS ?? 0) + 1);
+    t.equal(late.failovers(), 0);
+    t.match(
+      late.log.lines.find((line) => line.includes('nobody has looked')),
+      /^info .*"seconds":35\d\d\D/,
+    );
+  },
+);
 
 t.test('it costs no command: a reserve is one script, as before', async (t) => {
   const server = await startRedis(t);
@@ -181,7 +205,10 @@ t.test('each primary of a Cluster has a clock of its own', async (t) => {
   clocks[2].setAheadMs(-hourMs);
   const cluster = await startCluster(t, 3, 0, [], (index) => clocks[index]?.env ?? {});
   const { port: seed } = cluster.nodes[0] ?? { port: 0 };
-  const proxy = openStore(t, redisSettings(seed, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port: seed }] } }));
+  const proxy = openStore(
+    t,
+    redisSettings(seed, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port: seed }] } }),
+  );
   await proxy.up();
   await secondLater(proxy);
   const scopes = new Map<number, ReservationScope>();
@@ -193,8 +220,15 @@ t.test('each primary of a Cluster has a clock of its own', async (t) => {
   for (const [port, scope] of scopes) t.equal(await use(proxy, scope), 'acquired', String(port));
   t.equal(proxy.failovers(), 0, 'that they differ is nothing');
   clocks[2].setAheadMs(hourMs);
-  t.equal(await use(proxy, { ...freshScope(), principal: calm?.principal ?? '' }), 'acquired', 'another primary has not stepped');
+  t.equal(
+    await use(proxy, { ...freshScope(), principal: calm?.principal ?? '' }),
+    'acquired',
+    'another primary has not stepped',
+  );
   t.equal(await use(proxy, stepped ?? freshScope()), 'acquired, and tokens of before are refused');
   t.equal(proxy.failovers(), 1);
-  t.match(proxy.log.lines.find((line) => line.startsWith('error the clock')), new RegExp(`127.0.0.1:${String(cluster.nodes[2]?.port)}`));
+  t.match(
+    proxy.log.lines.find((line) => line.startsWith('error the clock')),
+    new RegExp(`127.0.0.1:${String(cluster.nodes[2]?.port)}`),
+  );
 });

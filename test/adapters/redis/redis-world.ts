@@ -8,8 +8,26 @@ export const wallClock = { now: (): number => Date.now(), monotonic: (): number 
 
 /** The rights that docs/storage.md lists: no CONFIG, no SCRIPT, no KEYS, no other keys. */
 export const leastRights = [
-  '~sallyport:*', '+eval', '+evalsha', '+info', '+wait', '+time', '+get', '+set', '+hmget', '+hset', '+exists', '+del', '+pexpire', '+pttl',
-  '&sallyport:*', '+hlen', '+hgetall', '+hdel', '+publish', '+subscribe',
+  '~sallyport:*',
+  '+eval',
+  '+evalsha',
+  '+info',
+  '+wait',
+  '+time',
+  '+get',
+  '+set',
+  '+hmget',
+  '+hset',
+  '+exists',
+  '+del',
+  '+pexpire',
+  '+pttl',
+  '&sallyport:*',
+  '+hlen',
+  '+hgetall',
+  '+hdel',
+  '+publish',
+  '+subscribe',
 ];
 
 /** Settings for a server on loopback. The deadlines are wide: machines that run tests are slow at times. */
@@ -44,7 +62,12 @@ export interface OpenedStore {
 export function openStore(t: Scope, settings: RedisSettings): OpenedStore {
   const log = collectingLog();
   let failovers = 0;
-  const store = createRedisStore(settings, { clock: wallClock, log, maxTokenLifetimeMs: () => 7_200_000, onFailover: () => (failovers += 1) });
+  const store = createRedisStore(settings, {
+    clock: wallClock,
+    log,
+    maxTokenLifetimeMs: () => 7_200_000,
+    onFailover: () => (failovers += 1),
+  });
   t.teardown(() => store.close());
   return {
     store,

@@ -2,10 +2,25 @@ import { deepStrictEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
-import { readCompleted, readMarked, readReleased, readReserved, readResolved } from '../../../src/adapters/redis/scripts/replies.js';
+import {
+  readCompleted,
+  readMarked,
+  readReleased,
+  readReserved,
+  readResolved,
+} from '../../../src/adapters/redis/scripts/replies.js';
 import { scripts, scriptText, type Script } from '../../../src/adapters/redis/scripts/reservation.js';
 import {
-  complete, mark, release, reserve, resolve, type Complete, type Reserve, type Reserved, type Slot, type Step,
+  complete,
+  mark,
+  release,
+  reserve,
+  resolve,
+  type Complete,
+  type Reserve,
+  type Reserved,
+  type Slot,
+  type Step,
 } from '../../../src/decision/idempotency/record.js';
 import { startRedis } from '../../support/redis-server.js';
 import type { Scope } from '../../support/scope.js';
@@ -39,36 +54,56 @@ type CommandStep =
 type ScheduleStep = CommandStep | { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'lose' };
 
 const attempt = fc.constantFrom('a', 'b', 'c');
-const schedule: fc.Arbitrary<ScheduleStep[]> = fc.array(fc.oneof(
-  fc.record({
-    kind: fc.constant('reserve' as const), attempt, fingerprint: fc.constantFrom('f', 'f', 'f', 'g'), leaseMs: fc.constantFrom(1, 100, 5_000),
-    takesOver: fc.boolean(), key: fc.constantFrom(true, true, true, false), marker: fc.boolean(),
-  }),
-  fc.record({
-    kind: fc.constant('complete' as const), attempt, fence: fc.constantFrom('own' as const, 'own' as const, 'old' as const),
-    state: fc.constantFrom('completed' as const, 'tombstone' as const), status: fc.constantFrom(200, 201, 500),
-  }),
-  fc.record({ kind: fc.constantFrom('release' as const, 'mark' as const), attempt }),
-  fc.record({ kind: fc.constant('resolve' as const), resolution: fc.constantFrom('committed' as const, 'not-applied' as const) }),
-  fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 99, 100, 4_999, 5_000, -50, -3_600_000) }),
-  fc.record({ kind: fc.constant('lose' as const) }),
-), { minLength: 1, maxLength: 14 });
+const schedule: fc.Arbitrary<ScheduleStep[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constant('reserve' as const),
+      attempt,
+      fingerprint: fc.constantFrom('f', 'f', 'f', 'g'),
+      leaseMs: fc.constantFrom(1, 100, 5_000),
+      takesOver: fc.boolean(),
+      key: fc.constantFrom(true, true, true, false),
+      marker: fc.boolean(),
+    }),
+    fc.record({
+      kind: fc.constant('complete' as const),
+      attempt,
+      fence: fc.constantFrom('own' as const, 'own' as const, 'old' as const),
+      state: fc.constantFrom('completed' as const, 'tombstone' as const),
+      status: fc.constantFrom(200, 201, 500),
+    }),
+    fc.record({ kind: fc.constantFrom('release' as const, 'mark' as const), attempt }),
+    fc.record({
+      kind: fc.constant('resolve' as const),
+      resolution: fc.constantFrom('committed' as const, 'not-applied' as const),
+    }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 99, 100, 4_999, 5_000, -50, -3_600_000) }),
+    fc.record({ kind: fc.constant('lose' as const) }),
+  ),
+  { minLength: 1, maxLength: 14 },
+);
 
 /**
- * Sends generated schedules to the pure functions, the memory store and the Lua scripts, each command twice, as a network
- * that repeats it would, and compares the answers. A failure names the seed; `SALLYPORT_SEED` runs it again.
+ * Sends generated schedules to the pure functions, the memory store and the Lua scripts, each command twice, as a
+ * network that repeats it would, and compares the answers. A failure names the seed; `SALLYPORT_SEED` runs it again.
  */
 export async function compareSchedules(t: Scope, count: number): Promise<void> {
   const server = await startRedis(t, ['--appendonly', 'no']);
   const redis = new Redis({ host: '127.0.0.1', port: server.port, protocol: 2, disconnectTimeout: 50 });
   t.teardown(() => redis.disconnect());
   const shas = new Map<string, string>();
-  for (const script of Object.values(scripts)) shas.set(script.name, String(await redis.script('LOAD', withGivenTime(script))));
+  for (const script of Object.values(scripts)) {
+    shas.set(script.name, String(await redis.script('LOAD', withGivenTime(script))));
+  }
   const seed = process.env['SALLYPORT_SEED'];
 
-  await fc.assert(fc.asyncProperty(schedule, (steps) => compareSchedule(redis, shas, steps)), {
-    numRuns: count, ...(seed === undefined ? {} : { seed: Number(seed) }),
-  });
+  await fc.assert(
+    fc.asyncProperty(schedule, (steps) => compareSchedule(redis, shas, steps)),
+    {
+      numRuns: count,
+      ...(seed === undefined ? {} : { seed: Number(seed) }),
+    },
+  );
 }
 
 /** The script as it is but for the clock: time is the test's, its last two arguments. */
@@ -79,7 +114,11 @@ function withGivenTime(script: Script): string {
   return given;
 }
 
-async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, steps: readonly ScheduleStep[]): Promise<void> {
+async function compareSchedule(
+  redis: Redis,
+  shas: ReadonlyMap<string, string>,
+  steps: readonly ScheduleStep[],
+): Promise<void> {
   const scope = freshScope();
   const keys = [`m:{${scope.principal}}:i`, `m:{${scope.principal}}:t`] as const;
   let now = start;
@@ -114,7 +153,7 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
         highest = Math.max(highest, expected.fence);
       }
     }
-    for (const key of keys) ok(await redis.pttl(key) !== -1, `${key} has no end`);
+    for (const key of keys) ok((await redis.pttl(key)) !== -1, `${key} has no end`);
   } finally {
     await memory.close();
   }
@@ -131,14 +170,33 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
   function reserveOf(step: ReserveStep): Reserve {
     return {
       attempt: step.attempt,
-      key: step.key ? { fingerprint: step.fingerprint, route: 'r', leaseMs: step.leaseMs, retentionMs: forever, takesOver: step.takesOver } : null,
+      key: step.key
+        ? {
+            fingerprint: step.fingerprint,
+            route: 'r',
+            leaseMs: step.leaseMs,
+            retentionMs: forever,
+            takesOver: step.takesOver,
+          }
+        : null,
       markerTtlMs: step.marker ? forever : null,
     };
   }
 
   function completeOf(step: CompleteStep): Complete {
-    const response = { status: step.status, fields: ['X', String(step.status)], body: Buffer.from([step.status & 0xff, 0]) };
-    return { attempt: step.attempt, fence: fenceOf(step), fingerprint: 'f', state: step.state, response, retentionMs: forever };
+    const response = {
+      status: step.status,
+      fields: ['X', String(step.status)],
+      body: Buffer.from([step.status & 0xff, 0]),
+    };
+    return {
+      attempt: step.attempt,
+      fence: fenceOf(step),
+      fingerprint: 'f',
+      state: step.state,
+      response,
+      retentionMs: forever,
+    };
   }
 
   function onModel(step: CommandStep): unknown {
@@ -181,13 +239,31 @@ async function compareSchedule(redis: Redis, shas: ReadonlyMap<string, string>, 
     switch (step.kind) {
       case 'reserve': {
         const { key, marker } = step;
-        const values = [step.attempt, key ? '1' : '0', step.fingerprint, step.leaseMs, forever, step.takesOver ? '1' : '0', marker ? '1' : '0', forever];
+        const values = [
+          step.attempt,
+          key ? '1' : '0',
+          step.fingerprint,
+          step.leaseMs,
+          forever,
+          step.takesOver ? '1' : '0',
+          marker ? '1' : '0',
+          forever,
+        ];
         return readReserved(await run(scripts.reserve, values));
       }
       case 'complete': {
         const { response, ...command } = completeOf(step);
         const kept = [response.status, JSON.stringify(response.fields), Buffer.from(response.body)];
-        return readCompleted(await run(scripts.complete, [command.attempt, command.fence, command.fingerprint, command.state, ...kept, forever]));
+        return readCompleted(
+          await run(scripts.complete, [
+            command.attempt,
+            command.fence,
+            command.fingerprint,
+            command.state,
+            ...kept,
+            forever,
+          ]),
+        );
       }
       case 'release':
         return readReleased(await run(scripts.release, [step.attempt]));

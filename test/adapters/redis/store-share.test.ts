@@ -16,7 +16,10 @@ const caller = (): string => randomBytes(32).toString('base64url');
 
 t.test('answers are kept until the share is used up, for each caller by itself', async (t) => {
   const redis = await startRedis(t);
-  const { store: { share }, up } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
+  const {
+    store: { share },
+    up,
+  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
   await up();
   const [one, other] = [caller(), caller()];
   const { all, least } = bytesOfRecord(answer);
@@ -27,7 +30,7 @@ t.test('answers are kept until the share is used up, for each caller by itself',
   t.equal(await share.keeps(other, answer), true);
   const key = `sallyport:{${one}}:k`;
   t.equal(Number(await redis.client.hget(key, 't')), fit * all + 5 * least, 'records count without their answers, too');
-  t.ok(await redis.client.pttl(key) > dayMs);
+  t.ok((await redis.client.pttl(key)) > dayMs);
   t.equal(await share.isUsedUp(one), false);
   await redis.client.hset(key, 't', String(2 * mebi));
   t.equal(await share.keeps(one, answer), false);
@@ -37,7 +40,10 @@ t.test('answers are kept until the share is used up, for each caller by itself',
 
 t.test('what has ended makes room again, however long nobody asked', async (t) => {
   const redis = await startRedis(t);
-  const { store: { share }, up } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
+  const {
+    store: { share },
+    up,
+  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
   await up();
   for (const agoHours of [1, 26, 800, 5_000]) {
     const one = caller();
@@ -51,36 +57,49 @@ t.test('what has ended makes room again, however long nobody asked', async (t) =
   }
   const still = caller();
   const hour = Math.floor(Date.now() / hourMs);
-  await redis.client.hset(`sallyport:{${still}}:k`, { n: String(hour - 3), t: String(2 * mebi), [`h${String((hour + 1) % 1024)}`]: String(2 * mebi) });
+  await redis.client.hset(`sallyport:{${still}}:k`, {
+    n: String(hour - 3),
+    t: String(2 * mebi),
+    [`h${String((hour + 1) % 1024)}`]: String(2 * mebi),
+  });
   t.equal(await share.keeps(still, answer), false, 'what has not ended takes room');
 });
 
 t.test('the longest retention fits the ring, and it takes no more fields than that has', async (t) => {
   const redis = await startRedis(t);
-  const { store: { share }, up } = openStore(t, redisSettings(redis.port, { keptPerCaller: 1024 * mebi }));
+  const {
+    store: { share },
+    up,
+  } = openStore(t, redisSettings(redis.port, { keptPerCaller: 1024 * mebi }));
   await up();
   const one = caller();
   t.equal(await share.keeps(one, { bytes: 100_000, retentionMs: 31 * dayMs }), true);
   t.equal(await share.keeps(one, { bytes: 100_000, retentionMs: hourMs }), true);
-  t.ok(await redis.client.pttl(`sallyport:{${one}}:k`) > 31 * dayMs, 'the longest decides when it ends');
+  t.ok((await redis.client.pttl(`sallyport:{${one}}:k`)) > 31 * dayMs, 'the longest decides when it ends');
   t.equal(await redis.client.hlen(`sallyport:{${one}}:k`), 4);
 });
 
 t.test('a quarter of what the server may hold, unless said; without a limit nothing is counted', async (t) => {
   const redis = await startRedis(t);
-  const { store: { share }, up } = openStore(t, redisSettings(redis.port));
+  const {
+    store: { share },
+    up,
+  } = openStore(t, redisSettings(redis.port));
   await up();
   const one = caller();
   t.equal(await share.keeps(one, { bytes: 100 * mebi, retentionMs: dayMs }), true);
   t.equal(await redis.client.dbsize(), 1, 'that it is known');
   await redis.client.config('SET', 'maxmemory', '64mb');
-  await until('it is seen', async () => !await share.keeps(one, { bytes: 17 * mebi, retentionMs: dayMs }));
+  await until('it is seen', async () => !(await share.keeps(one, { bytes: 17 * mebi, retentionMs: dayMs })));
   t.equal(await share.keeps(one, answer), true, 'what fits is kept');
 });
 
 t.test('what cannot be counted is kept: it guards the memory, and not the writes', async (t) => {
   const redis = await startRedis(t);
-  const { store: { share }, up } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
+  const {
+    store: { share },
+    up,
+  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
   await up();
   const one = caller();
   await redis.client.set(`sallyport:{${one}}:k`, 'of another program');
@@ -92,8 +111,21 @@ t.test('what cannot be counted is kept: it guards the memory, and not the writes
 
 t.test('the rights of docs/storage.md are enough', async (t) => {
   const redis = await startRedis(t);
-  await redis.client.call('ACL', 'SETUSER', 'default', 'resetkeys', 'resetchannels', '-@all', ...leastRights, '+acl', '+config');
-  const { store: { share }, up } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
+  await redis.client.call(
+    'ACL',
+    'SETUSER',
+    'default',
+    'resetkeys',
+    'resetchannels',
+    '-@all',
+    ...leastRights,
+    '+acl',
+    '+config',
+  );
+  const {
+    store: { share },
+    up,
+  } = openStore(t, redisSettings(redis.port, { keptPerCaller: mebi }));
   await up();
   t.equal(await share.keeps(caller(), { bytes: 2 * mebi, retentionMs: dayMs }), false);
 });

@@ -7,7 +7,14 @@ t.test('what is not ours is told at once, and then every ten seconds at most', (
   const { clock, advance } = manualTime();
   const log = collectingLog();
   const odd = createOddRecords({ clock, log });
-  for (const [ms, key, lines] of [[0, 'a', 1], [0, 'b', 1], [9_999, 'c', 1], [1, 'd', 2], [9_999, 'e', 2], [1, 'f', 3]] as const) {
+  for (const [ms, key, lines] of [
+    [0, 'a', 1],
+    [0, 'b', 1],
+    [9_999, 'c', 1],
+    [1, 'd', 2],
+    [9_999, 'e', 2],
+    [1, 'f', 3],
+  ] as const) {
     advance(ms);
     odd.tell(key, 'why');
     t.equal(log.lines.length, lines, key);

@@ -35,14 +35,27 @@ function idsOf({ records }: UnsettledList): readonly string[] {
 
 /** A record in each state. */
 async function oneOfEach(store: RedisStore) {
-  const [pending, lapsed, marked, completed, withdrawn] = [freshRecord(), freshRecord(), freshRecord(), freshRecord(), freshRecord()];
+  const [pending, lapsed, marked, completed, withdrawn] = [
+    freshRecord(),
+    freshRecord(),
+    freshRecord(),
+    freshRecord(),
+    freshRecord(),
+  ];
   await acquire(store, lapsed, reserveOf('lapsed', { leaseMs: 1, retentionMs: 3_600_000, route: 'pay' }));
   const fence = await acquire(store, marked, reserveOf('marked', { ...long, route: 'create-order' }));
   await store.mark(marked, markOf('marked', fence));
   await acquire(store, pending, reserveOf('pending', long));
   const done = await acquire(store, completed, reserveOf('completed', long));
   const response = { status: 200, fields: [], body: Buffer.from('kept') };
-  await store.complete(completed, { attempt: 'completed', fence: done, fingerprint: 'f', state: 'completed', response, retentionMs: 3_600_000 });
+  await store.complete(completed, {
+    attempt: 'completed',
+    fence: done,
+    fingerprint: 'f',
+    state: 'completed',
+    response,
+    retentionMs: 3_600_000,
+  });
   await store.release(withdrawn, { attempt: 'withdrawn' });
   return { pending: idOf(pending), lapsed: idOf(lapsed), marked: idOf(marked) };
 }
@@ -55,11 +68,20 @@ t.test('what is not settled is found, the oldest first; what is settled is not',
   const inDoubt = await listed(store);
   t.same(idsOf(inDoubt), [lapsed, marked]);
   t.same({ ...inDoubt, records: [] }, { records: [], isWhole: true, keys: 5, unreadable: 0 });
-  t.match(inDoubt.records.map(({ shown }) => shown.record), [
-    { state: 'pending', owner: 'lapsed', route: 'pay', takenOver: false, response: null }, { state: 'unknown', owner: 'marked', route: 'create-order' },
-  ]);
+  t.match(
+    inDoubt.records.map(({ shown }) => shown.record),
+    [
+      { state: 'pending', owner: 'lapsed', route: 'pay', takenOver: false, response: null },
+      { state: 'unknown', owner: 'marked', route: 'create-order' },
+    ],
+  );
   t.same(idsOf(await listed(store, { inDoubtOnly: false })), [lapsed, marked, pending]);
-  t.same(await listed(openStore(t, redisSettings(redis.port, { prefix: 'other' })).store), { records: [], isWhole: true, keys: 0, unreadable: 0 });
+  t.same(await listed(openStore(t, redisSettings(redis.port, { prefix: 'other' })).store), {
+    records: [],
+    isWhole: true,
+    keys: 0,
+    unreadable: 0,
+  });
 });
 
 t.test('keys of others are passed over; records that cannot be read are counted', async (t) => {
@@ -73,26 +95,49 @@ t.test('keys of others are passed over; records that cannot be read are counted'
   await redis.client.hset(`sallyport:{${'p'.repeat(43)}}:t:${'t'.repeat(43)}`, 's', 'unknown');
   await redis.client.hset(`sallyport2:{${'p'.repeat(43)}}:i:${'o'.repeat(43)}`, 's', 'unknown');
   await redis.client.hset(key('b'), 's', 'unknown', 'v', '1');
-  await redis.client.hset(key('c'), 's', 'unknown', 'v', '2', 'fp', 'f', 'o', 'x', 'f', '1', 'c', '1', 'l', '1', 'to', '0');
+  await redis.client.hset(
+    key('c'),
+    's',
+    'unknown',
+    'v',
+    '2',
+    'fp',
+    'f',
+    'o',
+    'x',
+    'f',
+    '1',
+    'c',
+    '1',
+    'l',
+    '1',
+    'to',
+    '0',
+  );
   const found = await listed(store);
   t.same(idsOf(found), [lapsed, marked]);
   t.equal(found.unreadable, 2);
 });
 
-t.test('a record of a version that wrote no route is found all the same, and is taken over and settled as any other', async (t) => {
-  const redis = await startRedis(t);
-  const { store, up } = openStore(t, redisSettings(redis.port));
-  await up();
-  const scope = freshRecord();
-  await acquire(store, scope, reserveOf('before', { leaseMs: 1, retentionMs: 3_600_000, takesOver: true }));
-  await redis.client.hdel(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, 'r');
-  t.match((await listed(store)).records, [{ id: idOf(scope), shown: { record: { owner: 'before', route: null } } }]);
-  const fence = await acquire(store, scope, reserveOf('after', { ...long, takesOver: true, route: 'pay' }));
-  t.match((await listed(store, { inDoubtOnly: false })).records, [{ shown: { record: { owner: 'after', route: 'pay', takenOver: true } } }]);
-  await store.mark(scope, markOf('after', fence));
-  t.match(await store.resolve(scope, 'committed'), { ok: true, value: 'resolved' });
-  t.same(idsOf(await listed(store, { inDoubtOnly: false })), []);
-});
+t.test(
+  'a record of a version that wrote no route is found all the same, and is taken over and settled as any other',
+  async (t) => {
+    const redis = await startRedis(t);
+    const { store, up } = openStore(t, redisSettings(redis.port));
+    await up();
+    const scope = freshRecord();
+    await acquire(store, scope, reserveOf('before', { leaseMs: 1, retentionMs: 3_600_000, takesOver: true }));
+    await redis.client.hdel(`sallyport:{${scope.principal}}:i:${scope.operation ?? ''}`, 'r');
+    t.match((await listed(store)).records, [{ id: idOf(scope), shown: { record: { owner: 'before', route: null } } }]);
+    const fence = await acquire(store, scope, reserveOf('after', { ...long, takesOver: true, route: 'pay' }));
+    t.match((await listed(store, { inDoubtOnly: false })).records, [
+      { shown: { record: { owner: 'after', route: 'pay', takenOver: true } } },
+    ]);
+    await store.mark(scope, markOf('after', fence));
+    t.match(await store.resolve(scope, 'committed'), { ok: true, value: 'resolved' });
+    t.same(idsOf(await listed(store, { inDoubtOnly: false })), []);
+  },
+);
 
 t.test('of many keys few are looked at in one go, and the search ends at the most that was asked for', async (t) => {
   const redis = await startRedis(t);
@@ -131,7 +176,8 @@ t.test('a user without the right to look through keys is told which one', async 
   await up();
   const { marked, lapsed } = await oneOfEach(store);
   t.match(await store.unsettled.list({ inDoubtOnly: true, most: 1, onProgress: () => undefined }), {
-    ok: false, error: { kind: 'refused', reason: /^NOPERM .*'scan'/, mayHaveRun: false },
+    ok: false,
+    error: { kind: 'refused', reason: /^NOPERM .*'scan'/, mayHaveRun: false },
   });
   await allow('+scan');
   t.same(idsOf(await listed(store)), [lapsed, marked], 'with it, that is all it takes');
@@ -142,15 +188,27 @@ t.test('a store that goes away is told', async (t) => {
   const { store, up } = openStore(t, redisSettings(redis.port));
   await up();
   await redis.kill();
-  t.match(await store.unsettled.list({ inDoubtOnly: true, most: 1, onProgress: () => undefined }), { ok: false, error: { kind: 'unreachable' } });
+  t.match(await store.unsettled.list({ inDoubtOnly: true, most: 1, onProgress: () => undefined }), {
+    ok: false,
+    error: { kind: 'unreachable' },
+  });
 });
 
 t.test('behind Sentinels the primary that they name is looked through', async (t) => {
   const primary = await startRedis(t);
-  const [sentinel] = await startSentinels(t, { name: 'orders', primaryPort: primary.port, quorum: 1, replicas: 0, count: 1 });
-  const { store, up } = openStore(t, redisSettings(0, {
-    topology: { kind: 'sentinel', name: 'orders', nodes: [{ host: '127.0.0.1', port: sentinel?.port ?? 0 }] },
-  }));
+  const [sentinel] = await startSentinels(t, {
+    name: 'orders',
+    primaryPort: primary.port,
+    quorum: 1,
+    replicas: 0,
+    count: 1,
+  });
+  const { store, up } = openStore(
+    t,
+    redisSettings(0, {
+      topology: { kind: 'sentinel', name: 'orders', nodes: [{ host: '127.0.0.1', port: sentinel?.port ?? 0 }] },
+    }),
+  );
   await up();
   const { marked, lapsed } = await oneOfEach(store);
   t.same(idsOf(await listed(store)), [lapsed, marked]);
@@ -159,7 +217,10 @@ t.test('behind Sentinels the primary that they name is looked through', async (t
 t.test('in a Cluster each primary is looked through, also while a slot is handed over', async (t) => {
   const cluster = await startCluster(t, 3, 0);
   const { port } = cluster.nodes[0] ?? { port: 0 };
-  const { store, up } = openStore(t, redisSettings(port, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port }] } }));
+  const { store, up } = openStore(
+    t,
+    redisSettings(port, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port }] } }),
+  );
   await up();
   const ids: string[] = [];
   for (let index = 0; index < 30; index += 1) {
@@ -170,14 +231,20 @@ t.test('in a Cluster each primary is looked through, also while a slot is handed
     ids.push(idOf(scope));
   }
   const keysOn = await Promise.all(cluster.nodes.map(({ client }) => client.dbsize()));
-  t.ok(keysOn.every((count) => count > 0), 'they are on all of them');
+  t.ok(
+    keysOn.every((count) => count > 0),
+    'they are on all of them',
+  );
   t.same([...idsOf(await listed(store))].sort(), [...ids].sort());
 
   const scope = freshRecord();
   const slot = slotOf(scope.principal);
   const from = cluster.at(await cluster.portOf(slot));
   const to = cluster.nodes.find((node) => node !== from) ?? from;
-  const [fromId, toId] = [String(await from.client.call('cluster', 'myid')), String(await to.client.call('cluster', 'myid'))];
+  const [fromId, toId] = [
+    String(await from.client.call('cluster', 'myid')),
+    String(await to.client.call('cluster', 'myid')),
+  ];
   await to.client.call('cluster', 'setslot', String(slot), 'importing', fromId);
   await from.client.call('cluster', 'setslot', String(slot), 'migrating', toId);
   await acquire(store, scope, reserveOf('a', { leaseMs: 1, retentionMs: 3_600_000 }));

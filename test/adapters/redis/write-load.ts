@@ -23,7 +23,9 @@ export function startWriteLoad(store: ReservationStore, replicas: number, writer
       const scope = freshScope();
       const answer = await store.reserve(scope, reserveOf(freshAttempt(), {}, 600_000));
       if (!answer.ok) failed += 1;
-      else if (answer.value.reserved.kind === 'acquired' && (answer.value.confirmedReplicas ?? 0) >= replicas) confirmed.push(scope);
+      else if (answer.value.reserved.kind === 'acquired' && (answer.value.confirmedReplicas ?? 0) >= replicas) {
+        confirmed.push(scope);
+      }
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   });

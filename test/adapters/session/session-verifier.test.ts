@@ -3,7 +3,11 @@ import { getGlobalDispatcher } from 'undici';
 import t from 'tap';
 import { systemTimers } from '../../../src/adapters/system/clock.js';
 import { loadSessionSdk, type SessionSdk } from '../../../src/adapters/session/session-sdk.js';
-import { createSessionVerifier, type OpenSessionVerifier, type SessionVerifierLimits } from '../../../src/adapters/session/session-verifier.js';
+import {
+  createSessionVerifier,
+  type OpenSessionVerifier,
+  type SessionVerifierLimits,
+} from '../../../src/adapters/session/session-verifier.js';
 import type { SessionSettings } from '../../../src/config/types.js';
 import type { LogFields } from '../../../src/ports/ports.js';
 import { rsaKey } from '../../support/keys.js';
@@ -16,12 +20,23 @@ const key = rsaKey();
 const core = await startSessionCore(t, { keys: [key] });
 const apiKey = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const settings: SessionSettings = {
-  coreUrl: core.url, apiKey, apiDomain: 'https://api.example.com', apiBasePath: '/auth', issuer: 'https://api.example.com/auth',
+  coreUrl: core.url,
+  apiKey,
+  apiDomain: 'https://api.example.com',
+  apiBasePath: '/auth',
+  issuer: 'https://api.example.com/auth',
   keys: {
-    source: { kind: 'url', url: `${core.url}/.well-known/jwks.json` }, caFile: null,
-    minAgeMs: 1, maxAgeMs: 1, maxStaleMs: 1, cooldownMs: 1, timeoutMs: 1, maxBytes: 1,
+    source: { kind: 'url', url: `${core.url}/.well-known/jwks.json` },
+    caFile: null,
+    minAgeMs: 1,
+    maxAgeMs: 1,
+    maxStaleMs: 1,
+    cooldownMs: 1,
+    timeoutMs: 1,
+    maxBytes: 1,
   },
-  checkDatabase: false, cookie: { domain: null, sameSite: 'lax', secure: true },
+  checkDatabase: false,
+  cookie: { domain: null, sameSite: 'lax', secure: true },
 };
 
 async function load(over: Partial<SessionSettings> = {}): Promise<SessionSdk> {
@@ -41,7 +56,12 @@ async function open(t: Scope, over: Partial<SessionSettings> = {}, limits?: Sess
     logged.push({ message, fields });
   };
   const log = { debug: write, info: write, warn: write, error: write };
-  const verifier = createSessionVerifier(await load(over), { ...settings, ...over }, { log, timers: systemTimers }, limits);
+  const verifier = createSessionVerifier(
+    await load(over),
+    { ...settings, ...over },
+    { log, timers: systemTimers },
+    limits,
+  );
   t.teardown(verifier.close);
   return { verifier, logged };
 }
@@ -61,10 +81,16 @@ t.test('a session is told from its token alone, where that is enough', async (t)
 t.test('the Core is asked about the first token after a refresh, and its new token is handed on', async (t) => {
   const { verifier } = await open(t);
   const renewed = mintSession({ key, claims: { sub: 'user-1', more: 'new' } });
-  core.verify({ ...goodSession(), accessToken: { token: renewed, expiry: Date.now() + 60_000, createdTime: Date.now() } });
+  core.verify({
+    ...goodSession(),
+    accessToken: { token: renewed, expiry: Date.now() + 60_000, createdTime: Date.now() },
+  });
   const vouched = await verifier.verify(unconfirmed(), true);
-  t.match(vouched, { ok: true, value: { userId: 'user-1', claims: { more: 'new' }, renewed: { accessToken: renewed } } });
-  const front = vouched.ok ? vouched.value.renewed?.frontToken ?? '' : '';
+  t.match(vouched, {
+    ok: true,
+    value: { userId: 'user-1', claims: { more: 'new' }, renewed: { accessToken: renewed } },
+  });
+  const front = vouched.ok ? (vouched.value.renewed?.frontToken ?? '') : '';
   t.match(JSON.parse(Buffer.from(front, 'base64').toString()), { uid: 'user-1', up: { more: 'new' } });
   t.match(core.asked.at(-1), { apiKey, body: { checkDatabase: false, doAntiCsrfCheck: false } });
 });
@@ -72,7 +98,10 @@ t.test('the Core is asked about the first token after a refresh, and its new tok
 t.test('a new token that could not be sent is not', async (t) => {
   const { verifier } = await open(t);
   const [head, body] = fresh().split('.');
-  core.verify({ ...goodSession(), accessToken: { token: `${head ?? ''}.${body ?? ''}.x\r\nX-Admin: 1`, expiry: 1, createdTime: 1 } });
+  core.verify({
+    ...goodSession(),
+    accessToken: { token: `${head ?? ''}.${body ?? ''}.x\r\nX-Admin: 1`, expiry: 1, createdTime: 1 },
+  });
   t.match(await verifier.verify(unconfirmed(), true), { ok: true, value: { renewed: null } });
 });
 
@@ -96,11 +125,27 @@ t.test('what the SDK or the Core refuses', async (t) => {
 
 const ends: readonly (readonly [string, (req: IncomingMessage, res: ServerResponse) => unknown, RegExp])[] = [
   ['500', (_req, res) => res.writeHead(500).end('Internal Error'), /the Core answered with status 500/],
-  ['401, for its key is wrong', (_req, res) => res.writeHead(401).end('Invalid API key'), /the Core answered with status 401/],
-  ['a redirect', (_req, res) => res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), /the Core answered with status 302/],
-  ['no JSON', (_req, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{'), /the call of the Core failed/],
+  [
+    '401, for its key is wrong',
+    (_req, res) => res.writeHead(401).end('Invalid API key'),
+    /the Core answered with status 401/,
+  ],
+  [
+    'a redirect',
+    (_req, res) => res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    /the Core answered with status 302/,
+  ],
+  [
+    'no JSON',
+    (_req, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{'),
+    /the call of the Core failed/,
+  ],
   ['nothing', () => undefined, /no answer within 300 ms/],
-  ['half a body', (_req, res) => res.writeHead(200, { 'content-length': '10' }).write('{'), /no answer within 300 ms|the call of the Core failed/],
+  [
+    'half a body',
+    (_req, res) => res.writeHead(200, { 'content-length': '10' }).write('{'),
+    /no answer within 300 ms|the call of the Core failed/,
+  ],
   ['a reset', (req) => req.socket.destroy(), /the Core cannot be reached|the call of the Core failed/],
   ['too many requests, again and again', (_req, res) => res.writeHead(429).end('slow'), /no answer within 300 ms/],
 ];
@@ -110,7 +155,9 @@ t.test('whatever the Core does, nobody is vouched for, and the log has one line 
   for (const [name, behaviour, reason] of ends) {
     core.verify(behaviour);
     t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' }, name);
-    if (name === '500') t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' }, 'again');
+    if (name === '500') {
+      t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' }, 'again');
+    }
     t.match(logged.splice(0), [{ message: /sessions cannot be verified/, fields: { core: core.url, reason } }], name);
     core.verify(goodSession());
     await until(`recovery from ${name}`, async () => (await verifier.verify(unconfirmed(), true)).ok);
@@ -129,7 +176,11 @@ t.test('a slow Core is asked about so many sessions and no more, and the rest ne
   });
   const first = [verifier.verify(ours, true), verifier.verify(ours, true)];
   await until('both are asked about', () => held.length === 2);
-  t.same(await verifier.verify(unconfirmed(), true), { ok: false, error: 'unavailable' }, 'the third is not waited for');
+  t.same(
+    await verifier.verify(unconfirmed(), true),
+    { ok: false, error: 'unavailable' },
+    'the third is not waited for',
+  );
   t.match(await verifier.verify(fresh(), false), { ok: true }, 'those that need no Core go on');
   for (const res of held) res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(goodSession()));
   t.match(await Promise.all(first), [{ ok: true }, { ok: true }]);
@@ -147,16 +198,23 @@ t.test('a call that was given up ends, and gives its place back', async (t) => {
   await until('the place is free', async () => (await verifier.verify(unconfirmed(), true)).ok);
 });
 
-t.test('keys that the SDK has not seen yet are waited for, and keys that cannot be had refuse nobody for good', async (t) => {
-  const { verifier } = await open(t);
-  const next = rsaKey('d-2');
-  core.setKeys([key, next]);
-  t.match(await verifier.verify(mintSession({ key: next }), false), { ok: true });
-  const third = rsaKey('d-3');
-  t.same(await verifier.verify(mintSession({ key: third }), false), { ok: false, error: 'unavailable' }, 'we hold its key, the SDK cannot get it');
-  core.setKeys([key, next, third]);
-  t.match(await verifier.verify(mintSession({ key: third }), false), { ok: true });
-});
+t.test(
+  'keys that the SDK has not seen yet are waited for, and keys that cannot be had refuse nobody for good',
+  async (t) => {
+    const { verifier } = await open(t);
+    const next = rsaKey('d-2');
+    core.setKeys([key, next]);
+    t.match(await verifier.verify(mintSession({ key: next }), false), { ok: true });
+    const third = rsaKey('d-3');
+    t.same(
+      await verifier.verify(mintSession({ key: third }), false),
+      { ok: false, error: 'unavailable' },
+      'we hold its key, the SDK cannot get it',
+    );
+    core.setKeys([key, next, third]);
+    t.match(await verifier.verify(mintSession({ key: third }), false), { ok: true });
+  },
+);
 
 t.test('nothing is left of it', async (t) => {
   const before = getGlobalDispatcher();
@@ -169,11 +227,28 @@ t.test('nothing is left of it', async (t) => {
 t.test('the SDK is loaded or the config refused with what to do', async (t) => {
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
   const refusals: readonly (readonly [string, () => Promise<SessionSdk>, RegExp])[] = [
-    ['absent', () => Promise.reject(missing), /^sessions need the package supertokens-node, which is not installed: npm install supertokens-node@24$/],
-    ['broken', () => Promise.reject(new Error('secret path')), /^sessions need the package supertokens-node, which cannot be loaded: npm install /],
-    ['old', async () => ({ ...await load(), session: { init: undefined } }) as unknown as SessionSdk, /^sessions need another version of supertokens-node: npm install /],
+    [
+      'absent',
+      () => Promise.reject(missing),
+      /^sessions need the package supertokens-node, which is not installed: npm install supertokens-node@24$/,
+    ],
+    [
+      'broken',
+      () => Promise.reject(new Error('secret path')),
+      /^sessions need the package supertokens-node, which cannot be loaded: npm install /,
+    ],
+    [
+      'old',
+      async () => ({ ...(await load()), session: { init: undefined } }) as unknown as SessionSdk,
+      /^sessions need another version of supertokens-node: npm install /,
+    ],
   ];
-  for (const [name, importSdk, expected] of refusals) t.match(await loadSessionSdk(settings, importSdk), { ok: false, error: expected }, name);
-  t.match(await loadSessionSdk({ ...settings, coreUrl: 'http://127.0.0.1:1' }), { ok: false, error: /opened with other settings in this process: restart/ });
+  for (const [name, importSdk, expected] of refusals) {
+    t.match(await loadSessionSdk(settings, importSdk), { ok: false, error: expected }, name);
+  }
+  t.match(await loadSessionSdk({ ...settings, coreUrl: 'http://127.0.0.1:1' }), {
+    ok: false,
+    error: /opened with other settings in this process: restart/,
+  });
   t.match(await loadSessionSdk(settings), { ok: true });
 });

@@ -8,6 +8,9 @@ t.test('what nobody refers to any more is collected at once, and nothing else', 
   // What a weak reference was made for lives until the end of the job that made it.
   await turn();
   releaseMemory();
-  t.same(references.map(reference => reference.deref()?.name), [kept.name, undefined]);
-  t.notOk('gc' in globalThis, 'the collector is within nobody\'s reach');
+  t.same(
+    references.map((reference) => reference.deref()?.name),
+    [kept.name, undefined],
+  );
+  t.notOk('gc' in globalThis, "the collector is within nobody's reach");
 });

@@ -1,9 +1,11 @@
 /**
- * One receiving service, written for each framework as its users write them: no care is taken of HEAD, or of bodies that nobody reads.
+ * One receiving service, written for each framework as its users write them: no care is taken of HEAD, or of bodies
+ * that nobody reads.
  *
- * It takes any method and path. `q` of the query goes before the answer's body, `|id|subject|runs|` follows, where `subject` is who the
- * proxy says is asking; then `size` bytes. `status` is the answer's, `delay` milliseconds go by before it, `leave` leaves the body of
- * the request unread, and `cut` breaks off behind the first bytes. Each request that reaches a handler adds `method id subject` to the ledger.
+ * It takes any method and path. `q` of the query goes before the answer's body, `|id|subject|runs|` follows, where
+ * `subject` is who the proxy says is asking; then `size` bytes. `status` is the answer's, `delay` milliseconds go by
+ * before it, `leave` leaves the body of the request unread, and `cut` breaks off behind the first bytes. Each request
+ * that reaches a handler adds `method id subject` to the ledger.
  */
 
 const pythonService = `

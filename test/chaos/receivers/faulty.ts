@@ -1,6 +1,7 @@
 /**
- * A receiver that keeps to nothing: it cuts answers anywhere, sends bodies where there are none, sends too much, hangs up at any moment and
- * takes what it leaves unread of a body for a request. What it does with a request is drawn from the run's seed.
+ * A receiver that keeps to nothing: it cuts answers anywhere, sends bodies where there are none, sends too much, hangs
+ * up at any moment and takes what it leaves unread of a body for a request. What it does with a request is drawn from
+ * the run's seed.
  */
 import { appendFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -14,9 +15,21 @@ export const faultyReceiver: RealReceiver = { name: 'a receiver that keeps to no
 const surplus = 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON';
 
 /** What it does beside answering. `later` is done only where it was told that no request follows. */
-type Fault = 'none' | 'surplus at once' | 'surplus behind' | 'surplus later' | 'hang up' | 'hang up unasked' | 'hang up behind';
+type Fault =
+  'none' | 'surplus at once' | 'surplus behind' | 'surplus later' | 'hang up' | 'hang up unasked' | 'hang up behind';
 const faults: readonly Fault[] = [
-  'none', 'none', 'none', 'none', 'none', 'none', 'surplus at once', 'surplus behind', 'surplus later', 'hang up', 'hang up unasked', 'hang up behind',
+  'none',
+  'none',
+  'none',
+  'none',
+  'none',
+  'none',
+  'surplus at once',
+  'surplus behind',
+  'surplus later',
+  'hang up',
+  'hang up unasked',
+  'hang up behind',
 ];
 
 interface Asked {
@@ -64,8 +77,12 @@ function readRequest(text: string): Asked | null {
   const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1] ?? '';
   const [method = '', target = ''] = head.split(' ');
   return {
-    method, query: new URL(target, 'http://a').searchParams, subject: field('X-Auth-Subject'), isLast: field('Connection') === 'close',
-    bodyBytes: Number(field('Content-Length') || '0'), length: headEnd + '\r\n\r\n'.length,
+    method,
+    query: new URL(target, 'http://a').searchParams,
+    subject: field('X-Auth-Subject'),
+    isLast: field('Connection') === 'close',
+    bodyBytes: Number(field('Content-Length') || '0'),
+    length: headEnd + '\r\n\r\n'.length,
   };
 }
 
@@ -80,7 +97,11 @@ async function answer(socket: Socket, { method, query, subject, isLast }: Asked,
   }
   await pause(Number(query.get('delay') ?? 0));
   const isChunked = !isBodyless && draw.below(3) === 0;
-  const framing = isChunked ? 'Transfer-Encoding: chunked\r\n' : isBodyless && draw.below(2) === 0 ? '' : `Content-Length: ${String(body.length)}\r\n`;
+  const framing = isChunked
+    ? 'Transfer-Encoding: chunked\r\n'
+    : isBodyless && draw.below(2) === 0
+      ? ''
+      : `Content-Length: ${String(body.length)}\r\n`;
   const head = `HTTP/1.1 ${String(status)} Status\r\n${framing}\r\n`;
   if (isBodyless) {
     socket.write(head);
@@ -89,7 +110,9 @@ async function answer(socket: Socket, { method, query, subject, isLast }: Asked,
     socket.write(body);
   } else {
     const framed = isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
-    const whole = query.has('cut') ? `${head}${framed}`.slice(0, head.length + 10) : `${head}${framed}${fault === 'surplus at once' ? surplus : ''}`;
+    const whole = query.has('cut')
+      ? `${head}${framed}`.slice(0, head.length + 10)
+      : `${head}${framed}${fault === 'surplus at once' ? surplus : ''}`;
     await writeTorn(socket, whole, draw);
     if (query.has('cut')) socket.destroy();
   }

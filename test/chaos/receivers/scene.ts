@@ -22,31 +22,44 @@ interface Scene extends TrafficResult {
 }
 
 /** Sends the traffic through a proxy of its own. */
-export async function passTraffic(t: Test, { name, start }: RealReceiver, { requests, mayFail = false, config = {} }: SceneOptions): Promise<Scene> {
+export async function passTraffic(
+  t: Test,
+  { name, start }: RealReceiver,
+  { requests, mayFail = false, config = {} }: SceneOptions,
+): Promise<Scene> {
   const ledger = join(tempDir(t), 'ledger');
   writeFileSync(ledger, '');
   const port = await start(t, { LEDGER: ledger });
   const redis = await startRedis(t);
   const world = await startWorld(t, {
     config: merge(merge(trafficConfig, config), {
-      upstream: { url: `http://127.0.0.1:${String(port)}` }, store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } },
+      upstream: { url: `http://127.0.0.1:${String(port)}` },
+      store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } },
     }),
   });
   const bearers = new Map<string, string>();
   const bearer = (subject: string): string => {
-    const known = bearers.get(subject) ?? `Bearer ${world.token({ sub: subject, exp: Math.floor(Date.now() / 1000) + 7_000 })}`;
+    const known =
+      bearers.get(subject) ?? `Bearer ${world.token({ sub: subject, exp: Math.floor(Date.now() / 1000) + 7_000 })}`;
     bearers.set(subject, known);
     return known;
   };
   const began = performance.now();
   const result = await sendTraffic({
-    port: world.port, bearer, ledger, seed: runSeed, requests, mayFail,
+    port: world.port,
+    bearer,
+    ledger,
+    seed: runSeed,
+    requests,
+    mayFail,
     onProgress: (count) => {
       if (count % 10_000 === 0) t.comment(`${name}: ${String(count)} of ${String(requests)}`);
     },
   });
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
-  t.comment(`${name}: ${String(result.sent)} requests in ${seconds} s, ${String(result.writes)} writes; ${JSON.stringify(result.answers)}`);
+  t.comment(
+    `${name}: ${String(result.sent)} requests in ${seconds} s, ${String(result.writes)} writes; ${JSON.stringify(result.answers)}`,
+  );
   return { ...result, world, bearer };
 }
 
@@ -57,7 +70,8 @@ export async function holdReceiver(t: Test, receiver: RealReceiver, options: Sce
   t.same(wrong, [], `${name}: SALLYPORT_SEED=${String(runSeed)}`);
   t.ok(writes > options.requests / 50, 'writes ran');
   await until('every place is given back', async () => (await world.metric('sallyport_requests_in_flight')) === 0);
-  const served = async (): Promise<boolean> => (await world.request({ path: '/any?id=', headers: { Authorization: bearer('ann') } })).status === 200;
+  const served = async (): Promise<boolean> =>
+    (await world.request({ path: '/any?id=', headers: { Authorization: bearer('ann') } })).status === 200;
   await until('a caller is served', served);
   t.equal(await world.metric('sallyport_duplicate_dispatches_total'), 0);
 }

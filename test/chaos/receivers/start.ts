@@ -33,12 +33,18 @@ interface Asked {
 }
 
 /** What those of Node.js do with a request whose body was read, or is not wanted. */
-async function handle({ method, query, subject }: Asked, ledger: string): Promise<{ readonly status: number; readonly body: string }> {
+async function handle(
+  { method, query, subject }: Asked,
+  ledger: string,
+): Promise<{ readonly status: number; readonly body: string }> {
   const id = query['id'] ?? '';
   appendFileSync(ledger, `${method} ${id} ${subject}\n`);
   const delayMs = Number(query['delay'] ?? 0);
   if (delayMs > 0) await sleep(delayMs);
-  return { status: Number(query['status'] ?? 200), body: `${query['q'] ?? ''}|${id}|${subject}|${'x'.repeat(Number(query['size'] ?? 0))}` };
+  return {
+    status: Number(query['status'] ?? 200),
+    body: `${query['q'] ?? ''}|${id}|${subject}|${'x'.repeat(Number(query['size'] ?? 0))}`,
+  };
 }
 
 function queryOf(url: string): Asked['query'] {
@@ -60,8 +66,12 @@ async function startExpress(t: Scope, { LEDGER }: { readonly LEDGER: string }): 
         response.destroy();
       });
     };
-    if (asked.query['leave'] === undefined) request.resume().on('end', () => void answer().catch(next)).on('error', () => undefined);
-    else void answer().catch(next);
+    if (asked.query['leave'] === undefined) {
+      request
+        .resume()
+        .on('end', () => void answer().catch(next))
+        .on('error', () => undefined);
+    } else void answer().catch(next);
   });
   return (await listen(t, createServer(app))).port;
 }
@@ -77,7 +87,10 @@ async function startFastify(t: Scope, { LEDGER }: { readonly LEDGER: string }): 
     const query = queryOf(request.url);
     const subject = request.headers['x-auth-subject'];
     if (query['leave'] === undefined) for await (const _chunk of request.raw);
-    const { status, body } = await handle({ method: request.method, query, subject: typeof subject === 'string' ? subject : '' }, LEDGER);
+    const { status, body } = await handle(
+      { method: request.method, query, subject: typeof subject === 'string' ? subject : '' },
+      LEDGER,
+    );
     if (query['cut'] === undefined) return reply.code(status).send(body);
     reply.hijack();
     reply.raw.writeHead(status);

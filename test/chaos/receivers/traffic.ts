@@ -1,8 +1,17 @@
-/** Callers that know nothing of each other send whatever they please; what each gets, and what the service ran, is compared with what it sent. */
+/**
+ * Callers that know nothing of each other send whatever they please; what each gets, and what the service ran, is
+ * compared with what it sent.
+ */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { drawFrom, pick, type Draw } from '../../fuzz/draw.js';
-import { connectRaw, requestBytes, type RawConnection, type RawResponse, type RequestInput } from '../../support/raw-client.js';
+import {
+  connectRaw,
+  requestBytes,
+  type RawConnection,
+  type RawResponse,
+  type RequestInput,
+} from '../../support/raw-client.js';
 import type { ConfigTree } from '../../support/world.js';
 
 const subjects = ['ann', 'ben', 'cid', 'dan', 'eve'];
@@ -14,7 +23,15 @@ export const trafficConfig: ConfigTree = {
   upstream: { idle_timeout: '3s' },
   routes: [
     { name: 'write', methods: ['POST'], path: '/write', subjects, permissions: [], idempotency: 'required' },
-    { name: 'any', methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'], path: '/any', subjects, permissions: [], idempotency: 'none', body: 'allow' },
+    {
+      name: 'any',
+      methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+      path: '/any',
+      subjects,
+      permissions: [],
+      idempotency: 'none',
+      body: 'allow',
+    },
     { name: 'open', methods: ['GET', 'HEAD'], path: '/open', access: 'public' },
   ],
 };
@@ -83,7 +100,8 @@ class Campaign {
   /** One connection after the other, one request after the other on each. */
   async runCaller(index: number): Promise<void> {
     const draw = drawFrom(this.options.seed, index);
-    const subject = index % (subjects.length + 1) === subjects.length ? nobody : subjects[index % (subjects.length + 1)] ?? nobody;
+    const subject =
+      index % (subjects.length + 1) === subjects.length ? nobody : (subjects[index % (subjects.length + 1)] ?? nobody);
     let connection: RawConnection | null = null;
     let earlier: Planned | null = null;
     while (this.sent < this.options.requests && this.wrong.length < maxWrong) {
@@ -92,7 +110,7 @@ class Campaign {
       if (connection?.isClosed() !== false) connection = await connectRaw(this.options.port);
       this.sent += 1;
       if (this.sent % 1_000 === 0) this.options.onProgress(this.sent);
-      if (!await this.ask(connection, next)) {
+      if (!(await this.ask(connection, next))) {
         connection.end();
         connection = null;
       }
@@ -110,8 +128,15 @@ class Campaign {
       } else if (planned.isWrite) runs.set(id, (runs.get(id) ?? 0) + 1);
     }
     for (const [id, count] of runs) if (count > 1) this.isWrong(`write ${id} ran ${String(count)} times`);
-    for (const id of this.succeeded) if (!runs.has(id)) this.isWrong(`write ${id} was answered with success and did not run`);
-    return { sent: this.sent, answers: Object.fromEntries([...this.answers].sort()), wrong: this.wrong, writes: runs.size };
+    for (const id of this.succeeded) {
+      if (!runs.has(id)) this.isWrong(`write ${id} was answered with success and did not run`);
+    }
+    return {
+      sent: this.sent,
+      answers: Object.fromEntries([...this.answers].sort()),
+      wrong: this.wrong,
+      writes: runs.size,
+    };
   }
 
   private isWrong(what: string): void {
@@ -137,12 +162,19 @@ class Campaign {
     if (leaves) set('leave', '1');
     const hasBody = leaves || kind === 'POST' || kind === 'write';
     const body = !hasBody ? undefined : leaves ? smuggled.repeat(1 + draw.below(300)) : 'y'.repeat(draw.below(5_000));
-    const method = kind === 'HEAD' ? 'HEAD' : hasBody && kind !== 'unread GET' ? pick(draw, kind === 'write' ? ['POST'] : ['POST', 'PUT', 'DELETE']) : 'GET';
+    const method =
+      kind === 'HEAD'
+        ? 'HEAD'
+        : hasBody && kind !== 'unread GET'
+          ? pick(draw, kind === 'write' ? ['POST'] : ['POST', 'PUT', 'DELETE'])
+          : 'GET';
     const path = kind === 'write' ? '/write' : subject === nobody ? '/open' : '/any';
     const planned: Planned = {
-      id, subject,
+      id,
+      subject,
       input: {
-        method, path: `${path}?${query.toString()}`,
+        method,
+        path: `${path}?${query.toString()}`,
         headers: {
           ...(subject === nobody ? {} : { Authorization: this.options.bearer(subject) }),
           ...(kind === 'write' ? { 'Idempotency-Key': `key-${id}` } : {}),
@@ -151,7 +183,10 @@ class Campaign {
       },
       status: isBodyless ? Number(kind) : 200,
       body: method === 'HEAD' || isBodyless ? '' : `${q}|${id}|${subject}|${'x'.repeat(size)}`,
-      hangUp: draw.below(12) === 0 ? { bytes: draw.below(3) === 0 ? draw.below(2_000) : Infinity, afterMs: draw.below(15) } : null,
+      hangUp:
+        draw.below(12) === 0
+          ? { bytes: draw.below(3) === 0 ? draw.below(2_000) : Infinity, afterMs: draw.below(15) }
+          : null,
       isCut: kind === 'cut',
       isWrite: kind === 'write',
     };
@@ -169,13 +204,17 @@ class Campaign {
       return false;
     }
     connection.write(bytes);
-    const answer = await connection.readResponse({ bodyless: planned.input.method === 'HEAD' }).catch((error: unknown) => {
-      this.isWrong(`${describe(planned)}: ${String(error)}`);
-      return null;
-    });
+    const answer = await connection
+      .readResponse({ bodyless: planned.input.method === 'HEAD' })
+      .catch((error: unknown) => {
+        this.isWrong(`${describe(planned)}: ${String(error)}`);
+        return null;
+      });
     this.count(answer === null ? 'none' : answer.complete ? String(answer.status) : 'cut');
     this.judge(planned, answer);
-    return answer !== null && answer.complete && answer.field('connection') !== 'close' && connection.pending().length === 0;
+    return (
+      answer !== null && answer.complete && answer.field('connection') !== 'close' && connection.pending().length === 0
+    );
   }
 
   private judge(planned: Planned, answer: RawResponse | null): void {
@@ -183,8 +222,10 @@ class Campaign {
     if (answer === null) {
       if (!mayFail) this.isWrong(`${describe(planned)}: no answer`);
     } else if (answer.field('proxy-status') !== null && answer.status >= 400) {
-      // A retry may come while the first attempt is under way, or in doubt; and the store of a busy machine may be too slow.
-      const isExpected = mayFail ? [409, 502, 503, 504].includes(answer.status)
+      // A retry may come while the first attempt is under way, or in doubt; and the store of a busy machine may be too
+      // slow.
+      const isExpected = mayFail
+        ? [409, 502, 503, 504].includes(answer.status)
         : planned.isWrite && (answer.status === 409 || answer.text.includes('urn:sallyport:store-unavailable'));
       if (!isExpected) this.isWrong(`${describe(planned)}: ${String(answer.status)} ${answer.text}`);
     } else if (!(answer.complete && !planned.isCut ? this.isOwn(planned, answer) : this.isBegun(planned, answer))) {
@@ -196,7 +237,10 @@ class Campaign {
     return answer.status === planned.status && answer.text === planned.body;
   }
 
-  /** What there is of an answer that broke off. PHP and Go may say an error's status for what they were told to break off. */
+  /**
+   * What there is of an answer that broke off. PHP and Go may say an error's status for what they were told to break
+   * off.
+   */
   private isBegun(planned: Planned, answer: RawResponse): boolean {
     return (planned.isCut || this.options.mayFail) && (answer.status >= 500 || planned.body.startsWith(answer.text));
   }
@@ -209,7 +253,22 @@ class Campaign {
 type Kind = 'GET' | 'HEAD' | 'POST' | 'unread' | 'unread GET' | 'write' | '204' | '304' | 'cut';
 const readingKinds: readonly Kind[] = ['GET', 'GET', 'HEAD', 'HEAD', '204', '304'];
 const kinds: readonly Kind[] = [
-  'GET', 'GET', 'GET', 'GET', 'HEAD', 'HEAD', 'HEAD', 'POST', 'unread', 'unread GET', 'write', 'write', 'write', '204', '304', 'cut',
+  'GET',
+  'GET',
+  'GET',
+  'GET',
+  'HEAD',
+  'HEAD',
+  'HEAD',
+  'POST',
+  'unread',
+  'unread GET',
+  'write',
+  'write',
+  'write',
+  '204',
+  '304',
+  'cut',
 ];
 
 /** Some frameworks have their handlers run HEAD as GET, and tell them so. */

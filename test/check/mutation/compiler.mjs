@@ -3,7 +3,13 @@ import { join, resolve } from 'node:path';
 import ts from 'typescript';
 
 /** Loose ends that a mutant leaves behind are no reason to refuse it: what was built with them would run. */
-const lenient = { noUnusedLocals: false, noUnusedParameters: false, allowUnreachableCode: true, incremental: false, noEmit: true };
+const lenient = {
+  noUnusedLocals: false,
+  noUnusedParameters: false,
+  allowUnreachableCode: true,
+  incremental: false,
+  noEmit: true,
+};
 
 /** Returns whether a file of `src`, with this text in it, has a type error. The first question takes some seconds. */
 export function createCompiler() {
@@ -29,6 +35,8 @@ export function createCompiler() {
   });
   return (file, text) => {
     changed = { path: resolve(join(process.cwd(), file)), text, version: changed.version + 1 };
-    return [...service.getSyntacticDiagnostics(changed.path), ...service.getSemanticDiagnostics(changed.path)].length > 0;
+    return (
+      [...service.getSyntacticDiagnostics(changed.path), ...service.getSemanticDiagnostics(changed.path)].length > 0
+    );
   };
 }

@@ -22,12 +22,17 @@ const operators = new Map([
 
 /** What stands in the place of a method. */
 const methods = new Map([
-  ['some', 'every'], ['every', 'some'], ['startsWith', 'endsWith'], ['endsWith', 'startsWith'], ['min', 'max'], ['max', 'min'],
+  ['some', 'every'],
+  ['every', 'some'],
+  ['startsWith', 'endsWith'],
+  ['endsWith', 'startsWith'],
+  ['min', 'max'],
+  ['max', 'min'],
 ]);
 
 /**
- * Every mutant of a TypeScript file: what is changed, at which place, and the file's new text, as it is and compiled. Types are left alone, and so are
- * texts: most of them are read by people.
+ * Every mutant of a TypeScript file: what is changed, at which place, and the file's new text, as it is and compiled.
+ * Types are left alone, and so are texts: most of them are read by people.
  */
 export function mutantsOf(path, text) {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.ES2023, true);
@@ -38,10 +43,25 @@ export function mutantsOf(path, text) {
     const code = text.slice(start, end);
     const changed = text.slice(0, start) + replacement + text.slice(end);
     const at = text.split('\n', line + 1)[line].trim();
-    mutants.push({ path, line: line + 1, at, kind, code: oneLine(code), replacement: oneLine(replacement), text: changed });
+    mutants.push({
+      path,
+      line: line + 1,
+      at,
+      kind,
+      code: oneLine(code),
+      replacement: oneLine(replacement),
+      text: changed,
+    });
   };
   const visit = (node) => {
-    if (ts.isTypeNode(node) || ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node) || ts.isImportDeclaration(node)) return;
+    if (
+      ts.isTypeNode(node) ||
+      ts.isInterfaceDeclaration(node) ||
+      ts.isTypeAliasDeclaration(node) ||
+      ts.isImportDeclaration(node)
+    ) {
+      return;
+    }
     mutate(node, add, source);
     ts.forEachChild(node, visit);
   };
@@ -62,7 +82,9 @@ function firstDifference(text, other) {
 
 /** As JavaScript, which is what runs. */
 export function compile(text) {
-  return ts.transpileModule(text, { compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true } }).outputText;
+  return ts.transpileModule(text, {
+    compilerOptions: { target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
+  }).outputText;
 }
 
 function mutate(node, add, source) {
@@ -87,7 +109,11 @@ function mutate(node, add, source) {
     if (node.elseStatement === undefined) add(node, 'guard', ';');
   } else if (ts.isExpressionStatement(node)) {
     add(node, 'statement', ';');
-  } else if (ts.isArrayLiteralExpression(node) && node.elements.length > 1 && node.elements.every((element) => ts.isStringLiteral(element))) {
+  } else if (
+    ts.isArrayLiteralExpression(node) &&
+    node.elements.length > 1 &&
+    node.elements.every((element) => ts.isStringLiteral(element))
+  ) {
     for (const left of node.elements) {
       const others = node.elements.filter((one) => one !== left).map((one) => one.getText(source));
       add(node, `without ${left.text}`, `[${others.join(', ')}]`);
@@ -103,7 +129,10 @@ function weakened(literal) {
   if (literal.startsWith('/^')) found.push(`/${literal.slice(2)}`);
   const end = literal.lastIndexOf('/');
   if (literal[end - 1] === '$' && literal[end - 2] !== '\\') found.push(literal.slice(0, end - 1) + literal.slice(end));
-  for (const [from, to] of [[']+', ']*'], [']*', ']+']]) {
+  for (const [from, to] of [
+    [']+', ']*'],
+    [']*', ']+'],
+  ]) {
     if (literal.includes(from)) found.push(literal.replace(from, to));
   }
   return found;

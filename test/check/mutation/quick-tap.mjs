@@ -1,6 +1,7 @@
 /**
- * Stands in for tap where a test file is run once for each mutant: the same comparisons, a fifth of the time to load, and the first
- * failure ends the process. A file that needs more of tap than this fails without any mutant, and the run says so.
+ * Stands in for tap where a test file is run once for each mutant: the same comparisons, a fifth of the time to load,
+ * and the first failure ends the process. A file that needs more of tap than this fails without any mutant, and the run
+ * says so.
  */
 import { inspect } from 'node:util';
 import { match, same, strict } from 'tcompare';
@@ -19,7 +20,10 @@ function hold(right, ...values) {
   return right;
 }
 
-/** What a file opened for all of its tests keeps the process alive: it is closed when no test has been left over for a while. */
+/**
+ * What a file opened for all of its tests keeps the process alive: it is closed when no test has been left over for a
+ * while.
+ */
 function whenIdle() {
   if (ended === begun) setTimeout(() => ended === begun && endRoot(), idleMs).unref();
 }
@@ -60,7 +64,10 @@ function createTest() {
     doesNotThrow: (body) => hold(!throws(body)),
     throws: (body) => hold(throws(body)),
     rejects: async (promise, expected = {}) => {
-      const error = await promise.then(() => fail(new Error('did not reject').stack), (reason) => reason);
+      const error = await promise.then(
+        () => fail(new Error('did not reject').stack),
+        (reason) => reason,
+      );
       return hold(match(error, expected).match, error, expected);
     },
     type: (a, type) => hold(typeof type === 'string' ? typeof a === type : a instanceof type, a, type),

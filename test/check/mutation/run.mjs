@@ -1,5 +1,6 @@
 /**
- * Changes the program in many small ways, one at a time, and sees whether a test notices: `npm run test:mutation -- FILE…`.
+ * Changes the program in many small ways, one at a time, and sees whether a test notices: `npm run test:mutation --
+ * FILE…`.
  *
  *   npm run test:mutation                                    src/decision and what reserves
  *   npm run test:mutation -- src/decision/token/claims.ts          these files
@@ -8,9 +9,9 @@
  *   npm run test:mutation -- --folder .mutation-2 FILE…      beside another run
  *   npm run test:mutation -- --list FILE…                    what is known from earlier runs, without another
  *
- * Results are kept in `results.json` of the folder, so that a run that was ended goes on where it was; what survived is tried again when
- * its tests have changed. Mutants that nothing can notice are listed in `accepted.json` beside this file, each with its reason; those that
- * the compiler refuses need none. Exit code 1 when another one survived.
+ * Results are kept in `results.json` of the folder, so that a run that was ended goes on where it was; what survived is
+ * tried again when its tests have changed. Mutants that nothing can notice are listed in `accepted.json` beside this
+ * file, each with its reason; those that the compiler refuses need none. Exit code 1 when another one survived.
  */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +26,9 @@ import { runForCoverage, runTest } from './trial.mjs';
 process.chdir(join(import.meta.dirname, '../../..'));
 const { values: options, positionals } = parseArgs({
   options: {
-    fresh: { type: 'boolean', default: false }, list: { type: 'boolean', default: false }, nearest: { type: 'boolean', default: false },
+    fresh: { type: 'boolean', default: false },
+    list: { type: 'boolean', default: false },
+    nearest: { type: 'boolean', default: false },
     folder: { type: 'string', default: '.mutation' },
   },
   allowPositionals: true,
@@ -37,12 +40,16 @@ const resultsFile = join(folder, 'results.json');
 const acceptedFile = 'test/check/mutation/accepted.json';
 /** A mutant that runs for ever has been noticed too. */
 const limitMs = 30_000;
-/** Time for the test files asked of one mutant, the nearest and then the fastest first: one that survives has run them all. */
+/**
+ * Time for the test files asked of one mutant, the nearest and then the fastest first: one that survives has run them
+ * all.
+ */
 const budgetMs = 20_000;
 
 const everything = ['src/decision', 'src/lib', 'src/proxy/idempotency', 'src/adapters/memory', 'src/adapters/redis'];
 const files = (positionals.length > 0 ? positionals : everything)
-  .flatMap((path) => (path.endsWith('.ts') ? [path] : filesBelow(path))).filter((file) => file.endsWith('.ts'));
+  .flatMap((path) => (path.endsWith('.ts') ? [path] : filesBelow(path)))
+  .filter((file) => file.endsWith('.ts'));
 const accepted = JSON.parse(readFileSync(acceptedFile, 'utf8'));
 const results = !options.fresh && existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
 const imports = importsOf(filesBelow('.build').filter((file) => file.endsWith('.js')));
@@ -56,7 +63,8 @@ const open = [];
 for (const file of files) {
   const count = { total: 0, killed: 0, refused: 0, accepted: 0, open: 0, unknown: 0 };
   for (const { mutant, result } of options.list ? knownResults(file) : await tryFile(file)) {
-    const outcome = result === 'survived' && reasonOf(mutant) !== undefined ? 'accepted' : result === 'survived' ? 'open' : result;
+    const outcome =
+      result === 'survived' && reasonOf(mutant) !== undefined ? 'accepted' : result === 'survived' ? 'open' : result;
     if (outcome === 'open') open.push(mutant);
     count.total += 1;
     count[outcome] += 1;
@@ -64,9 +72,13 @@ for (const file of files) {
   counts.set(file, count);
   if (count.total > 0) console.log(`${file}: ${inWords(count)}`);
 }
-for (const { path, line, kind, code, replacement } of open) console.log(`${path}:${line}: ${kind}: ${code}  ->  ${replacement}`);
+for (const { path, line, kind, code, replacement } of open) {
+  console.log(`${path}:${line}: ${kind}: ${code}  ->  ${replacement}`);
+}
 const folders = new Set(files.map((file) => dirname(file)));
-for (const one of folders) console.log(`${one}: ${inWords(sum([...counts].filter(([file]) => dirname(file) === one)))}`);
+for (const one of folders) {
+  console.log(`${one}: ${inWords(sum([...counts].filter(([file]) => dirname(file) === one)))}`);
+}
 if (folders.size > 1) console.log(`together: ${inWords(sum([...counts]))}`);
 process.exitCode = open.length > 0 ? 1 : 0;
 
@@ -81,7 +93,10 @@ function prepareFolder() {
   // Found before the real one: a test file is run many times.
   mkdirSync(join(folder, 'node_modules/tap'), { recursive: true });
   cpSync('test/check/mutation/quick-tap.mjs', join(folder, 'node_modules/tap/index.mjs'));
-  writeFileSync(join(folder, 'node_modules/tap/package.json'), '{"name":"tap","type":"module","exports":"./index.mjs"}');
+  writeFileSync(
+    join(folder, 'node_modules/tap/package.json'),
+    '{"name":"tap","type":"module","exports":"./index.mjs"}',
+  );
 }
 
 function targetOf(file) {
@@ -89,7 +104,10 @@ function targetOf(file) {
 }
 
 function knownResults(file) {
-  return mutantsOf(file, readFileSync(file, 'utf8')).map((mutant) => ({ mutant, result: results[idOf(mutant)]?.split(' ')[0] ?? 'unknown' }));
+  return mutantsOf(file, readFileSync(file, 'utf8')).map((mutant) => ({
+    mutant,
+    result: results[idOf(mutant)]?.split(' ')[0] ?? 'unknown',
+  }));
 }
 
 async function tryFile(file) {
@@ -118,11 +136,16 @@ async function tryFile(file) {
   return knownResults(file);
 }
 
-/** The test files that pass without a mutant, with the time that each takes and the places that it runs through: the nearest, then the fastest. */
+/**
+ * The test files that pass without a mutant, with the time that each takes and the places that it runs through: the
+ * nearest, then the fastest.
+ */
 async function trialsOf(tests) {
   const trials = [];
   for (const test of tests) {
-    if (!unchangedRuns.has(test)) unchangedRuns.set(test, await runForCoverage(join(folder, test), join(folder, 'src'), limitMs));
+    if (!unchangedRuns.has(test)) {
+      unchangedRuns.set(test, await runForCoverage(join(folder, test), join(folder, 'src'), limitMs));
+    }
     const run = unchangedRuns.get(test);
     if (run === null) process.stderr.write(`${test} fails without a mutant: it is left out\n`);
     else trials.push({ test, ...run });
@@ -153,7 +176,9 @@ function idOf({ path, text }) {
 
 /** The line is compared by what stands in it: its number changes with every edit above. */
 function reasonOf({ path, at, kind, replacement }) {
-  return accepted.find((one) => one.path === path && one.at === at && one.kind === kind && one.replacement === replacement)?.reason;
+  return accepted.find(
+    (one) => one.path === path && one.at === at && one.kind === kind && one.replacement === replacement,
+  )?.reason;
 }
 
 function sum(entries) {
@@ -164,6 +189,11 @@ function sum(entries) {
 
 function inWords({ total, killed, refused, accepted: known, open: left, unknown }) {
   const percent = total === 0 ? '100' : ((100 * killed) / total).toFixed(1);
-  const parts = [`${killed} of ${total} mutants noticed (${percent} %)`, `${refused} refused by the compiler`, `${known} accepted`, `${left} open`];
+  const parts = [
+    `${killed} of ${total} mutants noticed (${percent} %)`,
+    `${refused} refused by the compiler`,
+    `${known} accepted`,
+    `${left} open`,
+  ];
   return [...parts, ...(unknown > 0 ? [`${unknown} not tried`] : [])].join(', ');
 }

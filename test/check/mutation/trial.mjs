@@ -34,14 +34,22 @@ function endGroup(pid) {
   }
 }
 
-/** Runs a test file as it is. Returns which places of the compiled files below `folder` it runs through, or `null` where it fails. */
+/**
+ * Runs a test file as it is. Returns which places of the compiled files below `folder` it runs through, or `null` where
+ * it fails.
+ */
 export async function runForCoverage(test, folder, limitMs) {
   const coverageDir = mkdtempSync(join(tmpdir(), 'mutation-'));
   try {
     const { passed, tookMs } = await runTest(test, limitMs, coverageDir);
     if (!passed) return null;
-    const scripts = readdirSync(coverageDir).flatMap((name) => scriptsIn(join(coverageDir, name))).filter(({ url }) => url.includes(`/${folder}/`));
-    return { tookMs, runs: (target, offset) => scripts.some((script) => script.url.endsWith(`/${target}`) && isRun(script, offset)) };
+    const scripts = readdirSync(coverageDir)
+      .flatMap((name) => scriptsIn(join(coverageDir, name)))
+      .filter(({ url }) => url.includes(`/${folder}/`));
+    return {
+      tookMs,
+      runs: (target, offset) => scripts.some((script) => script.url.endsWith(`/${target}`) && isRun(script, offset)),
+    };
   } finally {
     rmSync(coverageDir, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -58,7 +66,9 @@ function scriptsIn(file) {
 
 /** The smallest of the ranges around a place says how often it was run. */
 function isRun({ functions }, offset) {
-  const around = functions.flatMap(({ ranges }) => ranges).filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset);
-  const innermost = around.sort((a, b) => (a.endOffset - a.startOffset) - (b.endOffset - b.startOffset))[0];
+  const around = functions
+    .flatMap(({ ranges }) => ranges)
+    .filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset);
+  const innermost = around.sort((a, b) => a.endOffset - a.startOffset - (b.endOffset - b.startOffset))[0];
   return innermost !== undefined && innermost.count > 0;
 }

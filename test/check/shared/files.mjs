@@ -1,4 +1,7 @@
-/** Runs compiled test files one after the other in this process, each as a test of its own with the output and counts of a process. */
+/**
+ * Runs compiled test files one after the other in this process, each as a test of its own with the output and counts of
+ * a process.
+ */
 import { pathToFileURL } from 'node:url';
 import { Test } from 'tap';
 import { restoreState, takeState } from './state.mjs';
@@ -14,7 +17,10 @@ class FileTest extends Test {
   }
 }
 
-/** `output` is what tap says of it, `counts` how many assertions there were, `changed` what it left changed for those that follow. */
+/**
+ * `output` is what tap says of it, `counts` how many assertions there were, `changed` what it left changed for those
+ * that follow.
+ */
 export async function runFile(file, timeoutMs) {
   const before = takeState();
   const scope = new FileTest({ name: file, timeout: timeoutMs });

@@ -1,4 +1,7 @@
-/** Has `import 'tap'` load what stands in for it. In the form of Node's module hooks, of `register` as of `registerHooks`. */
+/**
+ * Has `import 'tap'` load what stands in for it. In the form of Node's module hooks, of `register` as of
+ * `registerHooks`.
+ */
 const scope = new URL('scope.mjs', import.meta.url).href;
 
 export function resolve(specifier, context, nextResolve) {

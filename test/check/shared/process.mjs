@@ -1,4 +1,7 @@
-/** A process that runs the test files which the runner sends it, one after the other, and ends when the runner has no more. */
+/**
+ * A process that runs the test files which the runner sends it, one after the other, and ends when the runner has no
+ * more.
+ */
 import * as modules from 'node:module';
 import * as hook from './hook.mjs';
 import { runFile } from './files.mjs';

@@ -38,7 +38,9 @@ export function restoreState(before) {
 
 /** Those that Node.js makes when they are first asked for become values only then, which is no change. */
 function restoreGlobals(before, now) {
-  const changed = Object.keys(before).filter((name) => 'value' in before[name] && !Object.is(before[name].value, now[name]?.value));
+  const changed = Object.keys(before).filter(
+    (name) => 'value' in before[name] && !Object.is(before[name].value, now[name]?.value),
+  );
   for (const name of changed) Object.defineProperty(globalThis, name, before[name]);
   return changed.map((name) => `globalThis.${name}`);
 }

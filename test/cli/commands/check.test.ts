@@ -18,7 +18,9 @@ async function check(t: Scope, text: string, ...options: readonly string[]): Pro
 }
 
 /** Nothing in it is doubtful. */
-const plain = baseConfig({ routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }] });
+const plain = baseConfig({
+  routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }],
+});
 const warned = baseConfig({
   routes: [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }],
   issuers: { core: { max_lifetime: '12h' } },
@@ -32,21 +34,34 @@ t.test('a good config is accepted', async (t) => {
 });
 
 t.test('every problem at once, on standard output, with its place', async (t) => {
-  const io = await check(t, baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' }, admin: { host: '0.0.0.0' } }));
+  const io = await check(
+    t,
+    baseConfig({ listen: { port: 70_000, colour: 'red' }, upstream: { url: 'ftp://x' }, admin: { host: '0.0.0.0' } }),
+  );
   t.equal(io.code(), 1);
   const lines = io.out().trimEnd().split('\n');
   t.equal(lines.length, 12, 'four mistakes, each with its line and a caret');
   for (const [index, line] of lines.entries()) {
-    t.match(line, [/^sallyport\.yaml:\d+:\d+: (error|warning): .+; allowed: ./, /^ +\d+ \| ./, /^ +\| +\^$/][index % 3]);
+    t.match(
+      line,
+      [/^sallyport\.yaml:\d+:\d+: (error|warning): .+; allowed: ./, /^ +\d+ \| ./, /^ +\| +\^$/][index % 3],
+    );
   }
-  t.match(lines.slice(0, 3), [/^sallyport\.yaml:3:9: error: listen\.port is 70000; /, '   3 |   port: 70000', '     |         ^']);
+  t.match(lines.slice(0, 3), [
+    /^sallyport\.yaml:3:9: error: listen\.port is 70000; /,
+    '   3 |   port: 70000',
+    '     |         ^',
+  ]);
   t.equal(io.err().trimEnd().split('\n').at(-1), 'sallyport.yaml: 3 errors, 1 warning');
 });
 
 t.test('--end-marker asks for the line that ends a whole config', async (t) => {
   const cut = await check(t, plain, '--end-marker');
   t.equal(cut.code(), 1);
-  t.match(cut.out(), /: error: the config does not end with a line \.\.\., so it may not be whole; --end-marker asks for it; allowed: \.\.\. as the last line\n/);
+  t.match(
+    cut.out(),
+    /: error: the config does not end with a line \.\.\., so it may not be whole; --end-marker asks for it; allowed: \.\.\. as the last line\n/,
+  );
   const whole = await check(t, `${plain}...\n`, '--end-marker');
   t.equal(whole.code(), 0);
   t.equal(whole.out(), '');
@@ -58,7 +73,10 @@ t.test('what lets more through because the config says so is a note, which --str
     { name: 'ping', methods: ['GET'], path: '/ping', subjects: ['checkout'], permissions: [] },
     { name: 'me', methods: ['GET'], path: '/me', accept: ['session'], session: { claims: {} } },
   ];
-  const text = baseConfig({ routes, sessions: { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' } });
+  const text = baseConfig({
+    routes,
+    sessions: { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' },
+  });
   const io = await check(t, text, '--strict');
   t.equal(io.code(), 0);
   t.equal(io.out(), '', 'no problem');
@@ -68,7 +86,11 @@ t.test('what lets more through because the config says so is a note, which --str
     /^sallyport\.yaml:\d+:\d+: note: route "me" asks for no claim: every user with a session is let through$/,
     /^sallyport\.yaml: ok$/,
   ]);
-  t.match(JSON.parse((await check(t, text, '--json')).out()), { ok: true, problems: [], notes: [{ line: Number, column: Number, message: /is public/ }, {}, {}] });
+  t.match(JSON.parse((await check(t, text, '--json')).out()), {
+    ok: true,
+    problems: [],
+    notes: [{ line: Number, column: Number, message: /is public/ }, {}, {}],
+  });
 });
 
 t.test('config.example.yaml passes --strict', async (t) => {
@@ -78,7 +100,12 @@ t.test('config.example.yaml passes --strict', async (t) => {
 });
 
 t.test('many notes are cut, and said to be', async (t) => {
-  const routes = Array.from({ length: 50 }, (_, index) => ({ name: `r${String(index)}`, methods: ['GET'], path: `/r${String(index)}`, access: 'public' }));
+  const routes = Array.from({ length: 50 }, (_, index) => ({
+    name: `r${String(index)}`,
+    methods: ['GET'],
+    path: `/r${String(index)}`,
+    access: 'public',
+  }));
   const lines = (await check(t, baseConfig({ routes }))).err().trimEnd().split('\n');
   t.equal(lines.length, 22);
   t.match(lines.slice(-2), [/^sallyport\.yaml: 30 more notes; --json lists them$/, /^sallyport\.yaml: ok$/]);
@@ -100,20 +127,29 @@ t.test('warnings are accepted, with --strict they are not', async (t) => {
 t.test('a secret that others may read is a warning, and an error with --strict', async (t) => {
   const cwd = tempDir(t);
   const pathOf = (name: string): string => join(cwd, name);
-  for (const name of ['tls.crt', 'tls.key', 'redis', 'api-key', 'assertion.pem']) writeFileSync(pathOf(name), 'abcdefghij0123456789\n', { mode: 0o600 });
+  for (const name of ['tls.crt', 'tls.key', 'redis', 'api-key', 'assertion.pem']) {
+    writeFileSync(pathOf(name), 'abcdefghij0123456789\n', { mode: 0o600 });
+  }
   // As the volume of a secret has it: links to links.
   mkdirSync(pathOf('..2026'));
   renameSync(pathOf('tls.key'), pathOf('..2026/tls.key'));
   symlinkSync('..2026', pathOf('..data'));
   symlinkSync('..data/tls.key', pathOf('tls.key'));
   const session = { claims: {} };
-  writeFileSync(pathOf('sallyport.yaml'), baseConfig({
-    listen: { tls: { cert_file: 'tls.crt', key_file: 'tls.key' } },
-    identity: { assertion: { key_file: pathOf('assertion.pem'), audience: 'orders' } },
-    store: { redis: { url: 'redis://127.0.0.1', password_file: './redis' } },
-    sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com', api_key: '${file:api-key}' },
-    routes: [{ name: 'orders', methods: ['GET'], path: '/orders', accept: ['session'], session }],
-  }));
+  writeFileSync(
+    pathOf('sallyport.yaml'),
+    baseConfig({
+      listen: { tls: { cert_file: 'tls.crt', key_file: 'tls.key' } },
+      identity: { assertion: { key_file: pathOf('assertion.pem'), audience: 'orders' } },
+      store: { redis: { url: 'redis://127.0.0.1', password_file: './redis' } },
+      sessions: {
+        core_url: 'http://127.0.0.1:3567',
+        api_domain: 'https://api.example.com',
+        api_key: '${file:api-key}',
+      },
+      routes: [{ name: 'orders', methods: ['GET'], path: '/orders', accept: ['session'], session }],
+    }),
+  );
   const checked = async (...options: readonly string[]): Promise<CapturedIo> => {
     const io = captureIo({ cwd });
     await run(['check', 'sallyport.yaml', ...options], io);
@@ -125,10 +161,14 @@ t.test('a secret that others may read is a warning, and an error with --strict',
   for (const name of ['..2026/tls.key', 'redis', 'api-key', 'assertion.pem']) chmodSync(pathOf(name), 0o644);
   const open = await checked();
   t.equal(open.code(), 0);
-  const said = open.out().split('\n').filter((line) => line.includes(' file that every user of this machine may read (mode 0644); allowed: mode 0600'));
-  t.same(said.map((line) => /warning: (\S+)/.exec(line)?.[1]), [
-    'listen.tls.key_file', 'identity.assertion.key_file', 'store.redis.password_file', 'sessions.api_key',
-  ]);
+  const said = open
+    .out()
+    .split('\n')
+    .filter((line) => line.includes(' file that every user of this machine may read (mode 0644); allowed: mode 0600'));
+  t.same(
+    said.map((line) => /warning: (\S+)/.exec(line)?.[1]),
+    ['listen.tls.key_file', 'identity.assertion.key_file', 'store.redis.password_file', 'sessions.api_key'],
+  );
   t.equal((await checked('--strict')).code(), 1);
   for (const name of ['..2026/tls.key', 'redis', 'api-key', 'assertion.pem']) rmSync(pathOf(name));
   t.notMatch((await checked()).out(), /may read/, 'a file that is elsewhere is looked at where it is');
@@ -139,13 +179,22 @@ t.test('--json', async (t) => {
   t.match(JSON.parse(good.out()), { file: 'sallyport.yaml', ok: true, problems: [] });
   const bad = await check(t, 'routes: 1\n', '--json');
   t.equal(bad.code(), 1);
-  t.match(JSON.parse(bad.out()), { ok: false, sha256: null, problems: [{ severity: 'error', line: Number, column: Number, message: String }] });
+  t.match(JSON.parse(bad.out()), {
+    ok: false,
+    sha256: null,
+    problems: [{ severity: 'error', line: Number, column: Number, message: String }],
+  });
   const strict = await check(t, warned, '--json', '--strict');
   t.match(JSON.parse(strict.out()), { ok: false, problems: [{ severity: 'warning' }] });
 });
 
 t.test('what is no config is refused', async (t) => {
-  const layers = 'bcdefghi'.split('').map((name, index) => `${name}: &${name} [${Array(9).fill(`*${'abcdefgh'.charAt(index)}`).join(',')}]\n`);
+  const layers = 'bcdefghi'.split('').map(
+    (name, index) =>
+      `${name}: &${name} [${Array(9)
+        .fill(`*${'abcdefgh'.charAt(index)}`)
+        .join(',')}]\n`,
+  );
   const bomb = `a: &a [x,x,x,x,x,x,x,x,x]\n${layers.join('')}`;
   const rows: readonly { name: string; text: string; problem: RegExp }[] = [
     { name: 'an empty file', text: '', problem: /^sallyport\.yaml:1:1: error: / },
@@ -166,7 +215,10 @@ t.test('what is no config is refused', async (t) => {
 t.test('a value from a placeholder is used and never shown', async (t) => {
   const good = await check(t, baseConfig({ listen: { port: '${env:PORT}' } }));
   t.equal(good.code(), 0);
-  const bad = await check(t, baseConfig({ listen: { port: '${env:SECRET}' }, upstream: { url: 'http://${env:SECRET}@x/${env:SECRET}' } }));
+  const bad = await check(
+    t,
+    baseConfig({ listen: { port: '${env:SECRET}' }, upstream: { url: 'http://${env:SECRET}@x/${env:SECRET}' } }),
+  );
   t.equal(bad.code(), 1);
   t.notMatch(bad.out(), /hunter2/);
   const missing = await check(t, baseConfig({ listen: { port: '${env:NONE}' } }));
@@ -180,9 +232,17 @@ t.test('a file that cannot be read as it is', async (t) => {
   writeFileSync(join(cwd, 'large.yaml'), '#'.repeat(5 * 1024 * 1024));
   writeFileSync(join(cwd, 'binary.yaml'), Buffer.from([0xff, 0xfe, 0x00]));
   for (const [file, message] of Object.entries({
-    'missing.yaml': /does not exist/, folder: /is a directory/, fifo: /FIFO/, 'large.yaml': /larger/, 'binary.yaml': /not UTF-8/,
+    'missing.yaml': /does not exist/,
+    folder: /is a directory/,
+    fifo: /FIFO/,
+    'large.yaml': /larger/,
+    'binary.yaml': /not UTF-8/,
   })) {
-    for (const argv of [['check', file], ['serve', '--config', file], ['doctor', '--config', file]]) {
+    for (const argv of [
+      ['check', file],
+      ['serve', '--config', file],
+      ['doctor', '--config', file],
+    ]) {
       const io = captureIo({ cwd });
       await run(argv, io);
       t.equal(io.code(), 2, argv.join(' '));

@@ -7,8 +7,17 @@ import { tempDir } from '../../support/temp-dir.js';
 import { baseConfig, type ConfigTree } from '../../support/world.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
-const route = { name: 'orders', methods: ['GET'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:read'] };
-const old: ConfigTree = { receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false }, routes: [route] };
+const route = {
+  name: 'orders',
+  methods: ['GET'],
+  path: '/orders/{id}',
+  subjects: ['checkout'],
+  permissions: ['orders:read'],
+};
+const old: ConfigTree = {
+  receiver: { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false },
+  routes: [route],
+};
 
 async function diff(t: Scope, next: ConfigTree, ...words: readonly string[]): Promise<CapturedIo> {
   const cwd = tempDir(t);
@@ -24,20 +33,39 @@ const wider: ConfigTree = {
   routes: [
     { ...route, subjects: ['checkout', 'x'], name: 'order' },
     { ...route, name: 'export', path: '/orders/export', subjects: ['reporting'] },
-    { ...route, name: 'all', path: ['/a/**'] }, { ...route, name: 'some', path: ['/a/', '/a/{x}', '/a/{x}/**'] },
+    { ...route, name: 'all', path: ['/a/**'] },
+    { ...route, name: 'some', path: ['/a/', '/a/{x}', '/a/{x}/**'] },
   ],
 };
 
 t.test('what an edit changes in effect, in words', async (t) => {
-  const io = await diff(t, { ...wider, issuers: { core: { issuer: 'https://api.example.com', audience: 'orders', source: 'microservice',
-    token_type: 'service', clock_skew: '60s' } } });
+  const io = await diff(t, {
+    ...wider,
+    issuers: {
+      core: {
+        issuer: 'https://api.example.com',
+        audience: 'orders',
+        source: 'microservice',
+        token_type: 'service',
+        clock_skew: '60s',
+      },
+    },
+  });
   t.equal(io.code(), 1, io.err());
   for (const line of [
-    '  routes added: order, export, all, some', '  routes removed: orders', '  never reached any more: all /a/**',
-    '! issuers.core.clock_skew: 5 -> 60', '  GET /orders/export (orders -> export)', '!   gains: reporting with orders:read',
-      '    loses: checkout with orders:read',
-    '  GET /orders/{any} (orders -> order)', '!   gains: x with orders:read', 'access widens',
-  ]) t.ok(io.out().split('\n').includes(line), `${line}\n${io.out()}`);
+    '  routes added: order, export, all, some',
+    '  routes removed: orders',
+    '  never reached any more: all /a/**',
+    '! issuers.core.clock_skew: 5 -> 60',
+    '  GET /orders/export (orders -> export)',
+    '!   gains: reporting with orders:read',
+    '    loses: checkout with orders:read',
+    '  GET /orders/{any} (orders -> order)',
+    '!   gains: x with orders:read',
+    'access widens',
+  ]) {
+    t.ok(io.out().split('\n').includes(line), `${line}\n${io.out()}`);
+  }
 });
 
 t.test('exit 1 when access widens, unless that is allowed', async (t) => {
@@ -55,11 +83,23 @@ t.test('exit 1 when access widens, unless that is allowed', async (t) => {
 t.test('--json', async (t) => {
   const io = await diff(t, { routes: [{ ...route, max_body: '2MiB' }] }, '--json');
   t.same(JSON.parse(io.out()), {
-    widens: true, settings: [], added: [], removed: [], shadowed: [], complete: true,
-    operations: [{
-      method: 'GET', path: '/orders/{any}', from: 'orders', to: 'orders', gains: [], loses: [],
-      changes: [{ setting: 'max_body', from: '1048576', to: '2097152', widens: true }],
-    }],
+    widens: true,
+    settings: [],
+    added: [],
+    removed: [],
+    shadowed: [],
+    complete: true,
+    operations: [
+      {
+        method: 'GET',
+        path: '/orders/{any}',
+        from: 'orders',
+        to: 'orders',
+        gains: [],
+        loses: [],
+        changes: [{ setting: 'max_body', from: '1048576', to: '2097152', widens: true }],
+      },
+    ],
   });
 });
 

@@ -11,16 +11,48 @@ import { baseConfig, type ConfigTree } from '../../support/world.js';
 import { captureIo, type CapturedIo } from '../captured-io.js';
 
 const routes = [
-  { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
-  { name: 'read-order', methods: ['GET', 'HEAD'], path: '/orders/{id}', subjects: ['checkout'], permissions: [] },
-  { name: 'export-orders', methods: ['GET'], path: '/orders/export', subjects: ['reporting'], permissions: ['orders:read'], issuers: ['core'] },
   {
-    name: 'create-order', methods: ['POST'], path: '/orders', idempotency: 'required', single_use: true,
-    any_of: [{ subjects: ['checkout'], permissions: ['orders:write', 'orders:read'] }, { subjects: ['migration'], permissions: ['orders:import'] }],
+    name: 'list-orders',
+    methods: ['GET'],
+    path: '/orders',
+    subjects: ['checkout', 'reporting'],
+    permissions: ['orders:read'],
   },
-  { name: 'try-order', methods: ['PUT'], path: '/orders/{id}', subjects: ['checkout'], permissions: ['orders:write'], mode: 'shadow' },
+  { name: 'read-order', methods: ['GET', 'HEAD'], path: '/orders/{id}', subjects: ['checkout'], permissions: [] },
   {
-    name: 'count', methods: ['POST'], path: '/counts', subjects: ['checkout'], permissions: [], single_use: true,
+    name: 'export-orders',
+    methods: ['GET'],
+    path: '/orders/export',
+    subjects: ['reporting'],
+    permissions: ['orders:read'],
+    issuers: ['core'],
+  },
+  {
+    name: 'create-order',
+    methods: ['POST'],
+    path: '/orders',
+    idempotency: 'required',
+    single_use: true,
+    any_of: [
+      { subjects: ['checkout'], permissions: ['orders:write', 'orders:read'] },
+      { subjects: ['migration'], permissions: ['orders:import'] },
+    ],
+  },
+  {
+    name: 'try-order',
+    methods: ['PUT'],
+    path: '/orders/{id}',
+    subjects: ['checkout'],
+    permissions: ['orders:write'],
+    mode: 'shadow',
+  },
+  {
+    name: 'count',
+    methods: ['POST'],
+    path: '/counts',
+    subjects: ['checkout'],
+    permissions: [],
+    single_use: true,
     idempotency: { mode: 'none', because: 'one more or less is no matter' },
   },
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
@@ -33,10 +65,26 @@ interface Given {
 }
 
 /** Runs `explain` with these words beside `--config`. */
-async function explain(t: Scope, words: readonly string[], { config = {}, stdin = '', files = {} }: Given = {}): Promise<CapturedIo> {
+async function explain(
+  t: Scope,
+  words: readonly string[],
+  { config = {}, stdin = '', files = {} }: Given = {},
+): Promise<CapturedIo> {
   const cwd = tempDir(t);
-  const receiver = { case_sensitive: true, strict_slash: true, format_suffix: false, trailing_dots: false, head_as_get: false };
-  const all = { routes, store: { memory: {} }, receiver, revoked: { subjects: ['mallory'], token_ids: ['stolen'] }, ...config };
+  const receiver = {
+    case_sensitive: true,
+    strict_slash: true,
+    format_suffix: false,
+    trailing_dots: false,
+    head_as_get: false,
+  };
+  const all = {
+    routes,
+    store: { memory: {} },
+    receiver,
+    revoked: { subjects: ['mallory'], token_ids: ['stolen'] },
+    ...config,
+  };
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig(all));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
   const io = captureIo({ cwd, stdin });
@@ -49,8 +97,19 @@ const post = (path: string): readonly string[] => ['--method', 'POST', '--path',
 
 t.test('each step of one decision, in words', async (t) => {
   const io = await explain(t, [
-    ...post('/orders?x=1'), '--subject', 'checkout', '--permissions', 'orders:write orders:read', '--token-id', 'j-1',
-    '--header', 'Idempotency-Key: k-1', '--header', 'X_Auth.Subject: root', '--header', 'TE: trailers',
+    ...post('/orders?x=1'),
+    '--subject',
+    'checkout',
+    '--permissions',
+    'orders:write orders:read',
+    '--token-id',
+    'j-1',
+    '--header',
+    'Idempotency-Key: k-1',
+    '--header',
+    'X_Auth.Subject: root',
+    '--header',
+    'TE: trailers',
   ]);
   t.equal(io.code(), 0);
   for (const line of [
@@ -72,7 +131,9 @@ t.test('each step of one decision, in words', async (t) => {
     /^ {4}X-Auth-Permissions: orders:write orders:read$/m,
     /^ {4}Idempotency-Record: [\w-]{43}\.[\w-]{43}$/m,
     /^allowed: route create-order$/m,
-  ]) t.match(io.out(), line);
+  ]) {
+    t.match(io.out(), line);
+  }
   t.notMatch(io.out(), /Authorization|root|eyJ/, 'neither the token nor what was dropped');
   t.equal(io.err(), '');
 });
@@ -81,50 +142,155 @@ t.test('a write that may run again: why, and what the upstream is told where onl
   const io = await explain(t, [...post('/counts'), '--subject', 'checkout', '--permissions', '', '--token-id', 'j-1']);
   t.equal(io.code(), 0);
   for (const line of [
-    /a write that is sent again runs again, because: one more or less is no matter$/m, /a token passes once$/m, /would use up token id j-1$/m,
-    /^ {4}Idempotency-Record: [\w-]{43}\.[\w-]{43}$/m, /^ {4}Idempotency-Fence: \(a number of the store\)$/m,
-  ]) t.match(io.out(), line);
-  const reserved = await explain(t, [...post('/orders'), '--subject', 'migration', '--permissions', 'orders:import', '--token-id', 'j', '--header',
-    'Idempotency-Key: k']);
+    /a write that is sent again runs again, because: one more or less is no matter$/m,
+    /a token passes once$/m,
+    /would use up token id j-1$/m,
+    /^ {4}Idempotency-Record: [\w-]{43}\.[\w-]{43}$/m,
+    /^ {4}Idempotency-Fence: \(a number of the store\)$/m,
+  ]) {
+    t.match(io.out(), line);
+  }
+  const reserved = await explain(t, [
+    ...post('/orders'),
+    '--subject',
+    'migration',
+    '--permissions',
+    'orders:import',
+    '--token-id',
+    'j',
+    '--header',
+    'Idempotency-Key: k',
+  ]);
   t.notMatch(reserved.out(), /because:/);
 });
 
 t.test('the decision, its reason and the exit code', async (t) => {
-  const as = (subject: string, permissions = 'orders:read'): readonly string[] => ['--subject', subject, '--permissions', permissions];
+  const as = (subject: string, permissions = 'orders:read'): readonly string[] => [
+    '--subject',
+    subject,
+    '--permissions',
+    permissions,
+  ];
   const rows: readonly { name: string; words: readonly string[]; code: number; ends: string; says?: RegExp }[] = [
     { name: 'allowed', words: [...get('/orders'), ...as('checkout')], code: 0, ends: 'allowed: route list-orders' },
-    { name: 'public', words: get('/healthz'), code: 0, ends: 'allowed: route health', says: /nobody is asked who they are/ },
-    { name: 'no credential', words: get('/orders'), code: 1, ends: 'denied: 401 credential_missing (route list-orders)' },
-    { name: 'another subject', words: [...get('/orders'), ...as('eve')], code: 1, ends: 'denied: 403 subject_not_approved (route list-orders)',
-      says: /not approved; approved: checkout reporting/ },
-    { name: 'a permission missing', words: [...get('/orders'), ...as('checkout', '')], code: 1, ends: 'denied: 403 permission_missing (route list-orders)',
-      says: /permission_missing: orders:read/ },
-    { name: 'a literal beats {id}', words: [...get('/orders/export'), ...as('checkout')], code: 1,
-      ends: 'denied: 403 subject_not_approved (route export-orders)', says: /not read-order: \/orders\/\{id\} matches too, and a more specific path wins/ },
-    { name: 'no route', words: [...get('/orders/'), ...as('checkout')], code: 1, ends: 'denied: 403 route_unknown (no route)',
-      says: /not list-orders: \/orders differs in case or in a trailing slash, which count/ },
-    { name: 'no route and no credential', words: get('/Orders'), code: 1, ends: 'denied: 401 credential_missing (no route)',
-      says: /told to nobody without a valid credential/ },
-    { name: 'revoked subject', words: [...get('/orders'), ...as('mallory')], code: 1, ends: 'denied: 401 subject_revoked (route list-orders)',
-      says: /revoked\.subjects names mallory/ },
-    { name: 'revoked token', words: [...get('/orders'), ...as('checkout'), '--token-id', 'stolen'], code: 1,
-      ends: 'denied: 401 token_revoked (route list-orders)', says: /revoked\.token_ids names stolen/ },
-    { name: 'a target with two readings', words: [...get('/orders/../x'), ...as('checkout')], code: 1, ends: 'denied: 400 target_malformed (no route)',
-      says: /nothing is normalised/ },
-    { name: 'a method nobody parses', words: ['--method', 'BREW', '--path', '/orders'], code: 1, ends: 'denied: 400 method_malformed (no route)' },
-    { name: 'TRACE', words: ['--method', 'TRACE', '--path', '/orders'], code: 1, ends: 'denied: 405 method_not_allowed (no route)' },
-    { name: 'a key missing', words: [...post('/orders'), ...as('migration', 'orders:import'), '--token-id', 'j'], code: 1,
-      ends: 'denied: 400 idempotency_key_missing (route create-order)' },
-    { name: 'a token id missing', words: [...post('/orders'), ...as('migration', 'orders:import')], code: 1,
-      ends: 'denied: 401 token_id_missing (route create-order)' },
-    { name: 'a body with GET', words: [...get('/orders'), ...as('checkout'), '--header', 'Content-Length: 3'], code: 1,
-      ends: 'denied: 400 body_not_allowed (route list-orders)' },
-    { name: 'too large', words: [...post('/orders'), ...as('migration', 'orders:import'), '--header', 'Content-Length: 9999999'], code: 1,
-      ends: 'denied: 413 body_too_large (route create-order)' },
-    { name: 'shadow', words: ['--method', 'PUT', '--path', '/orders/1', ...as('eve')], code: 0,
-      ends: 'allowed in shadow mode: route try-order; enforced it would be 403 subject_not_approved', says: /SHADOW/ },
-    { name: 'a repeated field', words: [...get('/orders'), '--header', 'Host: a', '--header', 'Host: b'], code: 1,
-      ends: 'denied: 400 field_repeated (no route)' },
+    {
+      name: 'public',
+      words: get('/healthz'),
+      code: 0,
+      ends: 'allowed: route health',
+      says: /nobody is asked who they are/,
+    },
+    {
+      name: 'no credential',
+      words: get('/orders'),
+      code: 1,
+      ends: 'denied: 401 credential_missing (route list-orders)',
+    },
+    {
+      name: 'another subject',
+      words: [...get('/orders'), ...as('eve')],
+      code: 1,
+      ends: 'denied: 403 subject_not_approved (route list-orders)',
+      says: /not approved; approved: checkout reporting/,
+    },
+    {
+      name: 'a permission missing',
+      words: [...get('/orders'), ...as('checkout', '')],
+      code: 1,
+      ends: 'denied: 403 permission_missing (route list-orders)',
+      says: /permission_missing: orders:read/,
+    },
+    {
+      name: 'a literal beats {id}',
+      words: [...get('/orders/export'), ...as('checkout')],
+      code: 1,
+      ends: 'denied: 403 subject_not_approved (route export-orders)',
+      says: /not read-order: \/orders\/\{id\} matches too, and a more specific path wins/,
+    },
+    {
+      name: 'no route',
+      words: [...get('/orders/'), ...as('checkout')],
+      code: 1,
+      ends: 'denied: 403 route_unknown (no route)',
+      says: /not list-orders: \/orders differs in case or in a trailing slash, which count/,
+    },
+    {
+      name: 'no route and no credential',
+      words: get('/Orders'),
+      code: 1,
+      ends: 'denied: 401 credential_missing (no route)',
+      says: /told to nobody without a valid credential/,
+    },
+    {
+      name: 'revoked subject',
+      words: [...get('/orders'), ...as('mallory')],
+      code: 1,
+      ends: 'denied: 401 subject_revoked (route list-orders)',
+      says: /revoked\.subjects names mallory/,
+    },
+    {
+      name: 'revoked token',
+      words: [...get('/orders'), ...as('checkout'), '--token-id', 'stolen'],
+      code: 1,
+      ends: 'denied: 401 token_revoked (route list-orders)',
+      says: /revoked\.token_ids names stolen/,
+    },
+    {
+      name: 'a target with two readings',
+      words: [...get('/orders/../x'), ...as('checkout')],
+      code: 1,
+      ends: 'denied: 400 target_malformed (no route)',
+      says: /nothing is normalised/,
+    },
+    {
+      name: 'a method nobody parses',
+      words: ['--method', 'BREW', '--path', '/orders'],
+      code: 1,
+      ends: 'denied: 400 method_malformed (no route)',
+    },
+    {
+      name: 'TRACE',
+      words: ['--method', 'TRACE', '--path', '/orders'],
+      code: 1,
+      ends: 'denied: 405 method_not_allowed (no route)',
+    },
+    {
+      name: 'a key missing',
+      words: [...post('/orders'), ...as('migration', 'orders:import'), '--token-id', 'j'],
+      code: 1,
+      ends: 'denied: 400 idempotency_key_missing (route create-order)',
+    },
+    {
+      name: 'a token id missing',
+      words: [...post('/orders'), ...as('migration', 'orders:import')],
+      code: 1,
+      ends: 'denied: 401 token_id_missing (route create-order)',
+    },
+    {
+      name: 'a body with GET',
+      words: [...get('/orders'), ...as('checkout'), '--header', 'Content-Length: 3'],
+      code: 1,
+      ends: 'denied: 400 body_not_allowed (route list-orders)',
+    },
+    {
+      name: 'too large',
+      words: [...post('/orders'), ...as('migration', 'orders:import'), '--header', 'Content-Length: 9999999'],
+      code: 1,
+      ends: 'denied: 413 body_too_large (route create-order)',
+    },
+    {
+      name: 'shadow',
+      words: ['--method', 'PUT', '--path', '/orders/1', ...as('eve')],
+      code: 0,
+      ends: 'allowed in shadow mode: route try-order; enforced it would be 403 subject_not_approved',
+      says: /SHADOW/,
+    },
+    {
+      name: 'a repeated field',
+      words: [...get('/orders'), '--header', 'Host: a', '--header', 'Host: b'],
+      code: 1,
+      ends: 'denied: 400 field_repeated (no route)',
+    },
   ];
   for (const { name, words, code, ends, says } of rows) {
     const io = await explain(t, words);
@@ -135,24 +301,59 @@ t.test('the decision, its reason and the exit code', async (t) => {
 });
 
 t.test('claims from a file, with what is missing filled in', async (t) => {
-  const claims = (content: unknown): Given => ({ files: { 'claims.json': typeof content === 'string' ? content : JSON.stringify(content) } });
+  const claims = (content: unknown): Given => ({
+    files: { 'claims.json': typeof content === 'string' ? content : JSON.stringify(content) },
+  });
   const words = [...get('/orders'), '--claims', 'claims.json'];
   const rows: readonly { name: string; claims: unknown; ends: string; says?: RegExp }[] = [
     { name: 'good', claims: { sub: 'checkout', permissions: ['orders:read'] }, ends: 'allowed: route list-orders' },
-    { name: 'audience', claims: { sub: 'checkout', aud: ['orders'] }, ends: 'denied: 401 audience_mismatch (route list-orders)',
-      says: /aud is \["orders"\]; core asks for "orders"/ },
-    { name: 'issuer', claims: { sub: 'checkout', iss: 'x' }, ends: 'denied: 401 issuer_mismatch (route list-orders)', says: /iss is "x"; core asks for/ },
-    { name: 'source', claims: { sub: 'checkout', source: null }, ends: 'denied: 401 source_mismatch (route list-orders)',
-      says: /source is missing; core asks for "microservice"/ },
-    { name: 'type', claims: { sub: 'checkout', token_type: 'user' }, ends: 'denied: 401 token_type_mismatch (route list-orders)',
-      says: /token_type is "user"/ },
-    { name: 'expired', claims: { sub: 'checkout', exp: 1, iat: 0 }, ends: 'denied: 401 token_expired (route list-orders)',
-      says: /exp 1 \(1970-01-01T00:00:01Z\)/ },
-    { name: 'too long', claims: { sub: 'checkout', exp: 99_999_999_999 }, ends: 'denied: 401 lifetime_too_long (route list-orders)',
-      says: /core allows 7200 s of life/ },
-    { name: 'permissions as a text', claims: { sub: 'checkout', permissions: 'orders:read' }, ends: 'denied: 401 claim_malformed (route list-orders)',
-      says: /permissions is "orders:read"/ },
-    { name: 'a session', claims: { sub: 'checkout', sessionHandle: 'h' }, ends: 'denied: 401 session_claim_present (route list-orders)' },
+    {
+      name: 'audience',
+      claims: { sub: 'checkout', aud: ['orders'] },
+      ends: 'denied: 401 audience_mismatch (route list-orders)',
+      says: /aud is \["orders"\]; core asks for "orders"/,
+    },
+    {
+      name: 'issuer',
+      claims: { sub: 'checkout', iss: 'x' },
+      ends: 'denied: 401 issuer_mismatch (route list-orders)',
+      says: /iss is "x"; core asks for/,
+    },
+    {
+      name: 'source',
+      claims: { sub: 'checkout', source: null },
+      ends: 'denied: 401 source_mismatch (route list-orders)',
+      says: /source is missing; core asks for "microservice"/,
+    },
+    {
+      name: 'type',
+      claims: { sub: 'checkout', token_type: 'user' },
+      ends: 'denied: 401 token_type_mismatch (route list-orders)',
+      says: /token_type is "user"/,
+    },
+    {
+      name: 'expired',
+      claims: { sub: 'checkout', exp: 1, iat: 0 },
+      ends: 'denied: 401 token_expired (route list-orders)',
+      says: /exp 1 \(1970-01-01T00:00:01Z\)/,
+    },
+    {
+      name: 'too long',
+      claims: { sub: 'checkout', exp: 99_999_999_999 },
+      ends: 'denied: 401 lifetime_too_long (route list-orders)',
+      says: /core allows 7200 s of life/,
+    },
+    {
+      name: 'permissions as a text',
+      claims: { sub: 'checkout', permissions: 'orders:read' },
+      ends: 'denied: 401 claim_malformed (route list-orders)',
+      says: /permissions is "orders:read"/,
+    },
+    {
+      name: 'a session',
+      claims: { sub: 'checkout', sessionHandle: 'h' },
+      ends: 'denied: 401 session_claim_present (route list-orders)',
+    },
   ];
   for (const { name, claims: content, ends, says } of rows) {
     const io = await explain(t, words, claims(content));
@@ -168,8 +369,14 @@ t.test('claims from a file, with what is missing filled in', async (t) => {
 });
 
 t.test('--at decides as at another time', async (t) => {
-  const claims = JSON.stringify({ sub: 'checkout', permissions: ['orders:read'], iat: 1_700_000_000, exp: 1_700_000_300 });
-  const at = async (time: string): Promise<CapturedIo> => explain(t, [...get('/orders'), '--claims', 'c', '--at', time], { files: { c: claims } });
+  const claims = JSON.stringify({
+    sub: 'checkout',
+    permissions: ['orders:read'],
+    iat: 1_700_000_000,
+    exp: 1_700_000_300,
+  });
+  const at = async (time: string): Promise<CapturedIo> =>
+    explain(t, [...get('/orders'), '--claims', 'c', '--at', time], { files: { c: claims } });
   t.equal((await at('2023-11-14T22:13:30Z')).code(), 0);
   t.match((await at('2023-11-14T22:20:00Z')).out(), /token_expired/);
   t.equal((await at('yesterday')).code(), 2);
@@ -178,9 +385,19 @@ t.test('--at decides as at another time', async (t) => {
 t.test('a real token on standard input is verified', async (t) => {
   const key = rsaKey();
   const jwks = await startJwksServer(t, { keys: [key] });
-  const config = { issuers: { core: { issuer: 'https://api.example.com', jwks_url: jwks.url, audience: 'orders', source: 'microservice',
-    token_type: 'service' } } };
-  const ask = async (stdin: string): Promise<CapturedIo> => explain(t, [...get('/orders'), '--token-stdin'], { config, stdin });
+  const config = {
+    issuers: {
+      core: {
+        issuer: 'https://api.example.com',
+        jwks_url: jwks.url,
+        audience: 'orders',
+        source: 'microservice',
+        token_type: 'service',
+      },
+    },
+  };
+  const ask = async (stdin: string): Promise<CapturedIo> =>
+    explain(t, [...get('/orders'), '--token-stdin'], { config, stdin });
   const good = await ask(`Bearer ${mintToken({ key })}\n`);
   t.equal(good.code(), 0);
   t.match(good.out(), /verified with the keys that its issuer publishes/);
@@ -188,7 +405,10 @@ t.test('a real token on standard input is verified', async (t) => {
   t.notMatch(good.out(), /eyJ|assumed|grants nothing/);
   const odd = await ask(mintToken({ key, claims: { permissions: ['orders:read orders:write', 'é', 'x'] } }));
   t.match(odd.out(), /denied: 403 permission_missing/);
-  t.match(odd.out(), /grants nothing and is not passed on: "orders:read orders:write", "é"; a permission is visible ASCII without blank, " and \\\n/);
+  t.match(
+    odd.out(),
+    /grants nothing and is not passed on: "orders:read orders:write", "é"; a permission is visible ASCII without blank, " and \\\n/,
+  );
   const forged = await ask(mintToken({ key: rsaKey('d-2'), header: { kid: 'd-1' } }));
   t.equal(forged.code(), 1);
   t.match(forged.out(), /denied: 401 signature_invalid/);
@@ -207,8 +427,18 @@ t.test('a real token on standard input is verified', async (t) => {
 
 t.test('several issuers: the one that is named, or that the route takes', async (t) => {
   const rules = { audience: 'orders', source: 'microservice', token_type: 'service' };
-  const config = { issuers: { core: { issuer: 'https://api.example.com', ...rules }, eu: { issuer: 'https://eu.example.com', ...rules, audience: 'eu' } } };
-  const read = { config: { ...config, routes: [{ name: 'r', methods: ['GET'], path: '/r', subjects: ['a'], permissions: [], issuers: ['eu'] }] } };
+  const config = {
+    issuers: {
+      core: { issuer: 'https://api.example.com', ...rules },
+      eu: { issuer: 'https://eu.example.com', ...rules, audience: 'eu' },
+    },
+  };
+  const read = {
+    config: {
+      ...config,
+      routes: [{ name: 'r', methods: ['GET'], path: '/r', subjects: ['a'], permissions: [], issuers: ['eu'] }],
+    },
+  };
   t.match((await explain(t, [...get('/r'), '--subject', 'a'], read)).out(), /filled in as issuer eu would/);
   const other = await explain(t, [...get('/r'), '--subject', 'a', '--issuer', 'core'], read);
   t.match(other.out(), /denied: 401 issuer_not_accepted/);
@@ -222,17 +452,50 @@ t.test('--json', async (t) => {
   const io = await explain(t, [...get('/orders'), '--subject', 'checkout', '--json']);
   t.equal(io.code(), 1);
   t.match(JSON.parse(io.out()), {
-    request: { method: 'GET', path: '/orders' }, decision: 'denied', status: 403, reason: 'permission_missing', missing: ['orders:read'],
-    route: 'list-orders', mode: 'enforce', principal: { subject: 'checkout', issuer: 'core' }, reservation: null, headers: null,
+    request: { method: 'GET', path: '/orders' },
+    decision: 'denied',
+    status: 403,
+    reason: 'permission_missing',
+    missing: ['orders:read'],
+    route: 'list-orders',
+    mode: 'enforce',
+    principal: { subject: 'checkout', issuer: 'core' },
+    reservation: null,
+    headers: null,
   });
-  const outcomes = (JSON.parse(io.out()) as { steps: { step: string; outcome: string }[] }).steps.map(({ step, outcome }) => `${step} ${outcome}`);
+  const outcomes = (JSON.parse(io.out()) as { steps: { step: string; outcome: string }[] }).steps.map(
+    ({ step, outcome }) => `${step} ${outcome}`,
+  );
   t.same(outcomes, [
-    'request passed', 'target passed', 'fields passed', 'route passed', 'credential passed', 'token passed', 'revocation passed', 'policy refused',
-    'body not_reached', 'reservation not_reached',
+    'request passed',
+    'target passed',
+    'fields passed',
+    'route passed',
+    'credential passed',
+    'token passed',
+    'revocation passed',
+    'policy refused',
+    'body not_reached',
+    'reservation not_reached',
   ]);
-  const allowed = await explain(t, [...post('/orders'), '--subject', 'migration', '--permissions', 'orders:import', '--token-id', 'j', '--header',
-    'Idempotency-Key: k', '--json']);
-  t.match(JSON.parse(allowed.out()), { decision: 'allowed', status: 200, reason: null, reservation: { operation: 'create-order', single_use: true } });
+  const allowed = await explain(t, [
+    ...post('/orders'),
+    '--subject',
+    'migration',
+    '--permissions',
+    'orders:import',
+    '--token-id',
+    'j',
+    '--header',
+    'Idempotency-Key: k',
+    '--json',
+  ]);
+  t.match(JSON.parse(allowed.out()), {
+    decision: 'allowed',
+    status: 200,
+    reason: null,
+    reservation: { operation: 'create-order', single_use: true },
+  });
 });
 
 t.test('usage: what may not be given, or not together', async (t) => {
@@ -265,22 +528,50 @@ t.test('sessions and WebSockets', async (t) => {
     sessions: { core_url: 'http://127.0.0.1:1', api_domain: 'https://api.example.com' },
     routes: [
       { name: 'profile', methods: ['GET'], path: '/me', accept: ['session'], session: { claims: { role: 'support' } } },
-      { name: 'feed', methods: ['GET'], path: '/feed', subjects: ['checkout'], permissions: [], websocket: true, origins: ['https://app.example.com'] },
+      {
+        name: 'feed',
+        methods: ['GET'],
+        path: '/feed',
+        subjects: ['checkout'],
+        permissions: [],
+        websocket: true,
+        origins: ['https://app.example.com'],
+      },
     ],
   };
   const upgrade = (...words: readonly string[]): readonly string[] => [
-    ...get('/feed'), '--subject', 'checkout', '--header', 'Upgrade: websocket', '--header', 'Connection: upgrade',
-    '--header', 'Sec-WebSocket-Version: 13', ...words,
+    ...get('/feed'),
+    '--subject',
+    'checkout',
+    '--header',
+    'Upgrade: websocket',
+    '--header',
+    'Connection: upgrade',
+    '--header',
+    'Sec-WebSocket-Version: 13',
+    ...words,
   ];
   const key = ['--header', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='];
   const rows: readonly { name: string; words: readonly string[]; ends: RegExp; step: RegExp }[] = [
     {
-      name: 'a token where sessions count', words: [...get('/me'), '--subject', 'checkout'],
-      ends: /denied: 401 credential_kind_refused/, step: /credential {2}REFUSED/,
+      name: 'a token where sessions count',
+      words: [...get('/me'), '--subject', 'checkout'],
+      ends: /denied: 401 credential_kind_refused/,
+      step: /credential {2}REFUSED/,
     },
-    { name: 'a WebSocket', words: upgrade(...key, '--header', 'Origin: https://app.example.com'), ends: /allowed: route feed/, step: /body {8}ok/ },
+    {
+      name: 'a WebSocket',
+      words: upgrade(...key, '--header', 'Origin: https://app.example.com'),
+      ends: /allowed: route feed/,
+      step: /body {8}ok/,
+    },
     { name: 'no handshake', words: upgrade(), ends: /denied: 400 websocket_handshake/, step: /fields {6}REFUSED/ },
-    { name: 'another origin', words: upgrade(...key, '--header', 'Origin: https://evil.example'), ends: /denied: 403 origin_refused/, step: /policy {6}REFUSED/ },
+    {
+      name: 'another origin',
+      words: upgrade(...key, '--header', 'Origin: https://evil.example'),
+      ends: /denied: 403 origin_refused/,
+      step: /policy {6}REFUSED/,
+    },
   ];
   for (const { name, words, ends, step } of rows) {
     const io = await explain(t, words, { config });
@@ -288,7 +579,9 @@ t.test('sessions and WebSockets', async (t) => {
     t.match(io.out(), step, name);
   }
   const payload = Buffer.from('{}').toString('base64url');
-  const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'd-1', typ: 'JWT', version: '5' })).toString('base64url');
+  const header = Buffer.from(JSON.stringify({ alg: 'RS256', kid: 'd-1', typ: 'JWT', version: '5' })).toString(
+    'base64url',
+  );
   const away = await explain(t, [...get('/me'), '--token-stdin'], { config, stdin: `${header}.${payload}.AAAA` });
   t.equal(away.code(), 3, 'the Core is out of reach');
   t.match(away.out(), /the keys of the Core cannot be had: .*\n[^]*denied: 503 keys_unavailable/);

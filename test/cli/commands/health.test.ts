@@ -20,7 +20,13 @@ const silent = { debug: () => undefined, info: () => undefined, warn: () => unde
 /** An admin listener that says this of `/readyz`. */
 async function admin(t: Scope, status: number, body: object, host = '127.0.0.1'): Promise<number> {
   const page = { status, type: 'application/json', body: JSON.stringify(body) };
-  const server = createPageServer({ listen: { host, port: 0 }, checksHost: true, maxConnections: 8, pages: { '/readyz': () => page }, log: silent });
+  const server = createPageServer({
+    listen: { host, port: 0 },
+    checksHost: true,
+    maxConnections: 8,
+    pages: { '/readyz': () => page },
+    log: silent,
+  });
   t.teardown(server.close);
   return (await server.listen()).port;
 }
@@ -86,7 +92,10 @@ t.test('3 where no proxy is reached', async (t) => {
   t.match(hung.err(), /no answer within 3000 ms/);
   const answers: readonly string[] = ['hello', '{}', '[1]', 'null', '{"status":1,"checks":[]}', '{"status":"ready"}'];
   for (const answer of answers) {
-    const { port } = await listen(t, createServer((_req, res) => res.end(answer)));
+    const { port } = await listen(
+      t,
+      createServer((_req, res) => res.end(answer)),
+    );
     const other = await health(t, { admin: { port } });
     t.equal(other.code(), 3, answer);
     t.match(other.err(), /something else/, answer);
@@ -94,13 +103,16 @@ t.test('3 where no proxy is reached', async (t) => {
 });
 
 t.test('an answer without end is not read to its end', async (t) => {
-  const { port } = await listen(t, createServer((_req, res) => {
-    const write = (): void => {
-      while (!res.destroyed && res.write('x'.repeat(16_384)));
-    };
-    res.on('drain', write);
-    write();
-  }));
+  const { port } = await listen(
+    t,
+    createServer((_req, res) => {
+      const write = (): void => {
+        while (!res.destroyed && res.write('x'.repeat(16_384)));
+      };
+      res.on('drain', write);
+      write();
+    }),
+  );
   t.equal((await health(t, { admin: { port } })).code(), 3);
 });
 
@@ -110,40 +122,57 @@ t.test('what an answer says cannot steer the terminal', async (t) => {
   t.notMatch(io.out(), /\u001b/);
 });
 
-t.test('a config that became wrong makes a running proxy no less healthy: that is said, with what is wrong', async (t) => {
-  const world = await startWorld(t, { config: { admin: { host: '127.0.0.1', port: await freePort(t) } } });
-  const healthOf = async (): Promise<CapturedIo> => {
-    const io = captureIo();
-    await run(['health', '--config', world.configFile], io);
-    return io;
-  };
-  const well = await healthOf();
-  t.equal(well.code(), 0, well.err());
-  t.equal(well.err(), '');
-  const good = readFileSync(world.configFile, 'utf8');
-  writeFileSync(world.configFile, good.replace('path: /healthz', 'path: healthz'));
-  const told = await until('the proxy has tried the new config', async () => {
-    const io = await healthOf();
-    t.equal(io.code(), 0, io.err());
-    t.equal(io.out(), well.out());
-    return io.err() === '' ? null : io.err();
-  });
-  t.match(told, /^warning: the proxy goes on with the config it had, for the new one is wrong: .*sallyport\.yaml:\d+:\d+: error: .*does not begin with \//);
-  writeFileSync(world.configFile, `\t${good}routes: [`);
-  const noYaml = await healthOf();
-  t.equal(noYaml.code(), 0, noYaml.err());
-  t.match(noYaml.err(), /^warning: .*sallyport\.yaml: it is no YAML as a whole; asking at 127\.0\.0\.1:\d+$/m);
-  world.process.signal('SIGTERM');
-  await world.process.exited;
-  t.equal((await healthOf()).code(), 3, 'one that is gone is not healthy');
-});
+t.test(
+  'a config that became wrong makes a running proxy no less healthy: that is said, with what is wrong',
+  async (t) => {
+    const world = await startWorld(t, { config: { admin: { host: '127.0.0.1', port: await freePort(t) } } });
+    const healthOf = async (): Promise<CapturedIo> => {
+      const io = captureIo();
+      await run(['health', '--config', world.configFile], io);
+      return io;
+    };
+    const well = await healthOf();
+    t.equal(well.code(), 0, well.err());
+    t.equal(well.err(), '');
+    const good = readFileSync(world.configFile, 'utf8');
+    writeFileSync(world.configFile, good.replace('path: /healthz', 'path: healthz'));
+    const told = await until('the proxy has tried the new config', async () => {
+      const io = await healthOf();
+      t.equal(io.code(), 0, io.err());
+      t.equal(io.out(), well.out());
+      return io.err() === '' ? null : io.err();
+    });
+    t.match(
+      told,
+      /^warning: the proxy goes on with the config it had, for the new one is wrong: .*sallyport\.yaml:\d+:\d+: error: .*does not begin with \//,
+    );
+    writeFileSync(world.configFile, `\t${good}routes: [`);
+    const noYaml = await healthOf();
+    t.equal(noYaml.code(), 0, noYaml.err());
+    t.match(noYaml.err(), /^warning: .*sallyport\.yaml: it is no YAML as a whole; asking at 127\.0\.0\.1:\d+$/m);
+    world.process.signal('SIGTERM');
+    await world.process.exited;
+    t.equal((await healthOf()).code(), 3, 'one that is gone is not healthy');
+  },
+);
 
 t.test('where the config cannot be read, the defaults are asked, and that is said', async (t) => {
   const cwd = tempDir(t);
-  const rows: readonly { readonly argv: readonly string[]; readonly env?: Readonly<Record<string, string>>; readonly says: RegExp }[] = [
-    { argv: ['none.yaml'], says: /^warning: none\.yaml: does not exist; asking at 127\.0\.0\.1:9901 and 127\.0\.0\.1:9902, the defaults$/m },
+  const rows: readonly {
+    readonly argv: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+    readonly says: RegExp;
+  }[] = [
+    {
+      argv: ['none.yaml'],
+      says: /^warning: none\.yaml: does not exist; asking at 127\.0\.0\.1:9901 and 127\.0\.0\.1:9902, the defaults$/m,
+    },
     { argv: ['--config', 'none.yaml'], says: /^warning: none\.yaml: does not exist; asking/m },
-    { argv: [], env: { SALLYPORT_CONFIG: 'none.yaml' }, says: /^warning: none\.yaml: does not exist \(SALLYPORT_CONFIG names it\); asking/m },
+    {
+      argv: [],
+      env: { SALLYPORT_CONFIG: 'none.yaml' },
+      says: /^warning: none\.yaml: does not exist \(SALLYPORT_CONFIG names it\); asking/m,
+    },
     { argv: [], says: /^warning: there is no config to read: .*; asking/m },
   ];
   for (const { argv, env = {}, says } of rows) {
@@ -162,17 +191,31 @@ t.test('--url says where to ask, without a config', async (t) => {
     await run(['health', ...argv], io);
     return io;
   };
-  for (const url of [`http://127.0.0.1:${String(port)}`, `http://127.0.0.1:${String(port)}/`, `http://localhost:${String(port)}`]) {
+  for (const url of [
+    `http://127.0.0.1:${String(port)}`,
+    `http://127.0.0.1:${String(port)}/`,
+    `http://localhost:${String(port)}`,
+  ]) {
     const io = await asked('--url', url);
     t.equal(io.code(), 0, url);
     t.equal(io.err(), '', url);
   }
-  for (const url of ['127.0.0.1:9901', 'https://127.0.0.1:9901', 'http://127.0.0.1/readyz', 'http://user@127.0.0.1', 'http://', 'http://127.0.0.1:99999']) {
+  for (const url of [
+    '127.0.0.1:9901',
+    'https://127.0.0.1:9901',
+    'http://127.0.0.1/readyz',
+    'http://user@127.0.0.1',
+    'http://',
+    'http://127.0.0.1:99999',
+  ]) {
     const io = await asked('--url', url);
     t.equal(io.code(), 2, url);
     t.match(io.err(), /^error: option '--url <url>' argument .* Allowed: http:\/\/HOST:PORT, without a path\.$/m, url);
   }
-  t.match((await asked('--url', `http://127.0.0.1:${String(port)}`, 'sallyport.yaml')).err(), /^error: either --url or a config says where to ask$/m);
+  t.match(
+    (await asked('--url', `http://127.0.0.1:${String(port)}`, 'sallyport.yaml')).err(),
+    /^error: either --url or a config says where to ask$/m,
+  );
 });
 
 t.test('2 where the config says no port to ask', async (t) => {

@@ -41,21 +41,38 @@ t.test('the token that was asked for, alone on standard output', async (t) => {
   const data = JSON.parse(asData.out()) as Readonly<Record<string, unknown>>;
   const single = decoded(String(data['token']));
   t.strictSame(data, {
-    token: data['token'], key_id: single.header['kid'], token_id: single.payload['jti'], issued_at: single.payload['iat'], expires_at: single.payload['exp'],
+    token: data['token'],
+    key_id: single.header['kid'],
+    token_id: single.payload['jti'],
+    issued_at: single.payload['iat'],
+    expires_at: single.payload['exp'],
   });
 });
 
 t.test('a single-use token has a jti of 128 random bits and more, another each time', async (t) => {
   const file = curlFile(t, core.url);
-  const ids = await Promise.all([1, 2, 3].map(async () => String(decoded((await runMint(file, ['--single-use'])).out()).payload['jti'])));
+  const ids = await Promise.all(
+    [1, 2, 3].map(async () => String(decoded((await runMint(file, ['--single-use'])).out()).payload['jti'])),
+  );
   t.equal(new Set(ids).size, 3);
   for (const id of ids) t.match(id, /^[\w-]{24}$/);
 });
 
 t.test('the same file gives curl -K the same token', async (t) => {
   const file = curlFile(t, core.url, '# as in the runbook\nheader = "rid: jwt"\nsilent\nshow-error\n--fail\n');
-  const body = JSON.stringify({ payload: claims, useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: issuer, validity: 300 });
-  const { stdout } = await exec(sh, ['-c', `printf %s "$1" | ${curl} -q -K "$0" -H "Content-Type: application/json" --data-binary @-`, file, body]);
+  const body = JSON.stringify({
+    payload: claims,
+    useStaticSigningKey: false,
+    algorithm: 'RS256',
+    jwksDomain: issuer,
+    validity: 300,
+  });
+  const { stdout } = await exec(sh, [
+    '-c',
+    `printf %s "$1" | ${curl} -q -K "$0" -H "Content-Type: application/json" --data-binary @-`,
+    file,
+    body,
+  ]);
   const byCurl = decoded((JSON.parse(stdout) as { jwt: string }).jwt);
   const ours = decoded((await runMint(file)).out());
   t.same(ours.header, byCurl.header);
@@ -67,9 +84,18 @@ t.test('one call, with what the Core needs and nothing left to a default', async
   await runMint(curlFile(t, fake.url, 'header = "cdi-version: 5.4"\nheader = "rid: other"\n'), ['--validity', '90s']);
   t.equal(fake.calls.length, 1);
   t.match(fake.calls[0], { method: 'POST', target: '/recipe/jwt' });
-  t.match(Object.fromEntries(fake.calls[0]?.headers ?? []), { rid: 'jwt', 'api-key': apiKey, 'cdi-version': '5.4', 'content-type': /^application\/json/ });
+  t.match(Object.fromEntries(fake.calls[0]?.headers ?? []), {
+    rid: 'jwt',
+    'api-key': apiKey,
+    'cdi-version': '5.4',
+    'content-type': /^application\/json/,
+  });
   t.strictSame(JSON.parse(fake.calls[0]?.body ?? ''), {
-    payload: claims, useStaticSigningKey: false, algorithm: 'RS256', jwksDomain: issuer, validity: 90,
+    payload: claims,
+    useStaticSigningKey: false,
+    algorithm: 'RS256',
+    jwksDomain: issuer,
+    validity: 90,
   });
 });
 
@@ -92,11 +118,25 @@ t.test('what cannot be asked for is refused before the Core hears of it', async 
     { name: 'mode 0640', file: mode(0o640), says: /mode 0640/ },
     { name: 'a link', file: link, says: /symbolic link/ },
     { name: 'no file', file: '/nonexistent/core.curl', says: /does not exist/ },
-    { name: 'a proxy', file: curlFile(t, fake.url, 'proxy = http://127.0.0.1:1\n'), says: /core\.curl:3: `proxy` is not supported/ },
-    { name: 'cdi-version 2.20', file: curlFile(t, fake.url, 'header = "cdi-version: 2.20"\n'), says: /cdi-version is older than 2\.21.*static key/ },
-    { name: 'cdi-version 2.16', file: curlFile(t, fake.url, 'header = "CDI-Version: 2.16"\n'), says: /cdi-version is older/ },
+    {
+      name: 'a proxy',
+      file: curlFile(t, fake.url, 'proxy = http://127.0.0.1:1\n'),
+      says: /core\.curl:3: `proxy` is not supported/,
+    },
+    {
+      name: 'cdi-version 2.20',
+      file: curlFile(t, fake.url, 'header = "cdi-version: 2.20"\n'),
+      says: /cdi-version is older than 2\.21.*static key/,
+    },
+    {
+      name: 'cdi-version 2.16',
+      file: curlFile(t, fake.url, 'header = "CDI-Version: 2.16"\n'),
+      says: /cdi-version is older/,
+    },
     ...['jti', 'iss', 'iat', 'exp', 'nbf'].map((name) => ({
-      name, stdin: withClaims({ [name]: 'x' }), says: new RegExp(`standard input: ${name} cannot be chosen`),
+      name,
+      stdin: withClaims({ [name]: 'x' }),
+      says: new RegExp(`standard input: ${name} cannot be chosen`),
     })),
     { name: 'another claim', stdin: withClaims({ role: 'admin' }), says: /role is not part of a service token/ },
     { name: 'a claim twice', stdin: `{"sub":"a",${JSON.stringify(claims).slice(1)}`, says: /twice/ },
@@ -109,7 +149,11 @@ t.test('what cannot be asked for is refused before the Core hears of it', async 
     { name: 'validity above the cap', args: ['--validity', '7201s'], says: /from 1s to 2h/ },
     { name: 'half seconds', args: ['--validity', '1500ms'], says: /whole seconds/ },
     { name: 'no issuer', args: ['--issuer', 'example'], says: /API domain/ },
-    { name: 'a log of other people', args: ['--issuance-log', '/dev/null'], says: /issuance log \/dev\/null is no regular file/ },
+    {
+      name: 'a log of other people',
+      args: ['--issuance-log', '/dev/null'],
+      says: /issuance log \/dev\/null is no regular file/,
+    },
     { name: 'a log in the curl config file', args: ['--issuance-log', good], says: /names the curl config file/ },
     { name: 'a log in no folder', args: ['--issuance-log', '/nonexistent/log'], says: /cannot be opened \(ENOENT\)/ },
     { name: 'a key as an argument', args: ['--api-key', apiKey], says: /unknown option '--api-key'/ },
@@ -132,7 +176,10 @@ t.test('what cannot be asked for is refused before the Core hears of it', async 
 });
 
 t.test('options: the issuer and the file have to be named', async (t) => {
-  for (const [args, says] of [[['--issuer', issuer], /--curl-config/], [['--curl-config', '/x'], /--issuer/]] as const) {
+  for (const [args, says] of [
+    [['--issuer', issuer], /--curl-config/],
+    [['--curl-config', '/x'], /--issuer/],
+  ] as const) {
     const io = captureIo();
     await run(['mint', ...args], io);
     t.match([io.code(), io.err()], [2, says]);
@@ -150,24 +197,40 @@ t.test('each issued token leaves a line, and without the line there is no token'
   }
   t.equal(statSync(log).mode & 0o777, 0o600);
   const text = readFileSync(log, 'utf8');
-  const lines = text.trimEnd().split('\n').map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
   for (const [index, token] of tokens.entries()) {
     const { header, payload } = decoded(token);
     const { time, ...line } = lines[index] ?? {};
     t.match(time, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     t.strictSame(line, {
-      iss: issuer, sub: 'checkout', aud: 'orders', permissions: claims.permissions, jti: payload['jti'] ?? null, kid: header['kid'], exp: payload['exp'],
+      iss: issuer,
+      sub: 'checkout',
+      aud: 'orders',
+      permissions: claims.permissions,
+      jti: payload['jti'] ?? null,
+      kid: header['kid'],
+      exp: payload['exp'],
     });
     t.notMatch(text, token.split('.')[2] ?? '', 'never the token');
   }
   t.notMatch(text, apiKey);
   const many = join(folder, 'many.jsonl');
   await Promise.all(Array.from({ length: 10 }, () => runMint(file, ['--single-use', '--issuance-log', many])));
-  const ids = readFileSync(many, 'utf8').trimEnd().split('\n').map((line) => (JSON.parse(line) as { jti: string }).jti);
+  const ids = readFileSync(many, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { jti: string }).jti);
   t.equal(new Set(ids).size, 10, 'several at once: each its own line');
 
   chmodSync(log, 0o640);
-  t.match(await runMint(file, ['--issuance-log', log]).then((io) => [io.code(), io.err(), io.out()]), [2, /mode 0640; chmod 600/, '']);
+  t.match(await runMint(file, ['--issuance-log', log]).then((io) => [io.code(), io.err(), io.out()]), [
+    2,
+    /mode 0640; chmod 600/,
+    '',
+  ]);
   const link = join(folder, 'link');
   symlinkSync(log, link);
   t.match(await runMint(file, ['--issuance-log', link]).then((io) => [io.code(), io.out()]), [2, '']);
@@ -180,11 +243,25 @@ t.test('a disk that is full: the token is thrown away', async (t) => {
   const file = curlFile(t, core.url);
   const log = join(tempDir(t), 'issued.jsonl');
   writeFileSync(log, '{"cut":"of', { mode: 0o600 });
-  const script = 'trap "" XFSZ; ulimit -f 0; printf %s "$2" | exec env -i "$3" "$4" mint --curl-config "$0" --issuer "$5" --issuance-log "$1"';
-  const args = ['-c', script, file, log, JSON.stringify(claims), process.execPath, join(projectDir, 'dist/main.js'), issuer];
+  const script =
+    'trap "" XFSZ; ulimit -f 0; printf %s "$2" | exec env -i "$3" "$4" mint --curl-config "$0" --issuer "$5" --issuance-log "$1"';
+  const args = [
+    '-c',
+    script,
+    file,
+    log,
+    JSON.stringify(claims),
+    process.execPath,
+    join(projectDir, 'dist/main.js'),
+    issuer,
+  ];
   // `env -i`: what a test runner has Node write at its end would fail as well.
   const failed: unknown = await exec(sh, args).catch((error: unknown) => error);
-  t.match(failed, { code: 3, stdout: '', stderr: /issuance log .* cannot be written \(EFBIG\); the token is not printed/ });
+  t.match(failed, {
+    code: 3,
+    stdout: '',
+    stderr: /issuance log .* cannot be written \(EFBIG\); the token is not printed/,
+  });
   t.equal((await runMint(file, ['--issuance-log', log])).code(), 0);
   t.match(readFileSync(log, 'utf8'), /^\{"cut":"of\n\{"time":.*\}\n$/, 'the next line begins a line');
 });
@@ -196,5 +273,9 @@ t.test('a minted token passes the real proxy', async (t) => {
   const answer = await world.request({ path: '/orders', headers: { authorization: `Bearer ${token}` } });
   t.equal(answer.status, 200);
   const other = (await runMint(curlFile(t, core.url), ['--issuer', 'https://other.example'])).out().trim();
-  t.equal((await world.request({ path: '/orders', headers: { authorization: `Bearer ${other}` } })).status, 401, 'and one of another issuer does not');
+  t.equal(
+    (await world.request({ path: '/orders', headers: { authorization: `Bearer ${other}` } })).status,
+    401,
+    'and one of another issuer does not',
+  );
 });

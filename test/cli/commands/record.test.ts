@@ -20,7 +20,11 @@ const body = Buffer.from('what only its caller may see');
 
 function scope(key: string) {
   return scopeOf({
-    principal: { kind: 'service', issuer: 'https://api.example.com', subject: 'checkout' }, audience: 'orders', operation: 'create-order', key, tokenId: null,
+    principal: { kind: 'service', issuer: 'https://api.example.com', subject: 'checkout' },
+    audience: 'orders',
+    operation: 'create-order',
+    key,
+    tokenId: null,
   });
 }
 
@@ -38,7 +42,9 @@ async function world(t: Scope) {
   await until('the store is up', () => store.state().up);
   const take = async (key: string): Promise<number> => {
     const command = {
-      attempt, markerTtlMs: null, withinMs: 10_000,
+      attempt,
+      markerTtlMs: null,
+      withinMs: 10_000,
       key: { fingerprint: 'f', route: 'create-order', leaseMs: 3_600_000, retentionMs: 86_400_000, takesOver: false },
     };
     const answer = await store.reserve(scope(key), command);
@@ -49,7 +55,11 @@ async function world(t: Scope) {
   const fence = await take('unknown');
   await store.mark(scope('unknown'), markOf(attempt, fence));
   const completed = { attempt, fence: await take('completed'), fingerprint: 'f', retentionMs: 86_400_000 };
-  await store.complete(scope('completed'), { ...completed, state: 'completed', response: { status: 201, fields: ['X-Canary', 'canary'], body } });
+  await store.complete(scope('completed'), {
+    ...completed,
+    state: 'completed',
+    response: { status: 201, fields: ['X-Canary', 'canary'], body },
+  });
   return { redis, store, fence, config: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } };
 }
 
@@ -80,18 +90,41 @@ t.test('a record is shown, without what was answered', async (t) => {
   const completed = await record(t, config, 'show', idOf('completed'), '--json');
   t.equal(completed.code(), 0);
   t.match(JSON.parse(completed.out()), {
-    record: idOf('completed'), state: 'completed', version: 1, status: 201, owner: attempt, created_at: /^\d{4}-/, lease_ends_at: /^\d{4}-/, expires_at: /^\d{4}-/,
+    record: idOf('completed'),
+    state: 'completed',
+    version: 1,
+    status: 201,
+    owner: attempt,
+    created_at: /^\d{4}-/,
+    lease_ends_at: /^\d{4}-/,
+    expires_at: /^\d{4}-/,
   });
-  for (const io of [completed, await record(t, config, 'show', idOf('completed'))]) t.notMatch(io.out() + io.err(), /canary|only its caller/i);
+  for (const io of [completed, await record(t, config, 'show', idOf('completed'))]) {
+    t.notMatch(io.out() + io.err(), /canary|only its caller/i);
+  }
   t.match((await record(t, config, 'show', idOf('pending'))).out(), /^state {7}in progress: /m);
 });
 
 t.test('a write in doubt is resolved, with a line that says who and why', async (t) => {
   const { config, store, fence } = await world(t);
-  const io = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'committed', '--reason', 'order 17 is in the ledger');
+  const io = await record(
+    t,
+    config,
+    'resolve',
+    idOf('unknown'),
+    '--outcome',
+    'committed',
+    '--reason',
+    'order 17 is in the ledger',
+  );
   t.equal(io.code(), 0, io.err());
   t.match(JSON.parse(io.out()), {
-    audit: 'record resolve', time: /^\d{4}-.*Z$/, user: /./, outcome: 'committed', reason: 'order 17 is in the ledger', result: 'resolved',
+    audit: 'record resolve',
+    time: /^\d{4}-.*Z$/,
+    user: /./,
+    outcome: 'committed',
+    reason: 'order 17 is in the ledger',
+    result: 'resolved',
     before: { record: idOf('unknown'), state: 'unknown', fence, owner: attempt },
   });
   t.match(await store.show(scope('unknown')), { ok: true, value: { record: { state: 'tombstone' } } });
@@ -103,7 +136,16 @@ t.test('a write in doubt is resolved, with a line that says who and why', async 
 
 t.test('a write that was not applied is free again', async (t) => {
   const { config, store } = await world(t);
-  const io = await record(t, config, 'resolve', idOf('unknown'), '--outcome', 'not-applied', '--reason', 'no such order');
+  const io = await record(
+    t,
+    config,
+    'resolve',
+    idOf('unknown'),
+    '--outcome',
+    'not-applied',
+    '--reason',
+    'no such order',
+  );
   t.equal(io.code(), 0, io.err());
   t.same(await store.show(scope('unknown')), { ok: true, value: null });
 });
@@ -138,17 +180,34 @@ t.test('what is in doubt is listed, and with it what may be under way', async (t
   const inDoubt = await record(t, config, 'list', '--in-doubt');
   t.equal(inDoubt.code(), 0, inDoubt.err());
   t.equal(inDoubt.out().split('\n').length, 2, 'a line each');
-  t.match(inDoubt.out(), new RegExp(`^${idOf('unknown')} {2}in doubt {2}created 0 s ago {2}expires in 1 d {2}route create-order$`, 'm'));
+  t.match(
+    inDoubt.out(),
+    new RegExp(`^${idOf('unknown')} {2}in doubt {2}created 0 s ago {2}expires in 1 d {2}route create-order$`, 'm'),
+  );
   t.equal(inDoubt.err(), '1 in doubt, of 3 records\n');
   const all = await record(t, config, 'list');
   t.match(all.out(), new RegExp(`^${idOf('pending')} {2}in progress {2}created .* route create-order$`, 'm'));
   t.equal(all.err(), '2 unsettled, of 3 records\n');
   const json = await record(t, config, 'list', '--in-doubt', '--json');
   t.match(JSON.parse(json.out()), {
-    records: [{ record: idOf('unknown'), state: 'unknown', route: 'create-order', owner: attempt, taken_over: false, created_at: /Z$/, expires_at: /Z$/ }],
-    whole: true, keys: 3, unreadable: 0,
+    records: [
+      {
+        record: idOf('unknown'),
+        state: 'unknown',
+        route: 'create-order',
+        owner: attempt,
+        taken_over: false,
+        created_at: /Z$/,
+        expires_at: /Z$/,
+      },
+    ],
+    whole: true,
+    keys: 3,
+    unreadable: 0,
   });
-  for (const io of [inDoubt, all, json]) t.notMatch(io.out() + io.err(), /canary|only its caller|checkout/i, 'nothing of what was sent or answered');
+  for (const io of [inDoubt, all, json]) {
+    t.notMatch(io.out() + io.err(), /canary|only its caller|checkout/i, 'nothing of what was sent or answered');
+  }
   const limited = await record(t, config, 'list', '--limit', '1');
   t.equal(limited.out().split('\n').length, 2);
   t.equal(limited.err(), 'there are more: the search ended at --limit 1\n');
@@ -161,13 +220,21 @@ t.test('a list of nothing is empty, and what stands in its way is said', async (
   t.equal(none.code(), 0);
   t.equal(none.out(), '');
   t.equal(none.err(), 'none in doubt, of 0 records\n');
-  t.same(JSON.parse((await record(t, config, 'list', '--json')).out()), { records: [], whole: true, keys: 0, unreadable: 0 });
+  t.same(JSON.parse((await record(t, config, 'list', '--json')).out()), {
+    records: [],
+    whole: true,
+    keys: 0,
+    unreadable: 0,
+  });
   await redis.client.hset(`sallyport:{${'p'.repeat(43)}}:i:${'o'.repeat(43)}`, 's', 'unknown');
   t.match((await record(t, config, 'list')).err(), /^warning: 1 records could not be read: docs\/storage\.md/m);
   await redis.client.call('acl', 'setuser', 'default', '-scan');
   const refused = await record(t, config, 'list');
   t.equal(refused.code(), 3);
-  t.match(refused.err(), /^error: the store could not be looked through: NOPERM .*\nits user needs the right \+scan for this command: docs\/storage\.md$/m);
+  t.match(
+    refused.err(),
+    /^error: the store could not be looked through: NOPERM .*\nits user needs the right \+scan for this command: docs\/storage\.md$/m,
+  );
   const memory = await record(t, { memory: {} }, 'list');
   t.equal(memory.code(), 2);
   t.match(memory.err(), /in the memory of the proxy: nobody else sees them/);
@@ -187,11 +254,31 @@ const usage: readonly { name: string; args: readonly string[]; message: RegExp }
   { name: 'a limit that is none', args: ['list', '--limit', '0'], message: /Allowed: a whole number from 1 to 100000/ },
   { name: 'an id that is none', args: ['show', 'abc'], message: /two parts of 43 characters/ },
   { name: 'another action', args: ['delete', idOf('x')], message: /unknown command 'delete'/ },
-  { name: 'no outcome', args: ['resolve', idOf('x'), '--reason', 'x'], message: /required option '--outcome <outcome>' not specified/ },
-  { name: 'no reason', args: ['resolve', idOf('x'), '--outcome', 'committed'], message: /required option '--reason <text>' not specified/ },
-  { name: 'an empty reason', args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', ' '], message: /1 to 500 characters/ },
-  { name: 'too long a reason', args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', 'x'.repeat(501)], message: /1 to 500 characters/ },
-  { name: 'another outcome', args: ['resolve', idOf('x'), '--outcome', 'maybe', '--reason', 'x'], message: /Allowed choices are committed, not-applied/ },
+  {
+    name: 'no outcome',
+    args: ['resolve', idOf('x'), '--reason', 'x'],
+    message: /required option '--outcome <outcome>' not specified/,
+  },
+  {
+    name: 'no reason',
+    args: ['resolve', idOf('x'), '--outcome', 'committed'],
+    message: /required option '--reason <text>' not specified/,
+  },
+  {
+    name: 'an empty reason',
+    args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', ' '],
+    message: /1 to 500 characters/,
+  },
+  {
+    name: 'too long a reason',
+    args: ['resolve', idOf('x'), '--outcome', 'committed', '--reason', 'x'.repeat(501)],
+    message: /1 to 500 characters/,
+  },
+  {
+    name: 'another outcome',
+    args: ['resolve', idOf('x'), '--outcome', 'maybe', '--reason', 'x'],
+    message: /Allowed choices are committed, not-applied/,
+  },
 ];
 
 t.test('wrong usage exits with 2', async (t) => {
@@ -206,7 +293,11 @@ t.test('wrong usage exits with 2', async (t) => {
 t.test('an id that begins with a dash is no option', async (t) => {
   const { config } = await world(t);
   const id = `-h${'x'.repeat(41)}.${'y'.repeat(43)}`;
-  for (const args of [['show', id], ['show', id, '--json'], ['--json', 'show', id]]) {
+  for (const args of [
+    ['show', id],
+    ['show', id, '--json'],
+    ['--json', 'show', id],
+  ]) {
     const io = await record(t, config, ...args);
     t.equal(io.code(), 1, args.join(' '));
     t.match(io.err(), new RegExp(`^there is no record ${id}`));
@@ -220,7 +311,12 @@ t.test('a store that nobody else sees, or that is not there', async (t) => {
   const none = await record(t, undefined, 'show', idOf('x'));
   t.equal(none.code(), 2);
   t.match(none.err(), /configures no store/);
-  const missing = await record(t, { redis: { url: 'redis://127.0.0.1:1', password_file: '/nonexistent' } }, 'show', idOf('x'));
+  const missing = await record(
+    t,
+    { redis: { url: 'redis://127.0.0.1:1', password_file: '/nonexistent' } },
+    'show',
+    idOf('x'),
+  );
   t.equal(missing.code(), 2);
   t.match(missing.err(), /^error: \/nonexistent: does not exist/);
   const away = await record(t, { redis: { url: `redis://127.0.0.1:${String(await freePort())}` } }, 'show', idOf('x'));

@@ -17,7 +17,10 @@ const why = ['--for', '3h', '--reason', 'a leak'];
 
 async function revoke(t: Test, redis: RedisServer, replicas: number, args: readonly string[]): Promise<CapturedIo> {
   const cwd = tempDir(t);
-  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, replicas } } }));
+  writeFileSync(
+    join(cwd, 'sallyport.yaml'),
+    baseConfig({ store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, replicas } } }),
+  );
   const io = captureIo({ cwd, stdin: '' });
   await run(['revoke', '--config', 'sallyport.yaml', ...args], io);
   return io;
@@ -47,10 +50,13 @@ t.test('a replica that hangs: written, refused with exit code 3, and done when i
   t.teardown(replica.thaw);
   const made = await revoke(t, redis, 1, ['--subject', 'checkout', ...why, '--json']);
   t.match([made.code(), JSON.parse(made.out())], [3, { replicas: 1, confirmed_replicas: 0 }]);
-  t.match(made.err(), /^error: only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it: revoke again/m);
+  t.match(
+    made.err(),
+    /^error: only 0 of 1 replicas confirmed it in time: proxies refuse it now, and a fail-over may lose it: revoke again/m,
+  );
   t.equal(await redis.client.hexists(key, `e:${idOf(made)}`), 1, 'it is in force all the same');
   replica.thaw();
-  await until('the replica has caught up', async () => await replica.client.hexists(key, `e:${idOf(made)}`) === 1);
+  await until('the replica has caught up', async () => (await replica.client.hexists(key, `e:${idOf(made)}`)) === 1);
   t.equal((await revoke(t, redis, 1, ['--subject', 'checkout', ...why])).code(), 0);
 });
 

@@ -20,7 +20,11 @@ t.beforeEach(async () => redis.client.flushall());
 
 const shared: ConfigTree = { store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } };
 
-async function revoke(t: Test, args: readonly string[], { stdin = '', config = shared }: { stdin?: string; config?: ConfigTree } = {}): Promise<CapturedIo> {
+async function revoke(
+  t: Test,
+  args: readonly string[],
+  { stdin = '', config = shared }: { stdin?: string; config?: ConfigTree } = {},
+): Promise<CapturedIo> {
   const cwd = tempDir(t);
   writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig(config));
   const io = captureIo({ cwd, stdin });
@@ -43,7 +47,12 @@ async function list(t: Test): Promise<Listed> {
 const why = ['--for', '3h', '--reason', 'a leak'];
 const token = mintToken({ key: rsaKey(), claims: {} });
 
-const kinds: readonly { readonly args: readonly string[]; readonly kind: string; readonly value: string; readonly stdin?: string }[] = [
+const kinds: readonly {
+  readonly args: readonly string[];
+  readonly kind: string;
+  readonly value: string;
+  readonly stdin?: string;
+}[] = [
   { args: ['--key-id', 'd-1763120000000'], kind: 'key_id', value: 'd-1763120000000' },
   { args: ['--subject', 'checkout'], kind: 'subject', value: 'checkout' },
   { args: ['--token-id', '0b8f2c1e'], kind: 'token_id', value: '0b8f2c1e' },
@@ -58,7 +67,17 @@ t.test('each kind is revoked, with author, reason and end', async (t) => {
     t.equal(io.code(), 0, io.err());
     t.equal(io.err(), '');
     const made = JSON.parse(io.out()) as { id: string; created_at: string; ends_at: string };
-    t.match(made, { id: /^[\w-]{22}$/, kind, value, issuer: null, reason: 'a leak', author: userInfo().username, announced: true, replicas: 0, confirmed_replicas: null });
+    t.match(made, {
+      id: /^[\w-]{22}$/,
+      kind,
+      value,
+      issuer: null,
+      reason: 'a leak',
+      author: userInfo().username,
+      announced: true,
+      replicas: 0,
+      confirmed_replicas: null,
+    });
     t.equal(Date.parse(made.ends_at) - Date.parse(made.created_at), 3 * 3_600_000);
     const [listed] = (await list(t)).revocations.slice(-1);
     t.match(made, listed ?? { id: 'listed' });
@@ -74,7 +93,10 @@ t.test('a token is taken from standard input alone, and is nowhere afterwards', 
   for (const option of ['--key-id', '--subject', '--token-id']) {
     const pasted = await revoke(t, [option, token, ...why]);
     t.equal(pasted.code(), 2, option);
-    t.match(pasted.err(), /^error: \S+: tokens are not taken from arguments; allowed: on standard input, with --token-stdin$/m);
+    t.match(
+      pasted.err(),
+      /^error: \S+: tokens are not taken from arguments; allowed: on standard input, with --token-stdin$/m,
+    );
     for (const part of token.split('.')) t.notOk(pasted.err().includes(part));
   }
   const [header = '', payload = '', signature = ''] = token.split('.');
@@ -84,7 +106,11 @@ t.test('a token is taken from standard input alone, and is nowhere afterwards', 
     t.equal(io.code(), 2, `no proxy would ever take it, so it revokes nothing: ${stdin}`);
     t.match(io.err(), /^error: standard input: .*; allowed: /);
   }
-  t.equal((await revoke(t, ['--token-stdin', ...why], { stdin: `${header}.${payload}.removed` })).code(), 0, 'its signature is not needed');
+  t.equal(
+    (await revoke(t, ['--token-stdin', ...why], { stdin: `${header}.${payload}.removed` })).code(),
+    0,
+    'its signature is not needed',
+  );
   for (const reason of [`found ${token} in a log`, `found ${header}.${payload.slice(0, 40)}. in a log`]) {
     const told = await revoke(t, ['--subject', 'checkout', '--for', '3h', '--reason', reason]);
     t.equal(told.code(), 2);
@@ -99,11 +125,20 @@ t.test('for people, with the command that takes it back; undone it is let throug
   t.match(made.out(), /^revoked {2}subject checkout of https:\/\/api\.example\.com$/m);
   t.match(made.out(), new RegExp(`^undo     sallyport revoke --config sallyport\\.yaml --undo ${id}$`, 'm'));
   const listed = await revoke(t, ['--list']);
-  t.match(listed.out(), new RegExp(`^${id}  subject checkout of https://api\\.example\\.com; until \\d{4}-.*Z; by ${userInfo().username}: a leak$`, 'm'));
+  t.match(
+    listed.out(),
+    new RegExp(
+      `^${id}  subject checkout of https://api\\.example\\.com; until \\d{4}-.*Z; by ${userInfo().username}: a leak$`,
+      'm',
+    ),
+  );
   const undone = await revoke(t, ['--undo', id, '--reason', 'a mistake']);
   t.equal(undone.code(), 0, undone.err());
   t.match(undone.err(), /^undone: /);
-  t.match((await revoke(t, ['--list'])).out(), new RegExp(`^${id}  undone at .*Z; by ${userInfo().username}: a mistake$`, 'm'));
+  t.match(
+    (await revoke(t, ['--list'])).out(),
+    new RegExp(`^${id}  undone at .*Z; by ${userInfo().username}: a mistake$`, 'm'),
+  );
   t.match(await list(t), { revocations: [], undone: [{ id, reason: 'a mistake' }] });
   const again = await revoke(t, ['--undo', id, '--json']);
   t.equal(again.code(), 0);
@@ -122,11 +157,21 @@ t.test('what an operator should think of is said', async (t) => {
     { args: ['--issued-before', '2026-01-01T00:00:00Z', '--for', '5m'], says: /may end before the tokens/ },
     { args: ['--issued-before', new Date(Date.now() + 600_000).toISOString(), '--for', '3h'], says: /lies ahead/ },
     { args: ['--subject', 'checkout', '--for', '5m'], says: '' },
-    { args: ['--subject', 'chekout', '--for', '5m'], says: /^warning: no route names this subject; did you mean checkout\? \(it is revoked all the same\)\n$/ },
-    { args: ['--subject', 'billing', '--for', '5m'], says: /^warning: no route names this subject \(it is revoked all the same\)\n$/ },
+    {
+      args: ['--subject', 'chekout', '--for', '5m'],
+      says: /^warning: no route names this subject; did you mean checkout\? \(it is revoked all the same\)\n$/,
+    },
+    {
+      args: ['--subject', 'billing', '--for', '5m'],
+      says: /^warning: no route names this subject \(it is revoked all the same\)\n$/,
+    },
     { args: ['--token-stdin', '--for', '1s'], stdin: token, says: /ends before the token does: it expires at 20/ },
     { args: ['--token-stdin', '--for', '3h'], stdin: token, says: '' },
-    { args: ['--token-stdin', '--for', '5m'], stdin: mintToken({ key: rsaKey(), claims: { exp: 'never' } }), says: /may end before/ },
+    {
+      args: ['--token-stdin', '--for', '5m'],
+      stdin: mintToken({ key: rsaKey(), claims: { exp: 'never' } }),
+      says: /may end before/,
+    },
   ];
   for (const { args, stdin = '', says } of rows) {
     const io = await revoke(t, [...args, '--reason', 'x'], { stdin });
@@ -137,9 +182,23 @@ t.test('what an operator should think of is said', async (t) => {
 });
 
 t.test('where routes accept sessions, a subject may be a user, of whom no config knows', async (t) => {
-  const sessions = { core_url: 'http://127.0.0.1:3567', api_key: 'a-key-of-more-than-20-characters', api_domain: 'https://api.example.com' };
-  const route = { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] };
-  const config = { ...shared, sessions, routes: [{ ...route, accept: ['service', 'session'], session: { claims: { 'st-role.v': 'support' } } }] };
+  const sessions = {
+    core_url: 'http://127.0.0.1:3567',
+    api_key: 'a-key-of-more-than-20-characters',
+    api_domain: 'https://api.example.com',
+  };
+  const route = {
+    name: 'list-orders',
+    methods: ['GET'],
+    path: '/orders',
+    subjects: ['checkout'],
+    permissions: ['orders:read'],
+  };
+  const config = {
+    ...shared,
+    sessions,
+    routes: [{ ...route, accept: ['service', 'session'], session: { claims: { 'st-role.v': 'support' } } }],
+  };
   const rows: readonly { readonly args: readonly string[]; readonly says: RegExp }[] = [
     { args: ['--subject', 'user-1763'], says: /^$/ },
     { args: ['--subject', 'user-1763', '--issuer', 'sessions'], says: /^$/ },
@@ -162,16 +221,40 @@ const usage: readonly { readonly name: string; readonly args: readonly string[];
   { name: 'no reason', args: ['--key-id', 'a', '--for', '1h'], message: /--for and --reason are needed/ },
   { name: 'too short', args: ['--key-id', 'a', '--for', '999ms', '--reason', 'x'], message: /Allowed: a duration/ },
   { name: 'too long', args: ['--key-id', 'a', '--for', '32d', '--reason', 'x'], message: /Allowed: a duration/ },
-  { name: 'a reason of two lines', args: ['--key-id', 'a', '--for', '1h', '--reason', 'x\ny'], message: /without control characters/ },
+  {
+    name: 'a reason of two lines',
+    args: ['--key-id', 'a', '--for', '1h', '--reason', 'x\ny'],
+    message: /without control characters/,
+  },
   { name: 'an empty reason', args: ['--key-id', 'a', '--for', '1h', '--reason', ' '], message: /1 to 500 characters/ },
   { name: 'no key id', args: ['--key-id', '', ...why], message: /--key-id: allowed: 1 to 256 visible/ },
-  { name: 'a subject with a space', args: ['--subject', 'a b', ...why], message: /--subject: allowed: 1 to 1024 visible/ },
-  { name: 'no token id', args: ['--token-id', 'j'.repeat(257), ...why], message: /--token-id: allowed: 1 to 256 visible/ },
+  {
+    name: 'a subject with a space',
+    args: ['--subject', 'a b', ...why],
+    message: /--subject: allowed: 1 to 1024 visible/,
+  },
+  {
+    name: 'no token id',
+    args: ['--token-id', 'j'.repeat(257), ...why],
+    message: /--token-id: allowed: 1 to 256 visible/,
+  },
   { name: 'no time', args: ['--issued-before', 'yesterday', ...why], message: /Allowed: a time such as/ },
-  { name: 'a time after the year 9999 in UTC', args: ['--issued-before', '9999-12-31T23:59:59-01:00', ...why], message: /--issued-before: allowed: a time/ },
-  { name: 'another issuer', args: ['--key-id', 'a', ...why, '--issuer', 'partner'], message: /no such issuer in the config; allowed: core/ },
+  {
+    name: 'a time after the year 9999 in UTC',
+    args: ['--issued-before', '9999-12-31T23:59:59-01:00', ...why],
+    message: /--issued-before: allowed: a time/,
+  },
+  {
+    name: 'another issuer',
+    args: ['--key-id', 'a', ...why, '--issuer', 'partner'],
+    message: /no such issuer in the config; allowed: core/,
+  },
   { name: 'an undo of no id', args: ['--undo', 'abc'], message: /--undo: allowed: an id of 22 characters/ },
-  { name: 'an undo for a time', args: ['--undo', 'A'.repeat(22), '--for', '1h'], message: /of no use with --list and --undo/ },
+  {
+    name: 'an undo for a time',
+    args: ['--undo', 'A'.repeat(22), '--for', '1h'],
+    message: /of no use with --list and --undo/,
+  },
   { name: 'a list with a reason', args: ['--list', '--reason', 'x'], message: /of no use with --list/ },
 ];
 
@@ -189,7 +272,9 @@ t.test('a store that nobody else sees, that is not there, or that is full', asyn
   t.equal(memory.code(), 2);
   t.match(memory.err(), /in the memory of the proxy: nobody else sees it\. Write `revoked` in the config instead/);
   t.match(await revoke(t, ['--list'], { config: {} }).then((io) => [io.code(), io.err()]), [2, /configures no store/]);
-  const away = await revoke(t, ['--subject', 'a', ...why], { config: { store: { redis: { url: `redis://127.0.0.1:${String(await freePort())}` } } } });
+  const away = await revoke(t, ['--subject', 'a', ...why], {
+    config: { store: { redis: { url: `redis://127.0.0.1:${String(await freePort())}` } } },
+  });
   t.equal(away.code(), 3);
   t.match(away.err(), /^error: the store is out of reach: .*ECONNREFUSED/);
   const now = Date.now();
@@ -212,13 +297,28 @@ t.test('a long list is printed in the order of its making', async (t) => {
   const now = Date.now();
   const numbers = Array.from({ length: 600 }, (_, index) => (index * 7) % 600);
   const fields = numbers.map((number) => {
-    const value = JSON.stringify({ kind: 'subject', value: `caller-${String(number)}`, issuer: null, reason: 'x', author: 'y' });
-    return [`e:${String(number).padStart(22, 'A')}`, `1 ${String(now - 1_000 + number)} ${String(now + 600_000)} ${value}`] as const;
+    const value = JSON.stringify({
+      kind: 'subject',
+      value: `caller-${String(number)}`,
+      issuer: null,
+      reason: 'x',
+      author: 'y',
+    });
+    return [
+      `e:${String(number).padStart(22, 'A')}`,
+      `1 ${String(now - 1_000 + number)} ${String(now + 600_000)} ${value}`,
+    ] as const;
   });
   await redis.client.hset(key, Object.fromEntries(fields));
   const expected = numbers.map((_, index) => `caller-${String(index)}`);
-  t.same((await list(t)).revocations.map(({ value }) => value), expected);
-  t.same([...(await revoke(t, ['--list'])).out().matchAll(/subject (caller-\d+);/g)].map(([, value]) => value), expected);
+  t.same(
+    (await list(t)).revocations.map(({ value }) => value),
+    expected,
+  );
+  t.same(
+    [...(await revoke(t, ['--list'])).out().matchAll(/subject (caller-\d+);/g)].map(([, value]) => value),
+    expected,
+  );
 });
 
 t.test('what cannot be read is listed, whatever it is', async (t) => {
@@ -226,7 +326,13 @@ t.test('what cannot be read is listed, whatever it is', async (t) => {
   const io = await revoke(t, ['--list']);
   t.equal(io.code(), 0);
   t.notMatch(io.out(), /\u001b/);
-  t.equal(io.out().split('\n').filter((line) => line.includes('cannot be read')).length, 2);
+  t.equal(
+    io
+      .out()
+      .split('\n')
+      .filter((line) => line.includes('cannot be read')).length,
+    2,
+  );
   t.equal((await list(t)).unreadable.length, 2);
 });
 

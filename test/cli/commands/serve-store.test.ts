@@ -13,8 +13,14 @@ t.test('settings of Redis that can forget end the start with 1 and their fix', a
   writeFileSync(file, baseConfig({ store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } } }));
   const serve = startServe(t, file);
   t.same(await serve.exited, { code: 1, signal: null });
-  t.match(serve.output(), /^error: store\.redis: .*maxmemory-policy is volatile-ttl: .*set maxmemory-policy noeviction$/m);
-  const said = serve.output().split('\n').filter((line) => line.includes('maxmemory-policy is volatile-ttl'));
+  t.match(
+    serve.output(),
+    /^error: store\.redis: .*maxmemory-policy is volatile-ttl: .*set maxmemory-policy noeviction$/m,
+  );
+  const said = serve
+    .output()
+    .split('\n')
+    .filter((line) => line.includes('maxmemory-policy is volatile-ttl'));
   t.equal(said.length, 2, 'said once to people');
   t.equal(said.filter((line) => line.startsWith('{"level":"fatal"')).length, 1, 'and once in the log');
 });
@@ -24,10 +30,24 @@ t.test('a new password is used at the next connect', async (t) => {
   const password = join(tempDir(t), 'password');
   writeFileSync(password, 'first\n');
   chmodSync(password, 0o600);
-  const route = { name: 'create', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], idempotency: 'required' };
+  const route = {
+    name: 'create',
+    methods: ['POST'],
+    path: '/orders',
+    subjects: ['checkout'],
+    permissions: [],
+    idempotency: 'required',
+  };
   const world = await startWorld(t, {
     config: {
-      store: { redis: { url: `redis://127.0.0.1:${String(redis.port)}`, username: 'sallyport', password_file: password, reserve_timeout: '10s' } },
+      store: {
+        redis: {
+          url: `redis://127.0.0.1:${String(redis.port)}`,
+          username: 'sallyport',
+          password_file: password,
+          reserve_timeout: '10s',
+        },
+      },
       routes: [route],
     },
   });
@@ -35,7 +55,7 @@ t.test('a new password is used at the next connect', async (t) => {
     const headers = { ...world.authorization(), 'Idempotency-Key': key };
     return (await world.request({ method: 'POST', path: '/orders', headers, body: 'x' })).status;
   };
-  await until('the store is up', async () => await world.metric('sallyport_store_up') === 1);
+  await until('the store is up', async () => (await world.metric('sallyport_store_up')) === 1);
   t.equal(await create('a'), 200);
   await redis.client.call('ACL', 'SETUSER', 'sallyport', 'resetpass', '>second');
   await redis.client.call('CLIENT', 'KILL', 'USER', 'sallyport');
@@ -43,7 +63,7 @@ t.test('a new password is used at the next connect', async (t) => {
   t.equal(await create('b'), 503);
   t.equal((await world.admin('/readyz')).status, 200, 'the other routes are served');
   writeFileSync(password, 'second');
-  await until('the store is up again', async () => await world.metric('sallyport_store_up') === 1);
+  await until('the store is up again', async () => (await world.metric('sallyport_store_up')) === 1);
   t.equal(await create('b'), 200);
   t.notMatch(world.process.output(), /\bfirst\b|\bsecond\b/);
 });

@@ -21,7 +21,9 @@ interface Ended {
 
 /** Runs the program to its end. */
 async function sallyport(t: Scope, args: readonly string[], input: 'inherit' | 'ignore' = 'ignore'): Promise<Ended> {
-  const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), ...args], { stdio: [input, 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [join(projectDir, 'dist/main.js'), ...args], {
+    stdio: [input, 'pipe', 'pipe'],
+  });
   t.teardown(() => child.kill('SIGKILL'));
   let out = '';
   let err = '';
@@ -46,19 +48,38 @@ t.test('SIGTERM ends it with 0, silent connections or not, and SIGHUP on the way
   world.process.signal('SIGHUP');
   t.match(await world.process.exited, { code: 0, signal: null });
   await silent.closed;
-  t.same(world.logs().slice(-3).map(({ msg }) => msg), ['shutting down', 'draining', 'stopped'], 'nothing is lost of the log');
-  t.same(world.process.output().split('\n').filter((line) => line !== '' && !line.startsWith('{')), [], 'and all of it is JSON');
+  t.same(
+    world
+      .logs()
+      .slice(-3)
+      .map(({ msg }) => msg),
+    ['shutting down', 'draining', 'stopped'],
+    'nothing is lost of the log',
+  );
+  t.same(
+    world.process
+      .output()
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('{')),
+    [],
+    'and all of it is JSON',
+  );
 });
 
 t.test('SIGHUP reads the config again', async (t) => {
   const world = await startWorld(t);
   world.process.signal('SIGHUP');
-  await until('reloaded', () => world.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'));
+  await until('reloaded', () =>
+    world.logs().some(({ msg }) => msg === 'the config was reloaded: nothing in it is different'),
+  );
   t.equal(await world.metric('sallyport_config_reloads_total{result="ok"}'), 1);
 });
 
 t.test('a second signal does not wait', async (t) => {
-  for (const [signal, code] of [['SIGINT', 130], ['SIGTERM', 143]] as const) {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
     const world = await startWorld(t, { config: { shutdown: { delay: '10m', grace: '10m' } } });
     world.process.signal('SIGTERM');
     await until('the first one is heard', () => world.logs().some(({ msg }) => msg === 'shutting down'));
@@ -71,20 +92,40 @@ t.test('exit codes of what does not start', async (t) => {
   const { port } = await listen(t, createServer());
   const rows: readonly { name: string; config: ConfigTree; code: number; err: RegExp }[] = [
     { name: 'a bad config', config: { listen: { port: 'x' } }, code: 1, err: /sallyport\.yaml:\d+:\d+: error: / },
-    { name: 'a certificate that is not there', config: { listen: { tls: { cert_file: '/none', key_file: '/none' } } }, code: 2, err: /^error: \/none: does not exist\n$/ },
-    { name: 'the port in use', config: { listen: { port } }, code: 3, err: /proxy listener cannot listen on 127\.0\.0\.1:\d+: the port is in use/ },
+    {
+      name: 'a certificate that is not there',
+      config: { listen: { tls: { cert_file: '/none', key_file: '/none' } } },
+      code: 2,
+      err: /^error: \/none: does not exist\n$/,
+    },
+    {
+      name: 'the port in use',
+      config: { listen: { port } },
+      code: 3,
+      err: /proxy listener cannot listen on 127\.0\.0\.1:\d+: the port is in use/,
+    },
   ];
-  await Promise.all(rows.map(async ({ name, config, code, err }) => {
-    const ended = await sallyport(t, ['serve', '--config', configFile(t, config)]);
-    t.equal(ended.code, code, `${name}: ${ended.err}`);
-    t.match(ended.err, err, name);
-    t.notMatch(ended.err, /^ +at /m, `${name}: no stack`);
-    const lines = ended.out.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
-    const { problems, ...last } = lines.at(-1) ?? {};
-    t.match(last, { level: 'fatal', msg: 'the proxy does not start' }, `${name}: so the log ends`);
-    t.ok(Array.isArray(problems) && problems.length > 0 && problems.every((problem) => ended.err.includes(String(problem))), `${name}: and says why`);
-    t.equal(lines.filter(({ msg }) => msg === 'stopped').length, 0, `${name}: and none that it stopped well`);
-  }));
+  await Promise.all(
+    rows.map(async ({ name, config, code, err }) => {
+      const ended = await sallyport(t, ['serve', '--config', configFile(t, config)]);
+      t.equal(ended.code, code, `${name}: ${ended.err}`);
+      t.match(ended.err, err, name);
+      t.notMatch(ended.err, /^ +at /m, `${name}: no stack`);
+      const lines = ended.out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      const { problems, ...last } = lines.at(-1) ?? {};
+      t.match(last, { level: 'fatal', msg: 'the proxy does not start' }, `${name}: so the log ends`);
+      t.ok(
+        Array.isArray(problems) &&
+          problems.length > 0 &&
+          problems.every((problem) => ended.err.includes(String(problem))),
+        `${name}: and says why`,
+      );
+      t.equal(lines.filter(({ msg }) => msg === 'stopped').length, 0, `${name}: and none that it stopped well`);
+    }),
+  );
 });
 
 t.test('the program as it is installed', async (t) => {
@@ -94,7 +135,10 @@ t.test('the program as it is installed', async (t) => {
   t.equal(help.err, '');
   const unknown = await sallyport(t, ['nonsense']);
   t.equal(unknown.code, 2);
-  const piped = spawn(sh, ['-c', `"${process.execPath}" "${join(projectDir, 'dist/main.js')}" --help | true; echo done`]);
+  const piped = spawn(sh, [
+    '-c',
+    `"${process.execPath}" "${join(projectDir, 'dist/main.js')}" --help | true; echo done`,
+  ]);
   let err = '';
   piped.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
   await once(piped, 'close');

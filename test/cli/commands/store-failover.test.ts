@@ -25,7 +25,12 @@ async function redises(t: Test, copies: number): Promise<Redises> {
   const primary = await startRedis(t);
   const replicas = await Promise.all(Array.from({ length: copies }, async () => startReplica(t, primary.port)));
   const sentinels = await startSentinels(t, { name, primaryPort: primary.port, quorum: 2, replicas: copies, count: 3 });
-  return { primary, replicas, sentinels, store: { replicas: 1, sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } } };
+  return {
+    primary,
+    replicas,
+    sentinels,
+    store: { replicas: 1, sentinel: { name, nodes: sentinels.map(({ port }) => `127.0.0.1:${String(port)}`) } },
+  };
 }
 
 interface Begun {
@@ -65,7 +70,13 @@ async function takesWrites({ client }: RedisServer): Promise<boolean> {
   const probe = client.duplicate();
   probe.on('error', () => undefined);
   try {
-    return await Promise.race([probe.set('probe', '1').then(() => true, () => false), delay(300, false)]);
+    return await Promise.race([
+      probe.set('probe', '1').then(
+        () => true,
+        () => false,
+      ),
+      delay(300, false),
+    ]);
   } finally {
     probe.disconnect();
   }
@@ -92,7 +103,12 @@ t.test('Sentinels that nobody reaches', async (t) => {
 });
 
 t.test('with one replica', async (t) => {
-  const { primary, replicas: [replica], sentinels, store } = await redises(t, 1);
+  const {
+    primary,
+    replicas: [replica],
+    sentinels,
+    store,
+  } = await redises(t, 1);
   if (replica === undefined) throw new Error('no replica');
   const [first] = sentinels;
   const untouched = async (what: string): Promise<void> => {
@@ -103,12 +119,22 @@ t.test('with one replica', async (t) => {
   await t.test('a dry run does nothing, and says what it would do', async (t) => {
     const io = await failover(t, store);
     t.equal(io.code(), 0, io.err());
-    const says = [`hold writes on the primary 127.0.0.1:${String(primary.port)},`, `wait until 127.0.0.1:${String(replica.port)} has`, 'Nothing was done'];
+    const says = [
+      `hold writes on the primary 127.0.0.1:${String(primary.port)},`,
+      `wait until 127.0.0.1:${String(replica.port)} has`,
+      'Nothing was done',
+    ];
     for (const said of says) {
       t.ok(io.out().includes(said), said);
     }
     const json = JSON.parse((await failover(t, store, '--json')).out()) as object;
-    t.match(json, { done: false, dry_run: true, old_primary: `127.0.0.1:${String(primary.port)}`, replicas_before: [{ lag_seconds: Number }], sentinels: 3 });
+    t.match(json, {
+      done: false,
+      dry_run: true,
+      old_primary: `127.0.0.1:${String(primary.port)}`,
+      replicas_before: [{ lag_seconds: Number }],
+      sentinels: 3,
+    });
     await untouched('dry run');
   });
 
@@ -122,13 +148,25 @@ t.test('with one replica', async (t) => {
       }
       await untouched(what);
     };
-    await refused('more replicas asked for', merge(store, { replicas: 2 }), /replicas in step that may be promoted: 1; store\.redis\.replicas asks for 2/);
+    await refused(
+      'more replicas asked for',
+      merge(store, { replicas: 2 }),
+      /replicas in step that may be promoted: 1; store\.redis\.replicas asks for 2/,
+    );
     await refused('another name', merge(store, { sentinel: { name: 'else' } }), /No such master/);
 
     const as = (user: string): ConfigTree => merge(store, { username: user, password_file: 'password' });
     const rights = ['+info', '+multi', '+discard', '+client|pause', '+client|unpause', '+replicaof', '+wait'];
     for (const missing of ['+client|pause', '+client|unpause', '+replicaof', '+multi']) {
-      await primary.client.call('acl', 'setuser', 'operator', 'reset', 'on', `>${password}`, ...rights.filter((right) => right !== missing));
+      await primary.client.call(
+        'acl',
+        'setuser',
+        'operator',
+        'reset',
+        'on',
+        `>${password}`,
+        ...rights.filter((right) => right !== missing),
+      );
       await refused(missing, as('operator'), /refuses what a fail-over needs: .*NOPERM/);
     }
     await refused('a wrong password', as('nobody'), /WRONGPASS/);
@@ -142,7 +180,9 @@ t.test('with one replica', async (t) => {
     await first?.client.call('sentinel', 'set', name, 'quorum', '2');
 
     await replica.kill();
-    await until('the primary knows', async () => (await primary.client.info('replication')).includes('connected_slaves:0'));
+    await until('the primary knows', async () =>
+      (await primary.client.info('replication')).includes('connected_slaves:0'),
+    );
     await refused('the replica is down', store, /127\.0\.0\.1:\d+ (is not in step|is down)/);
     await replica.restart();
     await until('it is back', async () => (await failover(t, store)).code() === 0);
@@ -157,32 +197,48 @@ t.test('with one replica', async (t) => {
     await untouched('stopped');
   });
 
-  await t.test('it is done: the old primary is a replica, nothing is held, and a signal meanwhile does not change that', async (t) => {
-    const { io, when, ended } = begin(t, store, '--yes', '--json');
-    when('writes are held', () => t.resolves(takesWrites(primary).then((taken) => t.equal(taken, false, 'they are'))));
-    when('the Sentinel has begun', () => io.signal('SIGINT'));
-    await ended;
-    t.equal(io.code(), 0, io.err() + io.out());
-    t.match(io.err(), /the Sentinels cannot be stopped/);
-    t.match(JSON.parse(io.out()), {
-      done: true, dry_run: false, old_primary: `127.0.0.1:${String(primary.port)}`, new_primary: `127.0.0.1:${String(replica.port)}`, problems: [],
-      held_ms: Number, promoted_after_ms: Number,
-    });
-    t.equal((await primary.client.role())[0], 'slave');
-    t.equal(await takesWrites(replica), true);
-    t.match(await primary.client.info('replication'), /master_link_status:up/, 'which store.redis.replicas asks for');
-  });
+  await t.test(
+    'it is done: the old primary is a replica, nothing is held, and a signal meanwhile does not change that',
+    async (t) => {
+      const { io, when, ended } = begin(t, store, '--yes', '--json');
+      when('writes are held', () =>
+        t.resolves(takesWrites(primary).then((taken) => t.equal(taken, false, 'they are'))),
+      );
+      when('the Sentinel has begun', () => io.signal('SIGINT'));
+      await ended;
+      t.equal(io.code(), 0, io.err() + io.out());
+      t.match(io.err(), /the Sentinels cannot be stopped/);
+      t.match(JSON.parse(io.out()), {
+        done: true,
+        dry_run: false,
+        old_primary: `127.0.0.1:${String(primary.port)}`,
+        new_primary: `127.0.0.1:${String(replica.port)}`,
+        problems: [],
+        held_ms: Number,
+        promoted_after_ms: Number,
+      });
+      t.equal((await primary.client.role())[0], 'slave');
+      t.equal(await takesWrites(replica), true);
+      t.match(await primary.client.info('replication'), /master_link_status:up/, 'which store.redis.replicas asks for');
+    },
+  );
 });
 
 t.test('with two replicas, of which one is down, and an old primary that cannot be made a replica', async (t) => {
-  const { primary, replicas: [replica, other], store } = await redises(t, 2);
+  const {
+    primary,
+    replicas: [replica, other],
+    store,
+  } = await redises(t, 2);
   if (replica === undefined || other === undefined) throw new Error('no replicas');
   await other.kill();
   const isWarned = new RegExp(`^warning: the replica 127\\.0\\.0\\.1:${String(other.port)} is down`, 'm');
   await until('the Sentinels see it', async () => isWarned.test((await failover(t, store)).err()));
 
   const rights = ['+info', '+multi', '+discard', '+client|pause', '+client|unpause', '+replicaof'];
-  for (const { client } of [primary, replica]) await client.call('acl', 'setuser', 'operator', 'reset', 'on', `>${password}`, ...rights);
+  for (const { client } of [primary, replica]) {
+    await client.call('acl', 'setuser', 'operator', 'reset', 'on', `>${password}`, ...rights);
+  }
   const { io, when, ended } = begin(t, merge(store, { username: 'operator', password_file: 'password' }), '--yes');
   when('the Sentinel has begun', () => t.resolves(primary.client.call('acl', 'setuser', 'operator', '-replicaof')));
   when(':' + String(replica.port) + ' is primary', () => {
@@ -192,7 +248,10 @@ t.test('with two replicas, of which one is down, and an old primary that cannot 
   await ended;
   t.equal(io.code(), 1, io.err());
   t.match(io.err(), isWarned);
-  t.match(io.err(), /^error: 127\.0\.0\.1:\d+ was no replica when a signal ended the wait: what it takes from now on is lost$/m);
+  t.match(
+    io.err(),
+    /^error: 127\.0\.0\.1:\d+ was no replica when a signal ended the wait: what it takes from now on is lost$/m,
+  );
   t.match(io.out(), /^The fail-over is not done\.$/m);
   t.match(io.out(), new RegExp(`^new primary {3}127\\.0\\.0\\.1:${String(replica.port)}, after `, 'm'));
   t.equal(await takesWrites(primary), true, 'the second signal let go');

@@ -18,12 +18,16 @@ t.test('a signal that comes while the tests run again ends the watch after them'
   };
   const run: SuiteRun = { messages: [], unreadable: false, sources: [source], results: [], coverage: [] };
   let runs = 0;
-  await watchSuites(run, () => {
-    runs += 1;
-    t.ok(io.isListening(), 'without a listener the signal would end the process');
-    io.signal('SIGINT');
-    return Promise.resolve(run);
-  }, io);
+  await watchSuites(
+    run,
+    () => {
+      runs += 1;
+      t.ok(io.isListening(), 'without a listener the signal would end the process');
+      io.signal('SIGINT');
+      return Promise.resolve(run);
+    },
+    io,
+  );
   t.equal(runs, 1);
   t.notOk(io.isListening());
 });

@@ -10,19 +10,55 @@ import { captureIo, type CapturedIo } from '../captured-io.js';
 import { startCommand } from '../started-command.js';
 
 const routes = [
-  { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout', 'reporting'], permissions: ['orders:read'] },
   {
-    name: 'create-order', methods: ['POST'], path: '/orders', idempotency: 'required', single_use: true, max_body: '10B',
-    any_of: [{ subjects: ['checkout'], permissions: ['orders:write', 'orders:read'] }, { subjects: ['migration'], permissions: ['orders:import'] }],
+    name: 'list-orders',
+    methods: ['GET'],
+    path: '/orders',
+    subjects: ['checkout', 'reporting'],
+    permissions: ['orders:read'],
   },
-  { name: 'read-order', methods: ['*'], path: '/orders/{id}', subjects: ['checkout'], permissions: [], mode: 'shadow', idempotency: 'none' },
-  { name: 'orders-below', methods: ['GET'], path: ['/orders/**', '/a%20b/c:d/**'], subjects: ['checkout'], permissions: [] },
-  { name: 'profile', methods: ['GET'], path: '/me', accept: ['session'], session: { claims: { 'st-role.v': 'support', level: 2 } } },
+  {
+    name: 'create-order',
+    methods: ['POST'],
+    path: '/orders',
+    idempotency: 'required',
+    single_use: true,
+    max_body: '10B',
+    any_of: [
+      { subjects: ['checkout'], permissions: ['orders:write', 'orders:read'] },
+      { subjects: ['migration'], permissions: ['orders:import'] },
+    ],
+  },
+  {
+    name: 'read-order',
+    methods: ['*'],
+    path: '/orders/{id}',
+    subjects: ['checkout'],
+    permissions: [],
+    mode: 'shadow',
+    idempotency: 'none',
+  },
+  {
+    name: 'orders-below',
+    methods: ['GET'],
+    path: ['/orders/**', '/a%20b/c:d/**'],
+    subjects: ['checkout'],
+    permissions: [],
+  },
+  {
+    name: 'profile',
+    methods: ['GET'],
+    path: '/me',
+    accept: ['session'],
+    session: { claims: { 'st-role.v': 'support', level: 2 } },
+  },
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 const policy: ConfigTree = {
-  routes, store: { memory: {} }, receiver: { case_sensitive: true, strict_slash: true }, revoked: { subjects: ['mallory'],
-    issued_before: '2020-01-01T00:00:00Z' },
+  routes,
+  store: { memory: {} },
+  receiver: { case_sensitive: true, strict_slash: true },
+  revoked: { subjects: ['mallory'], issued_before: '2020-01-01T00:00:00Z' },
   sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' },
 };
 
@@ -94,44 +130,89 @@ t.test('cases are decided by the code that serves', async (t) => {
   t.equal(io.code(), 0, io.out() + io.err());
   t.match(io.out(), /^ok {3}reads\nok {3}writes\n/);
   t.match(io.out(), /\n10 cases, 0 failed\n/);
-  t.match(io.out(), /\ncoverage of sallyport\.yaml: \d+ of \d+ \(\d+ %\)\n {2}not covered: route list-orders: subject reporting is let through by no case\n/);
+  t.match(
+    io.out(),
+    /\ncoverage of sallyport\.yaml: \d+ of \d+ \(\d+ %\)\n {2}not covered: route list-orders: subject reporting is let through by no case\n/,
+  );
   t.match(io.out(), /not covered: route create-order: permission orders:write: no case is refused for want of it\n/);
   t.match(io.out(), /not covered: route health: no case\n/);
 });
 
-const eve = suite('  - name: eve\n    request: { method: GET, path: /orders }\n    claims: { sub: eve }\n'
-  + '    expect: { status: 200, route: x, reservation: required, headers: { a: b } }\n');
+const eve = suite(
+  '  - name: eve\n    request: { method: GET, path: /orders }\n    claims: { sub: eve }\n' +
+    '    expect: { status: 200, route: x, reservation: required, headers: { a: b } }\n',
+);
 
 t.test('a failed case says what is not as expected, where it stands, and why', async (t) => {
   const cwd = folder(t, { suite: eve });
   const io = await test(cwd, 'orders.test.yaml');
   t.equal(io.code(), 1);
   for (const line of [
-    'FAIL eve (orders.test.yaml:3)', '       status: expected 200, got 403', '       route: expected "x", got "list-orders"',
-    '       reservation: expected "required", got "none"', '       header a: expected "b", but the receiving service is not asked',
-    '     | denied: 403 subject_not_approved (route list-orders)', '1 case, 1 failed',
-  ]) t.ok(io.out().split('\n').includes(line), line);
+    'FAIL eve (orders.test.yaml:3)',
+    '       status: expected 200, got 403',
+    '       route: expected "x", got "list-orders"',
+    '       reservation: expected "required", got "none"',
+    '       header a: expected "b", but the receiving service is not asked',
+    '     | denied: 403 subject_not_approved (route list-orders)',
+    '1 case, 1 failed',
+  ]) {
+    t.ok(io.out().split('\n').includes(line), line);
+  }
 });
 
 t.test('a file with a mistake is refused, with its place; one without a case too', async (t) => {
   const one = (text: string): string => suite(`  - ${text}\n`);
   const rows: readonly { name: string; text: string; says: RegExp }[] = [
-    { name: 'no case', text: 'config: ./sallyport.yaml\ncases: []\n',
-      says: /^orders\.test\.yaml:2:8: error: cases is an empty list; allowed: a list of cases, at least one$/m },
+    {
+      name: 'no case',
+      text: 'config: ./sallyport.yaml\ncases: []\n',
+      says: /^orders\.test\.yaml:2:8: error: cases is an empty list; allowed: a list of cases, at least one$/m,
+    },
     { name: 'cases missing', text: 'config: ./sallyport.yaml\n', says: /error: cases is missing/ },
-    { name: 'an unknown key', text: suite('  - name: a\n    requst: 1\n    request: { method: GET, path: / }\n    expect: { status: 200 }\n'),
-      says: /^orders\.test\.yaml:4:5: error: unknown key "requst" in cases\[0\], did you mean "request"\?/m },
-    { name: 'an unknown key within', text: one('{ name: a, request: { method: GET, path: /, header: {} }, expect: { status: 200 } }'), says: /unknown key "header" in cases\[0\]\.request, did you mean "headers"/ },
-    { name: 'an unknown expectation', text: one('{ name: a, request: { method: GET, path: / }, expect: { code: 200 } }'),
-      says: /unknown key "code" in cases\[0\]\.expect/ },
-    { name: 'no expectation', text: one('{ name: a, request: { method: GET, path: / }, expect: {} }'), says: /at least one of status, reason/ },
-    { name: 'an unknown reason', text: one('{ name: a, request: { method: GET, path: / }, expect: { reason: no } }'),
-      says: /cases\[0\]\.expect\.reason is "no"; allowed: a denial reason/ },
-    { name: 'two credentials', text: one('{ name: a, request: { method: GET, path: / }, claims: {}, credential: none, expect: { status: 200 } }'),
-      says: /one of claims, session and credential/ },
-    { name: 'a name twice', text: suite('  - { name: a, request: { method: GET, path: / }, expect: { status: 401 } }\n  - { name: a, request: { method: GET, path: / }, expect: { status: 401 } }\n'), says: /:4:\d+: error: the name is that of the case in line 3 too/ },
-    { name: 'a bad time', text: one('{ name: a, request: { method: GET, path: / }, at: now, expect: { status: 200 } }'),
-      says: /cases\[0\]\.at is "now"; allowed: a time/ },
+    {
+      name: 'an unknown key',
+      text: suite('  - name: a\n    requst: 1\n    request: { method: GET, path: / }\n    expect: { status: 200 }\n'),
+      says: /^orders\.test\.yaml:4:5: error: unknown key "requst" in cases\[0\], did you mean "request"\?/m,
+    },
+    {
+      name: 'an unknown key within',
+      text: one('{ name: a, request: { method: GET, path: /, header: {} }, expect: { status: 200 } }'),
+      says: /unknown key "header" in cases\[0\]\.request, did you mean "headers"/,
+    },
+    {
+      name: 'an unknown expectation',
+      text: one('{ name: a, request: { method: GET, path: / }, expect: { code: 200 } }'),
+      says: /unknown key "code" in cases\[0\]\.expect/,
+    },
+    {
+      name: 'no expectation',
+      text: one('{ name: a, request: { method: GET, path: / }, expect: {} }'),
+      says: /at least one of status, reason/,
+    },
+    {
+      name: 'an unknown reason',
+      text: one('{ name: a, request: { method: GET, path: / }, expect: { reason: no } }'),
+      says: /cases\[0\]\.expect\.reason is "no"; allowed: a denial reason/,
+    },
+    {
+      name: 'two credentials',
+      text: one(
+        '{ name: a, request: { method: GET, path: / }, claims: {}, credential: none, expect: { status: 200 } }',
+      ),
+      says: /one of claims, session and credential/,
+    },
+    {
+      name: 'a name twice',
+      text: suite(
+        '  - { name: a, request: { method: GET, path: / }, expect: { status: 401 } }\n  - { name: a, request: { method: GET, path: / }, expect: { status: 401 } }\n',
+      ),
+      says: /:4:\d+: error: the name is that of the case in line 3 too/,
+    },
+    {
+      name: 'a bad time',
+      text: one('{ name: a, request: { method: GET, path: / }, at: now, expect: { status: 200 } }'),
+      says: /cases\[0\]\.at is "now"; allowed: a time/,
+    },
     { name: 'no YAML', text: 'cases: [', says: /error: / },
     { name: 'empty', text: '', says: /error: the file is empty/ },
   ];
@@ -144,7 +225,11 @@ t.test('a file with a mistake is refused, with its place; one without a case too
   t.equal(config.code(), 1, 'a bad config');
   t.match(config.err(), /^sallyport\.yaml:\d+:\d+: error: routes/m);
   t.equal((await test(folder(t), 'none.yaml')).code(), 2, 'no such file');
-  t.equal((await test(folder(t, { suite: good.replace('sallyport.yaml', 'none.yaml') }), 'orders.test.yaml')).code(), 2, 'no such config');
+  t.equal(
+    (await test(folder(t, { suite: good.replace('sallyport.yaml', 'none.yaml') }), 'orders.test.yaml')).code(),
+    2,
+    'no such config',
+  );
   t.equal((await test(folder(t))).code(), 2, 'nothing to run');
   t.equal((await test(folder(t), 'a', '--init', 'b')).code(), 2);
   t.equal((await test(folder(t), 'a', '--min-coverage', '101')).code(), 2);
@@ -156,11 +241,24 @@ t.test('--init: the cases pass as they are and cover the whole policy', async (t
   t.equal(init.code(), 0);
   t.equal(init.err(), '');
   const { cases } = parse(init.out()) as { cases: { name: string; expect: { status: number } }[] };
-  t.same(cases.filter(({ name }) => name.startsWith('list-orders')).map(({ name, expect }) => `${name} ${expect.status}`), [
-    'list-orders: checkout 200', 'list-orders: checkout without orders:read 403', 'list-orders: reporting 200',
-    'list-orders: reporting without orders:read 403', 'list-orders: somebody else 403', 'list-orders: nobody 401', 'list-orders: an invalid token 401',
-  ]);
-  for (const name of routes.map((route) => route.name)) t.ok(cases.some((each) => each.name.startsWith(`${name}: `)), name);
+  t.same(
+    cases.filter(({ name }) => name.startsWith('list-orders')).map(({ name, expect }) => `${name} ${expect.status}`),
+    [
+      'list-orders: checkout 200',
+      'list-orders: checkout without orders:read 403',
+      'list-orders: reporting 200',
+      'list-orders: reporting without orders:read 403',
+      'list-orders: somebody else 403',
+      'list-orders: nobody 401',
+      'list-orders: an invalid token 401',
+    ],
+  );
+  for (const name of routes.map((route) => route.name)) {
+    t.ok(
+      cases.some((each) => each.name.startsWith(`${name}: `)),
+      name,
+    );
+  }
   writeFileSync(join(cwd, 'written.yaml'), init.out());
   const io = await test(cwd, 'written.yaml', '--min-coverage', '100');
   t.equal(io.code(), 0, io.out());
@@ -168,12 +266,16 @@ t.test('--init: the cases pass as they are and cover the whole policy', async (t
 });
 
 t.test('--init names routes that no request reaches, and writes what a revoked caller gets', async (t) => {
-  const cwd = folder(t, { config: { routes: [
-    { name: 'slash', methods: ['GET'], path: '/a/', subjects: ['mallory'], permissions: [] },
-    { name: 'one', methods: ['GET'], path: '/a/{x}', subjects: ['checkout'], permissions: [] },
-    { name: 'more', methods: ['GET'], path: '/a/{x}/**', subjects: ['checkout'], permissions: [] },
-    { name: 'all', methods: ['GET'], path: '/a/**', subjects: ['checkout'], permissions: [] },
-  ] } });
+  const cwd = folder(t, {
+    config: {
+      routes: [
+        { name: 'slash', methods: ['GET'], path: '/a/', subjects: ['mallory'], permissions: [] },
+        { name: 'one', methods: ['GET'], path: '/a/{x}', subjects: ['checkout'], permissions: [] },
+        { name: 'more', methods: ['GET'], path: '/a/{x}/**', subjects: ['checkout'], permissions: [] },
+        { name: 'all', methods: ['GET'], path: '/a/**', subjects: ['checkout'], permissions: [] },
+      ],
+    },
+  });
   const init = await test(cwd, '--init', 'sallyport.yaml');
   t.equal(init.err(), 'route all: no request reaches it\n');
   t.match(init.out(), /name: "slash: mallory"[^]*?status: 401\n +reason: subject_revoked/);
@@ -186,32 +288,59 @@ t.test('--min-coverage, --json, --tap, --junit', async (t) => {
   t.equal(covered.code(), 1);
   t.match(covered.out(), /; wanted: 90 %/);
   const json = await test(cwd, 'orders.test.yaml', '--json');
-  t.match(JSON.parse(json.out()), { ok: true, problems: [], cases: [{ name: 'reads', line: 4, ok: true, mismatches: [],
-    explanation: { decision: 'allowed' } }], coverage: [{ config: 'sallyport.yaml' }] });
+  t.match(JSON.parse(json.out()), {
+    ok: true,
+    problems: [],
+    cases: [{ name: 'reads', line: 4, ok: true, mismatches: [], explanation: { decision: 'allowed' } }],
+    coverage: [{ config: 'sallyport.yaml' }],
+  });
 
-  writeFileSync(join(cwd, 'bad.yaml'), suite('  - { name: "a # <b>", request: { method: GET, path: "/\\u0007" }, expect: { status: 200 } }\n'
-    + '  - { name: c, request: { method: GET, path: /healthz }, expect: { status: 200 } }\n'));
+  writeFileSync(
+    join(cwd, 'bad.yaml'),
+    suite(
+      '  - { name: "a # <b>", request: { method: GET, path: "/\\u0007" }, expect: { status: 200 } }\n' +
+        '  - { name: c, request: { method: GET, path: /healthz }, expect: { status: 200 } }\n',
+    ),
+  );
   const tap = await test(cwd, 'bad.yaml', '--tap', '--junit', 'out.xml');
   t.equal(tap.code(), 1);
-  t.match(tap.out(), /^TAP version 14\n1\.\.2\nnot ok 1 - a \\# <b>\n {2}---\n {2}at: bad\.yaml:3\n {2}mismatches:\n[^]* {2}\.\.\.\nok 2 - c\n$/);
+  t.match(
+    tap.out(),
+    /^TAP version 14\n1\.\.2\nnot ok 1 - a \\# <b>\n {2}---\n {2}at: bad\.yaml:3\n {2}mismatches:\n[^]* {2}\.\.\.\nok 2 - c\n$/,
+  );
   const xml = readFileSync(join(cwd, 'out.xml'), 'utf8');
-  t.match(xml, /^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites tests="2" failures="1">\n {2}<testsuite name="bad\.yaml" tests="2" failures="1">\n/);
-  t.match(xml, /<testcase classname="bad\.yaml" name="a # &lt;b&gt;" line="3">\n {6}<failure message="status: expected 200, got 400">/);
+  t.match(
+    xml,
+    /^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites tests="2" failures="1">\n {2}<testsuite name="bad\.yaml" tests="2" failures="1">\n/,
+  );
+  t.match(
+    xml,
+    /<testcase classname="bad\.yaml" name="a # &lt;b&gt;" line="3">\n {6}<failure message="status: expected 200, got 400">/,
+  );
   t.match(xml, /<testcase classname="bad\.yaml" name="c" line="4"\/>/);
   t.equal((await test(cwd, 'bad.yaml', '--junit', 'none/out.xml')).code(), 2);
 });
 
 t.test('--watch runs again when the config or the file changes, and ends at a signal', async (t) => {
-  const reads = suite('  - name: reads\n    request: { method: GET, path: /orders }\n    claims: { sub: eve, permissions: [orders:read] }\n'
-    + '    expect: { status: 200 }\n');
+  const reads = suite(
+    '  - name: reads\n    request: { method: GET, path: /orders }\n    claims: { sub: eve, permissions: [orders:read] }\n' +
+      '    expect: { status: 200 }\n',
+  );
   const cwd = folder(t, { suite: reads });
   const file = join(cwd, 'orders.test.yaml');
   const started = startCommand(t, ['test', '--watch', file]);
   await started.says(/1 case, 1 failed/);
-  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ routes: [{ name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['eve'],
-    permissions: [] }] }));
+  writeFileSync(
+    join(cwd, 'sallyport.yaml'),
+    baseConfig({
+      routes: [{ name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['eve'], permissions: [] }],
+    }),
+  );
   await started.says(/1 case, 0 failed/);
-  writeFileSync(file, suite('  - name: again\n    request: { method: GET, path: /orders }\n    expect: { status: 401 }\n'));
+  writeFileSync(
+    file,
+    suite('  - name: again\n    request: { method: GET, path: /orders }\n    expect: { status: 401 }\n'),
+  );
   await started.says(/ok {3}again\n1 case, 0 failed/);
   started.signal('SIGINT');
   t.same(await started.exited, { code: 0, signal: null });

@@ -15,8 +15,15 @@ const id = `${'a'.repeat(43)}.${'b'.repeat(43)}`;
 
 /** Every command that reads a config, with what else it needs. Each fails on a wrong one before it does anything. */
 const readers: readonly (readonly string[])[] = [
-  ['serve'], ['check'], ['doctor'], ['store', 'failover'], ['explain', '--method', 'GET', '--path', '/'], ['record', 'show', id],
-  ['record', 'resolve', id, '--outcome', 'committed', '--reason', 'x'], ['revoke', '--list'], ['revoke', '--subject', 'x', '--for', '1h', '--reason', 'x'],
+  ['serve'],
+  ['check'],
+  ['doctor'],
+  ['store', 'failover'],
+  ['explain', '--method', 'GET', '--path', '/'],
+  ['record', 'show', id],
+  ['record', 'resolve', id, '--outcome', 'committed', '--reason', 'x'],
+  ['revoke', '--list'],
+  ['revoke', '--subject', 'x', '--for', '1h', '--reason', 'x'],
 ];
 
 function folder(t: Scope, files: readonly string[]): string {
@@ -26,27 +33,38 @@ function folder(t: Scope, files: readonly string[]): string {
 }
 
 /** The file of which the command told an error. */
-async function readBy(argv: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): Promise<string | null> {
+async function readBy(
+  argv: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string | null> {
   const io = captureIo({ cwd, env });
   await run(argv, io);
   return /^(\S+?):\d+:\d+: error: /m.exec(io.out() + io.err())?.[1] ?? null;
 }
 
-t.test('a config is named by an argument or an option, else by SALLYPORT_CONFIG, else it is ./sallyport.yaml', async (t) => {
-  const cwd = folder(t, ['a.yaml', 'b.yaml', 'sallyport.yaml']);
-  for (const argv of readers) {
-    const name = argv.join(' ');
-    t.equal(await readBy([...argv, 'a.yaml'], cwd, { SALLYPORT_CONFIG: 'b.yaml' }), 'a.yaml', `${name} FILE`);
-    t.equal(await readBy([...argv, '--config', 'a.yaml'], cwd, { SALLYPORT_CONFIG: 'b.yaml' }), 'a.yaml', `${name} --config FILE`);
-    t.equal(await readBy([...argv, '--config=a.yaml'], cwd), 'a.yaml', `${name} --config=FILE`);
-    t.equal(await readBy(argv, cwd, { SALLYPORT_CONFIG: 'b.yaml' }), 'b.yaml', `${name} with the variable`);
-    t.equal(await readBy(argv, cwd, { SALLYPORT_CONFIG: '' }), 'sallyport.yaml', `${name} with the variable empty`);
-    t.equal(await readBy(argv, cwd), 'sallyport.yaml', `${name} alone`);
-  }
-  t.equal(await readBy(['record', '--config', 'a.yaml', 'show', id], cwd), 'a.yaml', 'before the action, too');
-  t.equal(await readBy(['test', '--init'], cwd), 'sallyport.yaml');
-  t.equal(await readBy(['test', '--init', 'a.yaml'], cwd), 'a.yaml');
-});
+t.test(
+  'a config is named by an argument or an option, else by SALLYPORT_CONFIG, else it is ./sallyport.yaml',
+  async (t) => {
+    const cwd = folder(t, ['a.yaml', 'b.yaml', 'sallyport.yaml']);
+    for (const argv of readers) {
+      const name = argv.join(' ');
+      t.equal(await readBy([...argv, 'a.yaml'], cwd, { SALLYPORT_CONFIG: 'b.yaml' }), 'a.yaml', `${name} FILE`);
+      t.equal(
+        await readBy([...argv, '--config', 'a.yaml'], cwd, { SALLYPORT_CONFIG: 'b.yaml' }),
+        'a.yaml',
+        `${name} --config FILE`,
+      );
+      t.equal(await readBy([...argv, '--config=a.yaml'], cwd), 'a.yaml', `${name} --config=FILE`);
+      t.equal(await readBy(argv, cwd, { SALLYPORT_CONFIG: 'b.yaml' }), 'b.yaml', `${name} with the variable`);
+      t.equal(await readBy(argv, cwd, { SALLYPORT_CONFIG: '' }), 'sallyport.yaml', `${name} with the variable empty`);
+      t.equal(await readBy(argv, cwd), 'sallyport.yaml', `${name} alone`);
+    }
+    t.equal(await readBy(['record', '--config', 'a.yaml', 'show', id], cwd), 'a.yaml', 'before the action, too');
+    t.equal(await readBy(['test', '--init'], cwd), 'sallyport.yaml');
+    t.equal(await readBy(['test', '--init', 'a.yaml'], cwd), 'a.yaml');
+  },
+);
 
 t.test('two names are one too many, and none is told with all four ways', async (t) => {
   const cwd = folder(t, ['a.yaml']);
@@ -58,7 +76,10 @@ t.test('two names are one too many, and none is told with all four ways', async 
     const none = captureIo({ cwd });
     await run(argv, none);
     t.equal(none.code(), 2, argv.join(' '));
-    t.match(none.err(), /^error: there is no config to read: name it as FILE or with --config FILE, set SALLYPORT_CONFIG, or put sallyport\.yaml into this folder$/m);
+    t.match(
+      none.err(),
+      /^error: there is no config to read: name it as FILE or with --config FILE, set SALLYPORT_CONFIG, or put sallyport\.yaml into this folder$/m,
+    );
     const gone = captureIo({ cwd, env: { SALLYPORT_CONFIG: 'gone.yaml' } });
     await run(argv, gone);
     t.equal(gone.code(), 2, argv.join(' '));
@@ -81,8 +102,14 @@ t.test('a dash is standard input', async (t) => {
   const good = await fed(['check', '-'], baseConfig());
   t.equal(good.code(), 0);
   t.match(good.err(), /^<stdin>: ok/m);
-  t.match(await fed(['check', '--config', '-'], Buffer.from([0xff, 0xfe])).then((io) => io.err()), /^error: <stdin>: is not UTF-8 text$/m);
-  t.match(await fed(['check', '-'], '#'.repeat(5 * 1024 * 1024)).then((io) => io.err()), /^error: <stdin>: is larger than \d+ bytes$/m);
+  t.match(
+    await fed(['check', '--config', '-'], Buffer.from([0xff, 0xfe])).then((io) => io.err()),
+    /^error: <stdin>: is not UTF-8 text$/m,
+  );
+  t.match(
+    await fed(['check', '-'], '#'.repeat(5 * 1024 * 1024)).then((io) => io.err()),
+    /^error: <stdin>: is larger than \d+ bytes$/m,
+  );
 });
 
 t.test('diff takes one of its two from standard input', async (t) => {
@@ -98,10 +125,22 @@ t.test('diff takes one of its two from standard input', async (t) => {
 
 t.test('where standard input cannot be the config, that is said', async (t) => {
   const rows: readonly { readonly argv: readonly string[]; readonly says: RegExp }[] = [
-    { argv: ['serve', '-'], says: /^error: the config cannot come from standard input: serve reads it again when it changes, and needs a file\nsee sallyport serve --help$/m },
-    { argv: ['explain', '-', '--method', 'GET', '--path', '/', '--token-stdin'], says: /^error: standard input holds the token, so that the config has to be a file$/m },
-    { argv: ['revoke', '-', '--token-stdin', '--for', '1h', '--reason', 'x'], says: /^error: standard input holds the token/m },
-    { argv: ['test', '--init', '-'], says: /^error: --init needs a file: the cases name the config that they are for$/m },
+    {
+      argv: ['serve', '-'],
+      says: /^error: the config cannot come from standard input: serve reads it again when it changes, and needs a file\nsee sallyport serve --help$/m,
+    },
+    {
+      argv: ['explain', '-', '--method', 'GET', '--path', '/', '--token-stdin'],
+      says: /^error: standard input holds the token, so that the config has to be a file$/m,
+    },
+    {
+      argv: ['revoke', '-', '--token-stdin', '--for', '1h', '--reason', 'x'],
+      says: /^error: standard input holds the token/m,
+    },
+    {
+      argv: ['test', '--init', '-'],
+      says: /^error: --init needs a file: the cases name the config that they are for$/m,
+    },
   ];
   for (const { argv, says } of rows) {
     const io = await fed(argv, baseConfig());

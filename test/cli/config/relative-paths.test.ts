@@ -25,28 +25,41 @@ function shopFolder(t: Scope, config: ConfigTree = {}) {
   install('server');
   writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [rsaKey().jwk] }));
   writeFileSync(join(folder, 'audience'), 'orders\n');
-  const text = baseConfig(merge({
-    listen: { tls: { cert_file: 'tls/tls.crt', key_file: './tls/tls.key' } },
-    issuers: { core: { jwks_url: null, jwks_file: 'keys.json', audience: '${file:audience}' } },
-    shutdown: { delay: '0s', grace: '1s' },
-  }, config));
+  const text = baseConfig(
+    merge(
+      {
+        listen: { tls: { cert_file: 'tls/tls.crt', key_file: './tls/tls.key' } },
+        issuers: { core: { jwks_url: null, jwks_file: 'keys.json', audience: '${file:audience}' } },
+        shutdown: { delay: '0s', grace: '1s' },
+      },
+      config,
+    ),
+  );
   writeFileSync(join(folder, 'sallyport.yaml'), text);
   return { root, folder, text, install, ca: c.ca.cert };
 }
 
-t.test('serve takes relative paths from the folder of the config, whatever the working folder, and takes up what changes there', async (t) => {
-  const { root, install, ca } = shopFolder(t);
-  for (const [config, cwd, next] of [['shop/sallyport.yaml', root, 'renewed'], ['../sallyport.yaml', join(root, 'shop/tls'), 'server']] as const) {
-    const serve = startServe(t, config, { cwd });
-    const port = await serve.port('proxy');
-    const status = async (): Promise<number> => (await request(port, { path: '/orders' }, { tls: { ca } })).status;
-    t.equal(await status(), 401, `${config} from ${cwd}`);
-    install(next);
-    await until('the new certificate is in use', () => serve.logs().some(({ msg }) => msg === 'the certificates were reloaded'));
-    t.equal(await status(), 401);
-    await serve.stop();
-  }
-});
+t.test(
+  'serve takes relative paths from the folder of the config, whatever the working folder, and takes up what changes there',
+  async (t) => {
+    const { root, install, ca } = shopFolder(t);
+    for (const [config, cwd, next] of [
+      ['shop/sallyport.yaml', root, 'renewed'],
+      ['../sallyport.yaml', join(root, 'shop/tls'), 'server'],
+    ] as const) {
+      const serve = startServe(t, config, { cwd });
+      const port = await serve.port('proxy');
+      const status = async (): Promise<number> => (await request(port, { path: '/orders' }, { tls: { ca } })).status;
+      t.equal(await status(), 401, `${config} from ${cwd}`);
+      install(next);
+      await until('the new certificate is in use', () =>
+        serve.logs().some(({ msg }) => msg === 'the certificates were reloaded'),
+      );
+      t.equal(await status(), 401);
+      await serve.stop();
+    }
+  },
+);
 
 t.test('doctor and check find the same files; what is not there is told with its absolute path', async (t) => {
   const { root, folder } = shopFolder(t);
@@ -61,7 +74,10 @@ t.test('doctor and check find the same files; what is not there is told with its
   const placeholder = captureIo({ cwd: root });
   await run(['check', 'shop/other.yaml'], placeholder);
   t.match(placeholder.out(), `\${file:nothing} cannot be read: ${folder}/nothing does not exist`);
-  writeFileSync(join(folder, 'other.yaml'), baseConfig({ listen: { tls: { cert_file: 'none.crt', key_file: 'none.key' } } }));
+  writeFileSync(
+    join(folder, 'other.yaml'),
+    baseConfig({ listen: { tls: { cert_file: 'none.crt', key_file: 'none.key' } } }),
+  );
   const serve = startServe(t, 'shop/other.yaml', { cwd: root });
   t.match(await serve.exited, { code: 2 });
   t.match(serve.output(), `error: ${folder}/none.crt: does not exist`);

@@ -17,10 +17,14 @@ t.test('docs/cli.md has every command with every option', async (t) => {
     const start = page.indexOf(`\n## ${command.name()}\n`);
     t.ok(start > 0, command.name());
     const section = page.slice(start, page.indexOf('\n## ', start + 1) >>> 0);
-    for (const option of await offeredOptions(command.name())) t.ok(section.includes(option), `${command.name()} ${option}`);
+    for (const option of await offeredOptions(command.name())) {
+      t.ok(section.includes(option), `${command.name()} ${option}`);
+    }
     for (const below of command.commands.filter((child) => child.name() !== 'help')) {
       t.match(section, `\n### ${command.name()} ${below.name()}\n`);
-      for (const { long } of below.options) t.ok(section.includes(`\`${long ?? ''}`), `${command.name()} ${below.name()} ${long ?? ''}`);
+      for (const { long } of below.options) {
+        t.ok(section.includes(`\`${long ?? ''}`), `${command.name()} ${below.name()} ${long ?? ''}`);
+      }
     }
   }
 });

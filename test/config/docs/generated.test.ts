@@ -14,25 +14,31 @@ function projectFile(path: string): string {
   return readFileSync(`${projectDir}/${path}`, 'utf8');
 }
 
-t.test('config.schema.json and docs/configuration.md are what the schema says', t => {
+t.test('config.schema.json and docs/configuration.md are what the schema says', (t) => {
   t.equal(projectFile('config.schema.json'), `${JSON.stringify(shippedSchema(), null, 2)}\n`);
   t.equal(projectFile('docs/configuration.md'), configReference());
   t.end();
 });
 
-t.test('the chart\'s schema of values knows every key of the config, and nothing of it is required there', t => {
+t.test("the chart's schema of values knows every key of the config, and nothing of it is required there", (t) => {
   const text = projectFile('helm/sallyport/values.schema.json');
   t.equal(text, chartValuesSchema(text));
-  const { properties: { config } } = JSON.parse(text) as { readonly properties: { readonly config: JsonSchema } };
+  const {
+    properties: { config },
+  } = JSON.parse(text) as { readonly properties: { readonly config: JsonSchema } };
   t.same([...new Set(keysOf(config))].sort(), [...new Set(keysOf(shippedSchema()))].sort());
   t.notMatch(JSON.stringify(config), /"(?:required|pattern)":/);
   t.end();
 });
 
-t.test('generate.js --check tells what is stale, and generate.js mends it', t => {
+t.test('generate.js --check tells what is stale, and generate.js mends it', (t) => {
   const cwd = tempDir(t);
   const generate = (...args: readonly string[]): { readonly code: number | null; readonly said: string } => {
-    const { status, stderr } = spawnSync(process.execPath, [`${projectDir}/.build/src/config/docs/generate.js`, ...args], { cwd, encoding: 'utf8' });
+    const { status, stderr } = spawnSync(
+      process.execPath,
+      [`${projectDir}/.build/src/config/docs/generate.js`, ...args],
+      { cwd, encoding: 'utf8' },
+    );
     return { code: status, said: stderr };
   };
   t.match(generate('--check'), { code: 1, said: /config\.schema\.json is not[^]*docs\/configuration\.md is not/ });
@@ -44,16 +50,32 @@ t.test('generate.js --check tells what is stale, and generate.js mends it', t =>
 
 const example = projectFile('config.example.yaml');
 
-t.test('config.example.yaml has no errors, and says the defaults', t => {
+t.test('config.example.yaml has no errors, and says the defaults', (t) => {
   t.same(problemsOf(example), []);
   const config = compiled(example);
   const tls = '{ cert_file: /tls/tls.crt, key_file: /tls/tls.key, client_ca_file: /tls/ca.crt }';
   const bare = compiled(configText({ listen: `{ host: 0.0.0.0, port: 8443, tls: ${tls} }`, probes: '{}' }));
-  for (const section of ['listen', 'admin', 'probes', 'upstream', 'issuers', 'identity', 'revoked', 'shutdown', 'log'] as const) {
+  for (const section of [
+    'listen',
+    'admin',
+    'probes',
+    'upstream',
+    'issuers',
+    'identity',
+    'revoked',
+    'shutdown',
+    'log',
+  ] as const) {
     t.same(config[section], bare[section], section);
   }
   const { name: _name, paths: _paths, approvals: _approvals, issuers: _issuers, ...written } = config.routes[0] ?? {};
-  const { name: _bareName, paths: _barePaths, approvals: _bareApprovals, issuers: _bareIssuers, ...standard } = bare.routes[0] ?? {};
+  const {
+    name: _bareName,
+    paths: _barePaths,
+    approvals: _bareApprovals,
+    issuers: _bareIssuers,
+    ...standard
+  } = bare.routes[0] ?? {};
   t.same(written, standard, 'routes');
   t.end();
 });
@@ -62,23 +84,28 @@ t.test('config.example.yaml has no errors, and says the defaults', t => {
 function keysOf(schema: JsonSchema): readonly string[] {
   const inner = [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])];
   if (typeof schema.additionalProperties === 'object') inner.push(schema.additionalProperties);
-  return [...Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [key, ...keysOf(child)]), ...inner.flatMap(keysOf)];
+  return [
+    ...Object.entries(schema.properties ?? {}).flatMap(([key, child]) => [key, ...keysOf(child)]),
+    ...inner.flatMap(keysOf),
+  ];
 }
 
-t.test('config.example.yaml names every key', t => {
+t.test('config.example.yaml names every key', (t) => {
   const keys = new Set(keysOf(annotatedSchema()));
   t.ok(keys.size > 80, `${keys.size} keys`);
   for (const key of keys) t.match(example, new RegExp(`\\b${key}:`), key);
   t.end();
 });
 
-t.test('every key of the schema is described, and has words for what is allowed', t => {
+t.test('every key of the schema is described, and has words for what is allowed', (t) => {
   const walk = (schema: JsonSchema, path: string): void => {
     for (const [key, child] of Object.entries(schema.properties ?? {})) {
       t.match(child.description, /^[\p{Lu}`].*\.$/su, `${path}.${key}`);
       walk(child, `${path}.${key}`);
     }
-    for (const inner of [...(schema.anyOf ?? []), schema.items, schema.additionalProperties]) if (typeof inner === 'object') walk(inner, path);
+    for (const inner of [...(schema.anyOf ?? []), schema.items, schema.additionalProperties]) {
+      if (typeof inner === 'object') walk(inner, path);
+    }
   };
   walk(annotatedSchema(), '');
   t.notMatch(configReference(), /\| {2}\| \| \|/);
@@ -88,27 +115,61 @@ t.test('every key of the schema is described, and has words for what is allowed'
 const documents = [
   { name: 'the example', text: example, expected: true },
   { name: 'the least', text: configText(), expected: true },
-  { name: 'placeholders anywhere', text: configText({
-    listen: '{ host: "${env:H}", port: "${env:P}", header_timeout: "${env:T}", underscore_fields: "${file:/u}" }', upstream: '{ url: "http://${env:H}" }',
-  }), expected: true },
+  {
+    name: 'placeholders anywhere',
+    text: configText({
+      listen: '{ host: "${env:H}", port: "${env:P}", header_timeout: "${env:T}", underscore_fields: "${file:/u}" }',
+      upstream: '{ url: "http://${env:H}" }',
+    }),
+    expected: true,
+  },
   { name: 'an unknown key', text: configText({ lisen: '1' }), expected: false },
   { name: 'a missing key', text: configText({ listen: '{ port: 1 }' }), expected: false },
-  { name: 'a malformed duration', text: configText({ listen: '{ host: a, port: 1, header_timeout: 5 s }' }), expected: false },
+  {
+    name: 'a malformed duration',
+    text: configText({ listen: '{ host: a, port: 1, header_timeout: 5 s }' }),
+    expected: false,
+  },
   { name: 'a port in quotes', text: configText({ listen: '{ host: a, port: "1" }' }), expected: false },
   { name: 'an unknown word', text: configText({ log: '{ level: loud }' }), expected: false },
-  { name: 'an unknown key of a route', text: withRoutes(['name: a, methods: [GET], path: /a, permisions: []']), expected: false },
+  {
+    name: 'an unknown key of a route',
+    text: withRoutes(['name: a, methods: [GET], path: /a, permisions: []']),
+    expected: false,
+  },
   { name: 'what is not supported yet', text: configText({ sessions: '{}' }), expected: false },
-  { name: 'a store and a route that reserves', text: withRoutes([
-    'name: a, methods: [POST], path: /a, subjects: [s], permissions: [p], idempotency: optional',
-    'name: b, methods: [POST], path: /b, subjects: [s], permissions: [p], idempotency: { mode: required, max_body: "${env:MAX}" }',
-  ], { store: '{ redis: { url: "redis://redis", replicas: 1 } }' }), expected: true },
-  { name: 'an unknown mode', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: maybe']), expected: false },
-  { name: 'an unknown key of a map', text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: { mode: none, retntion: 1h }']), expected: false },
-  { name: 'a malformed name of an issuer', text: configText({ issuers: '{ "a b": { issuer: i, audience: a, source: s, token_type: t } }' }), expected: false },
+  {
+    name: 'a store and a route that reserves',
+    text: withRoutes(
+      [
+        'name: a, methods: [POST], path: /a, subjects: [s], permissions: [p], idempotency: optional',
+        'name: b, methods: [POST], path: /b, subjects: [s], permissions: [p], idempotency: { mode: required, max_body: "${env:MAX}" }',
+      ],
+      { store: '{ redis: { url: "redis://redis", replicas: 1 } }' },
+    ),
+    expected: true,
+  },
+  {
+    name: 'an unknown mode',
+    text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: maybe']),
+    expected: false,
+  },
+  {
+    name: 'an unknown key of a map',
+    text: withRoutes(['name: a, methods: [POST], path: /a, idempotency: { mode: none, retntion: 1h }']),
+    expected: false,
+  },
+  {
+    name: 'a malformed name of an issuer',
+    text: configText({ issuers: '{ "a b": { issuer: i, audience: a, source: s, token_type: t } }' }),
+    expected: false,
+  },
 ];
 
-t.test('editors tell good from bad by config.schema.json', t => {
-  const schema = z.fromJSONSchema(JSON.parse(projectFile('config.schema.json')) as Parameters<typeof z.fromJSONSchema>[0]);
+t.test('editors tell good from bad by config.schema.json', (t) => {
+  const schema = z.fromJSONSchema(
+    JSON.parse(projectFile('config.schema.json')) as Parameters<typeof z.fromJSONSchema>[0],
+  );
   for (const { name, text, expected } of documents) {
     const result = schema.safeParse(parse(text));
     t.equal(result.success, expected, `${name}: ${result.success ? '' : z.prettifyError(result.error)}`);

@@ -30,8 +30,14 @@ t.test('the last line says that a config is whole, where that is asked for', (t)
   for (const { text, by, asks } of rows) {
     const { config, problems } = inspect(text, by);
     const found = problems.filter(({ message }) => message.includes('may not be whole'));
-    t.same(found.map(({ message, severity }) => ({ severity, by: message.slice(message.indexOf('; ') + 2, -' asks for it'.length) })),
-      asks === null ? [] : [{ severity: 'error', by: asks }], JSON.stringify(text.slice(-12)));
+    t.same(
+      found.map(({ message, severity }) => ({
+        severity,
+        by: message.slice(message.indexOf('; ') + 2, -' asks for it'.length),
+      })),
+      asks === null ? [] : [{ severity: 'error', by: asks }],
+      JSON.stringify(text.slice(-12)),
+    );
     t.equal(config === null, asks !== null);
   }
   t.match(inspect(asking).problems, [{ line: 5, column: 1, allowed: '... as the last line' }], 'at the last line');
@@ -40,7 +46,12 @@ t.test('the last line says that a config is whole, where that is asked for', (t)
 
 t.test('a text in the config cannot look like its end', (t) => {
   const text = `${plain.replace(/^routes: .*$/m, '')}log: |\n  level\n  ...\n`;
-  t.match(inspect(text, '--end-marker').problems.map(({ message }) => message).join(), 'may not be whole');
+  t.match(
+    inspect(text, '--end-marker')
+      .problems.map(({ message }) => message)
+      .join(),
+    'may not be whole',
+  );
   t.end();
 });
 

@@ -17,21 +17,51 @@ const core = (issuer: object): ConfigTree => ({ issuers: { core: issuer } });
 const redis = (store: object): ConfigTree => ({ store: { redis: { url: 'rediss://127.0.0.1', ...store } } });
 
 const keys: readonly FileKey[] = [
-  { key: 'cert_file', config: path => ({ listen: { tls: { cert_file: path, key_file: '/k' } } }), of: ({ listen }) => listen.tls?.certFile },
-  { key: 'key_file', config: path => ({ listen: { tls: { cert_file: '/c', key_file: path } } }), of: ({ listen }) => listen.tls?.keyFile },
   {
-    key: 'client_ca_file', config: path => ({ listen: { tls: { cert_file: '/c', key_file: '/k', client_ca_file: path } } }),
+    key: 'cert_file',
+    config: (path) => ({ listen: { tls: { cert_file: path, key_file: '/k' } } }),
+    of: ({ listen }) => listen.tls?.certFile,
+  },
+  {
+    key: 'key_file',
+    config: (path) => ({ listen: { tls: { cert_file: '/c', key_file: path } } }),
+    of: ({ listen }) => listen.tls?.keyFile,
+  },
+  {
+    key: 'client_ca_file',
+    config: (path) => ({ listen: { tls: { cert_file: '/c', key_file: '/k', client_ca_file: path } } }),
     of: ({ listen }) => listen.tls?.clientCaFile,
   },
-  { key: 'ca_file', config: path => ({ upstream: { url: 'https://127.0.0.1:1', ca_file: path } }), of: ({ upstream }) => upstream.caFile },
-  { key: 'ca_file', config: path => core({ jwks_url: 'https://127.0.0.1/keys', ca_file: path }), of: ({ issuers }) => issuers[0]?.keys.caFile },
-  { key: 'ca_file', config: path => redis({ tls: { ca_file: path } }), of: ({ store }) => (store?.kind === 'redis' ? store.tls?.caFile : null) },
-  { key: 'password_file', config: path => redis({ password_file: path }), of: ({ store }) => (store?.kind === 'redis' ? store.passwordFile : null) },
   {
-    key: 'jwks_file', config: path => core({ jwks_url: null, jwks_file: path }),
+    key: 'ca_file',
+    config: (path) => ({ upstream: { url: 'https://127.0.0.1:1', ca_file: path } }),
+    of: ({ upstream }) => upstream.caFile,
+  },
+  {
+    key: 'ca_file',
+    config: (path) => core({ jwks_url: 'https://127.0.0.1/keys', ca_file: path }),
+    of: ({ issuers }) => issuers[0]?.keys.caFile,
+  },
+  {
+    key: 'ca_file',
+    config: (path) => redis({ tls: { ca_file: path } }),
+    of: ({ store }) => (store?.kind === 'redis' ? store.tls?.caFile : null),
+  },
+  {
+    key: 'password_file',
+    config: (path) => redis({ password_file: path }),
+    of: ({ store }) => (store?.kind === 'redis' ? store.passwordFile : null),
+  },
+  {
+    key: 'jwks_file',
+    config: (path) => core({ jwks_url: null, jwks_file: path }),
     of: ({ issuers: [issuer] }) => (issuer?.keys.source.kind === 'file' ? issuer.keys.source.path : null),
   },
-  { key: 'key_file', config: path => ({ identity: { assertion: { key_file: path, audience: 'orders' } } }), of: ({ assertion }) => assertion?.keyFile },
+  {
+    key: 'key_file',
+    config: (path) => ({ identity: { assertion: { key_file: path, audience: 'orders' } } }),
+    of: ({ assertion }) => assertion?.keyFile,
+  },
 ];
 
 function compiled(config: ConfigTree): CompiledConfig {
@@ -42,7 +72,10 @@ function compiled(config: ConfigTree): CompiledConfig {
 }
 
 const rows: readonly (readonly [string, string])[] = [
-  ['tls/x.pem', '/srv/shop/tls/x.pem'], ['./x.pem', '/srv/shop/x.pem'], ['../x.pem', '/srv/x.pem'], ['/etc/x.pem', '/etc/x.pem'],
+  ['tls/x.pem', '/srv/shop/tls/x.pem'],
+  ['./x.pem', '/srv/shop/x.pem'],
+  ['../x.pem', '/srv/x.pem'],
+  ['/etc/x.pem', '/etc/x.pem'],
 ];
 
 for (const { key, config, of } of keys) {

@@ -8,66 +8,154 @@ const refused = [
   { name: 'null', input: 'null\n', expected: ['c.yaml:1:1: error: the file is empty; allowed: a config'] },
   { name: 'a list', input: '- a\n', expected: ['c.yaml:1:1: error: the config is a list; allowed: a map'] },
   { name: 'a text', input: 'text\n', expected: ['c.yaml:1:1: error: the config is one value; allowed: a map'] },
-  { name: 'a second document', input: `${configText()}---\n{}\n`, expected: ['c.yaml:5:1: error: the file has a second document; allowed: one document'] },
   {
-    name: 'YAML 1.1', input: `%YAML 1.1\n---\n${configText()}`,
+    name: 'a second document',
+    input: `${configText()}---\n{}\n`,
+    expected: ['c.yaml:5:1: error: the file has a second document; allowed: one document'],
+  },
+  {
+    name: 'YAML 1.1',
+    input: `%YAML 1.1\n---\n${configText()}`,
     expected: ['c.yaml:1:1: error: the file has a directive; allowed: YAML 1.2 without directives'],
   },
 ] as const;
 
-const broken: readonly { readonly name: string; readonly input: string; readonly place: string; readonly says: string }[] = [
-  { name: 'a bracket that stays open', input: 'a: [b\nc: d\n', place: '1:4', says: 'a [ is not closed; allowed: ] at the end, ' },
+const broken: readonly {
+  readonly name: string;
+  readonly input: string;
+  readonly place: string;
+  readonly says: string;
+}[] = [
   {
-    name: 'a bracket in front of more lines', input: 'routes:\n- methods: [GET\n  path: /a\n- methods: [POST]\n  path: /b\n', place: '2:12',
+    name: 'a bracket that stays open',
+    input: 'a: [b\nc: d\n',
+    place: '1:4',
+    says: 'a [ is not closed; allowed: ] at the end, ',
+  },
+  {
+    name: 'a bracket in front of more lines',
+    input: 'routes:\n- methods: [GET\n  path: /a\n- methods: [POST]\n  path: /b\n',
+    place: '2:12',
     says: 'a [ is not closed; allowed: ] at the end, and lines between that are indented further than the key',
   },
-  { name: 'a brace that stays open', input: 'a: { b: 1\nc: { d: 2 }\n', place: '1:4', says: 'a { is not closed; allowed: } at the end, ' },
+  {
+    name: 'a brace that stays open',
+    input: 'a: { b: 1\nc: { d: 2 }\n',
+    place: '1:4',
+    says: 'a { is not closed; allowed: } at the end, ',
+  },
   { name: 'the inner one of two', input: 'a: [b, { c: d ]\ne: f\n', place: '1:8', says: 'a { is not closed; ' },
-  { name: 'a quote that stays open', input: 'a:\n  b: "c\n  d: e\n', place: '2:6', says: 'a quote is not closed; allowed: " at the end of the text' },
-  { name: 'the other quote', input: "a:\n  b: 'c\nd: e\n", place: '2:6', says: "a quote is not closed; allowed: ' at the end of the text" },
+  {
+    name: 'a quote that stays open',
+    input: 'a:\n  b: "c\n  d: e\n',
+    place: '2:6',
+    says: 'a quote is not closed; allowed: " at the end of the text',
+  },
+  {
+    name: 'the other quote',
+    input: "a:\n  b: 'c\nd: e\n",
+    place: '2:6',
+    says: "a quote is not closed; allowed: ' at the end of the text",
+  },
   { name: 'a tab', input: 'listen:\n\thost: a\n', place: '2:1', says: 'a tab indents the line; allowed: spaces' },
-  { name: 'two keys in a line', input: 'listen: host: a\n', place: '1:9', says: 'a line has two keys; allowed: quotes around a text with ": " in it, ' },
-  { name: 'a line too far in', input: 'a:\n  b: c\n    d: e\n', place: '3:5', says: 'the line is indented further than the key before it, ' },
-  { name: 'a line too far out', input: 'a:\n  b: c\n d: e\n', place: '3:1', says: 'the line is indented otherwise than the keys before it; ' },
+  {
+    name: 'two keys in a line',
+    input: 'listen: host: a\n',
+    place: '1:9',
+    says: 'a line has two keys; allowed: quotes around a text with ": " in it, ',
+  },
+  {
+    name: 'a line too far in',
+    input: 'a:\n  b: c\n    d: e\n',
+    place: '3:5',
+    says: 'the line is indented further than the key before it, ',
+  },
+  {
+    name: 'a line too far out',
+    input: 'a:\n  b: c\n d: e\n',
+    place: '3:1',
+    says: 'the line is indented otherwise than the keys before it; ',
+  },
   {
     name: 'a key without a colon',
-    input: 'a:\n  b c\n  d: e\n', place: '2:3', says: 'a key has no colon; allowed: `key: value`, with a space after the colon',
+    input: 'a:\n  b c\n  d: e\n',
+    place: '2:3',
+    says: 'a key has no colon; allowed: `key: value`, with a space after the colon',
   },
   {
     name: 'an item without a dash',
-    input: 'a:\n  - b: c\n   d: e\n', place: '3:1', says: 'the line is neither an item of the list nor part of the one before; ',
+    input: 'a:\n  - b: c\n   d: e\n',
+    place: '3:1',
+    says: 'the line is neither an item of the list nor part of the one before; ',
   },
   {
     name: 'an asterisk',
-    input: 'a: [*]\n', place: '1:5', says: '* and & begin an alias and an anchor; allowed: quotes around a text that begins so, such as "*"',
+    input: 'a: [*]\n',
+    place: '1:5',
+    says: '* and & begin an alias and an anchor; allowed: quotes around a text that begins so, such as "*"',
   },
-  { name: 'another first character', input: 'a: @b\n', place: '1:4', says: 'a text may not begin with this character; allowed: quotes around the text' },
+  {
+    name: 'another first character',
+    input: 'a: @b\n',
+    place: '1:4',
+    says: 'a text may not begin with this character; allowed: quotes around the text',
+  },
   {
     name: 'an escape of another language',
-    input: 'a: "\\d+"\n', place: '1:5', says: 'there is no such escape in double quotes; allowed: \\\\ for a backslash, or single quotes',
+    input: 'a: "\\d+"\n',
+    place: '1:5',
+    says: 'there is no such escape in double quotes; allowed: \\\\ for a backslash, or single quotes',
   },
   { name: 'a closing bracket too many', input: 'a: ]\n', place: '1:4', says: 'a ] closes nothing; ' },
-  { name: 'two commas', input: 'a: { b: 1,, c: 2 }\n', place: '1:11', says: 'a comma follows nothing; allowed: one comma between values' },
-  { name: 'no comma in a list', input: 'a: [ "b" "c" ]\n', place: '1:10', says: 'a comma is missing before this; allowed: a comma between two values, ' },
-  { name: 'no comma in a map', input: 'a: { "b": "c" "d": "e" }\n', place: '1:15', says: 'a comma is missing before this; ' },
-  { name: 'no comma at the end of a line', input: 'a: { b: c\n  d: e }\n', place: '2:3', says: 'a comma is missing before this; ' },
-  { name: 'a text behind a quote', input: 'a: "b" c\n', place: '1:8', says: 'something follows the end of the value; ' },
+  {
+    name: 'two commas',
+    input: 'a: { b: 1,, c: 2 }\n',
+    place: '1:11',
+    says: 'a comma follows nothing; allowed: one comma between values',
+  },
+  {
+    name: 'no comma in a list',
+    input: 'a: [ "b" "c" ]\n',
+    place: '1:10',
+    says: 'a comma is missing before this; allowed: a comma between two values, ',
+  },
+  {
+    name: 'no comma in a map',
+    input: 'a: { "b": "c" "d": "e" }\n',
+    place: '1:15',
+    says: 'a comma is missing before this; ',
+  },
+  {
+    name: 'no comma at the end of a line',
+    input: 'a: { b: c\n  d: e }\n',
+    place: '2:3',
+    says: 'a comma is missing before this; ',
+  },
+  {
+    name: 'a text behind a quote',
+    input: 'a: "b" c\n',
+    place: '1:8',
+    says: 'something follows the end of the value; ',
+  },
   { name: 'an anchor without a name', input: 'a: &\n', place: '1:4', says: '* and & begin an alias and an anchor; ' },
   { name: 'an empty line of another document', input: 'a: b\n... c\n', place: '2:5', says: '' },
 ];
 
-t.test('of broken YAML the cause is told, once, at the place to mend', t => {
+t.test('of broken YAML the cause is told, once, at the place to mend', (t) => {
   for (const { name, input, place, says } of broken) {
     const problems = problemsOf(input);
     t.equal(inspect(input).config, null, name);
     t.equal(problems.length, 1, `${name}: ${problems.join('\n')}`);
-    t.ok(problems[0]?.startsWith(`c.yaml:${place}: error: the YAML is malformed: ${says}`), `${name}: ${problems.join()}`);
+    t.ok(
+      problems[0]?.startsWith(`c.yaml:${place}: error: the YAML is malformed: ${says}`),
+      `${name}: ${problems.join()}`,
+    );
     t.notMatch(problems[0], /YAML 1\.2/, 'and what would be right is no name of a standard');
   }
   t.end();
 });
 
-t.test('what is no single YAML 1.2 document is refused', t => {
+t.test('what is no single YAML 1.2 document is refused', (t) => {
   for (const { name, input, expected } of refused) {
     t.equal(inspect(input).config, null, name);
     t.same(problemsOf(input), expected, name);
@@ -75,9 +163,13 @@ t.test('what is no single YAML 1.2 document is refused', t => {
   t.end();
 });
 
-t.test('a brace without quotes in brackets is explained', t => {
+t.test('a brace without quotes in brackets is explained', (t) => {
   for (const value of ['[{ path: [/a/{x}] }]', '[{ path: ${env:X} }]']) {
-    t.match(problemsOf(configText({ routes: value }))[0], /a \{ stands within a text; allowed: inside \{…\} and \[…\], quotes around texts with \{ \} \[ \] or a comma in them$/, value);
+    t.match(
+      problemsOf(configText({ routes: value }))[0],
+      /a \{ stands within a text; allowed: inside \{…\} and \[…\], quotes around texts with \{ \} \[ \] or a comma in them$/,
+      value,
+    );
   }
   t.end();
 });
@@ -85,34 +177,67 @@ t.test('a brace without quotes in brackets is explained', t => {
 const extras = [
   {
     name: 'an unknown key',
-    input: { lisen: '1' }, expected: [/^c\.yaml:5:1: error: unknown key "lisen" in the config, did you mean "listen"\?; allowed: listen, admin, /],
+    input: { lisen: '1' },
+    expected: [
+      /^c\.yaml:5:1: error: unknown key "lisen" in the config, did you mean "listen"\?; allowed: listen, admin, /,
+    ],
   },
-  { name: 'a key unlike any', input: { zebra: '1' }, expected: [/^c\.yaml:5:1: error: unknown key "zebra" in the config; allowed: listen, admin, /] },
+  {
+    name: 'a key unlike any',
+    input: { zebra: '1' },
+    expected: [/^c\.yaml:5:1: error: unknown key "zebra" in the config; allowed: listen, admin, /],
+  },
   { name: 'a name of the language', input: { __proto__x: '1' }, expected: [/unknown key "__proto__x"/] },
-  { name: 'a prototype', input: { '"__proto__"': '{ a: 1 }' }, expected: [/^c\.yaml:5:1: error: unknown key "__proto__" in the config; /] },
+  {
+    name: 'a prototype',
+    input: { '"__proto__"': '{ a: 1 }' },
+    expected: [/^c\.yaml:5:1: error: unknown key "__proto__" in the config; /],
+  },
   { name: 'a constructor', input: { constructor: '1' }, expected: [/unknown key "constructor"/] },
   {
     name: 'a key within',
-    input: { log: '{ levl: info }' }, expected: [/^c\.yaml:5:8: error: unknown key "levl" in log, did you mean "level"\?; allowed: level, client_address, user_agent, refusals_per_second$/],
+    input: { log: '{ levl: info }' },
+    expected: [
+      /^c\.yaml:5:8: error: unknown key "levl" in log, did you mean "level"\?; allowed: level, client_address, user_agent, refusals_per_second$/,
+    ],
   },
   {
     name: 'a prototype within',
-    input: { log: '{ __proto__: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "__proto__" in log; allowed: level, client_address, user_agent, refusals_per_second$/],
+    input: { log: '{ __proto__: { level: debug } }' },
+    expected: [
+      /^c\.yaml:5:8: error: unknown key "__proto__" in log; allowed: level, client_address, user_agent, refusals_per_second$/,
+    ],
   },
   {
     name: 'a merge key',
-    input: { log: '{ <<: { level: debug } }' }, expected: [/^c\.yaml:5:8: error: unknown key "<<" in log; allowed: level, client_address, user_agent, refusals_per_second$/],
+    input: { log: '{ <<: { level: debug } }' },
+    expected: [
+      /^c\.yaml:5:8: error: unknown key "<<" in log; allowed: level, client_address, user_agent, refusals_per_second$/,
+    ],
   },
-  { name: 'a number as a key', input: { 5: '1' }, expected: [/: error: a key in the config is no text; allowed: keys in quotes/] },
+  {
+    name: 'a number as a key',
+    input: { 5: '1' },
+    expected: [/: error: a key in the config is no text; allowed: keys in quotes/],
+  },
   {
     name: 'a list as a key',
-    input: { '? [a]\n': 'b' }, expected: [/: error: a key in the config is no text; allowed: quotes around a text that begins with \{ or \[$/],
+    input: { '? [a]\n': 'b' },
+    expected: [/: error: a key in the config is no text; allowed: quotes around a text that begins with \{ or \[$/],
   },
-  { name: 'an anchor', input: { log: '&a { level: info }' }, expected: [/^c\.yaml:5:9: error: log has an anchor; allowed: the value without it$/] },
-  { name: 'a tag', input: { log: '{ level: !!str info }' }, expected: [/: error: log\.level has a tag; allowed: the value without it$/] },
+  {
+    name: 'an anchor',
+    input: { log: '&a { level: info }' },
+    expected: [/^c\.yaml:5:9: error: log has an anchor; allowed: the value without it$/],
+  },
+  {
+    name: 'a tag',
+    input: { log: '{ level: !!str info }' },
+    expected: [/: error: log\.level has a tag; allowed: the value without it$/],
+  },
 ] as const;
 
-t.test('unknown keys, merge keys, anchors and tags are errors', t => {
+t.test('unknown keys, merge keys, anchors and tags are errors', (t) => {
   for (const { name, input, expected } of extras) {
     const problems = problemsOf(configText(input));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -121,10 +246,12 @@ t.test('unknown keys, merge keys, anchors and tags are errors', t => {
   t.end();
 });
 
-t.test('an alias is refused, so that none can be a bomb', t => {
+t.test('an alias is refused, so that none can be a bomb', (t) => {
   const names = Array.from('abcdefghij');
   const nine = (item: string): string => Array<string>(9).fill(item).join(', ');
-  const bomb = names.map((name, level) => `${name}: &${name} [${nine(level === 0 ? 'x' : `*${names[level - 1] ?? ''}`)}]\n`).join('');
+  const bomb = names
+    .map((name, level) => `${name}: &${name} [${nine(level === 0 ? 'x' : `*${names[level - 1] ?? ''}`)}]\n`)
+    .join('');
   t.equal(inspect(bomb).config, null);
   t.ok(problemsOf(bomb).includes('c.yaml:2:8: error: b[0] has an alias; allowed: the value itself'));
   t.same(problemsOf(`${configText({ upstream: '&u { url: "http://127.0.0.1:3000" }' })}receiver: *u\n`), [
@@ -134,7 +261,7 @@ t.test('an alias is refused, so that none can be a bomb', t => {
   t.end();
 });
 
-t.test('a repeated key is an error at its second place', t => {
+t.test('a repeated key is an error at its second place', (t) => {
   t.same(problemsOf(configText({ log: '{ level: info, level: debug }' })), [
     'c.yaml:5:21: error: the key "level" in log is given twice: first in line 5; allowed: each key once',
   ]);
@@ -144,7 +271,7 @@ t.test('a repeated key is an error at its second place', t => {
   t.end();
 });
 
-t.test('places are right after a byte order mark, carriage returns and letters beyond ASCII', t => {
+t.test('places are right after a byte order mark, carriage returns and letters beyond ASCII', (t) => {
   t.match(problemsOf(`\ufeff${configText({ lig: '1' })}`)[0], /^c\.yaml:5:1: /);
   t.match(problemsOf(configText({ lig: '1' }).replaceAll('\n', '\r\n'))[0], /^c\.yaml:5:1: /);
   t.match(problemsOf(configText({ log: '{ é: 1, "😀": 2 }' }))[0], /^c\.yaml:5:8: error: unknown key "é" /);
@@ -152,8 +279,10 @@ t.test('places are right after a byte order mark, carriage returns and letters b
   t.end();
 });
 
-t.test('every problem is one line of what can be seen', t => {
-  const lines = problemsOf(configText({ 'log': '{ level: "a\\n\\u2028\\u202e\\u001b[31m\\ud800" }', '"k\\n\\u0085"': '1' }));
+t.test('every problem is one line of what can be seen', (t) => {
+  const lines = problemsOf(
+    configText({ log: '{ level: "a\\n\\u2028\\u202e\\u001b[31m\\ud800" }', '"k\\n\\u0085"': '1' }),
+  );
   t.equal(lines.length, 2);
   for (const line of lines) t.notMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u);
   t.match(lines[0], /log\.level is "a\\n\\u\{2028\}\\u\{202e\}\\u001b\[31m\\ud800"; /);
@@ -168,23 +297,27 @@ const hostile = [
   { name: 'deep keys', input: '? '.repeat(100_000) },
 ];
 
-t.test('a deeply nested file is refused before anything recurses into it', t => {
+t.test('a deeply nested file is refused before anything recurses into it', (t) => {
   for (const { name, input } of hostile) {
     t.match(problemsOf(input), [/error: the file is nested too deeply; allowed: at most 32 levels$/], name);
   }
   t.end();
 });
 
-t.test('a file of more than 1 MiB is refused', t => {
+t.test('a file of more than 1 MiB is refused', (t) => {
   const text = configText();
   const padding = (bytes: number): string => `${text}#${'x'.repeat(bytes - Buffer.byteLength(text) - 2)}\n`;
   t.same(problemsOf(padding(1_048_576)), []);
   t.same(problemsOf(padding(1_048_577)), ['c.yaml:1:1: error: the file is too large; allowed: at most 1MiB']);
-  t.same(problemsOf(`é${padding(1_048_575)}`), ['c.yaml:1:1: error: the file is too large; allowed: at most 1MiB'], 'in bytes');
+  t.same(
+    problemsOf(`é${padding(1_048_575)}`),
+    ['c.yaml:1:1: error: the file is too large; allowed: at most 1MiB'],
+    'in bytes',
+  );
   t.end();
 });
 
-t.test('thousands of problems are cut, and said to be', t => {
+t.test('thousands of problems are cut, and said to be', (t) => {
   const lines = problemsOf(Array.from({ length: 1_500 }, (_, number) => `k${number}: 1\n`).join(''));
   t.equal(lines.length, 1_001);
   t.match(lines.at(-1), /: error: 50\d more problems are not listed; /);

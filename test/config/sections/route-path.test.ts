@@ -44,12 +44,45 @@ const refused = [
   { input: '/{1}', expected: 'has a malformed parameter in "{1}"' },
   { input: '/{a}/{a}', expected: 'has two segments {a}' },
   ...[
-    '.', '..', '%2e', '%2E%2e', '.%2e', '%61', '%2f', '%2F', '%5c', '%3b', '%3F', '%23', 'a;b', 'a\\b', 'a#b', 'a?b', 'a b', 'é', '%', '%4', '%zz', '%00',
-    '%0a', '%7f', '%ff', '%c0%ae', '%2541', '\u0000', '\n', '"', '<', '^', '`', '|', '\u007f',
-  ].map(part => ({ input: `/x/${part}`, expected: `has ${JSON.stringify(part)}, which no request may have` })),
+    '.',
+    '..',
+    '%2e',
+    '%2E%2e',
+    '.%2e',
+    '%61',
+    '%2f',
+    '%2F',
+    '%5c',
+    '%3b',
+    '%3F',
+    '%23',
+    'a;b',
+    'a\\b',
+    'a#b',
+    'a?b',
+    'a b',
+    'é',
+    '%',
+    '%4',
+    '%zz',
+    '%00',
+    '%0a',
+    '%7f',
+    '%ff',
+    '%c0%ae',
+    '%2541',
+    '\u0000',
+    '\n',
+    '"',
+    '<',
+    '^',
+    '`',
+    '|',
+    '\u007f',
+  ].map((part) => ({ input: `/x/${part}`, expected: `has ${JSON.stringify(part)}, which no request may have` })),
 ];
 
-t.test('paths of routes', t => {
+t.test('paths of routes', (t) => {
   for (const { input, expected } of read) {
     const path = readRoutePath(input);
     t.same(path, { ok: true, value: { text: input, segments: expected } }, input);
@@ -57,7 +90,7 @@ t.test('paths of routes', t => {
   t.end();
 });
 
-t.test('a path that no request can have, or two readers may read differently', t => {
+t.test('a path that no request can have, or two readers may read differently', (t) => {
   for (const { input, expected } of refused) {
     const path = readRoutePath(input);
     t.equal(path.ok ? null : path.error.message, expected, JSON.stringify(input));

@@ -32,7 +32,7 @@ const urls = [
   { input: '', expected: null },
 ];
 
-t.test('the receiving service is an origin or a socket', t => {
+t.test('the receiving service is an origin or a socket', (t) => {
   for (const { input, expected } of urls) {
     const text = configText({ upstream: `{ url: "${input}" }` });
     if (expected === null) t.match(problemsOf(text), [/^c\.yaml:2:18: error: upstream\.url is /], input);
@@ -46,25 +46,51 @@ const together = [
   { name: 'nothing', input: '{}', expected: [/^c\.yaml:2:1: error: upstream\.url is missing; allowed: http:/] },
   { name: 'plaintext on this machine', input: '{ url: "http://127.0.0.9:1" }', expected: [] },
   {
-    name: 'plaintext to another machine', input: '{ url: "http://app:1" }',
-    expected: [/^c\.yaml:2:18: warning: requests and identities cross the network in plaintext: upstream\.url is http on another host; allowed: https, /],
+    name: 'plaintext to another machine',
+    input: '{ url: "http://app:1" }',
+    expected: [
+      /^c\.yaml:2:18: warning: requests and identities cross the network in plaintext: upstream\.url is http on another host; allowed: https, /,
+    ],
   },
-  { name: 'https to another machine', input: '{ url: "https://app:1", ca_file: /ca, server_name: app.internal }', expected: [] },
   {
-    name: 'settings of https without it', input: '{ url: "unix:/s", ca_file: /ca, server_name: app.internal }',
-    expected: [/2:38: error: upstream\.ca_file has no use without https; /, /2:56: error: upstream\.server_name has no use without https; /],
+    name: 'https to another machine',
+    input: '{ url: "https://app:1", ca_file: /ca, server_name: app.internal }',
+    expected: [],
+  },
+  {
+    name: 'settings of https without it',
+    input: '{ url: "unix:/s", ca_file: /ca, server_name: app.internal }',
+    expected: [
+      /2:38: error: upstream\.ca_file has no use without https; /,
+      /2:56: error: upstream\.server_name has no use without https; /,
+    ],
   },
   { name: 'a file in the folder of the config', input: '{ url: "https://app:1", ca_file: ca.crt }', expected: [] },
   {
-    name: 'a certificate in the place of its file', input: '{ url: "https://app:1", ca_file: "-----BEGIN CERTIFICATE-----\\nMII" }',
-    expected: [/2:44: error: upstream\.ca_file is .*; allowed: the path of a file: absolute, or from the folder of the config$/],
+    name: 'a certificate in the place of its file',
+    input: '{ url: "https://app:1", ca_file: "-----BEGIN CERTIFICATE-----\\nMII" }',
+    expected: [
+      /2:44: error: upstream\.ca_file is .*; allowed: the path of a file: absolute, or from the folder of the config$/,
+    ],
   },
-  { name: 'another Host', input: '{ url: "https://app:1", host: app }', expected: [/2:41: error: upstream\.host is "app"; allowed: upstream, preserve$/] },
-  { name: 'another reuse', input: '{ url: "https://app:1", reuse: sometimes }', expected: [/2:42: error: upstream\.reuse is "sometimes"; allowed: safe, always, never$/] },
-  { name: 'no connections', input: '{ url: "https://app:1", max_connections: 0 }', expected: [/error: upstream\.max_connections is 0; /] },
+  {
+    name: 'another Host',
+    input: '{ url: "https://app:1", host: app }',
+    expected: [/2:41: error: upstream\.host is "app"; allowed: upstream, preserve$/],
+  },
+  {
+    name: 'another reuse',
+    input: '{ url: "https://app:1", reuse: sometimes }',
+    expected: [/2:42: error: upstream\.reuse is "sometimes"; allowed: safe, always, never$/],
+  },
+  {
+    name: 'no connections',
+    input: '{ url: "https://app:1", max_connections: 0 }',
+    expected: [/error: upstream\.max_connections is 0; /],
+  },
 ];
 
-t.test('the settings of the upstream are read, and what is wrong with them is told', t => {
+t.test('the settings of the upstream are read, and what is wrong with them is told', (t) => {
   for (const { name, input, expected } of together) {
     const problems = problemsOf(configText({ upstream: input }));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
@@ -73,50 +99,103 @@ t.test('the settings of the upstream are read, and what is wrong with them is to
   t.end();
 });
 
-const ours = ['Host', 'content-length', 'Transfer-Encoding', 'Connection', 'Idempotency-Key', 'Cookie', 'X-Auth-Subject'];
+const ours = [
+  'Host',
+  'content-length',
+  'Transfer-Encoding',
+  'Connection',
+  'Idempotency-Key',
+  'Cookie',
+  'X-Auth-Subject',
+];
 
 const fieldLists = [
   { name: 'a field of the application', input: 'strip_fields: [X-User, SM_USER]', expected: [] },
-  { name: 'what is read or set here', input: `strip_fields: [${ours.join(', ')}]`, expected: [
-    /^c\.yaml:2:48: error: upstream\.strip_fields\[0\] is "Host", which Sallyport reads or sets, or which a body needs; allowed: another field, such as X-User$/,
-    /strip_fields\[1\] is "content-length", /, /\[2\] is "Transfer-Encoding", /, /\[3\] is "Connection", /, /\[4\] is "Idempotency-Key", /, /\[5\] is "Cookie", /,
-    /\[6\] is "X-Auth-Subject", /,
-  ] },
-  { name: 'what tells what a body is', input: 'strip_fields: [Content-Type, Content_Encoding]', expected: [
-    /\[0\] is "Content-Type", /, /\[1\] is "Content_Encoding", /,
-  ] },
-  { name: 'no name', input: 'strip_fields: ["X User"]', expected: [/upstream\.strip_fields\[0\] is "X User"; allowed: the name of a header field$/] },
-  { name: 'what a proxy in front sets', input: 'pass_fields: [CF-IPCountry, Destination, X-Forwarded-Prefix]', expected: [] },
-  { name: 'what has another request carried out', input: 'pass_fields: [X-HTTP-Method-Override, X-Forwarded-For, X-Custom]', expected: [
-    /upstream\.pass_fields\[0\] is "X-HTTP-Method-Override", which is not removed, or never passed on; allowed: a field that a proxy in front sets/,
-    /pass_fields\[1\] is "X-Forwarded-For", which is not/, /pass_fields\[2\] is "X-Custom", which is not/,
-  ] },
-  { name: 'both at once', input: 'strip_fields: [CF_IPCountry], pass_fields: [CF-IPCountry]', expected: [
-    /pass_fields\[0\] is "CF-IPCountry", which upstream\.strip_fields removes; /,
-  ] },
+  {
+    name: 'what is read or set here',
+    input: `strip_fields: [${ours.join(', ')}]`,
+    expected: [
+      /^c\.yaml:2:48: error: upstream\.strip_fields\[0\] is "Host", which Sallyport reads or sets, or which a body needs; allowed: another field, such as X-User$/,
+      /strip_fields\[1\] is "content-length", /,
+      /\[2\] is "Transfer-Encoding", /,
+      /\[3\] is "Connection", /,
+      /\[4\] is "Idempotency-Key", /,
+      /\[5\] is "Cookie", /,
+      /\[6\] is "X-Auth-Subject", /,
+    ],
+  },
+  {
+    name: 'what tells what a body is',
+    input: 'strip_fields: [Content-Type, Content_Encoding]',
+    expected: [/\[0\] is "Content-Type", /, /\[1\] is "Content_Encoding", /],
+  },
+  {
+    name: 'no name',
+    input: 'strip_fields: ["X User"]',
+    expected: [/upstream\.strip_fields\[0\] is "X User"; allowed: the name of a header field$/],
+  },
+  {
+    name: 'what a proxy in front sets',
+    input: 'pass_fields: [CF-IPCountry, Destination, X-Forwarded-Prefix]',
+    expected: [],
+  },
+  {
+    name: 'what has another request carried out',
+    input: 'pass_fields: [X-HTTP-Method-Override, X-Forwarded-For, X-Custom]',
+    expected: [
+      /upstream\.pass_fields\[0\] is "X-HTTP-Method-Override", which is not removed, or never passed on; allowed: a field that a proxy in front sets/,
+      /pass_fields\[1\] is "X-Forwarded-For", which is not/,
+      /pass_fields\[2\] is "X-Custom", which is not/,
+    ],
+  },
+  {
+    name: 'both at once',
+    input: 'strip_fields: [CF_IPCountry], pass_fields: [CF-IPCountry]',
+    expected: [/pass_fields\[0\] is "CF-IPCountry", which upstream\.strip_fields removes; /],
+  },
 ];
 
-t.test('fields of callers that the receiving service gets, or does not get', t => {
+t.test('fields of callers that the receiving service gets, or does not get', (t) => {
   for (const { name, input, expected } of fieldLists) {
     const problems = problemsOf(configText({ upstream: `{ url: "unix:/run/s", ${input} }` }));
     t.equal(problems.length, expected.length, `${name}: ${problems.join('\n')}`);
     t.match(problems, expected, name);
   }
-  const { stripFields, passFields } = compiled(configText({ upstream: '{ url: "unix:/s", strip_fields: [X-User], pass_fields: [X-Real-IP] }' })).upstream;
+  const { stripFields, passFields } = compiled(
+    configText({ upstream: '{ url: "unix:/s", strip_fields: [X-User], pass_fields: [X-Real-IP] }' }),
+  ).upstream;
   t.same({ stripFields, passFields }, { stripFields: ['X-User'], passFields: ['X-Real-IP'] });
-  t.match(problemsOf(configText({ upstream: '{ url: "unix:/s", pass_fields: [Remote-User] }', identity: '{ headers: { subject: Remote-User } }' })),
-    [/upstream\.pass_fields\[0\] is "Remote-User", which is an identity header; /]);
+  t.match(
+    problemsOf(
+      configText({
+        upstream: '{ url: "unix:/s", pass_fields: [Remote-User] }',
+        identity: '{ headers: { subject: Remote-User } }',
+      }),
+    ),
+    [/upstream\.pass_fields\[0\] is "Remote-User", which is an identity header; /],
+  );
   t.end();
 });
 
-t.test('a field that tells two writes apart is not removed', t => {
-  const route = '{ name: w, methods: [POST], path: /w, subjects: [s], permissions: [], idempotency: { mode: required, fields: [X-Tenant, If-Match] } }';
-  t.match(problemsOf(configText({ upstream: '{ url: "unix:/s", strip_fields: [X_Tenant] }', store: '{ memory: {} }', routes: `[${route}]` })),
-    [/error: routes\[0\]\.idempotency\.fields\[0\] is "X-Tenant", which upstream\.strip_fields removes; allowed: a field that is passed on$/]);
+t.test('a field that tells two writes apart is not removed', (t) => {
+  const route =
+    '{ name: w, methods: [POST], path: /w, subjects: [s], permissions: [], idempotency: { mode: required, fields: [X-Tenant, If-Match] } }';
+  t.match(
+    problemsOf(
+      configText({
+        upstream: '{ url: "unix:/s", strip_fields: [X_Tenant] }',
+        store: '{ memory: {} }',
+        routes: `[${route}]`,
+      }),
+    ),
+    [
+      /error: routes\[0\]\.idempotency\.fields\[0\] is "X-Tenant", which upstream\.strip_fields removes; allowed: a field that is passed on$/,
+    ],
+  );
   t.end();
 });
 
-t.test('the receiver’s router', t => {
+t.test('the receiver’s router', (t) => {
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: true, strict_slash: true }' })), []);
   t.same(problemsOf(configText({ receiver: '{ case_sensitive: "yes" }' })), [
     'c.yaml:5:29: error: receiver.case_sensitive is "yes"; allowed: true or false',

@@ -29,7 +29,8 @@ async function refusal(path: string): Promise<string> {
 /** What an operator's headers are, without those that each client makes for itself. */
 function operatorsHeaders({ headers }: ReceivedCall): readonly (readonly [string, string])[] {
   const own = ['host', 'connection', 'accept', 'content-length', 'content-type'];
-  return headers.filter(([name, value]) => !own.includes(name) && !(name === 'user-agent' && /^(curl\/|sallyport)/.test(value)))
+  return headers
+    .filter(([name, value]) => !own.includes(name) && !(name === 'user-agent' && /^(curl\/|sallyport)/.test(value)))
     .map(([name, value]) => [name, value] as const)
     .sort(([a], [b]) => a.localeCompare(b));
 }
@@ -56,7 +57,11 @@ t.test('the same file means the same call to curl -K and to us', async (t) => {
     await run(sh, ['-c', `echo "{}" | ${curl} -q -sS -K "$0" --data-binary @- >/dev/null`, path], { timeout: 20_000 });
     const read = await readCurlConfig(path, { cwd: '/' });
     if (!read.ok) throw new Error(read.error);
-    const client = createCoreClient({ ...read.value, baseUrl: read.value.url, rules: { allowHttp: false, allowPublic: false } });
+    const client = createCoreClient({
+      ...read.value,
+      baseUrl: read.value.url,
+      rules: { allowHttp: false, allowPublic: false },
+    });
     t.teardown(() => client.close());
     t.match(await client.call({ method: 'POST', path: '/recipe/jwt', body: {} }), { ok: true, value: { status: 200 } });
     const [fromCurl, fromUs] = core.calls.slice(before);
@@ -66,11 +71,15 @@ t.test('the same file means the same call to curl -K and to us', async (t) => {
   }
 });
 
-t.test('the file is regular, of mode 0600 or stricter, and the caller\'s own', async (t) => {
+t.test("the file is regular, of mode 0600 or stricter, and the caller's own", async (t) => {
   const text = `url = http://127.0.0.1:1\nheader = "api-key: ${key}"\n`;
   for (const mode of [0o600, 0o400]) t.equal(await refusal(write(t, text, mode)), 'accepted', mode.toString(8));
   for (const mode of [0o644, 0o640, 0o604, 0o660, 0o620, 0o610, 0o700, 0o601, 0o1600, 0o4600]) {
-    t.match(await refusal(write(t, text, mode)), new RegExp(`core\\.curl has mode 0?${mode.toString(8)}, .*chmod 600`), mode.toString(8));
+    t.match(
+      await refusal(write(t, text, mode)),
+      new RegExp(`core\\.curl has mode 0?${mode.toString(8)}, .*chmod 600`),
+      mode.toString(8),
+    );
   }
   const good = write(t, text);
   const dir = tempDir(t);
@@ -79,7 +88,10 @@ t.test('the file is regular, of mode 0600 or stricter, and the caller\'s own', a
   t.match(await refusal(link), /symbolic link/);
   symlinkSync(dir, join(dir, 'folder'));
   linkSync(good, `${good}-hard`);
-  t.equal(await refusal(join(dir, 'folder', '..', 'nothing')), `${join(dir, 'folder', '..', 'nothing')} does not exist`);
+  t.equal(
+    await refusal(join(dir, 'folder', '..', 'nothing')),
+    `${join(dir, 'folder', '..', 'nothing')} does not exist`,
+  );
   t.match(await refusal(dir), /no regular file/);
   t.match(await refusal('/dev/null'), /no regular file/);
   t.match(await refusal(join(dir, 'none')), /does not exist/);

@@ -18,9 +18,14 @@ async function start(t: Parameters<typeof tempDir>[0], path: string): Promise<Ru
 }
 
 function signInUp(url: string, id: string): Promise<string> {
-  const body = JSON.stringify({ thirdPartyId: 'google', thirdPartyUserId: id, email: { id: `${id}@example.com`, isVerified: true } });
-  return fetch(`${url}/recipe/signinup`, { method: 'POST', body, headers: { 'cdi-version': '2.16' } })
-    .then(async (response) => ((await response.json()) as { user: { id: string } }).user.id);
+  const body = JSON.stringify({
+    thirdPartyId: 'google',
+    thirdPartyUserId: id,
+    email: { id: `${id}@example.com`, isVerified: true },
+  });
+  return fetch(`${url}/recipe/signinup`, { method: 'POST', body, headers: { 'cdi-version': '2.16' } }).then(
+    async (response) => ((await response.json()) as { user: { id: string } }).user.id,
+  );
 }
 
 t.test('whatever was answered survives kill -9, in the middle of writing', async (t) => {

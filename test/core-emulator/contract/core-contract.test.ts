@@ -1,6 +1,6 @@
 /**
- * What every Core promises, asked of the emulator, or of a real Core: `CORE_URL=… CORE_CURL_CONFIG=… npm run test:core`.
- * A real Core keeps the users that the tests create: take one that can be thrown away.
+ * What every Core promises, asked of the emulator, or of a real Core: `CORE_URL=… CORE_CURL_CONFIG=… npm run
+ * test:core`. A real Core keeps the users that the tests create: take one that can be thrown away.
  */
 import t from 'tap';
 import { coresUnderTest, hostedSample } from './live-core.js';

@@ -26,10 +26,29 @@ export function freshPhoneNumber(): string {
 }
 
 /** Texts that are no email address: SuperTokens takes them all the same. */
-export const notEmails = ['', 'ada', '@example.com', 'ada@', 'ada@@example.com', 'ada@example.com ', ' ada@example.com', 'a da@example.com', 'ada@.com'];
+export const notEmails = [
+  '',
+  'ada',
+  '@example.com',
+  'ada@',
+  'ada@@example.com',
+  'ada@example.com ',
+  ' ada@example.com',
+  'a da@example.com',
+  'ada@.com',
+];
 
 /** Texts that are no phone number in international format: SuperTokens takes them all the same. */
-export const notInternational = ['', '030901820', '0049 30 901820', '+49 30 901820', '+030901820', '4930901820', '+1234567890123456', 'phone'];
+export const notInternational = [
+  '',
+  '030901820',
+  '0049 30 901820',
+  '+49 30 901820',
+  '+030901820',
+  '4930901820',
+  '+1234567890123456',
+  'phone',
+];
 
 /** Cheap: what a hash costs is not what is tested. */
 export const hashes = {

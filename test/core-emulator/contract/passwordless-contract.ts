@@ -1,7 +1,15 @@
 import type { Test } from 'tap';
 import type { CoreAnswer } from '../core-client.js';
 import {
-  freshEmail, freshPhoneNumber, importing, notEmails, notInternational, statusOf, userOf, type CoreUnderTest, type UserJson,
+  freshEmail,
+  freshPhoneNumber,
+  importing,
+  notEmails,
+  notInternational,
+  statusOf,
+  userOf,
+  type CoreUnderTest,
+  type UserJson,
 } from './core-under-test.js';
 
 /** docs/specification.md 4.5 to 4.7: passwordless users come from a code that is made and consumed. */
@@ -9,18 +17,31 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
   const rid = { ...importing, rid: 'passwordless' };
   const createCode = (body: unknown): Promise<CoreAnswer> => core.post('/recipe/signinup/code', body, importing);
   const consume = (body: unknown): Promise<CoreAnswer> => core.post('/recipe/signinup/code/consume', body, importing);
-  const codeFor = async (contact: object): Promise<Record<string, string>> => (await createCode(contact)).json() as Record<string, string>;
+  const codeFor = async (contact: object): Promise<Record<string, string>> =>
+    (await createCode(contact)).json() as Record<string, string>;
   const byLink = ({ preAuthSessionId, linkCode }: Record<string, string>): object => ({ preAuthSessionId, linkCode });
   const create = async (contact: object): Promise<UserJson> => userOf(await consume(byLink(await codeFor(contact))));
 
   t.test('the record of a code', async (t) => {
     for (const contact of [{ email: freshEmail() }, { phoneNumber: freshPhoneNumber() }]) {
       const code = (await createCode(contact)).json();
-      t.same(Object.keys(code).sort(), ['codeId', 'codeLifetime', 'deviceId', 'linkCode', 'preAuthSessionId', 'status', 'timeCreated', 'userInputCode']);
+      t.same(Object.keys(code).sort(), [
+        'codeId',
+        'codeLifetime',
+        'deviceId',
+        'linkCode',
+        'preAuthSessionId',
+        'status',
+        'timeCreated',
+        'userInputCode',
+      ]);
       t.match(code, { status: 'OK', userInputCode: /^\d{6}$/, codeId: /^[0-9a-f-]{36}$/ });
       for (const name of ['preAuthSessionId', 'deviceId', 'linkCode']) t.match(code[name], /^.+$/, name);
       t.ok(Number.isSafeInteger(code['codeLifetime']) && Number(code['codeLifetime']) > 0, 'milliseconds');
-      t.ok(Number.isSafeInteger(code['timeCreated']) && Math.abs(Number(code['timeCreated']) - Date.now()) < 600_000, 'milliseconds since the epoch');
+      t.ok(
+        Number.isSafeInteger(code['timeCreated']) && Math.abs(Number(code['timeCreated']) - Date.now()) < 600_000,
+        'milliseconds since the epoch',
+      );
     }
   });
 
@@ -39,7 +60,11 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     t.equal(statusOf(await consume(byLink(one))), 'OK');
     t.equal(statusOf(await consume(byLink(one))), 'RESTART_FLOW_ERROR', 'used');
     t.equal(statusOf(await consume(byLink(other))), 'RESTART_FLOW_ERROR', 'another device of the contact');
-    t.equal(statusOf(await consume({ preAuthSessionId: one['preAuthSessionId'], linkCode: 'dW5rbm93bg' })), 'RESTART_FLOW_ERROR', 'unknown');
+    t.equal(
+      statusOf(await consume({ preAuthSessionId: one['preAuthSessionId'], linkCode: 'dW5rbm93bg' })),
+      'RESTART_FLOW_ERROR',
+      'unknown',
+    );
   });
 
   t.test('of two that race for one contact, one wins and the other starts over', async (t) => {
@@ -53,14 +78,18 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
   });
 
   t.test('a user input code: right, wrong five times, and not beside a link code', async (t) => {
-    const typed = ({ preAuthSessionId, deviceId }: Record<string, string>, userInputCode: string | undefined): object =>
-      ({ preAuthSessionId, deviceId, userInputCode });
+    const typed = (
+      { preAuthSessionId, deviceId }: Record<string, string>,
+      userInputCode: string | undefined,
+    ): object => ({ preAuthSessionId, deviceId, userInputCode });
     const right = await codeFor({ email: freshEmail() });
     t.equal(statusOf(await consume(typed(right, right['userInputCode']))), 'OK');
     const code = await codeFor({ email: freshEmail() });
     for (const count of [1, 2, 3, 4]) {
       t.match((await consume(typed(code, 'wrong'))).json(), {
-        status: 'INCORRECT_USER_INPUT_CODE_ERROR', failedCodeInputAttemptCount: count, maximumCodeInputAttempts: 5,
+        status: 'INCORRECT_USER_INPUT_CODE_ERROR',
+        failedCodeInputAttemptCount: count,
+        maximumCodeInputAttempts: 5,
       });
     }
     t.equal(statusOf(await consume(typed(code, 'wrong'))), 'RESTART_FLOW_ERROR');
@@ -88,9 +117,16 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
       { name: 'email and device', body: { email: 'a@b.c', deviceId: 'x' }, expected: contact },
       { name: 'email a number', body: { email: 1 }, expected: field('email') },
       { name: 'no JSON', body: 'null', expected: '400 Invalid Json Input' },
-      ...(dialect === 'seed' ? notEmails : []).map((email) => ({ name: `email ${email}`, body: { email }, expected: field('email') })),
-      ...(dialect === 'seed' ? notInternational : []).map((phoneNumber) => (
-        { name: `phone ${phoneNumber}`, body: { phoneNumber }, expected: field('phoneNumber') })),
+      ...(dialect === 'seed' ? notEmails : []).map((email) => ({
+        name: `email ${email}`,
+        body: { email },
+        expected: field('email'),
+      })),
+      ...(dialect === 'seed' ? notInternational : []).map((phoneNumber) => ({
+        name: `phone ${phoneNumber}`,
+        body: { phoneNumber },
+        expected: field('phoneNumber'),
+      })),
     ];
     for (const { name, body, expected } of creating) t.equal(statusOf(await createCode(body)), expected, name);
     const { preAuthSessionId, linkCode, deviceId, userInputCode } = code;
@@ -99,7 +135,11 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
       { name: 'no code', body: { preAuthSessionId }, expected: way },
       { name: 'half a typed code', body: { preAuthSessionId, deviceId }, expected: way },
       { name: 'both ways', body: { preAuthSessionId, linkCode, deviceId, userInputCode }, expected: way },
-      { name: 'another session', body: { preAuthSessionId: other['preAuthSessionId'], linkCode }, expected: "400 preAuthSessionId and deviceId doesn't match" },
+      {
+        name: 'another session',
+        body: { preAuthSessionId: other['preAuthSessionId'], linkCode },
+        expected: "400 preAuthSessionId and deviceId doesn't match",
+      },
     ];
     for (const { name, body, expected } of consuming) t.equal(statusOf(await consume(body)), expected, name);
   });
@@ -116,18 +156,31 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     t.equal(statusOf(await update({ userId: taken.id, email })), 'EMAIL_ALREADY_EXISTS_ERROR');
     t.equal(statusOf(await update({ userId: taken.id, phoneNumber })), 'PHONE_NUMBER_ALREADY_EXISTS_ERROR');
     t.equal(statusOf(await update({ userId: '00000000-0000-4000-8000-000000000000', email })), 'UNKNOWN_USER_ID_ERROR');
-    t.equal(statusOf(await update({ userId: id, email: null, phoneNumber: null })), '400 You cannot clear both email and phone number of a user');
+    t.equal(
+      statusOf(await update({ userId: id, email: null, phoneNumber: null })),
+      '400 You cannot clear both email and phone number of a user',
+    );
     t.equal(statusOf(await update({ userId: id, email: null })), 'OK');
     t.equal(statusOf(await core.get(`/recipe/user?email=${encodeURIComponent(email)}`, rid)), 'UNKNOWN_EMAIL_ERROR');
     t.equal(statusOf(await update({ email })), "400 Field name 'userId' is invalid in JSON input");
     if (dialect !== 'seed') return;
-    for (const text of notEmails) t.match(statusOf(await update({ userId: id, email: text })), /^400 Field name 'email' is invalid/, text);
-    for (const text of notInternational) t.match(statusOf(await update({ userId: id, phoneNumber: text })), /^400 Field name 'phoneNumber' is invalid/, text);
+    for (const text of notEmails) {
+      t.match(statusOf(await update({ userId: id, email: text })), /^400 Field name 'email' is invalid/, text);
+    }
+    for (const text of notInternational) {
+      t.match(
+        statusOf(await update({ userId: id, phoneNumber: text })),
+        /^400 Field name 'phoneNumber' is invalid/,
+        text,
+      );
+    }
   });
 
   t.test('an email that a code was consumed for is verified: by SuperTokens from CDI 4.0 on', async (t) => {
     const verifiedAt = async (version: string, email: string): Promise<unknown> => {
-      const consumed = await core.post('/recipe/signinup/code/consume', byLink(await codeFor({ email })), { 'cdi-version': version });
+      const consumed = await core.post('/recipe/signinup/code/consume', byLink(await codeFor({ email })), {
+        'cdi-version': version,
+      });
       const found = userOf(await core.get(`/user/id?userId=${userOf(consumed).id}`, { 'cdi-version': '4.0' }));
       return (found['loginMethods'] as readonly { verified: boolean }[])[0]?.verified;
     };
@@ -152,7 +205,13 @@ export function passwordlessContract(t: Test, { core, dialect }: CoreUnderTest):
     const user = await create({ email });
     t.same((await find(`email=${encodeURIComponent(email)}`)).json(), { status: 'OK', user });
     t.same((await find(`userId=${user.id}`)).json(), { status: 'OK', user });
-    t.equal(statusOf(await find(`phoneNumber=${encodeURIComponent(freshPhoneNumber())}`)), 'UNKNOWN_PHONE_NUMBER_ERROR');
-    t.equal(statusOf(await find('email=a&phoneNumber=b')), '400 Please provide exactly one of userId, email or phoneNumber');
+    t.equal(
+      statusOf(await find(`phoneNumber=${encodeURIComponent(freshPhoneNumber())}`)),
+      'UNKNOWN_PHONE_NUMBER_ERROR',
+    );
+    t.equal(
+      statusOf(await find('email=a&phoneNumber=b')),
+      '400 Please provide exactly one of userId, email or phoneNumber',
+    );
   });
 }

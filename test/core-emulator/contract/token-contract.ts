@@ -35,8 +35,14 @@ export function tokenContract(t: Test, { core }: CoreUnderTest): void {
     t.equal((await core.get('/hello')).status, 200);
     t.equal((await core.get('/nothing-like-this')).status, 404);
     t.equal(statusOf(await core.get('/recipe/jwt')), '405 Method not supported');
-    t.equal(statusOf(await core.get('/recipe/jwt/jwks', { 'cdi-version': '1.0' })), '400 cdi-version 1.0 not supported');
+    t.equal(
+      statusOf(await core.get('/recipe/jwt/jwks', { 'cdi-version': '1.0' })),
+      '400 cdi-version 1.0 not supported',
+    );
     t.equal(statusOf(await core.post('/recipe/jwt', '{')), '400 Invalid Json Input');
-    t.equal(statusOf(await core.post('/recipe/jwt', { ...jwtCall, algorithm: 'HS256' })), 'UNSUPPORTED_ALGORITHM_ERROR');
+    t.equal(
+      statusOf(await core.post('/recipe/jwt', { ...jwtCall, algorithm: 'HS256' })),
+      'UNSUPPORTED_ALGORITHM_ERROR',
+    );
   });
 }

@@ -1,5 +1,11 @@
 import t from 'tap';
-import { inForce, nextKeyDueMs, nextSignsFromMs, unexpired, type ScheduledKey } from '../../../src/core-emulator/keys/schedule.js';
+import {
+  inForce,
+  nextKeyDueMs,
+  nextSignsFromMs,
+  unexpired,
+  type ScheduledKey,
+} from '../../../src/core-emulator/keys/schedule.js';
 
 const weekMs = 604_800_000;
 const schedule = { rotateEveryMs: weekMs, overlapMs: 7_200_000 };

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { startCoreEmulator, type CoreEmulatorOptions } from '../../../src/core-emulator/server.js';
@@ -14,7 +24,14 @@ interface Life {
 
 /** A Core on a data file, which the test may end before its own end. */
 async function begin(t: Scope, dataFile: string, options: Partial<CoreEmulatorOptions> = {}): Promise<Life> {
-  const emulator = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 604_800_000, apiKeys: [], dataFile, ...options });
+  const emulator = await startCoreEmulator({
+    host: '127.0.0.1',
+    port: 0,
+    rotateEveryMs: 604_800_000,
+    apiKeys: [],
+    dataFile,
+    ...options,
+  });
   let hasEnded = false;
   const end = async (): Promise<void> => {
     if (!hasEnded) await emulator.close();
@@ -29,7 +46,11 @@ async function fileWithUser(t: Scope): Promise<{ readonly path: string; readonly
   const path = join(tempDir(t), 'core.data');
   const { core, end } = await begin(t, path);
   const email = freshEmail();
-  await core.post('/recipe/user/passwordhash/import', { email, passwordHash: await hashes.bcrypt('secret') }, importing);
+  await core.post(
+    '/recipe/user/passwordhash/import',
+    { email, passwordHash: await hashes.bcrypt('secret') },
+    importing,
+  );
   await end();
   return { path, email };
 }
@@ -42,7 +63,11 @@ t.test('users, keys, codes and sessions outlive the process', async (t) => {
   const path = join(tempDir(t), 'core.data');
   const first = await begin(t, path);
   const [email, phoneNumber] = [freshEmail(), freshPhoneNumber()];
-  await first.core.post('/recipe/user/passwordhash/import', { email, passwordHash: await hashes.bcrypt('secret') }, importing);
+  await first.core.post(
+    '/recipe/user/passwordhash/import',
+    { email, passwordHash: await hashes.bcrypt('secret') },
+    importing,
+  );
   const thirdParty = { thirdPartyId: 'google', thirdPartyUserId: 'g-1', email: { id: email, isVerified: true } };
   const user = userOf(await first.core.post('/recipe/signinup', thirdParty));
   const code = (await first.core.post('/recipe/signinup/code', { phoneNumber }, importing)).json();
@@ -59,21 +84,48 @@ t.test('users, keys, codes and sessions outlive the process', async (t) => {
   t.ok(keyIds.includes(String(decoded(await core.post('/recipe/jwt', jwtCall)).header['kid'])));
   t.equal(await signIn(core, email), 'OK');
   t.same(userOf(await core.post('/recipe/signinup', thirdParty)), user);
-  t.equal(statusOf(await core.post('/recipe/signinup/code/consume', usedLink, importing)), 'RESTART_FLOW_ERROR', 'a used code stays used');
+  t.equal(
+    statusOf(await core.post('/recipe/signinup/code/consume', usedLink, importing)),
+    'RESTART_FLOW_ERROR',
+    'a used code stays used',
+  );
   const link = { preAuthSessionId: code['preAuthSessionId'], linkCode: code['linkCode'] };
-  t.match((await core.post('/recipe/signinup/code/consume', link, importing)).json(), { status: 'OK', createdNewUser: true });
+  t.match((await core.post('/recipe/signinup/code/consume', link, importing)).json(), {
+    status: 'OK',
+    createdNewUser: true,
+  });
   const accessToken = session['accessToken']?.token;
-  t.equal(statusOf(await core.post('/recipe/session/verify', { accessToken, doAntiCsrfCheck: false, enableAntiCsrf: false, checkDatabase: true })), 'OK');
-  t.equal(statusOf(await core.post('/recipe/session/refresh', { refreshToken: session['refreshToken']?.token, enableAntiCsrf: false })), 'OK');
+  t.equal(
+    statusOf(
+      await core.post('/recipe/session/verify', {
+        accessToken,
+        doAntiCsrfCheck: false,
+        enableAntiCsrf: false,
+        checkDatabase: true,
+      }),
+    ),
+    'OK',
+  );
+  t.equal(
+    statusOf(
+      await core.post('/recipe/session/refresh', {
+        refreshToken: session['refreshToken']?.token,
+        enableAntiCsrf: false,
+      }),
+    ),
+    'OK',
+  );
   t.equal((await core.get('/users/count')).json()['count'], 4);
 });
 
-t.test('the file is its owner\'s alone, and small again at each start', async (t) => {
+t.test("the file is its owner's alone, and small again at each start", async (t) => {
   const path = join(tempDir(t), 'core.data');
   const first = await begin(t, path);
   t.equal(statSync(path).mode & 0o777, 0o600);
   const imported = { email: 'a@b.c', passwordHash: await hashes.bcrypt('x') };
-  for (let count = 0; count < 50; count += 1) await first.core.post('/recipe/user/passwordhash/import', imported, importing);
+  for (let count = 0; count < 50; count += 1) {
+    await first.core.post('/recipe/user/passwordhash/import', imported, importing);
+  }
   await first.end();
   const full = statSync(path).size;
   const second = await begin(t, path);
@@ -106,17 +158,29 @@ const halves: readonly string[] = [
   '{"type":"session","session":{"handle":"x","userId":"y","refreshTokenHash2":"z","timeCreated":1,"expiryMs":"2"}}',
 ];
 
-t.test('what is damaged, somebody else\'s or open to others is refused, and left as it is', async (t) => {
+t.test("what is damaged, somebody else's or open to others is refused, and left as it is", async (t) => {
   const { path, email } = await fileWithUser(t);
   const good = readFileSync(path, 'utf8');
   const folder = tempDir(t);
   mkdirSync(join(folder, 'folder'));
   symlinkSync(path, join(folder, 'link'));
   const cases = [
-    { name: 'a line in the middle', content: good.replace('{"type":"user"', '{"type":"usr"'), says: /:\d+: is damaged/ },
-    { name: 'a line that is no JSON', content: good.replace('{"type":"user"', '"type":"user"'), says: /:\d+: is damaged/ },
+    {
+      name: 'a line in the middle',
+      content: good.replace('{"type":"user"', '{"type":"usr"'),
+      says: /:\d+: is damaged/,
+    },
+    {
+      name: 'a line that is no JSON',
+      content: good.replace('{"type":"user"', '"type":"user"'),
+      says: /:\d+: is damaged/,
+    },
     { name: 'a line that lacks its user', content: `${good}{"type":"user"}\n`, says: /:\d+: is damaged/ },
-    ...halves.map((change) => ({ name: `half a change: ${change}`, content: `${good}${change}\n`, says: /:\d+: is damaged/ })),
+    ...halves.map((change) => ({
+      name: `half a change: ${change}`,
+      content: `${good}${change}\n`,
+      says: /:\d+: is damaged/,
+    })),
     { name: 'a text', content: 'dear diary\n', says: /is no data file/ },
     { name: 'a text without an end', content: 'dear diary', says: /is no data file/ },
     { name: 'a later format', content: good.replace('"version":1', '"version":2'), says: /is no data file/ },
@@ -161,7 +225,12 @@ t.test('codes and sessions that are over are not kept for ever', async (t) => {
   const path = join(tempDir(t), 'core.data');
   const first = await begin(t, path, { now: () => nowMs });
   await first.core.post('/recipe/signinup/code', { email: 'a@b.c' }, importing);
-  await first.core.post('/recipe/session', { userId: 'u', enableAntiCsrf: false, userDataInJWT: {}, userDataInDatabase: {} });
+  await first.core.post('/recipe/session', {
+    userId: 'u',
+    enableAntiCsrf: false,
+    userDataInJWT: {},
+    userDataInDatabase: {},
+  });
   await first.end();
   t.match(readFileSync(path, 'utf8'), /"device"[^]*"session"/);
   nowMs += 100 * 24 * 60 * 60 * 1000;

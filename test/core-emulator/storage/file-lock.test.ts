@@ -51,7 +51,9 @@ t.test('a lock of another process that lives is respected', async (t) => {
 t.test('of many that find a left lock at once, one gets it', async (t) => {
   const path = join(tempDir(t), 'data');
   writeFileSync(`${path}.lock`, '0 \n');
-  const taken = (await Promise.all(Array.from({ length: 8 }, () => lockFile(path)))).filter((release) => release !== null);
+  const taken = (await Promise.all(Array.from({ length: 8 }, () => lockFile(path)))).filter(
+    (release) => release !== null,
+  );
   t.equal(taken.length, 1);
   await taken[0]?.();
 });

@@ -10,12 +10,14 @@ t.test('lines are written in order, and settled means on disk', async (t) => {
   const journal = createJournal(await open(path, 'a'));
   await t.resolves(journal.settled(), 'nothing to wait for');
   const lines = Array.from({ length: 5000 }, (_, index) => String(index));
-  await Promise.all(lines.map(async (line, index) => {
-    if (index % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
-    journal.append(line);
-    await journal.settled();
-    if (index % 500 === 0) t.ok(readFileSync(path, 'utf8').split('\n').includes(line), line);
-  }));
+  await Promise.all(
+    lines.map(async (line, index) => {
+      if (index % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
+      journal.append(line);
+      await journal.settled();
+      if (index % 500 === 0) t.ok(readFileSync(path, 'utf8').split('\n').includes(line), line);
+    }),
+  );
   t.same(new Set(readFileSync(path, 'utf8').trimEnd().split('\n')), new Set(lines));
   await journal.close();
 });
@@ -23,18 +25,22 @@ t.test('lines are written in order, and settled means on disk', async (t) => {
 t.test('many answers share one sync', async (t) => {
   const file = await open(join(tempDir(t), 'log'), 'a');
   let syncs = 0;
-  const journal = createJournal(Object.assign(Object.create(file) as typeof file, {
-    appendFile: (text: string) => file.appendFile(text),
-    datasync: () => {
-      syncs += 1;
-      return file.datasync();
-    },
-    close: () => file.close(),
-  }));
-  await Promise.all(Array.from({ length: 1000 }, async (_, index) => {
-    journal.append(String(index));
-    await journal.settled();
-  }));
+  const journal = createJournal(
+    Object.assign(Object.create(file) as typeof file, {
+      appendFile: (text: string) => file.appendFile(text),
+      datasync: () => {
+        syncs += 1;
+        return file.datasync();
+      },
+      close: () => file.close(),
+    }),
+  );
+  await Promise.all(
+    Array.from({ length: 1000 }, async (_, index) => {
+      journal.append(String(index));
+      await journal.settled();
+    }),
+  );
   t.ok(syncs <= 2, `${String(syncs)} syncs`);
   await journal.close();
 });

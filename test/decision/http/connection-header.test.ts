@@ -11,17 +11,49 @@ const accepted = [
   { name: 'empty elements', input: ' , ,\t,', closes: false, keepsAlive: false, upgrades: false, removes: [] },
   { name: 'close', input: 'close', closes: true, keepsAlive: false, upgrades: false, removes: [] },
   { name: 'close in another case', input: 'Close', closes: true, keepsAlive: false, upgrades: false, removes: [] },
-  { name: 'keep-alive as most send it', input: 'keep-alive', closes: false, keepsAlive: true, upgrades: false, removes: [] },
+  {
+    name: 'keep-alive as most send it',
+    input: 'keep-alive',
+    closes: false,
+    keepsAlive: true,
+    upgrades: false,
+    removes: [],
+  },
   { name: 'keep-alive', input: 'Keep-Alive', closes: false, keepsAlive: true, upgrades: false, removes: [] },
   { name: 'both', input: 'keep-alive,close', closes: true, keepsAlive: true, upgrades: false, removes: [] },
-  { name: 'an offer of HTTP/2', input: 'Upgrade, HTTP2-Settings', closes: false, keepsAlive: false, upgrades: true, removes: [] },
-  { name: 'trailers', input: 'TE', closes: false, keepsAlive: false, upgrades: false, removes: [] },
-  { name: 'fields to remove', input: 'close, X-One,\tX-Two ', closes: true, keepsAlive: false, upgrades: false, removes: ['x-one', 'x-two'] },
   {
-    name: 'fields that end here anyway', input: 'Trailer, Proxy-Authorization', closes: false, keepsAlive: false, upgrades: false,
+    name: 'an offer of HTTP/2',
+    input: 'Upgrade, HTTP2-Settings',
+    closes: false,
+    keepsAlive: false,
+    upgrades: true,
+    removes: [],
+  },
+  { name: 'trailers', input: 'TE', closes: false, keepsAlive: false, upgrades: false, removes: [] },
+  {
+    name: 'fields to remove',
+    input: 'close, X-One,\tX-Two ',
+    closes: true,
+    keepsAlive: false,
+    upgrades: false,
+    removes: ['x-one', 'x-two'],
+  },
+  {
+    name: 'fields that end here anyway',
+    input: 'Trailer, Proxy-Authorization',
+    closes: false,
+    keepsAlive: false,
+    upgrades: false,
     removes: ['trailer', 'proxy-authorization'],
   },
-  { name: 'a field with an underscore', input: 'my_field', closes: false, keepsAlive: false, upgrades: false, removes: ['my_field'] },
+  {
+    name: 'a field with an underscore',
+    input: 'my_field',
+    closes: false,
+    keepsAlive: false,
+    upgrades: false,
+    removes: ['my_field'],
+  },
 ] as const;
 
 t.test('what Connection asks for', (t) => {
@@ -34,17 +66,38 @@ t.test('what Connection asks for', (t) => {
 t.test('a field with an underscore may be named, whatever becomes of it', (t) => {
   for (const underscoreFields of ['drop', 'allow', 'refuse'] as const) {
     const rules = createFieldRules({ identityNames: [], underscoreFields, http10: 'refuse' });
-    t.match(readConnection('my_field', rules.requestKind), { ok: true, value: { removes: new Set(['my_field']) } }, underscoreFields);
+    t.match(
+      readConnection('my_field', rules.requestKind),
+      { ok: true, value: { removes: new Set(['my_field']) } },
+      underscoreFields,
+    );
   }
   t.end();
 });
 
 t.test('nobody has us remove a field that we set or judge, nor one that looks like it', (t) => {
   const own = [
-    'X-Caller', 'X-Auth-Subject', 'X-Auth-Token-Id', 'Authorization', 'Idempotency-Key', 'Idempotency-Record', 'Content-Type', 'Content-Length', 'Host',
-    'Transfer-Encoding', 'X-Forwarded-For', 'X-Forwarded-Prefix', 'Forwarded', 'Via', 'X-Request-Id', 'traceparent', 'tracestate', 'Expect', 'Proxy-Status',
+    'X-Caller',
+    'X-Auth-Subject',
+    'X-Auth-Token-Id',
+    'Authorization',
+    'Idempotency-Key',
+    'Idempotency-Record',
+    'Content-Type',
+    'Content-Length',
+    'Host',
+    'Transfer-Encoding',
+    'X-Forwarded-For',
+    'X-Forwarded-Prefix',
+    'Forwarded',
+    'Via',
+    'X-Request-Id',
+    'traceparent',
+    'tracestate',
+    'Expect',
+    'Proxy-Status',
   ];
-  for (const name of own.flatMap(name => [...cases(name), ...lookAlikes(name)])) {
+  for (const name of own.flatMap((name) => [...cases(name), ...lookAlikes(name)])) {
     for (const value of [name, `close, ${name}`, `${name},keep-alive`]) {
       t.same(readConnection(value, requestKind), { ok: false, error: { reason: 'connection_option' } }, value);
     }

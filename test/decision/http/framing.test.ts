@@ -5,23 +5,68 @@ type Input = Parameters<typeof readFraming>;
 
 const accepted: readonly { name: string; input: Input; expected: Framing }[] = [
   { name: 'neither', input: [undefined, undefined, '1.1'], expected: { contentLength: null, chunked: false } },
-  { name: 'neither, HTTP/1.0', input: [undefined, undefined, '1.0'], expected: { contentLength: null, chunked: false } },
+  {
+    name: 'neither, HTTP/1.0',
+    input: [undefined, undefined, '1.0'],
+    expected: { contentLength: null, chunked: false },
+  },
   { name: 'an empty body', input: ['0', undefined, '1.1'], expected: { contentLength: 0, chunked: false } },
   { name: 'a length', input: ['42', undefined, '1.1'], expected: { contentLength: 42, chunked: false } },
   { name: 'a length in HTTP/1.0', input: ['42', undefined, '1.0'], expected: { contentLength: 42, chunked: false } },
   { name: 'leading zeros', input: ['0042', undefined, '1.1'], expected: { contentLength: 42, chunked: false } },
-  { name: 'the largest safe length', input: ['9007199254740991', undefined, '1.1'], expected: { contentLength: 9007199254740991, chunked: false } },
+  {
+    name: 'the largest safe length',
+    input: ['9007199254740991', undefined, '1.1'],
+    expected: { contentLength: 9007199254740991, chunked: false },
+  },
   { name: 'chunks', input: [undefined, 'chunked', '1.1'], expected: { contentLength: null, chunked: true } },
-  { name: 'chunks in another case', input: [undefined, 'CHUNKed', '1.1'], expected: { contentLength: null, chunked: true } },
+  {
+    name: 'chunks in another case',
+    input: [undefined, 'CHUNKed', '1.1'],
+    expected: { contentLength: null, chunked: true },
+  },
 ];
 
 const refused: readonly { name: string; input: Input }[] = [
-  ...['', '-1', '+1', '1.0', '1e2', '0x10', ' 1', '1 ', '1, 1', '1,1', '1;1', 'a', '9007199254740992', '99999999999999999999', '9'.repeat(400), '\u0661', '1\n']
-    .map(length => ({ name: `length ${JSON.stringify(length.slice(0, 30))}`, input: [length, undefined, '1.1'] as Input })),
   ...[
-    '', 'identity', 'gzip', 'gzip, chunked', 'chunked, gzip', ',chunked', 'chunked,', 'chunked, chunked', 'xchunked', 'chunked;a', ' chunked', 'chunked ',
-    '"chunked"', 'chun\u212aed', 'chunked\u0000',
-  ].map(encoding => ({ name: `encoding ${JSON.stringify(encoding)}`, input: [undefined, encoding, '1.1'] as Input })),
+    '',
+    '-1',
+    '+1',
+    '1.0',
+    '1e2',
+    '0x10',
+    ' 1',
+    '1 ',
+    '1, 1',
+    '1,1',
+    '1;1',
+    'a',
+    '9007199254740992',
+    '99999999999999999999',
+    '9'.repeat(400),
+    '\u0661',
+    '1\n',
+  ].map((length) => ({
+    name: `length ${JSON.stringify(length.slice(0, 30))}`,
+    input: [length, undefined, '1.1'] as Input,
+  })),
+  ...[
+    '',
+    'identity',
+    'gzip',
+    'gzip, chunked',
+    'chunked, gzip',
+    ',chunked',
+    'chunked,',
+    'chunked, chunked',
+    'xchunked',
+    'chunked;a',
+    ' chunked',
+    'chunked ',
+    '"chunked"',
+    'chun\u212aed',
+    'chunked\u0000',
+  ].map((encoding) => ({ name: `encoding ${JSON.stringify(encoding)}`, input: [undefined, encoding, '1.1'] as Input })),
   { name: '22 digits', input: ['0000000000000000000003', undefined, '1.1'] },
   { name: '17 digits', input: ['00000000000000003', undefined, '1.1'] },
   { name: 'both', input: ['5', 'chunked', '1.1'] },
@@ -35,6 +80,8 @@ t.test('a length in digits, or chunks', (t) => {
 });
 
 t.test('no other transfer coding, never both, no length that readers differ about', (t) => {
-  for (const { name, input } of refused) t.same(readFraming(...input), { ok: false, error: { reason: 'framing' } }, name);
+  for (const { name, input } of refused) {
+    t.same(readFraming(...input), { ok: false, error: { reason: 'framing' } }, name);
+  }
   t.end();
 });

@@ -28,7 +28,15 @@ t.test('elements of a list', (t) => {
 });
 
 t.test('blanks at both ends are removed, and only they', (t) => {
-  const rows = [['', ''], [' \t', ''], [' a ', 'a'], ['\ta b\t', 'a b'], ['a', 'a'], ['\u00a0a\u00a0', '\u00a0a\u00a0'], ['\na', '\na']] as const;
+  const rows = [
+    ['', ''],
+    [' \t', ''],
+    [' a ', 'a'],
+    ['\ta b\t', 'a b'],
+    ['a', 'a'],
+    ['\u00a0a\u00a0', '\u00a0a\u00a0'],
+    ['\na', '\na'],
+  ] as const;
   for (const [input, expected] of rows) t.equal(trimBlanks(input), expected, JSON.stringify(input));
   t.end();
 });

@@ -1,5 +1,10 @@
 import t from 'tap';
-import { keepingRules, lifetimeMs, staleAllowanceMs, type CacheFields } from '../../../src/decision/http/http-freshness.js';
+import {
+  keepingRules,
+  lifetimeMs,
+  staleAllowanceMs,
+  type CacheFields,
+} from '../../../src/decision/http/http-freshness.js';
 
 const none: CacheFields = { cacheControl: null, age: null, expires: null, date: null };
 const date = 'Tue, 15 Nov 1994 08:12:31 GMT';
@@ -14,7 +19,11 @@ const rows: { name: string; input: Partial<CacheFields>; expected: number | null
   { name: 'max-age of zero', input: { cacheControl: 'max-age=0' }, expected: 0 },
   { name: 'a longer name is another', input: { cacheControl: 'x-max-age=60' }, expected: null },
   { name: 's-maxage is for shared caches', input: { cacheControl: 's-maxage=60' }, expected: null },
-  { name: 'max-age within a quoted string is text', input: { cacheControl: 'x="a, max-age=5", max-age=60' }, expected: 60_000 },
+  {
+    name: 'max-age within a quoted string is text',
+    input: { cacheControl: 'x="a, max-age=5", max-age=60' },
+    expected: 60_000,
+  },
   { name: 'an escaped quote does not end a string', input: { cacheControl: 'x="a\\", max-age=5"' }, expected: null },
   { name: 'beyond what fits', input: { cacheControl: `max-age=${'9'.repeat(30)}` }, expected: 2 ** 31 * 1000 },
   { name: 'not a number', input: { cacheControl: 'max-age=soon' }, expected: 0 },
@@ -24,7 +33,11 @@ const rows: { name: string; input: Partial<CacheFields>; expected: number | null
   { name: 'said twice: the strictest', input: { cacheControl: 'max-age=60, max-age=5' }, expected: 5_000 },
   { name: 'no-store', input: { cacheControl: 'max-age=60, no-store' }, expected: 0 },
   { name: 'no-cache', input: { cacheControl: 'no-cache, max-age=60' }, expected: 0 },
-  { name: 'no-cache for one field counts for all', input: { cacheControl: 'no-cache="set-cookie", max-age=60' }, expected: 0 },
+  {
+    name: 'no-cache for one field counts for all',
+    input: { cacheControl: 'no-cache="set-cookie", max-age=60' },
+    expected: 0,
+  },
   { name: 'time spent in caches on the way', input: { cacheControl: 'max-age=60', age: '20' }, expected: 40_000 },
   { name: 'spent to the end', input: { cacheControl: 'max-age=60', age: '60' }, expected: 0 },
   { name: 'spent beyond it', input: { cacheControl: 'max-age=60', age: '61' }, expected: 0 },
@@ -35,14 +48,24 @@ const rows: { name: string; input: Partial<CacheFields>; expected: number | null
   { name: 'Expires that is no date', input: { expires: '0', date }, expected: 0 },
   { name: 'Expires with more before it', input: { expires: 'x Tue, 15 Nov 1994 08:13:31 GMT', date }, expected: 0 },
   { name: 'Expires with more behind it', input: { expires: 'Tue, 15 Nov 1994 08:13:31 GMT+1', date }, expected: 0 },
-  { name: 'a Date with more behind it', input: { expires: date, date: 'Tue, 15 Nov 1994 08:11:31 GMT+1' }, expected: 0 },
+  {
+    name: 'a Date with more behind it',
+    input: { expires: date, date: 'Tue, 15 Nov 1994 08:11:31 GMT+1' },
+    expected: 0,
+  },
   { name: 'Expires on a day that is none', input: { expires: 'Tue, 99 Nov 1994 08:13:31 GMT', date }, expected: 0 },
   { name: 'Expires without Date', input: { expires: date }, expected: 0 },
-  { name: 'max-age wins over Expires', input: { cacheControl: 'max-age=5', expires: 'Tue, 15 Nov 1994 08:13:31 GMT', date }, expected: 5_000 },
+  {
+    name: 'max-age wins over Expires',
+    input: { cacheControl: 'max-age=5', expires: 'Tue, 15 Nov 1994 08:13:31 GMT', date },
+    expected: 5_000,
+  },
 ];
 
 t.test('cache headers are honoured', (t) => {
-  for (const { name, input, expected } of rows) t.equal(keepingRules({ ...none, ...input }).freshnessMs, expected, name);
+  for (const { name, input, expected } of rows) {
+    t.equal(keepingRules({ ...none, ...input }).freshnessMs, expected, name);
+  }
   t.end();
 });
 
@@ -59,18 +82,22 @@ t.test('RFC 9111 5.2.2.2: whether an answer forbids its use past its lifetime', 
     { name: 'a longer name is another', cacheControl: 'x-must-revalidate', expected: false },
     { name: 'within a quoted string it is text', cacheControl: 'x="a, must-revalidate"', expected: false },
   ];
-  for (const { name, cacheControl, expected } of revalidation) t.equal(keepingRules({ ...none, cacheControl }).mustRevalidate, expected, name);
+  for (const { name, cacheControl, expected } of revalidation) {
+    t.equal(keepingRules({ ...none, cacheControl }).mustRevalidate, expected, name);
+  }
   t.end();
 });
 
-t.test('how long keys serve past their lifetime: the operator\'s word before the issuer\'s', (t) => {
+t.test("how long keys serve past their lifetime: the operator's word before the issuer's", (t) => {
   const allowances: { maxStaleMs: number | null; mustRevalidate: boolean; expected: number }[] = [
     { maxStaleMs: null, mustRevalidate: false, expected: 3_600_000 },
     { maxStaleMs: null, mustRevalidate: true, expected: 300_000 },
     { maxStaleMs: 0, mustRevalidate: false, expected: 0 },
     { maxStaleMs: 7_200_000, mustRevalidate: true, expected: 7_200_000 },
   ];
-  for (const { maxStaleMs, mustRevalidate, expected } of allowances) t.equal(staleAllowanceMs(maxStaleMs, mustRevalidate), expected);
+  for (const { maxStaleMs, mustRevalidate, expected } of allowances) {
+    t.equal(staleAllowanceMs(maxStaleMs, mustRevalidate), expected);
+  }
   t.end();
 });
 
@@ -91,7 +118,13 @@ t.test('within min_age and max_age', (t) => {
 
 t.test('a long value is read in linear time', (t) => {
   const quoted = ['x="'.repeat(5_000), '"\\'.repeat(8_000), `x="${'\\"'.repeat(8_000)}`];
-  const bare = ['a,'.repeat(8_000), ' '.repeat(16_000), `a${' '.repeat(16_000)}b`, `${' '.repeat(16_000)},`, ', '.repeat(8_000)];
+  const bare = [
+    'a,'.repeat(8_000),
+    ' '.repeat(16_000),
+    `a${' '.repeat(16_000)}b`,
+    `${' '.repeat(16_000)},`,
+    ', '.repeat(8_000),
+  ];
   for (const value of [...quoted, ...bare]) {
     t.same(keepingRules({ ...none, cacheControl: value }), { freshnessMs: null, mustRevalidate: false });
   }

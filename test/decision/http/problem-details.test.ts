@@ -14,9 +14,21 @@ t.test('bodies byte for byte', (t) => {
   const bodies: [Reason, number, string][] = [
     ['credential_missing', 401, '{"type":"about:blank","title":"Unauthorized","status":401}'],
     ['permission_missing', 403, '{"type":"about:blank","title":"Forbidden","status":403}'],
-    ['target_malformed', 400, '{"type":"urn:sallyport:bad-target","title":"The request target is malformed or ambiguous","status":400}'],
-    ['target_too_long', 414, '{"type":"urn:sallyport:bad-request","title":"The request target is too long","status":414}'],
-    ['method_not_allowed', 405, '{"type":"urn:sallyport:method-not-allowed","title":"The method is not allowed","status":405}'],
+    [
+      'target_malformed',
+      400,
+      '{"type":"urn:sallyport:bad-target","title":"The request target is malformed or ambiguous","status":400}',
+    ],
+    [
+      'target_too_long',
+      414,
+      '{"type":"urn:sallyport:bad-request","title":"The request target is too long","status":414}',
+    ],
+    [
+      'method_not_allowed',
+      405,
+      '{"type":"urn:sallyport:method-not-allowed","title":"The method is not allowed","status":405}',
+    ],
     ['internal', 500, '{"type":"urn:sallyport:internal","title":"Internal error","status":500}'],
   ];
   for (const [reason, status, body] of bodies) t.match(problemOf(denial(reason), 'r-1'), { status, body }, reason);
@@ -47,18 +59,24 @@ t.test('every answer of ours is a problem document that says so', (t) => {
 
 t.test('every 401 is the same, and every 403', (t) => {
   for (const status of [401, 403]) {
-    const same = reasons.filter(reason => answerOf(reason).status === status);
+    const same = reasons.filter((reason) => answerOf(reason).status === status);
     t.ok(same.length > 2, `${status}`);
-    const answers = same.flatMap(reason => [
-      problemOf({ reason }, 'r-1'), problemOf({ reason, missing: ['orders:write'] }, 'r-1'), problemOf({ reason, error: 'dns_error' }, 'r-1'),
+    const answers = same.flatMap((reason) => [
+      problemOf({ reason }, 'r-1'),
+      problemOf({ reason, missing: ['orders:write'] }, 'r-1'),
+      problemOf({ reason, error: 'dns_error' }, 'r-1'),
     ]);
-    t.equal(new Set(answers.map(answer => JSON.stringify(answer))).size, 1, `${status}`);
+    t.equal(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1, `${status}`);
   }
   t.end();
 });
 
 t.test('RFC 9209: a failure known more exactly is named', (t) => {
-  t.ok(problemOf({ reason: 'upstream_unreachable', error: 'dns_error' }, 'r-1').fields.includes('sallyport; error=dns_error'));
+  t.ok(
+    problemOf({ reason: 'upstream_unreachable', error: 'dns_error' }, 'r-1').fields.includes(
+      'sallyport; error=dns_error',
+    ),
+  );
   t.end();
 });
 
@@ -67,16 +85,22 @@ t.test('RFC 9209: so is what went wrong in here', (t) => {
   t.end();
 });
 
-t.test('RFC 6455 §4.4, RFC 9110 §15.5.22: 426 names the version and what to upgrade to, and no other answer does', (t) => {
-  for (const reason of reasons) {
-    const expected = reason === 'websocket_version' ? ['13', 'websocket'] : [undefined, undefined];
-    t.same([fieldsOf(reason).get('Sec-WebSocket-Version'), fieldsOf(reason).get('Upgrade')], expected, reason);
-  }
-  t.end();
-});
+t.test(
+  'RFC 6455 §4.4, RFC 9110 §15.5.22: 426 names the version and what to upgrade to, and no other answer does',
+  (t) => {
+    for (const reason of reasons) {
+      const expected = reason === 'websocket_version' ? ['13', 'websocket'] : [undefined, undefined];
+      t.same([fieldsOf(reason).get('Sec-WebSocket-Version'), fieldsOf(reason).get('Upgrade')], expected, reason);
+    }
+    t.end();
+  },
+);
 
 t.test('a denial may name its reservation and how long to wait', (t) => {
-  const { status, fields, body } = problemOf({ reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' }, 'id');
+  const { status, fields, body } = problemOf(
+    { reason: 'idempotency_in_progress', retryAfterS: 3, record: 'p.o' },
+    'id',
+  );
   t.equal(status, 409);
   t.match(JSON.parse(body), { type: 'urn:sallyport:idempotency-in-progress', status: 409, record: 'p.o' });
   t.equal(fields[fields.indexOf('Retry-After') + 1], '3');
@@ -85,12 +109,25 @@ t.test('a denial may name its reservation and how long to wait', (t) => {
 
 t.test('refused sessions get the bodies that frontends act on', (t) => {
   const cases = [
-    { session: { message: 'try refresh token' }, reason: 'session_expired', status: 401, body: '{"message":"try refresh token"}' },
-    { session: { message: 'unauthorised' }, reason: 'subject_revoked', status: 401, body: '{"message":"unauthorised"}' },
     {
-      session: { message: 'invalid claim', claims: ['st-role', 'st-ev'] }, reason: 'session_claim_missing', status: 403,
-      body: '{"message":"invalid claim","claimValidationErrors":[{"id":"st-role","reason":{"message":"wrong value"}},'
-        + '{"id":"st-ev","reason":{"message":"wrong value"}}]}',
+      session: { message: 'try refresh token' },
+      reason: 'session_expired',
+      status: 401,
+      body: '{"message":"try refresh token"}',
+    },
+    {
+      session: { message: 'unauthorised' },
+      reason: 'subject_revoked',
+      status: 401,
+      body: '{"message":"unauthorised"}',
+    },
+    {
+      session: { message: 'invalid claim', claims: ['st-role', 'st-ev'] },
+      reason: 'session_claim_missing',
+      status: 403,
+      body:
+        '{"message":"invalid claim","claimValidationErrors":[{"id":"st-role","reason":{"message":"wrong value"}},' +
+        '{"id":"st-ev","reason":{"message":"wrong value"}}]}',
     },
   ] as const;
   for (const { session, reason, status, body } of cases) {

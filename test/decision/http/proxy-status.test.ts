@@ -14,11 +14,23 @@ const cases = [
   { name: 'among others', input: 'a;x=1, sallyport; error=b ,\tc', expected: 'a;x=1, c' },
   { name: 'twice', input: 'sallyport, "sallyport"; a', expected: null },
   { name: 'a name that begins alike', input: 'sallyport2, sallyport-edge', expected: 'sallyport2, sallyport-edge' },
-  { name: 'in a string of another', input: 'a; details="x, sallyport; error=y"', expected: 'a; details="x, sallyport; error=y"' },
-  { name: 'after an escaped quote', input: 'a; details="\\", sallyport", b', expected: 'a; details="\\", sallyport", b' },
+  {
+    name: 'in a string of another',
+    input: 'a; details="x, sallyport; error=y"',
+    expected: 'a; details="x, sallyport; error=y"',
+  },
+  {
+    name: 'after an escaped quote',
+    input: 'a; details="\\", sallyport", b',
+    expected: 'a; details="\\", sallyport", b',
+  },
   { name: 'after an escaped backslash', input: 'a; details="\\\\", sallyport, b', expected: 'a; details="\\\\", b' },
   { name: 'a string without an end', input: 'a; details="b', expected: null },
-  { name: 'the rest of such a string', input: 'b", sallyport; error=a, c; d="e', expected: 'b", sallyport; error=a, c; d="e' },
+  {
+    name: 'the rest of such a string',
+    input: 'b", sallyport; error=a, c; d="e',
+    expected: 'b", sallyport; error=a, c; d="e',
+  },
   { name: 'a string that ends in a backslash', input: 'a; details="b\\', expected: null },
   { name: 'empty', input: '', expected: '' },
 ];
@@ -30,10 +42,15 @@ t.test('no member of our name comes from a receiver', (t) => {
 
 t.test('whatever a receiver sends, one call removes all there is', (t) => {
   const value = fc.string({ unit: fc.constantFrom('sallyport', '"', '\\', ',', ';', ' ', 'a', '='), maxLength: 10 });
-  t.doesNotThrow(() => fc.assert(fc.property(value, (input) => {
-    const once = withoutOwnMember(input);
-    return once === null || withoutOwnMember(once) === once;
-  }), { numRuns: 2000 }));
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(value, (input) => {
+        const once = withoutOwnMember(input);
+        return once === null || withoutOwnMember(once) === once;
+      }),
+      { numRuns: 2000 },
+    ),
+  );
   t.end();
 });
 

@@ -10,17 +10,43 @@ import { readVectors } from '../../vectors/corpus.js';
 const host = ['Host', 'orders.example.com'];
 
 function read(
-  rawHeaders: readonly string[], settings: Partial<FieldRuleSettings> = {}, httpVersion = '1.1', remembered: RememberedTokens | null = null,
+  rawHeaders: readonly string[],
+  settings: Partial<FieldRuleSettings> = {},
+  httpVersion = '1.1',
+  remembered: RememberedTokens | null = null,
 ): ReturnType<typeof readFields> {
-  const rules = createFieldRules({ identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', ...settings });
+  const rules = createFieldRules({
+    identityNames: ['X-Caller'],
+    underscoreFields: 'drop',
+    http10: 'refuse',
+    ...settings,
+  });
   return readFields({ method: 'POST', target: '/', httpVersion, rawHeaders }, rules, remembered);
 }
 
 const plain: RequestFields = {
-  passed: [], stripped: {}, strippedUnlessTrusted: 0, authorization: null, bearer: readBearer(null), bearerDigest: null, host: 'orders.example.com',
-  contentLength: null, chunked: false, hasBody: false,
-  expectsContinue: false, upgrade: null, upgrades: false, requestId: null, traceparent: null, tracestate: null, idempotencyKey: null, forwardedFor: null,
-  forwardedProto: null, forwardedHost: null, via: null, closes: false,
+  passed: [],
+  stripped: {},
+  strippedUnlessTrusted: 0,
+  authorization: null,
+  bearer: readBearer(null),
+  bearerDigest: null,
+  host: 'orders.example.com',
+  contentLength: null,
+  chunked: false,
+  hasBody: false,
+  expectsContinue: false,
+  upgrade: null,
+  upgrades: false,
+  requestId: null,
+  traceparent: null,
+  tracestate: null,
+  idempotencyKey: null,
+  forwardedFor: null,
+  forwardedProto: null,
+  forwardedHost: null,
+  via: null,
+  closes: false,
 };
 
 const trace = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -38,95 +64,244 @@ const accepted: readonly Accepted[] = [
   {
     name: 'fields of caller and receiver pass in their order and spelling, repeated ones apart',
     input: ['accept', '*/*', 'COOKIE', 'a=b', 'Cookie', 'c=d', 'X-Empty', '', 'X-Latin', 'caf\u00e9', 'X-Tab', 'a\tb'],
-    expected: { passed: ['accept', '*/*', 'COOKIE', 'a=b', 'Cookie', 'c=d', 'X-Empty', '', 'X-Latin', 'caf\u00e9', 'X-Tab', 'a\tb'] },
+    expected: {
+      passed: [
+        'accept',
+        '*/*',
+        'COOKIE',
+        'a=b',
+        'Cookie',
+        'c=d',
+        'X-Empty',
+        '',
+        'X-Latin',
+        'caf\u00e9',
+        'X-Tab',
+        'a\tb',
+      ],
+    },
   },
   {
-    name: 'Content-Type passes as it came', input: ['content-Type', 'application/json ;charset=utf-8'],
+    name: 'Content-Type passes as it came',
+    input: ['content-Type', 'application/json ;charset=utf-8'],
     expected: { passed: ['content-Type', 'application/json ;charset=utf-8'] },
   },
-  { name: 'Authorization is kept apart', input: ['AUTHORIZATION', 'Bearer a.b.c'], expected: { authorization: 'Bearer a.b.c' } },
+  {
+    name: 'Authorization is kept apart',
+    input: ['AUTHORIZATION', 'Bearer a.b.c'],
+    expected: { authorization: 'Bearer a.b.c' },
+  },
   { name: 'an empty Authorization is one', input: ['Authorization', ''], expected: { authorization: '' } },
-  { name: 'Idempotency-Key is read and passes', input: ['Idempotency-Key', '"a"'], expected: { idempotencyKey: '"a"', passed: ['Idempotency-Key', '"a"'] } },
+  {
+    name: 'Idempotency-Key is read and passes',
+    input: ['Idempotency-Key', '"a"'],
+    expected: { idempotencyKey: '"a"', passed: ['Idempotency-Key', '"a"'] },
+  },
   {
     name: 'what only we set, and look-alikes of what we judge, are dropped and counted',
     input: [
-      'X-Caller', 'a', 'X_Auth.Subject', 'b', 'Idempotency_Key', 'c', 'X_Forwarded_For', 'd', 'Author-ization', 'e', 'Content_Length', '9', 'H-ost', 'f',
-      'Transfer_Encoding', 'chunked', 'Idempotency-Record', 'g', 'X-HTTP-Method-Override', 'DELETE', 'Forwarded', 'for=h', 'X-Original-URL', '/admin',
+      'X-Caller',
+      'a',
+      'X_Auth.Subject',
+      'b',
+      'Idempotency_Key',
+      'c',
+      'X_Forwarded_For',
+      'd',
+      'Author-ization',
+      'e',
+      'Content_Length',
+      '9',
+      'H-ost',
+      'f',
+      'Transfer_Encoding',
+      'chunked',
+      'Idempotency-Record',
+      'g',
+      'X-HTTP-Method-Override',
+      'DELETE',
+      'Forwarded',
+      'for=h',
+      'X-Original-URL',
+      '/admin',
     ],
     expected: { stripped: { identity: 4, override: 4, forwarded: 2, hop: 2 } },
   },
   {
-    name: 'other names with an underscore are dropped and counted', input: ['my_field', 'a', '__proto__', 'b'],
+    name: 'other names with an underscore are dropped and counted',
+    input: ['my_field', 'a', '__proto__', 'b'],
     expected: { stripped: { underscore: 2 } },
   },
   {
-    name: 'other names with an underscore may pass', input: ['my_field', 'a', '__proto__', 'b', 'X_Caller', 'c'], settings: { underscoreFields: 'allow' },
+    name: 'other names with an underscore may pass',
+    input: ['my_field', 'a', '__proto__', 'b', 'X_Caller', 'c'],
+    settings: { underscoreFields: 'allow' },
     expected: { passed: ['my_field', 'a', '__proto__', 'b'], stripped: { identity: 1 } },
   },
   {
     name: 'hop-by-hop fields end here and are not counted',
     input: [
-      'Connection', 'keep-alive', 'Keep-Alive', 'x', 'Proxy-Connection', 'keep-alive', 'Proxy-Authorization', 'Basic YTpi', 'TE', 'trailers', 'Trailer',
+      'Connection',
+      'keep-alive',
+      'Keep-Alive',
+      'x',
+      'Proxy-Connection',
+      'keep-alive',
+      'Proxy-Authorization',
+      'Basic YTpi',
+      'TE',
+      'trailers',
+      'Trailer',
       'X-Sum',
-      'HTTP2-Settings', 'AAMAAABkAAQAAP__', 'Proxy-Authenticate', 'Basic', 'Proxy-Authentication-Info', 'a=b',
+      'HTTP2-Settings',
+      'AAMAAABkAAQAAP__',
+      'Proxy-Authenticate',
+      'Basic',
+      'Proxy-Authentication-Info',
+      'a=b',
     ],
     expected: {},
   },
   {
     name: 'RFC 9110 §7.6.1: fields that Connection names end here, wherever it stands and however often',
-    input: ['X-One', 'a', 'Connection', 'x-one, close', 'X-Two', 'b', 'connection', 'X-TWO,Cookie', 'Cookie', 'c', 'X-Three', 'd'],
+    input: [
+      'X-One',
+      'a',
+      'Connection',
+      'x-one, close',
+      'X-Two',
+      'b',
+      'connection',
+      'X-TWO,Cookie',
+      'Cookie',
+      'c',
+      'X-Three',
+      'd',
+    ],
     expected: { passed: ['X-Three', 'd'], closes: true },
   },
   { name: 'a length', input: ['Content-Length', '5'], expected: { contentLength: 5, hasBody: true } },
   { name: 'a length of 0 is no body', input: ['Content-Length', '0'], expected: { contentLength: 0 } },
   { name: 'chunks', input: ['Transfer-Encoding', 'Chunked'], expected: { chunked: true, hasBody: true } },
   {
-    name: '100-continue', input: ['Expect', '100-Continue', 'Content-Length', '5'],
+    name: '100-continue',
+    input: ['Expect', '100-Continue', 'Content-Length', '5'],
     expected: { expectsContinue: true, contentLength: 5, hasBody: true },
   },
-  { name: 'h2c is ignored', input: ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'AAMA'], expected: { upgrades: true } },
   {
-    name: 'h2c is ignored in any case, and its body is one', input: ['Upgrade', 'H2C', 'Content-Length', '5'],
+    name: 'h2c is ignored',
+    input: ['Connection', 'Upgrade, HTTP2-Settings', 'Upgrade', 'h2c', 'HTTP2-Settings', 'AAMA'],
+    expected: { upgrades: true },
+  },
+  {
+    name: 'h2c is ignored in any case, and its body is one',
+    input: ['Upgrade', 'H2C', 'Content-Length', '5'],
     expected: { contentLength: 5, hasBody: true },
   },
   { name: 'an empty Upgrade is none', input: ['Upgrade', ''], expected: {} },
-  { name: 'another protocol is told', input: ['Connection', 'upgrade', 'Upgrade', 'WebSocket'], expected: { upgrade: 'websocket', upgrades: true } },
-  { name: 'another protocol is told even beside h2c', input: ['Upgrade', 'h2c, TLS/1.0', 'Upgrade', 'websocket'], expected: { upgrade: 'tls/1.0, websocket' } },
-  { name: 'another protocol is told without Connection too', input: ['Upgrade', 'websocket'], expected: { upgrade: 'websocket' } },
-  { name: 'a sound request id is kept', input: ['x-request-id', 'A.b_c-9'], expected: { requestId: 'A.b_c-9' } },
-  { name: 'a request id as long as may be', input: ['X-Request-Id', 'a'.repeat(128)], expected: { requestId: 'a'.repeat(128) } },
-  { name: 'a request id one byte too long is replaced', input: ['X-Request-Id', 'a'.repeat(129)], expected: { stripped: { forwarded: 1 } } },
-  { name: 'a request id that could forge a log line is replaced', input: ['X-Request-Id', 'a b'], expected: { stripped: { forwarded: 1 } } },
-  { name: 'an empty request id is replaced', input: ['X-Request-Id', ''], expected: { stripped: { forwarded: 1 } } },
-  { name: 'two request ids are none', input: ['X-Request-Id', 'a', 'X-Request-Id', 'b'], expected: { stripped: { forwarded: 1 } } },
   {
-    name: 'a sound trace goes on', input: ['traceparent', trace, 'tracestate', 'a=b', 'Tracestate', 'c=d'],
+    name: 'another protocol is told',
+    input: ['Connection', 'upgrade', 'Upgrade', 'WebSocket'],
+    expected: { upgrade: 'websocket', upgrades: true },
+  },
+  {
+    name: 'another protocol is told even beside h2c',
+    input: ['Upgrade', 'h2c, TLS/1.0', 'Upgrade', 'websocket'],
+    expected: { upgrade: 'tls/1.0, websocket' },
+  },
+  {
+    name: 'another protocol is told without Connection too',
+    input: ['Upgrade', 'websocket'],
+    expected: { upgrade: 'websocket' },
+  },
+  { name: 'a sound request id is kept', input: ['x-request-id', 'A.b_c-9'], expected: { requestId: 'A.b_c-9' } },
+  {
+    name: 'a request id as long as may be',
+    input: ['X-Request-Id', 'a'.repeat(128)],
+    expected: { requestId: 'a'.repeat(128) },
+  },
+  {
+    name: 'a request id one byte too long is replaced',
+    input: ['X-Request-Id', 'a'.repeat(129)],
+    expected: { stripped: { forwarded: 1 } },
+  },
+  {
+    name: 'a request id that could forge a log line is replaced',
+    input: ['X-Request-Id', 'a b'],
+    expected: { stripped: { forwarded: 1 } },
+  },
+  { name: 'an empty request id is replaced', input: ['X-Request-Id', ''], expected: { stripped: { forwarded: 1 } } },
+  {
+    name: 'two request ids are none',
+    input: ['X-Request-Id', 'a', 'X-Request-Id', 'b'],
+    expected: { stripped: { forwarded: 1 } },
+  },
+  {
+    name: 'a sound trace goes on',
+    input: ['traceparent', trace, 'tracestate', 'a=b', 'Tracestate', 'c=d'],
     expected: { traceparent: trace, tracestate: 'a=b, c=d' },
   },
   { name: 'a trace without state', input: ['Traceparent', trace], expected: { traceparent: trace } },
   { name: 'a state without a trace ends here', input: ['tracestate', 'a=b'], expected: { stripped: { forwarded: 1 } } },
-  { name: 'a broken trace ends here with its state', input: ['traceparent', 'x', 'tracestate', 'a=b'], expected: { stripped: { forwarded: 2 } } },
-  { name: 'two traces are none', input: ['traceparent', trace, 'traceparent', trace], expected: { stripped: { forwarded: 1 } } },
+  {
+    name: 'a broken trace ends here with its state',
+    input: ['traceparent', 'x', 'tracestate', 'a=b'],
+    expected: { stripped: { forwarded: 2 } },
+  },
+  {
+    name: 'two traces are none',
+    input: ['traceparent', trace, 'traceparent', trace],
+    expected: { stripped: { forwarded: 1 } },
+  },
   {
     name: 'what earlier hops said is kept apart',
     input: [
-      'X-Forwarded-For', '1.1.1.1', 'x-forwarded-for', '2.2.2.2', 'X-Forwarded-Proto', 'https', 'X-Forwarded-Host', 'a.example', 'Via', '1.1 b',
-      'X-Forwarded-Port', '1',
+      'X-Forwarded-For',
+      '1.1.1.1',
+      'x-forwarded-for',
+      '2.2.2.2',
+      'X-Forwarded-Proto',
+      'https',
+      'X-Forwarded-Host',
+      'a.example',
+      'Via',
+      '1.1 b',
+      'X-Forwarded-Port',
+      '1',
     ],
     expected: {
-      forwardedFor: '1.1.1.1, 2.2.2.2', forwardedProto: 'https', forwardedHost: 'a.example', via: '1.1 b', strippedUnlessTrusted: 5, stripped: { forwarded: 1 },
+      forwardedFor: '1.1.1.1, 2.2.2.2',
+      forwardedProto: 'https',
+      forwardedHost: 'a.example',
+      via: '1.1 b',
+      strippedUnlessTrusted: 5,
+      stripped: { forwarded: 1 },
     },
   },
-  { name: 'HTTP/1.0 where it is allowed', input: [], httpVersion: '1.0', settings: { http10: 'allow' }, expected: { closes: true } },
   {
-    name: 'HTTP/1.0 that stays', input: ['Connection', 'Keep-Alive'], httpVersion: '1.0', settings: { http10: 'allow' }, expected: {},
+    name: 'HTTP/1.0 where it is allowed',
+    input: [],
+    httpVersion: '1.0',
+    settings: { http10: 'allow' },
+    expected: { closes: true },
   },
   {
-    name: 'HTTP/1.0 cannot wait for 100', input: ['Expect', '100-continue', 'Content-Length', '1'], httpVersion: '1.0', settings: { http10: 'allow' },
+    name: 'HTTP/1.0 that stays',
+    input: ['Connection', 'Keep-Alive'],
+    httpVersion: '1.0',
+    settings: { http10: 'allow' },
+    expected: {},
+  },
+  {
+    name: 'HTTP/1.0 cannot wait for 100',
+    input: ['Expect', '100-continue', 'Content-Length', '1'],
+    httpVersion: '1.0',
+    settings: { http10: 'allow' },
     expected: { closes: true, contentLength: 1, hasBody: true },
   },
   {
-    name: 'as many fields as may be', input: Array<string[]>(255).fill(['A', 'b']).flat(),
+    name: 'as many fields as may be',
+    input: Array<string[]>(255).fill(['A', 'b']).flat(),
     expected: { passed: Array<string[]>(255).fill(['A', 'b']).flat() },
   },
 ];
@@ -134,7 +309,11 @@ const accepted: readonly Accepted[] = [
 t.test('header sections that are taken', (t) => {
   for (const { name, input, expected, settings, httpVersion } of accepted) {
     const bearer = readBearer(expected.authorization ?? null);
-    t.same(read([...host, ...input], settings, httpVersion), { ok: true, value: { ...plain, bearer, ...expected } }, name);
+    t.same(
+      read([...host, ...input], settings, httpVersion),
+      { ok: true, value: { ...plain, bearer, ...expected } },
+      name,
+    );
   }
   t.end();
 });
@@ -150,27 +329,49 @@ interface Refused {
 const once = ['Host', 'Authorization', 'Content-Type', 'Content-Length', 'Idempotency-Key', 'Transfer-Encoding'];
 
 const refused: readonly Refused[] = [
-  ...[
-    '1.0', '0.9', '2.0', '3.0', '', '1.2', '11', '1.1 ',
-  ].map(httpVersion => ({ name: `version ${httpVersion}`, input: host, httpVersion, reason: 'http_version' as const })),
-  ...['0.9', '2.0', '1.2'].map(httpVersion => ({
-    name: `version ${httpVersion}, where 1.0 is allowed`, input: host, httpVersion, settings: { http10: 'allow' as const },
+  ...['1.0', '0.9', '2.0', '3.0', '', '1.2', '11', '1.1 '].map((httpVersion) => ({
+    name: `version ${httpVersion}`,
+    input: host,
+    httpVersion,
     reason: 'http_version' as const,
   })),
-  ...once.flatMap(name => [
+  ...['0.9', '2.0', '1.2'].map((httpVersion) => ({
+    name: `version ${httpVersion}, where 1.0 is allowed`,
+    input: host,
+    httpVersion,
+    settings: { http10: 'allow' as const },
+    reason: 'http_version' as const,
+  })),
+  ...once.flatMap((name) => [
     { name: `two ${name}`, input: [...host, name, '5', name, '6'], reason: 'field_repeated' as const },
-    { name: `two equal ${name}`, input: [...host, name, '5', name.toUpperCase(), '5'], reason: 'field_repeated' as const },
-    { name: `${name} and an empty one`, input: [...host, name, '', name.toLowerCase(), '5'], reason: 'field_repeated' as const },
+    {
+      name: `two equal ${name}`,
+      input: [...host, name, '5', name.toUpperCase(), '5'],
+      reason: 'field_repeated' as const,
+    },
+    {
+      name: `${name} and an empty one`,
+      input: [...host, name, '', name.toLowerCase(), '5'],
+      reason: 'field_repeated' as const,
+    },
   ]),
   { name: 'no Host', input: ['Accept', '*/*'], reason: 'host_malformed' },
   { name: 'no fields', input: [], reason: 'host_malformed' },
   { name: 'a Host in another spelling is none', input: ['H_ost', 'a'], reason: 'host_malformed' },
-  { name: 'no Host in HTTP/1.0', input: [], httpVersion: '1.0', settings: { http10: 'allow' }, reason: 'host_malformed' },
+  {
+    name: 'no Host in HTTP/1.0',
+    input: [],
+    httpVersion: '1.0',
+    settings: { http10: 'allow' },
+    reason: 'host_malformed',
+  },
   { name: 'an empty Host', input: ['Host', ''], reason: 'host_malformed' },
   { name: 'a list of hosts', input: ['Host', 'a, b'], reason: 'host_malformed' },
   { name: 'user information', input: ['Host', 'a@b'], reason: 'host_malformed' },
   {
-    name: 'a name with an underscore, where these are refused', input: [...host, 'my_field', 'a'], settings: { underscoreFields: 'refuse' },
+    name: 'a name with an underscore, where these are refused',
+    input: [...host, 'my_field', 'a'],
+    settings: { underscoreFields: 'refuse' },
     reason: 'field_refused',
   },
   { name: 'a name that is no token', input: [...host, 'a b', 'c'], reason: 'field_malformed' },
@@ -183,15 +384,42 @@ const refused: readonly Refused[] = [
   { name: 'both framings', input: [...host, 'Content-Length', '5', 'Transfer-Encoding', 'chunked'], reason: 'framing' },
   { name: 'another coding', input: [...host, 'Transfer-Encoding', 'gzip, chunked'], reason: 'framing' },
   { name: 'a length that is none', input: [...host, 'Content-Length', '+5'], reason: 'framing' },
-  { name: 'chunks in HTTP/1.0', input: [...host, 'Transfer-Encoding', 'chunked'], httpVersion: '1.0', settings: { http10: 'allow' }, reason: 'framing' },
-  { name: 'Connection names the key', input: [...host, 'Connection', 'close, Idempotency-Key', 'Idempotency-Key', 'a'], reason: 'connection_option' },
-  { name: 'on a second line', input: [...host, 'Connection', 'close', 'Content-Type', 'a', 'connection', 'CONTENT-TYPE'], reason: 'connection_option' },
+  {
+    name: 'chunks in HTTP/1.0',
+    input: [...host, 'Transfer-Encoding', 'chunked'],
+    httpVersion: '1.0',
+    settings: { http10: 'allow' },
+    reason: 'framing',
+  },
+  {
+    name: 'Connection names the key',
+    input: [...host, 'Connection', 'close, Idempotency-Key', 'Idempotency-Key', 'a'],
+    reason: 'connection_option',
+  },
+  {
+    name: 'on a second line',
+    input: [...host, 'Connection', 'close', 'Content-Type', 'a', 'connection', 'CONTENT-TYPE'],
+    reason: 'connection_option',
+  },
   { name: 'an identity header', input: [...host, 'Connection', 'x_caller'], reason: 'connection_option' },
   { name: 'no token', input: [...host, 'Connection', 'a b'], reason: 'field_malformed' },
-  ...['', 'x', '100-continue, x', '100-continue=1', '100continue', '200-ok', '100-continue, 100-continue'].map(value => (
-    { name: `Expect: ${value}`, input: [...host, 'Expect', value], reason: 'expectation_unknown' as const })),
-  { name: 'two lines of Expect', input: [...host, 'Expect', '100-continue', 'Expect', '100-continue'], reason: 'expectation_unknown' },
-  { name: 'one field too many', input: [...host, ...Array<string[]>(256).fill(['A', 'b']).flat()], reason: 'header_too_large' },
+  ...['', 'x', '100-continue, x', '100-continue=1', '100continue', '200-ok', '100-continue, 100-continue'].map(
+    (value) => ({
+      name: `Expect: ${value}`,
+      input: [...host, 'Expect', value],
+      reason: 'expectation_unknown' as const,
+    }),
+  ),
+  {
+    name: 'two lines of Expect',
+    input: [...host, 'Expect', '100-continue', 'Expect', '100-continue'],
+    reason: 'expectation_unknown',
+  },
+  {
+    name: 'one field too many',
+    input: [...host, ...Array<string[]>(256).fill(['A', 'b']).flat()],
+    reason: 'header_too_large',
+  },
 ];
 
 t.test('header sections that are refused', (t) => {
@@ -209,8 +437,11 @@ t.test('no registered field makes us fail, whatever it holds', (t) => {
       if (!fields.ok && answerOf(fields.error.reason).status >= 500) t.fail(`${name}: ${value}`);
     }
   }
-  const all = read(
-    [...host, ...names.filter(name => !/^(host|transfer-encoding|content-length|connection|expect|close)$/i.test(name)).flatMap(name => [name, 'a']),
+  const all = read([
+    ...host,
+    ...names
+      .filter((name) => !/^(host|transfer-encoding|content-length|connection|expect|close)$/i.test(name))
+      .flatMap((name) => [name, 'a']),
   ]);
   t.ok(all.ok, 'all of them together');
   t.end();
@@ -218,30 +449,65 @@ t.test('no registered field makes us fail, whatever it holds', (t) => {
 
 t.test('whatever a caller sends, nothing that we set gets through', (t) => {
   const token = /^[!#$%&'*+\-.^`|~0-9a-z]+$/i;
-  const ours = new Set(['xcaller', 'via', 'te', 'host', 'connection', 'xforwardedfor', 'upgrade', 'expect', 'contentlength']);
+  const ours = new Set([
+    'xcaller',
+    'via',
+    'te',
+    'host',
+    'connection',
+    'xforwardedfor',
+    'upgrade',
+    'expect',
+    'contentlength',
+  ]);
   const name = fc.oneof(
     fc.constantFrom(
-      'X-Caller', 'x_caller', 'Via', 'TE', 'Host', 'Accept', 'Cookie', 'Connection', 'X-Forwarded-For', 'Upgrade', 'Expect', 'my_field', 'Content-Length',
+      'X-Caller',
+      'x_caller',
+      'Via',
+      'TE',
+      'Host',
+      'Accept',
+      'Cookie',
+      'Connection',
+      'X-Forwarded-For',
+      'Upgrade',
+      'Expect',
+      'my_field',
+      'Content-Length',
     ),
     fc.string({ maxLength: 12 }),
     fc.string({ unit: fc.constantFrom(...'xX-_.caller'.split('')), maxLength: 10 }),
   );
-  const value = fc.oneof(fc.constantFrom('', 'a', 'close', 'x-caller', 'accept', '5', '100-continue', 'h2c'), fc.string({ unit: 'binary', maxLength: 12 }));
+  const value = fc.oneof(
+    fc.constantFrom('', 'a', 'close', 'x-caller', 'accept', '5', '100-continue', 'h2c'),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+  );
   const fields = fc.array(fc.tuple(name, value), { maxLength: 8 });
-  t.doesNotThrow(() => fc.assert(fc.property(fields, (pairs) => {
-    const result = read([...host, ...pairs.flat()]);
-    if (!result.ok) return answerOf(result.error.reason).status < 500;
-    const names = result.value.passed.filter((_, i) => i % 2 === 0);
-    return names.every(passed => token.test(passed) && !ours.has(passed.toLowerCase().replace(/[^a-z0-9]/g, '')));
-  }), { numRuns: 2000 }));
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fields, (pairs) => {
+        const result = read([...host, ...pairs.flat()]);
+        if (!result.ok) return answerOf(result.error.reason).status < 500;
+        const names = result.value.passed.filter((_, i) => i % 2 === 0);
+        return names.every((passed) => token.test(passed) && !ours.has(passed.toLowerCase().replace(/[^a-z0-9]/g, '')));
+      }),
+      { numRuns: 2000 },
+    ),
+  );
   t.end();
 });
 
 t.test('a token is looked for where some are remembered, and read where it is not among them', (t) => {
   /** Its own digest, where it is a field that may have one. */
-  const remembered: RememberedTokens = { digestOfField: field => (field.startsWith('Bearer ') ? field : null), has: digest => digest === 'Bearer a.b.c' };
+  const remembered: RememberedTokens = {
+    digestOfField: (field) => (field.startsWith('Bearer ') ? field : null),
+    has: (digest) => digest === 'Bearer a.b.c',
+  };
   const cases: readonly (readonly [field: string, digest: string | null])[] = [
-    ['Bearer a.b.c', 'Bearer a.b.c'], ['Bearer a.b.cd', 'Bearer a.b.cd'], ['bearer a.b.c', null],
+    ['Bearer a.b.c', 'Bearer a.b.c'],
+    ['Bearer a.b.cd', 'Bearer a.b.cd'],
+    ['bearer a.b.c', null],
   ];
   for (const [field, bearerDigest] of cases) {
     const expected = { ...plain, authorization: field, bearer: readBearer(field), bearerDigest };
@@ -249,7 +515,10 @@ t.test('a token is looked for where some are remembered, and read where it is no
   }
   const malformed = read([...host, 'Authorization', 'Bearer a b'], {}, '1.1', remembered);
   t.match(malformed, { ok: true, value: { bearer: { ok: false, error: { reason: 'credential_malformed' } } } });
-  t.same(read([...host, 'Authorization', 'Bearer a\u0000'], {}, '1.1', remembered), { ok: false, error: { reason: 'field_malformed' } });
+  t.same(read([...host, 'Authorization', 'Bearer a\u0000'], {}, '1.1', remembered), {
+    ok: false,
+    error: { reason: 'field_malformed' },
+  });
   for (const second of ['Bearer a.b.c', 'Bearer x']) {
     const twice = read([...host, 'Authorization', 'Bearer a.b.c', 'Authorization', second], {}, '1.1', remembered);
     t.same(twice, { ok: false, error: { reason: 'field_repeated' } });

@@ -15,9 +15,24 @@ const cases = [
   {
     name: 'hop-by-hop fields end here',
     input: [
-      'Connection', 'keep-alive', 'Keep-Alive', 'timeout=5', 'Proxy-Authenticate', 'Basic', 'Upgrade', 'h2c', 'Transfer-Encoding', 'chunked', 'Trailer',
-      'X', 'TE', 'a',
-      'Proxy-Connection', 'close', 'Content-Length', '3',
+      'Connection',
+      'keep-alive',
+      'Keep-Alive',
+      'timeout=5',
+      'Proxy-Authenticate',
+      'Basic',
+      'Upgrade',
+      'h2c',
+      'Transfer-Encoding',
+      'chunked',
+      'Trailer',
+      'X',
+      'TE',
+      'a',
+      'Proxy-Connection',
+      'close',
+      'Content-Length',
+      '3',
     ],
     expected: ['Content-Length', '3'],
   },
@@ -26,62 +41,138 @@ const cases = [
     input: ['X-One', 'a', 'Connection', 'close, X-ONE', 'X-Two', 'b', 'connection', 'x-two, @,"', 'X-Three', 'c'],
     expected: ['X-Three', 'c'],
   },
-  { name: 'identity names in any spelling', input: ['X-Caller', 'a', 'x_caller', 'b', 'X-Auth-Subject', 'c', 'X.Auth.Kind', 'd'], expected: [] },
+  {
+    name: 'identity names in any spelling',
+    input: ['X-Caller', 'a', 'x_caller', 'b', 'X-Auth-Subject', 'c', 'X.Auth.Kind', 'd'],
+    expected: [],
+  },
   {
     name: 'what only we say of a reservation',
-    input: ['Idempotent-Replayed', 'true', 'Idempotency-Outcome', 'committed', 'idempotent_replayed', 'true', 'Idempotency-Key', 'k'],
+    input: [
+      'Idempotent-Replayed',
+      'true',
+      'Idempotency-Outcome',
+      'committed',
+      'idempotent_replayed',
+      'true',
+      'Idempotency-Key',
+      'k',
+    ],
     expected: ['Idempotency-Key', 'k'],
   },
   {
     name: 'our member of Proxy-Status',
-    input: ['Proxy-Status', 'a, sallyport; error=b', 'proxy-status', 'sallyport', 'Proxy-Status', 'c; d="', 'Proxy_Status', 'sallyport'],
+    input: [
+      'Proxy-Status',
+      'a, sallyport; error=b',
+      'proxy-status',
+      'sallyport',
+      'Proxy-Status',
+      'c; d="',
+      'Proxy_Status',
+      'sallyport',
+    ],
     expected: ['Proxy-Status', 'a'],
   },
-  { name: 'the receiver\'s request id gives way to ours', input: ['x-request-id', 'other', 'X_Request_Id', 'other'], expected: [] },
+  {
+    name: "the receiver's request id gives way to ours",
+    input: ['x-request-id', 'other', 'X_Request_Id', 'other'],
+    expected: [],
+  },
   {
     name: 'a field that cannot be sent costs itself only',
-    input: ['a b', 'c', '', 'd', 'X-Nul', 'e\u0000', 'X-Line', 'f\r\ng: h', 'X-Wide', '\u0141', 'b\u00e9', 'i', 'X-Good', '\u00e9'],
+    input: [
+      'a b',
+      'c',
+      '',
+      'd',
+      'X-Nul',
+      'e\u0000',
+      'X-Line',
+      'f\r\ng: h',
+      'X-Wide',
+      '\u0141',
+      'b\u00e9',
+      'i',
+      'X-Good',
+      '\u00e9',
+    ],
     expected: ['X-Good', '\u00e9'],
   },
   {
-    name: 'names of object members', input: ['__proto__', 'a', 'constructor', 'b', 'hasOwnProperty', 'c'],
+    name: 'names of object members',
+    input: ['__proto__', 'a', 'constructor', 'b', 'hasOwnProperty', 'c'],
     expected: ['__proto__', 'a', 'constructor', 'b', 'hasOwnProperty', 'c'],
   },
   { name: 'a name without a value', input: ['X-One', 'a', 'X-Two'], expected: ['X-One', 'a', 'X-Two', ''] },
 ];
 
-t.test('what the caller gets of the receiver\'s header section', (t) => {
-  for (const { name, input, expected } of cases) t.same(callerFields(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
+t.test("what the caller gets of the receiver's header section", (t) => {
+  for (const { name, input, expected } of cases) {
+    t.same(callerFields(200, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...expected], name);
+  }
   t.end();
 });
 
 t.test('whatever a receiver sends, the answer can be written', (t) => {
-  const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.constantFrom('Connection', 'Proxy-Status', 'X-Caller', 'close, a', '"', '\\',
-    'Transfer-Encoding'));
-  t.doesNotThrow(() => fc.assert(fc.property(fc.array(text, { maxLength: 9 }), (rawHeaders) => {
-    const headers = callerFields(200, rawHeaders, rules, 'r-1');
-    return headers.length % 2 === 0 && headers.every((sent, i) => (i % 2 === 0 ? /^[!#$%&'*+\-.^_`|~0-9a-z]+$/i : /^[\t\x20-\x7e\x80-\xff]*$/).test(sent));
-  }), { numRuns: 1000 }));
+  const text = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom('Connection', 'Proxy-Status', 'X-Caller', 'close, a', '"', '\\', 'Transfer-Encoding'),
+  );
+  t.doesNotThrow(() =>
+    fc.assert(
+      fc.property(fc.array(text, { maxLength: 9 }), (rawHeaders) => {
+        const headers = callerFields(200, rawHeaders, rules, 'r-1');
+        return (
+          headers.length % 2 === 0 &&
+          headers.every((sent, i) =>
+            (i % 2 === 0 ? /^[!#$%&'*+\-.^_`|~0-9a-z]+$/i : /^[\t\x20-\x7e\x80-\xff]*$/).test(sent),
+          )
+        );
+      }),
+      { numRuns: 1000 },
+    ),
+  );
   t.end();
 });
 
 t.test('RFC 9110 §8.6: 1xx and 204 have no length, other answers without a body may have one', (t) => {
   const input = ['content-length', '0', 'X-A', 'b', 'Content-Length', '0'];
-  for (const status of [101, 103, 199, 204]) t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
-  for (const status of [200, 205, 304]) t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...input], String(status));
+  for (const status of [101, 103, 199, 204]) {
+    t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', 'X-A', 'b']);
+  }
+  for (const status of [200, 205, 304]) {
+    t.same(callerFields(status, input, rules, 'r-1'), ['X-Request-Id', 'r-1', ...input], String(status));
+  }
   t.end();
 });
 
 t.test('RFC 9112 §6.1: a body in a transfer coding that we do not undo is not taken', (t) => {
   const cases = [
-    { name: 'none named', input: ['Content-Length', '3', 'X-A', 'gzip', 'X-Transfer-Encoding', 'gzip'], expected: true },
+    {
+      name: 'none named',
+      input: ['Content-Length', '3', 'X-A', 'gzip', 'X-Transfer-Encoding', 'gzip'],
+      expected: true,
+    },
     { name: 'chunked', input: ['Transfer-Encoding', 'chunked'], expected: true },
     { name: 'chunked, spelt otherwise', input: ['X-A', 'b', 'transfer-encoding', ' Chunked\t'], expected: true },
     { name: 'another', input: ['Transfer-Encoding', 'gzip'], expected: false },
     { name: 'another before it', input: ['Transfer-Encoding', 'gzip, chunked'], expected: false },
-    { name: 'another in a line of its own', input: ['Transfer-Encoding', 'gzip', 'TRANSFER-ENCODING', 'chunked'], expected: false },
-    { name: 'another after it', input: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'identity'], expected: false },
-    { name: 'chunked in two lines', input: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'], expected: false },
+    {
+      name: 'another in a line of its own',
+      input: ['Transfer-Encoding', 'gzip', 'TRANSFER-ENCODING', 'chunked'],
+      expected: false,
+    },
+    {
+      name: 'another after it',
+      input: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'identity'],
+      expected: false,
+    },
+    {
+      name: 'chunked in two lines',
+      input: ['Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'],
+      expected: false,
+    },
     { name: 'a value that is spelt like the name', input: ['X-A', 'Transfer-Encoding', 'X-B', 'gzip'], expected: true },
     { name: 'another name of that length', input: ['X-Transfer-Encode', 'gzip'], expected: true },
     { name: 'chunked twice', input: ['Transfer-Encoding', 'chunked, chunked'], expected: false },

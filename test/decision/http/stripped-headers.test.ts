@@ -1,35 +1,100 @@
 import t from 'tap';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
-import { addStripped, nothingStripped, strippedKinds, totalStripped, type StrippedKind } from '../../../src/decision/http/stripped-headers.js';
+import {
+  addStripped,
+  nothingStripped,
+  strippedKinds,
+  totalStripped,
+  type StrippedKind,
+} from '../../../src/decision/http/stripped-headers.js';
 import { believedFields, cases, lookAlikes, obeyedFields } from './field-names.js';
 
 const { requestKind, strippedKind } = createFieldRules({
-  identityNames: ['X-Caller'], underscoreFields: 'drop', http10: 'refuse', stripFields: ['X-User'],
+  identityNames: ['X-Caller'],
+  underscoreFields: 'drop',
+  http10: 'refuse',
+  stripFields: ['X-User'],
 });
 
 /** What is dropped in any spelling, and what only in another than its own. */
-const rows: readonly { readonly kind: StrippedKind; readonly always?: readonly string[]; readonly lookAlikesOnly?: readonly string[] }[] = [
+const rows: readonly {
+  readonly kind: StrippedKind;
+  readonly always?: readonly string[];
+  readonly lookAlikesOnly?: readonly string[];
+}[] = [
   {
     kind: 'identity',
-    always: ['X-Caller', 'X-Auth-Subject', 'X-Auth-Issuer', 'X-Auth-Permissions', 'X-Auth-Token-Id', 'X-Auth-Kind', 'X-Auth-Assertion', 'Idempotency-Record',
-      'Idempotency-Fence', 'Idempotency-Outcome', 'Idempotent-Replayed', 'Proxy-Status'],
+    always: [
+      'X-Caller',
+      'X-Auth-Subject',
+      'X-Auth-Issuer',
+      'X-Auth-Permissions',
+      'X-Auth-Token-Id',
+      'X-Auth-Kind',
+      'X-Auth-Assertion',
+      'Idempotency-Record',
+      'Idempotency-Fence',
+      'Idempotency-Outcome',
+      'Idempotent-Replayed',
+      'Proxy-Status',
+    ],
     lookAlikesOnly: ['Authorization'],
   },
   {
     kind: 'forwarded',
-    always: ['Forwarded', 'X-Real-IP', 'X-Forwarded-Port', 'X-Forwarded-Scheme', 'X-Forwarded-User', 'X-Forwarded-Client-Cert', 'X-Original-Forwarded-For',
-      'X-Scheme', 'True-Client-IP', 'CF-Connecting-IP', 'X-Envoy-External-Address', 'Client-Cert',
-      ...believedFields.flatMap(({ names }) => names)],
-    lookAlikesOnly: ['X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Proto', 'Via', 'X-Request-Id', 'traceparent', 'tracestate'],
+    always: [
+      'Forwarded',
+      'X-Real-IP',
+      'X-Forwarded-Port',
+      'X-Forwarded-Scheme',
+      'X-Forwarded-User',
+      'X-Forwarded-Client-Cert',
+      'X-Original-Forwarded-For',
+      'X-Scheme',
+      'True-Client-IP',
+      'CF-Connecting-IP',
+      'X-Envoy-External-Address',
+      'Client-Cert',
+      ...believedFields.flatMap(({ names }) => names),
+    ],
+    lookAlikesOnly: [
+      'X-Forwarded-For',
+      'X-Forwarded-Host',
+      'X-Forwarded-Proto',
+      'Via',
+      'X-Request-Id',
+      'traceparent',
+      'tracestate',
+    ],
   },
   {
     kind: 'override',
-    always: ['X-HTTP-Method-Override', 'X-Original-URL', 'X-Original-Method', 'X-Rewrite-URL', 'X-Middleware-Subrequest', 'X-Script-Name', 'Proxy',
-      ...obeyedFields],
+    always: [
+      'X-HTTP-Method-Override',
+      'X-Original-URL',
+      'X-Original-Method',
+      'X-Rewrite-URL',
+      'X-Middleware-Subrequest',
+      'X-Script-Name',
+      'Proxy',
+      ...obeyedFields,
+    ],
     lookAlikesOnly: ['Host', 'Content-Type', 'Idempotency-Key'],
   },
   { kind: 'listed', always: ['X-User', 'X_User'] },
-  { kind: 'hop', lookAlikesOnly: ['Connection', 'Keep-Alive', 'TE', 'Trailer', 'Transfer-Encoding', 'Content-Length', 'Upgrade', 'Expect'] },
+  {
+    kind: 'hop',
+    lookAlikesOnly: [
+      'Connection',
+      'Keep-Alive',
+      'TE',
+      'Trailer',
+      'Transfer-Encoding',
+      'Content-Length',
+      'Upgrade',
+      'Expect',
+    ],
+  },
   { kind: 'underscore', always: ['my_field', '__proto__', 'x_api_key'] },
 ];
 

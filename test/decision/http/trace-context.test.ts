@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { createTraceparent, isTraceparent, traceIdOf, traceparentBytes } from '../../../src/decision/http/trace-context.js';
+import {
+  createTraceparent,
+  isTraceparent,
+  traceIdOf,
+  traceparentBytes,
+} from '../../../src/decision/http/trace-context.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parent = '00f067aa0ba902b7';
@@ -13,7 +18,11 @@ const cases = [
   { name: 'a later version that is longer', input: `cc-${trace}-${parent}-01-what-comes.next`, expected: true },
   { name: 'a later version with nothing after the hyphen', input: `cc-${trace}-${parent}-01-`, expected: true },
   { name: 'a later version, longer without a hyphen', input: `cc-${trace}-${parent}-01.x`, expected: false },
-  { name: 'a later version that is far too long', input: `cc-${trace}-${parent}-01-${'x'.repeat(201)}`, expected: false },
+  {
+    name: 'a later version that is far too long',
+    input: `cc-${trace}-${parent}-01-${'x'.repeat(201)}`,
+    expected: false,
+  },
   { name: 'a later version with a blank', input: `cc-${trace}-${parent}-01-a b`, expected: false },
   { name: 'version 00 may not be longer', input: `00-${trace}-${parent}-01-x`, expected: false },
   { name: 'version 00 with a last hyphen', input: `00-${trace}-${parent}-01-`, expected: false },
@@ -44,9 +53,15 @@ t.test('a traceparent is passed on as W3C Trace Context has it', (t) => {
 t.test('a new traceparent is made of random bytes, says so and claims no sampling', (t) => {
   const bytes = Buffer.from(Array.from({ length: traceparentBytes }, (_, i) => i + 1));
   t.equal(createTraceparent(bytes.toString('hex')), '00-0102030405060708090a0b0c0d0e0f10-1112131415161718-02');
-  t.equal(createTraceparent('0'.repeat(2 * traceparentBytes)), '00-00000000000000000000000000000001-0000000000000001-02', 'ids are never zero');
+  t.equal(
+    createTraceparent('0'.repeat(2 * traceparentBytes)),
+    '00-00000000000000000000000000000001-0000000000000001-02',
+    'ids are never zero',
+  );
   const random = fc.uint8Array({ minLength: traceparentBytes, maxLength: traceparentBytes });
-  t.doesNotThrow(() => fc.assert(fc.property(random, given => isTraceparent(createTraceparent(Buffer.from(given).toString('hex'))))));
+  t.doesNotThrow(() =>
+    fc.assert(fc.property(random, (given) => isTraceparent(createTraceparent(Buffer.from(given).toString('hex'))))),
+  );
   t.end();
 });
 

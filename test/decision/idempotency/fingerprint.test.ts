@@ -3,7 +3,14 @@ import t from 'tap';
 import { fingerprintOf, volatileFields, type FingerprintInput } from '../../../src/decision/idempotency/fingerprint.js';
 
 const base: FingerprintInput = {
-  method: 'POST', operation: 'create', path: '/orders', query: null, contentType: null, contentEncoding: null, body: new Uint8Array(), fields: [],
+  method: 'POST',
+  operation: 'create',
+  path: '/orders',
+  query: null,
+  contentType: null,
+  contentEncoding: null,
+  body: new Uint8Array(),
+  fields: [],
 };
 
 t.test('SHA-256 in base64url, the same for the same', (t) => {
@@ -15,25 +22,50 @@ t.test('SHA-256 in base64url, the same for the same', (t) => {
 const text = fc.string({ maxLength: 6 });
 const optional = fc.option(text);
 const input: fc.Arbitrary<FingerprintInput> = fc.record({
-  method: text, operation: text, path: text, query: optional, contentType: optional, contentEncoding: optional,
+  method: text,
+  operation: text,
+  path: text,
+  query: optional,
+  contentType: optional,
+  contentEncoding: optional,
   body: fc.uint8Array({ maxLength: 6 }),
   fields: fc.array(fc.record({ name: text.map((name) => name.toLowerCase()), value: optional }), { maxLength: 3 }),
 });
 
 t.test('two requests have one fingerprint only when every part is the same', (t) => {
-  fc.assert(fc.property(input, input, (a, b) => {
-    const same = JSON.stringify([a, [...a.body]]) === JSON.stringify([b, [...b.body]]);
-    return (fingerprintOf(a) === fingerprintOf(b)) === same;
-  }), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(input, input, (a, b) => {
+      const same = JSON.stringify([a, [...a.body]]) === JSON.stringify([b, [...b.body]]);
+      return (fingerprintOf(a) === fingerprintOf(b)) === same;
+    }),
+    { numRuns: 2_000 },
+  );
   t.end();
 });
 
 t.test('parts that would be the same when joined are not', (t) => {
   const pairs: readonly (readonly [Partial<FingerprintInput>, Partial<FingerprintInput>])[] = [
-    [{ method: 'POSTc', operation: 'reate' }, { method: 'POST', operation: 'create' }],
-    [{ path: '/a?', query: null }, { path: '/a', query: '' }],
-    [{ contentType: '', contentEncoding: null }, { contentType: null, contentEncoding: '' }],
-    [{ fields: [{ name: 'a', value: 'b' }] }, { fields: [{ name: 'a', value: null }, { name: 'b', value: null }] }],
+    [
+      { method: 'POSTc', operation: 'reate' },
+      { method: 'POST', operation: 'create' },
+    ],
+    [
+      { path: '/a?', query: null },
+      { path: '/a', query: '' },
+    ],
+    [
+      { contentType: '', contentEncoding: null },
+      { contentType: null, contentEncoding: '' },
+    ],
+    [
+      { fields: [{ name: 'a', value: 'b' }] },
+      {
+        fields: [
+          { name: 'a', value: null },
+          { name: 'b', value: null },
+        ],
+      },
+    ],
     [{ fields: [{ name: 'a', value: null }] }, { fields: [{ name: 'a', value: '' }] }],
     [{ fields: [{ name: 'a', value: 'absent' }] }, { fields: [{ name: 'a', value: null }] }],
   ];
@@ -50,13 +82,22 @@ t.test('names of listed fields count in any case', (t) => {
 });
 
 t.test('what differs between honest retries can never be part of it', (t) => {
-  for (const name of ['authorization', 'date', 'traceparent', 'tracestate', 'x-request-id', 'idempotency-key']) t.ok(volatileFields.has(name), name);
+  for (const name of ['authorization', 'date', 'traceparent', 'tracestate', 'x-request-id', 'idempotency-key']) {
+    t.ok(volatileFields.has(name), name);
+  }
   t.end();
 });
 
 t.test('a fingerprint outlives an upgrade: the same request has the one that is stored', (t) => {
   const request: FingerprintInput = {
-    ...base, query: null, contentType: 'application/json', body: Buffer.from('{}'), fields: [{ name: 'If-Match', value: null }, { name: 'Prefer', value: 'x' }],
+    ...base,
+    query: null,
+    contentType: 'application/json',
+    body: Buffer.from('{}'),
+    fields: [
+      { name: 'If-Match', value: null },
+      { name: 'Prefer', value: 'x' },
+    ],
   };
   t.equal(fingerprintOf(request), '6GJqFLklejmVNzMQPURQwjwEA4mjPBk-nrP-sVEqz4U');
   t.end();
@@ -64,7 +105,15 @@ t.test('a fingerprint outlives an upgrade: the same request has the one that is 
 
 t.test('what differs between honest retries may not be part of it', (t) => {
   t.same([...volatileFields].sort(), [
-    'authorization', 'baggage', 'date', 'forwarded', 'idempotency-key', 'traceparent', 'tracestate', 'via', 'x-request-id',
+    'authorization',
+    'baggage',
+    'date',
+    'forwarded',
+    'idempotency-key',
+    'traceparent',
+    'tracestate',
+    'via',
+    'x-request-id',
   ]);
   t.end();
 });

@@ -56,7 +56,11 @@ t.test('a key that is missing is asked for where one is required, and only there
 });
 
 t.test('RFC 8941 §3.3.3: every printable text has one quoted spelling, which reads back', (t) => {
-  const printable = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)), minLength: 1, maxLength: 255 });
+  const printable = fc.string({
+    unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)),
+    minLength: 1,
+    maxLength: 255,
+  });
   fc.assert(fc.property(printable, (key) => read(`"${key.replace(/["\\]/g, '\\$&')}"`) === key));
   t.end();
 });

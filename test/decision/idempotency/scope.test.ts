@@ -6,12 +6,19 @@ import { parseRecordId, recordIdOf, reservationIdOf, scopeOf } from '../../../sr
 type Input = Parameters<typeof scopeOf>[0];
 
 const base: Input = {
-  principal: { kind: 'service', issuer: 'https://a', subject: 's' }, audience: 'orders', operation: 'create', key: 'k', tokenId: 'j',
+  principal: { kind: 'service', issuer: 'https://a', subject: 's' },
+  audience: 'orders',
+  operation: 'create',
+  key: 'k',
+  tokenId: 'j',
 };
 
 t.test('every part of the scope counts where it belongs', (t) => {
   const scope = scopeOf(base);
-  const changes: readonly { readonly change: Partial<Input>; readonly parts: readonly ('principal' | 'operation' | 'token')[] }[] = [
+  const changes: readonly {
+    readonly change: Partial<Input>;
+    readonly parts: readonly ('principal' | 'operation' | 'token')[];
+  }[] = [
     { change: { principal: { ...base.principal, kind: 'session' } }, parts: ['principal'] },
     { change: { principal: { ...base.principal, issuer: 'https://b' } }, parts: ['principal'] },
     { change: { principal: { ...base.principal, subject: 't' } }, parts: ['principal'] },
@@ -30,13 +37,34 @@ t.test('every part of the scope counts where it belongs', (t) => {
 });
 
 t.test('parts that would be the same when joined name different scopes', (t) => {
-  const odd = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom('a|b', 'a', 'b|c', '{x}', '*', 'a\nb', '', '\u0000'));
-  fc.assert(fc.property(fc.tuple(odd, odd, odd), fc.tuple(odd, odd, odd), (a, b) => {
-    const same = a.join('\u0001') === b.join('\u0001') && a.every((part, i) => part === b[i]);
-    const one = scopeOf({ principal: { kind: 'service', issuer: a[0], subject: a[1] }, audience: a[0], operation: a[1], key: a[2], tokenId: a[2] });
-    const two = scopeOf({ principal: { kind: 'service', issuer: b[0], subject: b[1] }, audience: b[0], operation: b[1], key: b[2], tokenId: b[2] });
-    return (one.operation === two.operation) === same && (one.principal === two.principal) === (a[0] === b[0] && a[1] === b[1]);
-  }), { numRuns: 2_000 });
+  const odd = fc.oneof(
+    fc.string({ maxLength: 8 }),
+    fc.constantFrom('a|b', 'a', 'b|c', '{x}', '*', 'a\nb', '', '\u0000'),
+  );
+  fc.assert(
+    fc.property(fc.tuple(odd, odd, odd), fc.tuple(odd, odd, odd), (a, b) => {
+      const same = a.join('\u0001') === b.join('\u0001') && a.every((part, i) => part === b[i]);
+      const one = scopeOf({
+        principal: { kind: 'service', issuer: a[0], subject: a[1] },
+        audience: a[0],
+        operation: a[1],
+        key: a[2],
+        tokenId: a[2],
+      });
+      const two = scopeOf({
+        principal: { kind: 'service', issuer: b[0], subject: b[1] },
+        audience: b[0],
+        operation: b[1],
+        key: b[2],
+        tokenId: b[2],
+      });
+      return (
+        (one.operation === two.operation) === same &&
+        (one.principal === two.principal) === (a[0] === b[0] && a[1] === b[1])
+      );
+    }),
+    { numRuns: 2_000 },
+  );
   t.end();
 });
 

@@ -5,11 +5,19 @@ const plain: SettlementRules = { releaseOn: new Set([429]), trustsOutcome: false
 const trusting: SettlementRules = { ...plain, trustsOutcome: true };
 const takenOver: SettlementRules = { ...trusting, takenOver: true };
 
-const whole = (status: number, outcome: string | null = null): UpstreamOutcome =>
-  ({ kind: 'whole', response: { status, fields: ['A', 'b'], body: new Uint8Array([1]) }, outcome });
+const whole = (status: number, outcome: string | null = null): UpstreamOutcome => ({
+  kind: 'whole',
+  response: { status, fields: ['A', 'b'], body: new Uint8Array([1]) },
+  outcome,
+});
 const cut = (status: number, outcome: string | null = null): UpstreamOutcome => ({ kind: 'cut_off', status, outcome });
 
-const rows: readonly { readonly name: string; readonly outcome: UpstreamOutcome; readonly rules: SettlementRules; readonly expected: string }[] = [
+const rows: readonly {
+  readonly name: string;
+  readonly outcome: UpstreamOutcome;
+  readonly rules: SettlementRules;
+  readonly expected: string;
+}[] = [
   { name: 'nothing was sent', outcome: { kind: 'not_dispatched' }, rules: plain, expected: 'release' },
   { name: 'something was sent, no status came', outcome: { kind: 'no_status' }, rules: plain, expected: 'mark' },
   { name: 'a whole 201', outcome: whole(201), rules: plain, expected: 'completed' },
@@ -17,16 +25,46 @@ const rows: readonly { readonly name: string; readonly outcome: UpstreamOutcome;
   { name: 'a status that means not applied', outcome: whole(429), rules: plain, expected: 'release' },
   { name: 'the same, cut off', outcome: cut(429), rules: plain, expected: 'release' },
   { name: 'a 200 cut off', outcome: cut(200), rules: plain, expected: 'tombstone' },
-  { name: 'the word of a receiver that is not trusted', outcome: whole(200, 'not-applied'), rules: plain, expected: 'completed' },
+  {
+    name: 'the word of a receiver that is not trusted',
+    outcome: whole(200, 'not-applied'),
+    rules: plain,
+    expected: 'completed',
+  },
   { name: 'nor its other word', outcome: whole(429, 'committed'), rules: plain, expected: 'release' },
-  { name: 'level 1: not applied, whatever the status', outcome: whole(200, 'not-applied'), rules: trusting, expected: 'release' },
+  {
+    name: 'level 1: not applied, whatever the status',
+    outcome: whole(200, 'not-applied'),
+    rules: trusting,
+    expected: 'release',
+  },
   { name: 'level 1: the same, cut off', outcome: cut(200, 'not-applied'), rules: trusting, expected: 'release' },
-  { name: 'level 1: committed, whatever the status', outcome: whole(429, 'committed'), rules: trusting, expected: 'completed' },
+  {
+    name: 'level 1: committed, whatever the status',
+    outcome: whole(429, 'committed'),
+    rules: trusting,
+    expected: 'completed',
+  },
   { name: 'level 1: the same, cut off', outcome: cut(429, 'committed'), rules: trusting, expected: 'tombstone' },
   { name: 'level 1: another word says nothing', outcome: whole(429, 'maybe'), rules: trusting, expected: 'release' },
-  { name: 'level 2: a takeover that sent nothing', outcome: { kind: 'not_dispatched' }, rules: takenOver, expected: 'mark' },
-  { name: 'level 2: a takeover whose status means not applied', outcome: whole(429), rules: takenOver, expected: 'mark' },
-  { name: 'level 2: a takeover of which the receiver says so itself', outcome: whole(429, 'not-applied'), rules: takenOver, expected: 'mark' },
+  {
+    name: 'level 2: a takeover that sent nothing',
+    outcome: { kind: 'not_dispatched' },
+    rules: takenOver,
+    expected: 'mark',
+  },
+  {
+    name: 'level 2: a takeover whose status means not applied',
+    outcome: whole(429),
+    rules: takenOver,
+    expected: 'mark',
+  },
+  {
+    name: 'level 2: a takeover of which the receiver says so itself',
+    outcome: whole(429, 'not-applied'),
+    rules: takenOver,
+    expected: 'mark',
+  },
   { name: 'level 2: the same, cut off', outcome: cut(429, 'not-applied'), rules: takenOver, expected: 'mark' },
   { name: 'level 2: a takeover that was answered', outcome: whole(200), rules: takenOver, expected: 'completed' },
 ];
@@ -39,8 +77,12 @@ for (const { name, outcome, rules, expected } of rows) {
   });
 }
 
-t.test('a kept answer is the receiver\'s; a tombstone has its status and nothing else', (t) => {
+t.test("a kept answer is the receiver's; a tombstone has its status and nothing else", (t) => {
   t.match(settle(whole(201), plain), { response: { status: 201, fields: ['A', 'b'], body: new Uint8Array([1]) } });
-  t.same(settle(cut(201), plain), { kind: 'complete', state: 'tombstone', response: { status: 201, fields: [], body: new Uint8Array() } });
+  t.same(settle(cut(201), plain), {
+    kind: 'complete',
+    state: 'tombstone',
+    response: { status: 201, fields: [], body: new Uint8Array() },
+  });
   t.end();
 });

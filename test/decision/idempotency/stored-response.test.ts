@@ -1,31 +1,109 @@
 import t from 'tap';
-import { isShowable, maxStoredHeaderBytes, mayBeStored, replayedFields, storedFields, whyNeverStored } from '../../../src/decision/idempotency/stored-response.js';
+import {
+  isShowable,
+  maxStoredHeaderBytes,
+  mayBeStored,
+  replayedFields,
+  storedFields,
+  whyNeverStored,
+} from '../../../src/decision/idempotency/stored-response.js';
 
 const none = new Set<string>();
 
 t.test('only listed fields are kept, in their order and spelling', (t) => {
   const fields = [
-    'Content-Type', 'text/plain', 'Server', 'x', 'content-encoding', 'gzip', 'Content-Language', 'de', 'Location', '/a', 'Content-Location', '/b',
-    'ETag', '"1"', 'Last-Modified', 'then', 'Link', '<a>', 'link', '<b>', 'Retry-After', '3', 'X-Total-Count', '4', 'Set-Cookie', 'a=b',
+    'Content-Type',
+    'text/plain',
+    'Server',
+    'x',
+    'content-encoding',
+    'gzip',
+    'Content-Language',
+    'de',
+    'Location',
+    '/a',
+    'Content-Location',
+    '/b',
+    'ETag',
+    '"1"',
+    'Last-Modified',
+    'then',
+    'Link',
+    '<a>',
+    'link',
+    '<b>',
+    'Retry-After',
+    '3',
+    'X-Total-Count',
+    '4',
+    'Set-Cookie',
+    'a=b',
   ];
   t.same(storedFields(fields, none), [
-    'Content-Type', 'text/plain', 'content-encoding', 'gzip', 'Content-Language', 'de', 'Location', '/a', 'Content-Location', '/b',
-    'ETag', '"1"', 'Last-Modified', 'then', 'Link', '<a>', 'link', '<b>', 'Retry-After', '3',
+    'Content-Type',
+    'text/plain',
+    'content-encoding',
+    'gzip',
+    'Content-Language',
+    'de',
+    'Location',
+    '/a',
+    'Content-Location',
+    '/b',
+    'ETag',
+    '"1"',
+    'Last-Modified',
+    'then',
+    'Link',
+    '<a>',
+    'link',
+    '<b>',
+    'Retry-After',
+    '3',
   ]);
   t.same(storedFields(['X-Total-Count', '4', 'X-Other', '5'], new Set(['x-total-count'])), ['X-Total-Count', '4']);
   t.end();
 });
 
 const never = [
-  'Set-Cookie', 'Set-Cookie2', 'Authorization', 'WWW-Authenticate', 'Authentication-Info', 'Proxy-Authenticate', 'Proxy-Status', 'Connection', 'Keep-Alive',
-  'TE', 'Trailer', 'Transfer-Encoding', 'Upgrade', 'Content-Length', 'Date', 'Age', 'traceparent', 'tracestate', 'X-Request-Id',
-  'Access-Control-Allow-Origin', 'RateLimit', 'RateLimit-Policy', 'X-RateLimit-Remaining', 'Cache-Control', 'Idempotent-Replayed',
-  'Cookie', 'Expires', 'Retry-After-Ms', 'Idempotency-Key', 'Idempotency-Outcome',
+  'Set-Cookie',
+  'Set-Cookie2',
+  'Authorization',
+  'WWW-Authenticate',
+  'Authentication-Info',
+  'Proxy-Authenticate',
+  'Proxy-Status',
+  'Connection',
+  'Keep-Alive',
+  'TE',
+  'Trailer',
+  'Transfer-Encoding',
+  'Upgrade',
+  'Content-Length',
+  'Date',
+  'Age',
+  'traceparent',
+  'tracestate',
+  'X-Request-Id',
+  'Access-Control-Allow-Origin',
+  'RateLimit',
+  'RateLimit-Policy',
+  'X-RateLimit-Remaining',
+  'Cache-Control',
+  'Idempotent-Replayed',
+  'Cookie',
+  'Expires',
+  'Retry-After-Ms',
+  'Idempotency-Key',
+  'Idempotency-Outcome',
 ];
 
 for (const name of never) {
   t.test(`${name} is never kept, even where a route adds it`, (t) => {
-    t.same(storedFields([name, 'x', name.toLowerCase(), 'x', name.toUpperCase(), 'x'], new Set([name.toLowerCase()])), []);
+    t.same(
+      storedFields([name, 'x', name.toLowerCase(), 'x', name.toUpperCase(), 'x'], new Set([name.toLowerCase()])),
+      [],
+    );
     t.equal(mayBeStored(name), false);
     t.type(whyNeverStored(name), 'string');
     t.end();
@@ -44,7 +122,16 @@ t.test('up to 8 KiB of fields are kept, and no byte more', (t) => {
 t.test('a replayed answer says so, is not cached, and echoes the key', (t) => {
   const response = { status: 201, fields: ['Content-Type', 'text/plain'], body: new Uint8Array(3) };
   t.same(replayedFields(response, '"k"', 'r-1'), [
-    'X-Request-Id', 'r-1', 'Content-Type', 'text/plain', 'Cache-Control', 'no-store', 'Idempotency-Key', '"k"', 'Idempotent-Replayed', 'true',
+    'X-Request-Id',
+    'r-1',
+    'Content-Type',
+    'text/plain',
+    'Cache-Control',
+    'no-store',
+    'Idempotency-Key',
+    '"k"',
+    'Idempotent-Replayed',
+    'true',
   ]);
   t.end();
 });
@@ -58,10 +145,17 @@ t.test('a response that a store hands back is shown where a receiver can have gi
     { name: 'half a pair', status: 200, fields: ['ETag'], expected: false },
     { name: 'no name', status: 200, fields: ['', 'x'], expected: false },
     { name: 'a name that is two', status: 200, fields: ['a b', 'x'], expected: false },
-    { name: 'a value that begins another line', status: 200, fields: ['ETag', 'a\r\nSet-Cookie: b=c'], expected: false },
+    {
+      name: 'a value that begins another line',
+      status: 200,
+      fields: ['ETag', 'a\r\nSet-Cookie: b=c'],
+      expected: false,
+    },
     { name: 'a value that is no bytes', status: 200, fields: ['ETag', '\u{1f642}'], expected: false },
     { name: 'a name that is never kept', status: 200, fields: ['Transfer-Encoding', 'chunked'], expected: false },
   ];
-  for (const { name, status, fields, expected } of cases) t.equal(isShowable({ status, fields, body: Buffer.alloc(0) }), expected, name);
+  for (const { name, status, fields, expected } of cases) {
+    t.equal(isShowable({ status, fields, body: Buffer.alloc(0) }), expected, name);
+  }
   t.end();
 });

@@ -12,7 +12,7 @@ const cases: readonly { name: string; nowMs: number; expected: number }[] = [
   { name: 'long after: never less than the margin', nowMs: lastValidMs + 3_600_000, expected: markerMarginMs },
 ];
 
-t.test('guard margin: a single-use token\'s marker outlives exp, the largest skew and a margin', (t) => {
+t.test("guard margin: a single-use token's marker outlives exp, the largest skew and a margin", (t) => {
   t.equal(markerMarginMs, 30_000);
   t.equal(largestClockSkewS, 60);
   for (const { name, nowMs, expected } of cases) t.equal(markerTtlMs(expiresAtS, nowMs), expected, name);

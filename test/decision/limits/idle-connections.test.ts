@@ -26,19 +26,32 @@ t.test('who has no good credential gives way first, then who holds many', (t) =>
   ];
   for (const { name, resting, count, chosen } of cases) {
     const names = resting.split(' ').filter((text) => text !== '');
-    t.equal(chooseToEnd(names.map(restOf), { count, limit, nowMs }).map((position) => names[position]).join(' '), chosen, name);
+    t.equal(
+      chooseToEnd(names.map(restOf), { count, limit, nowMs })
+        .map((position) => names[position])
+        .join(' '),
+      chosen,
+      name,
+    );
   }
   t.end();
 });
 
 t.test('the first to go are the same, however many are asked for', (t) => {
-  const rests = fc.array(fc.record({
-    address: fc.constantFrom('a', 'b', 'c'), isTrusted: fc.boolean(), sinceMs: fc.integer({ min: nowMs - 3_000, max: nowMs }),
-  }), { maxLength: 30 });
-  fc.assert(fc.property(rests, fc.nat(30), (resting, count) => {
-    const all = chooseToEnd(resting, { count: resting.length, limit, nowMs });
-    const some = chooseToEnd(resting, { count, limit, nowMs });
-    return new Set(all).size === resting.length && some.join(' ') === all.slice(0, count).join(' ');
-  }));
+  const rests = fc.array(
+    fc.record({
+      address: fc.constantFrom('a', 'b', 'c'),
+      isTrusted: fc.boolean(),
+      sinceMs: fc.integer({ min: nowMs - 3_000, max: nowMs }),
+    }),
+    { maxLength: 30 },
+  );
+  fc.assert(
+    fc.property(rests, fc.nat(30), (resting, count) => {
+      const all = chooseToEnd(resting, { count: resting.length, limit, nowMs });
+      const some = chooseToEnd(resting, { count, limit, nowMs });
+      return new Set(all).size === resting.length && some.join(' ') === all.slice(0, count).join(' ');
+    }),
+  );
   t.end();
 });

@@ -1,7 +1,13 @@
 import t from 'tap';
 import type { Revocations } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
-import { isRevoked, revocationReasons, revokesClaims, signedClaims, tokenDigest } from '../../../src/decision/revocation/match.js';
+import {
+  isRevoked,
+  revocationReasons,
+  revokesClaims,
+  signedClaims,
+  tokenDigest,
+} from '../../../src/decision/revocation/match.js';
 import { nowS, principal, revocations } from '../samples.js';
 
 interface Case {
@@ -18,25 +24,72 @@ const cases: readonly Case[] = [
   { name: 'another key', revoked: { keyIds: new Set(['d-2', 'd-', 'd-*']) }, expected: null },
   { name: 'the subject', revoked: { subjects: new Set(['checkout']) }, expected: 'subject_revoked' },
   { name: 'another subject', revoked: { subjects: new Set(['check', 'Checkout']) }, expected: null },
-  { name: 'the token', principal: { tokenId: 't-1' }, revoked: { tokenIds: new Set(['t-1']) }, expected: 'token_revoked' },
+  {
+    name: 'the token',
+    principal: { tokenId: 't-1' },
+    revoked: { tokenIds: new Set(['t-1']) },
+    expected: 'token_revoked',
+  },
   { name: 'another token', principal: { tokenId: 't-1' }, revoked: { tokenIds: new Set(['t-2']) }, expected: null },
   { name: 'a token without an id', revoked: { tokenIds: new Set(['', 'null', 't-1']) }, expected: null },
-  { name: 'issued a second before', principal: { issuedAtS: nowS - 1 }, revoked: { issuedBeforeS: nowS }, expected: 'issue_time_revoked' },
+  {
+    name: 'issued a second before',
+    principal: { issuedAtS: nowS - 1 },
+    revoked: { issuedBeforeS: nowS },
+    expected: 'issue_time_revoked',
+  },
   { name: 'issued at that second', principal: { issuedAtS: nowS }, revoked: { issuedBeforeS: nowS }, expected: null },
-  { name: 'issued in the second that was cut', principal: { issuedAtS: nowS }, revoked: { issuedBeforeS: nowS + 0.5 }, expected: 'issue_time_revoked' },
-  { name: 'issued who knows when', principal: { issuedAtS: null }, revoked: { issuedBeforeS: 0 }, expected: 'issue_time_revoked' },
-  { name: 'the rule may be zero', principal: { issuedAtS: -1 }, revoked: { issuedBeforeS: 0 }, expected: 'issue_time_revoked' },
+  {
+    name: 'issued in the second that was cut',
+    principal: { issuedAtS: nowS },
+    revoked: { issuedBeforeS: nowS + 0.5 },
+    expected: 'issue_time_revoked',
+  },
+  {
+    name: 'issued who knows when',
+    principal: { issuedAtS: null },
+    revoked: { issuedBeforeS: 0 },
+    expected: 'issue_time_revoked',
+  },
+  {
+    name: 'the rule may be zero',
+    principal: { issuedAtS: -1 },
+    revoked: { issuedBeforeS: 0 },
+    expected: 'issue_time_revoked',
+  },
   { name: 'the token by its digest', revoked: { tokenDigests: new Set(['digest']) }, expected: 'token_revoked' },
   { name: 'another token by its digest', revoked: { tokenDigests: new Set(['Digest']) }, expected: null },
-  { name: 'of this issuer', revoked: { issuer: 'https://api.example.com', subjects: new Set(['checkout']) }, expected: 'subject_revoked' },
-  { name: 'of another issuer', revoked: { issuer: 'https://api.example.com/', subjects: new Set(['checkout']), issuedBeforeS: nowS + 1 }, expected: null },
-  { name: '__proto__ is a name', principal: { subject: '__proto__' }, revoked: { subjects: new Set(['__proto__']) }, expected: 'subject_revoked' },
-  { name: 'a name of every object is nobody’s own', principal: { subject: 'constructor', keyId: '__proto__' }, revoked: {}, expected: null },
+  {
+    name: 'of this issuer',
+    revoked: { issuer: 'https://api.example.com', subjects: new Set(['checkout']) },
+    expected: 'subject_revoked',
+  },
+  {
+    name: 'of another issuer',
+    revoked: { issuer: 'https://api.example.com/', subjects: new Set(['checkout']), issuedBeforeS: nowS + 1 },
+    expected: null,
+  },
+  {
+    name: '__proto__ is a name',
+    principal: { subject: '__proto__' },
+    revoked: { subjects: new Set(['__proto__']) },
+    expected: 'subject_revoked',
+  },
+  {
+    name: 'a name of every object is nobody’s own',
+    principal: { subject: 'constructor', keyId: '__proto__' },
+    revoked: {},
+    expected: null,
+  },
 ];
 
 t.test('withdrawn credentials', (t) => {
   for (const { name, principal: overrides, revoked, expected } of cases) {
-    t.equal(isRevoked(principal(overrides), [revocations(), revocations(revoked)], () => 'digest')?.reason ?? null, expected, name);
+    t.equal(
+      isRevoked(principal(overrides), [revocations(), revocations(revoked)], () => 'digest')?.reason ?? null,
+      expected,
+      name,
+    );
   }
   t.end();
 });
@@ -47,7 +100,14 @@ t.test('what can be withdrawn of a token whose claims did not hold', (t) => {
   t.same(signedClaims('d-1', { iss: 5, sub: ['mallory'], jti: 1, iat: '1' }), nothing, 'of another type');
   const whole = { issuer: 'i', keyId: 'd-1', subject: 'mallory', tokenId: 'lost', issuedAtS: nowS };
   t.same(signedClaims('d-1', { iss: 'i', sub: 'mallory', jti: 'lost', iat: nowS, exp: 1 }), whole);
-  t.equal(isRevoked(signedClaims('d-1', {}), [revocations({ subjects: new Set(['mallory']), tokenIds: new Set(['lost']) })], () => ''), null);
+  t.equal(
+    isRevoked(
+      signedClaims('d-1', {}),
+      [revocations({ subjects: new Set(['mallory']), tokenIds: new Set(['lost']) })],
+      () => '',
+    ),
+    null,
+  );
   t.end();
 });
 
@@ -64,9 +124,12 @@ t.test('a digest names a token by what was signed, and is made only where one is
   t.not(tokenDigest('a.b.c'), tokenDigest('a.c.c'));
   t.not(tokenDigest('a'), tokenDigest(''));
   t.match(tokenDigest('a.b.c'), /^[\w-]{43}$/);
-  t.equal(isRevoked(principal(), [revocations()], () => {
-    throw new Error('asked');
-  }), null);
+  t.equal(
+    isRevoked(principal(), [revocations()], () => {
+      throw new Error('asked');
+    }),
+    null,
+  );
   t.end();
 });
 

@@ -3,16 +3,23 @@ import { approval, route } from '../samples.js';
 
 /** A path of decoded literals, `{x}` and `**`, without the checks of the config. */
 export function routePath(text: string): RoutePath {
-  const segments = text.split('/').slice(1).map((part): Segment => {
-    if (part === '**') return { kind: 'rest' };
-    const name = /^\{(.*)\}$/.exec(part)?.[1];
-    return name === undefined ? { kind: 'literal', text: part } : { kind: 'parameter', name };
-  });
+  const segments = text
+    .split('/')
+    .slice(1)
+    .map((part): Segment => {
+      if (part === '**') return { kind: 'rest' };
+      const name = /^\{(.*)\}$/.exec(part)?.[1];
+      return name === undefined ? { kind: 'literal', text: part } : { kind: 'parameter', name };
+    });
   return { text, segments };
 }
 
 /** A route named like its methods and paths: `GET /a`, `GET,HEAD /a /b`, `* /a`, for subjects that may do it. */
-export function routeOf(text: string, subjects: readonly string[] | 'public' = ['checkout'], overrides: Partial<Route> = {}): Route {
+export function routeOf(
+  text: string,
+  subjects: readonly string[] | 'public' = ['checkout'],
+  overrides: Partial<Route> = {},
+): Route {
   const [methods = '', ...paths] = text.split(' ');
   return route({
     name: text,
@@ -32,7 +39,11 @@ export function segmentsOf(path: string): readonly string[] {
 const rank = { literal: 0, parameter: 1, rest: 2 };
 
 /** Whether a path matches: written again, without a tree. */
-export function pathTakes(path: RoutePath, segments: readonly string[], same = (a: string, b: string) => a === b): boolean {
+export function pathTakes(
+  path: RoutePath,
+  segments: readonly string[],
+  same = (a: string, b: string) => a === b,
+): boolean {
   const rest = path.segments.at(-1)?.kind === 'rest';
   const fixed = rest ? path.segments.slice(0, -1) : path.segments;
   if (rest ? segments.length <= fixed.length : segments.length !== fixed.length) return false;
@@ -57,7 +68,7 @@ export function compareSpecificity(a: RoutePath, b: RoutePath): number {
 export function naiveMatch(routes: readonly Route[], method: string, segments: readonly string[]): Route | null {
   const found = routes
     .filter(({ methods }) => methods === null || methods.has(method))
-    .flatMap(route => route.paths.map(path => ({ route, path })))
+    .flatMap((route) => route.paths.map((path) => ({ route, path })))
     .filter(({ path }) => pathTakes(path, segments))
     .sort((a, b) => compareSpecificity(a.path, b.path));
   return found[0]?.route ?? null;

@@ -9,7 +9,7 @@ function target(path: string, opts: Partial<RouteTarget> = {}): RouteTarget {
 
 function nameAt(routes: readonly string[], request: string): string | null {
   const [method = '', path = ''] = request.split(' ');
-  return matchRoute(createRouteTable(routes.map(text => routeOf(text))), method, target(path))?.name ?? null;
+  return matchRoute(createRouteTable(routes.map((text) => routeOf(text))), method, target(path))?.name ?? null;
 }
 
 const matches = [
@@ -31,7 +31,12 @@ const matches = [
   { name: 'a parameter is there', routes: ['GET /orders/{id}'], request: 'GET /orders', expected: null },
   { name: 'a parameter is one segment', routes: ['GET /orders/{id}'], request: 'GET /orders/7/items', expected: null },
   { name: 'a parameter at the root', routes: ['GET /{x}'], request: 'GET /', expected: null },
-  { name: 'a parameter in the middle', routes: ['GET /o/{id}/items'], request: 'GET /o/7/items', expected: 'GET /o/{id}/items' },
+  {
+    name: 'a parameter in the middle',
+    routes: ['GET /o/{id}/items'],
+    request: 'GET /o/7/items',
+    expected: 'GET /o/{id}/items',
+  },
   { name: 'anything below', routes: ['GET /a/**'], request: 'GET /a/b', expected: 'GET /a/**' },
   { name: 'anything far below', routes: ['GET /a/**'], request: 'GET /a/b/c/d/', expected: 'GET /a/**' },
   { name: 'below begins after the slash', routes: ['GET /a/**'], request: 'GET /a/', expected: 'GET /a/**' },
@@ -48,20 +53,42 @@ const matches = [
   { name: 'names of the language mean nothing', routes: ['GET /{x}'], request: 'GET /__proto__', expected: 'GET /{x}' },
   { name: 'names of the language are no routes', routes: ['GET /a'], request: 'GET /constructor', expected: null },
   { name: 'names of the language are no methods', routes: ['GET /a'], request: '__proto__ /a', expected: null },
-  { name: 'a literal beats a parameter', routes: ['GET /o/{id}', 'GET /o/new'], request: 'GET /o/new', expected: 'GET /o/new' },
-  { name: 'a parameter beats below', routes: ['GET /o/**', 'GET /o/{id}'], request: 'GET /o/7', expected: 'GET /o/{id}' },
+  {
+    name: 'a literal beats a parameter',
+    routes: ['GET /o/{id}', 'GET /o/new'],
+    request: 'GET /o/new',
+    expected: 'GET /o/new',
+  },
+  {
+    name: 'a parameter beats below',
+    routes: ['GET /o/**', 'GET /o/{id}'],
+    request: 'GET /o/7',
+    expected: 'GET /o/{id}',
+  },
   { name: 'a literal beats below', routes: ['GET /**', 'GET /a'], request: 'GET /a', expected: 'GET /a' },
-  { name: 'the first difference counts', routes: ['GET /{x}/b/c', 'GET /a/{y}/{z}'], request: 'GET /a/b/c', expected: 'GET /a/{y}/{z}' },
+  {
+    name: 'the first difference counts',
+    routes: ['GET /{x}/b/c', 'GET /a/{y}/{z}'],
+    request: 'GET /a/b/c',
+    expected: 'GET /a/{y}/{z}',
+  },
   { name: 'a literal before below', routes: ['GET /{x}/b', 'GET /a/**'], request: 'GET /a/b', expected: 'GET /a/**' },
   { name: 'a dead end is left', routes: ['GET /a/b', 'GET /{x}/c'], request: 'GET /a/c', expected: 'GET /{x}/c' },
-  { name: 'two dead ends are left', routes: ['GET /a/b/c', 'GET /a/{y}/d', 'GET /**'], request: 'GET /a/b/e', expected: 'GET /**' },
   {
-    name: 'the most specific path that has a route for the method', routes: ['GET /o/{id}', 'DELETE /o/**'], request: 'DELETE /o/7',
+    name: 'two dead ends are left',
+    routes: ['GET /a/b/c', 'GET /a/{y}/d', 'GET /**'],
+    request: 'GET /a/b/e',
+    expected: 'GET /**',
+  },
+  {
+    name: 'the most specific path that has a route for the method',
+    routes: ['GET /o/{id}', 'DELETE /o/**'],
+    request: 'DELETE /o/7',
     expected: 'DELETE /o/**',
   },
 ];
 
-t.test('the most specific path that takes a request as whole segments', t => {
+t.test('the most specific path that takes a request as whole segments', (t) => {
   for (const { name, routes, request, expected } of matches) {
     t.equal(nameAt(routes, request), expected, name);
     t.equal(nameAt(routes.toReversed(), request), expected, `${name}, in another order`);
@@ -70,14 +97,44 @@ t.test('the most specific path that takes a request as whole segments', t => {
 });
 
 const optOuts = [
-  { name: 'an encoded slash, allowed', given: 'GET /f/{x}', request: { encodedSlash: true }, route: { encodedSlashes: true }, expected: true },
-  { name: 'an encoded slash, not allowed', given: 'GET /f/{x}', request: { encodedSlash: true }, route: { pathParameters: true }, expected: false },
-  { name: 'path parameters, allowed', given: 'GET /f/**', request: { pathParameters: true }, route: { pathParameters: true }, expected: true },
-  { name: 'path parameters, not allowed', given: 'GET /f/**', request: { pathParameters: true }, route: { encodedSlashes: true }, expected: false },
-  { name: 'allowed and not used', given: 'GET /f/**', request: {}, route: { encodedSlashes: true, pathParameters: true }, expected: true },
+  {
+    name: 'an encoded slash, allowed',
+    given: 'GET /f/{x}',
+    request: { encodedSlash: true },
+    route: { encodedSlashes: true },
+    expected: true,
+  },
+  {
+    name: 'an encoded slash, not allowed',
+    given: 'GET /f/{x}',
+    request: { encodedSlash: true },
+    route: { pathParameters: true },
+    expected: false,
+  },
+  {
+    name: 'path parameters, allowed',
+    given: 'GET /f/**',
+    request: { pathParameters: true },
+    route: { pathParameters: true },
+    expected: true,
+  },
+  {
+    name: 'path parameters, not allowed',
+    given: 'GET /f/**',
+    request: { pathParameters: true },
+    route: { encodedSlashes: true },
+    expected: false,
+  },
+  {
+    name: 'allowed and not used',
+    given: 'GET /f/**',
+    request: {},
+    route: { encodedSlashes: true, pathParameters: true },
+    expected: true,
+  },
 ];
 
-t.test('what a route does not opt into has no route', t => {
+t.test('what a route does not opt into has no route', (t) => {
   for (const { name, given, request, route, expected } of optOuts) {
     const table = createRouteTable([routeOf(given, ['a'], route)]);
     t.equal(matchRoute(table, 'GET', target('/f/a', request)) !== null, expected, name);
@@ -85,27 +142,40 @@ t.test('what a route does not opt into has no route', t => {
   t.end();
 });
 
-t.test('a spelling does not fall through to a laxer route that opts in', t => {
+t.test('a spelling does not fall through to a laxer route that opts in', (t) => {
   const table = createRouteTable([routeOf('GET /f/**', ['a'], { encodedSlashes: true }), routeOf('GET /f/{x}')]);
   t.equal(matchRoute(table, 'GET', { segments: ['f', 'a%2Fb'], encodedSlash: true, pathParameters: false }), null);
-  t.equal(matchRoute(table, 'GET', { segments: ['f', 'a%2Fb', 'c'], encodedSlash: true, pathParameters: false })?.name, 'GET /f/**');
+  t.equal(
+    matchRoute(table, 'GET', { segments: ['f', 'a%2Fb', 'c'], encodedSlash: true, pathParameters: false })?.name,
+    'GET /f/**',
+  );
   t.end();
 });
 
-t.test('the table says which opt-outs any route has', t => {
+t.test('the table says which opt-outs any route has', (t) => {
   const none = createRouteTable([routeOf('GET /a')]);
-  t.same([none.anyAllowsBody, none.anyAllowsEncodedSlashes, none.anyAllowsPathParameters, none.anyAllowsWebSocket], [false, false, false, false]);
+  t.same(
+    [none.anyAllowsBody, none.anyAllowsEncodedSlashes, none.anyAllowsPathParameters, none.anyAllowsWebSocket],
+    [false, false, false, false],
+  );
   for (const key of ['allowsBody', 'encodedSlashes', 'pathParameters', 'allowsWebSocket'] as const) {
     const table = createRouteTable([routeOf('GET /a'), routeOf('GET /b', ['a'], { [key]: true })]);
-    t.same([table.anyAllowsBody, table.anyAllowsEncodedSlashes, table.anyAllowsPathParameters, table.anyAllowsWebSocket],
-      [key === 'allowsBody', key === 'encodedSlashes', key === 'pathParameters', key === 'allowsWebSocket'], key);
+    t.same(
+      [table.anyAllowsBody, table.anyAllowsEncodedSlashes, table.anyAllowsPathParameters, table.anyAllowsWebSocket],
+      [key === 'allowsBody', key === 'encodedSlashes', key === 'pathParameters', key === 'allowsWebSocket'],
+      key,
+    );
   }
   t.end();
 });
 
 const ties = [
   { name: 'the same path', routes: ['GET /a', 'GET /a'], expected: ['GET /a', 'GET /a', 'GET'] },
-  { name: 'parameters of other names', routes: ['GET /a/{x}', 'GET /a/{y}'], expected: ['GET /a/{x}', 'GET /a/{y}', 'GET'] },
+  {
+    name: 'parameters of other names',
+    routes: ['GET /a/{x}', 'GET /a/{y}'],
+    expected: ['GET /a/{x}', 'GET /a/{y}', 'GET'],
+  },
   { name: 'below', routes: ['GET /a/**', 'PUT,GET /a/**'], expected: ['GET /a/**', 'PUT,GET /a/**', 'GET'] },
   { name: 'every method after one', routes: ['PUT /a', '* /a'], expected: ['PUT /a', '* /a', 'PUT'] },
   { name: 'one method after every', routes: ['* /a', 'PUT /a'], expected: ['* /a', 'PUT /a', 'PUT'] },
@@ -118,43 +188,65 @@ const ties = [
   { name: 'paths that cross', routes: ['GET /a/{x}', 'GET /{x}/a'], expected: null },
 ];
 
-t.test('paths between which no rule decides are ties', t => {
+t.test('paths between which no rule decides are ties', (t) => {
   for (const { name, routes, expected } of ties) {
-    const { ties: found } = createRouteTable(routes.map(text => routeOf(text)));
-    t.same(found.map(({ first, second, method }) => [first.route.name, second.route.name, method]), expected === null ? [] : [expected], name);
+    const { ties: found } = createRouteTable(routes.map((text) => routeOf(text)));
+    t.same(
+      found.map(({ first, second, method }) => [first.route.name, second.route.name, method]),
+      expected === null ? [] : [expected],
+      name,
+    );
   }
   t.end();
 });
 
 const part = fc.constantFrom('a', 'b', 'A', '{x}', '{x}');
-const path = fc.tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.constantFrom('', '', '/', '/**'))
+const path = fc
+  .tuple(fc.array(part, { minLength: 1, maxLength: 4 }), fc.constantFrom('', '', '/', '/**'))
   .map(([parts, end]) => `/${parts.join('/')}${end}`);
-const routeText = fc.tuple(fc.constantFrom('GET', 'PUT', '*', 'GET,PUT'), fc.oneof(path, fc.constantFrom('/', '/**')))
+const routeText = fc
+  .tuple(fc.constantFrom('GET', 'PUT', '*', 'GET,PUT'), fc.oneof(path, fc.constantFrom('/', '/**')))
   .map(([method, text]) => `${method} ${text}`);
-const request = fc.tuple(fc.constantFrom('GET', 'PUT', 'PATCH'),
-  fc.array(fc.constantFrom('a', 'b', 'A', 'c'), { minLength: 1, maxLength: 5 }), fc.boolean())
+const request = fc
+  .tuple(
+    fc.constantFrom('GET', 'PUT', 'PATCH'),
+    fc.array(fc.constantFrom('a', 'b', 'A', 'c'), { minLength: 1, maxLength: 5 }),
+    fc.boolean(),
+  )
   .map(([method, parts, slash]) => ({ method, segments: slash ? [...parts, ''] : parts }));
 
-t.test('the tree answers like trying every path would, in any order of routes', t => {
-  fc.assert(fc.property(fc.array(routeText, { maxLength: 12 }), fc.array(request, { minLength: 1, maxLength: 10 }), (texts, requests) => {
-    const routes = texts.map(text => routeOf(text));
-    const table = createRouteTable(routes);
-    if (table.ties.length > 0) return;
-    const reversed = createRouteTable(routes.toReversed());
-    for (const { method, segments } of requests) {
-      const expected = naiveMatch(routes, method, segments)?.name;
-      const asked = { segments, encodedSlash: false, pathParameters: false };
-      t.equal(matchRoute(table, method, asked)?.name, expected);
-      t.equal(matchRoute(reversed, method, asked)?.name, expected);
-    }
-  }), { numRuns: 500 });
+t.test('the tree answers like trying every path would, in any order of routes', (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(routeText, { maxLength: 12 }),
+      fc.array(request, { minLength: 1, maxLength: 10 }),
+      (texts, requests) => {
+        const routes = texts.map((text) => routeOf(text));
+        const table = createRouteTable(routes);
+        if (table.ties.length > 0) return;
+        const reversed = createRouteTable(routes.toReversed());
+        for (const { method, segments } of requests) {
+          const expected = naiveMatch(routes, method, segments)?.name;
+          const asked = { segments, encodedSlash: false, pathParameters: false };
+          t.equal(matchRoute(table, method, asked)?.name, expected);
+          t.equal(matchRoute(reversed, method, asked)?.name, expected);
+        }
+      },
+    ),
+    { numRuns: 500 },
+  );
   t.end();
 });
 
-t.test('a deep path costs no more than the tree has nodes', t => {
-  const texts = Array.from({ length: 1_024 }, (_, number) =>
-    `GET /${Array.from(number.toString(2).padStart(10, '0')).map(bit => (bit === '1' ? 'a' : '{x}')).join('/')}/end`);
-  const table = createRouteTable(texts.map(text => routeOf(text)));
+t.test('a deep path costs no more than the tree has nodes', (t) => {
+  const texts = Array.from(
+    { length: 1_024 },
+    (_, number) =>
+      `GET /${Array.from(number.toString(2).padStart(10, '0'))
+        .map((bit) => (bit === '1' ? 'a' : '{x}'))
+        .join('/')}/end`,
+  );
+  const table = createRouteTable(texts.map((text) => routeOf(text)));
   const deep = { segments: Array<string>(4_000).fill('a'), encodedSlash: false, pathParameters: false };
   t.equal(matchRoute(table, 'GET', deep), null);
   t.end();

@@ -8,9 +8,21 @@ t.test('what a frontend sends is read as it stands', (t) => {
     { name: 'among others', passed: ['cookie', 'x=1; sAccessToken=a.b.c;y'], expected: { accessTokens: ['a.b.c'] } },
     { name: 'blanks', passed: ['cookie', ' sAccessToken = a.b.c ;'], expected: { accessTokens: ['a.b.c'] } },
     { name: 'empty', passed: ['cookie', 'sAccessToken='], expected: { accessTokens: [''] } },
-    { name: 'two in one field', passed: ['cookie', 'sAccessToken=a; sAccessToken=b'], expected: { accessTokens: ['a', 'b'] } },
-    { name: 'two fields', passed: ['cookie', 'sAccessToken=a', 'Cookie', 'sAccessToken=b'], expected: { accessTokens: ['a', 'b'] } },
-    { name: 'behind a comma: none that could be right', passed: ['cookie', 'x=1, sAccessToken=a'], expected: { accessTokens: ['1, sAccessToken=a'] } },
+    {
+      name: 'two in one field',
+      passed: ['cookie', 'sAccessToken=a; sAccessToken=b'],
+      expected: { accessTokens: ['a', 'b'] },
+    },
+    {
+      name: 'two fields',
+      passed: ['cookie', 'sAccessToken=a', 'Cookie', 'sAccessToken=b'],
+      expected: { accessTokens: ['a', 'b'] },
+    },
+    {
+      name: 'behind a comma: none that could be right',
+      passed: ['cookie', 'x=1, sAccessToken=a'],
+      expected: { accessTokens: ['1, sAccessToken=a'] },
+    },
     { name: 'case counts', passed: ['cookie', 'saccesstoken=a'], expected: { accessTokens: [] } },
     { name: 'no value', passed: ['cookie', 'sAccessToken'], expected: { accessTokens: [] } },
     { name: 'rid', passed: ['RID', 'anti-csrf'], expected: { hasRid: true } },
@@ -28,26 +40,58 @@ t.test('the receiver gets none of it, and everything else as it came', (t) => {
     { name: 'other fields', passed: ['Accept', '*/*', 'X-St', '1'], expected: ['Accept', '*/*', 'X-St', '1'] },
     { name: 'cookies of others', passed: ['Cookie', 'a=1; b="x, y"'], expected: ['Cookie', 'a=1; b="x, y"'] },
     {
-      name: 'the session’s cookies', expected: ['Cookie', 'a=1; b=2'],
-      passed: ['Cookie', 'a=1; sAccessToken=x; sRefreshToken=y; sIdRefreshToken=z; sFrontToken=f; sAntiCsrf=g; st-last-access-token-update=1; b=2'],
+      name: 'the session’s cookies',
+      expected: ['Cookie', 'a=1; b=2'],
+      passed: [
+        'Cookie',
+        'a=1; sAccessToken=x; sRefreshToken=y; sIdRefreshToken=z; sFrontToken=f; sAntiCsrf=g; st-last-access-token-update=1; b=2',
+      ],
     },
     { name: 'a field of nothing else', passed: ['Cookie', 'sAccessToken=x'], expected: [] },
-    { name: 'other spellings', passed: ['Cookie', 'SACCESSTOKEN=x; %73AccessToken=y; a=1, sAccessToken=z; c=3'], expected: ['Cookie', 'c=3'] },
     {
-      name: 'spellings of readers that trim more than blanks, take quotes off or end at a zero byte', expected: ['Cookie', 'd=4'],
-      passed: ['Cookie', '\xa0sAccessToken=x; \xef\xbb\xbfsRefreshToken=y; "sFrontToken"=z; %C2%A0sAntiCsrf=f; sAccessToken%00=g; d=4'],
+      name: 'other spellings',
+      passed: ['Cookie', 'SACCESSTOKEN=x; %73AccessToken=y; a=1, sAccessToken=z; c=3'],
+      expected: ['Cookie', 'c=3'],
     },
     {
-      name: 'fields', expected: ['rid', 'session'],
-      passed: ['st-auth-mode', 'cookie', 'ST-Access-Token', 'x', 'anti-csrf', 'y', 'front-token', 'z', 'rid', 'session'],
+      name: 'spellings of readers that trim more than blanks, take quotes off or end at a zero byte',
+      expected: ['Cookie', 'd=4'],
+      passed: [
+        'Cookie',
+        '\xa0sAccessToken=x; \xef\xbb\xbfsRefreshToken=y; "sFrontToken"=z; %C2%A0sAntiCsrf=f; sAccessToken%00=g; d=4',
+      ],
     },
     {
-      name: 'fields that look alike', expected: ['stx', 'z'],
+      name: 'fields',
+      expected: ['rid', 'session'],
+      passed: [
+        'st-auth-mode',
+        'cookie',
+        'ST-Access-Token',
+        'x',
+        'anti-csrf',
+        'y',
+        'front-token',
+        'z',
+        'rid',
+        'session',
+      ],
+    },
+    {
+      name: 'fields that look alike',
+      expected: ['stx', 'z'],
       passed: ['st_access_token', 'x', 'st.refresh.token', 'y', 'Anti_CSRF', 'a', 'front.token', 'b', 'stx', 'z'],
     },
   ];
   const names = [
-    'sAccessToken', 'sRefreshToken', 'sIdRefreshToken', 'sFrontToken', 'sAntiCsrf', 'sIRTFrontend', 'st-access-token', 'st-refresh-token',
+    'sAccessToken',
+    'sRefreshToken',
+    'sIdRefreshToken',
+    'sFrontToken',
+    'sAntiCsrf',
+    'sIRTFrontend',
+    'st-access-token',
+    'st-refresh-token',
     'st-last-access-token-update',
   ];
   for (const name of names) t.same(withoutSessionFields(['Cookie', `a=1; ${name}=x`]), ['Cookie', 'a=1'], name);
@@ -58,17 +102,47 @@ t.test('the receiver gets none of it, and everything else as it came', (t) => {
 t.test('a renewed access token goes back the way the old one came', (t) => {
   const renewed = { accessToken: 'new', frontToken: 'front' };
   const cookie = { domain: null, sameSite: 'lax', secure: true } as const;
-  const of = ['X-Request-Id', 'r', 'Set-Cookie', 'a=1', 'set-cookie', 'sAccessToken=old; Path=/', 'st-access-token', 'old', 'Front-Token', 'old'];
+  const of = [
+    'X-Request-Id',
+    'r',
+    'Set-Cookie',
+    'a=1',
+    'set-cookie',
+    'sAccessToken=old; Path=/',
+    'st-access-token',
+    'old',
+    'Front-Token',
+    'old',
+  ];
   t.same(withRenewedSession(of, { ...renewed, to: 'field' }, cookie, 0), [
-    'X-Request-Id', 'r', 'Set-Cookie', 'a=1', 'front-token', 'front', 'Access-Control-Expose-Headers', 'front-token',
-    'st-access-token', 'new', 'Access-Control-Expose-Headers', 'st-access-token',
+    'X-Request-Id',
+    'r',
+    'Set-Cookie',
+    'a=1',
+    'front-token',
+    'front',
+    'Access-Control-Expose-Headers',
+    'front-token',
+    'st-access-token',
+    'new',
+    'Access-Control-Expose-Headers',
+    'st-access-token',
   ]);
-  t.same(withRenewedSession(['Server', 'x'], { ...renewed, to: 'field' }, cookie, 0).slice(0, 4), ['Server', 'x', 'front-token', 'front']);
+  t.same(withRenewedSession(['Server', 'x'], { ...renewed, to: 'field' }, cookie, 0).slice(0, 4), [
+    'Server',
+    'x',
+    'front-token',
+    'front',
+  ]);
   const cases = [
-    { cookie, expected: 'sAccessToken=new; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax' },
+    {
+      cookie,
+      expected: 'sAccessToken=new; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax',
+    },
     {
       cookie: { domain: 'example.com', sameSite: 'none', secure: true } as const,
-      expected: 'sAccessToken=new; Domain=example.com; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=None',
+      expected:
+        'sAccessToken=new; Domain=example.com; Path=/; Expires=Fri, 01 Jan 1971 00:00:00 GMT; HttpOnly; Secure; SameSite=None',
     },
     {
       cookie: { domain: null, sameSite: 'strict', secure: false } as const,
@@ -76,8 +150,14 @@ t.test('a renewed access token goes back the way the old one came', (t) => {
     },
   ];
   for (const one of cases) {
-    t.same(withRenewedSession([], { ...renewed, to: 'cookie' }, one.cookie, 0),
-      ['front-token', 'front', 'Access-Control-Expose-Headers', 'front-token', 'Set-Cookie', one.expected]);
+    t.same(withRenewedSession([], { ...renewed, to: 'cookie' }, one.cookie, 0), [
+      'front-token',
+      'front',
+      'Access-Control-Expose-Headers',
+      'front-token',
+      'Set-Cookie',
+      one.expected,
+    ]);
   }
   t.end();
 });

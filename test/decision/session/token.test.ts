@@ -30,13 +30,21 @@ t.test('point 7: only a header with version 3 to 5 makes a session’s token', (
     t.equal(parsed.ok ? null : parsed.error.reason, expected, name);
   }
   t.equal(parseSessionToken('garbage').ok, false);
-  t.equal(parseSessionToken(mintToken({ key, claims: sessionClaims() })).ok, false, 'a service token that says it is a session');
+  t.equal(
+    parseSessionToken(mintToken({ key, claims: sessionClaims() })).ok,
+    false,
+    'a service token that says it is a session',
+  );
   t.end();
 });
 
 t.test('the form is told by version alone', (t) => {
   const cases: readonly (readonly [JsonObject | null, boolean])[] = [
-    [{ version: '5' }, true], [{ version: null }, true], [{ version: 7, alg: 'none' }, true], [{ alg: 'RS256' }, false], [null, false],
+    [{ version: '5' }, true],
+    [{ version: null }, true],
+    [{ version: 7, alg: 'none' }, true],
+    [{ alg: 'RS256' }, false],
+    [null, false],
   ];
   for (const [header, expected] of cases) t.equal(isSessionHeader(header), expected, JSON.stringify(header));
   t.end();
@@ -50,8 +58,16 @@ interface Case {
 
 const cases: readonly Case[] = [
   { name: 'as the Core writes it', claims: {}, expected: null },
-  { name: 'point 7: another API domain', claims: { iss: 'https://other.example.com/auth' }, expected: 'issuer_mismatch' },
-  { name: 'point 7: the API domain without its base path, as in a service token', claims: { iss: 'https://api.example.com' }, expected: 'issuer_mismatch' },
+  {
+    name: 'point 7: another API domain',
+    claims: { iss: 'https://other.example.com/auth' },
+    expected: 'issuer_mismatch',
+  },
+  {
+    name: 'point 7: the API domain without its base path, as in a service token',
+    claims: { iss: 'https://api.example.com' },
+    expected: 'issuer_mismatch',
+  },
   { name: 'point 7: almost', claims: { iss: `${sessionIssuer}/` }, expected: 'issuer_mismatch' },
   { name: 'several issuers', claims: { iss: [sessionIssuer] }, expected: 'issuer_mismatch' },
   { name: 'no issuer', claims: { iss: undefined }, expected: 'issuer_mismatch' },
@@ -87,10 +103,13 @@ t.test('the claims of a session', (t) => {
   }
   const whole = sessionClaims({ antiCsrfToken: 'c', parentRefreshTokenHash1: 'cd' }, nowMs) as JsonObject;
   t.match(verifySessionClaims(whole, sessionIssuer, nowMs), {
-    ok: true, value: { subject: 'user-1', issuedAtS: nowS, expiresAtS: nowS + 3600, antiCsrfToken: 'c', isUnconfirmed: true },
+    ok: true,
+    value: { subject: 'user-1', issuedAtS: nowS, expiresAtS: nowS + 3600, antiCsrfToken: 'c', isUnconfirmed: true },
   });
   const ahead = sessionClaims({ iat: nowS + 60 }, nowMs) as JsonObject;
   t.equal(verifySessionClaims(ahead, sessionIssuer, nowMs - 1).ok, false, 'a millisecond more than a minute');
-  t.match(verifySessionClaims(sessionClaims({}, nowMs) as JsonObject, sessionIssuer, nowMs), { value: { antiCsrfToken: null, isUnconfirmed: false } });
+  t.match(verifySessionClaims(sessionClaims({}, nowMs) as JsonObject, sessionIssuer, nowMs), {
+    value: { antiCsrfToken: null, isUnconfirmed: false },
+  });
   t.end();
 });

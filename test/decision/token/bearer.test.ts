@@ -42,7 +42,9 @@ const malformed = [
 t.test('Bearer in any case, one space, at most 8 KiB of token characters', (t) => {
   t.equal(maxTokenBytes, 8192);
   for (const { name, input, expected } of accepted) t.same(readBearer(input), { ok: true, value: expected }, name);
-  for (const { name, input } of malformed) t.same(readBearer(input), { ok: false, error: { reason: 'credential_malformed' } }, name);
+  for (const { name, input } of malformed) {
+    t.same(readBearer(input), { ok: false, error: { reason: 'credential_malformed' } }, name);
+  }
   t.end();
 });
 

@@ -10,12 +10,17 @@ import { mintToken } from '../../support/tokens.js';
 const key = rsaKey();
 const n = key.jwk.n ?? '';
 /** As Java writes it: a zero octet in front, and padded. */
-const padded = Buffer.concat([Buffer.alloc(1), Buffer.from(n, 'base64url')]).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
+const padded = Buffer.concat([Buffer.alloc(1), Buffer.from(n, 'base64url')])
+  .toString('base64')
+  .replaceAll('+', '-')
+  .replaceAll('/', '_');
 const good: JsonObject = { kty: 'RSA', kid: 'd-1', n, e: 'AQAB', alg: 'RS256', use: 'sig' };
 
 /** `undefined` takes a member away. */
 function withMembers(changes: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  const members = Object.entries({ ...good, ...changes }).filter((member): member is [string, JsonValue] => member[1] !== undefined);
+  const members = Object.entries({ ...good, ...changes }).filter(
+    (member): member is [string, JsonValue] => member[1] !== undefined,
+  );
   return Object.fromEntries(members);
 }
 
@@ -81,7 +86,11 @@ t.test('keys that may not, and why', (t) => {
     { name: 'key_ops empty', changes: { key_ops: [] }, expected: /^key_ops/ },
     { name: 'key_ops no array', changes: { key_ops: 'verify' }, expected: /^key_ops/ },
     { name: 'the private exponent', changes: { d: 'AQAB' }, expected: /private key/ },
-    ...['p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((member) => ({ name: `the private ${member}`, changes: { [member]: 'AQAB' }, expected: /private key/ })),
+    ...['p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'].map((member) => ({
+      name: `the private ${member}`,
+      changes: { [member]: 'AQAB' },
+      expected: /private key/,
+    })),
     { name: 'no n', changes: { n: undefined }, expected: /^n / },
     { name: 'n empty', changes: { n: '' }, expected: /^n / },
     { name: 'n a number', changes: { n: 65537 }, expected: /^n / },
@@ -93,7 +102,11 @@ t.test('keys that may not, and why', (t) => {
     { name: 'n zero', changes: { n: 'AAAA' }, expected: /modulus has 1 bits/ },
     { name: 'a modulus of 1024 bits', changes: { n: modulus(1024) }, expected: /1024 bits/ },
     { name: 'a modulus of 2047 bits', changes: { n: modulus(2047) }, expected: /2047 bits/ },
-    { name: 'a modulus of 2047 bits behind zero octets', changes: { n: `${'A'.repeat(12)}${modulus(2047)}` }, expected: /2047 bits/ },
+    {
+      name: 'a modulus of 2047 bits behind zero octets',
+      changes: { n: `${'A'.repeat(12)}${modulus(2047)}` },
+      expected: /2047 bits/,
+    },
     { name: 'a modulus of 8193 bits', changes: { n: modulus(8193) }, expected: /8193 bits/ },
     { name: 'an even modulus', changes: { n: Buffer.alloc(256, 0xfe).toString('base64url') }, expected: /even/ },
     { name: 'a modulus of the generator of CVE-2017-15361', changes: { n: rocaModulus() }, expected: /CVE-2017-15361/ },

@@ -23,7 +23,11 @@ t.test('a token is taken apart', (t) => {
   t.ok(result.ok);
   if (!result.ok) return t.end();
   t.equal(result.value.keyId, 'd-1');
-  t.equal(result.value.signingInput.toString('latin1'), text.slice(0, text.lastIndexOf('.')), 'the bytes that were signed, as they came');
+  t.equal(
+    result.value.signingInput.toString('latin1'),
+    text.slice(0, text.lastIndexOf('.')),
+    'the bytes that were signed, as they came',
+  );
   t.equal(result.value.signature.toString(), 'sig');
   const claims = readPayload(result.value);
   t.equal(claims.ok && claims.value['sub'], 'checkout');
@@ -33,15 +37,24 @@ t.test('a token is taken apart', (t) => {
 t.test('exactly three non-empty canonical base64url parts of at most 8 KiB', (t) => {
   const [head = '', body = '', signature = ''] = token().split('.');
   // Either length leaves a canonical payload, so that nothing but the length tells them apart.
-  const fill = (length: number): string => `${head}.${'A'.repeat(length - head.length - signature.length - 2)}.${signature}`;
+  const fill = (length: number): string =>
+    `${head}.${'A'.repeat(length - head.length - signature.length - 2)}.${signature}`;
   const cases = [
     { name: 'as it should be', input: `${head}.${body}.${signature}`, expected: 'accepted' },
     { name: 'nothing', input: '', expected: 'token_malformed' },
     { name: 'one part', input: head, expected: 'token_malformed' },
-    { name: 'no dot, and a header but for the last character', input: `${base64url(`${header} `)}A`, expected: 'token_malformed' },
+    {
+      name: 'no dot, and a header but for the last character',
+      input: `${base64url(`${header} `)}A`,
+      expected: 'token_malformed',
+    },
     { name: 'two parts', input: `${head}.${body}`, expected: 'token_malformed' },
     { name: 'four parts', input: `${head}.${body}.${signature}.${signature}`, expected: 'token_malformed' },
-    { name: 'five parts, as encrypted tokens have', input: `${head}.${body}.${body}.${body}.${signature}`, expected: 'token_malformed' },
+    {
+      name: 'five parts, as encrypted tokens have',
+      input: `${head}.${body}.${body}.${body}.${signature}`,
+      expected: 'token_malformed',
+    },
     { name: 'a dot at the end', input: `${head}.${body}.${signature}.`, expected: 'token_malformed' },
     { name: 'a dot in front', input: `.${head}.${body}.${signature}`, expected: 'token_malformed' },
     { name: 'dots alone', input: '..', expected: 'token_malformed' },
@@ -65,7 +78,11 @@ t.test('exactly three non-empty canonical base64url parts of at most 8 KiB', (t)
 t.test('alg, kid, typ and no other header member', (t) => {
   const cases = [
     { name: 'alg and kid', header, expected: 'accepted' },
-    { name: 'in another order, with white space', header: ' { "kid" : "d-1" , "alg" : "RS256" } ', expected: 'accepted' },
+    {
+      name: 'in another order, with white space',
+      header: ' { "kid" : "d-1" , "alg" : "RS256" } ',
+      expected: 'accepted',
+    },
     { name: 'typ JWT', header: '{"alg":"RS256","kid":"d-1","typ":"JWT"}', expected: 'accepted' },
     { name: 'typ in lower case', header: '{"alg":"RS256","kid":"d-1","typ":"jwt"}', expected: 'token_malformed' },
     { name: 'another typ', header: '{"alg":"RS256","kid":"d-1","typ":"at+jwt"}', expected: 'token_malformed' },
@@ -94,21 +111,55 @@ t.test('alg, kid, typ and no other header member', (t) => {
     { name: 'kid beyond ASCII', header: '{"alg":"RS256","kid":"d-é"}', expected: 'key_id_refused' },
     { name: 'kid of 256 characters', header: `{"alg":"RS256","kid":"${'d'.repeat(256)}"}`, expected: 'accepted' },
     { name: 'kid of 257 characters', header: `{"alg":"RS256","kid":"${'d'.repeat(257)}"}`, expected: 'key_id_refused' },
-    { name: 'kid as a path or a statement is only a name', header: '{"alg":"RS256","kid":"../../dev/null\';--"}', expected: 'accepted' },
-    ...['crit', 'b64', 'jku', 'jwk', 'x5u', 'x5c', 'x5t', 'cty', 'enc', 'zip', 'version', 'Alg', '__proto__', 'constructor', ''].map((name) => ({
-      name: `member ${JSON.stringify(name)}`, header: `{"alg":"RS256","kid":"d-1","${name}":[]}`, expected: 'token_malformed',
+    {
+      name: 'kid as a path or a statement is only a name',
+      header: '{"alg":"RS256","kid":"../../dev/null\';--"}',
+      expected: 'accepted',
+    },
+    ...[
+      'crit',
+      'b64',
+      'jku',
+      'jwk',
+      'x5u',
+      'x5c',
+      'x5t',
+      'cty',
+      'enc',
+      'zip',
+      'version',
+      'Alg',
+      '__proto__',
+      'constructor',
+      '',
+    ].map((name) => ({
+      name: `member ${JSON.stringify(name)}`,
+      header: `{"alg":"RS256","kid":"d-1","${name}":[]}`,
+      expected: 'token_malformed',
     })),
     { name: 'a member that is null', header: '{"alg":"RS256","kid":"d-1","crit":null}', expected: 'token_malformed' },
-    { name: 'alg inherited from __proto__', header: '{"__proto__":{"alg":"RS256"},"kid":"d-1"}', expected: 'algorithm_refused' },
+    {
+      name: 'alg inherited from __proto__',
+      header: '{"__proto__":{"alg":"RS256"},"kid":"d-1"}',
+      expected: 'algorithm_refused',
+    },
     { name: 'alg twice', header: '{"alg":"none","kid":"d-1","alg":"RS256"}', expected: 'token_malformed' },
-    { name: 'alg twice, once escaped', header: '{"alg":"RS256","\\u0061lg":"none","kid":"d-1"}', expected: 'token_malformed' },
+    {
+      name: 'alg twice, once escaped',
+      header: '{"alg":"RS256","\\u0061lg":"none","kid":"d-1"}',
+      expected: 'token_malformed',
+    },
     { name: 'kid twice', header: '{"alg":"RS256","kid":"s-1","kid":"d-1"}', expected: 'token_malformed' },
     { name: 'an array', header: '[]', expected: 'token_malformed' },
     { name: 'a string', header: '"RS256"', expected: 'token_malformed' },
     { name: 'not JSON', header: 'RS256', expected: 'token_malformed' },
     { name: 'a byte order mark', header: `\ufeff${header}`, expected: 'token_malformed' },
     { name: 'not UTF-8', header: Buffer.from('{"alg":"RS256","kid":"d-\xe9"}', 'latin1'), expected: 'token_malformed' },
-    { name: 'deeply nested', header: `{"alg":"RS256","kid":"d-1","x":${'['.repeat(900)}${']'.repeat(900)}}`, expected: 'token_malformed' },
+    {
+      name: 'deeply nested',
+      header: `{"alg":"RS256","kid":"d-1","x":${'['.repeat(900)}${']'.repeat(900)}}`,
+      expected: 'token_malformed',
+    },
   ];
   for (const { name, header, expected } of cases) t.equal(reasonOf(token(header)), expected, name);
   t.end();
@@ -137,10 +188,18 @@ t.test('the payload is not looked at before the signature holds, and is as stric
 });
 
 t.test('no text makes the parser throw', (t) => {
-  const part = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.json().map((text) => base64url(text)), fc.constant(base64url(header)));
-  fc.assert(fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
-    const result = parseServiceToken(parts.join('.'));
-    return !result.ok || (readPayload(result.value), result.value.keyId === 'd-1');
-  }), { numRuns: 1000 });
+  const part = fc.oneof(
+    fc.string(),
+    fc.string({ unit: 'binary' }),
+    fc.json().map((text) => base64url(text)),
+    fc.constant(base64url(header)),
+  );
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 5 }), (parts) => {
+      const result = parseServiceToken(parts.join('.'));
+      return !result.ok || (readPayload(result.value), result.value.keyId === 'd-1');
+    }),
+    { numRuns: 1000 },
+  );
   t.end();
 });

@@ -33,7 +33,9 @@ t.test('RSASSA-PKCS1-v1_5 with SHA-256', (t) => {
     { name: 'another text', signature: sign('sha256', Buffer.from('header.payloae'), privateKey), expected: false },
     { name: 'another key', signature: sign('sha256', signingInput, rsaKey('d-2').privateKey), expected: false },
   ];
-  for (const { name, signature, expected } of cases) t.equal(signatureHolds({ signingInput, signature }, publicKey), expected, name);
+  for (const { name, signature, expected } of cases) {
+    t.equal(signatureHolds({ signingInput, signature }, publicKey), expected, name);
+  }
   t.end();
 });
 

@@ -14,26 +14,39 @@ const judgements = [
   { reason: 'upgrade_refused', as: 'forbidden', code: 4403 },
 ] as const;
 
-t.test('what a later judgement means for the connection', t => {
+t.test('what a later judgement means for the connection', (t) => {
   for (const { reason, as, code } of judgements) t.match(endingOf(denial(reason)), { as, code, reason }, reason);
-  for (const reason of ['keys_unavailable', 'store_unavailable', 'internal'] as const) t.equal(endingOf(denial(reason)), null, `${reason} is our failure`);
-  t.end();
-});
-
-t.test('RFC 6455 §5.5, §7.4: every ending may stand in a Close frame', t => {
-  for (const ending of [...Object.values(endings), ...reasons.flatMap(reason => endingOf(denial(reason)) ?? [])]) {
-    t.ok(webSocketEndings.includes(ending.as), ending.as);
-    t.match(ending.text, /^[\x20-\x7e]{0,123}$/);
-    t.ok([1000, 1001, 1002, 1011].includes(ending.code) || (ending.code >= 4000 && ending.code < 5000), String(ending.code));
+  for (const reason of ['keys_unavailable', 'store_unavailable', 'internal'] as const) {
+    t.equal(endingOf(denial(reason)), null, `${reason} is our failure`);
   }
   t.end();
 });
 
-t.test('RFC 6455 §7.4.1: the code of each ending', t => {
+t.test('RFC 6455 §5.5, §7.4: every ending may stand in a Close frame', (t) => {
+  for (const ending of [...Object.values(endings), ...reasons.flatMap((reason) => endingOf(denial(reason)) ?? [])]) {
+    t.ok(webSocketEndings.includes(ending.as), ending.as);
+    t.match(ending.text, /^[\x20-\x7e]{0,123}$/);
+    t.ok(
+      [1000, 1001, 1002, 1011].includes(ending.code) || (ending.code >= 4000 && ending.code < 5000),
+      String(ending.code),
+    );
+  }
+  t.end();
+});
+
+t.test('RFC 6455 §7.4.1: the code of each ending', (t) => {
   const codes = Object.fromEntries(Object.entries(endings).map(([name, { code }]) => [name, code]));
   t.same(codes, {
-    caller: 1000, receiver: 1000, callerLost: 1001, receiverLost: 1011, malformedByCaller: 1002, malformedByReceiver: 1002, idle: 4408, expired: 4401,
-    sessionExpired: 4401, shutdown: 1001,
+    caller: 1000,
+    receiver: 1000,
+    callerLost: 1001,
+    receiverLost: 1011,
+    malformedByCaller: 1002,
+    malformedByReceiver: 1002,
+    idle: 4408,
+    expired: 4401,
+    sessionExpired: 4401,
+    shutdown: 1001,
   });
   t.end();
 });

@@ -5,7 +5,7 @@ import { closeFrame, FrameReader, type FrameRules, type FrameScan } from '../../
 const server: FrameRules = { masked: false, extended: false };
 const client: FrameRules = { masked: true, extended: false };
 const bytes = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex');
-const passed = (scans: readonly FrameScan[]): Buffer => Buffer.concat(scans.flatMap(scan => scan.passed));
+const passed = (scans: readonly FrameScan[]): Buffer => Buffer.concat(scans.flatMap((scan) => scan.passed));
 
 /** A frame with the header that its length asks for. */
 function frame(first: number, length: number, mask: Buffer | null): Buffer {
@@ -37,7 +37,7 @@ const wellFormed = [
   { name: 'reserved bit of an extension', rules: { masked: false, extended: true }, hex: 'c1 01 61' },
 ];
 
-t.test('RFC 6455 §5.2: frames pass as they are, in pieces of any size', t => {
+t.test('RFC 6455 §5.2: frames pass as they are, in pieces of any size', (t) => {
   for (const { name, rules, hex } of wellFormed) {
     const whole = bytes(hex);
     for (const size of [1, 2, 3, 5, whole.length]) {
@@ -45,7 +45,10 @@ t.test('RFC 6455 §5.2: frames pass as they are, in pieces of any size', t => {
       const scans: FrameScan[] = [];
       for (let at = 0; at < whole.length; at += size) scans.push(reader.read(whole.subarray(at, at + size)));
       t.same(passed(scans), whole, `${name}, by ${size}`);
-      t.ok(scans.every(({ close, isMalformed }) => close === null && !isMalformed), name);
+      t.ok(
+        scans.every(({ close, isMalformed }) => close === null && !isMalformed),
+        name,
+      );
       t.equal(reader.missing(), 0, name);
     }
   }
@@ -77,13 +80,15 @@ const malformed = [
   { name: 'a fragmented Close', rules: server, hex: '08 00' },
 ];
 
-t.test('RFC 6455 §5: nothing of a malformed frame passes, however it is cut', t => {
+t.test('RFC 6455 §5: nothing of a malformed frame passes, however it is cut', (t) => {
   for (const { name, rules, hex, good = 0 } of malformed) {
     const whole = Buffer.concat([bytes(hex), Buffer.from('more')]);
     for (const size of [1, 3, whole.length]) {
       const reader = new FrameReader(rules);
       const scans: FrameScan[] = [];
-      for (let at = 0; at < whole.length && scans.at(-1)?.isMalformed !== true; at += size) scans.push(reader.read(whole.subarray(at, at + size)));
+      for (let at = 0; at < whole.length && scans.at(-1)?.isMalformed !== true; at += size) {
+        scans.push(reader.read(whole.subarray(at, at + size)));
+      }
       t.equal(scans.at(-1)?.isMalformed, true, `${name}, by ${size}`);
       t.same(passed(scans), whole.subarray(0, good), name);
       t.equal(reader.missing(), 0, 'a frame of ours may come next');
@@ -93,12 +98,15 @@ t.test('RFC 6455 §5: nothing of a malformed frame passes, however it is cut', t
 });
 
 const lengths = [
-  { hex: '82 7d', missing: 125 }, { hex: '82 7e 00 7e', missing: 126 }, { hex: '82 7e ff ff', missing: 65_535 },
-  { hex: '82 7f 00 00 00 00 00 01 00 00', missing: 65_536 }, { hex: '82 7f 00 00 00 01 00 00 00 00', missing: 2 ** 32 },
+  { hex: '82 7d', missing: 125 },
+  { hex: '82 7e 00 7e', missing: 126 },
+  { hex: '82 7e ff ff', missing: 65_535 },
+  { hex: '82 7f 00 00 00 00 00 01 00 00', missing: 65_536 },
+  { hex: '82 7f 00 00 00 01 00 00 00 00', missing: 2 ** 32 },
   { hex: '82 7f 00 1f ff ff ff ff ff ff', missing: Number.MAX_SAFE_INTEGER },
 ];
 
-t.test('lengths of 7, 16 and 64 bits', t => {
+t.test('lengths of 7, 16 and 64 bits', (t) => {
   for (const { hex, missing } of lengths) {
     const reader = new FrameReader(server);
     t.equal(reader.read(bytes(hex)).isMalformed, false, hex);
@@ -109,7 +117,7 @@ t.test('lengths of 7, 16 and 64 bits', t => {
   t.end();
 });
 
-t.test('a header is held back until it is whole', t => {
+t.test('a header is held back until it is whole', (t) => {
   const reader = new FrameReader(client);
   t.same(reader.read(bytes('81 00').subarray(0, 1)).passed, []);
   t.same(passed([reader.read(bytes('81')), reader.read(bytes('01 02 03'))]), Buffer.alloc(0));
@@ -126,14 +134,16 @@ const closes = [
   { name: 'masked, without a code', rules: client, hex: '88 80 01 02 03 04', code: null },
 ];
 
-t.test('RFC 6455 §5.5.1: a Close is the last that passes', t => {
+t.test('RFC 6455 §5.5.1: a Close is the last that passes', (t) => {
   for (const { name, rules, hex, code } of closes) {
     const whole = bytes(hex);
     for (const size of [1, whole.length + 3]) {
       const reader = new FrameReader(rules);
       const stream = Buffer.concat([whole, Buffer.from('abc')]);
       const scans: FrameScan[] = [];
-      for (let at = 0; at < stream.length && (scans.at(-1)?.close ?? null) === null; at += size) scans.push(reader.read(stream.subarray(at, at + size)));
+      for (let at = 0; at < stream.length && (scans.at(-1)?.close ?? null) === null; at += size) {
+        scans.push(reader.read(stream.subarray(at, at + size)));
+      }
       t.same(scans.at(-1)?.close, { code }, name);
       t.same(passed(scans), whole, name);
     }
@@ -141,27 +151,41 @@ t.test('RFC 6455 §5.5.1: a Close is the last that passes', t => {
   t.end();
 });
 
-t.test('whatever the frames and the pieces: all bytes pass, and the end of a frame is known', t => {
+t.test('whatever the frames and the pieces: all bytes pass, and the end of a frame is known', (t) => {
   const length = fc.oneof(fc.nat(300), fc.constantFrom(125, 126, 65_535, 65_536));
-  const sent = fc.array(fc.record({ length, parts: fc.integer({ min: 1, max: 3 }), binary: fc.boolean() }), { maxLength: 4 });
+  const sent = fc.array(fc.record({ length, parts: fc.integer({ min: 1, max: 3 }), binary: fc.boolean() }), {
+    maxLength: 4,
+  });
   const pieces = fc.array(fc.integer({ min: 1, max: 70_000 }), { minLength: 1 });
-  fc.assert(fc.property(fc.boolean(), sent, pieces, (masked, messages, cuts) => {
-    const mask = masked ? Buffer.from([1, 2, 3, 4]) : null;
-    const stream = Buffer.concat(messages.flatMap(({ length, parts, binary }) => Array.from({ length: parts }, (_, i) =>
-      frame((i === parts - 1 ? 0x80 : 0) | (i === 0 ? (binary ? 2 : 1) : 0), length, mask))));
-    const reader = new FrameReader({ masked, extended: false });
-    const scans: FrameScan[] = [];
-    for (let at = 0, i = 0; at < stream.length; i++) {
-      const size = cuts[i % cuts.length] ?? 1;
-      scans.push(reader.read(stream.subarray(at, at + size)));
-      at += size;
-    }
-    return passed(scans).equals(stream) && reader.missing() === 0 && scans.every(({ isMalformed, close }) => !isMalformed && close === null);
-  }), { numRuns: 100 });
+  fc.assert(
+    fc.property(fc.boolean(), sent, pieces, (masked, messages, cuts) => {
+      const mask = masked ? Buffer.from([1, 2, 3, 4]) : null;
+      const stream = Buffer.concat(
+        messages.flatMap(({ length, parts, binary }) =>
+          Array.from({ length: parts }, (_, i) =>
+            frame((i === parts - 1 ? 0x80 : 0) | (i === 0 ? (binary ? 2 : 1) : 0), length, mask),
+          ),
+        ),
+      );
+      const reader = new FrameReader({ masked, extended: false });
+      const scans: FrameScan[] = [];
+      for (let at = 0, i = 0; at < stream.length; i++) {
+        const size = cuts[i % cuts.length] ?? 1;
+        scans.push(reader.read(stream.subarray(at, at + size)));
+        at += size;
+      }
+      return (
+        passed(scans).equals(stream) &&
+        reader.missing() === 0 &&
+        scans.every(({ isMalformed, close }) => !isMalformed && close === null)
+      );
+    }),
+    { numRuns: 100 },
+  );
   t.end();
 });
 
-t.test('a Close of ours is a frame like any other', t => {
+t.test('a Close of ours is a frame like any other', (t) => {
   t.same(closeFrame(4401, 'unauthorized', null), Buffer.concat([bytes('88 0e 11 31'), Buffer.from('unauthorized')]));
   for (const mask of [null, Buffer.from([9, 8, 7, 6])]) {
     const scan = new FrameReader({ masked: mask !== null, extended: false }).read(closeFrame(1001, 'going away', mask));

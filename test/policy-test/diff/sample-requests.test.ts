@@ -7,11 +7,13 @@ import { methodsOf, spellingsOf } from '../../../src/policy-test/diff/sample-req
 import { route } from '../../decision/samples.js';
 
 function tableOf(paths: readonly string[], methods: ReadonlySet<string> | null = new Set(['GET'])): RouteTable {
-  return createRouteTable(paths.map((text) => {
-    const read = readRoutePath(text);
-    if (!read.ok) throw new Error(`${text}: ${read.error.message}`);
-    return route({ name: text, paths: [read.value], methods });
-  }));
+  return createRouteTable(
+    paths.map((text) => {
+      const read = readRoutePath(text);
+      if (!read.ok) throw new Error(`${text}: ${read.error.message}`);
+      return route({ name: text, paths: [read.value], methods });
+    }),
+  );
 }
 
 /** The paths that take a request, one for each table. */
@@ -20,11 +22,28 @@ function taken(tables: readonly RouteTable[], segments: readonly string[]): stri
 }
 
 t.test('every place where two tables part is spelt out', async (t) => {
-  const { all, complete } = spellingsOf([tableOf(['/orders', '/orders/{id}']), tableOf(['/orders/{id}', '/orders/export', '/files/**', '/a%20b:c/'])]);
+  const { all, complete } = spellingsOf([
+    tableOf(['/orders', '/orders/{id}']),
+    tableOf(['/orders/{id}', '/orders/export', '/files/**', '/a%20b:c/']),
+  ]);
   t.ok(complete);
   t.same(all.map(({ text }) => text).toSorted(), [
-    '/', '/**', '/a%20b:c', '/a%20b:c/', '/a%20b:c/**', '/files', '/files/', '/files/**',
-    '/orders', '/orders/', '/orders/export', '/orders/export/', '/orders/export/**', '/orders/{any}', '/orders/{any}/', '/orders/{any}/**',
+    '/',
+    '/**',
+    '/a%20b:c',
+    '/a%20b:c/',
+    '/a%20b:c/**',
+    '/files',
+    '/files/',
+    '/files/**',
+    '/orders',
+    '/orders/',
+    '/orders/export',
+    '/orders/export/',
+    '/orders/export/**',
+    '/orders/{any}',
+    '/orders/{any}/',
+    '/orders/{any}/**',
   ]);
   for (const { target, segments } of all) {
     const read = readTarget(target, 1_000);
@@ -33,19 +52,26 @@ t.test('every place where two tables part is spelt out', async (t) => {
 });
 
 const segment = fc.constantFrom('a', 'b', 'x', '{p}');
-const path = fc.tuple(fc.array(segment, { maxLength: 3 }), fc.constantFrom('', '/', '/**')).map(([segments, end]) =>
-  `${segments.map((text, at) => `/${text === '{p}' ? `{p${at}}` : text}`).join('')}${end}`)
+const path = fc
+  .tuple(fc.array(segment, { maxLength: 3 }), fc.constantFrom('', '/', '/**'))
+  .map(([segments, end]) => `${segments.map((text, at) => `/${text === '{p}' ? `{p${at}}` : text}`).join('')}${end}`)
   .filter((text) => text !== '');
-const table = fc.uniqueArray(path, { minLength: 1, maxLength: 6, selector: (text) => text }).map((paths) => tableOf(paths));
-const request = fc.tuple(fc.array(fc.constantFrom('a', 'b', 'x', 'xx', 'q'), { maxLength: 5 }), fc.boolean())
+const table = fc
+  .uniqueArray(path, { minLength: 1, maxLength: 6, selector: (text) => text })
+  .map((paths) => tableOf(paths));
+const request = fc
+  .tuple(fc.array(fc.constantFrom('a', 'b', 'x', 'xx', 'q'), { maxLength: 5 }), fc.boolean())
   .map(([segments, slash]) => (slash || segments.length === 0 ? [...segments, ''] : segments));
 
 t.test('whatever is asked, some spelling is matched like it by both tables', async (t) => {
-  fc.assert(fc.property(table, table, request, (one, other, segments) => {
-    const tables = [one, other];
-    const spelt = new Set(spellingsOf(tables).all.map((each) => taken(tables, each.segments)));
-    return spelt.has(taken(tables, segments));
-  }), { numRuns: 3_000 });
+  fc.assert(
+    fc.property(table, table, request, (one, other, segments) => {
+      const tables = [one, other];
+      const spelt = new Set(spellingsOf(tables).all.map((each) => taken(tables, each.segments)));
+      return spelt.has(taken(tables, segments));
+    }),
+    { numRuns: 3_000 },
+  );
   t.pass('3,000 pairs of tables');
 });
 
@@ -56,7 +82,9 @@ t.test('methods: those that are named, and one for all the others that a parser 
 
 t.test('more paths than can be listed are not taken for all of them', async (t) => {
   const wide = Array.from({ length: 60 }, (_, index) => `/{a}/l${index}/{b}/{c}`);
-  const { all, complete } = spellingsOf([tableOf([...wide, ...Array.from({ length: 600 }, (_, index) => `/k${index}/{x}/{y}/m${index}`)])]);
+  const { all, complete } = spellingsOf([
+    tableOf([...wide, ...Array.from({ length: 600 }, (_, index) => `/k${index}/{x}/{y}/m${index}`)]),
+  ]);
   t.notOk(complete);
   t.ok(all.length >= 50_000);
 });

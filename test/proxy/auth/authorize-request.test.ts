@@ -15,7 +15,10 @@ const key = rsaKey();
 const peer: Peer = { remoteAddress: '192.0.2.7', encrypted: false, trusted: false };
 const found = (keyId: string): KeyLookup => ({ kind: 'found', key: { keyId, key: key.publicKey } });
 
-function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: string) => KeyLookup | Promise<KeyLookup> = found): InForce {
+function inForce(
+  overrides: ConfigTree = {},
+  find: (keyId: string, issuer: string) => KeyLookup | Promise<KeyLookup> = found,
+): InForce {
   const config = compiled(overrides);
   const { underscoreFields, http10 } = config.listen;
   const identityNames = Object.values(config.identity).filter((name): name is string => typeof name === 'string');
@@ -23,7 +26,15 @@ function inForce(overrides: ConfigTree = {}, find: (keyId: string, issuer: strin
     config,
     assertion: null,
     fieldRules: createFieldRules({ identityNames, underscoreFields, http10 }),
-    issuers: config.issuers.map(({ rules }) => ({ rules, keys: { find: keyId => find(keyId, rules.name), state: () => { throw new Error('unasked'); } } })),
+    issuers: config.issuers.map(({ rules }) => ({
+      rules,
+      keys: {
+        find: (keyId) => find(keyId, rules.name),
+        state: () => {
+          throw new Error('unasked');
+        },
+      },
+    })),
     sessions: null,
     upstream: createUpstream(config.upstream, null),
     verified: null,
@@ -54,8 +65,16 @@ t.test('the steps come in order, each with what it said, and end with the first 
     { head: head('GET', '/orders'), steps: [...read, 'route', 'credential'], outcome: 'credential_missing' },
     { head: head('GET', '/orders', [], { exp: 1 }), steps: verified, outcome: 'token_expired' },
     { head: head('GET', '/no', [], {}), steps: [...verified, 'revocation'], outcome: 'route_unknown' },
-    { head: head('GET', '/orders', [], { sub: 'nobody' }), steps: [...verified, 'revocation', 'policy'], outcome: 'subject_not_approved' },
-    { head: head('GET', '/orders', [], {}), steps: [...verified, 'revocation', 'policy', 'body'], outcome: 'admitted list-orders' },
+    {
+      head: head('GET', '/orders', [], { sub: 'nobody' }),
+      steps: [...verified, 'revocation', 'policy'],
+      outcome: 'subject_not_approved',
+    },
+    {
+      head: head('GET', '/orders', [], {}),
+      steps: [...verified, 'revocation', 'policy', 'body'],
+      outcome: 'admitted list-orders',
+    },
     { head: head('GET', '/healthz'), steps: [...read, 'route', 'body'], outcome: 'admitted health' },
   ];
   for (const { head: asked, steps, outcome: expected } of cases) {
@@ -72,28 +91,66 @@ t.test('the steps come in order, each with what it said, and end with the first 
 t.test('a decision is made at once where the key is known, and later where it is not', async (t) => {
   const asked = head('GET', '/orders', [], {});
   t.notOk(admit(asked, peer, inForce(), Date.now()) instanceof Promise);
-  const later = admit(asked, peer, inForce({}, async keyId => Promise.resolve(found(keyId))), Date.now());
+  const later = admit(
+    asked,
+    peer,
+    inForce({}, async (keyId) => Promise.resolve(found(keyId))),
+    Date.now(),
+  );
   t.ok(later instanceof Promise);
   t.equal(outcome(await later), 'admitted list-orders');
-  for (const [kind, expected] of [['unknown', 'key_unknown'], ['unavailable', 'keys_unavailable']] as const) {
+  for (const [kind, expected] of [
+    ['unknown', 'key_unknown'],
+    ['unavailable', 'keys_unavailable'],
+  ] as const) {
     const lookup = { kind };
-    t.equal(outcome(await admit(asked, peer, inForce({}, () => lookup), Date.now())), expected);
-    t.equal(outcome(await admit(asked, peer, inForce({}, async () => Promise.resolve(lookup)), Date.now())), expected);
+    t.equal(
+      outcome(
+        await admit(
+          asked,
+          peer,
+          inForce({}, () => lookup),
+          Date.now(),
+        ),
+      ),
+      expected,
+    );
+    t.equal(
+      outcome(
+        await admit(
+          asked,
+          peer,
+          inForce({}, async () => Promise.resolve(lookup)),
+          Date.now(),
+        ),
+      ),
+      expected,
+    );
   }
 });
 
 t.test('revocation comes before policy, and also where there is no route', async (t) => {
   const world = inForce({ revoked: { subjects: ['checkout'] } });
-  for (const target of ['/orders', '/no']) t.equal(outcome(await admit(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
+  for (const target of ['/orders', '/no']) {
+    t.equal(outcome(await admit(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
+  }
 });
 
 t.test('a credential of an issuer that the route does not take is none there', async (t) => {
   const issuer = {
-    issuer: 'https://api.example.com', jwks_url: 'http://127.0.0.1:1/jwks.json', audience: 'orders', token_type: 'service', key_ids: { accept: ['d-*'] },
+    issuer: 'https://api.example.com',
+    jwks_url: 'http://127.0.0.1:1/jwks.json',
+    audience: 'orders',
+    token_type: 'service',
+    key_ids: { accept: ['d-*'] },
   };
   const route = { methods: ['GET'], subjects: ['checkout'], permissions: [] };
   const world = inForce({
-    issuers: { core: { ...issuer, source: 'microservice' }, same: { ...issuer, source: ['microservice', 'batch'] }, other: { ...issuer, source: 'batch' } },
+    issuers: {
+      core: { ...issuer, source: 'microservice' },
+      same: { ...issuer, source: ['microservice', 'batch'] },
+      other: { ...issuer, source: 'batch' },
+    },
     routes: [
       { ...route, name: 'any', path: '/any' },
       { ...route, name: 'core', path: '/core', issuers: ['core'] },
@@ -127,11 +184,22 @@ t.test('what the receiver gets names the caller, the request and us', async (t) 
   t.same(stripped, { identity: 1 });
   t.match(fields.get('traceparent'), /^00-[0-9a-f]{32}-[0-9a-f]{16}-02$/);
   fields.delete('traceparent');
-  t.same([...fields], [
-    ['Host', '127.0.0.1:3000'], ['Accept', '*/*'], ['X-Forwarded-For', '192.0.2.7'], ['X-Forwarded-Proto', 'http'], ['X-Forwarded-Host', 'a.example'],
-    ['Via', '1.1 sallyport'], ['X-Request-Id', 'mine'], ['X-Auth-Subject', 'checkout'], ['X-Auth-Issuer', 'https://api.example.com'],
-    ['X-Auth-Permissions', 'orders:read orders:write'], ['X-Auth-Kind', 'service'],
-  ]);
+  t.same(
+    [...fields],
+    [
+      ['Host', '127.0.0.1:3000'],
+      ['Accept', '*/*'],
+      ['X-Forwarded-For', '192.0.2.7'],
+      ['X-Forwarded-Proto', 'http'],
+      ['X-Forwarded-Host', 'a.example'],
+      ['Via', '1.1 sallyport'],
+      ['X-Request-Id', 'mine'],
+      ['X-Auth-Subject', 'checkout'],
+      ['X-Auth-Issuer', 'https://api.example.com'],
+      ['X-Auth-Permissions', 'orders:read orders:write'],
+      ['X-Auth-Kind', 'service'],
+    ],
+  );
 });
 
 t.test('each request without an id or a trace gets ones of its own', async (t) => {
@@ -163,7 +231,7 @@ t.test('earlier hops are believed from trusted addresses only, and what is dropp
   }
 });
 
-t.test('a token is looked for once, and where it is nobody\'s concern not at all', async (t) => {
+t.test("a token is looked for once, and where it is nobody's concern not at all", async (t) => {
   const tokens = createVerifiedTokens(100_000);
   let [digests, looks] = [0, 0];
   const verified = {

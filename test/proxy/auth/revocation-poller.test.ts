@@ -12,11 +12,27 @@ type Answer = Result<StoredRevocations | null, StoreFailure>;
 const away: Answer = refuse({ kind: 'unreachable', reason: 'ECONNREFUSED', mayHaveRun: false });
 
 function revocation(id: string, endsAtMs = 60_000): Revocation {
-  return { id, kind: 'subject', value: `subject-${id}`, issuer: null, reason: 'x', author: 'ann', createdAtMs: 0, endsAtMs };
+  return {
+    id,
+    kind: 'subject',
+    value: `subject-${id}`,
+    issuer: null,
+    reason: 'x',
+    author: 'ann',
+    createdAtMs: 0,
+    endsAtMs,
+  };
 }
 
 function list(ids: readonly string[], change: Partial<StoredRevocations> = {}): Answer {
-  return accept({ version: ids.join(), nowMs: 0, revocations: ids.map((id) => revocation(id)), undone: [], unreadable: [], ...change });
+  return accept({
+    version: ids.join(),
+    nowMs: 0,
+    revocations: ids.map((id) => revocation(id)),
+    undone: [],
+    unreadable: [],
+    ...change,
+  });
 }
 
 interface Scene {
@@ -44,9 +60,20 @@ function scene(first: Answer, areRequired = true): Scene {
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
   };
   const made: Scene = {
-    time, log, answer: first, asked: [], hold: { isOn: false, release: () => undefined }, news: () => undefined, revoked: 0, refreshed: 0,
+    time,
+    log,
+    answer: first,
+    asked: [],
+    hold: { isOn: false, release: () => undefined },
+    news: () => undefined,
+    revoked: 0,
+    refreshed: 0,
     watch: createRevocationWatch({
-      clock: time.clock, timers: time.timers, log, areRequired, onRevoked: () => (made.revoked += 1),
+      clock: time.clock,
+      timers: time.timers,
+      log,
+      areRequired,
+      onRevoked: () => (made.revoked += 1),
       source: {
         load: async (known) => {
           made.asked.push(known);
@@ -56,7 +83,11 @@ function scene(first: Answer, areRequired = true): Scene {
         },
         follow: (onNews) => {
           made.news = onNews;
-          return { refresh: () => (made.refreshed += 1), isOpen: () => true, close: () => (made.news = () => undefined) };
+          return {
+            refresh: () => (made.refreshed += 1),
+            isOpen: () => true,
+            close: () => (made.news = () => undefined),
+          };
         },
       },
     }),
@@ -141,9 +172,16 @@ t.test('the store away: what was known holds on to its own end, and that is said
   t.same(s.subjects(), ['subject-a', 'subject-b']);
   await s.pass(6_000);
   t.same(s.subjects(), ['subject-b'], 'ended, store or no store');
-  t.same(s.watch.state().held.map(({ id }) => id), ['b']);
-  t.same(s.log.lines.filter((line) => line.startsWith('error')),
-    ['error revocations cannot be read from the store: what was known holds on, new ones are not seen {"reason":"ECONNREFUSED"}']);
+  t.same(
+    s.watch.state().held.map(({ id }) => id),
+    ['b'],
+  );
+  t.same(
+    s.log.lines.filter((line) => line.startsWith('error')),
+    [
+      'error revocations cannot be read from the store: what was known holds on, new ones are not seen {"reason":"ECONNREFUSED"}',
+    ],
+  );
   s.answer = list(['b', 'c']);
   await s.pass(500);
   t.match(s.watch.state(), { isStale: false, problem: null });
@@ -160,7 +198,10 @@ t.test('a failure that passes is no news', async (t) => {
   s.answer = list(['a']);
   await s.pass(500);
   t.match(s.watch.state(), { isStale: false, problem: null });
-  t.same(s.log.lines.filter((line) => !line.startsWith('info revocations {')), []);
+  t.same(
+    s.log.lines.filter((line) => !line.startsWith('info revocations {')),
+    [],
+  );
 });
 
 t.test('nothing is loaded while the store was never read', async (t) => {
@@ -184,7 +225,9 @@ t.test('where they are not required, nothing waits for them, and the log says wh
   t.equal(s.watch.areKnown(), true);
   await s.pass(3_000);
   t.match(s.watch.state(), { isLoaded: false, areRequired: false });
-  t.match(s.log.lines, [/^error revocations cannot be read .* callers that are revoked there are let in until they are/]);
+  t.match(s.log.lines, [
+    /^error revocations cannot be read .* callers that are revoked there are let in until they are/,
+  ]);
 });
 
 t.test('an emptied store takes nothing away, which is said; an undo does', async (t) => {
@@ -195,7 +238,10 @@ t.test('an emptied store takes nothing away, which is said; an undo does', async
   t.same(s.subjects(), ['subject-a', 'subject-b']);
   t.same(s.watch.state().lost, ['a', 'b']);
   t.equal(s.log.lines.filter((line) => line.startsWith('error the store has lost revocations')).length, 1);
-  s.answer = list([], { version: 'undone', undone: [{ id: 'a', reason: null, author: 'ann', undoneAtMs: 0, endsAtMs: 60_000 }] });
+  s.answer = list([], {
+    version: 'undone',
+    undone: [{ id: 'a', reason: null, author: 'ann', undoneAtMs: 0, endsAtMs: 60_000 }],
+  });
   await s.pass(500);
   t.same(s.subjects(), ['subject-b']);
   t.same(s.watch.state().lost, ['b']);
@@ -209,8 +255,12 @@ t.test('records that cannot be read are told of once, and keep nothing from the 
   await s.pass(1_000);
   t.same(s.subjects(), ['subject-a']);
   t.equal(s.watch.state().notInForce, 1);
-  t.same(s.log.lines.filter((line) => line.startsWith('error')),
-    ['error the store holds revocations that are not in force here: they cannot be read, or are too many {"count":1,"records":["e:x"]}']);
+  t.same(
+    s.log.lines.filter((line) => line.startsWith('error')),
+    [
+      'error the store holds revocations that are not in force here: they cannot be read, or are too many {"count":1,"records":["e:x"]}',
+    ],
+  );
   s.answer = list(['a'], { version: 'mended' });
   await s.pass(500);
   t.equal(s.watch.state().notInForce, 0);

@@ -25,7 +25,8 @@ t.test('each kind, at once, for tokens that were verified before', async (t) => 
   const proxy = await startProxy(t, { config: { routes, token_cache: '1MiB' }, listed: () => listed });
   const nowS = Math.floor(Date.now() / 1_000);
   const token = mintToken({ key: proxy.key, claims: { jti: 'one', iat: nowS } });
-  const ask = async (path = '/orders'): Promise<number> => (await request(proxy.port, { path, headers: { Authorization: `Bearer ${token}` } })).status;
+  const ask = async (path = '/orders'): Promise<number> =>
+    (await request(proxy.port, { path, headers: { Authorization: `Bearer ${token}` } })).status;
   const rows: readonly { readonly rules: Partial<Revocations>; readonly reason: string | null }[] = [
     { rules: { keyIds: new Set([proxy.key.keyId]) }, reason: 'key_revoked' },
     { rules: { subjects: new Set(['checkout']) }, reason: 'subject_revoked' },
@@ -33,8 +34,22 @@ t.test('each kind, at once, for tokens that were verified before', async (t) => 
     { rules: { tokenDigests: new Set([tokenDigest(token)]) }, reason: 'token_revoked' },
     { rules: { issuedBeforeS: nowS + 1 }, reason: 'issue_time_revoked' },
     { rules: { issuer, subjects: new Set(['checkout']) }, reason: 'subject_revoked' },
-    { rules: { issuer: 'https://other.example.com', subjects: new Set(['checkout']), keyIds: new Set([proxy.key.keyId]) }, reason: null },
-    { rules: { tokenIds: new Set(['two']), tokenDigests: new Set([tokenDigest(`${token}x`.replace('.', '.x'))]), issuedBeforeS: nowS }, reason: null },
+    {
+      rules: {
+        issuer: 'https://other.example.com',
+        subjects: new Set(['checkout']),
+        keyIds: new Set([proxy.key.keyId]),
+      },
+      reason: null,
+    },
+    {
+      rules: {
+        tokenIds: new Set(['two']),
+        tokenDigests: new Set([tokenDigest(`${token}x`.replace('.', '.x'))]),
+        issuedBeforeS: nowS,
+      },
+      reason: null,
+    },
   ];
   for (const { rules, reason } of rows) {
     listed = [];
@@ -49,8 +64,10 @@ t.test('each kind, at once, for tokens that were verified before', async (t) => 
 t.test('what is revoked holds in shadow mode, also where the token is refused for something else', async (t) => {
   let listed: readonly Revocations[] = [];
   const proxy = await startProxy(t, { config: { mode: 'shadow', routes }, listed: () => listed });
-  const ask = async (token: string): Promise<number> => (await request(proxy.port, { path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status;
-  const expired = (claims: Claims = {}): string => mintToken({ key: proxy.key, claims: { exp: 1_000, iat: 900, ...claims } });
+  const ask = async (token: string): Promise<number> =>
+    (await request(proxy.port, { path: '/orders', headers: { Authorization: `Bearer ${token}` } })).status;
+  const expired = (claims: Claims = {}): string =>
+    mintToken({ key: proxy.key, claims: { exp: 1_000, iat: 900, ...claims } });
   const [one, other] = [expired({ jti: 'one' }), expired({ jti: 'other' })];
   t.same([await ask(one), await ask(other)], [200, 200]);
   listed = [revocations({ tokenDigests: new Set([tokenDigest(one)]) })];
@@ -67,21 +84,33 @@ t.test('what is revoked holds in shadow mode, however the token is spelt', async
   let listed: readonly Revocations[] = [];
   const proxy = await startProxy(t, { config: { mode: 'shadow', routes }, listed: () => listed });
   const [one, other] = ['one', 'other'].map((jti) => mintToken({ key: proxy.key, claims: { jti } }));
-  const ask = async (value: string): Promise<number> => (await request(proxy.port, { path: '/orders', headers: { Authorization: value } })).status;
+  const ask = async (value: string): Promise<number> =>
+    (await request(proxy.port, { path: '/orders', headers: { Authorization: value } })).status;
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   /** The same bytes for whoever does not look at the bits that are left over. */
-  const loose = (token: string): string => `${token.slice(0, -1)}${alphabet[alphabet.indexOf(token.slice(-1)) + 1] ?? ''}`;
+  const loose = (token: string): string =>
+    `${token.slice(0, -1)}${alphabet[alphabet.indexOf(token.slice(-1)) + 1] ?? ''}`;
   /** The signature in the other alphabet. */
   const standard = (token: string): string => {
     const end = token.lastIndexOf('.') + 1;
     return `${token.slice(0, end)}${token.slice(end).replaceAll('-', '+').replaceAll('_', '/')}`;
   };
   const spellings: readonly ((token: string) => string)[] = [
-    (token) => `Bearer  ${token}`, (token) => `Bearer\t${token}`, (token) => `JWT ${token}`, (token) => token, (token) => `Bearer "${token}"`,
-    (token) => `Bearer ${token}=`, (token) => `Bearer ${standard(token)}`, (token) => `Bearer ${loose(token)}`,
-    (token) => `Bearer a.b.c, Bearer ${token}`, (token) => `Bearer ${token}, Basic eDp5`,
+    (token) => `Bearer  ${token}`,
+    (token) => `Bearer\t${token}`,
+    (token) => `JWT ${token}`,
+    (token) => token,
+    (token) => `Bearer "${token}"`,
+    (token) => `Bearer ${token}=`,
+    (token) => `Bearer ${standard(token)}`,
+    (token) => `Bearer ${loose(token)}`,
+    (token) => `Bearer a.b.c, Bearer ${token}`,
+    (token) => `Bearer ${token}, Basic eDp5`,
   ];
-  const rules: readonly Partial<Revocations>[] = [{ tokenIds: new Set(['one']) }, { tokenDigests: new Set([tokenDigest(one ?? '')]) }];
+  const rules: readonly Partial<Revocations>[] = [
+    { tokenIds: new Set(['one']) },
+    { tokenDigests: new Set([tokenDigest(one ?? '')]) },
+  ];
   for (const spelling of spellings) {
     listed = [];
     t.equal(await ask(spelling(one ?? '')), 200, `${spelling('TOKEN')}: shadow mode lets it pass`);
@@ -133,19 +162,28 @@ t.test('sessions of users, by subject, by digest and by their issuer', async (t)
   const key = rsaKey();
   let listed: readonly Revocations[] = [];
   const proxy = await startWebSocketScene(t, {
-    config: { ...sessionConfig, routes: [...webSocketRoutes, userRoute] }, sessions: sessionsOf(key), listed: () => listed,
+    config: { ...sessionConfig, routes: [...webSocketRoutes, userRoute] },
+    sessions: sessionsOf(key),
+    listed: () => listed,
   });
   const session = mintSession({ key });
   const ask = async () => request(proxy.port, { path: '/user', headers: { Authorization: `Bearer ${session}` } });
   t.equal((await ask()).status, 404, 'the receiver has no such page');
   const iss = proxy.inForce().config.sessions?.issuer ?? '';
-  for (const rules of [{ subjects: new Set(['user-1']) }, { tokenDigests: new Set([tokenDigest(session)]) }, { issuer: iss, keyIds: new Set([key.keyId]) }]) {
+  for (const rules of [
+    { subjects: new Set(['user-1']) },
+    { tokenDigests: new Set([tokenDigest(session)]) },
+    { issuer: iss, keyIds: new Set([key.keyId]) },
+  ]) {
     listed = [revocations(rules)];
     const refused = await ask();
     t.equal(refused.status, 401);
     t.same(JSON.parse(refused.text), { message: 'unauthorised' });
   }
-  listed = [revocations({ subjects: new Set(['checkout']) }), revocations({ issuer: `${iss}x`, subjects: new Set(['user-1']) })];
+  listed = [
+    revocations({ subjects: new Set(['checkout']) }),
+    revocations({ issuer: `${iss}x`, subjects: new Set(['user-1']) }),
+  ];
   t.equal((await ask()).status, 404);
 });
 

@@ -4,15 +4,41 @@ import { startProxy, type Harness } from '../harness.js';
 
 const routes = [
   {
-    name: 'protected', methods: ['GET', 'POST'], path: '/protected/{id}', subjects: ['checkout'], permissions: ['orders:read'],
-    max_body: '10B', idempotency: 'none',
+    name: 'protected',
+    methods: ['GET', 'POST'],
+    path: '/protected/{id}',
+    subjects: ['checkout'],
+    permissions: ['orders:read'],
+    max_body: '10B',
+    idempotency: 'none',
   },
   {
-    name: 'lax', methods: ['GET', 'HEAD'], path: '/lax/{id}', subjects: ['checkout'], permissions: ['orders:read'],
-    body: 'allow', encoded_slashes: 'allow', path_parameters: 'allow',
+    name: 'lax',
+    methods: ['GET', 'HEAD'],
+    path: '/lax/{id}',
+    subjects: ['checkout'],
+    permissions: ['orders:read'],
+    body: 'allow',
+    encoded_slashes: 'allow',
+    path_parameters: 'allow',
   },
-  { name: 'open', methods: ['GET', 'POST'], path: '/open/{id}', access: 'public', max_body: '10B', idempotency: 'none' },
-  { name: 'open-lax', methods: ['GET'], path: '/open-lax/{id}', access: 'public', body: 'allow', encoded_slashes: 'allow', path_parameters: 'allow' },
+  {
+    name: 'open',
+    methods: ['GET', 'POST'],
+    path: '/open/{id}',
+    access: 'public',
+    max_body: '10B',
+    idempotency: 'none',
+  },
+  {
+    name: 'open-lax',
+    methods: ['GET'],
+    path: '/open-lax/{id}',
+    access: 'public',
+    body: 'allow',
+    encoded_slashes: 'allow',
+    path_parameters: 'allow',
+  },
 ];
 
 /** Requests to four kinds of places: a route, a laxer one, none at all, and public ones. */
@@ -29,15 +55,29 @@ const asks = [
 ] as const;
 
 /** An answer without what differs from one to the next. */
-async function answer(proxy: Harness, place: string, { method, tail, rest }: (typeof asks)[number], credential: string): Promise<string> {
+async function answer(
+  proxy: Harness,
+  place: string,
+  { method, tail, rest }: (typeof asks)[number],
+  credential: string,
+): Promise<string> {
   const [response] = await sendRaw(proxy.port, `${method} ${place}${tail} HTTP/1.1\r\nHost: a\r\n${credential}${rest}`);
-  const fields = response?.fields.filter(([name]) => !['Date', 'X-Request-Id', 'Connection', 'Keep-Alive'].includes(name)) ?? [];
-  return [String(response?.status), ...fields.map(([name, value]) => `${name}: ${value}`), response?.text ?? ''].join('\n');
+  const fields =
+    response?.fields.filter(([name]) => !['Date', 'X-Request-Id', 'Connection', 'Keep-Alive'].includes(name)) ?? [];
+  return [String(response?.status), ...fields.map(([name, value]) => `${name}: ${value}`), response?.text ?? ''].join(
+    '\n',
+  );
 }
 
 t.test('without a valid credential nobody learns which routes exist and what they allow', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
-  const credentials = ['', 'Authorization: Basic eDp5\r\n', 'Authorization: Bearer x.y.z\r\n', proxy.bearer({ exp: 1 }), proxy.bearer({ aud: 'other' })];
+  const credentials = [
+    '',
+    'Authorization: Basic eDp5\r\n',
+    'Authorization: Bearer x.y.z\r\n',
+    proxy.bearer({ exp: 1 }),
+    proxy.bearer({ aud: 'other' }),
+  ];
   for (const ask of asks) {
     const answers = new Set<string>();
     for (const place of ['/protected/', '/lax/', '/nowhere/', '/protected/x/']) {
@@ -61,7 +101,17 @@ t.test('with one, the answer says what is wrong', async (t) => {
   t.same(await statuses('/protected/', good), ['200', '403', '403', '400', '403', '400', '400', '413', '403']);
   t.same(await statuses('/lax/', good), ['200', '403', '403', '200', '200', '200', '200', '403', '403']);
   t.same(await statuses('/nowhere/', good), ['403', '403', '403', '403', '403', '400', '400', '403', '403']);
-  t.same(await statuses('/protected/', proxy.bearer({ permissions: [] })), ['403', '403', '403', '403', '403', '400', '400', '403', '403']);
+  t.same(await statuses('/protected/', proxy.bearer({ permissions: [] })), [
+    '403',
+    '403',
+    '403',
+    '403',
+    '403',
+    '400',
+    '400',
+    '403',
+    '403',
+  ]);
 });
 
 t.test('public routes answer anybody at once', async (t) => {
@@ -79,19 +129,26 @@ t.test('what no route allows is refused at once', async (t) => {
   const strict = routes.filter(({ name }) => !name.includes('lax'));
   const proxy = await startProxy(t, { config: { routes: strict } });
   for (const ask of asks.filter(({ name }) => /GET|HEAD|slash$|parameter/.test(name) && !name.includes('trailing'))) {
-    for (const place of ['/protected/', '/nowhere/', '/open/']) t.match(await answer(proxy, place, ask, ''), /^400\n/, `${ask.name}, ${place}`);
+    for (const place of ['/protected/', '/nowhere/', '/open/']) {
+      t.match(await answer(proxy, place, ask, ''), /^400\n/, `${ask.name}, ${place}`);
+    }
   }
 });
 
 t.test('on public routes there is no identity, and Authorization passes only where the route says so', async (t) => {
   for (const forward of [false, true]) {
     const proxy = await startProxy(t, {
-      config: { routes: [{ name: 'open', methods: ['GET'], path: '/open', access: 'public', forward_authorization: forward }] },
+      config: {
+        routes: [{ name: 'open', methods: ['GET'], path: '/open', access: 'public', forward_authorization: forward }],
+      },
     });
     await sendRaw(proxy.port, `GET /open HTTP/1.1\r\nHost: a\r\nX-Auth-Subject: evil\r\n${proxy.bearer()}\r\n`);
     const received = proxy.receiver.requests[0];
     t.equal(received?.field('authorization').length, forward ? 1 : 0);
-    t.same(received?.rawHeaders.filter(name => /^x-auth/i.test(name)), []);
+    t.same(
+      received?.rawHeaders.filter((name) => /^x-auth/i.test(name)),
+      [],
+    );
     t.equal(proxy.counted.stripped, 1);
     t.match(proxy.records, [{ kind: null, subject: null, issuer: null, key_id: null }]);
   }

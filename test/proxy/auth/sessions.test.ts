@@ -2,7 +2,13 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
-import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../../src/ports/ports.js';
+import type {
+  KeyLookup,
+  KeySource,
+  SessionRefusal,
+  SessionVerifier,
+  VouchedSession,
+} from '../../../src/ports/ports.js';
 import type { SessionsInForce } from '../../../src/proxy/auth/verify-session.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';
@@ -16,7 +22,14 @@ const other = rsaKey('d-2');
 const config: ConfigTree = {
   sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' },
   routes: [
-    { name: 'users', methods: ['GET', 'POST'], path: '/users', accept: ['session'], session: { claims: { tId: 'public' } }, idempotency: 'none' },
+    {
+      name: 'users',
+      methods: ['GET', 'POST'],
+      path: '/users',
+      accept: ['session'],
+      session: { claims: { tId: 'public' } },
+      idempotency: 'none',
+    },
     { name: 'services', methods: ['GET'], path: '/services', subjects: ['checkout'], permissions: [] },
   ],
 };
@@ -34,7 +47,10 @@ interface Started {
 }
 
 async function start(
-  t: Scope, vouched: Vouched, find: (keyId: string) => KeyLookup | Promise<KeyLookup> = found, over: ConfigTree = {},
+  t: Scope,
+  vouched: Vouched,
+  find: (keyId: string) => KeyLookup | Promise<KeyLookup> = found,
+  over: ConfigTree = {},
 ): Promise<Started> {
   const asked: Asked[] = [];
   const verifier: SessionVerifier = {
@@ -43,13 +59,22 @@ async function start(
       return Promise.resolve(vouched);
     },
   };
-  const keys: KeySource = { find, state: () => { throw new Error('not asked here'); } };
-  const sessions = ({ sessions: settings }: { readonly sessions: SessionsInForce['settings'] | null }): SessionsInForce | null =>
-    settings === null ? null : { settings, keys, verifier };
+  const keys: KeySource = {
+    find,
+    state: () => {
+      throw new Error('not asked here');
+    },
+  };
+  const sessions = ({
+    sessions: settings,
+  }: {
+    readonly sessions: SessionsInForce['settings'] | null;
+  }): SessionsInForce | null => (settings === null ? null : { settings, keys, verifier });
   return { proxy: await startProxy(t, { config: { ...config, ...over }, sessions }), asked };
 }
 
-const found = (keyId: string): KeyLookup => (keyId === 'd-1' ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' });
+const found = (keyId: string): KeyLookup =>
+  keyId === 'd-1' ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' };
 const good: VouchedSession = { userId: 'user-1', claims: { tId: 'public' }, renewed: null };
 
 interface Told {
@@ -59,7 +84,10 @@ interface Told {
 }
 
 async function ask({ proxy }: Started, token: string, fields: Readonly<Record<string, string>> = {}): Promise<Told> {
-  const response = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${token}`, ...fields } });
+  const response = await request(proxy.port, {
+    path: '/users',
+    headers: { Authorization: `Bearer ${token}`, ...fields },
+  });
   const record = await proxy.recordOf(response.field('x-request-id') ?? '');
   return { status: response.status, text: response.text, reason: record.reason };
 }
@@ -77,11 +105,28 @@ t.test('nobody is let through whom the verifier does not vouch for', async (t) =
     { vouched: refuse('refresh'), status: 401, reason: 'session_expired', text: /^\{"message":"try refresh token"\}$/ },
     { vouched: refuse('refused'), status: 401, reason: 'session_refused', text: /^\{"message":"unauthorised"\}$/ },
     { vouched: refuse('unavailable'), status: 503, reason: 'core_unavailable', text: /keys-unavailable/ },
-    { vouched: accept({ ...good, userId: 'a b' }), status: 401, reason: 'claim_malformed', text: /^\{"message":"unauthorised"\}$/ },
-    { vouched: accept({ ...good, userId: '' }), status: 401, reason: 'claim_malformed', text: /^\{"message":"unauthorised"\}$/ },
-    { vouched: accept({ ...good, claims: { tId: 'other' } }), status: 403, reason: 'session_claim_missing', text: /"id":"tId"/ },
+    {
+      vouched: accept({ ...good, userId: 'a b' }),
+      status: 401,
+      reason: 'claim_malformed',
+      text: /^\{"message":"unauthorised"\}$/,
+    },
+    {
+      vouched: accept({ ...good, userId: '' }),
+      status: 401,
+      reason: 'claim_malformed',
+      text: /^\{"message":"unauthorised"\}$/,
+    },
+    {
+      vouched: accept({ ...good, claims: { tId: 'other' } }),
+      status: 403,
+      reason: 'session_claim_missing',
+      text: /"id":"tId"/,
+    },
   ];
-  for (const { vouched, ...expected } of cases) t.match(await ask(await start(t, vouched), mintSession({ key })), expected, JSON.stringify(vouched));
+  for (const { vouched, ...expected } of cases) {
+    t.match(await ask(await start(t, vouched), mintSession({ key })), expected, JSON.stringify(vouched));
+  }
 });
 
 t.test('nobody makes the SDK work without a token that the Core signed', async (t) => {
@@ -93,10 +138,22 @@ t.test('nobody makes the SDK work without a token that the Core signed', async (
     ['a static key', mintSession({ key, header: { kid: 's-1' } }), 'key_id_refused', problem],
     ['a version that there is not', mintSession({ key, header: { version: '9' } }), 'token_malformed', problem],
     ['expired', mintSession({ key, claims: { exp: nowS - 1 } }), 'session_expired', '{"message":"try refresh token"}'],
-    ['of another API domain', mintSession({ key, claims: { iss: 'https://x' } }), 'issuer_mismatch', '{"message":"unauthorised"}'],
-    ['marked', mintSession({ key, claims: { token_type: 'service' } }), 'service_claim_present', '{"message":"unauthorised"}'],
+    [
+      'of another API domain',
+      mintSession({ key, claims: { iss: 'https://x' } }),
+      'issuer_mismatch',
+      '{"message":"unauthorised"}',
+    ],
+    [
+      'marked',
+      mintSession({ key, claims: { token_type: 'service' } }),
+      'service_claim_present',
+      '{"message":"unauthorised"}',
+    ],
   ];
-  for (const [name, token, reason, text] of cases) t.match(await ask(started, token), { status: 401, reason, text }, name);
+  for (const [name, token, reason, text] of cases) {
+    t.match(await ask(started, token), { status: 401, reason, text }, name);
+  }
   t.same(started.asked, []);
 });
 
@@ -104,15 +161,26 @@ t.test('what the SDK has to ask the Core is known before it is asked', async (t)
   const started = await start(t, accept(good));
   await ask(started, mintSession({ key }));
   await ask(started, mintSession({ key, claims: { parentRefreshTokenHash1: 'ab' } }));
-  t.same(started.asked.map(({ asksCore }) => asksCore), [false, true]);
-  const checking = await start(t, accept(good), found, { sessions: { ...(config['sessions'] as ConfigTree), check_database: true } });
+  t.same(
+    started.asked.map(({ asksCore }) => asksCore),
+    [false, true],
+  );
+  const checking = await start(t, accept(good), found, {
+    sessions: { ...(config['sessions'] as ConfigTree), check_database: true },
+  });
   await ask(checking, mintSession({ key }));
-  t.same(checking.asked.map(({ asksCore }) => asksCore), [true]);
+  t.same(
+    checking.asked.map(({ asksCore }) => asksCore),
+    [true],
+  );
 });
 
 t.test('keys that cannot be had are our fault', async (t) => {
-  for (const find of [() => ({ kind: 'unavailable' } as const), () => Promise.reject(new Error('broken source'))]) {
-    t.match(await ask(await start(t, accept(good), find), mintSession({ key })), { status: 503, reason: 'keys_unavailable' });
+  for (const find of [() => ({ kind: 'unavailable' }) as const, () => Promise.reject(new Error('broken source'))]) {
+    t.match(await ask(await start(t, accept(good), find), mintSession({ key })), {
+      status: 503,
+      reason: 'keys_unavailable',
+    });
   }
 });
 
@@ -120,53 +188,71 @@ t.test('a renewed token goes back with the answer, and with none that is ours', 
   const renewed = { accessToken: 'new.access.token', frontToken: 'front' };
   const started = await start(t, accept({ ...good, renewed }));
   const { proxy } = started;
-  proxy.receiver.behave((_req, res) => res.writeHead(200, { 'Set-Cookie': ['a=1', 'sAccessToken=old'], 'st-access-token': 'old', 'front-token': 'old' }).end());
+  proxy.receiver.behave((_req, res) =>
+    res
+      .writeHead(200, { 'Set-Cookie': ['a=1', 'sAccessToken=old'], 'st-access-token': 'old', 'front-token': 'old' })
+      .end(),
+  );
   const cookie = { Cookie: `sAccessToken=${mintSession({ key })}` };
   const inCookie = await request(proxy.port, { path: '/users', headers: cookie });
   const cookies = inCookie.fields.filter(([name]) => name.toLowerCase() === 'set-cookie').map(([, value]) => value);
   t.match(cookies, ['a=1', /^sAccessToken=new\.access\.token; Path=\/; /]);
   t.equal(inCookie.field('front-token'), 'front');
-  const inField = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${mintSession({ key })}` } });
+  const inField = await request(proxy.port, {
+    path: '/users',
+    headers: { Authorization: `Bearer ${mintSession({ key })}` },
+  });
   t.match([inField.field('st-access-token'), inField.field('front-token')], ['new.access.token', 'front']);
   proxy.receiver.behave((req) => req.socket.destroy());
   const broken = await request(proxy.port, { path: '/users', headers: cookie });
   t.same([broken.status, broken.field('set-cookie'), broken.field('front-token')], [502, null, null]);
 });
 
-t.test('shadow mode: who would be refused goes on as it came, the session’s cookie included, and as nobody', async (t) => {
-  const started = await start(t, refuse('refused'), found, { mode: 'shadow' });
-  const headers = { Cookie: `sAccessToken=${mintSession({ key })}`, 'st-auth-mode': 'cookie' };
-  t.equal((await request(started.proxy.port, { path: '/users', headers })).status, 200);
-  const received = started.proxy.receiver.requests.at(-1);
-  t.match([received?.field('cookie'), received?.field('st-auth-mode'), received?.field('x-auth-subject')], [[/^sAccessToken=/], ['cookie'], []]);
-});
+t.test(
+  'shadow mode: who would be refused goes on as it came, the session’s cookie included, and as nobody',
+  async (t) => {
+    const started = await start(t, refuse('refused'), found, { mode: 'shadow' });
+    const headers = { Cookie: `sAccessToken=${mintSession({ key })}`, 'st-auth-mode': 'cookie' };
+    t.equal((await request(started.proxy.port, { path: '/users', headers })).status, 200);
+    const received = started.proxy.receiver.requests.at(-1);
+    t.match(
+      [received?.field('cookie'), received?.field('st-auth-mode'), received?.field('x-auth-subject')],
+      [[/^sAccessToken=/], ['cookie'], []],
+    );
+  },
+);
 
-t.test('in shadow mode an expired session passes as nobody, and not where its user, its key or its time is revoked', async (t) => {
-  const nowS = Math.floor(Date.now() / 1_000);
-  const expired = mintSession({ key, claims: { iat: nowS - 600, exp: nowS - 1 } });
-  const cases: readonly (readonly [string, ConfigTree, number, Reason])[] = [
-    ['nothing', {}, 200, 'session_expired'],
-    ['another', { subjects: ['user-2'] }, 200, 'session_expired'],
-    ['the user', { subjects: ['user-1'] }, 401, 'subject_revoked'],
-    ['the key', { key_ids: ['d-1'] }, 401, 'key_revoked'],
-    ['the time', { issued_before: new Date(nowS * 1_000).toISOString() }, 401, 'issue_time_revoked'],
-  ];
-  for (const [name, revoked, status, reason] of cases) {
-    const started = await start(t, accept(good), found, { mode: 'shadow', revoked });
-    for (const headers of [{ Authorization: `Bearer ${expired}` }, { Cookie: `sAccessToken=${expired}` }]) {
-      const response = await request(started.proxy.port, { path: '/users', headers });
-      t.equal(response.status, status, name);
-      t.match(await started.proxy.recordOf(response.field('x-request-id') ?? ''), { reason }, name);
+t.test(
+  'in shadow mode an expired session passes as nobody, and not where its user, its key or its time is revoked',
+  async (t) => {
+    const nowS = Math.floor(Date.now() / 1_000);
+    const expired = mintSession({ key, claims: { iat: nowS - 600, exp: nowS - 1 } });
+    const cases: readonly (readonly [string, ConfigTree, number, Reason])[] = [
+      ['nothing', {}, 200, 'session_expired'],
+      ['another', { subjects: ['user-2'] }, 200, 'session_expired'],
+      ['the user', { subjects: ['user-1'] }, 401, 'subject_revoked'],
+      ['the key', { key_ids: ['d-1'] }, 401, 'key_revoked'],
+      ['the time', { issued_before: new Date(nowS * 1_000).toISOString() }, 401, 'issue_time_revoked'],
+    ];
+    for (const [name, revoked, status, reason] of cases) {
+      const started = await start(t, accept(good), found, { mode: 'shadow', revoked });
+      for (const headers of [{ Authorization: `Bearer ${expired}` }, { Cookie: `sAccessToken=${expired}` }]) {
+        const response = await request(started.proxy.port, { path: '/users', headers });
+        t.equal(response.status, status, name);
+        t.match(await started.proxy.recordOf(response.field('x-request-id') ?? ''), { reason }, name);
+      }
+      t.equal(started.proxy.receiver.requests.length, status === 200 ? 2 : 0, name);
     }
-    t.equal(started.proxy.receiver.requests.length, status === 200 ? 2 : 0, name);
-  }
-});
+  },
+);
 
 t.test('keys that break their word while a revocation is looked for say nothing of it', async (t) => {
   let asked = 0;
   const find = (keyId: string): KeyLookup | Promise<KeyLookup> => {
     asked += 1;
-    return asked === 1 ? { kind: 'found', key: { keyId, key: other.publicKey } } : Promise.reject(new Error('broken source'));
+    return asked === 1
+      ? { kind: 'found', key: { keyId, key: other.publicKey } }
+      : Promise.reject(new Error('broken source'));
   };
   const started = await start(t, accept(good), find, { mode: 'shadow', revoked: { subjects: ['user-1'] } });
   const expired = mintSession({ key: other, claims: { exp: 1 } });
@@ -175,6 +261,9 @@ t.test('keys that break their word while a revocation is looked for say nothing 
 
 t.test('sessions that nothing can verify are refused, whatever the route says', async (t) => {
   const proxy = await startProxy(t, { config });
-  const response = await request(proxy.port, { path: '/users', headers: { Authorization: `Bearer ${mintSession({ key })}` } });
+  const response = await request(proxy.port, {
+    path: '/users',
+    headers: { Authorization: `Bearer ${mintSession({ key })}` },
+  });
   t.equal(response.status, 503);
 });

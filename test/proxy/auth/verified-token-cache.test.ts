@@ -18,12 +18,21 @@ const nowS = nowMs / 1000;
 const key = rsaKey();
 
 const rules: IssuerRules = {
-  name: 'core', issuer: 'https://api.example.com', audience: 'orders', sources: new Set(['microservice']), tokenTypes: new Set(['service']),
-  clockSkewS: 5, maxLifetimeS: 7_200, keyIds: { accept: ['d-*'], reject: [] },
+  name: 'core',
+  issuer: 'https://api.example.com',
+  audience: 'orders',
+  sources: new Set(['microservice']),
+  tokenTypes: new Set(['service']),
+  clockSkewS: 5,
+  maxLifetimeS: 7_200,
+  keyIds: { accept: ['d-*'], reject: [] },
 };
 
 /** An issuer whose key the test exchanges. */
-function issuerOf(first: KeyObject | null, change: Partial<IssuerRules> = {}): IssuerInForce & { use: (key: KeyObject | null) => void; asked: () => number } {
+function issuerOf(
+  first: KeyObject | null,
+  change: Partial<IssuerRules> = {},
+): IssuerInForce & { use: (key: KeyObject | null) => void; asked: () => number } {
   let current = first;
   let asked = 0;
   const find = (keyId: string): KeyLookup => {
@@ -32,7 +41,12 @@ function issuerOf(first: KeyObject | null, change: Partial<IssuerRules> = {}): I
   };
   return {
     rules: { ...rules, ...change },
-    keys: { find, state: () => { throw new Error('not asked here'); } },
+    keys: {
+      find,
+      state: () => {
+        throw new Error('not asked here');
+      },
+    },
     use: (next) => {
       current = next;
     },
@@ -41,7 +55,14 @@ function issuerOf(first: KeyObject | null, change: Partial<IssuerRules> = {}): I
 }
 
 const principal: Principal = {
-  kind: 'service', issuerName: 'core', issuer: rules.issuer, keyId: 'd-1', subject: 'checkout', permissions: [], tokenId: null, issuedAtS: nowS,
+  kind: 'service',
+  issuerName: 'core',
+  issuer: rules.issuer,
+  keyId: 'd-1',
+  subject: 'checkout',
+  permissions: [],
+  tokenId: null,
+  issuedAtS: nowS,
   expiresAtS: nowS + 300,
 };
 
@@ -49,7 +70,12 @@ function token(claims: Claims = {}, signer = key): string {
   return mintToken({ key: signer, claims, nowMs });
 }
 
-function said(encoded: string, issuers: readonly IssuerInForce[], atMs: number, verified: VerifiedTokens | null): unknown {
+function said(
+  encoded: string,
+  issuers: readonly IssuerInForce[],
+  atMs: number,
+  verified: VerifiedTokens | null,
+): unknown {
   return verifyCredential(encoded, issuers, atMs, verified);
 }
 
@@ -81,7 +107,13 @@ t.test('accepted tokens are counted, over one version of the config and the next
 t.test('only what was accepted is remembered', (t) => {
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(1_000_000);
-  for (const bad of ['x', token({ aud: 'other' }), token({ exp: nowS - 10 }), token({}, rsaKey('d-2')), `${token()}A`]) {
+  for (const bad of [
+    'x',
+    token({ aud: 'other' }),
+    token({ exp: nowS - 10 }),
+    token({}, rsaKey('d-2')),
+    `${token()}A`,
+  ]) {
     t.match(said(bad, [issuer], nowMs, verified), { ok: false });
   }
   t.equal(verified.size(), 0);
@@ -122,7 +154,7 @@ t.test('where several issuers accept the kid, nothing is remembered: their keys 
   t.end();
 });
 
-t.test('it stays within its bytes, and a flood of one subject evicts that subject\'s tokens', (t) => {
+t.test("it stays within its bytes, and a flood of one subject evicts that subject's tokens", (t) => {
   const issuer = issuerOf(key.publicKey);
   const verified = createVerifiedTokens(40_000);
   const others = ['a', 'b', 'c'].map((sub) => token({ sub }));
@@ -166,41 +198,53 @@ t.test('what it evicts is what a list would that is read from its beginning each
   const [maxBytes, size, maxSpared] = [20_000, entryBytes + 300, 8];
   const issuer = issuerOf(key.publicKey);
   const step = fc.record({
-    is: fc.constantFrom('keep', 'keep', 'keep', 'find', 'expire'), subject: fc.integer({ min: 0, max: 3 }), nth: fc.integer({ min: 0, max: 40 }),
+    is: fc.constantFrom('keep', 'keep', 'keep', 'find', 'expire'),
+    subject: fc.integer({ min: 0, max: 3 }),
+    nth: fc.integer({ min: 0, max: 40 }),
   });
-  fc.assert(fc.property(fc.array(step, { minLength: 40, maxLength: 300 }), (steps) => {
-    const verified = createVerifiedTokens(maxBytes);
-    let list: { readonly encoded: string; readonly subject: number; isUsed: boolean }[] = [];
-    const evict = (subject: number): void => {
-      const own = list.filter((entry) => entry.subject === subject);
-      const isGreedy = own.length * size > maxBytes / 4;
-      for (let spared = 0; ; spared += 1) {
-        const oldest = list.find((entry) => !isGreedy || entry.subject === subject);
-        if (oldest === undefined) return;
-        list = list.filter((entry) => entry !== oldest);
-        if (!oldest.isUsed || spared === maxSpared) return;
-        list.push({ ...oldest, isUsed: false });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 40, maxLength: 300 }), (steps) => {
+      const verified = createVerifiedTokens(maxBytes);
+      let list: { readonly encoded: string; readonly subject: number; isUsed: boolean }[] = [];
+      const evict = (subject: number): void => {
+        const own = list.filter((entry) => entry.subject === subject);
+        const isGreedy = own.length * size > maxBytes / 4;
+        for (let spared = 0; ; spared += 1) {
+          const oldest = list.find((entry) => !isGreedy || entry.subject === subject);
+          if (oldest === undefined) return;
+          list = list.filter((entry) => entry !== oldest);
+          if (!oldest.isUsed || spared === maxSpared) return;
+          list.push({ ...oldest, isUsed: false });
+        }
+      };
+      for (const { is, subject, nth } of steps) {
+        const encoded = `${subject} ${nth} `.padEnd(300, 'x');
+        const known = list.find((entry) => entry.encoded === encoded);
+        if (is === 'keep') {
+          list = list.filter((entry) => entry !== known);
+          while ((list.length + 1) * size > maxBytes) evict(subject);
+          list.push({ encoded, subject, isUsed: false });
+          verified.keep(encoded, {
+            principal: { ...principal, subject: `s${subject}` },
+            issuer,
+            key: key.publicKey,
+            atMs: nowMs,
+          });
+        } else if (is === 'find') {
+          if (known !== undefined) known.isUsed = true;
+          const isFound = verified.find(encoded, nowMs) !== null;
+          if (isFound !== (known !== undefined)) throw new Error(`${encoded.trimEnd()}: found: ${String(isFound)}`);
+        } else {
+          list = list.filter((entry) => entry !== known);
+          verified.find(encoded, nowMs + 10 ** 9);
+        }
+        if (verified.size() !== list.length || verified.bytes() !== list.length * size) {
+          throw new Error(`${verified.size()} for ${list.length}`);
+        }
       }
-    };
-    for (const { is, subject, nth } of steps) {
-      const encoded = `${subject} ${nth} `.padEnd(300, 'x');
-      const known = list.find((entry) => entry.encoded === encoded);
-      if (is === 'keep') {
-        list = list.filter((entry) => entry !== known);
-        while ((list.length + 1) * size > maxBytes) evict(subject);
-        list.push({ encoded, subject, isUsed: false });
-        verified.keep(encoded, { principal: { ...principal, subject: `s${subject}` }, issuer, key: key.publicKey, atMs: nowMs });
-      } else if (is === 'find') {
-        if (known !== undefined) known.isUsed = true;
-        const isFound = verified.find(encoded, nowMs) !== null;
-        if (isFound !== (known !== undefined)) throw new Error(`${encoded.trimEnd()}: found: ${String(isFound)}`);
-      } else {
-        list = list.filter((entry) => entry !== known);
-        verified.find(encoded, nowMs + 10 ** 9);
-      }
-      if (verified.size() !== list.length || verified.bytes() !== list.length * size) throw new Error(`${verified.size()} for ${list.length}`);
-    }
-  }), { numRuns: 500 });
+    }),
+    { numRuns: 500 },
+  );
   t.pass('500 runs');
   t.end();
 });
@@ -208,29 +252,49 @@ t.test('what it evicts is what a list would that is read from its beginning each
 t.test('with and without it every decision is the same, whatever happens to keys and clock', (t) => {
   const keys = [key.publicKey, rsaKey('d-2').publicKey];
   const tokens = [
-    token(), token({ sub: 'other' }), token({ exp: nowS + 30 }), token({ nbf: nowS + 20 }), token({ iat: nowS + 3 }),
+    token(),
+    token({ sub: 'other' }),
+    token({ exp: nowS + 30 }),
+    token({ nbf: nowS + 20 }),
+    token({ iat: nowS + 3 }),
     token({ exp: nowS + 7_200, iat: undefined }),
-    token({ aud: 'other' }), token({}, rsaKey('d-2')), 'x.y.z',
+    token({ aud: 'other' }),
+    token({}, rsaKey('d-2')),
+    'x.y.z',
   ];
   const step = fc.oneof(
-    { weight: 6, arbitrary: fc.record({ kind: fc.constant('ask' as const), token: fc.nat({ max: tokens.length - 1 }) }) },
+    {
+      weight: 6,
+      arbitrary: fc.record({ kind: fc.constant('ask' as const), token: fc.nat({ max: tokens.length - 1 }) }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('key' as const), key: fc.constantFrom(0, 0, 1, null) }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.constantFrom(1, 999, 5_000, 20_000, 30_000, 3_600_000, -1, -10_000) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('time' as const),
+        ms: fc.constantFrom(1, 999, 5_000, 20_000, 30_000, 3_600_000, -1, -10_000),
+      }),
+    },
   );
-  fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-    const issuer = issuerOf(key.publicKey);
-    const verified = createVerifiedTokens(5_000);
-    let now = nowMs;
-    for (const next of steps) {
-      if (next.kind === 'key') issuer.use(next.key === null ? null : keys[next.key] ?? null);
-      else if (next.kind === 'time') now += next.ms;
-      else {
-        const encoded = tokens[next.token] ?? '';
-        const [fresh, remembered] = [said(encoded, [issuer], now, null), said(encoded, [issuer], now, verified)];
-        if (JSON.stringify(fresh) !== JSON.stringify(remembered)) throw new Error(`${JSON.stringify(remembered)} instead of ${JSON.stringify(fresh)}`);
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const issuer = issuerOf(key.publicKey);
+      const verified = createVerifiedTokens(5_000);
+      let now = nowMs;
+      for (const next of steps) {
+        if (next.kind === 'key') issuer.use(next.key === null ? null : (keys[next.key] ?? null));
+        else if (next.kind === 'time') now += next.ms;
+        else {
+          const encoded = tokens[next.token] ?? '';
+          const [fresh, remembered] = [said(encoded, [issuer], now, null), said(encoded, [issuer], now, verified)];
+          if (JSON.stringify(fresh) !== JSON.stringify(remembered)) {
+            throw new Error(`${JSON.stringify(remembered)} instead of ${JSON.stringify(fresh)}`);
+          }
+        }
       }
-    }
-  }), { numRuns: 300 });
+    }),
+    { numRuns: 300 },
+  );
   t.pass('300 runs');
   t.end();
 });
@@ -248,20 +312,42 @@ t.test('it knows a token by its field, in the usual spelling alone, and reads a 
   t.equal(verified.has(verified.digestOfField(`Bearer ${bad}`) ?? ''), false, 'one that was refused');
   t.match(verified.find(good, nowMs), { subject: 'checkout' }, 'found by its text as well');
   t.match(verified.find(good, nowMs, digest), { subject: 'checkout' });
-  for (const other of ['', good, `bearer ${good}`, `Basic ${good}`, ` Bearer ${good}`, `Bearer\t${good}`, `Bearer ${'a'.repeat(maxTokenBytes + 1)}`]) {
+  for (const other of [
+    '',
+    good,
+    `bearer ${good}`,
+    `Basic ${good}`,
+    ` Bearer ${good}`,
+    `Bearer\t${good}`,
+    `Bearer ${'a'.repeat(maxTokenBytes + 1)}`,
+  ]) {
     t.equal(verified.digestOfField(other), null, other.slice(0, 10));
   }
   t.type(verified.digestOfField(`Bearer ${'a'.repeat(maxTokenBytes)}`), 'string', 'the longest');
 
   const fieldRules = createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' });
   const judged = (field: string, remembered: VerifiedTokens | null): unknown => {
-    const read = readFields({ method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'a', 'Authorization', field] }, fieldRules, remembered);
+    const read = readFields(
+      { method: 'GET', target: '/', httpVersion: '1.1', rawHeaders: ['Host', 'a', 'Authorization', field] },
+      fieldRules,
+      remembered,
+    );
     return read.ok ? { ...read, value: { ...read.value, bearerDigest: null } } : read;
   };
-  const edit = fc.record({ at: fc.nat({ max: good.length + 8 }), take: fc.nat({ max: 2 }), put: fc.string({ unit: 'binary-ascii', maxLength: 2 }) });
-  fc.assert(fc.property(fc.constantFrom('Bearer ', 'bearer ', ''), fc.array(edit, { maxLength: 2 }), (scheme, edits) => {
-    const field = edits.reduce((text, { at, take, put }) => text.slice(0, at) + put + text.slice(at + take), scheme + good);
-    t.same(judged(field, verified), judged(field, null));
-  }), { numRuns: 500 });
+  const edit = fc.record({
+    at: fc.nat({ max: good.length + 8 }),
+    take: fc.nat({ max: 2 }),
+    put: fc.string({ unit: 'binary-ascii', maxLength: 2 }),
+  });
+  fc.assert(
+    fc.property(fc.constantFrom('Bearer ', 'bearer ', ''), fc.array(edit, { maxLength: 2 }), (scheme, edits) => {
+      const field = edits.reduce(
+        (text, { at, take, put }) => text.slice(0, at) + put + text.slice(at + take),
+        scheme + good,
+      );
+      t.same(judged(field, verified), judged(field, null));
+    }),
+    { numRuns: 500 },
+  );
   t.end();
 });

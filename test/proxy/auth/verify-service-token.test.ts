@@ -38,13 +38,21 @@ function source(answer: (keyId: string) => KeyLookup | Promise<KeyLookup>): Stub
   };
 }
 
-function issuer(answer: KeyLookup | Promise<KeyLookup>, rules: Partial<IssuerRules> = {}): IssuerInForce & { readonly keys: StubSource } {
+function issuer(
+  answer: KeyLookup | Promise<KeyLookup>,
+  rules: Partial<IssuerRules> = {},
+): IssuerInForce & { readonly keys: StubSource } {
   return { rules: issuerRules(rules), keys: source(() => answer) };
 }
 
 const other: Partial<IssuerRules> = { name: 'other', issuer: 'https://other.example.com' };
 const never = new Promise<KeyLookup>(() => undefined);
-const later = (lookup: KeyLookup): Promise<KeyLookup> => new Promise((resolve) => setImmediate(() => { resolve(lookup); }));
+const later = (lookup: KeyLookup): Promise<KeyLookup> =>
+  new Promise((resolve) =>
+    setImmediate(() => {
+      resolve(lookup);
+    }),
+  );
 
 function outcomeOf(verdict: Verdict): string {
   return verdict.ok ? `accepted by ${verdict.value.issuerName}` : verdict.error.reason;
@@ -58,7 +66,10 @@ function atOnce(token: string, issuers: readonly IssuerInForce[]): string {
 
 t.test('a token that holds names its principal, at once where the key is known', (t) => {
   const token = mintToken({ key, nowMs, claims: { jti: 't-1' } });
-  t.same(verifyCredential(token, [issuer(found(key.publicKey))], nowMs), { ok: true, value: principal({ tokenId: 't-1', expiresAtS: nowS + 300 }) });
+  t.same(verifyCredential(token, [issuer(found(key.publicKey))], nowMs), {
+    ok: true,
+    value: principal({ tokenId: 't-1', expiresAtS: nowS + 300 }),
+  });
   t.end();
 });
 
@@ -68,22 +79,77 @@ t.test('the steps of one issuer, in order', (t) => {
   const resign = (text: string): string => `${header}.${base64url(text)}.${signature}`;
   const foreign = mintToken({ key: otherKey, header: { kid: 'd-1' }, nowMs }).split('.')[2] ?? '';
   const good = found(key.publicKey);
-  const mint = (claims?: Claims, from = key, header?: Claims): string => mintToken({ key: from, claims, header, nowMs });
+  const mint = (claims?: Claims, from = key, header?: Claims): string =>
+    mintToken({ key: from, claims, header, nowMs });
   const cases = [
     { name: 'not a token', token: 'abc', lookup: good, expected: 'token_malformed', asked: 0 },
-    { name: 'another algorithm', token: mint({}, key, { alg: 'HS256' }), lookup: good, expected: 'algorithm_refused', asked: 0 },
+    {
+      name: 'another algorithm',
+      token: mint({}, key, { alg: 'HS256' }),
+      lookup: good,
+      expected: 'algorithm_refused',
+      asked: 0,
+    },
     { name: 'no kid', token: mint({}, key, { kid: undefined }), lookup: good, expected: 'key_id_refused', asked: 0 },
-    { name: 'a static key is not looked up', token: mint({}, withKeyId(key, 's-1')), lookup: good, expected: 'key_id_refused', asked: 0 },
-    { name: 'a rejected key is not looked up', token: mint({}, withKeyId(key, 'd-bad')), lookup: good, expected: 'key_id_refused', asked: 0 },
+    {
+      name: 'a static key is not looked up',
+      token: mint({}, withKeyId(key, 's-1')),
+      lookup: good,
+      expected: 'key_id_refused',
+      asked: 0,
+    },
+    {
+      name: 'a rejected key is not looked up',
+      token: mint({}, withKeyId(key, 'd-bad')),
+      lookup: good,
+      expected: 'key_id_refused',
+      asked: 0,
+    },
     { name: 'an unknown key', token: mint(), lookup: unknown, expected: 'key_unknown', asked: 1 },
     { name: 'no keys to be had', token: mint(), lookup: unavailable, expected: 'keys_unavailable', asked: 1 },
-    { name: 'the signature of another key', token: `${header}.${payload}.${foreign}`, lookup: good, expected: 'signature_invalid', asked: 1 },
-    { name: 'an unsigned payload is not read', token: resign('not JSON'), lookup: good, expected: 'signature_invalid', asked: 1 },
+    {
+      name: 'the signature of another key',
+      token: `${header}.${payload}.${foreign}`,
+      lookup: good,
+      expected: 'signature_invalid',
+      asked: 1,
+    },
+    {
+      name: 'an unsigned payload is not read',
+      token: resign('not JSON'),
+      lookup: good,
+      expected: 'signature_invalid',
+      asked: 1,
+    },
     { name: 'nor its claims', token: resign('{"exp":1}'), lookup: good, expected: 'signature_invalid', asked: 1 },
-    { name: 'a signed payload that is no JSON', token: signed('not JSON'), lookup: good, expected: 'token_malformed', asked: 1 },
-    { name: 'a signed payload with a claim twice', token: signed('{"iss":"a","iss":"b"}'), lookup: good, expected: 'token_malformed', asked: 1 },
-    { name: 'signed claims that do not match', token: mint({ aud: 'billing' }), lookup: good, expected: 'audience_mismatch', asked: 1 },
-    { name: 'expired', token: mintToken({ key, nowMs: nowMs - 3_600_000 }), lookup: good, expected: 'token_expired', asked: 1 },
+    {
+      name: 'a signed payload that is no JSON',
+      token: signed('not JSON'),
+      lookup: good,
+      expected: 'token_malformed',
+      asked: 1,
+    },
+    {
+      name: 'a signed payload with a claim twice',
+      token: signed('{"iss":"a","iss":"b"}'),
+      lookup: good,
+      expected: 'token_malformed',
+      asked: 1,
+    },
+    {
+      name: 'signed claims that do not match',
+      token: mint({ aud: 'billing' }),
+      lookup: good,
+      expected: 'audience_mismatch',
+      asked: 1,
+    },
+    {
+      name: 'expired',
+      token: mintToken({ key, nowMs: nowMs - 3_600_000 }),
+      lookup: good,
+      expected: 'token_expired',
+      asked: 1,
+    },
   ];
   for (const { name, token, lookup, expected, asked } of cases) {
     const only = issuer(lookup, { keyIds: { accept: ['d-*'], reject: ['d-bad'] } });
@@ -102,10 +168,20 @@ t.test('the public key as a secret, or no signature at all', (t) => {
     return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
   };
   const none = base64url('{"alg":"none","kid":"d-1"}');
-  for (const input of [forge('HS256', pem), forge('RS256', pem), forge('RS256', Buffer.alloc(0)), `${none}.${claims}.`, `${none}.${claims}.AA`]) {
+  for (const input of [
+    forge('HS256', pem),
+    forge('RS256', pem),
+    forge('RS256', Buffer.alloc(0)),
+    `${none}.${claims}.`,
+    `${none}.${claims}.AA`,
+  ]) {
     t.match(atOnce(input, [issuer(found(key.publicKey))]), /^(algorithm_refused|signature_invalid|token_malformed)$/);
   }
-  t.equal(atOnce(forge('RS256', pem), [issuer(found(createSecretKey(Buffer.from(pem))))]), 'signature_invalid', 'even where a source hands out a secret');
+  t.equal(
+    atOnce(forge('RS256', pem), [issuer(found(createSecretKey(Buffer.from(pem))))]),
+    'signature_invalid',
+    'even where a source hands out a secret',
+  );
   t.end();
 });
 
@@ -119,26 +195,89 @@ t.test('several issuers', async (t) => {
   const shared = [issuer(mine), issuer(mine, other)];
   const turned = [issuer(mine, other), issuer(mine)];
   const cases = [
-    { name: 'the second knows the key', token, issuers: [issuer(unknown, other), issuer(mine)], expected: 'accepted by core' },
-    { name: 'both have a key of that id', token, issuers: [issuer(foreign, other), issuer(mine)], expected: 'accepted by core' },
-    { name: 'the first cannot say', token, issuers: [issuer(unavailable, other), issuer(mine)], expected: 'accepted by core' },
+    {
+      name: 'the second knows the key',
+      token,
+      issuers: [issuer(unknown, other), issuer(mine)],
+      expected: 'accepted by core',
+    },
+    {
+      name: 'both have a key of that id',
+      token,
+      issuers: [issuer(foreign, other), issuer(mine)],
+      expected: 'accepted by core',
+    },
+    {
+      name: 'the first cannot say',
+      token,
+      issuers: [issuer(unavailable, other), issuer(mine)],
+      expected: 'accepted by core',
+    },
     { name: 'a shared key set, meant for the first', token, issuers: shared, expected: 'accepted by core' },
-    { name: 'a shared key set, meant for the second', token: mint({ iss: other.issuer }), issuers: shared, expected: 'accepted by other' },
-    { name: 'a shared key set, meant for neither', token: mint({ iss: 'x' }), issuers: shared, expected: 'issuer_mismatch' },
-    { name: 'the first of two whose claims hold', token, issuers: [issuer(mine, { name: 'first' }), issuer(mine)], expected: 'accepted by first' },
-    { name: 'only candidates are asked', token, issuers: [issuer(mine, { ...other, ...nobody }), issuer(mine)], expected: 'accepted by core' },
+    {
+      name: 'a shared key set, meant for the second',
+      token: mint({ iss: other.issuer }),
+      issuers: shared,
+      expected: 'accepted by other',
+    },
+    {
+      name: 'a shared key set, meant for neither',
+      token: mint({ iss: 'x' }),
+      issuers: shared,
+      expected: 'issuer_mismatch',
+    },
+    {
+      name: 'the first of two whose claims hold',
+      token,
+      issuers: [issuer(mine, { name: 'first' }), issuer(mine)],
+      expected: 'accepted by first',
+    },
+    {
+      name: 'only candidates are asked',
+      token,
+      issuers: [issuer(mine, { ...other, ...nobody }), issuer(mine)],
+      expected: 'accepted by core',
+    },
     { name: 'expired tells more than another issuer', token: expired, issuers: shared, expected: 'token_expired' },
     { name: 'in either order', token: expired, issuers: turned, expected: 'token_expired' },
-    { name: 'another audience tells more than another issuer', token: mint({ aud: 'x' }), issuers: turned, expected: 'audience_mismatch' },
-    { name: 'a bad signature tells more than an unknown key', token, issuers: [issuer(foreign), issuer(unknown, other)], expected: 'signature_invalid' },
-    { name: 'keys that cannot be had and an unknown one', token, issuers: [issuer(unknown), issuer(unavailable, other)], expected: 'keys_unavailable' },
-    { name: 'keys that cannot be had and a bad signature', token, issuers: [issuer(foreign), issuer(unavailable, other)], expected: 'keys_unavailable' },
-    { name: 'once a signature held it is the caller', token: expired, issuers: [issuer(unavailable, other), issuer(mine)], expected: 'token_expired' },
+    {
+      name: 'another audience tells more than another issuer',
+      token: mint({ aud: 'x' }),
+      issuers: turned,
+      expected: 'audience_mismatch',
+    },
+    {
+      name: 'a bad signature tells more than an unknown key',
+      token,
+      issuers: [issuer(foreign), issuer(unknown, other)],
+      expected: 'signature_invalid',
+    },
+    {
+      name: 'keys that cannot be had and an unknown one',
+      token,
+      issuers: [issuer(unknown), issuer(unavailable, other)],
+      expected: 'keys_unavailable',
+    },
+    {
+      name: 'keys that cannot be had and a bad signature',
+      token,
+      issuers: [issuer(foreign), issuer(unavailable, other)],
+      expected: 'keys_unavailable',
+    },
+    {
+      name: 'once a signature held it is the caller',
+      token: expired,
+      issuers: [issuer(unavailable, other), issuer(mine)],
+      expected: 'token_expired',
+    },
     { name: 'none knows it', token, issuers: [issuer(unknown), issuer(unknown, other)], expected: 'key_unknown' },
   ];
   for (const { name, token, issuers, expected } of cases) {
     t.equal(atOnce(token, issuers), expected, name);
-    const slow = issuers.map(({ rules, keys }) => ({ rules, keys: source((keyId) => Promise.resolve(keys.find(keyId))) }));
+    const slow = issuers.map(({ rules, keys }) => ({
+      rules,
+      keys: source((keyId) => Promise.resolve(keys.find(keyId))),
+    }));
     t.equal(outcomeOf(await verifyCredential(token, slow, nowMs)), expected, `${name}, fetched`);
     const mixed = [...slow.slice(0, 1), ...issuers.slice(1)];
     // A known key does not wait for one that has to be fetched, whatever the order.
@@ -147,7 +286,7 @@ t.test('several issuers', async (t) => {
   }
 });
 
-t.test('of two equally telling reasons the first issuer\'s is given', (t) => {
+t.test("of two equally telling reasons the first issuer's is given", (t) => {
   const known = found(key.publicKey);
   const token = mintToken({ key, nowMs, claims: { iat: nowS + 30, exp: nowS + 330 } });
   const strict = issuer(known, { clockSkewS: 0 });
@@ -157,11 +296,19 @@ t.test('of two equally telling reasons the first issuer\'s is given', (t) => {
   t.end();
 });
 
-t.test('one issuer\'s trouble is no other\'s: a good token waits for no other key server', async (t) => {
+t.test("one issuer's trouble is no other's: a good token waits for no other key server", async (t) => {
   const mine = found(key.publicKey);
   const token = mintToken({ key, nowMs });
-  t.equal(atOnce(token, [issuer(never, other), issuer(mine)]), 'accepted by core', 'a server that never answers, beside a known key');
-  t.equal(outcomeOf(await verifyCredential(token, [issuer(never, other), issuer(later(mine))], nowMs)), 'accepted by core', 'beside a slow one');
+  t.equal(
+    atOnce(token, [issuer(never, other), issuer(mine)]),
+    'accepted by core',
+    'a server that never answers, beside a known key',
+  );
+  t.equal(
+    outcomeOf(await verifyCredential(token, [issuer(never, other), issuer(later(mine))], nowMs)),
+    'accepted by core',
+    'beside a slow one',
+  );
   const last = issuer(mine, other);
   t.equal(atOnce(token, [issuer(mine), last]), 'accepted by core');
   t.same(last.keys.asked, [], 'and who comes after the one that accepted is not asked');
@@ -171,8 +318,15 @@ t.test('a key source that breaks its word is our fault', async (t) => {
   const token = mintToken({ key, nowMs });
   const broken = (): Promise<KeyLookup> => Promise.reject(new TypeError('a bug'));
   t.equal(outcomeOf(await verifyCredential(token, [issuer(broken())], nowMs)), 'keys_unavailable');
-  t.equal(outcomeOf(await verifyCredential(token, [issuer(broken(), other), issuer(later(found(key.publicKey)))], nowMs)), 'accepted by core');
-  t.equal(atOnce(token, [issuer(broken(), other), issuer(found(key.publicKey))]), 'accepted by core', 'and is not an unhandled rejection');
+  t.equal(
+    outcomeOf(await verifyCredential(token, [issuer(broken(), other), issuer(later(found(key.publicKey)))], nowMs)),
+    'accepted by core',
+  );
+  t.equal(
+    atOnce(token, [issuer(broken(), other), issuer(found(key.publicKey))]),
+    'accepted by core',
+    'and is not an unhandled rejection',
+  );
   await later(unknown);
 });
 
@@ -185,13 +339,22 @@ t.test('a key that is too weak, or of another kind, refuses the token', (t) => {
   t.end();
 });
 
-t.test('names out of an object\'s prototype', (t) => {
+t.test("names out of an object's prototype", (t) => {
   const claims = { sub: '__proto__', permissions: ['constructor', '__proto__'], jti: 'hasOwnProperty' };
   const rules = { keyIds: { accept: ['__proto__'], reject: [] } };
-  const verdict = verifyCredential(mintToken({ key: withKeyId(key, '__proto__'), nowMs, claims }), [issuer(found(key.publicKey), rules)], nowMs);
+  const verdict = verifyCredential(
+    mintToken({ key: withKeyId(key, '__proto__'), nowMs, claims }),
+    [issuer(found(key.publicKey), rules)],
+    nowMs,
+  );
   t.same(verdict, {
     ok: true,
-    value: principal({ subject: '__proto__', permissions: ['constructor', '__proto__'], tokenId: 'hasOwnProperty', keyId: '__proto__' }),
+    value: principal({
+      subject: '__proto__',
+      permissions: ['constructor', '__proto__'],
+      tokenId: 'hasOwnProperty',
+      keyId: '__proto__',
+    }),
   });
   t.end();
 });
@@ -200,12 +363,31 @@ t.test('a changed token is never accepted', (t) => {
   const token = mintToken({ key, nowMs, claims: { jti: 't-1' } });
   const issuers = [issuer(found(key.publicKey))];
   t.equal(atOnce(token, issuers), 'accepted by core');
-  const insert = fc.tuple(fc.nat(token.length), fc.nat(2), fc.string({ unit: fc.constantFrom(...Array.from('AQgwz09-_.=+/ \n\u0000é')), maxLength: 3 }));
+  const insert = fc.tuple(
+    fc.nat(token.length),
+    fc.nat(2),
+    fc.string({ unit: fc.constantFrom(...Array.from('AQgwz09-_.=+/ \n\u0000é')), maxLength: 3 }),
+  );
   const change = insert.map(([at, removed, text]) => token.slice(0, at) + text + token.slice(at + removed));
-  const shuffled = fc.shuffledSubarray(token.split('.'), { minLength: 0, maxLength: 3 }).map((parts) => parts.join('.'));
-  const respelled = fc.constantFrom(`${token}.`, `.${token}`, `${token}.${token}`, `${token}=`, ` ${token}`, `${token} `, token.toLowerCase());
-  fc.assert(fc.property(fc.oneof({ weight: 10, arbitrary: change }, shuffled, respelled), (changed) =>
-    changed === token || !atOnce(changed, issuers).startsWith('accepted')), { numRuns: 2000 });
+  const shuffled = fc
+    .shuffledSubarray(token.split('.'), { minLength: 0, maxLength: 3 })
+    .map((parts) => parts.join('.'));
+  const respelled = fc.constantFrom(
+    `${token}.`,
+    `.${token}`,
+    `${token}.${token}`,
+    `${token}=`,
+    ` ${token}`,
+    `${token} `,
+    token.toLowerCase(),
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof({ weight: 10, arbitrary: change }, shuffled, respelled),
+      (changed) => changed === token || !atOnce(changed, issuers).startsWith('accepted'),
+    ),
+    { numRuns: 2000 },
+  );
   for (const at of Array.from({ length: token.length }, (_, position) => position)) {
     const changed = `${token.slice(0, at)}${token[at] === 'A' ? 'B' : 'A'}${token.slice(at + 1)}`;
     if (atOnce(changed, issuers).startsWith('accepted')) t.fail(`character ${String(at)} may be changed`);
@@ -225,23 +407,32 @@ t.test('a thousand mixed tokens at once, sources that hang, fail and rotate: eac
     const known = keys.find((candidate) => candidate.keyId === keyId);
     return known === undefined ? unknown : found(known.publicKey, keyId);
   });
-  const hanging = { rules: issuerRules({ ...other, keyIds: { accept: ['hang-*'], reject: [] } }), keys: source(() => never) };
+  const hanging = {
+    rules: issuerRules({ ...other, keyIds: { accept: ['hang-*'], reject: [] } }),
+    keys: source(() => never),
+  };
   const issuers = [hanging, { rules: issuerRules(), keys: moody }];
-  const verdicts = await Promise.all(Array.from({ length: 1000 }, async (_, index) => {
-    const signer = keys[index % 2] ?? key;
-    const forged = index % 5 === 0;
-    const hand = forged ? { ...signer, privateKey: rsaKey('forger').privateKey } : signer;
-    const token = mintToken({ key: hand, nowMs, claims: { sub: `caller-${String(index)}` } });
-    return { index, forged, keyId: signer.keyId, verdict: await verifyCredential(token, issuers, nowMs) };
-  }));
+  const verdicts = await Promise.all(
+    Array.from({ length: 1000 }, async (_, index) => {
+      const signer = keys[index % 2] ?? key;
+      const forged = index % 5 === 0;
+      const hand = forged ? { ...signer, privateKey: rsaKey('forger').privateKey } : signer;
+      const token = mintToken({ key: hand, nowMs, claims: { sub: `caller-${String(index)}` } });
+      return { index, forged, keyId: signer.keyId, verdict: await verifyCredential(token, issuers, nowMs) };
+    }),
+  );
   let accepted = 0;
   for (const { index, forged, keyId, verdict } of verdicts) {
     if (!verdict.ok) {
-      if (!['keys_unavailable', 'signature_invalid'].includes(verdict.error.reason)) t.fail(`${String(index)}: ${verdict.error.reason}`);
+      if (!['keys_unavailable', 'signature_invalid'].includes(verdict.error.reason)) {
+        t.fail(`${String(index)}: ${verdict.error.reason}`);
+      }
       continue;
     }
     accepted += 1;
-    if (forged || verdict.value.subject !== `caller-${String(index)}` || verdict.value.keyId !== keyId) t.fail(`${String(index)} got another's answer`);
+    if (forged || verdict.value.subject !== `caller-${String(index)}` || verdict.value.keyId !== keyId) {
+      t.fail(`${String(index)} got another's answer`);
+    }
   }
   t.equal(accepted > 0, true, 'where the key was found and the signature held');
 });
@@ -249,7 +440,12 @@ t.test('a thousand mixed tokens at once, sources that hang, fail and rotate: eac
 t.test('a token that ends while its key is waited for is refused', async (t) => {
   const token = mintToken({ key, nowMs });
   const asked: unknown[] = [];
-  const waitingUntil = (endMs: number): KeyAsker => ({ address: () => '', isKnown: () => false, isGone: () => false, now: () => endMs });
+  const waitingUntil = (endMs: number): KeyAsker => ({
+    address: () => '',
+    isKnown: () => false,
+    isGone: () => false,
+    now: () => endMs,
+  });
   const slow: IssuerInForce = {
     rules: issuerRules(),
     keys: {
@@ -268,7 +464,7 @@ t.test('a token that ends while its key is waited for is refused', async (t) => 
   t.same(asked, [late, last, 'fetch']);
 });
 
-t.test('where one issuer\'s key is known and accepts, no other issuer is asked to fetch', async (t) => {
+t.test("where one issuer's key is known and accepts, no other issuer is asked to fetch", async (t) => {
   const token = mintToken({ key, nowMs });
   const asked: unknown[] = [];
   const ignorant: IssuerInForce = {
@@ -287,7 +483,7 @@ t.test('where one issuer\'s key is known and accepts, no other issuer is asked t
   t.same(asked, ['now', 'now', 'fetch']);
 });
 
-t.test('whoever waits for one issuer\'s key is gone when another issuer has accepted', async (t) => {
+t.test("whoever waits for one issuer's key is gone when another issuer has accepted", async (t) => {
   const token = mintToken({ key, nowMs });
   const waiting: KeyAsker[] = [];
   const asker: KeyAsker = { address: () => '192.0.2.1', isKnown: () => true, isGone: () => false, now: () => nowMs };
@@ -303,12 +499,21 @@ t.test('whoever waits for one issuer\'s key is gone when another issuer has acce
   };
   const soon: IssuerInForce = {
     rules: issuerRules(),
-    keys: { find: (_keyId, patience) => (patience === 'now' ? unknown : later(found(key.publicKey))), state: () => keyState() },
+    keys: {
+      find: (_keyId, patience) => (patience === 'now' ? unknown : later(found(key.publicKey))),
+      state: () => keyState(),
+    },
   };
   const verdict = verifyCredential(token, [slow, soon], nowMs, null, asker);
-  t.same(waiting.map((each) => [each.isGone(), each.address(), each.isKnown(), each.now()]), [[false, '192.0.2.1', true, nowMs]]);
+  t.same(
+    waiting.map((each) => [each.isGone(), each.address(), each.isKnown(), each.now()]),
+    [[false, '192.0.2.1', true, nowMs]],
+  );
   t.equal(outcomeOf(await verdict), 'accepted by core');
-  t.same(waiting.map((each) => each.isGone()), [true]);
+  t.same(
+    waiting.map((each) => each.isGone()),
+    [true],
+  );
 });
 
 t.test('too many that wait are 503, and say so before keys that are unknown elsewhere', async (t) => {

@@ -10,17 +10,28 @@ t.test('whatever callers and receiver do, nothing is left behind and nothing is 
     await chaos.run(60);
     t.same(chaos.proxy.logged, [], `seed ${String(seed)}: no bug`);
     t.ok(chaos.proxy.records.length > 0);
-    t.equal(new Set(chaos.proxy.records.map(({ request_id }) => request_id)).size, chaos.proxy.records.length, 'each recorded once');
+    t.equal(
+      new Set(chaos.proxy.records.map(({ request_id }) => request_id)).size,
+      chaos.proxy.records.length,
+      'each recorded once',
+    );
     t.ok(chaos.upstream.open() <= 5, 'no more connections than allowed');
     await chaos.serveHonest();
   }
 });
 
 t.test('a shutdown in the midst of it ends in time and leaves nothing behind', async (t) => {
-  for (const [seed, graceMs] of [[4, 0], [50, 300]] as const) {
+  for (const [seed, graceMs] of [
+    [4, 0],
+    [50, 300],
+  ] as const) {
     const chaos = await startChaos(t, seed);
     await chaos.runIntoDrain(40, graceMs);
     t.same(chaos.proxy.logged, [], `seed ${String(seed)}: no bug`);
-    t.equal(new Set(chaos.proxy.records.map(({ request_id }) => request_id)).size, chaos.proxy.records.length, 'each recorded once');
+    t.equal(
+      new Set(chaos.proxy.records.map(({ request_id }) => request_id)).size,
+      chaos.proxy.records.length,
+      'each recorded once',
+    );
   }
 });

@@ -29,19 +29,19 @@ export function createRandom(seed: number): () => number {
 }
 
 const answers: readonly ((socket: Socket) => void)[] = [
-  socket => socket.write(okResponse('ok')),
-  socket => socket.write(okResponse('ok')),
-  socket => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'),
-  socket => socket.write('HTTP/1.1 100 Continue\r\n\r\n' + okResponse('after')),
-  socket => socket.write(okResponse('x'.repeat(100_000))),
-  socket => socket.end(okResponse('and close')),
-  socket => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
-  socket => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
-  socket => socket.end('HTTP/1.1 200 OK\r\n\r\nuntil close'),
-  socket => socket.write('garbage\r\n\r\n'),
-  socket => socket.resetAndDestroy(),
-  socket => socket.end(),
-  socket => socket.write(okResponse('ok') + okResponse('unasked')),
+  (socket) => socket.write(okResponse('ok')),
+  (socket) => socket.write(okResponse('ok')),
+  (socket) => socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n'),
+  (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n' + okResponse('after')),
+  (socket) => socket.write(okResponse('x'.repeat(100_000))),
+  (socket) => socket.end(okResponse('and close')),
+  (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
+  (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
+  (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nuntil close'),
+  (socket) => socket.write('garbage\r\n\r\n'),
+  (socket) => socket.resetAndDestroy(),
+  (socket) => socket.end(),
+  (socket) => socket.write(okResponse('ok') + okResponse('unasked')),
   () => undefined,
 ];
 
@@ -60,7 +60,15 @@ export async function startChaos(t: Scope, seed: number): Promise<Chaos> {
       listen: { max_in_flight: 20, body_idle_timeout: '150ms', header_timeout: '200ms' },
       upstream: { max_connections: 5, connect_timeout: '200ms', response_timeout: '150ms', idle_timeout: '150ms' },
       routes: [
-        { name: 'any', methods: ['*'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '20KiB', idempotency: 'none' },
+        {
+          name: 'any',
+          methods: ['*'],
+          path: '/**',
+          subjects: ['checkout'],
+          permissions: [],
+          max_body: '20KiB',
+          idempotency: 'none',
+        },
         { name: 'open', methods: ['GET'], path: '/open/**', access: 'public' },
       ],
     },
@@ -118,7 +126,9 @@ export async function startChaos(t: Scope, seed: number): Promise<Chaos> {
     proxy,
     upstream,
     run: async (callers) => {
-      for (let left = callers; left > 0; left -= 25) await Promise.all(Array.from({ length: Math.min(25, left) }, caller));
+      for (let left = callers; left > 0; left -= 25) {
+        await Promise.all(Array.from({ length: Math.min(25, left) }, caller));
+      }
       await isQuiet();
     },
     runIntoDrain: async (callers, graceMs) => {
@@ -131,7 +141,10 @@ export async function startChaos(t: Scope, seed: number): Promise<Chaos> {
     serveHonest: async () => {
       isHonest = true;
       // The time-outs are short here: on a busy machine one or the other honest request may meet one.
-      await until('an honest request is served', async () => (await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status === 200);
+      await until(
+        'an honest request is served',
+        async () => (await request(proxy.port, { path: '/a', headers: proxy.authorization() })).status === 200,
+      );
     },
   };
 }

@@ -17,7 +17,13 @@ t.test('there are as many slots as were asked for, and each is given back once',
 });
 
 t.test('public requests take three quarters at most, rounded up', (t) => {
-  for (const { max, open } of [{ max: 1, open: 1 }, { max: 2, open: 2 }, { max: 4, open: 3 }, { max: 8, open: 6 }, { max: 512, open: 384 }]) {
+  for (const { max, open } of [
+    { max: 1, open: 1 },
+    { max: 2, open: 2 },
+    { max: 4, open: 3 },
+    { max: 8, open: 6 },
+    { max: 512, open: 384 },
+  ]) {
     const slots = createSlots(max);
     let taken = 0;
     while (slots.take(strangers) !== null) taken += 1;
@@ -29,7 +35,14 @@ t.test('public requests take three quarters at most, rounded up', (t) => {
 });
 
 t.test('a caller takes seven eighths at most, and 16 in any case', (t) => {
-  for (const [max, own] of [[1, 1], [4, 4], [16, 16], [18, 16], [24, 21], [512, 448]] as const) {
+  for (const [max, own] of [
+    [1, 1],
+    [4, 4],
+    [16, 16],
+    [18, 16],
+    [24, 21],
+    [512, 448],
+  ] as const) {
     const slots = createSlots(max);
     const taken = [];
     for (let slot = slots.take('one'); slot !== null; slot = slots.take('one')) taken.push(slot);

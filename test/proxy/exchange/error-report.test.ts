@@ -14,12 +14,14 @@ t.test('a bug is 500 once, logged without a word of the request, and everybody e
         now: () => (isBroken && place === 'clock' ? bug() : Date.now()),
         monotonic: () => performance.now(),
       },
-      ...(place === 'clock' ? {} : {
-        find: (keyId) => {
-          if (!isBroken) return { kind: 'found', key: { keyId, key: proxy.key.publicKey } };
-          return place === 'keys' ? bug() : Promise.reject(new TypeError('secret-text of the error'));
-        },
-      }),
+      ...(place === 'clock'
+        ? {}
+        : {
+            find: (keyId) => {
+              if (!isBroken) return { kind: 'found', key: { keyId, key: proxy.key.publicKey } };
+              return place === 'keys' ? bug() : Promise.reject(new TypeError('secret-text of the error'));
+            },
+          }),
     });
     const ask = async (id: string): Promise<{ status: number; text: string }> =>
       request(proxy.port, { path: '/orders?secret-query', headers: { ...proxy.authorization(), 'X-Request-Id': id } });
@@ -42,22 +44,25 @@ t.test('a bug is 500 once, logged without a word of the request, and everybody e
   }
 });
 
-t.test('a bug in what is told at the end of a request ends neither the process nor the connections of others', async (t) => {
-  let isBroken = true;
-  const proxy = await startProxy(t, {
-    clock: {
-      now: () => Date.now(),
-      monotonic: () => {
-        if (isBroken && proxy.receiver.requests.length > 0) throw new Error('broken');
-        return performance.now();
+t.test(
+  'a bug in what is told at the end of a request ends neither the process nor the connections of others',
+  async (t) => {
+    let isBroken = true;
+    const proxy = await startProxy(t, {
+      clock: {
+        now: () => Date.now(),
+        monotonic: () => {
+          if (isBroken && proxy.receiver.requests.length > 0) throw new Error('broken');
+          return performance.now();
+        },
       },
-    },
-  });
-  const caller = await connectRaw(proxy.port);
-  t.teardown(caller.end);
-  caller.write(`GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
-  await caller.readResponse();
-  isBroken = false;
-  t.equal((await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status, 200);
-  t.equal(proxy.server.counts().inFlight, 0);
-});
+    });
+    const caller = await connectRaw(proxy.port);
+    t.teardown(caller.end);
+    caller.write(`GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
+    await caller.readResponse();
+    isBroken = false;
+    t.equal((await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status, 200);
+    t.equal(proxy.server.counts().inFlight, 0);
+  },
+);

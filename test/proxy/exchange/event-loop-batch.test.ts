@@ -2,27 +2,30 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import t from 'tap';
 import { arrivalsReadUntilMs, createTurnEnd, noteConnection } from '../../../src/proxy/exchange/event-loop-batch.js';
 
-t.test('what one turn brings is done at its end, in its order, and what that brings at the end of the next', async (t) => {
-  const atTurnEnd = createTurnEnd();
-  const done: string[] = [];
-  for (const name of ['first', 'second']) {
-    atTurnEnd(() => {
-      done.push(name);
-      atTurnEnd(() => done.push(`after ${name}`));
-    });
-  }
-  t.same(done, [], 'not at once');
-  await turn();
-  t.same(done, ['first', 'second']);
-  await turn();
-  t.same(done, ['first', 'second', 'after first', 'after second']);
-});
+t.test(
+  'what one turn brings is done at its end, in its order, and what that brings at the end of the next',
+  async (t) => {
+    const atTurnEnd = createTurnEnd();
+    const done: string[] = [];
+    for (const name of ['first', 'second']) {
+      atTurnEnd(() => {
+        done.push(name);
+        atTurnEnd(() => done.push(`after ${name}`));
+      });
+    }
+    t.same(done, [], 'not at once');
+    await turn();
+    t.same(done, ['first', 'second']);
+    await turn();
+    t.same(done, ['first', 'second', 'after first', 'after second']);
+  },
+);
 
 t.test('one that throws is told as what was not caught, and takes none with it', async (t) => {
   const atTurnEnd = createTurnEnd();
   const done: string[] = [];
   const uncaught: unknown[] = [];
-  process.setUncaughtExceptionCaptureCallback(error => uncaught.push(error));
+  process.setUncaughtExceptionCaptureCallback((error) => uncaught.push(error));
   t.teardown(() => process.setUncaughtExceptionCaptureCallback(null));
   const faults = [new Error('one'), new Error('two')];
   atTurnEnd(() => done.push('before'));
@@ -67,18 +70,22 @@ t.test('they do not wait for ever, and not for connections of before', async (t)
   t.same(done, ['first', 'second', 'third']);
 });
 
-void t.test('what is said to be read is what arrived before the last turn ended, never what arrived in this one', async (t) => {
-  const atTurnEnd = createTurnEnd();
-  const seen = async (): Promise<{ readonly readUntilMs: number; readonly atMs: number }> => new Promise((resolve) => {
-    atTurnEnd(() => resolve({ readUntilMs: arrivalsReadUntilMs(), atMs: performance.now() }));
-  });
-  const first = await seen();
-  await pause(20);
-  const second = await seen();
-  t.ok(second.readUntilMs >= first.atMs, 'the first turn had ended then');
-  t.ok(second.readUntilMs < second.atMs - 10, 'and the pause had not begun to pass: nobody has looked since');
-  await pause(20);
-  const third = await seen();
-  t.ok(third.readUntilMs >= second.atMs);
-  t.ok(third.readUntilMs < third.atMs - 10);
-});
+void t.test(
+  'what is said to be read is what arrived before the last turn ended, never what arrived in this one',
+  async (t) => {
+    const atTurnEnd = createTurnEnd();
+    const seen = async (): Promise<{ readonly readUntilMs: number; readonly atMs: number }> =>
+      new Promise((resolve) => {
+        atTurnEnd(() => resolve({ readUntilMs: arrivalsReadUntilMs(), atMs: performance.now() }));
+      });
+    const first = await seen();
+    await pause(20);
+    const second = await seen();
+    t.ok(second.readUntilMs >= first.atMs, 'the first turn had ended then');
+    t.ok(second.readUntilMs < second.atMs - 10, 'and the pause had not begun to pass: nobody has looked since');
+    await pause(20);
+    const third = await seen();
+    t.ok(third.readUntilMs >= second.atMs);
+    t.ok(third.readUntilMs < third.atMs - 10);
+  },
+);

@@ -15,7 +15,12 @@ const config = {
 };
 
 /** Opens connections with one request each, which the receiver does not answer until told. */
-async function hold(proxy: Harness, t: Scope, count: number, head: string): Promise<{ connections: RawConnection[]; release: () => void }> {
+async function hold(
+  proxy: Harness,
+  t: Scope,
+  count: number,
+  head: string,
+): Promise<{ connections: RawConnection[]; release: () => void }> {
   const held: ServerResponse[] = [];
   proxy.receiver.behave((_req, res) => held.push(res));
   const before = proxy.receiver.requests.length;
@@ -39,7 +44,10 @@ t.test('beyond max_in_flight callers are told so at once', async (t) => {
   const get = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`;
   const { connections, release } = await hold(proxy, t, 4, get);
   t.equal(proxy.server.counts().inFlight, 4);
-  const response = await request(proxy.port, { path: '/orders', headers: { ...proxy.authorization(), 'X-Request-Id': 'one-more' } });
+  const response = await request(proxy.port, {
+    path: '/orders',
+    headers: { ...proxy.authorization(), 'X-Request-Id': 'one-more' },
+  });
   t.equal(response.status, 503);
   t.equal(response.field('retry-after'), '1');
   t.equal(response.text, '{"type":"urn:sallyport:overloaded","title":"Too many requests are in flight","status":503}');
@@ -68,30 +76,37 @@ t.test('a caller without a credential holds no place, whatever it does', async (
     'POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n',
     'GET /a//b HTTP/1.1\r\nHost: a\r\n\r\n',
   ];
-  const lingering = await Promise.all(heads.flatMap(head => [head, head, head]).map(async (head) => {
-    const connection = await connectRaw(proxy.port);
-    t.teardown(connection.end);
-    connection.write(head);
-    await connection.readResponse();
-    return connection;
-  }));
+  const lingering = await Promise.all(
+    heads
+      .flatMap((head) => [head, head, head])
+      .map(async (head) => {
+        const connection = await connectRaw(proxy.port);
+        t.teardown(connection.end);
+        connection.write(head);
+        await connection.readResponse();
+        return connection;
+      }),
+  );
   t.equal(proxy.server.counts().inFlight, 0);
   t.equal((await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status, 200);
   for (const connection of lingering) connection.end();
 });
 
-t.test('a request that we refuse on its way gives its place back with the answer, not when the caller has gone', async (t) => {
-  const limits = { listen: { max_in_flight: 1, body_idle_timeout: '100ms' } };
-  const proxy = await startProxy(t, { config: { ...config, ...limits } });
-  const slow = await connectRaw(proxy.port);
-  t.teardown(slow.end);
-  slow.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 10\r\n\r\n`);
-  const response = await slow.readResponse();
-  t.equal(response?.status, 408);
-  t.equal(slow.socket.readyState, 'open', 'the caller keeps its side open');
-  t.equal(proxy.server.counts().inFlight, 0);
-  t.equal((await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status, 200);
-});
+t.test(
+  'a request that we refuse on its way gives its place back with the answer, not when the caller has gone',
+  async (t) => {
+    const limits = { listen: { max_in_flight: 1, body_idle_timeout: '100ms' } };
+    const proxy = await startProxy(t, { config: { ...config, ...limits } });
+    const slow = await connectRaw(proxy.port);
+    t.teardown(slow.end);
+    slow.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 10\r\n\r\n`);
+    const response = await slow.readResponse();
+    t.equal(response?.status, 408);
+    t.equal(slow.socket.readyState, 'open', 'the caller keeps its side open');
+    t.equal(proxy.server.counts().inFlight, 0);
+    t.equal((await request(proxy.port, { path: '/orders', headers: proxy.authorization() })).status, 200);
+  },
+);
 
 t.test('a caller that does not read its answer is given up', async (t) => {
   const proxy = await startProxy(t, {
@@ -113,7 +128,11 @@ t.test('a caller that does not read its answer is given up', async (t) => {
 
 t.test('so is one that does not read answers without a body', async (t) => {
   const routes = [{ name: 'open', methods: ['GET', 'HEAD'], path: '/open', access: 'public' }];
-  for (const { method, status } of [{ method: 'GET', status: 204 }, { method: 'GET', status: 304 }, { method: 'HEAD', status: 200 }]) {
+  for (const { method, status } of [
+    { method: 'GET', status: 204 },
+    { method: 'GET', status: 304 },
+    { method: 'HEAD', status: 200 },
+  ]) {
     const proxy = await startProxy(t, { config: { routes, upstream: { idle_timeout: '200ms' } } });
     proxy.receiver.behave((_req, res) => {
       res.writeHead(status, { 'X-Large': 'x'.repeat(60_000) }).end();

@@ -12,9 +12,11 @@ import { createSteppingClock } from '../idempotency/stepping-clock.js';
 
 const open = { methods: ['GET'], subjects: ['checkout', 'reporting'], permissions: ['orders:read'] };
 const routes: readonly ConfigTree[] = [
-  { ...open, name: 'list', path: '/orders' }, { ...open, name: 'read', path: '/orders/{id}' },
+  { ...open, name: 'list', path: '/orders' },
+  { ...open, name: 'read', path: '/orders/{id}' },
   { ...open, name: 'own', path: '/own', limits: { requests_per_second: 1, burst: 1 } },
-  { ...open, name: 'free', path: '/free', limits: null }, { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
+  { ...open, name: 'free', path: '/free', limits: null },
+  { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
 const ask = async (proxy: Harness, path = '/orders', claims?: Claims): Promise<RawResponse> =>
@@ -23,10 +25,15 @@ const ask = async (proxy: Harness, path = '/orders', claims?: Claims): Promise<R
 t.test('requests per second with a burst, by subject', async (t) => {
   const clock = createSteppingClock();
   const proxy = await startProxy(t, { clock, config: { routes, limits: { requests_per_second: 0.01, burst: 3 } } });
-  for (const path of ['/orders', '/orders/1', '/orders']) t.equal((await ask(proxy, path)).status, 200, 'routes without limits of their own count together');
+  for (const path of ['/orders', '/orders/1', '/orders']) {
+    t.equal((await ask(proxy, path)).status, 200, 'routes without limits of their own count together');
+  }
   const refused = await ask(proxy);
   t.equal(refused.status, 429);
-  t.equal(refused.text, '{"type":"urn:sallyport:rate-limited","title":"This caller sends too many requests","status":429}');
+  t.equal(
+    refused.text,
+    '{"type":"urn:sallyport:rate-limited","title":"This caller sends too many requests","status":429}',
+  );
   t.match(Number(refused.field('Retry-After')), /^(100|99)$/);
   t.equal(refused.field('RateLimit-Policy'), '"requests";q=3;w=300');
   t.equal(refused.field('RateLimit'), `"requests";r=0;t=${String(refused.field('Retry-After'))}`);
@@ -51,11 +58,17 @@ t.test('only what is allowed is counted', async (t) => {
   }
   t.equal((await ask(proxy)).status, 200);
   t.equal((await ask(proxy)).status, 429);
-  t.equal((await ask(proxy, '/orders', { permissions: [] })).status, 403, 'who is not allowed is told nothing of limits');
+  t.equal(
+    (await ask(proxy, '/orders', { permissions: [] })).status,
+    403,
+    'who is not allowed is told nothing of limits',
+  );
 });
 
 t.test('in shadow mode callers are limited as enforced, and nobody is not', async (t) => {
-  const proxy = await startProxy(t, { config: { mode: 'shadow', routes, limits: { requests_per_second: 0.01, burst: 1 } } });
+  const proxy = await startProxy(t, {
+    config: { mode: 'shadow', routes, limits: { requests_per_second: 0.01, burst: 1 } },
+  });
   t.same([(await ask(proxy)).status, (await ask(proxy)).status], [200, 429]);
   for (let i = 0; i < 3; i += 1) t.equal((await request(proxy.port, { path: '/orders' })).status, 200);
 });
@@ -71,8 +84,10 @@ t.test('requests in flight, by subject; a place is given back however the reques
   const refused = await ask(proxy);
   t.equal(refused.status, 429);
   t.match(JSON.parse(refused.text), { type: 'urn:sallyport:too-many-in-flight' });
-  t.same([refused.field('Retry-After'), refused.field('RateLimit'), refused.field('RateLimit-Policy')],
-    ['1', '"in-flight";r=0;t=1', '"in-flight";q=2;qu="concurrent-requests"']);
+  t.same(
+    [refused.field('Retry-After'), refused.field('RateLimit'), refused.field('RateLimit-Policy')],
+    ['1', '"in-flight";r=0;t=1', '"in-flight";q=2;qu="concurrent-requests"'],
+  );
   const other = ask(proxy, '/orders', { sub: 'reporting' });
   await until('another caller is none of it', () => held.length === 3);
   leaving.end();
@@ -80,12 +95,17 @@ t.test('requests in flight, by subject; a place is given back however the reques
   const next = ask(proxy);
   await until('the next is in flight', () => held.length === 4);
   for (const res of held) res.end('x');
-  t.same((await Promise.all([staying, other, next])).map(({ status }) => status), [200, 200, 200]);
+  t.same(
+    (await Promise.all([staying, other, next])).map(({ status }) => status),
+    [200, 200, 200],
+  );
   await until('nothing is in flight', () => proxy.server.counts().inFlight === 0);
 });
 
 t.test('a request over its rate holds no place', async (t) => {
-  const proxy = await startProxy(t, { config: { routes, limits: { requests_per_second: 0.01, burst: 1, max_in_flight: 1 } } });
+  const proxy = await startProxy(t, {
+    config: { routes, limits: { requests_per_second: 0.01, burst: 1, max_in_flight: 1 } },
+  });
   t.equal((await ask(proxy)).status, 200);
   for (let i = 0; i < 3; i += 1) t.match(JSON.parse((await ask(proxy)).text), { type: 'urn:sallyport:rate-limited' });
 });
@@ -96,7 +116,9 @@ t.test('the store away: each process counts by itself, and says so once', async 
   const rates: SharedRateCounter = {
     take: () => {
       asked += 1;
-      return Promise.resolve(isAway ? refuse({ kind: 'unreachable', reason: 'ECONNREFUSED', mayHaveRun: false } as const) : accept(0));
+      return Promise.resolve(
+        isAway ? refuse({ kind: 'unreachable', reason: 'ECONNREFUSED', mayHaveRun: false } as const) : accept(0),
+      );
     },
   };
   const config = { routes, store: { memory: {} }, limits: { requests_per_second: 0.01, burst: 2, shared: true } };
@@ -115,9 +137,13 @@ t.test('the store away: each process counts by itself, and says so once', async 
   clock.step(steadyAfterMs);
   t.equal((await ask(proxy)).status, 200);
   t.equal(asked, 11);
-  t.same(proxy.logged.map(({ level, message }) => `${level} ${message}`), [
-    'warn shared limits are counted by each process alone: the store does not count them', 'info shared limits are counted together again',
-  ]);
+  t.same(
+    proxy.logged.map(({ level, message }) => `${level} ${message}`),
+    [
+      'warn shared limits are counted by each process alone: the store does not count them',
+      'info shared limits are counted together again',
+    ],
+  );
   const without = await startProxy(t, { config });
   t.same([(await ask(without)).status, (await ask(without)).status, (await ask(without)).status], [200, 200, 429]);
   t.match(without.logged, [{ level: 'warn', fields: { reason: 'no store was opened at the start' } }]);
@@ -126,12 +152,19 @@ t.test('the store away: each process counts by itself, and says so once', async 
 t.test('a caller that leaves while the store is asked holds no place', async (t) => {
   let answer = (): void => undefined;
   const rates: SharedRateCounter = {
-    take: () => new Promise((resolve) => {
-      answer = () => resolve(accept(0));
-    }),
+    take: () =>
+      new Promise((resolve) => {
+        answer = () => resolve(accept(0));
+      }),
   };
   const proxy = await startProxy(t, {
-    rates, config: { routes, store: { memory: {} }, limits: { requests_per_second: 5, shared: true, max_in_flight: 1 }, listen: { max_in_flight: 1 } },
+    rates,
+    config: {
+      routes,
+      store: { memory: {} },
+      limits: { requests_per_second: 5, shared: true, max_in_flight: 1 },
+      listen: { max_in_flight: 1 },
+    },
   });
   const connection = await connectRaw(proxy.port);
   connection.write(requestBytes(proxy.port, { path: '/orders', headers: { ...proxy.authorization() } }));

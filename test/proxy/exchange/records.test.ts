@@ -25,13 +25,75 @@ t.test('one line for each request, with what is known of it and nothing secret',
   const caller = { kind: 'service', issuer: 'core', subject: 'checkout', key_id: 'd-1' };
   const nobody = { kind: null, issuer: null, subject: null, key_id: null };
   t.match(proxy.records, [
-    { request_id: 'r1', route: 'list-orders', method: 'GET', path: '/orders', decision: 'forwarded', reason: null, status: 200, ...caller },
-    { request_id: 'r2', route: 'create-order', method: 'POST', path: '/orders', decision: 'forwarded', reason: null, status: 200, ...caller },
-    { request_id: 'r3', route: 'list-orders', method: 'GET', path: '/orders', decision: 'denied', reason: 'credential_missing', status: 401, ...nobody },
-    { request_id: 'r4', route: 'none', method: 'GET', path: '/nowhere', decision: 'denied', reason: 'route_unknown', status: 403, ...caller },
-    { request_id: 'r5', route: 'none', method: 'DELETE', path: '/orders', decision: 'denied', reason: 'route_unknown', status: 403, ...caller },
-    { route: 'none', method: 'GET', path: 'evil/x', decision: 'denied', reason: 'target_malformed', status: 400, ...nobody },
-    { request_id: 'r7', route: 'health', method: 'GET', path: '/healthz', decision: 'forwarded', reason: null, status: 200, ...nobody },
+    {
+      request_id: 'r1',
+      route: 'list-orders',
+      method: 'GET',
+      path: '/orders',
+      decision: 'forwarded',
+      reason: null,
+      status: 200,
+      ...caller,
+    },
+    {
+      request_id: 'r2',
+      route: 'create-order',
+      method: 'POST',
+      path: '/orders',
+      decision: 'forwarded',
+      reason: null,
+      status: 200,
+      ...caller,
+    },
+    {
+      request_id: 'r3',
+      route: 'list-orders',
+      method: 'GET',
+      path: '/orders',
+      decision: 'denied',
+      reason: 'credential_missing',
+      status: 401,
+      ...nobody,
+    },
+    {
+      request_id: 'r4',
+      route: 'none',
+      method: 'GET',
+      path: '/nowhere',
+      decision: 'denied',
+      reason: 'route_unknown',
+      status: 403,
+      ...caller,
+    },
+    {
+      request_id: 'r5',
+      route: 'none',
+      method: 'DELETE',
+      path: '/orders',
+      decision: 'denied',
+      reason: 'route_unknown',
+      status: 403,
+      ...caller,
+    },
+    {
+      route: 'none',
+      method: 'GET',
+      path: 'evil/x',
+      decision: 'denied',
+      reason: 'target_malformed',
+      status: 400,
+      ...nobody,
+    },
+    {
+      request_id: 'r7',
+      route: 'health',
+      method: 'GET',
+      path: '/healthz',
+      decision: 'forwarded',
+      reason: null,
+      status: 200,
+      ...nobody,
+    },
     { route: 'none', method: '', path: '', decision: 'denied', reason: 'method_malformed', status: 400, ...nobody },
   ]);
   for (const record of proxy.records) {
@@ -40,9 +102,15 @@ t.test('one line for each request, with what is known of it and nothing secret',
     t.equal(record.record, null);
   }
   for (const secret of secrets) t.notMatch(JSON.stringify([proxy.records, proxy.logged]), secret);
-  t.same(proxy.counted.requests.map(({ route, outcome }) => [route, outcome]), proxy.records.map(({ route, decision }) => [route, decision]));
+  t.same(
+    proxy.counted.requests.map(({ route, outcome }) => [route, outcome]),
+    proxy.records.map(({ route, decision }) => [route, decision]),
+  );
   const reasons = proxy.records.flatMap(({ reason }) => reason ?? []);
-  t.same(proxy.counted.denials, reasons.filter(reason => !isFailure(reason)));
+  t.same(
+    proxy.counted.denials,
+    reasons.filter((reason) => !isFailure(reason)),
+  );
   t.same(proxy.counted.failures, reasons.filter(isFailure));
 });
 
@@ -60,10 +128,13 @@ t.test('the overhead is what the request took without the receiver', async (t) =
   t.match(await proxy.recordOf('refused'), { duration_ms: 0, upstream_ms: null });
 });
 
-t.test('a caller\'s id is kept where it is sound; else it gets one, and the answer names it', async (t) => {
+t.test("a caller's id is kept where it is sound; else it gets one, and the answer names it", async (t) => {
   const proxy = await startProxy(t);
   const ids = [
-    { sent: 'a.b_c-1', kept: true }, { sent: 'x'.repeat(128), kept: true }, { sent: 'x'.repeat(129), kept: false }, { sent: 'a b', kept: false },
+    { sent: 'a.b_c-1', kept: true },
+    { sent: 'x'.repeat(128), kept: true },
+    { sent: 'x'.repeat(129), kept: false },
+    { sent: 'a b', kept: false },
   ];
   for (const { sent, kept } of ids) {
     for (const headers of [{ 'X-Request-Id': sent }, { ...proxy.authorization(), 'X-Request-Id': sent }]) {

@@ -7,13 +7,19 @@ import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 
 const route = { methods: ['GET', 'POST'], path: '/**', permissions: [], idempotency: 'none' };
-const config = (subject: string, upstream: object): object => ({ upstream, routes: [{ ...route, name: `for-${subject}`, subjects: [subject] }] });
+const config = (subject: string, upstream: object): object => ({
+  upstream,
+  routes: [{ ...route, name: `for-${subject}`, subjects: [subject] }],
+});
 
 t.test('a request keeps the config that it started with, and later ones have the new one', async (t) => {
   const first = await startReceiver(t);
   const second = await startReceiver(t);
   const line = { max_connections: 1, connect_timeout: '20s' };
-  const proxy = await startProxy(t, { receiver: first, config: { ...config('checkout', { url: first.url, ...line }) } });
+  const proxy = await startProxy(t, {
+    receiver: first,
+    config: { ...config('checkout', { url: first.url, ...line }) },
+  });
   const held: ServerResponse[] = [];
   first.behave((_req, res) => held.push(res));
   const before = await Promise.all([1, 2, 3].map(async () => connectRaw(proxy.port)));
@@ -28,18 +34,30 @@ t.test('a request keeps the config that it started with, and later ones have the
   proxy.reload({ ...config('reporting', { url: second.url, ...line }) });
   old.upstream.retire();
   t.equal((await request(proxy.port, { path: '/', headers: proxy.authorization() })).status, 403, 'the new policy');
-  t.equal((await request(proxy.port, { path: '/new', headers: proxy.authorization({ sub: 'reporting' }) })).status, 200);
-  t.same(second.requests.map(({ target }) => target), ['/new']);
+  t.equal(
+    (await request(proxy.port, { path: '/new', headers: proxy.authorization({ sub: 'reporting' }) })).status,
+    200,
+  );
+  t.same(
+    second.requests.map(({ target }) => target),
+    ['/new'],
+  );
 
   for (let i = 0; i < 3; i++) {
     await until('it is with the first receiver', () => held.length > i);
     held[i]?.end(`old ${String(i)}`);
     t.equal((await before[i]?.readResponse())?.text, `old ${String(i)}`);
   }
-  t.same(first.requests.map(({ target }) => target), ['/0', '/1', '/2']);
+  t.same(
+    first.requests.map(({ target }) => target),
+    ['/0', '/1', '/2'],
+  );
   await until('its connections are closed', () => first.open() === 0);
   t.same(old.upstream.counts(), { active: 0, waiting: 0 });
-  t.same(proxy.records.map(({ route: name }) => name), ['for-reporting', 'for-reporting', 'for-checkout', 'for-checkout', 'for-checkout']);
+  t.same(
+    proxy.records.map(({ route: name }) => name),
+    ['for-reporting', 'for-reporting', 'for-checkout', 'for-checkout', 'for-checkout'],
+  );
 });
 
 t.test('a request that waits behind another is judged by what is in force when its turn comes', async (t) => {
@@ -50,7 +68,8 @@ t.test('a request that waits behind another is judged by what is in force when i
   proxy.receiver.behave((_req, res) => held.push(res));
   const caller = await connectRaw(proxy.port);
   t.teardown(caller.end);
-  const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${path.slice(1)}\r\n${proxy.bearer()}\r\n`;
+  const get = (path: string): string =>
+    `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${path.slice(1)}\r\n${proxy.bearer()}\r\n`;
   caller.write(`${get('/first')}${get('/second')}`);
   await until('the first is with the receiver', () => held.length === 1);
   proxy.reload({ ...config('checkout', {}), revoked: { subjects: ['checkout'] } });
@@ -59,8 +78,15 @@ t.test('a request that waits behind another is judged by what is in force when i
   t.equal((await caller.readResponse())?.text, 'one', 'what was judged before goes on');
   t.equal((await caller.readResponse())?.status, 401);
   t.match(await proxy.recordOf('first'), { reason: null, duration_ms: 1000 });
-  t.match(await proxy.recordOf('second'), { reason: 'subject_revoked', duration_ms: 0 }, 'its time begins with its turn');
-  t.same(proxy.receiver.requests.map(({ target }) => target), ['/first']);
+  t.match(
+    await proxy.recordOf('second'),
+    { reason: 'subject_revoked', duration_ms: 0 },
+    'its time begins with its turn',
+  );
+  t.same(
+    proxy.receiver.requests.map(({ target }) => target),
+    ['/first'],
+  );
 });
 
 t.test('a request that was being judged at the reload still reaches the receiver it was judged for', async (t) => {
@@ -70,11 +96,12 @@ t.test('a request that was being judged at the reload still reaches the receiver
   const proxy = await startProxy(t, {
     receiver: first,
     config: { ...config('checkout', { url: first.url }) },
-    find: async keyId => new Promise((resolve) => {
-      findKey = () => {
-        resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
-      };
-    }),
+    find: async (keyId) =>
+      new Promise((resolve) => {
+        findKey = () => {
+          resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
+        };
+      }),
   });
   const caller = await connectRaw(proxy.port);
   t.teardown(caller.end);

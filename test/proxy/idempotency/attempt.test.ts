@@ -11,7 +11,12 @@ import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 const scope = { principal: 'p', operation: 'o', token: null };
 const scopeWithToken = { ...scope, token: 'token' };
 const rules = {
-  singleUse: false, operation: 'POST /orders', fields: [] as string[], receiver: 'plain', retentionMs: 86_400_000, releaseOn: new Set([429]),
+  singleUse: false,
+  operation: 'POST /orders',
+  fields: [] as string[],
+  receiver: 'plain',
+  retentionMs: 86_400_000,
+  releaseOn: new Set([429]),
 };
 const target = { raw: '/orders?a=1', path: '/orders', query: 'a=1' };
 /** Of the wall clock when a test begins, milliseconds. */
@@ -77,50 +82,110 @@ function bench(options: BenchOptions = {}): Bench {
   };
   const write = {
     admission: {
-      target, fields: { passed: options.passed ?? [] }, route: { name: 'r', responseTimeoutMs: 30_000 }, revoked: options.revoked ?? (() => null),
+      target,
+      fields: { passed: options.passed ?? [] },
+      route: { name: 'r', responseTimeoutMs: 30_000 },
+      revoked: options.revoked ?? (() => null),
     },
     preparation: {
-      rules: { ...rules, ...options.rules }, principal: { expiresAtS, issuedAtS: options.issuedAtS ?? null }, issuer,
-      scope: options.scope ?? scope, recordId: options.recordId === undefined ? 'p.o' : options.recordId,
-      reservationId: options.recordId === null ? 'p.t' : 'p.o', sentKey: 'k',
+      rules: { ...rules, ...options.rules },
+      principal: { expiresAtS, issuedAtS: options.issuedAtS ?? null },
+      issuer,
+      scope: options.scope ?? scope,
+      recordId: options.recordId === undefined ? 'p.o' : options.recordId,
+      reservationId: options.recordId === null ? 'p.t' : 'p.o',
+      sentKey: 'k',
     },
-    method: 'POST', body: Buffer.from('body'), inForce: { config: { upstream: { connectTimeoutMs: 1_000 } } },
+    method: 'POST',
+    body: Buffer.from('body'),
+    inForce: { config: { upstream: { connectTimeoutMs: 1_000 } } },
   };
   const self: Bench = {
-    attempt: new Attempt(deps as unknown as AttemptDeps, write as unknown as ReservedWrite), commands, settled, counted, clock, floorS: null,
+    attempt: new Attempt(deps as unknown as AttemptDeps, write as unknown as ReservedWrite),
+    commands,
+    settled,
+    counted,
+    clock,
+    floorS: null,
   };
   return self;
 }
 
 const noFields = {
-  method: 'POST', operation: rules.operation, path: '/orders', query: 'a=1', contentType: null, contentEncoding: null, body: Buffer.from('body'), fields: [],
+  method: 'POST',
+  operation: rules.operation,
+  path: '/orders',
+  query: 'a=1',
+  contentType: null,
+  contentEncoding: null,
+  body: Buffer.from('body'),
+  fields: [],
 };
 
-t.test('the lease outlasts two connects, the answer and the settling, by 5 s; what is reserved is what the route says', async (t) => {
-  const cases: readonly { readonly name: string; readonly options: BenchOptions; readonly key: object | null; readonly markerTtlMs: number | null }[] = [
-    { name: 'a key', options: {}, key: { leaseMs: 39_000, retentionMs: 86_400_000, takesOver: false }, markerTtlMs: null },
-    { name: 'reports', options: { rules: { receiver: 'reports' } }, key: { takesOver: false }, markerTtlMs: null },
-    { name: 'deduplicates', options: { rules: { receiver: 'deduplicates', retentionMs: 9 } }, key: { retentionMs: 9, takesOver: true }, markerTtlMs: null },
-    { name: 'a token', options: { recordId: null, scope: scopeWithToken }, key: null, markerTtlMs: 390_000 },
-    { name: 'both', options: { scope: scopeWithToken }, key: { leaseMs: 39_000 }, markerTtlMs: 390_000 },
-  ];
-  for (const { name, options, key, markerTtlMs } of cases) {
-    const { attempt, commands } = bench(options);
-    t.equal(attempt.upstreamMs, 32_000);
-    await attempt.reserve();
-    t.match(commands, [{ attempt: /^[\w-]{22}$/, key, markerTtlMs }], name);
-    t.equal(commands.length, 1);
-  }
-});
+t.test(
+  'the lease outlasts two connects, the answer and the settling, by 5 s; what is reserved is what the route says',
+  async (t) => {
+    const cases: readonly {
+      readonly name: string;
+      readonly options: BenchOptions;
+      readonly key: object | null;
+      readonly markerTtlMs: number | null;
+    }[] = [
+      {
+        name: 'a key',
+        options: {},
+        key: { leaseMs: 39_000, retentionMs: 86_400_000, takesOver: false },
+        markerTtlMs: null,
+      },
+      { name: 'reports', options: { rules: { receiver: 'reports' } }, key: { takesOver: false }, markerTtlMs: null },
+      {
+        name: 'deduplicates',
+        options: { rules: { receiver: 'deduplicates', retentionMs: 9 } },
+        key: { retentionMs: 9, takesOver: true },
+        markerTtlMs: null,
+      },
+      { name: 'a token', options: { recordId: null, scope: scopeWithToken }, key: null, markerTtlMs: 390_000 },
+      { name: 'both', options: { scope: scopeWithToken }, key: { leaseMs: 39_000 }, markerTtlMs: 390_000 },
+    ];
+    for (const { name, options, key, markerTtlMs } of cases) {
+      const { attempt, commands } = bench(options);
+      t.equal(attempt.upstreamMs, 32_000);
+      await attempt.reserve();
+      t.match(commands, [{ attempt: /^[\w-]{22}$/, key, markerTtlMs }], name);
+      t.equal(commands.length, 1);
+    }
+  },
+);
 
 t.test('the fingerprint is of what was asked: fields joined, what is not there told from what is empty', async (t) => {
-  const cases: readonly { readonly name: string; readonly fields?: string[]; readonly passed: readonly string[]; readonly expected: object }[] = [
+  const cases: readonly {
+    readonly name: string;
+    readonly fields?: string[];
+    readonly passed: readonly string[];
+    readonly expected: object;
+  }[] = [
     { name: 'none', passed: [], expected: {} },
-    { name: 'empty', passed: ['Content-Type', '', 'Content-Encoding', ''], expected: { contentType: '', contentEncoding: '' } },
-    { name: 'there', passed: ['Content-Type', 'a/b', 'Content-Encoding', 'gzip'], expected: { contentType: 'a/b', contentEncoding: 'gzip' } },
     {
-      name: 'named by the route', fields: ['if-match', 'prefer'], passed: ['If-Match', '1', 'If-Match', '2', 'Content-Type', 'a/b'],
-      expected: { contentType: 'a/b', fields: [{ name: 'if-match', value: '1, 2' }, { name: 'prefer', value: null }] },
+      name: 'empty',
+      passed: ['Content-Type', '', 'Content-Encoding', ''],
+      expected: { contentType: '', contentEncoding: '' },
+    },
+    {
+      name: 'there',
+      passed: ['Content-Type', 'a/b', 'Content-Encoding', 'gzip'],
+      expected: { contentType: 'a/b', contentEncoding: 'gzip' },
+    },
+    {
+      name: 'named by the route',
+      fields: ['if-match', 'prefer'],
+      passed: ['If-Match', '1', 'If-Match', '2', 'Content-Type', 'a/b'],
+      expected: {
+        contentType: 'a/b',
+        fields: [
+          { name: 'if-match', value: '1, 2' },
+          { name: 'prefer', value: null },
+        ],
+      },
     },
   ];
   const seen = new Set<string | undefined>();
@@ -133,25 +198,32 @@ t.test('the fingerprint is of what was asked: fields joined, what is not there t
   t.equal(seen.size, cases.length);
 });
 
-t.test('what the store says of a reserve is counted once; one that may have run is withdrawn, one without a record is not', async (t) => {
-  const failure = (mayHaveRun: boolean): Result<ReserveAnswer, StoreFailure> => refuse({ kind: 'timeout', reason: 'late', mayHaveRun });
-  const cases: readonly { readonly options: BenchOptions; readonly counts: string; readonly withdrawn?: true }[] = [
-    { options: { answer: answered(acquired) }, counts: 'acquired' },
-    { options: { answer: answered({ kind: 'mismatch' }) }, counts: 'mismatch' },
-    { options: { answer: answered({ kind: 'unsupported' }) }, counts: 'unavailable' },
-    { options: { answer: failure(false) }, counts: 'unavailable' },
-    { options: { answer: failure(true) }, counts: 'unavailable', withdrawn: true },
-    { options: { answer: failure(true), recordId: null }, counts: 'unavailable' },
-  ];
-  for (const { options, counts, withdrawn } of cases) {
-    const { attempt, counted, settled, commands } = bench(options);
-    const reserved = await attempt.reserve();
-    t.same(counted, ['reserve took 7', counts]);
-    t.same(reserved, options.answer?.ok === true ? options.answer.value.reserved : null);
-    const write = { kind: 'release', command: { attempt: commands[0]?.attempt }, wasSent: false };
-    t.same(settled, withdrawn === true ? [{ scope, recordId: 'p.o', write, untilMs: 800_007, deduplicates: false }] : []);
-  }
-});
+t.test(
+  'what the store says of a reserve is counted once; one that may have run is withdrawn, one without a record is not',
+  async (t) => {
+    const failure = (mayHaveRun: boolean): Result<ReserveAnswer, StoreFailure> =>
+      refuse({ kind: 'timeout', reason: 'late', mayHaveRun });
+    const cases: readonly { readonly options: BenchOptions; readonly counts: string; readonly withdrawn?: true }[] = [
+      { options: { answer: answered(acquired) }, counts: 'acquired' },
+      { options: { answer: answered({ kind: 'mismatch' }) }, counts: 'mismatch' },
+      { options: { answer: answered({ kind: 'unsupported' }) }, counts: 'unavailable' },
+      { options: { answer: failure(false) }, counts: 'unavailable' },
+      { options: { answer: failure(true) }, counts: 'unavailable', withdrawn: true },
+      { options: { answer: failure(true), recordId: null }, counts: 'unavailable' },
+    ];
+    for (const { options, counts, withdrawn } of cases) {
+      const { attempt, counted, settled, commands } = bench(options);
+      const reserved = await attempt.reserve();
+      t.same(counted, ['reserve took 7', counts]);
+      t.same(reserved, options.answer?.ok === true ? options.answer.value.reserved : null);
+      const write = { kind: 'release', command: { attempt: commands[0]?.attempt }, wasSent: false };
+      t.same(
+        settled,
+        withdrawn === true ? [{ scope, recordId: 'p.o', write, untilMs: 800_007, deduplicates: false }] : [],
+      );
+    }
+  },
+);
 
 t.test('the receiver is told of its reservation and fence, also where only a token is reserved', async (t) => {
   const { attempt } = bench();
@@ -162,33 +234,71 @@ t.test('the receiver is told of its reservation and fence, also where only a tok
   t.same(tokenOnly.attempt.fields(), ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7']);
 });
 
-const whole: UpstreamOutcome = { kind: 'whole', response: { status: 201, fields: [], body: Buffer.from('made') }, outcome: null };
+const whole: UpstreamOutcome = {
+  kind: 'whole',
+  response: { status: 201, fields: [], body: Buffer.from('made') },
+  outcome: null,
+};
 
 t.test('how a write ended is written down by its attempt, for as long as somebody may ask', async (t) => {
   const { response } = whole as { readonly response: StoredResponse };
   const tombstone = { kind: 'complete', command: { fence: 7, state: 'tombstone', response: { status: 500 } } };
   const completed = { kind: 'complete', command: { fence: 7, state: 'completed', response } };
   const notApplied = { ...whole, outcome: 'not-applied' };
-  const cases: readonly { readonly name: string; readonly outcome: UpstreamOutcome; readonly options?: BenchOptions; readonly written: object }[] = [
-    { name: 'unsent', outcome: { kind: 'not_dispatched' }, written: { untilMs: 800_007, write: { kind: 'release', wasSent: false } } },
+  const cases: readonly {
+    readonly name: string;
+    readonly outcome: UpstreamOutcome;
+    readonly options?: BenchOptions;
+    readonly written: object;
+  }[] = [
     {
-      name: 'unsent, its lease longer than that', outcome: { kind: 'not_dispatched' }, options: { rules: { retentionMs: 1 } },
+      name: 'unsent',
+      outcome: { kind: 'not_dispatched' },
+      written: { untilMs: 800_007, write: { kind: 'release', wasSent: false } },
+    },
+    {
+      name: 'unsent, its lease longer than that',
+      outcome: { kind: 'not_dispatched' },
+      options: { rules: { retentionMs: 1 } },
       written: { untilMs: 539_000, write: { kind: 'release' } },
     },
-    { name: 'in doubt', outcome: { kind: 'no_status' }, written: {
-      untilMs: 539_000, write: { kind: 'mark', command: { fence: 7, route: 'r', retentionMs: rules.retentionMs } },
-    } },
+    {
+      name: 'in doubt',
+      outcome: { kind: 'no_status' },
+      written: {
+        untilMs: 539_000,
+        write: { kind: 'mark', command: { fence: 7, route: 'r', retentionMs: rules.retentionMs } },
+      },
+    },
     { name: 'cut off', outcome: { kind: 'cut_off', status: 500, outcome: null }, written: { write: tombstone } },
-    { name: 'whole', outcome: whole, written: { untilMs: 800_007, deduplicates: false, scope, recordId: 'p.o', write: completed } },
-    { name: 'kept shortly', outcome: whole, options: { rules: { retentionMs: 299_999 } }, written: { untilMs: 800_006 } },
+    {
+      name: 'whole',
+      outcome: whole,
+      written: { untilMs: 800_007, deduplicates: false, scope, recordId: 'p.o', write: completed },
+    },
+    {
+      name: 'kept shortly',
+      outcome: whole,
+      options: { rules: { retentionMs: 299_999 } },
+      written: { untilMs: 800_006 },
+    },
     { name: 'a receiver at level 0 has no say', outcome: notApplied, written: { write: completed } },
     {
-      name: 'level 1', outcome: notApplied, options: { rules: { receiver: 'reports' } },
+      name: 'level 1',
+      outcome: notApplied,
+      options: { rules: { receiver: 'reports' } },
       written: { deduplicates: false, write: { kind: 'release', wasSent: true } },
     },
-    { name: 'level 2', outcome: whole, options: { rules: { receiver: 'deduplicates' } }, written: { deduplicates: true, write: completed } },
     {
-      name: 'taken over', outcome: { kind: 'not_dispatched' }, options: { answer: answered({ ...acquired, takenOver: true, fence: 8 }) },
+      name: 'level 2',
+      outcome: whole,
+      options: { rules: { receiver: 'deduplicates' } },
+      written: { deduplicates: true, write: completed },
+    },
+    {
+      name: 'taken over',
+      outcome: { kind: 'not_dispatched' },
+      options: { answer: answered({ ...acquired, takenOver: true, fence: 8 }) },
       written: { write: { kind: 'mark', command: { fence: 8 } } },
     },
   ];
@@ -201,7 +311,10 @@ t.test('how a write ended is written down by its attempt, for as long as somebod
     t.equal(settled[0]?.write.command.attempt, commands[0]?.attempt);
     if (settled[0]?.write.kind === 'mark') t.equal(settled[0].write.command.fingerprint, commands[0]?.key?.fingerprint);
     if (settled[0]?.write.kind === 'complete') {
-      t.match(settled[0].write.command, { fingerprint: commands[0]?.key?.fingerprint, retentionMs: options?.rules?.retentionMs ?? rules.retentionMs });
+      t.match(settled[0].write.command, {
+        fingerprint: commands[0]?.key?.fingerprint,
+        retentionMs: options?.rules?.retentionMs ?? rules.retentionMs,
+      });
     }
   }
   const tokenOnly = bench({ recordId: null });
@@ -210,44 +323,62 @@ t.test('how a write ended is written down by its attempt, for as long as somebod
   t.same(tokenOnly.settled, [], 'there is no record, and the token stays used');
 });
 
-t.test('the gate: replicas, the rest of the lease by either clock, the token’s own time, its revocation, its caller', async (t) => {
-  const revoked: Denial = { reason: 'token_revoked' };
-  const unavailable = { reason: 'store_unavailable' };
-  const cases: readonly {
-    readonly name: string; readonly options?: BenchOptions; readonly wallMs?: number; readonly monotonicMs?: number; readonly gone?: true;
-    readonly early: object | null; readonly late?: object | null; readonly shortfall?: true;
-  }[] = [
-    { name: 'at once', early: null },
-    { name: 'its caller left', gone: true, early: { reason: 'caller_gone' }, late: null },
-    { name: 'nobody confirmed', options: { replicas: 1 }, early: unavailable, shortfall: true },
-    { name: 'one too few', options: { replicas: 2, answer: answered(acquired, 1) }, early: unavailable, shortfall: true },
-    { name: 'enough', options: { replicas: 2, answer: answered(acquired, 2) }, early: null },
-    // Of 39 s of lease 32 s have to be left to connect and to answer, 30 s once it is connected.
-    { name: '6.999 s', wallMs: 6_992, monotonicMs: 6_992, early: null },
-    { name: '7 s', wallMs: 6_993, monotonicMs: 6_993, early: unavailable, late: null },
-    { name: '7 s, the wall clock set back', monotonicMs: 6_993, early: unavailable, late: null },
-    { name: '7 s of sleep', wallMs: 6_993, early: unavailable, late: null },
-    { name: '8.999 s', wallMs: 8_992, early: unavailable, late: null },
-    { name: '9 s', wallMs: 8_993, early: unavailable },
-    { name: 'revoked meanwhile', options: { revoked: () => revoked }, early: revoked },
-    { name: 'revoked, and its caller left', options: { revoked: () => revoked }, gone: true, early: revoked },
-  ];
-  for (const { name, options, wallMs = 0, monotonicMs = 0, gone = false, early, late = early, shortfall } of cases) {
-    const { attempt, clock, counted } = bench(options);
-    await attempt.reserve();
-    clock.wallMs += wallMs;
-    clock.monotonicMs += monotonicMs;
-    t.match(attempt.refusal(gone), early, name);
-    t.match(attempt.lateRefusal(), late, `${name}, on its connection`);
-    t.equal(counted.filter((one) => one === 'shortfall').length, shortfall === true ? 1 : 0, name);
-  }
-});
+t.test(
+  'the gate: replicas, the rest of the lease by either clock, the token’s own time, its revocation, its caller',
+  async (t) => {
+    const revoked: Denial = { reason: 'token_revoked' };
+    const unavailable = { reason: 'store_unavailable' };
+    const cases: readonly {
+      readonly name: string;
+      readonly options?: BenchOptions;
+      readonly wallMs?: number;
+      readonly monotonicMs?: number;
+      readonly gone?: true;
+      readonly early: object | null;
+      readonly late?: object | null;
+      readonly shortfall?: true;
+    }[] = [
+      { name: 'at once', early: null },
+      { name: 'its caller left', gone: true, early: { reason: 'caller_gone' }, late: null },
+      { name: 'nobody confirmed', options: { replicas: 1 }, early: unavailable, shortfall: true },
+      {
+        name: 'one too few',
+        options: { replicas: 2, answer: answered(acquired, 1) },
+        early: unavailable,
+        shortfall: true,
+      },
+      { name: 'enough', options: { replicas: 2, answer: answered(acquired, 2) }, early: null },
+      // Of 39 s of lease 32 s have to be left to connect and to answer, 30 s once it is connected.
+      { name: '6.999 s', wallMs: 6_992, monotonicMs: 6_992, early: null },
+      { name: '7 s', wallMs: 6_993, monotonicMs: 6_993, early: unavailable, late: null },
+      { name: '7 s, the wall clock set back', monotonicMs: 6_993, early: unavailable, late: null },
+      { name: '7 s of sleep', wallMs: 6_993, early: unavailable, late: null },
+      { name: '8.999 s', wallMs: 8_992, early: unavailable, late: null },
+      { name: '9 s', wallMs: 8_993, early: unavailable },
+      { name: 'revoked meanwhile', options: { revoked: () => revoked }, early: revoked },
+      { name: 'revoked, and its caller left', options: { revoked: () => revoked }, gone: true, early: revoked },
+    ];
+    for (const { name, options, wallMs = 0, monotonicMs = 0, gone = false, early, late = early, shortfall } of cases) {
+      const { attempt, clock, counted } = bench(options);
+      await attempt.reserve();
+      clock.wallMs += wallMs;
+      clock.monotonicMs += monotonicMs;
+      t.match(attempt.refusal(gone), early, name);
+      t.match(attempt.lateRefusal(), late, `${name}, on its connection`);
+      t.equal(counted.filter((one) => one === 'shortfall').length, shortfall === true ? 1 : 0, name);
+    }
+  },
+);
 
 t.test('a token that expires, or was issued before a fail-over, passes no gate', async (t) => {
   const single = { rules: { singleUse: true }, scope: scopeWithToken, issuedAtS: beginMs / 1000 - 10 };
   const nowS = beginMs / 1000;
   // The issuer's clock may be ahead by 5 s.
-  const floors = [[null, null], [nowS - 15, null], [nowS - 14, 'issue_time_revoked']] as const;
+  const floors = [
+    [null, null],
+    [nowS - 15, null],
+    [nowS - 14, 'issue_time_revoked'],
+  ] as const;
   for (const [floorS, reason] of floors) {
     const one = bench(single);
     await one.attempt.reserve();
@@ -259,7 +390,10 @@ t.test('a token that expires, or was issued before a fail-over, passes no gate',
     t.equal(often.attempt.refusal(false), null, 'only single-use tokens mind it');
   }
   // It expired while its body came in: the lease has only begun.
-  for (const [lateMs, reason] of [[304_992, null], [304_993, 'token_expired']] as const) {
+  for (const [lateMs, reason] of [
+    [304_992, null],
+    [304_993, 'token_expired'],
+  ] as const) {
     const { attempt, clock } = bench();
     clock.wallMs += lateMs;
     await attempt.reserve();
@@ -267,32 +401,42 @@ t.test('a token that expires, or was issued before a fail-over, passes no gate',
   }
 });
 
-t.test('beyond the caller\'s share the status is kept and the answer is not; without a record nothing is counted', async (t) => {
-  const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
-  const asked: unknown[] = [];
-  const share = (keeps: boolean): StoreShare => ({
-    keeps: async (principal, size) => {
-      asked.push([principal, size]);
-      return keeps;
-    },
-    isUsedUp: () => Promise.resolve(true),
-  });
-  const rows = [
-    { share: share(true), written: { state: 'completed', response }, counts: [] },
-    { share: share(false), written: { state: 'tombstone', response: { status: 201, fields: [], body: new Uint8Array() } }, counts: ['not kept'] },
-  ];
-  for (const row of rows) {
-    const { attempt, settled, counted } = bench({ share: row.share });
-    await attempt.reserve();
-    counted.length = 0;
+t.test(
+  "beyond the caller's share the status is kept and the answer is not; without a record nothing is counted",
+  async (t) => {
+    const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('made') };
+    const asked: unknown[] = [];
+    const share = (keeps: boolean): StoreShare => ({
+      keeps: async (principal, size) => {
+        asked.push([principal, size]);
+        return keeps;
+      },
+      isUsedUp: () => Promise.resolve(true),
+    });
+    const rows = [
+      { share: share(true), written: { state: 'completed', response }, counts: [] },
+      {
+        share: share(false),
+        written: { state: 'tombstone', response: { status: 201, fields: [], body: new Uint8Array() } },
+        counts: ['not kept'],
+      },
+    ];
+    for (const row of rows) {
+      const { attempt, settled, counted } = bench({ share: row.share });
+      await attempt.reserve();
+      counted.length = 0;
+      await attempt.settle({ kind: 'whole', response, outcome: null });
+      t.match(settled, [{ write: { kind: 'complete', command: row.written } }]);
+      t.same(counted, row.counts);
+      t.equal(await attempt.isOverShare(), true);
+    }
+    t.same(
+      asked,
+      [1, 2].map(() => [scope.principal, { bytes: 'ETag"1"made'.length, retentionMs: rules.retentionMs }]),
+    );
+    const { attempt } = bench({ share: share(false), recordId: null, scope: scopeWithToken });
     await attempt.settle({ kind: 'whole', response, outcome: null });
-    t.match(settled, [{ write: { kind: 'complete', command: row.written } }]);
-    t.same(counted, row.counts);
-    t.equal(await attempt.isOverShare(), true);
-  }
-  t.same(asked, [1, 2].map(() => [scope.principal, { bytes: 'ETag"1"made'.length, retentionMs: rules.retentionMs }]));
-  const { attempt } = bench({ share: share(false), recordId: null, scope: scopeWithToken });
-  await attempt.settle({ kind: 'whole', response, outcome: null });
-  t.equal(await attempt.isOverShare(), false);
-  t.equal(asked.length, 2);
-});
+    t.equal(await attempt.isOverShare(), false);
+    t.equal(asked.length, 2);
+  },
+);

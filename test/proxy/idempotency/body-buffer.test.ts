@@ -37,13 +37,25 @@ t.test('a broken, late or too large body reserves nothing and sends nothing', as
       bytes: headOf(scene, { 'Content-Length': '1025', Expect: '100-continue' }, '/small'),
       status: 413,
     },
-    { name: 'chunks over the limit', bytes: `${headOf(scene, chunked, '/small')}401\r\n${'x'.repeat(1025)}\r\n0\r\n\r\n`, status: 413 },
+    {
+      name: 'chunks over the limit',
+      bytes: `${headOf(scene, chunked, '/small')}401\r\n${'x'.repeat(1025)}\r\n0\r\n\r\n`,
+      status: 413,
+    },
   ];
   for (const { name, bytes, status } of cases) {
     const answers = await sendRaw(scene.port, bytes);
-    t.same(answers.map((answer) => answer.status), [status], name);
+    t.same(
+      answers.map((answer) => answer.status),
+      [status],
+      name,
+    );
   }
-  t.equal((await scene.write({ path: '/small', body: 'x'.repeat(1024) })).status, 200, 'up to the limit it is not too large');
+  t.equal(
+    (await scene.write({ path: '/small', body: 'x'.repeat(1024) })).status,
+    200,
+    'up to the limit it is not too large',
+  );
   t.same(scene.store.calls, ['reserve', 'complete']);
   t.equal(scene.receiver.requests.length, 1);
 });
@@ -66,8 +78,15 @@ t.test('a caller that leaves within its body leaves nothing behind', async (t) =
 
 t.test('Expect: 100-continue is answered after the checks and before anything is reserved', async (t) => {
   const scene = await startScene(t);
-  const refused = await sendRaw(scene.port, requestBytes(scene.port, { ...writeOf(scene, { key: null, headers: { Expect: '100-continue' } }), body: '' }));
-  t.same(refused.map(({ status }) => status), [400], 'no key, no 100');
+  const refused = await sendRaw(
+    scene.port,
+    requestBytes(scene.port, { ...writeOf(scene, { key: null, headers: { Expect: '100-continue' } }), body: '' }),
+  );
+  t.same(
+    refused.map(({ status }) => status),
+    [400],
+    'no key, no 100',
+  );
   const connection = await connectRaw(scene.port);
   t.teardown(connection.end);
   connection.write(headOf(scene, { Expect: '100-continue', 'Content-Length': '3' }));
@@ -91,7 +110,12 @@ t.test('the receiver gets the exact bytes, their length, and no chunks', async (
   const [whole, part, none, empty] = scene.executions();
   t.ok(whole?.body.equals(body));
   t.ok(part?.body.equals(half));
-  for (const [received, length] of [[whole, '1048576'], [part, '300000'], [none, '0'], [empty, '0']] as const) {
+  for (const [received, length] of [
+    [whole, '1048576'],
+    [part, '300000'],
+    [none, '0'],
+    [empty, '0'],
+  ] as const) {
     t.same(received?.field('Content-Length'), [length]);
     t.same(received?.field('Transfer-Encoding'), []);
   }

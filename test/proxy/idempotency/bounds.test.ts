@@ -11,7 +11,11 @@ import { until } from '../../support/until.js';
 
 t.test('a caller has a hundred places for writes; one write has one, however often it is asked for', (t) => {
   const pending = createPending();
-  const scope = (principal: string, operation: string | null, token: string | null = null): ReservationScope => ({ principal, operation, token });
+  const scope = (principal: string, operation: string | null, token: string | null = null): ReservationScope => ({
+    principal,
+    operation,
+    token,
+  });
   const leaves = Array.from({ length: 100 }, (_, i) => pending.enter(scope('a', `o${i}`)));
   t.notOk(leaves.includes(null));
   t.equal(pending.enter(scope('a', 'o100')), null);
@@ -57,12 +61,18 @@ t.test('bodies that are read whole share a budget', async (t) => {
   const budget = createBufferBudget(10 * 1024);
   const bodies: string[] = [];
   let callers = 0;
-  const read = (onOverload: () => void = () => t.fail('too much')): { readonly stream: PassThrough; readonly give: () => void } => {
+  const read = (
+    onOverload: () => void = () => t.fail('too much'),
+  ): { readonly stream: PassThrough; readonly give: () => void } => {
     const stream = new PassThrough();
     callers += 1;
     return {
       stream,
-      give: readWhole(stream, budget.open(`caller ${callers}`), { expectedBytes: null, onWhole: (body) => bodies.push(textOf(body)), onOverload }),
+      give: readWhole(stream, budget.open(`caller ${callers}`), {
+        expectedBytes: null,
+        onWhole: (body) => bodies.push(textOf(body)),
+        onOverload,
+      }),
     };
   };
   const first = read();
@@ -152,7 +162,9 @@ t.test('a body that was read whole is held once: its chunks are let go while its
   const chunks: WeakRef<Buffer>[] = [];
   let size = 0;
   const give = readWhole(stream, createBufferBudget(8 * 1024 ** 2).open('caller'), {
-    expectedBytes: null, onWhole: (body) => (size = body.length), onOverload: () => t.fail('too much'),
+    expectedBytes: null,
+    onWhole: (body) => (size = body.length),
+    onOverload: () => t.fail('too much'),
   });
   for (let i = 0; i < 4; i += 1) {
     const chunk = Buffer.alloc(64 * 1024);

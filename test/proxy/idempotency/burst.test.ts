@@ -9,15 +9,23 @@ import { startScene } from './scene.js';
 t.test('200 identical requests at once: one execution, every answer 409 or the result', async (t) => {
   const scene = await startScene(t);
   scene.receiver.behave((req, res) => {
-    req.resume().on('end', () => setTimeout(() => res.writeHead(201, { 'Content-Type': 'text/plain' }).end('made'), 30));
+    req
+      .resume()
+      .on('end', () => setTimeout(() => res.writeHead(201, { 'Content-Type': 'text/plain' }).end('made'), 30));
   });
-  const answers = await Promise.all(Array.from({ length: 200 }, async (_, i) => scene.write({ key: i % 2 === 0 ? 'burst' : '"burst"' })));
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, async (_, i) => scene.write({ key: i % 2 === 0 ? 'burst' : '"burst"' })),
+  );
   t.equal(scene.executions().length, 1);
   for (const answer of answers) {
     if (answer.status === 409) t.match(JSON.parse(answer.text), { type: 'urn:sallyport:idempotency-in-progress' });
     else t.match({ status: answer.status, text: answer.text }, { status: 201, text: 'made' });
   }
-  t.equal(answers.filter((answer) => answer.status === 201 && answer.field('Idempotent-Replayed') === null).length, 1, 'one of them ran it');
+  t.equal(
+    answers.filter((answer) => answer.status === 201 && answer.field('Idempotent-Replayed') === null).length,
+    1,
+    'one of them ran it',
+  );
   await until('everything to be over', scene.isIdle);
 });
 
@@ -25,14 +33,29 @@ t.test('of what a caller sends, and of tokens, nothing reaches the store but has
   const seen: unknown[] = [];
   const scene = await startScene(t, { watch: (inner) => watched(inner, seen) });
   const secrets = {
-    key: 'key-secret-1234', body: 'body-secret-1234', query: 'query-secret-1234', jti: 'jti-secret-1234', sub: 'migration', cookie: 'cookie-secret-1234',
-    answerCookie: 'answer-cookie-1234', listed: 'listed-secret-1234',
+    key: 'key-secret-1234',
+    body: 'body-secret-1234',
+    query: 'query-secret-1234',
+    jti: 'jti-secret-1234',
+    sub: 'migration',
+    cookie: 'cookie-secret-1234',
+    answerCookie: 'answer-cookie-1234',
+    listed: 'listed-secret-1234',
   };
   scene.receiver.behave((req, res) => {
-    req.resume().on('end', () => res.writeHead(200, { 'Set-Cookie': secrets.answerCookie, 'WWW-Authenticate': secrets.answerCookie }).end('kept answer'));
+    req
+      .resume()
+      .on('end', () =>
+        res
+          .writeHead(200, { 'Set-Cookie': secrets.answerCookie, 'WWW-Authenticate': secrets.answerCookie })
+          .end('kept answer'),
+      );
   });
   const answer = await scene.write({
-    path: `/fields?q=${secrets.query}`, key: secrets.key, body: secrets.body, claims: { sub: secrets.sub, jti: secrets.jti },
+    path: `/fields?q=${secrets.query}`,
+    key: secrets.key,
+    body: secrets.body,
+    claims: { sub: secrets.sub, jti: secrets.jti },
     headers: { Cookie: secrets.cookie, 'If-Match': secrets.listed },
   });
   t.equal(answer.status, 200);
@@ -40,22 +63,36 @@ t.test('of what a caller sends, and of tokens, nothing reaches the store but has
   const dump = seen.map(everything).join('\n');
   t.match(dump, /kept answer/, 'it is all there');
   const [header, payload, signature] = scene.authorization().Authorization.replace('Bearer ', '').split('.');
-  const forbidden = [...Object.values(secrets), 'Bearer', 'checkout', header ?? '', (payload ?? '').slice(0, 20), signature ?? ''];
+  const forbidden = [
+    ...Object.values(secrets),
+    'Bearer',
+    'checkout',
+    header ?? '',
+    (payload ?? '').slice(0, 20),
+    signature ?? '',
+  ];
   for (const secret of forbidden) t.notOk(dump.includes(secret), secret);
   for (const secret of Object.values(secrets)) {
-    t.notOk(dump.includes(createHash('sha256').update(secret).digest('base64url')), 'nor a hash that a guess would find without the rest of the scope');
+    t.notOk(
+      dump.includes(createHash('sha256').update(secret).digest('base64url')),
+      'nor a hash that a guess would find without the rest of the scope',
+    );
   }
   t.same(scene.logged, []);
   const logged = JSON.stringify(scene.records);
-  for (const secret of [secrets.key, secrets.body, secrets.query, secrets.jti, secrets.cookie, secrets.listed]) t.notOk(logged.includes(secret));
+  for (const secret of [secrets.key, secrets.body, secrets.query, secrets.jti, secrets.cookie, secrets.listed]) {
+    t.notOk(logged.includes(secret));
+  }
 });
 
 /** Remembers everything that the store is given. */
 function watched(inner: ReservationStore, seen: unknown[]): ReservationStore {
-  const see = <C, R>(run: (scope: ReservationScope, command: C) => R) => (scope: ReservationScope, command: C): R => {
-    seen.push(scope, command);
-    return run(scope, command);
-  };
+  const see =
+    <C, R>(run: (scope: ReservationScope, command: C) => R) =>
+    (scope: ReservationScope, command: C): R => {
+      seen.push(scope, command);
+      return run(scope, command);
+    };
   return {
     ...inner,
     reserve: see<Reserve, ReturnType<ReservationStore['reserve']>>(inner.reserve),
@@ -68,6 +105,10 @@ function watched(inner: ReservationStore, seen: unknown[]): ReservationStore {
 /** Every text and every byte in it. */
 function everything(value: unknown): string {
   if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
-  if (typeof value === 'object' && value !== null) return Object.entries(value).map(([name, inner]) => `${name}=${everything(inner)}`).join(' ');
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value)
+      .map(([name, inner]) => `${name}=${everything(inner)}`)
+      .join(' ');
+  }
   return String(value);
 }

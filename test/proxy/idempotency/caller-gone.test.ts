@@ -47,7 +47,10 @@ t.test('a caller that leaves in mid-flight: the write is completed, and a retry 
   answers[0]?.end('de');
   await until('it to be over', scene.isIdle);
   const retry = await scene.write({ key: 'k' });
-  t.match({ status: retry.status, text: retry.text, replayed: retry.field('Idempotent-Replayed') }, { status: 201, text: 'made', replayed: 'true' });
+  t.match(
+    { status: retry.status, text: retry.text, replayed: retry.field('Idempotent-Replayed') },
+    { status: 201, text: 'made', replayed: 'true' },
+  );
   t.equal(scene.executions().length, 1);
 });
 
@@ -70,17 +73,24 @@ t.test('callers that leave at any moment leave nothing behind', async (t) => {
   const scene = await startScene(t);
   const headers = scene.authorization();
   for (let round = 0; round < 4; round += 1) {
-    await Promise.all(Array.from({ length: 50 }, async (_, i) => {
-      const connection = await connectRaw(scene.port);
-      const key = { 'Idempotency-Key': `${round}-${i % 25}` };
-      const bytes = requestBytes(scene.port, { method: 'POST', path: '/orders', headers: { ...headers, ...key }, body: 'abcdef' });
-      connection.write(i % 6 === 0 ? bytes.subarray(0, -3) : bytes);
-      if (i % 2 === 0) connection.end();
-      else {
-        await connection.readResponse();
-        connection.end();
-      }
-    }));
+    await Promise.all(
+      Array.from({ length: 50 }, async (_, i) => {
+        const connection = await connectRaw(scene.port);
+        const key = { 'Idempotency-Key': `${round}-${i % 25}` };
+        const bytes = requestBytes(scene.port, {
+          method: 'POST',
+          path: '/orders',
+          headers: { ...headers, ...key },
+          body: 'abcdef',
+        });
+        connection.write(i % 6 === 0 ? bytes.subarray(0, -3) : bytes);
+        if (i % 2 === 0) connection.end();
+        else {
+          await connection.readResponse();
+          connection.end();
+        }
+      }),
+    );
   }
   await until('everything to be over', () => scene.isIdle() && scene.server.counts().connections === 0);
   const perRecord = new Map<string, number>();
@@ -89,6 +99,13 @@ t.test('callers that leave at any moment leave nothing behind', async (t) => {
     perRecord.set(record, (perRecord.get(record) ?? 0) + 1);
   }
   t.ok(perRecord.size > 0);
-  t.same([...perRecord.values()].filter((count) => count > 1), [], 'and nothing ran twice');
-  t.same(scene.logged.filter(({ level }) => level === 'error'), []);
+  t.same(
+    [...perRecord.values()].filter((count) => count > 1),
+    [],
+    'and nothing ran twice',
+  );
+  t.same(
+    scene.logged.filter(({ level }) => level === 'error'),
+    [],
+  );
 });

@@ -34,7 +34,12 @@ function bench(t: Test): Bench {
   const log = collectingLog();
   const nothing = (): void => undefined;
   const metrics = {
-    reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing, offeredAgain: nothing,
+    reservation: nothing,
+    storeCall: nothing,
+    unknownOutcome: nothing,
+    replicaShortfall: nothing,
+    shareExceeded: nothing,
+    offeredAgain: nothing,
   };
   const parts = { store: store.store, metrics, share: null, replicas: 0, settleTimeoutMs: 500 };
   const reserving = createReserving(parts, { clock: time.clock, timers: time.timers, log });
@@ -42,25 +47,45 @@ function bench(t: Test): Bench {
 }
 
 /** A write, by default of a caller and with a key of its own. */
-function ordered({ time, sent, sinks }: Bench, body: Readable | null = null, principal = freshScope().principal): Ordered {
+function ordered(
+  { time, sent, sinks }: Bench,
+  body: Readable | null = null,
+  principal = freshScope().principal,
+): Ordered {
   const events: string[] = [];
   const say = (what: string) => () => void events.push(what);
   const order = {
     admission: {
-      target: { raw: '/', path: '/', query: null }, route: { responseTimeoutMs: 1_000, access: 'protected' }, requestId: 'r', principal: null,
-      fields: { passed: [], contentLength: null, chunked: false }, forwarded: [], revoked: () => null,
+      target: { raw: '/', path: '/', query: null },
+      route: { responseTimeoutMs: 1_000, access: 'protected' },
+      requestId: 'r',
+      principal: null,
+      fields: { passed: [], contentLength: null, chunked: false },
+      forwarded: [],
+      revoked: () => null,
     },
     preparation: {
       rules: {
-        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: 10,
-        storeHeaders: new Set(), releaseOn: new Set(),
+        singleUse: false,
+        operation: 'o',
+        fields: [],
+        receiver: 'plain',
+        retentionMs: 60_000,
+        maxStoredResponseBytes: 10,
+        storeHeaders: new Set(),
+        releaseOn: new Set(),
       },
-      principal: { expiresAtS: time.clock.now() / 1000 + 600 }, issuer: { clockSkewS: 0 },
-      scope: { ...freshScope(), principal, token: null }, recordId: 'p.o', sentKey: 'k',
+      principal: { expiresAtS: time.clock.now() / 1000 + 600 },
+      issuer: { clockSkewS: 0 },
+      scope: { ...freshScope(), principal, token: null },
+      recordId: 'p.o',
+      sentKey: 'k',
     },
-    method: 'POST', body,
+    method: 'POST',
+    body,
     inForce: {
-      config: { upstream: { connectTimeoutMs: 100 } }, assertion: null,
+      config: { upstream: { connectTimeoutMs: 100 } },
+      assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
         takeReservedPlace: () => () => undefined,
@@ -72,8 +97,14 @@ function ordered({ time, sent, sinks }: Bench, body: Readable | null = null, pri
       },
     },
     caller: {
-      isGone: () => false, asked: () => undefined, answered: () => undefined, end: say('end'), write: () => true, begin: say('begin'),
-      give: say('give'), fail: (error: unknown) => void events.push(`fail ${String(error)}`),
+      isGone: () => false,
+      asked: () => undefined,
+      answered: () => undefined,
+      end: say('end'),
+      write: () => true,
+      begin: say('begin'),
+      give: say('give'),
+      fail: (error: unknown) => void events.push(`fail ${String(error)}`),
       refuse: ({ reason }: { readonly reason: string }) => void events.push(`refuse ${reason}`),
     },
     onOver: say('over'),
@@ -109,7 +140,10 @@ t.test('the hundred and first write of a caller is refused, and over at once; pl
   const one = bench(t);
   const writes = Array.from({ length: 101 }, () => ordered(one, null, 'a'));
   const started = writes.map(({ order }) => one.reserving.start(order));
-  t.same(writes.map(({ events }) => events.join()).filter((events) => events !== ''), ['refuse too_many_pending,over']);
+  t.same(
+    writes.map(({ events }) => events.join()).filter((events) => events !== ''),
+    ['refuse too_many_pending,over'],
+  );
   t.same(writes[100]?.events, ['refuse too_many_pending', 'over']);
   t.equal(one.reserving.active(), 100);
   started[100]?.resume();
@@ -167,32 +201,35 @@ t.test('a streamed answer waits for its caller, and goes on with it', async (t) 
   t.same(write.events, ['resume', 'cancel', 'over'], 'its status is kept');
 });
 
-t.test('bodies that are held take 256 MiB together; beyond that a write is refused, and what it held given back', (t) => {
-  t.equal(maxBufferedBytes, 268_435_456);
-  const one = bench(t);
-  // Only its length counts here.
-  const chunk = (length: number): object => ({ length, buffer: { byteLength: length } });
-  const body = new PassThrough();
-  const write = ordered(one, body);
-  one.reserving.start(write.order);
-  body.emit('data', chunk(maxBufferedBytes));
-  t.same(write.events, []);
-  const other = new PassThrough();
-  const refused = ordered(one, other);
-  one.reserving.start(refused.order);
-  other.emit('data', chunk(1));
-  t.same(refused.events, ['refuse overloaded', 'over']);
-  t.ok(other.destroyed);
-  body.emit('data', chunk(1));
-  t.same(write.events, ['refuse overloaded', 'over']);
-  const next = new PassThrough();
-  const fits = ordered(one, next);
-  one.reserving.start(fits.order);
-  next.emit('data', chunk(maxBufferedBytes));
-  t.same(fits.events, []);
-  t.equal(one.reserving.active(), 1);
-  t.end();
-});
+t.test(
+  'bodies that are held take 256 MiB together; beyond that a write is refused, and what it held given back',
+  (t) => {
+    t.equal(maxBufferedBytes, 268_435_456);
+    const one = bench(t);
+    // Only its length counts here.
+    const chunk = (length: number): object => ({ length, buffer: { byteLength: length } });
+    const body = new PassThrough();
+    const write = ordered(one, body);
+    one.reserving.start(write.order);
+    body.emit('data', chunk(maxBufferedBytes));
+    t.same(write.events, []);
+    const other = new PassThrough();
+    const refused = ordered(one, other);
+    one.reserving.start(refused.order);
+    other.emit('data', chunk(1));
+    t.same(refused.events, ['refuse overloaded', 'over']);
+    t.ok(other.destroyed);
+    body.emit('data', chunk(1));
+    t.same(write.events, ['refuse overloaded', 'over']);
+    const next = new PassThrough();
+    const fits = ordered(one, next);
+    one.reserving.start(fits.order);
+    next.emit('data', chunk(maxBufferedBytes));
+    t.same(fits.events, []);
+    t.equal(one.reserving.active(), 1);
+    t.end();
+  },
+);
 
 t.test('when time is up what is not sent never is, what is sent is in doubt, and nothing new begins', async (t) => {
   const one = bench(t);

@@ -53,8 +53,13 @@ t.test('a process that slept through its lease dispatches nothing', async (t) =>
 });
 
 t.test('a machine that sleeps while a write waits for a connection sends nothing when it wakes', async (t) => {
-  const scene = await startScene(t, { config: { upstream: { connect_timeout: '20s', response_timeout: '30s', max_connections: 1 } } });
-  for (const { ms, lifeS, status } of [{ ms: 3_600_000, lifeS: 7_000, status: 503 }, { ms: 40_000, lifeS: 20, status: 401 }]) {
+  const scene = await startScene(t, {
+    config: { upstream: { connect_timeout: '20s', response_timeout: '30s', max_connections: 1 } },
+  });
+  for (const { ms, lifeS, status } of [
+    { ms: 3_600_000, lifeS: 7_000, status: 503 },
+    { ms: 40_000, lifeS: 20, status: 401 },
+  ]) {
     const nowS = Math.floor(scene.clock.now() / 1000);
     const lives = (seconds: number): Readonly<Record<string, number>> => ({ iat: nowS, exp: nowS + seconds });
     const held: ServerResponse[] = [];
@@ -70,7 +75,11 @@ t.test('a machine that sleeps while a write waits for a connection sends nothing
     held[0]?.end('done');
     t.equal((await first).status, 200);
     t.equal((await second).status, status);
-    t.same(scene.results.splice(0).sort(), ['acquired', 'acquired', 'completed', 'released'], 'nothing was sent, be the lease over or not');
+    t.same(
+      scene.results.splice(0).sort(),
+      ['acquired', 'acquired', 'completed', 'released'],
+      'nothing was sent, be the lease over or not',
+    );
   }
   t.equal(scene.executions().length, 2);
 });
@@ -105,11 +114,19 @@ t.test('a token that is revoked while the store is asked is 401, and the key is 
 
 t.test('without enough replicas nothing is dispatched', async (t) => {
   const scene = await startScene(t, { replicas: 2 });
-  const confirmedBy = (confirmedReplicas: number | null): Fault => async (run) => {
-    const answer = await run() as { readonly ok: true; readonly value: ReserveAnswer };
-    return accept({ ...answer.value, confirmedReplicas });
-  };
-  for (const [confirmed, status] of [[null, 503], [0, 503], [1, 503], [2, 200], [3, 200]] as const) {
+  const confirmedBy =
+    (confirmedReplicas: number | null): Fault =>
+    async (run) => {
+      const answer = (await run()) as { readonly ok: true; readonly value: ReserveAnswer };
+      return accept({ ...answer.value, confirmedReplicas });
+    };
+  for (const [confirmed, status] of [
+    [null, 503],
+    [0, 503],
+    [1, 503],
+    [2, 200],
+    [3, 200],
+  ] as const) {
     scene.store.behave('reserve', confirmedBy(confirmed));
     t.equal((await scene.write({ key: `by-${String(confirmed)}` })).status, status, String(confirmed));
   }

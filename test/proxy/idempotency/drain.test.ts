@@ -8,7 +8,10 @@ import { down, gate } from './faulty-store.js';
 import { recordOf, startScene, writeOf, type Scene } from './scene.js';
 
 /** A scene whose receiver answers when it is told to. */
-async function startHeld(t: Parameters<typeof startScene>[0], settleTimeoutMs = 100): Promise<{ readonly scene: Scene; readonly answers: ServerResponse[] }> {
+async function startHeld(
+  t: Parameters<typeof startScene>[0],
+  settleTimeoutMs = 100,
+): Promise<{ readonly scene: Scene; readonly answers: ServerResponse[] }> {
   const scene = await startScene(t, { settleTimeoutMs });
   const answers: ServerResponse[] = [];
   scene.receiver.behave((req, res) => {
@@ -57,7 +60,10 @@ t.test('at its end what was not sent yet is never sent: 503, and the key is free
   t.teardown(sending.end);
   const bytes = requestBytes(scene.port, writeOf(scene, { key: 'sending' }));
   sending.write(bytes.subarray(0, -3));
-  await until('the store to be asked, and the body to come', () => held.waiting() === 1 && scene.server.counts().inFlight === 2);
+  await until(
+    'the store to be asked, and the body to come',
+    () => held.waiting() === 1 && scene.server.counts().inFlight === 2,
+  );
   const drained = scene.server.drain(3_000);
   const refused = await sending.readResponse();
   t.equal(refused?.status, 503, 'the time of those that settle is over');
@@ -80,7 +86,10 @@ t.test('at its end, while the receiver is being connected to: not sent', async (
     connections += 1;
     t.teardown(() => socket.destroy());
   });
-  const scene = await startScene(t, { settleTimeoutMs: 100, config: { upstream: { url: `https://127.0.0.1:${port}`, connect_timeout: '20s' } } });
+  const scene = await startScene(t, {
+    settleTimeoutMs: 100,
+    config: { upstream: { url: `https://127.0.0.1:${port}`, connect_timeout: '20s' } },
+  });
   const answer = scene.write({ key: 'k' });
   await until('the handshake to begin', () => connections === 1);
   await scene.server.drain(500);
@@ -89,24 +98,31 @@ t.test('at its end, while the receiver is being connected to: not sent', async (
   t.same(scene.results, ['acquired', 'released']);
 });
 
-t.test('what the store did not take is offered once more at the end, and given up with a word on what to do', async (t) => {
-  const { scene, answers } = await startHeld(t);
-  scene.store.behave('complete', down);
-  const kept = scene.write({ key: 'kept' });
-  await until('it to be under way', () => answers.length === 1);
-  answers[0]?.end('done');
-  t.equal((await kept).text, 'done');
-  scene.store.behave('complete', null);
-  await scene.server.drain(0);
-  t.same(scene.results, ['acquired', 'completed']);
+t.test(
+  'what the store did not take is offered once more at the end, and given up with a word on what to do',
+  async (t) => {
+    const { scene, answers } = await startHeld(t);
+    scene.store.behave('complete', down);
+    const kept = scene.write({ key: 'kept' });
+    await until('it to be under way', () => answers.length === 1);
+    answers[0]?.end('done');
+    t.equal((await kept).text, 'done');
+    scene.store.behave('complete', null);
+    await scene.server.drain(0);
+    t.same(scene.results, ['acquired', 'completed']);
 
-  const { scene: other, answers: others } = await startHeld(t);
-  other.store.behave('complete', down);
-  const lost = other.write({ key: 'lost' });
-  await until('it to be under way', () => others.length === 1);
-  others[0]?.end('done');
-  t.equal((await lost).text, 'done');
-  await other.server.drain(0);
-  t.match(other.logged.at(-1), { level: 'error', message: /could not be settled/, fields: { record: /\./, what_to_do: /record --config FILE resolve/ } });
-  t.equal(other.unknowns.length, 1, 'it is counted as in doubt');
-});
+    const { scene: other, answers: others } = await startHeld(t);
+    other.store.behave('complete', down);
+    const lost = other.write({ key: 'lost' });
+    await until('it to be under way', () => others.length === 1);
+    others[0]?.end('done');
+    t.equal((await lost).text, 'done');
+    await other.server.drain(0);
+    t.match(other.logged.at(-1), {
+      level: 'error',
+      message: /could not be settled/,
+      fields: { record: /\./, what_to_do: /record --config FILE resolve/ },
+    });
+    t.equal(other.unknowns.length, 1, 'it is counted as in doubt');
+  },
+);

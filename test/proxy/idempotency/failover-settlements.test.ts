@@ -18,7 +18,11 @@ interface Bench {
   /** What was counted since it was last looked at. */
   readonly counted: () => readonly string[];
   readonly lines: readonly string[];
-  readonly reserve: (operation: string, attempt?: string, key?: Partial<NonNullable<Reserve['key']>>) => Promise<number>;
+  readonly reserve: (
+    operation: string,
+    attempt?: string,
+    key?: Partial<NonNullable<Reserve['key']>>,
+  ) => Promise<number>;
   readonly settle: (operation: string, write: SettleCommand, change?: Partial<Settling>) => Promise<void>;
   readonly state: (operation: string) => Promise<string | null>;
   /** Everything is forgotten but this, and that is noticed. */
@@ -43,24 +47,44 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
   });
   const log = collectingLog();
   const counted: string[] = [];
-  const settlements = createSettlements({
-    store: store.store, clock: time.clock, timers: time.timers, log,
-    metrics: {
-      reservation: (result) => counted.push(result), storeCall: () => undefined, unknownOutcome: () => counted.push('in doubt'),
-      replicaShortfall: () => undefined, shareExceeded: () => undefined, offeredAgain: (count) => counted.push(`again ${String(count)}`),
+  const settlements = createSettlements(
+    {
+      store: store.store,
+      clock: time.clock,
+      timers: time.timers,
+      log,
+      metrics: {
+        reservation: (result) => counted.push(result),
+        storeCall: () => undefined,
+        unknownOutcome: () => counted.push('in doubt'),
+        replicaShortfall: () => undefined,
+        shareExceeded: () => undefined,
+        offeredAgain: (count) => counted.push(`again ${String(count)}`),
+      },
     },
-  }, undefined, limits);
+    undefined,
+    limits,
+  );
   const scopeOf = (operation: string) => ({ principal: 'p', operation, token: null });
   return {
-    time, store, settlements, lines: log.lines,
+    time,
+    store,
+    settlements,
+    lines: log.lines,
     counted: () => counted.splice(0),
     reserve: (operation, attempt = 'a', key = {}) => acquire(store.store, scopeOf(operation), reserveOf(attempt, key)),
-    settle: (operation, write, change) => settlements.settle({
-      scope: scopeOf(operation), recordId: `p.${operation}`, write, untilMs: time.clock.monotonic() + 60_000, deduplicates: false, ...change,
-    }),
+    settle: (operation, write, change) =>
+      settlements.settle({
+        scope: scopeOf(operation),
+        recordId: `p.${operation}`,
+        write,
+        untilMs: time.clock.monotonic() + 60_000,
+        deduplicates: false,
+        ...change,
+      }),
     state: async (operation) => {
       const shown = await memory.show(scopeOf(operation));
-      return shown.ok ? shown.value?.record.state ?? null : 'away';
+      return shown.ok ? (shown.value?.record.state ?? null) : 'away';
     },
     failOver: (forgets = true) => {
       if (forgets) {
@@ -69,16 +93,20 @@ function bench(t: Scope, limits?: RecentLimits): Bench {
       }
       store.failOver();
     },
-    offered: async () => until('all to be offered', () => {
-      const line = log.lines.at(-1);
-      return line?.includes('offered to the store once more') === true ? line : null;
-    }),
+    offered: async () =>
+      until('all to be offered', () => {
+        const line = log.lines.at(-1);
+        return line?.includes('offered to the store once more') === true ? line : null;
+      }),
   };
 }
 
 function completion(attempt: string, fence: number, bytes = 4): SettleCommand {
   const response = { status: 201, fields: [], body: Buffer.alloc(bytes) };
-  return { kind: 'complete', command: { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 } };
+  return {
+    kind: 'complete',
+    command: { attempt, fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 },
+  };
 }
 
 t.test('what was settled just before a fail-over is there again: results, doubts; and counted as lost', async (t) => {
@@ -107,26 +135,36 @@ t.test('what ran again before it was offered is counted as run twice, once, and 
   held.open();
   t.match(await offered(), /"offered":2,"repaired":0,"ran_twice":2,"not_taken":0/);
   t.same(counted(), ['fenced', 'fenced', 'again 2']);
-  t.match(lines.filter((line) => line.includes('twice:')).sort(), [/^error a write may have run twice.*p\.doubt/, /^error a write ran twice.*p\.done/]);
+  t.match(lines.filter((line) => line.includes('twice:')).sort(), [
+    /^error a write may have run twice.*p\.doubt/,
+    /^error a write ran twice.*p\.done/,
+  ]);
   t.equal(await state('done'), 'pending');
   failOver(false);
   await new Promise((resolve) => setImmediate(resolve));
   t.same(counted(), [], 'it is not offered again');
 });
 
-t.test('where nothing was lost nothing changes, and that is said; releases that were lost free their keys', async (t) => {
-  const { reserve, settle, counted, failOver, offered, state, lines } = bench(t);
-  await settle('done', completion('a', await reserve('done')));
-  await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) });
-  await settle('free', { kind: 'release', command: { attempt: 'a' }, wasSent: false }).then(async () => undefined);
-  await reserve('free', 'x');
-  counted();
-  failOver(false);
-  t.match(await offered(), /^info .*"offered":3,"repaired":0,"ran_twice":0,"not_taken":0/);
-  t.same(counted(), ['again 3']);
-  t.same([await state('done'), await state('doubt'), await state('free')], ['completed', 'unknown', 'pending'], 'what another attempt has is left to it');
-  t.notOk(lines.some((line) => line.includes('not settled')));
-});
+t.test(
+  'where nothing was lost nothing changes, and that is said; releases that were lost free their keys',
+  async (t) => {
+    const { reserve, settle, counted, failOver, offered, state, lines } = bench(t);
+    await settle('done', completion('a', await reserve('done')));
+    await settle('doubt', { kind: 'mark', command: markOf('a', await reserve('doubt')) });
+    await settle('free', { kind: 'release', command: { attempt: 'a' }, wasSent: false }).then(async () => undefined);
+    await reserve('free', 'x');
+    counted();
+    failOver(false);
+    t.match(await offered(), /^info .*"offered":3,"repaired":0,"ran_twice":0,"not_taken":0/);
+    t.same(counted(), ['again 3']);
+    t.same(
+      [await state('done'), await state('doubt'), await state('free')],
+      ['completed', 'unknown', 'pending'],
+      'what another attempt has is left to it',
+    );
+    t.notOk(lines.some((line) => line.includes('not settled')));
+  },
+);
 
 t.test('the last 15 s are kept, the latest are offered first, and the time leaves no memory behind', async (t) => {
   const { time, reserve, settle, failOver, offered, state, store } = bench(t);
@@ -148,7 +186,9 @@ t.test('the last 15 s are kept, the latest are offered first, and the time leave
 
 t.test('their memory is bounded: the oldest give way', async (t) => {
   const { reserve, settle, failOver, offered, state } = bench(t, { lastMs: 15_000, maxBytes: 5_000 });
-  for (const operation of ['one', 'two', 'three']) await settle(operation, completion('a', await reserve(operation), 1_000));
+  for (const operation of ['one', 'two', 'three']) {
+    await settle(operation, completion('a', await reserve(operation), 1_000));
+  }
   failOver();
   t.match(await offered(), /"offered":2,/);
   t.same([await state('one'), await state('two'), await state('three')], [null, 'completed', 'completed']);
@@ -160,7 +200,10 @@ t.test('the fields of an answer count: they may be longer than its body', async 
     const write = completion('a', await reserve(operation), 0);
     if (write.kind !== 'complete') throw new Error('a completion');
     const fields = ['X-Long', 'x'.repeat(9_000)];
-    await settle(operation, { ...write, command: { ...write.command, response: { ...write.command.response, fields } } });
+    await settle(operation, {
+      ...write,
+      command: { ...write.command, response: { ...write.command.response, fields } },
+    });
   }
   failOver();
   t.match(await offered(), /"offered":2,/);
@@ -243,30 +286,40 @@ t.test('a store that is not there yet is waited for, for half a minute', async (
       time.advance(500);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    t.match(await line, heals ? /"offered":1,"repaired":1,"ran_twice":0,"not_taken":0/ : /"offered":0,"repaired":0,"ran_twice":0,"not_taken":/);
+    t.match(
+      await line,
+      heals
+        ? /"offered":1,"repaired":1,"ran_twice":0,"not_taken":0/
+        : /"offered":0,"repaired":0,"ran_twice":0,"not_taken":/,
+    );
     t.same(counted(), heals ? ['repaired', 'again 1'] : ['again 0']);
   }
 });
 
-t.test('large answers are offered a few at once, since every proxy offers its own at the same time; none is left', async (t) => {
-  const { reserve, settle, store, failOver, offered } = bench(t);
-  for (let one = 0; one < 10; one += 1) await settle(`o${String(one)}`, completion('a', await reserve(`o${String(one)}`), 300_000));
-  await settle('huge', completion('a', await reserve('huge'), 3_000_000));
-  let [now, most, alone] = [0, 0, 0];
-  store.behave('complete', async (run) => {
-    now += 1;
-    most = Math.max(most, now);
-    const before = now;
-    await new Promise((resolve) => setImmediate(resolve));
-    if (store.calls.length === 23) alone = before;
-    now -= 1;
-    return run();
-  });
-  failOver();
-  t.match(await offered(), /"offered":11,"repaired":11,"ran_twice":0,"not_taken":0/);
-  t.equal(most, 3, 'of 300 kB');
-  t.equal(alone, 1, 'one that is larger than what may go at once goes by itself, here as the first');
-});
+t.test(
+  'large answers are offered a few at once, since every proxy offers its own at the same time; none is left',
+  async (t) => {
+    const { reserve, settle, store, failOver, offered } = bench(t);
+    for (let one = 0; one < 10; one += 1) {
+      await settle(`o${String(one)}`, completion('a', await reserve(`o${String(one)}`), 300_000));
+    }
+    await settle('huge', completion('a', await reserve('huge'), 3_000_000));
+    let [now, most, alone] = [0, 0, 0];
+    store.behave('complete', async (run) => {
+      now += 1;
+      most = Math.max(most, now);
+      const before = now;
+      await new Promise((resolve) => setImmediate(resolve));
+      if (store.calls.length === 23) alone = before;
+      now -= 1;
+      return run();
+    });
+    failOver();
+    t.match(await offered(), /"offered":11,"repaired":11,"ran_twice":0,"not_taken":0/);
+    t.equal(most, 3, 'of 300 kB');
+    t.equal(alone, 1, 'one that is larger than what may go at once goes by itself, here as the first');
+  },
+);
 
 t.test('in a shutdown what is taken is brought back, and what is left is told', async (t) => {
   for (const heals of [true, false]) {
@@ -280,13 +333,20 @@ t.test('in a shutdown what is taken is brought back, and what is left is told', 
     await new Promise((resolve) => setImmediate(resolve));
     if (heals) store.behave('complete', null);
     await settlements.close();
-    t.match(lines.at(-1), heals ? /"offered":2,"repaired":2,"ran_twice":0,"not_taken":0/ : /"offered":0,"repaired":0,"ran_twice":0,"not_taken":2/);
+    t.match(
+      lines.at(-1),
+      heals
+        ? /"offered":2,"repaired":2,"ran_twice":0,"not_taken":0/
+        : /"offered":0,"repaired":0,"ran_twice":0,"not_taken":2/,
+    );
   }
 });
 
 t.test('a shutdown waits for a store that is slow to take them for a second', async (t) => {
   const { time, reserve, settle, settlements, store, failOver, lines } = bench(t);
-  for (let one = 0; one < 40; one += 1) await settle(`o${String(one)}`, completion('a', await reserve(`o${String(one)}`)));
+  for (let one = 0; one < 40; one += 1) {
+    await settle(`o${String(one)}`, completion('a', await reserve(`o${String(one)}`)));
+  }
   const held = gate();
   store.behave('complete', held.fault);
   failOver();

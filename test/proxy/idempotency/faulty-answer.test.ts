@@ -12,29 +12,53 @@ t.test('a bug while an answer is kept ends the request: nothing of it is left be
   t.teardown(store.close);
   const nothing = (): void => undefined;
   const metrics = {
-    reservation: nothing, storeCall: nothing, unknownOutcome: nothing, replicaShortfall: nothing, shareExceeded: nothing, offeredAgain: nothing,
+    reservation: nothing,
+    storeCall: nothing,
+    unknownOutcome: nothing,
+    replicaShortfall: nothing,
+    shareExceeded: nothing,
+    offeredAgain: nothing,
   };
   const timers = { after: () => nothing };
-  const reserving = createReserving({ store, metrics, share: null, replicas: 0, settleTimeoutMs: 1_000 }, { clock, timers, log: collectingLog() });
+  const reserving = createReserving(
+    { store, metrics, share: null, replicas: 0, settleTimeoutMs: 1_000 },
+    { clock, timers, log: collectingLog() },
+  );
   const sinks: AnswerSink[] = [];
   const failures: unknown[] = [];
   let over = 0;
   const order = {
     admission: {
-      target: { raw: '/', path: '/', query: null }, fields: { passed: [], contentLength: null, chunked: false }, forwarded: [],
-      route: { responseTimeoutMs: 1_000 }, requestId: 'r', principal: null, revoked: () => null,
+      target: { raw: '/', path: '/', query: null },
+      fields: { passed: [], contentLength: null, chunked: false },
+      forwarded: [],
+      route: { responseTimeoutMs: 1_000 },
+      requestId: 'r',
+      principal: null,
+      revoked: () => null,
     },
     preparation: {
       rules: {
-        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: 1_000, storeHeaders: new Set(),
+        singleUse: false,
+        operation: 'o',
+        fields: [],
+        receiver: 'plain',
+        retentionMs: 60_000,
+        maxStoredResponseBytes: 1_000,
+        storeHeaders: new Set(),
         releaseOn: new Set(),
       },
-      principal: { expiresAtS: clock.now() / 1000 + 60 }, issuer: { clockSkewS: 0 }, scope: { ...freshScope(), token: null }, recordId: 'p.o', sentKey: 'k',
+      principal: { expiresAtS: clock.now() / 1000 + 60 },
+      issuer: { clockSkewS: 0 },
+      scope: { ...freshScope(), token: null },
+      recordId: 'p.o',
+      sentKey: 'k',
     },
     method: 'POST',
     body: null,
     inForce: {
-      config: { upstream: { connectTimeoutMs: 100 } }, assertion: null,
+      config: { upstream: { connectTimeoutMs: 100 } },
+      assertion: null,
       get fieldRules(): never {
         throw new Error('a bug');
       },

@@ -67,11 +67,14 @@ export function gate(): Gate {
 export function createFaultyStore(inner: ReservationStore): FaultyStore {
   const calls: StoreOperation[] = [];
   const faults = new Map<StoreOperation, Fault>();
-  const through = <T>(operation: StoreOperation, run: () => Promise<Result<T, StoreFailure>>): Promise<Result<T, StoreFailure>> => {
+  const through = <T>(
+    operation: StoreOperation,
+    run: () => Promise<Result<T, StoreFailure>>,
+  ): Promise<Result<T, StoreFailure>> => {
     calls.push(operation);
     const fault = faults.get(operation);
     // A fault answers with what the operation answered, or with a failure.
-    return fault === undefined ? run() : fault(run) as Promise<Result<T, StoreFailure>>;
+    return fault === undefined ? run() : (fault(run) as Promise<Result<T, StoreFailure>>);
   };
   const behave = (operation: StoreOperation, fault: Fault | null): void => {
     if (fault === null) faults.delete(operation);

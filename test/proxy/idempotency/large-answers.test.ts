@@ -6,11 +6,20 @@ import { until } from '../../support/until.js';
 import { commandLost, gate } from './faulty-store.js';
 import { answering, startScene, writeOf } from './scene.js';
 
-const notReplayable = { type: 'urn:sallyport:idempotency-result-not-replayable', status: 409, record: /^[\w-]{43}\.[\w-]{43}$/ };
+const notReplayable = {
+  type: 'urn:sallyport:idempotency-result-not-replayable',
+  status: 409,
+  record: /^[\w-]{43}\.[\w-]{43}$/,
+};
 
 t.test('up to the limit an answer is kept, beyond it its status is, and it is passed on whole', async (t) => {
   const scene = await startScene(t);
-  for (const [bytes, framing] of [[1024, 'length'], [1025, 'length'], [1024, 'chunks'], [1025, 'chunks']] as const) {
+  for (const [bytes, framing] of [
+    [1024, 'length'],
+    [1025, 'length'],
+    [1024, 'chunks'],
+    [1025, 'chunks'],
+  ] as const) {
     const body = randomBytes(bytes);
     scene.receiver.behave((req, res) => {
       req.resume().on('end', () => {
@@ -55,16 +64,19 @@ t.test('an answer over the limit reaches nobody before its status is written dow
   t.equal((await connection.readResponse())?.body.length, 300_000);
 });
 
-t.test('where the status cannot be written down, the caller gets the answer, and the store the status later', async (t) => {
-  const scene = await startScene(t);
-  scene.store.behave('complete', commandLost);
-  const body = randomBytes(2_000_000);
-  scene.receiver.behave(answering(200, {}, body));
-  t.ok((await scene.write({ key: 'k' })).body.equals(body));
-  scene.store.behave('complete', null);
-  await until('the status', () => scene.results.includes('tombstone'));
-  t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
-});
+t.test(
+  'where the status cannot be written down, the caller gets the answer, and the store the status later',
+  async (t) => {
+    const scene = await startScene(t);
+    scene.store.behave('complete', commandLost);
+    const body = randomBytes(2_000_000);
+    scene.receiver.behave(answering(200, {}, body));
+    t.ok((await scene.write({ key: 'k' })).body.equals(body));
+    scene.store.behave('complete', null);
+    await until('the status', () => scene.results.includes('tombstone'));
+    t.match(JSON.parse((await scene.write({ key: 'k' })).text), notReplayable);
+  },
+);
 
 t.test('a long answer waits for a caller that does not read, and reaches it whole', async (t) => {
   const scene = await startScene(t);

@@ -3,10 +3,22 @@ import type { Principal } from '../../../src/decision/token/principal.js';
 import { recordIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
 import type { InForce } from '../../../src/proxy/auth/active-config.js';
 import type { Admission } from '../../../src/proxy/auth/authorize-request.js';
-import { isBefore, maxReservedBodyBytes, prepare, type Preparation } from '../../../src/proxy/idempotency/plan-reservation.js';
+import {
+  isBefore,
+  maxReservedBodyBytes,
+  prepare,
+  type Preparation,
+} from '../../../src/proxy/idempotency/plan-reservation.js';
 
 const rules = { key: 'required' as 'required' | 'optional' | null, singleUse: false, operation: 'POST /orders' };
-const service = { kind: 'service', issuerName: 'second', issuer: 'https://idp', subject: 's', tokenId: 't', issuedAtS: 1_000 } as const;
+const service = {
+  kind: 'service',
+  issuerName: 'second',
+  issuer: 'https://idp',
+  subject: 's',
+  tokenId: 't',
+  issuedAtS: 1_000,
+} as const;
 const session = { ...service, kind: 'session', issuerName: 'sessions' } as const;
 const first = { rules: { name: 'first', audience: 'receiver', clockSkewS: 30 } };
 const second = { rules: { name: 'second', audience: 'other', clockSkewS: 5 } };
@@ -20,7 +32,10 @@ interface Case {
   readonly issuers?: readonly object[];
   readonly floorS?: number;
   /** The reason of a refusal, the audience that counts for what is reserved, or `null` where nothing is. */
-  readonly expected: { readonly refused: string } | { readonly audience: string; readonly key: string | null; readonly tokenId: string | null } | null;
+  readonly expected:
+    | { readonly refused: string }
+    | { readonly audience: string; readonly key: string | null; readonly tokenId: string | null }
+    | null;
 }
 
 const both = { singleUse: true };
@@ -32,30 +47,119 @@ const cases: readonly Case[] = [
   { name: 'a caller of no issuer', principal: { issuerName: 'third' }, expected: { refused: 'internal' } },
   { name: 'a key', key: 'k', expected: { audience: 'other', key: 'k', tokenId: null } },
   { name: 'a key in quotes is the same', key: '"k"', expected: { audience: 'other', key: 'k', tokenId: null } },
-  { name: 'a key, and a token that has no id', key: 'k', principal: { tokenId: null }, expected: { audience: 'other', key: 'k', tokenId: null } },
+  {
+    name: 'a key, and a token that has no id',
+    key: 'k',
+    principal: { tokenId: null },
+    expected: { audience: 'other', key: 'k', tokenId: null },
+  },
   { name: 'no key', key: null, expected: { refused: 'idempotency_key_missing' } },
   { name: 'no key where it is optional', key: null, rules: { key: 'optional' }, expected: null },
-  { name: 'an optional key', key: 'k', rules: { key: 'optional' }, expected: { audience: 'other', key: 'k', tokenId: null } },
-  { name: 'an optional key that is none', key: 'a b', rules: { key: 'optional' }, expected: { refused: 'idempotency_key_malformed' } },
+  {
+    name: 'an optional key',
+    key: 'k',
+    rules: { key: 'optional' },
+    expected: { audience: 'other', key: 'k', tokenId: null },
+  },
+  {
+    name: 'an optional key that is none',
+    key: 'a b',
+    rules: { key: 'optional' },
+    expected: { refused: 'idempotency_key_malformed' },
+  },
   { name: 'a token', rules: tokenOnly, key: null, expected: { audience: 'other', key: null, tokenId: 't' } },
-  { name: 'a token, with a key that nobody asked for', rules: tokenOnly, key: 'k', expected: { audience: 'other', key: null, tokenId: 't' } },
+  {
+    name: 'a token, with a key that nobody asked for',
+    rules: tokenOnly,
+    key: 'k',
+    expected: { audience: 'other', key: null, tokenId: 't' },
+  },
   { name: 'both', rules: both, key: 'k', expected: { audience: 'other', key: 'k', tokenId: 't' } },
-  { name: 'no optional key, and a token', rules: { key: 'optional', ...both }, key: null, expected: { audience: 'other', key: null, tokenId: 't' } },
-  { name: 'the credential comes before the key', rules: both, key: null, principal: { tokenId: null }, expected: { refused: 'token_id_missing' } },
-  { name: 'issued before the fail-over', rules: both, key: null, floorS: 996, expected: { refused: 'issue_time_revoked' } },
-  { name: 'issued after the fail-over, by the skew', rules: both, key: 'k', floorS: 995, expected: { audience: 'other', key: 'k', tokenId: 't' } },
-  { name: 'a key minds no fail-over', key: 'k', floorS: 2_000, expected: { audience: 'other', key: 'k', tokenId: null } },
-  { name: 'a session has the name of the receiver', principal: session, key: 'k', expected: { audience: 'receiver', key: 'k', tokenId: null } },
-  { name: 'a session where no issuer is', principal: session, key: 'k', issuers: [], expected: { audience: '', key: 'k', tokenId: null } },
-  { name: 'a session has no skew', principal: session, rules: both, key: 'k', floorS: 1_000, expected: { audience: 'receiver', key: 'k', tokenId: 't' } },
-  { name: 'a session before the fail-over', principal: session, rules: both, key: 'k', floorS: 1_001, expected: { refused: 'issue_time_revoked' } },
+  {
+    name: 'no optional key, and a token',
+    rules: { key: 'optional', ...both },
+    key: null,
+    expected: { audience: 'other', key: null, tokenId: 't' },
+  },
+  {
+    name: 'the credential comes before the key',
+    rules: both,
+    key: null,
+    principal: { tokenId: null },
+    expected: { refused: 'token_id_missing' },
+  },
+  {
+    name: 'issued before the fail-over',
+    rules: both,
+    key: null,
+    floorS: 996,
+    expected: { refused: 'issue_time_revoked' },
+  },
+  {
+    name: 'issued after the fail-over, by the skew',
+    rules: both,
+    key: 'k',
+    floorS: 995,
+    expected: { audience: 'other', key: 'k', tokenId: 't' },
+  },
+  {
+    name: 'a key minds no fail-over',
+    key: 'k',
+    floorS: 2_000,
+    expected: { audience: 'other', key: 'k', tokenId: null },
+  },
+  {
+    name: 'a session has the name of the receiver',
+    principal: session,
+    key: 'k',
+    expected: { audience: 'receiver', key: 'k', tokenId: null },
+  },
+  {
+    name: 'a session where no issuer is',
+    principal: session,
+    key: 'k',
+    issuers: [],
+    expected: { audience: '', key: 'k', tokenId: null },
+  },
+  {
+    name: 'a session has no skew',
+    principal: session,
+    rules: both,
+    key: 'k',
+    floorS: 1_000,
+    expected: { audience: 'receiver', key: 'k', tokenId: 't' },
+  },
+  {
+    name: 'a session before the fail-over',
+    principal: session,
+    rules: both,
+    key: 'k',
+    floorS: 1_001,
+    expected: { refused: 'issue_time_revoked' },
+  },
 ];
 
 t.test('what a request reserves, and why it may not', (t) => {
-  for (const { name, rules: changed, principal: other, key: sent = 'k', issuers = [first, second], floorS = null, expected } of cases) {
+  for (const {
+    name,
+    rules: changed,
+    principal: other,
+    key: sent = 'k',
+    issuers = [first, second],
+    floorS = null,
+    expected,
+  } of cases) {
     const principal = other === null ? null : { ...service, ...other };
-    const admission = { route: { reservation: changed === null ? null : { ...rules, ...changed } }, principal, fields: { idempotencyKey: sent } };
-    const prepared = prepare(admission as unknown as Admission, { issuers } as unknown as Pick<InForce, 'issuers'>, floorS);
+    const admission = {
+      route: { reservation: changed === null ? null : { ...rules, ...changed } },
+      principal,
+      fields: { idempotencyKey: sent },
+    };
+    const prepared = prepare(
+      admission as unknown as Admission,
+      { issuers } as unknown as Pick<InForce, 'issuers'>,
+      floorS,
+    );
     if (expected === null) {
       t.same(prepared, { ok: true, value: null }, name);
     } else if ('refused' in expected) {
@@ -74,18 +178,37 @@ t.test('what a request reserves, and why it may not', (t) => {
 
 t.test('a token is older than a fail-over where nobody can say that it is not', (t) => {
   for (const [issuedAtS, floorS, expected] of [
-    [null, null, false], [null, 0, true], [0, null, false], [104, 100, true], [105, 100, false], [106, 100, false],
+    [null, null, false],
+    [null, 0, true],
+    [0, null, false],
+    [104, 100, true],
+    [105, 100, false],
+    [106, 100, false],
   ] as const) {
     const principal = { ...service, issuedAtS } as unknown as Principal;
-    t.equal(isBefore(principal, { audience: 'a', clockSkewS: 5 }, floorS), expected, `${String(issuedAtS)} ${String(floorS)}`);
+    t.equal(
+      isBefore(principal, { audience: 'a', clockSkewS: 5 }, floorS),
+      expected,
+      `${String(issuedAtS)} ${String(floorS)}`,
+    );
   }
   t.end();
 });
 
 t.test('a reserved body is bounded by the route and by what may be held', (t) => {
-  for (const [route, reserved] of [[1, 2], [2, 1], [1, 1]] as const) {
+  for (const [route, reserved] of [
+    [1, 2],
+    [2, 1],
+    [1, 1],
+  ] as const) {
     const admission = { route: { maxBodyBytes: route } };
-    t.equal(maxReservedBodyBytes(admission as unknown as Admission, { rules: { maxBodyBytes: reserved } } as unknown as Preparation), 1);
+    t.equal(
+      maxReservedBodyBytes(
+        admission as unknown as Admission,
+        { rules: { maxBodyBytes: reserved } } as unknown as Preparation,
+      ),
+      1,
+    );
   }
   t.end();
 });

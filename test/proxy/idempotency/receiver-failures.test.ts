@@ -59,7 +59,11 @@ t.test('no free connection in time was not sent either', async (t) => {
 
 t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
   const scene = await startScene(t, { config: { upstream: { connect_timeout: '100ms', response_timeout: '200ms' } } });
-  const faults: readonly { readonly name: string; readonly behave: (req: IncomingMessage, res: ServerResponse) => void; readonly status: number }[] = [
+  const faults: readonly {
+    readonly name: string;
+    readonly behave: (req: IncomingMessage, res: ServerResponse) => void;
+    readonly status: number;
+  }[] = [
     { name: 'reset', behave: (req) => req.socket.resetAndDestroy(), status: 502 },
     { name: 'closed', behave: (req) => req.socket.end(), status: 502 },
     { name: 'closed-after-body', behave: (req) => req.resume().on('end', () => req.socket.destroy()), status: 502 },
@@ -73,14 +77,22 @@ t.test('any byte sent and no status: in doubt, never sent again', async (t) => {
     const before = scene.receiver.requests.length;
     const first = await scene.write({ key: name });
     t.equal(first.status, status, name);
-    t.match(JSON.parse(first.text), { type: `urn:sallyport:${status === 502 ? 'upstream-failed' : 'upstream-timeout'}`, record: /^[\w-]{43}\.[\w-]{43}$/ });
+    t.match(JSON.parse(first.text), {
+      type: `urn:sallyport:${status === 502 ? 'upstream-failed' : 'upstream-timeout'}`,
+      record: /^[\w-]{43}\.[\w-]{43}$/,
+    });
     t.equal((await scene.record(recordOf(first)))?.state, 'unknown');
     t.equal(scene.receiver.requests.length, before + 1, 'sent once');
     scene.receiver.behave(null);
     await staysInDoubt(t, scene, name, first);
   }
   t.equal(scene.unknowns.length, faults.length);
-  t.equal(scene.logged.filter(({ level, message, fields }) => level === 'warn' && /not known/.test(message) && 'what_to_do' in fields).length, faults.length);
+  t.equal(
+    scene.logged.filter(
+      ({ level, message, fields }) => level === 'warn' && /not known/.test(message) && 'what_to_do' in fields,
+    ).length,
+    faults.length,
+  );
 });
 
 t.test('time is up for the whole answer, not only for its head: 504, the status is known', async (t) => {
@@ -98,7 +110,10 @@ t.test('time is up for the whole answer, not only for its head: 504, the status 
   const retry = await scene.write({ key: 'dripping' });
   t.equal(retry.status, 409);
   t.match(JSON.parse(retry.text), { type: 'urn:sallyport:idempotency-result-not-replayable', record: recordOf(first) });
-  await until('the receiver to be let go', () => scene.receiver.requests[0]?.aborted === true || scene.receiver.open() === 0);
+  await until(
+    'the receiver to be let go',
+    () => scene.receiver.requests[0]?.aborted === true || scene.receiver.open() === 0,
+  );
 });
 
 t.test('an answer cut off in its body: the status is kept, the caller sees that something is missing', async (t) => {
@@ -116,7 +131,11 @@ t.test('an answer cut off in its body: the status is kept, the caller sees that 
     t.match(await scene.record(recordOf(first)), { state: 'tombstone', response: { status: 201 } });
     scene.receiver.behave(null);
     const retry = await scene.write({ key: name });
-    t.match(JSON.parse(retry.text), { type: 'urn:sallyport:idempotency-result-not-replayable', status: 409, record: recordOf(first) });
+    t.match(JSON.parse(retry.text), {
+      type: 'urn:sallyport:idempotency-result-not-replayable',
+      status: 409,
+      record: recordOf(first),
+    });
   }
   t.equal(scene.receiver.requests.length, cuts.length);
   t.same(scene.results, ['acquired', 'tombstone', 'tombstone', 'acquired', 'tombstone', 'tombstone']);
@@ -140,7 +159,10 @@ t.test('statuses that mean *not applied* pass through and free the key', async (
   for (const status of [401, 403, 408, 421, 425, 429]) {
     scene.receiver.behave(answering(status, { 'Retry-After': '9', 'X-Reason': 'mine' }, 'later'));
     const first = await scene.write({ key: `s${status}` });
-    t.match({ status: first.status, text: first.text, reason: first.field('X-Reason') }, { status, text: 'later', reason: 'mine' });
+    t.match(
+      { status: first.status, text: first.text, reason: first.field('X-Reason') },
+      { status, text: 'later', reason: 'mine' },
+    );
     t.equal(first.field('Proxy-Status'), null);
     scene.receiver.behave(null);
     const retry = await scene.write({ key: `s${status}`, body: 'even another request' });

@@ -3,7 +3,7 @@ import { until } from '../../support/until.js';
 import { answerLost, down, gate } from './faulty-store.js';
 import { answering, recordOf, startScene } from './scene.js';
 
-t.test('level 1: the receiver\'s word beats the meaning of its status', async (t) => {
+t.test("level 1: the receiver's word beats the meaning of its status", async (t) => {
   const scene = await startScene(t);
   const cases: readonly { readonly outcome: string | string[]; readonly status: number; readonly kept: boolean }[] = [
     { outcome: 'not-applied', status: 200, kept: false },
@@ -25,44 +25,68 @@ t.test('level 1: the receiver\'s word beats the meaning of its status', async (t
   }
 });
 
-t.test('an answer that names another write is nobody\'s: it is not shown and not kept, and the write is in doubt', async (t) => {
-  const scene = await startScene(t);
-  for (const path of ['/reports', '/deduplicates']) {
-    for (const names of ['another', ['own', 'another'], 'OWN']) {
-      const write = { path, key: `${path.slice(1)}-${String(names).replace(',', '-')}` };
-      scene.receiver.behave((req, res) => {
-        const own = String(req.headers['idempotency-record']);
-        const values = [names].flat().map((name) => name.replace('own', own).replace('OWN', `${own}.`));
-        req.resume().on('end', () => res.writeHead(201, { 'Idempotency-Record': values, 'Idempotency-Outcome': 'not-applied' }).end('of another'));
-      });
-      const first = await scene.write(write);
-      t.match({ status: first.status, text: first.text }, { status: 502, text: /urn:sallyport:upstream-failed/ }, `${path} ${String(names)}`);
-      t.notMatch(first.text, 'of another');
-      t.equal((await scene.record(recordOf(first)))?.state, 'unknown');
+t.test(
+  "an answer that names another write is nobody's: it is not shown and not kept, and the write is in doubt",
+  async (t) => {
+    const scene = await startScene(t);
+    for (const path of ['/reports', '/deduplicates']) {
+      for (const names of ['another', ['own', 'another'], 'OWN']) {
+        const write = { path, key: `${path.slice(1)}-${String(names).replace(',', '-')}` };
+        scene.receiver.behave((req, res) => {
+          const own = String(req.headers['idempotency-record']);
+          const values = [names].flat().map((name) => name.replace('own', own).replace('OWN', `${own}.`));
+          req
+            .resume()
+            .on('end', () =>
+              res
+                .writeHead(201, { 'Idempotency-Record': values, 'Idempotency-Outcome': 'not-applied' })
+                .end('of another'),
+            );
+        });
+        const first = await scene.write(write);
+        t.match(
+          { status: first.status, text: first.text },
+          { status: 502, text: /urn:sallyport:upstream-failed/ },
+          `${path} ${String(names)}`,
+        );
+        t.notMatch(first.text, 'of another');
+        t.equal((await scene.record(recordOf(first)))?.state, 'unknown');
+      }
     }
-  }
-});
+  },
+);
 
-t.test('an answer that names its own write is shown without the name; a plain upstream is not asked for one', async (t) => {
-  const scene = await startScene(t);
-  for (const [path, name] of [['/reports', 'own'], ['/deduplicates', 'own'], ['/orders', 'another']] as const) {
-    scene.receiver.behave((req, res) => {
-      const record = name === 'own' ? String(req.headers['idempotency-record']) : name;
-      req.resume().on('end', () => res.writeHead(201, { 'Idempotency-Record': record }).end('made'));
-    });
-    for (const replayed of [null, 'true']) {
-      const answer = await scene.write({ path, key: 'k' });
-      t.match({ status: answer.status, text: answer.text }, { status: 201, text: 'made' }, path);
-      t.equal(answer.field('Idempotent-Replayed'), replayed);
-      t.equal(answer.field('Idempotency-Record'), null, 'it is for us');
+t.test(
+  'an answer that names its own write is shown without the name; a plain upstream is not asked for one',
+  async (t) => {
+    const scene = await startScene(t);
+    for (const [path, name] of [
+      ['/reports', 'own'],
+      ['/deduplicates', 'own'],
+      ['/orders', 'another'],
+    ] as const) {
+      scene.receiver.behave((req, res) => {
+        const record = name === 'own' ? String(req.headers['idempotency-record']) : name;
+        req.resume().on('end', () => res.writeHead(201, { 'Idempotency-Record': record }).end('made'));
+      });
+      for (const replayed of [null, 'true']) {
+        const answer = await scene.write({ path, key: 'k' });
+        t.match({ status: answer.status, text: answer.text }, { status: 201, text: 'made' }, path);
+        t.equal(answer.field('Idempotent-Replayed'), replayed);
+        t.equal(answer.field('Idempotency-Record'), null, 'it is for us');
+      }
     }
-  }
-});
+  },
+);
 
 t.test('level 1: not-applied in the head of an answer that is cut off is a sure release', async (t) => {
   const scene = await startScene(t);
   scene.receiver.behave((req) => {
-    req.resume().on('end', () => req.socket.end('HTTP/1.1 500 No\r\nIdempotency-Outcome: not-applied\r\nContent-Length: 9\r\n\r\nabc'));
+    req
+      .resume()
+      .on('end', () =>
+        req.socket.end('HTTP/1.1 500 No\r\nIdempotency-Outcome: not-applied\r\nContent-Length: 9\r\n\r\nabc'),
+      );
   });
   t.equal((await scene.write({ path: '/reports', key: 'k' })).status, 502);
   scene.receiver.behave(null);
@@ -116,21 +140,30 @@ t.test('level 2: a takeover that was not dispatched, or not applied, leaves the 
   t.equal(await state(), 'completed');
 });
 
-t.test('level 2: an attempt that was overtaken is not the result of the write: the next one has a higher fence and runs', async (t) => {
-  const scene = await startScene(t);
-  const write = { path: '/deduplicates', key: 'k' };
-  let lowest = Number.MAX_SAFE_INTEGER;
-  scene.receiver.behave((req, res) => {
-    const fence = Number(req.headers['idempotency-fence']);
-    const isOvertaken = fence <= lowest;
-    lowest = Math.min(lowest, fence);
-    req.resume().on('end', () => res.writeHead(isOvertaken ? 409 : 201, { 'Idempotency-Outcome': isOvertaken ? 'not-applied' : 'committed' }).end('word'));
-  });
-  t.equal((await scene.write(write)).status, 409, 'a later attempt was here, says the upstream');
-  const run = await scene.write(write);
-  t.same([run.status, run.field('Idempotent-Replayed')], [201, null], 'within the same millisecond, too');
-  t.same([(await scene.write(write)).status, scene.executions().length], [201, 2]);
-});
+t.test(
+  'level 2: an attempt that was overtaken is not the result of the write: the next one has a higher fence and runs',
+  async (t) => {
+    const scene = await startScene(t);
+    const write = { path: '/deduplicates', key: 'k' };
+    let lowest = Number.MAX_SAFE_INTEGER;
+    scene.receiver.behave((req, res) => {
+      const fence = Number(req.headers['idempotency-fence']);
+      const isOvertaken = fence <= lowest;
+      lowest = Math.min(lowest, fence);
+      req
+        .resume()
+        .on('end', () =>
+          res
+            .writeHead(isOvertaken ? 409 : 201, { 'Idempotency-Outcome': isOvertaken ? 'not-applied' : 'committed' })
+            .end('word'),
+        );
+    });
+    t.equal((await scene.write(write)).status, 409, 'a later attempt was here, says the upstream');
+    const run = await scene.write(write);
+    t.same([run.status, run.field('Idempotent-Replayed')], [201, null], 'within the same millisecond, too');
+    t.same([(await scene.write(write)).status, scene.executions().length], [201, 2]);
+  },
+);
 
 t.test('level 2: a takeover whose answer is lost does not free the key: the write is in doubt again', async (t) => {
   const scene = await startScene(t);
@@ -159,7 +192,10 @@ t.test('level 2: a result that comes after a takeover is fenced, and no alarm: t
   held.open();
   t.equal((await first).status, 200);
   t.same(scene.results, ['acquired', 'acquired', 'completed', 'fenced']);
-  t.same(scene.logged.map(({ level, message }) => [level, /runs it once/.test(message)]), [['warn', true]]);
+  t.same(
+    scene.logged.map(({ level, message }) => [level, /runs it once/.test(message)]),
+    [['warn', true]],
+  );
 });
 
 t.test('on other levels a lease that is over is in doubt, for good', async (t) => {
@@ -171,7 +207,9 @@ t.test('on other levels a lease that is over is in doubt, for good', async (t) =
     t.equal((await scene.write({ path, key: 'k' })).status, 503);
     scene.store.behave('reserve', null);
     scene.clock.step(120_000);
-    t.match(JSON.parse((await scene.write({ path, key: 'k' })).text), { type: 'urn:sallyport:idempotency-outcome-unknown' });
+    t.match(JSON.parse((await scene.write({ path, key: 'k' })).text), {
+      type: 'urn:sallyport:idempotency-outcome-unknown',
+    });
   }
   t.same(scene.receiver.requests, []);
 });

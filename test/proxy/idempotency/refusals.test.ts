@@ -15,8 +15,20 @@ function members({ text }: RawResponse): unknown {
 const recordId = /^[\w-]{43}\.[\w-]{43}$/;
 
 t.test('who finds a key taken is told to come back within 1 to 5 s, and of which record', (t) => {
-  for (const [leftMs, retryAfterS] of [[0, 1], [1, 1], [1_000, 1], [1_001, 2], [4_001, 5], [5_001, 5], [60_000, 5]] as const) {
-    t.same(refusalOf({ kind: 'in_progress', retryAfterMs: leftMs }, 'p.o'), { reason: 'idempotency_in_progress', retryAfterS, record: 'p.o' }, String(leftMs));
+  for (const [leftMs, retryAfterS] of [
+    [0, 1],
+    [1, 1],
+    [1_000, 1],
+    [1_001, 2],
+    [4_001, 5],
+    [5_001, 5],
+    [60_000, 5],
+  ] as const) {
+    t.same(
+      refusalOf({ kind: 'in_progress', retryAfterMs: leftMs }, 'p.o'),
+      { reason: 'idempotency_in_progress', retryAfterS, record: 'p.o' },
+      String(leftMs),
+    );
   }
   t.same(refusalOf({ kind: 'unknown' }, 'p.o'), { reason: 'idempotency_outcome_unknown', record: 'p.o' });
   t.same(refusalOf({ kind: 'tombstone', status: 200 }, 'p.o'), { reason: 'idempotency_not_replayable', record: 'p.o' });
@@ -34,7 +46,20 @@ t.test('a key that is missing or malformed is 400, and nothing is reserved', asy
   t.equal(missing.status, 400);
   t.same(members(missing), problem('idempotency-key-missing', 'This operation needs an Idempotency-Key', 400));
   t.equal(missing.field('Proxy-Status'), 'sallyport; error=http_request_error');
-  const malformed = ['', '""', 'a b', 'ä', '"a', 'a"', '"a";p=1', 'a,b', '"a\\x"', '?1', 'x'.repeat(256), `"${'x'.repeat(256)}"`];
+  const malformed = [
+    '',
+    '""',
+    'a b',
+    'ä',
+    '"a',
+    'a"',
+    '"a";p=1',
+    'a,b',
+    '"a\\x"',
+    '?1',
+    'x'.repeat(256),
+    `"${'x'.repeat(256)}"`,
+  ];
   for (const path of ['/orders', '/optional']) {
     for (const key of malformed) {
       const answer = await scene.write({ path, key });
@@ -61,7 +86,11 @@ t.test('an optional key: without one the request streams as on a route that rese
   await scene.write({ path: '/optional', key: 'sent' });
   t.equal((await scene.write({ path: '/optional', key: 'sent' })).field('Idempotent-Replayed'), 'true');
   await scene.write({ path: '/plain', key: 'sent' });
-  t.equal((await scene.write({ path: '/plain', key: 'sent' })).field('Idempotent-Replayed'), null, 'none reserves nothing, whatever is sent');
+  t.equal(
+    (await scene.write({ path: '/plain', key: 'sent' })).field('Idempotent-Replayed'),
+    null,
+    'none reserves nothing, whatever is sent',
+  );
 });
 
 t.test('409 while the first is in progress, 422 for another request; neither changes anything', async (t) => {
@@ -76,14 +105,21 @@ t.test('409 while the first is in progress, 422 for another request; neither cha
 
   const second = await scene.write({ key: 'k' });
   t.equal(second.status, 409);
-  t.match(members(second), problem('idempotency-in-progress', 'A request with this Idempotency-Key is in progress', 409, recordId));
+  t.match(
+    members(second),
+    problem('idempotency-in-progress', 'A request with this Idempotency-Key is in progress', 409, recordId),
+  );
   t.match(second.field('Retry-After'), /^[1-5]$/);
   t.equal(second.field('Proxy-Status'), 'sallyport; error=http_request_denied');
   t.equal(second.field('Cache-Control'), 'no-store');
 
   const other = await scene.write({ key: 'k', body: '{"item":2}' });
   t.equal(other.status, 422);
-  t.same(members(other), problem('idempotency-key-reused', 'This Idempotency-Key was used for a different request', 422), 'it learns nothing of the first');
+  t.same(
+    members(other),
+    problem('idempotency-key-reused', 'This Idempotency-Key was used for a different request', 422),
+    'it learns nothing of the first',
+  );
 
   finish();
   t.equal((await first).text, 'made');
@@ -109,7 +145,11 @@ t.test('429 when a caller has too many writes pending; its retries, and other ca
   t.equal(scene.store.callsOf('reserve'), 100, 'and nothing was reserved for it');
   t.equal((await scene.write({ key: 'p7' })).status, 409, 'a retry is told that its write is in progress');
   scene.receiver.behave(null);
-  t.equal((await scene.write({ key: 'p100', claims: { sub: 'migration' } })).status, 200, 'another caller has places of its own');
+  t.equal(
+    (await scene.write({ key: 'p100', claims: { sub: 'migration' } })).status,
+    200,
+    'another caller has places of its own',
+  );
   await scene.server.drain(0);
   await Promise.all(pending);
 });

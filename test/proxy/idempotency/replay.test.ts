@@ -14,27 +14,65 @@ t.beforeEach(() => {
 
 t.test('a retry with a new token gets the stored answer byte for byte, and nothing runs', async (t) => {
   const body = randomBytes(3_000);
-  scene.receiver.behave(answering(201, {
-    'Content-Type': 'application/octet-stream', 'Content-Encoding': 'identity', 'Content-Language': 'de', 'Location': '/orders/7',
-    'Content-Location': '/orders/7', 'ETag': '"v1"', 'Last-Modified': 'Sat, 01 Jan 2022 00:00:00 GMT', 'Link': ['</a>; rel="a"', '</b>; rel="b"'],
-    'Retry-After': '7', 'Date': 'Sat, 01 Jan 2022 00:00:00 GMT',
-    'Set-Cookie': 'session=1', 'Cache-Control': 'max-age=60', 'X-Total-Count': '4', 'WWW-Authenticate': 'Basic', 'Access-Control-Allow-Origin': '*',
-    'RateLimit-Limit': '5', 'traceparent': '00-1-2-3',
-  }, body));
+  scene.receiver.behave(
+    answering(
+      201,
+      {
+        'Content-Type': 'application/octet-stream',
+        'Content-Encoding': 'identity',
+        'Content-Language': 'de',
+        Location: '/orders/7',
+        'Content-Location': '/orders/7',
+        ETag: '"v1"',
+        'Last-Modified': 'Sat, 01 Jan 2022 00:00:00 GMT',
+        Link: ['</a>; rel="a"', '</b>; rel="b"'],
+        'Retry-After': '7',
+        Date: 'Sat, 01 Jan 2022 00:00:00 GMT',
+        'Set-Cookie': 'session=1',
+        'Cache-Control': 'max-age=60',
+        'X-Total-Count': '4',
+        'WWW-Authenticate': 'Basic',
+        'Access-Control-Allow-Origin': '*',
+        'RateLimit-Limit': '5',
+        traceparent: '00-1-2-3',
+      },
+      body,
+    ),
+  );
   const first = await scene.write({ key: 'bytes', claims: { jti: 'one' } });
   t.equal(first.status, 201);
   t.same(first.body, body);
-  t.equal(first.field('Set-Cookie'), 'session=1', 'the first answer is the receiver\'s, whole');
+  t.equal(first.field('Set-Cookie'), 'session=1', "the first answer is the receiver's, whole");
   t.equal(first.field('Idempotent-Replayed'), null);
 
   const retry = await scene.write({ key: 'bytes', claims: { jti: 'two', exp: Math.floor(Date.now() / 1000) + 77 } });
   t.equal(retry.status, 201);
   t.same(retry.body, body);
-  const names = retry.fields.map(([name]) => name.toLowerCase()).filter((name) => !['connection', 'keep-alive'].includes(name));
-  t.same([...names].sort(), [
-    'cache-control', 'content-encoding', 'content-language', 'content-length', 'content-location', 'content-type', 'date', 'etag',
-    'idempotency-key', 'idempotent-replayed', 'last-modified', 'link', 'link', 'location', 'retry-after', 'x-request-id',
-  ], 'no Proxy-Status, no cookie, nothing that belongs to one caller or moment');
+  const names = retry.fields
+    .map(([name]) => name.toLowerCase())
+    .filter((name) => !['connection', 'keep-alive'].includes(name));
+  t.same(
+    [...names].sort(),
+    [
+      'cache-control',
+      'content-encoding',
+      'content-language',
+      'content-length',
+      'content-location',
+      'content-type',
+      'date',
+      'etag',
+      'idempotency-key',
+      'idempotent-replayed',
+      'last-modified',
+      'link',
+      'link',
+      'location',
+      'retry-after',
+      'x-request-id',
+    ],
+    'no Proxy-Status, no cookie, nothing that belongs to one caller or moment',
+  );
   t.equal(retry.field('Idempotent-Replayed'), 'true');
   t.equal(retry.field('Cache-Control'), 'no-store');
   t.equal(retry.field('Idempotency-Key'), 'bytes');
@@ -62,7 +100,9 @@ t.test('"abc" and abc are one key, echoed as it came', async (t) => {
 
 t.test('every complete answer is kept, failures too', async (t) => {
   for (const status of [200, 202, 204, 303, 304, 400, 404, 409, 422, 500, 503]) {
-    scene.receiver.behave(answering(status, { 'Content-Type': 'text/plain' }, status === 204 || status === 304 ? '' : `it is ${status}`));
+    scene.receiver.behave(
+      answering(status, { 'Content-Type': 'text/plain' }, status === 204 || status === 304 ? '' : `it is ${status}`),
+    );
     const key = `status-${status}`;
     const first = await scene.write({ key });
     const retry = await scene.write({ key });
@@ -88,7 +128,11 @@ t.test('an empty body has its length, an answer without one has none', async (t)
 
 t.test('PUT, DELETE and HEAD are reserved as POST is, on the connection that stays open', async (t) => {
   scene.receiver.behave((req, res) => {
-    req.on('end', () => res.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': '400000' }).end(req.method === 'HEAD' ? '' : 'x'.repeat(400_000)));
+    req.on('end', () =>
+      res
+        .writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': '400000' })
+        .end(req.method === 'HEAD' ? '' : 'x'.repeat(400_000)),
+    );
   });
   const connection = await connectRaw(scene.port);
   t.teardown(connection.end);
@@ -111,7 +155,9 @@ t.test('PUT, DELETE and HEAD are reserved as POST is, on the connection that sta
 });
 
 t.test('a route adds fields to what is kept, but none that belong to one caller', async (t) => {
-  scene.receiver.behave(answering(200, { 'X-Total-Count': '12', 'X-Auth-Subject': 'forged', 'Set-Cookie': 'a=b' }, 'x'));
+  scene.receiver.behave(
+    answering(200, { 'X-Total-Count': '12', 'X-Auth-Subject': 'forged', 'Set-Cookie': 'a=b' }, 'x'),
+  );
   await scene.write({ path: '/headers', key: 'added' });
   const retry = await scene.write({ path: '/headers', key: 'added' });
   t.equal(retry.field('X-Total-Count'), '12');
@@ -122,7 +168,9 @@ t.test('a route adds fields to what is kept, but none that belong to one caller'
 t.test('what Connection names is not kept', async (t) => {
   scene.receiver.behave((req, res) => {
     req.on('end', () => {
-      res.socket?.end('HTTP/1.1 200 OK\r\nConnection: close, ETag\r\nETag: "hop"\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok');
+      res.socket?.end(
+        'HTTP/1.1 200 OK\r\nConnection: close, ETag\r\nETag: "hop"\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok',
+      );
     });
   });
   const first = await scene.write({ key: 'hop' });
@@ -135,18 +183,34 @@ t.test('what Connection names is not kept', async (t) => {
 });
 
 t.test('the receiver cannot say what only we say', async (t) => {
-  scene.receiver.behave(answering(200, { 'Idempotent-Replayed': 'true', 'Idempotency-Outcome': 'not-applied', 'Proxy-Status': 'sallyport; error=x' }, 'x'));
+  scene.receiver.behave(
+    answering(
+      200,
+      { 'Idempotent-Replayed': 'true', 'Idempotency-Outcome': 'not-applied', 'Proxy-Status': 'sallyport; error=x' },
+      'x',
+    ),
+  );
   const first = await scene.write({ key: 'liar' });
   t.equal(first.field('Idempotent-Replayed'), null);
   t.equal(first.field('Idempotency-Outcome'), null);
   t.equal(first.field('Proxy-Status'), null);
-  t.equal((await scene.write({ key: 'liar' })).field('Idempotent-Replayed'), 'true', 'on a plain route its word does not free the key');
+  t.equal(
+    (await scene.write({ key: 'liar' })).field('Idempotent-Replayed'),
+    'true',
+    'on a plain route its word does not free the key',
+  );
 });
 
 t.test('the receiver learns key, record and fence; what the caller says of the last two is dropped', async (t) => {
   await scene.write({
-    key: '"told"', claims: { jti: 'verified' },
-    headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '1', 'Idempotency_Fence': '2', 'X-Auth-Token-Id': 'forged' },
+    key: '"told"',
+    claims: { jti: 'verified' },
+    headers: {
+      'Idempotency-Record': 'forged',
+      'Idempotency-Fence': '1',
+      Idempotency_Fence: '2',
+      'X-Auth-Token-Id': 'forged',
+    },
   });
   const [told] = scene.executions();
   const { record } = await scene.recordOf(told?.field('X-Request-Id')[0] ?? '');

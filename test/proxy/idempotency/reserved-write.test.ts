@@ -23,14 +23,29 @@ async function streaming(options?: RunOptions): Promise<RunBench> {
 
 t.test('what reserving comes to: nothing is sent unless the record was acquired', async (t) => {
   const response = { status: 201, fields: ['ETag', '"1"'], body: Buffer.from('kept') };
-  const shown = 'give 201 X-Request-Id r ETag "1" Cache-Control no-store Idempotency-Key "k" Idempotent-Replayed true kept true';
-  const cases: readonly { readonly name: string; readonly reserved: Reserved | null; readonly options?: RunOptions; readonly said: string }[] = [
+  const shown =
+    'give 201 X-Request-Id r ETag "1" Cache-Control no-store Idempotency-Key "k" Idempotent-Replayed true kept true';
+  const cases: readonly {
+    readonly name: string;
+    readonly reserved: Reserved | null;
+    readonly options?: RunOptions;
+    readonly said: string;
+  }[] = [
     { name: 'no answer', reserved: null, said: 'refuse {"reason":"store_unavailable"}' },
     { name: 'another request', reserved: { kind: 'mismatch' }, said: 'refuse unsent idempotency_key_reused body' },
     { name: 'in doubt', reserved: { kind: 'unknown' }, said: 'refuse unsent idempotency_outcome_unknown body' },
     { name: 'kept', reserved: { kind: 'replayed', response }, said: shown },
-    { name: 'kept, without a key', reserved: { kind: 'replayed', response }, options: { sentKey: null }, said: shown.replace('"k"', '') },
-    { name: 'damaged', reserved: { kind: 'replayed', response: { ...response, status: 199 } }, said: 'refuse {"reason":"store_unavailable"}' },
+    {
+      name: 'kept, without a key',
+      reserved: { kind: 'replayed', response },
+      options: { sentKey: null },
+      said: shown.replace('"k"', ''),
+    },
+    {
+      name: 'damaged',
+      reserved: { kind: 'replayed', response: { ...response, status: 199 } },
+      said: 'refuse {"reason":"store_unavailable"}',
+    },
   ];
   for (const { name, reserved, options, said } of cases) {
     for (const isGone of [false, true]) {
@@ -57,26 +72,34 @@ t.test('in overload nothing is asked of the store', async (t) => {
   t.same(bench.events.slice(2), []);
 });
 
-t.test('a place in line is taken before the store is asked, goes with the request, and else is given back', async (t) => {
-  const sent = runBench();
-  sent.run.start();
-  t.equal(sent.places, 1, 'before it answered');
-  await tick();
-  t.equal(sent.places, 1);
-  sent.sent[0]?.place?.();
-  t.equal(sent.places, 0);
-  for (const reserved of [null, { kind: 'unknown' }, { kind: 'in_progress', retryAfterMs: 1 }] as const) {
-    const bench = runBench({ reserved });
-    await bench.begin();
-    t.equal(bench.places, 0, reserved?.kind ?? 'no answer');
-  }
-  const refused = runBench({ replicas: 1 });
-  await refused.begin();
-  t.equal(refused.places, 0, 'by the gate');
-});
+t.test(
+  'a place in line is taken before the store is asked, goes with the request, and else is given back',
+  async (t) => {
+    const sent = runBench();
+    sent.run.start();
+    t.equal(sent.places, 1, 'before it answered');
+    await tick();
+    t.equal(sent.places, 1);
+    sent.sent[0]?.place?.();
+    t.equal(sent.places, 0);
+    for (const reserved of [null, { kind: 'unknown' }, { kind: 'in_progress', retryAfterMs: 1 }] as const) {
+      const bench = runBench({ reserved });
+      await bench.begin();
+      t.equal(bench.places, 0, reserved?.kind ?? 'no answer');
+    }
+    const refused = runBench({ replicas: 1 });
+    await refused.begin();
+    t.equal(refused.places, 0, 'by the gate');
+  },
+);
 
 t.test('what the gate refuses is released before the caller hears of it', async (t) => {
-  const cases: readonly { name: string; options?: RunOptions; change?: (bench: RunBench) => void; said: readonly string[] }[] = [
+  const cases: readonly {
+    name: string;
+    options?: RunOptions;
+    change?: (bench: RunBench) => void;
+    said: readonly string[];
+  }[] = [
     { name: 'its caller left', change: (bench) => (bench.isGone = true), said: [] },
     { name: 'too few replicas', options: { replicas: 1 }, said: ['refuse unsent store_unavailable body'] },
     { name: 'the process ends', change: ({ run }) => run.breakOff(), said: ['refuse unsent shutting_down body'] },
@@ -92,31 +115,54 @@ t.test('what the gate refuses is released before the caller hears of it', async 
   }
 });
 
-t.test('what is sent: the fields that go on, the length of the whole body however it came, the record and its fence', async (t) => {
-  const record = ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7'];
-  const cases: readonly { readonly name: string; readonly options: RunOptions; readonly fields: readonly string[]; readonly body: string | null }[] = [
-    { name: 'with a length', options: { contentLength: '4' }, fields: record, body: 'body' },
-    { name: 'in chunks', options: { chunked: true }, fields: ['Content-Length', '4', ...record], body: 'body' },
-    { name: 'in no chunks', options: { chunked: true, body: '' }, fields: ['Content-Length', '0', ...record], body: null },
-    { name: 'no body', options: { body: '' }, fields: record, body: null },
-    { name: 'a length of 0', options: { body: '', contentLength: '0' }, fields: record, body: null },
-    { name: 'neither length nor chunks', options: { body: 'x' }, fields: ['Content-Length', '1', ...record], body: 'x' },
-    { name: 'a token alone', options: { contentLength: '4', recordId: null }, fields: ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7'], body: 'body' },
-  ];
-  for (const { name, options, fields, body } of cases) {
-    const bench = runBench(options);
-    await bench.begin();
-    t.same(bench.events, ['asked'], name);
-    const [request] = bench.sent;
-    t.match(request, { holder: strangers, method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
-    t.same(request?.fields, ['Host', 'h', ...fields], name);
-    t.same(request?.body, body === null ? null : Buffer.from(body), name);
-    t.equal(request?.lateRefusal?.(), null);
-    t.same(bench.time.due(), [upstreamMs], 'the receiver has as long as both connects and the answer may take');
-    bench.time.advance(10_000);
-    t.match(request?.lateRefusal?.(), { reason: 'store_unavailable' }, 'the gate is asked once more');
-  }
-});
+t.test(
+  'what is sent: the fields that go on, the length of the whole body however it came, the record and its fence',
+  async (t) => {
+    const record = ['Idempotency-Record', 'p.o', 'Idempotency-Fence', '7'];
+    const cases: readonly {
+      readonly name: string;
+      readonly options: RunOptions;
+      readonly fields: readonly string[];
+      readonly body: string | null;
+    }[] = [
+      { name: 'with a length', options: { contentLength: '4' }, fields: record, body: 'body' },
+      { name: 'in chunks', options: { chunked: true }, fields: ['Content-Length', '4', ...record], body: 'body' },
+      {
+        name: 'in no chunks',
+        options: { chunked: true, body: '' },
+        fields: ['Content-Length', '0', ...record],
+        body: null,
+      },
+      { name: 'no body', options: { body: '' }, fields: record, body: null },
+      { name: 'a length of 0', options: { body: '', contentLength: '0' }, fields: record, body: null },
+      {
+        name: 'neither length nor chunks',
+        options: { body: 'x' },
+        fields: ['Content-Length', '1', ...record],
+        body: 'x',
+      },
+      {
+        name: 'a token alone',
+        options: { contentLength: '4', recordId: null },
+        fields: ['Idempotency-Record', 'p.t', 'Idempotency-Fence', '7'],
+        body: 'body',
+      },
+    ];
+    for (const { name, options, fields, body } of cases) {
+      const bench = runBench(options);
+      await bench.begin();
+      t.same(bench.events, ['asked'], name);
+      const [request] = bench.sent;
+      t.match(request, { holder: strangers, method: 'POST', target: '/orders?a=1', responseTimeoutMs: responseMs });
+      t.same(request?.fields, ['Host', 'h', ...fields], name);
+      t.same(request?.body, body === null ? null : Buffer.from(body), name);
+      t.equal(request?.lateRefusal?.(), null);
+      t.same(bench.time.due(), [upstreamMs], 'the receiver has as long as both connects and the answer may take');
+      bench.time.advance(10_000);
+      t.match(request?.lateRefusal?.(), { reason: 'store_unavailable' }, 'the gate is asked once more');
+    }
+  },
+);
 
 t.test('store before replying: a whole answer is kept, then given', async (t) => {
   for (const isGone of [false, true]) {
@@ -129,16 +175,24 @@ t.test('store before replying: a whole answer is kept, then given', async (t) =>
     t.same(bench.time.due(), [], 'the receiver is done');
     await tick();
     t.same(bench.events, ['answered', 'settle completed 201']);
-    t.match(bench.settled[0]?.write.command, { response: { fields: ['ETag', '"1"'], body: Buffer.from('1234567890') } });
+    t.match(bench.settled[0]?.write.command, {
+      response: { fields: ['ETag', '"1"'], body: Buffer.from('1234567890') },
+    });
     bench.isGone = isGone;
     bench.run.breakOff();
     await bench.settle();
-    t.same(bench.events.slice(2), isGone ? ['over'] : ['give 201 X-Request-Id r ETag "1" X-Other o 1234567890 false', 'over']);
+    t.same(
+      bench.events.slice(2),
+      isGone ? ['over'] : ['give 201 X-Request-Id r ETag "1" X-Other o 1234567890 false', 'over'],
+    );
     t.equal(sink.onBody(Buffer.from('more')), true, 'what comes after counts for nothing');
     sink.onEnd();
     sink.onFailure({ reason: 'upstream_failed' });
     await tick();
-    t.same(bench.events.filter((event) => event !== 'answered').slice(1), isGone ? ['over'] : [bench.events[2], 'over']);
+    t.same(
+      bench.events.filter((event) => event !== 'answered').slice(1),
+      isGone ? ['over'] : [bench.events[2], 'over'],
+    );
   }
 });
 
@@ -152,7 +206,12 @@ t.test('fields that are too long to be kept: the status is kept, and the answer 
 });
 
 t.test('an answer that announces more than is kept turns into a stream, one to HEAD has no body', async (t) => {
-  const cases: readonly { readonly name: string; readonly options?: RunOptions; readonly length: string | null; readonly turns: boolean }[] = [
+  const cases: readonly {
+    readonly name: string;
+    readonly options?: RunOptions;
+    readonly length: string | null;
+    readonly turns: boolean;
+  }[] = [
     { name: 'no length', length: null, turns: false },
     { name: 'the limit', length: '10', turns: false },
     { name: 'more', length: '11', turns: true },
@@ -163,7 +222,11 @@ t.test('an answer that announces more than is kept turns into a stream, one to H
     const bench = await dispatched(options);
     bench.sink().onHead(200, length === null ? [] : ['Content-Length', length]);
     await tick();
-    t.equal(bench.events.some((event) => event.startsWith('begin 200')), turns, name);
+    t.equal(
+      bench.events.some((event) => event.startsWith('begin 200')),
+      turns,
+      name,
+    );
     t.equal(bench.events.includes('settle tombstone 200'), turns && options?.recordId !== null);
     t.equal(bench.events.includes('resume'), turns);
   }
@@ -198,7 +261,10 @@ t.test('an answer that grows beyond what is kept: the status is written down, th
 
 t.test('what the receiver does while the status is written down comes after what it said before', async (t) => {
   const begun = ['begin 200 X-Request-Id r Content-Length 11', 'write a'];
-  for (const [ending, said] of [['end', 'end'], ['failure', 'refuse {"reason":"upstream_failed"}']] as const) {
+  for (const [ending, said] of [
+    ['end', 'end'],
+    ['failure', 'refuse {"reason":"upstream_failed"}'],
+  ] as const) {
     const bench = await dispatched({ holdsSettling: true });
     const sink = bench.sink();
     sink.onHead(200, ['Content-Length', '11']);
@@ -246,7 +312,12 @@ t.test('nobody wants the rest of an answer whose status is kept; one that was no
     turning.run.callerGone();
     turning.isGone = true;
     await turning.settle();
-    t.same(turning.events, recordId === null ? ['begin 200 X-Request-Id r Content-Length 11', 'resume'] : ['settle tombstone 200', 'cancel', 'over']);
+    t.same(
+      turning.events,
+      recordId === null
+        ? ['begin 200 X-Request-Id r Content-Length 11', 'resume']
+        : ['settle tombstone 200', 'cancel', 'over'],
+    );
   }
 });
 
@@ -260,7 +331,9 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
     const unsent = await dispatched({ mayBeSent: false });
     end(unsent);
     await tick();
-    const why = isProcess ? 'refuse {"reason":"shutting_down"}' : 'refuse {"reason":"upstream_unreachable","error":"connection_timeout"}';
+    const why = isProcess
+      ? 'refuse {"reason":"shutting_down"}'
+      : 'refuse {"reason":"upstream_unreachable","error":"connection_timeout"}';
     t.same(unsent.events, ['cancel', 'answered', 'settle release', why, 'over']);
 
     const doubtful = await dispatched({ mayBeSent: true });
@@ -278,13 +351,21 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
     const tokenOnly = await dispatched({ recordId: null });
     end(tokenOnly);
     await tick();
-    t.same(tokenOnly.events, ['cancel', 'answered', 'refuse {"reason":"upstream_timeout"}', 'over'], 'there is no record to name');
+    t.same(
+      tokenOnly.events,
+      ['cancel', 'answered', 'refuse {"reason":"upstream_timeout"}', 'over'],
+      'there is no record to name',
+    );
   }
   const failed = await dispatched({ holdsSettling: true });
   failed.sink().onFailure({ reason: 'upstream_failed' });
   failed.run.breakOff();
   await failed.settle();
-  t.same(failed.events, ['answered', 'settle mark', 'refuse {"reason":"upstream_failed","record":"p.o"}', 'over'], 'what has failed fails once');
+  t.same(
+    failed.events,
+    ['answered', 'settle mark', 'refuse {"reason":"upstream_failed","record":"p.o"}', 'over'],
+    'what has failed fails once',
+  );
   const passing = await streaming();
   passing.run.breakOff();
   t.same(passing.events, [], 'a stream is ended by its connection');
@@ -292,8 +373,15 @@ t.test('the receiver’s time is up, or the process’s: released where nothing 
 
 t.test('only what certainly was not sent frees the key', async (t) => {
   const unsent: readonly Reason[] = [
-    'upstream_unreachable', 'overloaded', 'shutting_down', 'store_unavailable', 'token_expired',
-    'key_revoked', 'subject_revoked', 'token_revoked', 'issue_time_revoked',
+    'upstream_unreachable',
+    'overloaded',
+    'shutting_down',
+    'store_unavailable',
+    'token_expired',
+    'key_revoked',
+    'subject_revoked',
+    'token_revoked',
+    'issue_time_revoked',
   ];
   for (const reason of [...unsent, 'upstream_failed', 'upstream_timeout', 'caller_gone', 'internal'] as const) {
     const bench = await dispatched();
@@ -301,18 +389,31 @@ t.test('only what certainly was not sent frees the key', async (t) => {
     await tick();
     const isUnsent = unsent.includes(reason);
     t.same(bench.events, [
-      'answered', isUnsent ? 'settle release' : 'settle mark', `refuse {"reason":"${reason}"${isUnsent ? '' : ',"record":"p.o"'}}`, 'over',
+      'answered',
+      isUnsent ? 'settle release' : 'settle mark',
+      `refuse {"reason":"${reason}"${isUnsent ? '' : ',"record":"p.o"'}}`,
+      'over',
     ]);
     const begun = await dispatched();
     begun.sink().onHead(200, []);
     begun.sink().onFailure({ reason });
     await tick();
-    t.same(begun.events, ['answered', 'settle tombstone 200', `refuse {"reason":"${reason}","record":"p.o"}`, 'over'], 'a status came');
+    t.same(
+      begun.events,
+      ['answered', 'settle tombstone 200', `refuse {"reason":"${reason}","record":"p.o"}`, 'over'],
+      'a status came',
+    );
   }
 });
 
 t.test('a bug ends the request: the receiver is let go, the caller is told, nothing is left', async (t) => {
-  const bench = runBench({ caller: { begin: () => { throw new Error('a bug'); } } });
+  const bench = runBench({
+    caller: {
+      begin: () => {
+        throw new Error('a bug');
+      },
+    },
+  });
   await bench.begin();
   bench.events.length = 0;
   bench.sink().onHead(200, ['Content-Length', '11']);
@@ -321,7 +422,13 @@ t.test('a bug ends the request: the receiver is let go, the caller is told, noth
   t.same(bench.time.due(), []);
   t.equal(bench.sink().onBody(Buffer.from('late')), true);
   t.equal(bench.events.length, 4, 'what comes after counts for nothing');
-  const early = runBench({ caller: { asked: () => { throw new Error('a bug'); } } });
+  const early = runBench({
+    caller: {
+      asked: () => {
+        throw new Error('a bug');
+      },
+    },
+  });
   await early.begin();
   t.same(early.events, ['fail Error: a bug', 'over']);
   t.same(early.time.due(), []);

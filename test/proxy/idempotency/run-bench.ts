@@ -70,8 +70,11 @@ export function runBench(options: RunOptions = {}): RunBench {
   let release: () => void = () => undefined;
   const say = (what: string) => () => void events.push(what);
   const answer = (): Result<ReserveAnswer, StoreFailure> => {
-    const reserved: Reserved | null = options.reserved === undefined ? { kind: 'acquired', fence: 7, takenOver: false } : options.reserved;
-    return reserved === null ? refuse({ kind: 'unreachable', reason: 'gone', mayHaveRun: false }) : accept({ reserved, confirmedReplicas: null });
+    const reserved: Reserved | null =
+      options.reserved === undefined ? { kind: 'acquired', fence: 7, takenOver: false } : options.reserved;
+    return reserved === null
+      ? refuse({ kind: 'unreachable', reason: 'gone', mayHaveRun: false })
+      : accept({ reserved, confirmedReplicas: null });
   };
   const nothing = (): void => undefined;
   const deps = {
@@ -86,33 +89,59 @@ export function runBench(options: RunOptions = {}): RunBench {
       settle: async (settling: Settling) => {
         settled.push(settling);
         const { write } = settling;
-        events.push(`settle ${write.kind === 'complete' ? `${write.command.state} ${write.command.response.status}` : write.kind}`);
+        events.push(
+          `settle ${write.kind === 'complete' ? `${write.command.state} ${write.command.response.status}` : write.kind}`,
+        );
         if (options.holdsSettling === true) await new Promise<void>((resolve) => (release = resolve));
       },
     },
-    metrics: { reservation: nothing, storeCall: nothing, replicaShortfall: nothing, shareExceeded: nothing, unknownOutcome: nothing },
-    share: null, clock: time.clock, timers: time.timers, replicas: options.replicas ?? 0, settleTimeoutMs: 500,
+    metrics: {
+      reservation: nothing,
+      storeCall: nothing,
+      replicaShortfall: nothing,
+      shareExceeded: nothing,
+      unknownOutcome: nothing,
+    },
+    share: null,
+    clock: time.clock,
+    timers: time.timers,
+    replicas: options.replicas ?? 0,
+    settleTimeoutMs: 500,
   };
   const body = Buffer.from(options.body ?? 'body');
   const write = {
     admission: {
-      target: { raw: '/orders?a=1', path: '/orders', query: 'a=1' }, route: { responseTimeoutMs: responseMs, access: 'protected' },
-      requestId: 'r', principal: null, forwarded: options.forwarded ?? ['Host', 'h'], revoked: () => null,
+      target: { raw: '/orders?a=1', path: '/orders', query: 'a=1' },
+      route: { responseTimeoutMs: responseMs, access: 'protected' },
+      requestId: 'r',
+      principal: null,
+      forwarded: options.forwarded ?? ['Host', 'h'],
+      revoked: () => null,
       fields: { passed: [], contentLength: options.contentLength ?? null, chunked: options.chunked ?? false },
     },
     preparation: {
       rules: {
-        singleUse: false, operation: 'o', fields: [], receiver: 'plain', retentionMs: 60_000, maxStoredResponseBytes: options.maxStored ?? 10,
-        storeHeaders: new Set(), releaseOn: new Set([429]),
+        singleUse: false,
+        operation: 'o',
+        fields: [],
+        receiver: 'plain',
+        retentionMs: 60_000,
+        maxStoredResponseBytes: options.maxStored ?? 10,
+        storeHeaders: new Set(),
+        releaseOn: new Set([429]),
       },
-      principal: { expiresAtS: time.clock.now() / 1000 + 600, issuedAtS: null }, issuer: { clockSkewS: 0 },
+      principal: { expiresAtS: time.clock.now() / 1000 + 600, issuedAtS: null },
+      issuer: { clockSkewS: 0 },
       scope: { principal: 'p', operation: 'o', token: null },
       recordId: options.recordId === undefined ? 'p.o' : options.recordId,
-      reservationId: options.recordId === null ? 'p.t' : 'p.o', sentKey: options.sentKey === undefined ? '"k"' : options.sentKey,
+      reservationId: options.recordId === null ? 'p.t' : 'p.o',
+      sentKey: options.sentKey === undefined ? '"k"' : options.sentKey,
     },
-    method: options.method ?? 'POST', body,
+    method: options.method ?? 'POST',
+    body,
     inForce: {
-      config: { upstream: { connectTimeoutMs: connectMs } }, assertion: null,
+      config: { upstream: { connectTimeoutMs: connectMs } },
+      assertion: null,
       fieldRules: createFieldRules({ identityNames: [], underscoreFields: 'drop', http10: 'refuse' }),
       upstream: {
         takeReservedPlace: () => {
@@ -135,19 +164,25 @@ export function runBench(options: RunOptions = {}): RunBench {
     refuse: (reason) => void events.push(`refuse ${JSON.stringify(reason)}`),
     refuseUnreserved: ({ reason }) => void events.push(`refuse unreserved ${reason}`),
     refuseUnsent: ({ reason }, unsent) => void events.push(`refuse unsent ${reason} ${unsent.toString()}`),
-    give: ({ status, fields, body: given, isReplayed }) => void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
+    give: ({ status, fields, body: given, isReplayed }) =>
+      void events.push(`give ${status} ${fields.join(' ')} ${given.toString()} ${String(isReplayed)}`),
     begin: (status, fields) => void events.push(`begin ${status} ${fields.join(' ')}`),
     write: (chunk) => {
       events.push(`write ${chunk.toString()}`);
       return self.flows;
     },
-    end: say('end'), asked: say('asked'), answered: say('answered'),
+    end: say('end'),
+    asked: say('asked'),
+    answered: say('answered'),
     fail: (error) => void events.push(`fail ${String(error)}`),
     ...options.caller,
   };
   const self: RunBench = {
     run: new ReservedRun(deps as unknown as AttemptDeps, write as unknown as ReservedWrite, caller, say('over')),
-    time, events, sent, settled,
+    time,
+    events,
+    sent,
+    settled,
     settle: async () => {
       release();
       await tick();

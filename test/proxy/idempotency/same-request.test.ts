@@ -13,7 +13,8 @@ interface Row {
 }
 
 const boundary = (name: string): WriteInput => ({
-  headers: { 'Content-Type': `multipart/form-data; boundary=${name}` }, body: `--${name}\r\n\r\nx\r\n--${name}--\r\n`,
+  headers: { 'Content-Type': `multipart/form-data; boundary=${name}` },
+  body: `--${name}\r\n\r\nx\r\n--${name}--\r\n`,
 });
 
 const rows: readonly Row[] = [
@@ -22,12 +23,31 @@ const rows: readonly Row[] = [
   { name: 'another method', other: { method: 'PUT' }, same: false },
   { name: 'a query', other: { path: '/orders?dry=1' }, same: false },
   { name: 'an empty query', other: { path: '/orders?' }, same: false },
-  { name: 'another spelling of the query', base: { path: '/orders?a=1&b=2' }, other: { path: '/orders?b=2&a=1' }, same: false },
-  { name: 'another Content-Type', other: { headers: { 'Content-Type': 'application/json; charset=utf-8' } }, same: false },
+  {
+    name: 'another spelling of the query',
+    base: { path: '/orders?a=1&b=2' },
+    other: { path: '/orders?b=2&a=1' },
+    same: false,
+  },
+  {
+    name: 'another Content-Type',
+    other: { headers: { 'Content-Type': 'application/json; charset=utf-8' } },
+    same: false,
+  },
   { name: 'a Content-Encoding', other: { headers: { 'Content-Encoding': 'gzip' } }, same: false },
   { name: 'a multipart boundary drawn anew', base: boundary('one'), other: boundary('two'), same: false },
-  { name: 'a field that the route lists', base: { path: '/fields' }, other: { path: '/fields', headers: { 'If-Match': '"1"' } }, same: false },
-  { name: 'another value of it', base: { path: '/fields', headers: { Prefer: 'a' } }, other: { path: '/fields', headers: { prefer: 'b' } }, same: false },
+  {
+    name: 'a field that the route lists',
+    base: { path: '/fields' },
+    other: { path: '/fields', headers: { 'If-Match': '"1"' } },
+    same: false,
+  },
+  {
+    name: 'another value of it',
+    base: { path: '/fields', headers: { Prefer: 'a' } },
+    other: { path: '/fields', headers: { prefer: 'b' } },
+    same: false,
+  },
   { name: 'a field that the route does not list', other: { headers: { 'If-Match': '"1"' } }, same: true },
   {
     name: 'the value of one listed field in another',
@@ -40,8 +60,12 @@ const rows: readonly Row[] = [
     other: {
       claims: { jti: 'another', iat: Math.floor(Date.now() / 1000) - 3 },
       headers: {
-        Date: 'Sat, 01 Jan 2022 00:00:00 GMT', traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', tracestate: 'a=b',
-        'X-Request-Id': 'mine', 'User-Agent': 'other', Accept: '*/*',
+        Date: 'Sat, 01 Jan 2022 00:00:00 GMT',
+        traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+        tracestate: 'a=b',
+        'X-Request-Id': 'mine',
+        'User-Agent': 'other',
+        Accept: '*/*',
       },
     },
     same: true,
@@ -62,7 +86,11 @@ for (const { name, base, other, same } of rows) {
 t.test('chunked or with a length, one body is one body', async (t) => {
   const key = randomUUID();
   await scene.write({ key, body: 'abc' });
-  const chunked = await scene.write({ key, body: '1\r\na\r\n2\r\nbc\r\n0\r\n\r\n', headers: { 'Transfer-Encoding': 'chunked' } });
+  const chunked = await scene.write({
+    key,
+    body: '1\r\na\r\n2\r\nbc\r\n0\r\n\r\n',
+    headers: { 'Transfer-Encoding': 'chunked' },
+  });
   t.equal(chunked.field('Idempotent-Replayed'), 'true');
 });
 
@@ -85,7 +113,11 @@ t.test('one key under another subject, route or audience is another key', async 
   t.equal(scene.executions().length, before + strangers.length);
   for (const [index, input] of strangers.entries()) {
     const { text } = await scene.write({ ...input, key });
-    t.same(canaries.filter((canary) => text.includes(canary)), [`canary-${index}`], 'no answer carries another scope\'s');
+    t.same(
+      canaries.filter((canary) => text.includes(canary)),
+      [`canary-${index}`],
+      "no answer carries another scope's",
+    );
   }
   t.equal(scene.executions().length, before + strangers.length);
 });

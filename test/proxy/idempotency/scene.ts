@@ -1,7 +1,11 @@
 /** A proxy whose routes reserve, a store in memory that misbehaves on command, and a receiver behind it. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { randomUUID } from 'node:crypto';
-import { createMemoryStore, memoryStoreLimits, type MemoryStoreLimits } from '../../../src/adapters/memory/reservation-store.js';
+import {
+  createMemoryStore,
+  memoryStoreLimits,
+  type MemoryStoreLimits,
+} from '../../../src/adapters/memory/reservation-store.js';
 import { parseRecordId } from '../../../src/decision/idempotency/scope.js';
 import type { ReservationRecord } from '../../../src/decision/idempotency/record.js';
 import type { ReservationResult, ReservationStore } from '../../../src/ports/ports.js';
@@ -14,7 +18,10 @@ import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
 import { createFaultyStore, type FaultyStore } from './faulty-store.js';
 import { createSteppingClock, type SteppingClock } from './stepping-clock.js';
 
-export interface SceneOptions extends Pick<HarnessOptions, 'adapt' | 'receiver' | 'listed' | 'upstreamUrl' | 'upstreamCa'> {
+export interface SceneOptions extends Pick<
+  HarnessOptions,
+  'adapt' | 'receiver' | 'listed' | 'upstreamUrl' | 'upstreamCa'
+> {
   readonly config?: ConfigTree;
   readonly replicas?: number;
   readonly settleTimeoutMs?: number;
@@ -57,16 +64,52 @@ const approved: ConfigTree = { subjects: ['checkout', 'migration'], permissions:
 
 /** A route for each way to reserve. */
 const routes: readonly ConfigTree[] = [
-  { name: 'create-order', methods: ['POST', 'PUT', 'DELETE', 'HEAD'], path: '/orders', ...approved, idempotency: 'required' },
+  {
+    name: 'create-order',
+    methods: ['POST', 'PUT', 'DELETE', 'HEAD'],
+    path: '/orders',
+    ...approved,
+    idempotency: 'required',
+  },
   { name: 'optional', methods: ['POST'], path: '/optional', ...approved, idempotency: 'optional' },
   { name: 'plain', methods: ['POST'], path: '/plain', ...approved, idempotency: 'none' },
   { name: 'single', methods: ['POST'], path: '/single', ...approved, idempotency: 'none', single_use: true },
   { name: 'both', methods: ['POST'], path: '/both', ...approved, idempotency: 'required', single_use: true },
-  { name: 'fields', methods: ['POST'], path: '/fields', ...approved, idempotency: { mode: 'required', fields: ['If-Match', 'Prefer'] } },
-  { name: 'small', methods: ['POST'], path: '/small', ...approved, idempotency: { mode: 'required', max_body: '1KiB', max_stored_response: '1KiB' } },
-  { name: 'headers', methods: ['POST'], path: '/headers', ...approved, idempotency: { mode: 'required', store_headers: ['X-Total-Count', 'X-Auth-Subject'] } },
-  { name: 'reports', methods: ['POST'], path: '/reports', ...approved, idempotency: { mode: 'required', receiver: 'reports' } },
-  { name: 'deduplicates', methods: ['POST'], path: '/deduplicates', ...approved, idempotency: { mode: 'required', receiver: 'deduplicates' } },
+  {
+    name: 'fields',
+    methods: ['POST'],
+    path: '/fields',
+    ...approved,
+    idempotency: { mode: 'required', fields: ['If-Match', 'Prefer'] },
+  },
+  {
+    name: 'small',
+    methods: ['POST'],
+    path: '/small',
+    ...approved,
+    idempotency: { mode: 'required', max_body: '1KiB', max_stored_response: '1KiB' },
+  },
+  {
+    name: 'headers',
+    methods: ['POST'],
+    path: '/headers',
+    ...approved,
+    idempotency: { mode: 'required', store_headers: ['X-Total-Count', 'X-Auth-Subject'] },
+  },
+  {
+    name: 'reports',
+    methods: ['POST'],
+    path: '/reports',
+    ...approved,
+    idempotency: { mode: 'required', receiver: 'reports' },
+  },
+  {
+    name: 'deduplicates',
+    methods: ['POST'],
+    path: '/deduplicates',
+    ...approved,
+    idempotency: { mode: 'required', receiver: 'deduplicates' },
+  },
 ];
 
 export async function startScene(t: Scope, options: SceneOptions = {}): Promise<Scene> {
@@ -81,21 +124,26 @@ export async function startScene(t: Scope, options: SceneOptions = {}): Promise<
     ...options,
     config: { store: { memory: {} }, routes, ...options.config },
     clock,
-    ...(options.withoutStore === true ? {} : { reservations: {
-      store: options.watch?.(store.store) ?? store.store,
-      share: null,
-      replicas: options.replicas ?? 0,
-      settleTimeoutMs: options.settleTimeoutMs ?? 1_000,
-      metrics: {
-        reservation: (result) => results.push(result),
-        storeCall: () => undefined,
-        unknownOutcome: (id) => unknowns.push(id),
-        replicaShortfall: () => {
-          shortfalls += 1;
-        },
-        shareExceeded: () => undefined, offeredAgain: () => undefined,
-      },
-    } }),
+    ...(options.withoutStore === true
+      ? {}
+      : {
+          reservations: {
+            store: options.watch?.(store.store) ?? store.store,
+            share: null,
+            replicas: options.replicas ?? 0,
+            settleTimeoutMs: options.settleTimeoutMs ?? 1_000,
+            metrics: {
+              reservation: (result) => results.push(result),
+              storeCall: () => undefined,
+              unknownOutcome: (id) => unknowns.push(id),
+              replicaShortfall: () => {
+                shortfalls += 1;
+              },
+              shareExceeded: () => undefined,
+              offeredAgain: () => undefined,
+            },
+          },
+        }),
   });
   return {
     ...harness,
@@ -109,14 +157,17 @@ export async function startScene(t: Scope, options: SceneOptions = {}): Promise<
     record: async (id) => {
       const scope = parseRecordId(id);
       const shown = scope === null ? null : await memory.show({ ...scope, token: null });
-      return shown?.ok === true ? shown.value?.record ?? null : null;
+      return shown?.ok === true ? (shown.value?.record ?? null) : null;
     },
     isIdle: () => harness.server.counts().inFlight === 0,
   };
 }
 
 /** A write as `request` of the raw client takes it. */
-export function writeOf({ authorization }: Pick<Harness, 'authorization'>, input: WriteInput = {}): RequestInput & { readonly body: string | Buffer } {
+export function writeOf(
+  { authorization }: Pick<Harness, 'authorization'>,
+  input: WriteInput = {},
+): RequestInput & { readonly body: string | Buffer } {
   const key = input.key === undefined ? randomUUID() : input.key;
   const keyField = key === null ? {} : { 'Idempotency-Key': key };
   return {
@@ -128,7 +179,11 @@ export function writeOf({ authorization }: Pick<Harness, 'authorization'>, input
 }
 
 /** A receiver's behaviour that answers when the request is whole. */
-export function answering(status: number, headers: OutgoingHttpHeaders, body: string | Buffer): (req: IncomingMessage, res: ServerResponse) => void {
+export function answering(
+  status: number,
+  headers: OutgoingHttpHeaders,
+  body: string | Buffer,
+): (req: IncomingMessage, res: ServerResponse) => void {
   return (req, res) => {
     req.on('end', () => {
       res.writeHead(status, headers);
@@ -142,4 +197,3 @@ export function recordOf({ text }: RawResponse): string {
   const { record } = JSON.parse(text) as { record?: string };
   return record ?? '';
 }
-

@@ -1,7 +1,11 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import { accept } from '../../../src/lib/result.js';
-import { createSettlements, type Settlements, type SettlementLimits } from '../../../src/proxy/idempotency/settlement-queue.js';
+import {
+  createSettlements,
+  type Settlements,
+  type SettlementLimits,
+} from '../../../src/proxy/idempotency/settlement-queue.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog, markOf } from '../../adapters/store-world.js';
@@ -29,23 +33,42 @@ function bench(t: { readonly teardown: (close: () => unknown) => unknown }, limi
   const log = collectingLog();
   const results: string[] = [];
   const took: string[] = [];
-  const settlements = createSettlements({
-    store: store.store, clock: time.clock, timers: time.timers, log,
-    metrics: {
-      reservation: (result) => results.push(result), storeCall: (operation, ms) => took.push(`${operation} ${ms}`),
-      unknownOutcome: () => undefined, replicaShortfall: () => undefined, shareExceeded: () => undefined,
-      offeredAgain: (count) => results.push(`again ${String(count)}`),
+  const settlements = createSettlements(
+    {
+      store: store.store,
+      clock: time.clock,
+      timers: time.timers,
+      log,
+      metrics: {
+        reservation: (result) => results.push(result),
+        storeCall: (operation, ms) => took.push(`${operation} ${ms}`),
+        unknownOutcome: () => undefined,
+        replicaShortfall: () => undefined,
+        shareExceeded: () => undefined,
+        offeredAgain: (count) => results.push(`again ${String(count)}`),
+      },
     },
-  }, limits);
+    limits,
+  );
   let operations = 0;
   return {
-    time, store, settlements, results, took, lines: log.lines,
+    time,
+    store,
+    settlements,
+    results,
+    took,
+    lines: log.lines,
     settling: (change) => {
       operations += 1;
       const response = { status: 200, fields: [], body: Buffer.alloc(100) };
       return {
-        scope: { principal: 'p', operation: `o${operations}`, token: null }, recordId: `p.o${operations}`, deduplicates: false,
-        write: { kind: 'complete', command: { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 } },
+        scope: { principal: 'p', operation: `o${operations}`, token: null },
+        recordId: `p.o${operations}`,
+        deduplicates: false,
+        write: {
+          kind: 'complete',
+          command: { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 },
+        },
         untilMs: time.clock.monotonic() + 60_000,
         ...change,
       };
@@ -80,7 +103,11 @@ t.test('a settlement that fails is tried again, at longer and longer pauses, unt
 });
 
 t.test('settlements that wait are bounded in number and in bytes: the oldest is given up, with a word', async (t) => {
-  for (const limits of [{ maxWaiting: 3, maxBytes: 1_000_000 }, { maxWaiting: 100, maxBytes: 300 }, { maxWaiting: 100, maxBytes: 399 }]) {
+  for (const limits of [
+    { maxWaiting: 3, maxBytes: 1_000_000 },
+    { maxWaiting: 100, maxBytes: 300 },
+    { maxWaiting: 100, maxBytes: 399 },
+  ]) {
     const { time, store, settlements, lines, settling, results, untilCalls } = bench(t, limits);
     store.behaveAll(down);
     for (let i = 0; i < 5; i += 1) await settlements.settle(settling());
@@ -106,7 +133,12 @@ t.test('a thousand settlements wait, with 64 MiB of answers', async (t) => {
   byBytes.store.behaveAll(down);
   const answer = (bytes: number): Partial<Settling> => {
     const response = { status: 200, fields: [], body: new Uint8Array(bytes) };
-    return { write: { kind: 'complete', command: { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 } } };
+    return {
+      write: {
+        kind: 'complete',
+        command: { attempt: 'a', fence: 1, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 },
+      },
+    };
   };
   await byBytes.settlements.settle(byBytes.settling(answer(64 * 1024 * 1024 - 1)));
   await byBytes.settlements.settle(byBytes.settling(answer(1)));
@@ -117,17 +149,25 @@ t.test('a thousand settlements wait, with 64 MiB of answers', async (t) => {
 
   const withoutRoom = bench(t, { maxWaiting: 1, maxBytes: 0 });
   withoutRoom.store.behaveAll(down);
-  await withoutRoom.settlements.settle(withoutRoom.settling({ write: { kind: 'release', command: { attempt: 'a' }, wasSent: false } }));
+  await withoutRoom.settlements.settle(
+    withoutRoom.settling({ write: { kind: 'release', command: { attempt: 'a' }, wasSent: false } }),
+  );
   t.equal(withoutRoom.settlements.open(), 1, 'a release has no answer to keep');
 });
 
 t.test('a settlement whose next try would come when its time is over is given up', async (t) => {
-  for (const [patienceMs, waits] of [[300, 0], [301, 1]] as const) {
+  for (const [patienceMs, waits] of [
+    [300, 0],
+    [301, 1],
+  ] as const) {
     const { time, store, settlements, lines, settling } = bench(t);
     store.behaveAll(down);
     await settlements.settle(settling({ untilMs: time.clock.monotonic() + patienceMs }));
     time.advance(100);
-    await until('the second try, and its end', () => store.calls.length === 2 && (lines.length > 0 || time.due().length > 0));
+    await until(
+      'the second try, and its end',
+      () => store.calls.length === 2 && (lines.length > 0 || time.due().length > 0),
+    );
     t.equal(settlements.open(), waits);
     t.equal(lines.length, 1 - waits);
   }

@@ -25,21 +25,80 @@ const cases: readonly Case[] = [
   { write: complete, answer: 'completed', counted: ['completed'] },
   { write: keepStatus, answer: 'completed', counted: ['tombstone'] },
   { write: release, answer: 'released', counted: ['released'] },
-  { write: mark, answer: 'unknown', counted: ['in doubt p.o'], line: /^warn whether a write was applied is not known.*"record":"p\.o".*sallyport record/ },
-  { write: complete, answer: 'repaired', counted: ['repaired'], line: /^error the store had lost a reservation.*"record":"p\.o".*persistence/ },
-  { write: complete, answer: 'fenced', counted: ['fenced'], line: /^error a write ran twice.*"record":"p\.o".*compare/ },
-  { write: complete, answer: 'fenced', deduplicates: true, counted: ['fenced'], line: /^warn a write was sent twice.*"record":"p\.o"/ },
-  { write: release, answer: 'kept', counted: [], line: /^warn a reservation was not settled.*"record":"p\.o","settle":"release","answer":"kept"/ },
-  { write: mark, answer: 'unsupported', counted: [], line: /^warn a reservation was not settled.*"settle":"mark","answer":"unsupported"/ },
   {
-    write: mark, answer: 'repaired', counted: ['repaired', 'in doubt p.o'],
+    write: mark,
+    answer: 'unknown',
+    counted: ['in doubt p.o'],
+    line: /^warn whether a write was applied is not known.*"record":"p\.o".*sallyport record/,
+  },
+  {
+    write: complete,
+    answer: 'repaired',
+    counted: ['repaired'],
+    line: /^error the store had lost a reservation.*"record":"p\.o".*persistence/,
+  },
+  {
+    write: complete,
+    answer: 'fenced',
+    counted: ['fenced'],
+    line: /^error a write ran twice.*"record":"p\.o".*compare/,
+  },
+  {
+    write: complete,
+    answer: 'fenced',
+    deduplicates: true,
+    counted: ['fenced'],
+    line: /^warn a write was sent twice.*"record":"p\.o"/,
+  },
+  {
+    write: release,
+    answer: 'kept',
+    counted: [],
+    line: /^warn a reservation was not settled.*"record":"p\.o","settle":"release","answer":"kept"/,
+  },
+  {
+    write: mark,
+    answer: 'unsupported',
+    counted: [],
+    line: /^warn a reservation was not settled.*"settle":"mark","answer":"unsupported"/,
+  },
+  {
+    write: mark,
+    answer: 'repaired',
+    counted: ['repaired', 'in doubt p.o'],
     line: /^error the store had lost the reservation of a write that may have been applied.*"record":"p\.o".*sallyport record.*persistence/,
   },
-  { write: mark, answer: 'fenced', counted: ['fenced', 'in doubt p.o'], line: /^error a write may have run twice.*"record":"p\.o".*compare/ },
-  { write: mark, answer: 'fenced', deduplicates: true, counted: ['fenced'], line: /^warn a write was sent twice.*"record":"p\.o"/ },
-  { write: release, answer: null, counted: [], line: /^warn a reservation could not be released: nothing was sent.*"record":"p\.o".*--outcome not-applied/ },
-  { write: freed, answer: null, counted: [], line: /^warn a reservation could not be released: nothing was applied.*"record":"p\.o"/ },
-  { write: complete, answer: null, counted: ['in doubt p.o'], line: /^error a reservation could not be settled.*"record":"p\.o","settle":"complete".*sallyport record/ },
+  {
+    write: mark,
+    answer: 'fenced',
+    counted: ['fenced', 'in doubt p.o'],
+    line: /^error a write may have run twice.*"record":"p\.o".*compare/,
+  },
+  {
+    write: mark,
+    answer: 'fenced',
+    deduplicates: true,
+    counted: ['fenced'],
+    line: /^warn a write was sent twice.*"record":"p\.o"/,
+  },
+  {
+    write: release,
+    answer: null,
+    counted: [],
+    line: /^warn a reservation could not be released: nothing was sent.*"record":"p\.o".*--outcome not-applied/,
+  },
+  {
+    write: freed,
+    answer: null,
+    counted: [],
+    line: /^warn a reservation could not be released: nothing was applied.*"record":"p\.o"/,
+  },
+  {
+    write: complete,
+    answer: null,
+    counted: ['in doubt p.o'],
+    line: /^error a reservation could not be settled.*"record":"p\.o","settle":"complete".*sallyport record/,
+  },
 ];
 
 t.test('what became of a settlement is counted once, and told where somebody has to act', (t) => {
@@ -49,12 +108,21 @@ t.test('what became of a settlement is counted once, and told where somebody has
     const report = createSettlementReport({
       log,
       metrics: {
-        reservation: (result) => seen.push(result), unknownOutcome: (id) => seen.push(`in doubt ${id}`),
-        storeCall: () => t.fail('the store is not asked'), replicaShortfall: () => t.fail('replicas are not asked'), shareExceeded: () => undefined,
+        reservation: (result) => seen.push(result),
+        unknownOutcome: (id) => seen.push(`in doubt ${id}`),
+        storeCall: () => t.fail('the store is not asked'),
+        replicaShortfall: () => t.fail('replicas are not asked'),
+        shareExceeded: () => undefined,
         offeredAgain: () => undefined,
       },
     });
-    const settling: Settling = { scope: { principal: 'p', operation: 'o', token: null }, recordId: 'p.o', write, untilMs: 0, deduplicates };
+    const settling: Settling = {
+      scope: { principal: 'p', operation: 'o', token: null },
+      recordId: 'p.o',
+      write,
+      untilMs: 0,
+      deduplicates,
+    };
     if (answer === null) report.givenUp(settling);
     else report.answered(settling, answer);
     t.same(seen, counted, `${write.kind} ${String(answer)}`);

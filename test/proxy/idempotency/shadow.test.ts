@@ -13,7 +13,10 @@ t.test('what would be refused is not reserved: it runs as often as it comes', as
   t.same(scene.store.calls, []);
   t.equal(scene.executions().length, 6);
   for (const received of scene.executions()) {
-    t.same([received.field('Idempotency-Key'), received.field('Idempotency-Record'), received.field('X-Auth-Subject')], [['k'], [], []]);
+    t.same(
+      [received.field('Idempotency-Key'), received.field('Idempotency-Record'), received.field('X-Auth-Subject')],
+      [['k'], [], []],
+    );
   }
   t.equal((await scene.write({ key: null, claims: { permissions: [] } })).status, 200, 'nor is a key asked for');
 });
@@ -33,10 +36,22 @@ t.test('a used token, or one without an id, passes as nobody and unreserved', as
   const first = await scene.write({ path: '/single', key: null, claims });
   const replay = await scene.write({ path: '/single', key: null, claims, headers: { 'X-Request-Id': 'replay' } });
   const inChunks = await scene.write({
-    path: '/both', key: 'k', claims, body: '3\r\nabc\r\n0\r\n\r\n', headers: { 'Transfer-Encoding': 'chunked', 'X-Request-Id': 'chunks' },
+    path: '/both',
+    key: 'k',
+    claims,
+    body: '3\r\nabc\r\n0\r\n\r\n',
+    headers: { 'Transfer-Encoding': 'chunked', 'X-Request-Id': 'chunks' },
   });
-  const without = await scene.write({ path: '/single', key: null, claims: { jti: undefined }, headers: { 'X-Request-Id': 'without' } });
-  t.same([first, replay, inChunks, without].map(({ status }) => status), [200, 200, 200, 200]);
+  const without = await scene.write({
+    path: '/single',
+    key: null,
+    claims: { jti: undefined },
+    headers: { 'X-Request-Id': 'without' },
+  });
+  t.same(
+    [first, replay, inChunks, without].map(({ status }) => status),
+    [200, 200, 200, 200],
+  );
   const [one, two, three, four] = scene.executions();
   t.same(one?.field('X-Auth-Subject'), ['checkout']);
   for (const received of [two, three, four]) {
@@ -47,14 +62,23 @@ t.test('a used token, or one without an id, passes as nobody and unreserved', as
   t.same([two?.body.toString(), three?.body.toString()], ['{"item":1}', 'abc']);
   t.same(three?.field('Content-Length'), ['3']);
   for (const id of ['replay', 'chunks']) {
-    t.match(await scene.recordOf(id), { decision: 'shadow', reason: 'token_replayed', subject: 'checkout', status: 200, record: null });
+    t.match(await scene.recordOf(id), {
+      decision: 'shadow',
+      reason: 'token_replayed',
+      subject: 'checkout',
+      status: 200,
+      record: null,
+    });
   }
   t.match(await scene.recordOf('without'), { decision: 'shadow', reason: 'token_id_missing', subject: 'checkout' });
   await until('nothing is under way', scene.isIdle);
 });
 
 t.test('after a fail-over an earlier token passes unreserved, and a store that is away is 503 as ever', async (t) => {
-  const scene = await startScene(t, { config, watch: store => ({ ...store, issuedBeforeFloorS: () => Math.floor(Date.now() / 1000) + 1_000 }) });
+  const scene = await startScene(t, {
+    config,
+    watch: (store) => ({ ...store, issuedBeforeFloorS: () => Math.floor(Date.now() / 1000) + 1_000 }),
+  });
   t.equal((await scene.write({ path: '/single', key: null, claims: { jti: 'a' } })).status, 200);
   t.same(scene.executions()[0]?.field('X-Auth-Subject'), []);
   const away = createMemoryStore({ now: Date.now, monotonic: () => performance.now() }, { maxEntries: 0, maxBytes: 0 });

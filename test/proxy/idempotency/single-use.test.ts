@@ -11,7 +11,11 @@ t.test('a single-use token passes once, for any request; its replay is a 401 lik
   const scene = await startScene(t);
   const claims = { jti: 'once' };
   t.equal((await scene.write({ path: '/single', key: null, claims })).status, 200);
-  for (const input of [{ path: '/single', key: null }, { path: '/single', key: null, body: 'other' }, { path: '/both', key: 'k' }]) {
+  for (const input of [
+    { path: '/single', key: null },
+    { path: '/single', key: null, body: 'other' },
+    { path: '/both', key: 'k' },
+  ]) {
     const replay = await scene.write({ ...input, claims });
     t.equal(replay.status, 401);
     t.equal(replay.text, unauthorized);
@@ -19,48 +23,66 @@ t.test('a single-use token passes once, for any request; its replay is a 401 lik
   }
   t.equal(scene.executions().length, 1);
   const stranger = await scene.write({ path: '/single', key: null, claims: { jti: 'once', sub: 'migration' } });
-  t.equal(stranger.status, 200, 'another subject\'s jti is another token');
+  t.equal(stranger.status, 200, "another subject's jti is another token");
   t.equal(scene.counted.denials.filter((reason) => reason === 'token_replayed').length, 3);
 });
 
 t.test('where only the token is reserved, the upstream gets a record and a fence to keep with its write', async (t) => {
   const scene = await startScene(t);
   const before = Date.now();
-  await scene.write({ path: '/single', key: null, claims: { jti: 'one' }, headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '1' } });
+  await scene.write({
+    path: '/single',
+    key: null,
+    claims: { jti: 'one' },
+    headers: { 'Idempotency-Record': 'forged', 'Idempotency-Fence': '1' },
+  });
   await scene.write({ path: '/single', key: null, claims: { jti: 'two' } });
   await scene.write({ path: '/single', key: null, claims: { jti: 'one', sub: 'migration' } });
   const told = scene.executions();
   const records = told.map((execution) => execution.field('Idempotency-Record'));
   for (const record of records) t.match(record, [/^[\w-]{43}\.[\w-]{43}$/]);
   t.equal(new Set(records.flat()).size, 3, 'no two tokens have the same one');
-  for (const execution of told) t.ok(Number(execution.field('Idempotency-Fence')[0]) >= before, 'the time of the store');
+  for (const execution of told) {
+    t.ok(Number(execution.field('Idempotency-Fence')[0]) >= before, 'the time of the store');
+  }
   await until('their records', () => scene.records.length === 3);
-  t.same(scene.records.map(({ record }) => [record]), records, 'the log has the same name');
+  t.same(
+    scene.records.map(({ record }) => [record]),
+    records,
+    'the log has the same name',
+  );
 });
 
-t.test('where only the token is reserved and the store forgets it, the upstream still sees the same record, with a higher fence', async (t) => {
-  const claims = { jti: 'forgotten' };
-  const first = await startScene(t);
-  await first.write({ path: '/single', key: null, claims });
-  const second = await startScene(t);
-  second.clock.step(1_000);
-  await second.write({ path: '/single', key: null, claims });
-  const [a, b] = [first.executions()[0], second.executions()[0]];
-  t.same(b?.field('Idempotency-Record'), a?.field('Idempotency-Record'));
-  t.ok(Number(b?.field('Idempotency-Fence')[0]) > Number(a?.field('Idempotency-Fence')[0]));
-});
+t.test(
+  'where only the token is reserved and the store forgets it, the upstream still sees the same record, with a higher fence',
+  async (t) => {
+    const claims = { jti: 'forgotten' };
+    const first = await startScene(t);
+    await first.write({ path: '/single', key: null, claims });
+    const second = await startScene(t);
+    second.clock.step(1_000);
+    await second.write({ path: '/single', key: null, claims });
+    const [a, b] = [first.executions()[0], second.executions()[0]];
+    t.same(b?.field('Idempotency-Record'), a?.field('Idempotency-Record'));
+    t.ok(Number(b?.field('Idempotency-Fence')[0]) > Number(a?.field('Idempotency-Fence')[0]));
+  },
+);
 
-t.test('a token that was used once passes again on routes that are not single-use, before and after, until it expires', async (t) => {
-  const scene = await startScene(t);
-  const claims = { jti: 'elsewhere', exp: Math.floor(Date.now() / 1000) + 60 };
-  const used = async (path: string): Promise<number> => (await scene.write({ path, ...(path === '/orders' ? {} : { key: null }), claims })).status;
-  t.equal(await used('/plain'), 200, 'before: that is no use of it');
-  t.equal(await used('/single'), 200);
-  for (const path of ['/plain', '/orders', '/plain', '/orders']) t.equal(await used(path), 200, `after, ${path}`);
-  t.equal(await used('/single'), 401);
-  scene.clock.step(70_000);
-  t.equal(await used('/plain'), 401, 'expired');
-});
+t.test(
+  'a token that was used once passes again on routes that are not single-use, before and after, until it expires',
+  async (t) => {
+    const scene = await startScene(t);
+    const claims = { jti: 'elsewhere', exp: Math.floor(Date.now() / 1000) + 60 };
+    const used = async (path: string): Promise<number> =>
+      (await scene.write({ path, ...(path === '/orders' ? {} : { key: null }), claims })).status;
+    t.equal(await used('/plain'), 200, 'before: that is no use of it');
+    t.equal(await used('/single'), 200);
+    for (const path of ['/plain', '/orders', '/plain', '/orders']) t.equal(await used(path), 200, `after, ${path}`);
+    t.equal(await used('/single'), 401);
+    scene.clock.step(70_000);
+    t.equal(await used('/plain'), 401, 'expired');
+  },
+);
 
 t.test('a token without jti is 401 where it has to pass once', async (t) => {
   const scene = await startScene(t);
@@ -79,7 +101,11 @@ t.test('with a key: the same token again is 401, a new one gets the stored resul
   t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'a' } })).text, unauthorized);
   t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).field('Idempotent-Replayed'), 'true');
   t.equal((await scene.write({ path: '/both', key: 'k', claims: { jti: 'b' } })).status, 401, 'which is used by that');
-  t.equal((await scene.write({ path: '/both', key: 'k', body: 'other', claims: { jti: 'a' } })).status, 401, 'before anything is said of the key');
+  t.equal(
+    (await scene.write({ path: '/both', key: 'k', body: 'other', claims: { jti: 'a' } })).status,
+    401,
+    'before anything is said of the key',
+  );
   t.equal(scene.executions().length, 1);
 });
 
@@ -95,7 +121,9 @@ t.test('what is refused before it is reserved uses up nothing', async (t) => {
 
 t.test('of a hundred requests with one token one passes', async (t) => {
   const scene = await startScene(t);
-  const answers = await Promise.all(Array.from({ length: 100 }, async () => scene.write({ path: '/single', key: null, claims: { jti: 'raced' } })));
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, async () => scene.write({ path: '/single', key: null, claims: { jti: 'raced' } })),
+  );
   t.equal(answers.filter(({ status }) => status === 200).length, 1);
   t.equal(answers.filter(({ status }) => status === 401).length, 99);
   t.equal(scene.executions().length, 1);
@@ -117,18 +145,34 @@ t.test('after a fail-over single-use tokens issued before it are refused; others
   const nowS = Math.floor(Date.now() / 1000);
   scene.store.floorS = nowS - 10;
   // The skew of the issuer's clock is 5 s.
-  const cases = [[nowS - 11, 401], [nowS - 6, 401], [nowS - 5, 200], [undefined, 401]] as const;
+  const cases = [
+    [nowS - 11, 401],
+    [nowS - 6, 401],
+    [nowS - 5, 200],
+    [undefined, 401],
+  ] as const;
   for (const [iat, status] of cases) {
-    t.equal((await scene.write({ path: '/single', key: null, claims: { jti: `at-${iat ?? 'never'}`, iat } })).status, status, String(iat));
+    t.equal(
+      (await scene.write({ path: '/single', key: null, claims: { jti: `at-${iat ?? 'never'}`, iat } })).status,
+      status,
+      String(iat),
+    );
   }
-  t.equal((await scene.write({ claims: { iat: nowS - 100 } })).status, 200, 'a route that is not single-use minds no floor');
+  t.equal(
+    (await scene.write({ claims: { iat: nowS - 100 } })).status,
+    200,
+    'a route that is not single-use minds no floor',
+  );
   t.same(scene.counted.denials, ['issue_time_revoked', 'issue_time_revoked', 'issue_time_revoked']);
 });
 
 t.test('a fail-over while the store is asked refuses the token, and frees the key', async (t) => {
   const scene = await startScene(t);
   const iat = Math.floor(Date.now() / 1000) - 20;
-  for (const [index, input] of [{ path: '/single', key: null }, { path: '/both', key: 'k' }].entries()) {
+  for (const [index, input] of [
+    { path: '/single', key: null },
+    { path: '/both', key: 'k' },
+  ].entries()) {
     const held = gate();
     scene.store.floorS = null;
     scene.store.behave('reserve', held.fault);
@@ -155,7 +199,9 @@ t.test('where only the token is reserved an answer streams as it comes, and goes
     answers.push(res);
   });
   const connection = await connectRaw(scene.port);
-  connection.write(requestBytes(scene.port, writeOf(scene, { path: '/single', key: null, claims: { jti: 'streamed' } })));
+  connection.write(
+    requestBytes(scene.port, writeOf(scene, { path: '/single', key: null, claims: { jti: 'streamed' } })),
+  );
   await until('the first event', () => connection.pending().includes('data: 1'));
   connection.end();
   await until('its record', () => scene.records.length === 1);

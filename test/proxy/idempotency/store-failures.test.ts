@@ -5,7 +5,11 @@ import { startScene } from './scene.js';
 
 t.test('a store that does not answer a reserve: 503, nothing is sent', async (t) => {
   const scene = await startScene(t);
-  const faults: readonly (readonly [string, Fault])[] = [['down', down], ['answer-lost', answerLost], ['command-lost', commandLost]];
+  const faults: readonly (readonly [string, Fault])[] = [
+    ['down', down],
+    ['answer-lost', answerLost],
+    ['command-lost', commandLost],
+  ];
   for (const [name, fault] of faults) {
     scene.store.behave('reserve', fault);
     const refused = await scene.write({ key: name });
@@ -19,7 +23,11 @@ t.test('a store that does not answer a reserve: 503, nothing is sent', async (t)
     t.equal(retry.field('Idempotent-Replayed'), null);
   }
   t.equal(scene.executions().length, 3);
-  t.same(scene.store.calls.filter((call) => call === 'release').length, 2, 'what may have run is released by its attempt, what has not is not');
+  t.same(
+    scene.store.calls.filter((call) => call === 'release').length,
+    2,
+    'what may have run is released by its attempt, what has not is not',
+  );
 });
 
 t.test('a release that the store does not take is tried again until it does', async (t) => {
@@ -37,7 +45,11 @@ t.test('a release that the store does not take is tried again until it does', as
 
 t.test('a store lost before the result is written: the caller gets it, the store later', async (t) => {
   const scene = await startScene(t);
-  for (const [name, fault] of [['down', down], ['lost', commandLost], ['ran', answerLost]] as const) {
+  for (const [name, fault] of [
+    ['down', down],
+    ['lost', commandLost],
+    ['ran', answerLost],
+  ] as const) {
     const before = scene.executions().length;
     scene.store.behave('complete', fault);
     const first = await scene.write({ key: name });
@@ -47,7 +59,10 @@ t.test('a store lost before the result is written: the caller gets it, the store
     await until('another try', () => scene.store.callsOf('complete') > tries);
     scene.store.behave('complete', null);
     const done = scene.results.filter((result) => result === 'completed').length;
-    await until('the completion', () => scene.results.filter((result) => result === 'completed').length > done || name === 'ran');
+    await until(
+      'the completion',
+      () => scene.results.filter((result) => result === 'completed').length > done || name === 'ran',
+    );
     const retry = await scene.write({ key: name });
     t.equal(retry.text, first.text);
     t.equal(retry.field('Idempotent-Replayed'), 'true');
@@ -72,31 +87,40 @@ t.test('store before replying: the caller hears nothing until its result is kept
   t.equal((await answer).status, 200);
 });
 
-t.test('a record that the store lost is written anew, told and counted; one that another took is alarmed', async (t) => {
-  const scene = await startScene(t);
-  const held = gate();
-  scene.store.behave('complete', held.fault);
-  const answer = scene.write({ key: 'lost' });
-  await until('the result to be written', () => held.waiting() === 1);
-  // The lease and the retention are over, as for a store that was emptied.
-  scene.clock.step(25 * 3_600_000);
-  held.open();
-  t.equal((await answer).status, 200);
-  t.same(scene.results, ['acquired', 'repaired']);
-  t.match(scene.logged, [{ level: 'error', message: /lost a reservation/, fields: { record: /\./, what_to_do: /persistence/ } }]);
+t.test(
+  'a record that the store lost is written anew, told and counted; one that another took is alarmed',
+  async (t) => {
+    const scene = await startScene(t);
+    const held = gate();
+    scene.store.behave('complete', held.fault);
+    const answer = scene.write({ key: 'lost' });
+    await until('the result to be written', () => held.waiting() === 1);
+    // The lease and the retention are over, as for a store that was emptied.
+    scene.clock.step(25 * 3_600_000);
+    held.open();
+    t.equal((await answer).status, 200);
+    t.same(scene.results, ['acquired', 'repaired']);
+    t.match(scene.logged, [
+      { level: 'error', message: /lost a reservation/, fields: { record: /\./, what_to_do: /persistence/ } },
+    ]);
 
-  const second = gate();
-  scene.store.behave('complete', second.fault);
-  const overtaken = scene.write({ key: 'fenced', claims: tokenOf(scene.clock.now()) });
-  await until('the result to be written', () => second.waiting() === 1);
-  scene.clock.step(25 * 3_600_000);
-  scene.store.behave('complete', null);
-  t.equal((await scene.write({ key: 'fenced', claims: tokenOf(scene.clock.now()) })).status, 200, 'the store knows nothing of it');
-  second.open();
-  t.equal((await overtaken).status, 200, 'the real answer in any case');
-  t.same(scene.results.slice(2), ['acquired', 'acquired', 'completed', 'fenced']);
-  t.match(scene.logged.at(-1), { level: 'error', message: /ran twice/ });
-});
+    const second = gate();
+    scene.store.behave('complete', second.fault);
+    const overtaken = scene.write({ key: 'fenced', claims: tokenOf(scene.clock.now()) });
+    await until('the result to be written', () => second.waiting() === 1);
+    scene.clock.step(25 * 3_600_000);
+    scene.store.behave('complete', null);
+    t.equal(
+      (await scene.write({ key: 'fenced', claims: tokenOf(scene.clock.now()) })).status,
+      200,
+      'the store knows nothing of it',
+    );
+    second.open();
+    t.equal((await overtaken).status, 200, 'the real answer in any case');
+    t.same(scene.results.slice(2), ['acquired', 'acquired', 'completed', 'fenced']);
+    t.match(scene.logged.at(-1), { level: 'error', message: /ran twice/ });
+  },
+);
 
 t.test('a store that is full refuses, and evicts nothing', async (t) => {
   const scene = await startScene(t, { limits: { maxEntries: 2, maxBytes: 1_000_000 } });

@@ -50,12 +50,19 @@ t.test('a body of which hardly anything comes, now and then, is answered 408 whe
     { ...route, name: 'streamed', path: '/orders', idempotency: 'none' },
     { ...route, name: 'reserved', path: '/reserved', idempotency: 'required' },
   ];
-  for (const { minRate, status } of [{ minRate: 10_000, status: 408 }, { minRate: 0, status: 200 }]) {
+  for (const { minRate, status } of [
+    { minRate: 10_000, status: 408 },
+    { minRate: 0, status: 200 },
+  ]) {
     for (const path of ['/orders', '/reserved']) {
-      const proxy = await startScene(t, { config: { listen: { body_idle_timeout: '300ms', body_min_rate: minRate }, routes } });
+      const proxy = await startScene(t, {
+        config: { listen: { body_idle_timeout: '300ms', body_min_rate: minRate }, routes },
+      });
       const connection = await connectRaw(proxy.port);
       t.teardown(connection.end);
-      connection.write(post(proxy.bearer(), 'Idempotency-Key: k\r\nContent-Length: 30', '', 'dripping').replace('/orders', path));
+      connection.write(
+        post(proxy.bearer(), 'Idempotency-Key: k\r\nContent-Length: 30', '', 'dripping').replace('/orders', path),
+      );
       for (let i = 0; i < 30 && !connection.isClosed(); i++) {
         connection.write('x');
         await new Promise((resolve) => setTimeout(resolve, 50));
@@ -70,10 +77,13 @@ t.test('what the receiver takes its time for is not held against the caller', as
   const bytes = 32 * 1024 * 1024;
   const server = createServer((socket) => {
     let received = 0;
-    socket.on('error', () => undefined).on('data', (chunk) => {
-      received += chunk.length;
-      if (received > bytes) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-    }).pause();
+    socket
+      .on('error', () => undefined)
+      .on('data', (chunk) => {
+        received += chunk.length;
+        if (received > bytes) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      })
+      .pause();
     setTimeout(() => socket.resume(), 2_000);
   });
   const { port } = await listen(t, server);
@@ -81,7 +91,17 @@ t.test('what the receiver takes its time for is not held against the caller', as
     upstreamUrl: `http://127.0.0.1:${String(port)}`,
     config: {
       listen: { body_idle_timeout: '500ms', body_min_rate: 1_000_000_000 },
-      routes: [{ name: 'big', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '1GiB', idempotency: 'none' }],
+      routes: [
+        {
+          name: 'big',
+          methods: ['POST'],
+          path: '/orders',
+          subjects: ['checkout'],
+          permissions: [],
+          max_body: '1GiB',
+          idempotency: 'none',
+        },
+      ],
     },
   });
   const connection = await connectRaw(proxy.port);
@@ -101,7 +121,17 @@ t.test('a receiver that takes nothing of a body for idle_timeout is answered for
     upstreamUrl: `http://127.0.0.1:${String(port)}`,
     config: {
       upstream: { idle_timeout: '300ms' },
-      routes: [{ name: 'big', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '1GiB', idempotency: 'none' }],
+      routes: [
+        {
+          name: 'big',
+          methods: ['POST'],
+          path: '/orders',
+          subjects: ['checkout'],
+          permissions: [],
+          max_body: '1GiB',
+          idempotency: 'none',
+        },
+      ],
     },
   });
   const connection = await connectRaw(proxy.port);
@@ -123,13 +153,25 @@ t.test('the last bytes of a body that nobody takes do not wait for ever either',
     upstreamUrl: `http://127.0.0.1:${String(port)}`,
     config: {
       upstream: { idle_timeout: '300ms', response_timeout: '300ms' },
-      routes: [{ name: 'big', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '1GiB', idempotency: 'none' }],
+      routes: [
+        {
+          name: 'big',
+          methods: ['POST'],
+          path: '/orders',
+          subjects: ['checkout'],
+          permissions: [],
+          max_body: '1GiB',
+          idempotency: 'none',
+        },
+      ],
     },
   });
   // Somewhere between these sizes the system's buffers are full, and the rest stays with us.
   for (const megabytes of [2, 3, 4, 6]) {
     const connection = await connectRaw(proxy.port);
-    connection.write(post(proxy.bearer(), `Content-Length: ${String(megabytes * 1024 * 1024)}`, '', `tail-${String(megabytes)}`));
+    connection.write(
+      post(proxy.bearer(), `Content-Length: ${String(megabytes * 1024 * 1024)}`, '', `tail-${String(megabytes)}`),
+    );
     connection.write(Buffer.alloc(megabytes * 1024 * 1024));
     t.equal((await connection.readResponse())?.status, 504, `${String(megabytes)} MiB`);
     connection.end();

@@ -5,7 +5,15 @@ import { until } from '../../support/until.js';
 import { startProxy, type Harness } from '../harness.js';
 
 const routes = [
-  { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '64MiB', idempotency: 'none' },
+  {
+    name: 'any',
+    methods: ['GET', 'POST'],
+    path: '/**',
+    subjects: ['checkout'],
+    permissions: [],
+    max_body: '64MiB',
+    idempotency: 'none',
+  },
 ];
 
 async function isQuiet(proxy: Harness): Promise<void> {
@@ -18,10 +26,34 @@ t.test('a caller that leaves cancels its request at the receiver', async (t) => 
   const proxy = await startProxy(t, { config: { routes } });
   const moments = [
     { name: 'while the receiver thinks', head: 'GET /a HTTP/1.1', body: '', answer: () => undefined, status: 0 },
-    { name: 'after a body, while the receiver thinks', head: 'POST /a HTTP/1.1\r\nContent-Length: 2', body: 'hi', answer: () => undefined, status: 0 },
-    { name: 'in the midst of its body', head: 'POST /a HTTP/1.1\r\nContent-Length: 9', body: 'hi', answer: () => undefined, status: 0 },
-    { name: 'in the midst of its chunks', head: 'POST /a HTTP/1.1\r\nTransfer-Encoding: chunked', body: '2\r\nhi\r\n', answer: () => undefined, status: 0 },
-    { name: 'in the midst of the answer', head: 'GET /a HTTP/1.1', body: '', answer: (res: ServerResponse) => res.write('some'), status: 200 },
+    {
+      name: 'after a body, while the receiver thinks',
+      head: 'POST /a HTTP/1.1\r\nContent-Length: 2',
+      body: 'hi',
+      answer: () => undefined,
+      status: 0,
+    },
+    {
+      name: 'in the midst of its body',
+      head: 'POST /a HTTP/1.1\r\nContent-Length: 9',
+      body: 'hi',
+      answer: () => undefined,
+      status: 0,
+    },
+    {
+      name: 'in the midst of its chunks',
+      head: 'POST /a HTTP/1.1\r\nTransfer-Encoding: chunked',
+      body: '2\r\nhi\r\n',
+      answer: () => undefined,
+      status: 0,
+    },
+    {
+      name: 'in the midst of the answer',
+      head: 'GET /a HTTP/1.1',
+      body: '',
+      answer: (res: ServerResponse) => res.write('some'),
+      status: 200,
+    },
   ];
   for (const [index, { name, head, body, answer, status }] of moments.entries()) {
     for (const how of ['closes', 'resets']) {
@@ -37,34 +69,41 @@ t.test('a caller that leaves cancels its request at the receiver', async (t) => 
       const connection = await connectRaw(proxy.port);
       connection.write(`${head}\r\nHost: a\r\nX-Request-Id: ${id}\r\n${proxy.bearer()}\r\n${body}`);
       await until('it is with the receiver', () => proxy.receiver.requests.length === before + 1);
-      if (body !== '') await until('so is what there is of the body', () => proxy.receiver.requests[before]?.body.toString() === 'hi');
+      if (body !== '') {
+        await until('so is what there is of the body', () => proxy.receiver.requests[before]?.body.toString() === 'hi');
+      }
       if (status > 0) await until('the answer began', () => connection.pending().length > 0);
       if (how === 'closes') connection.end();
       else connection.socket.resetAndDestroy();
       await until(`${name}: the receiver is told`, () => gone);
       const isBroken = name.startsWith('in the midst of its');
       // Whoever ends its side in the midst of a body may still be reading: it is answered.
-      const expected = isBroken && how === 'closes'
-        ? { decision: 'denied', reason: 'body_broken', status: 400 }
-        : { decision: 'forwarded', reason: 'caller_gone', status };
+      const expected =
+        isBroken && how === 'closes'
+          ? { decision: 'denied', reason: 'body_broken', status: 400 }
+          : { decision: 'forwarded', reason: 'caller_gone', status };
       t.match(await proxy.recordOf(id), expected, `${name}, ${how}`);
       if (isBroken) t.equal(proxy.receiver.requests[before]?.complete, false, 'a broken body stays broken');
       await isQuiet(proxy);
     }
   }
   t.equal(proxy.counted.requests.length, 10);
-  t.same([proxy.counted.denials, proxy.counted.failures].map(reasons => new Set(reasons)), [new Set(['body_broken']), new Set(['caller_gone'])]);
+  t.same(
+    [proxy.counted.denials, proxy.counted.failures].map((reasons) => new Set(reasons)),
+    [new Set(['body_broken']), new Set(['caller_gone'])],
+  );
 });
 
 t.test('a caller that leaves while keys are looked up is not waited for', async (t) => {
   let answer: (() => void) | null = null;
   const proxy = await startProxy(t, {
     config: { routes },
-    find: async keyId => new Promise((resolve) => {
-      answer = () => {
-        resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
-      };
-    }),
+    find: async (keyId) =>
+      new Promise((resolve) => {
+        answer = () => {
+          resolve({ kind: 'found', key: { keyId, key: proxy.key.publicKey } });
+        };
+      }),
   });
   const connection = await connectRaw(proxy.port);
   connection.write(`GET /a HTTP/1.1\r\nHost: a\r\nX-Request-Id: early\r\n${proxy.bearer()}\r\n`);
@@ -81,11 +120,16 @@ t.test('a caller that leaves while keys are looked up is not waited for', async 
   next.end();
   await until('no connection is left', () => proxy.server.counts().connections === 0);
   t.equal(proxy.records.length, 2, 'each recorded once');
-  t.same(proxy.receiver.requests.map(({ target }) => target), ['/next']);
+  t.same(
+    proxy.receiver.requests.map(({ target }) => target),
+    ['/next'],
+  );
 });
 
 t.test('a thousand callers that leave leave nothing behind', async (t) => {
-  const proxy = await startProxy(t, { config: { routes, listen: { max_in_flight: 2000 }, upstream: { max_connections: 50, connect_timeout: '20s' } } });
+  const proxy = await startProxy(t, {
+    config: { routes, listen: { max_in_flight: 2000 }, upstream: { max_connections: 50, connect_timeout: '20s' } },
+  });
   proxy.receiver.behave(() => undefined);
   for (let round = 0; round < 10; round++) {
     const connections = await Promise.all(Array.from({ length: 100 }, async () => connectRaw(proxy.port)));

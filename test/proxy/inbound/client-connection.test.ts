@@ -2,7 +2,11 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { Backlog } from '../../../src/proxy/inbound/connection-queue.js';
-import { CallerConnection, type CallerConnectionOptions, type Turn } from '../../../src/proxy/inbound/client-connection.js';
+import {
+  CallerConnection,
+  type CallerConnectionOptions,
+  type Turn,
+} from '../../../src/proxy/inbound/client-connection.js';
 import { listen } from '../../support/listening.js';
 import type { Scope } from '../../support/scope.js';
 import { until } from '../../support/until.js';
@@ -20,7 +24,7 @@ async function pair(t: Scope): Promise<{ readonly ours: Socket; readonly callers
   const { port } = await listen(t, server);
   const callers = connect(port, '127.0.0.1');
   t.teardown(() => callers.destroy());
-  const [ours] = await once(server, 'connection') as [Socket];
+  const [ours] = (await once(server, 'connection')) as [Socket];
   return { ours, callers };
 }
 
@@ -28,7 +32,7 @@ function turn(started: string[], name: string, isReceived = true): Turn {
   return {
     start: () => started.push(name),
     isReceived: () => isReceived,
-    breakBody: reason => started.push(`${name} broken by ${reason.reason}`),
+    breakBody: (reason) => started.push(`${name} broken by ${reason.reason}`),
     hurry: () => undefined,
     cutOff: () => started.push(`${name} cut off`),
     drained: () => started.push(`${name} drained`),

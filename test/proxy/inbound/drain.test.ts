@@ -9,7 +9,9 @@ import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 
-const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
+const routes = [
+  { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' },
+];
 const get = (bearer: string, path = '/a'): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n${bearer}\r\n`;
 
 t.test('once a shutdown is announced every answer closes its connection, and new ones are still served', async (t) => {
@@ -23,7 +25,10 @@ t.test('once a shutdown is announced every answer closes its connection, and new
   const last = await kept.readResponse();
   t.same([last?.status, last?.field('connection')], [200, 'close']);
   await kept.closed;
-  for (const { bytes, status } of [{ bytes: get(proxy.bearer()), status: 200 }, { bytes: get(''), status: 401 }]) {
+  for (const { bytes, status } of [
+    { bytes: get(proxy.bearer()), status: 200 },
+    { bytes: get(''), status: 401 },
+  ]) {
     const fresh = await connectRaw(proxy.port);
     t.teardown(fresh.end);
     fresh.write(bytes);
@@ -60,12 +65,17 @@ t.test('what is under way is finished, what is idle or silent is closed, and not
   const drained = proxy.server.drain(120_000).then(() => {
     isDrained = true;
   });
-  await until('the port is closed', async () => connectRaw(proxy.port).then(({ end }) => {
-    end();
-    return false;
-  }, () => true));
+  await until('the port is closed', async () =>
+    connectRaw(proxy.port).then(
+      ({ end }) => {
+        end();
+        return false;
+      },
+      () => true,
+    ),
+  );
   const refused = connect(proxy.port, '127.0.0.1');
-  const [error] = await once(refused, 'error') as [NodeJS.ErrnoException];
+  const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException];
   t.equal(error.code, 'ECONNREFUSED');
 
   answerOf('/a')?.end('done');
@@ -86,47 +96,62 @@ t.test('what is under way is finished, what is idle or silent is closed, and not
   await silent.closed;
   t.equal(silent.pending().length, 0);
   t.same(proxy.server.counts(), { connections: 0, inFlight: 0 });
-  t.same(proxy.records.map(({ reason }) => reason), [null, null, null, null, null]);
+  t.same(
+    proxy.records.map(({ reason }) => reason),
+    [null, null, null, null, null],
+  );
 });
 
-t.test('a request that meets the shutdown on a kept connection is answered, and told that it is the last one', async (t) => {
-  const proxy = await startProxy(t, { config: { routes } });
-  const held: ServerResponse[] = [];
-  proxy.receiver.behave((req, res) => {
-    if (req.url === '/slow') held.push(res.writeHead(200, { 'Content-Length': '4' }));
-    else res.end('ok');
-  });
-  const idle = await connectRaw(proxy.port);
-  const unused = await connectRaw(proxy.port);
-  const streaming = await connectRaw(proxy.port);
-  for (const connection of [idle, unused, streaming]) t.teardown(connection.end);
-  idle.write(get(proxy.bearer()));
-  t.equal((await idle.readResponse())?.field('connection'), 'keep-alive');
-  streaming.write(get(proxy.bearer(), '/slow'));
-  await until('it is with the receiver', () => held.length === 1);
-  held[0]?.write('fi');
-  await until('its answer began, and says that another request may follow', () => streaming.pending().includes('keep-alive'));
-  const drained = proxy.server.drain(120_000);
-  await until('nothing more is accepted', async () => connectRaw(proxy.port).then(({ end }) => {
-    end();
-    return false;
-  }, () => true));
-  for (const connection of [idle, unused]) {
-    connection.write(get(proxy.bearer()));
-    const answer = await connection.readResponse();
+t.test(
+  'a request that meets the shutdown on a kept connection is answered, and told that it is the last one',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { routes } });
+    const held: ServerResponse[] = [];
+    proxy.receiver.behave((req, res) => {
+      if (req.url === '/slow') held.push(res.writeHead(200, { 'Content-Length': '4' }));
+      else res.end('ok');
+    });
+    const idle = await connectRaw(proxy.port);
+    const unused = await connectRaw(proxy.port);
+    const streaming = await connectRaw(proxy.port);
+    for (const connection of [idle, unused, streaming]) t.teardown(connection.end);
+    idle.write(get(proxy.bearer()));
+    t.equal((await idle.readResponse())?.field('connection'), 'keep-alive');
+    streaming.write(get(proxy.bearer(), '/slow'));
+    await until('it is with the receiver', () => held.length === 1);
+    held[0]?.write('fi');
+    await until('its answer began, and says that another request may follow', () =>
+      streaming.pending().includes('keep-alive'),
+    );
+    const drained = proxy.server.drain(120_000);
+    await until('nothing more is accepted', async () =>
+      connectRaw(proxy.port).then(
+        ({ end }) => {
+          end();
+          return false;
+        },
+        () => true,
+      ),
+    );
+    for (const connection of [idle, unused]) {
+      connection.write(get(proxy.bearer()));
+      const answer = await connection.readResponse();
+      t.same([answer?.status, answer?.field('connection')], [200, 'close']);
+      await connection.closed;
+    }
+    held[0]?.end('rs');
+    t.equal((await streaming.readResponse())?.text, 'firs');
+    streaming.write(get(proxy.bearer()));
+    const answer = await streaming.readResponse();
     t.same([answer?.status, answer?.field('connection')], [200, 'close']);
-    await connection.closed;
-  }
-  held[0]?.end('rs');
-  t.equal((await streaming.readResponse())?.text, 'firs');
-  streaming.write(get(proxy.bearer()));
-  const answer = await streaming.readResponse();
-  t.same([answer?.status, answer?.field('connection')], [200, 'close']);
-  await drained;
-});
+    await drained;
+  },
+);
 
 t.test('heads and bodies that drip have a short time in a drain', async (t) => {
-  const proxy = await startProxy(t, { config: { listen: { header_timeout: '60s', body_idle_timeout: '60s' }, routes } });
+  const proxy = await startProxy(t, {
+    config: { listen: { header_timeout: '60s', body_idle_timeout: '60s' }, routes },
+  });
   proxy.receiver.behave(() => undefined);
   const head = await connectRaw(proxy.port);
   head.write('GET /a HTTP/1.1\r\nHost: a\r\n');

@@ -2,11 +2,19 @@ import t from 'tap';
 import { GatheredWrites } from '../../../src/proxy/inbound/gathered-writes.js';
 
 /** A target that notes what it is given, and says when told that it was taken. */
-function target(): { readonly writes: Buffer[]; isBlocked: boolean; flows: boolean; readonly taken: () => void; readonly gathered: GatheredWrites } {
+function target(): {
+  readonly writes: Buffer[];
+  isBlocked: boolean;
+  flows: boolean;
+  readonly taken: () => void;
+  readonly gathered: GatheredWrites;
+} {
   const writes: Buffer[] = [];
   let onTaken: (() => void)[] = [];
   const scene = {
-    writes, isBlocked: false, flows: true,
+    writes,
+    isBlocked: false,
+    flows: true,
     taken: () => {
       const told = onTaken;
       onTaken = [];
@@ -56,7 +64,10 @@ t.test('a large piece follows what was gathered, and is not copied', (t) => {
   scene.flows = false;
   t.equal(scene.gathered.write(large), false);
   t.equal(scene.writes[1], large);
-  t.same(scene.writes.map(({ length }) => length), [1, 1024]);
+  t.same(
+    scene.writes.map(({ length }) => length),
+    [1, 1024],
+  );
   scene.taken();
   t.equal(scene.writes.length, 2, 'nothing is written twice');
   t.end();
@@ -69,6 +80,9 @@ t.test('beyond 16 KiB they are handed on, and the writer told to wait', (t) => {
   const piece = Buffer.alloc(1000);
   const answers = Array.from({ length: 17 }, () => scene.gathered.write(piece));
   t.same(answers, [...Array.from({ length: 16 }, () => true), false]);
-  t.same(scene.writes.map(({ length }) => length), [17_000]);
+  t.same(
+    scene.writes.map(({ length }) => length),
+    [17_000],
+  );
   t.end();
 });

@@ -18,7 +18,11 @@ t.test('request line and header section together are limited', async (t) => {
     { name: 'one byte more', bytes: padded(2049), status: 431 },
     { name: 'far more', bytes: padded(64 * 1024), status: 431 },
     { name: 'many fields', bytes: `GET /open/a HTTP/1.1\r\nHost: a\r\n${'a: b\r\n'.repeat(500)}\r\n`, status: 431 },
-    { name: 'a target that is larger than all', bytes: `GET /open/${'a'.repeat(4096)} HTTP/1.1\r\nHost: a\r\n\r\n`, status: 431 },
+    {
+      name: 'a target that is larger than all',
+      bytes: `GET /open/${'a'.repeat(4096)} HTTP/1.1\r\nHost: a\r\n\r\n`,
+      status: 431,
+    },
   ];
   for (const { name, bytes, status } of cases) {
     const [response] = await sendRaw(proxy.port, bytes);
@@ -30,12 +34,16 @@ t.test('request line and header section together are limited', async (t) => {
     }
   }
   await until('all are recorded', () => proxy.records.length === cases.length);
-  t.same(proxy.records.map(({ reason }) => reason), [null, 'header_too_large', 'header_too_large', 'header_too_large', 'header_too_large']);
+  t.same(
+    proxy.records.map(({ reason }) => reason),
+    [null, 'header_too_large', 'header_too_large', 'header_too_large', 'header_too_large'],
+  );
 });
 
 t.test('so is white space, which Node does not count', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes } });
-  const request = (before: string, value: string): string => `${before}GET /open/a HTTP/1.1\r\nHost: a\r\nX-Padding:${value}b\r\n\r\n`;
+  const request = (before: string, value: string): string =>
+    `${before}GET /open/a HTTP/1.1\r\nHost: a\r\nX-Padding:${value}b\r\n\r\n`;
   const large = 1024 * 1024;
   const cases = [
     { name: 'some spaces', bytes: request('', ' '.repeat(1024)), status: 200 },
@@ -54,7 +62,11 @@ t.test('so is white space, which Node does not count', async (t) => {
       }
       connection.write(bytes);
       const response = await connection.readResponse();
-      t.same([response?.status, response?.field('connection')], [status, status === 431 ? 'close' : 'keep-alive'], `${name}, after ${String(before)}`);
+      t.same(
+        [response?.status, response?.field('connection')],
+        [status, status === 431 ? 'close' : 'keep-alive'],
+        `${name}, after ${String(before)}`,
+      );
     }
   }
   t.ok(proxy.records.every(({ reason, status }) => reason === (status === 431 ? 'header_too_large' : null)));
@@ -62,7 +74,10 @@ t.test('so is white space, which Node does not count', async (t) => {
 
 t.test('nobody waits for the end of such a head', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { header_timeout: '60s' }, routes } });
-  for (const { begin, more } of [{ begin: 'GET /open/a HTTP/1.1\r\nX:', more: ' ' }, { begin: '', more: '\r\n' }]) {
+  for (const { begin, more } of [
+    { begin: 'GET /open/a HTTP/1.1\r\nX:', more: ' ' },
+    { begin: '', more: '\r\n' },
+  ]) {
     const connection = await connectRaw(proxy.port);
     t.teardown(connection.end);
     connection.write(padded(200));
@@ -75,7 +90,9 @@ t.test('nobody waits for the end of such a head', async (t) => {
 
 t.test('bodies do not count, nor does what is pipelined', async (t) => {
   const post = { name: 'post', methods: ['POST'], path: '/open/{x}', access: 'public', idempotency: 'none' };
-  const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes: [...routes, post] } });
+  const proxy = await startProxy(t, {
+    config: { listen: { max_header_bytes: '2KiB', max_target: '1KiB' }, routes: [...routes, post] },
+  });
   const connection = await connectRaw(proxy.port);
   t.teardown(connection.end);
   const body = 'b'.repeat(900_000);
@@ -86,7 +103,11 @@ t.test('bodies do not count, nor does what is pipelined', async (t) => {
 
 t.test('a target over max_target is 414', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { max_header_bytes: '16KiB', max_target: '1KiB' }, routes } });
-  for (const { length, status } of [{ length: 1024, status: 200 }, { length: 1025, status: 414 }, { length: 8000, status: 414 }]) {
+  for (const { length, status } of [
+    { length: 1024, status: 200 },
+    { length: 1025, status: 414 },
+    { length: 8000, status: 414 },
+  ]) {
     const path = `/open/${'a'.repeat(length - '/open/'.length)}`;
     t.equal((await request(proxy.port, { path })).status, status, `${String(length)} bytes`);
   }
@@ -99,7 +120,10 @@ t.test('no field is dropped without a word, however many there are', async (t) =
   t.equal(within?.status, 200);
   t.equal(proxy.receiver.requests[0]?.field('x199').length, 1);
   // Node keeps a thousand and drops the rest without a word: the length of the body would be among it.
-  const [over] = await sendRaw(proxy.port, `GET /open/a HTTP/1.1\r\nHost: a\r\n${fields(1100)}Content-Length: 5\r\n\r\nhello`);
+  const [over] = await sendRaw(
+    proxy.port,
+    `GET /open/a HTTP/1.1\r\nHost: a\r\n${fields(1100)}Content-Length: 5\r\n\r\nhello`,
+  );
   t.equal(over?.status, 431);
   t.equal(proxy.receiver.requests.length, 1);
 });
@@ -116,7 +140,10 @@ t.test('a head that is not complete in time is answered 408, and the connection 
     t.equal(response?.field('content-type'), 'application/problem+json');
     await connection.closed;
   }
-  t.same(proxy.records.map(({ reason, decision }) => [reason, decision]), Array(3).fill(['header_timeout', 'denied']));
+  t.same(
+    proxy.records.map(({ reason, decision }) => [reason, decision]),
+    Array(3).fill(['header_timeout', 'denied']),
+  );
 });
 
 t.test('bytes that trickle in do not extend the time for the head', async (t) => {

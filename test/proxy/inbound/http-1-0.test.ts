@@ -16,11 +16,19 @@ t.test('HTTP/1.0 is refused, unless it is allowed', async (t) => {
       },
       { name: 'no Host', bytes: `GET /orders HTTP/1.0\r\n${good}\r\n`, status: 400 },
       { name: 'two Hosts', bytes: `GET /orders HTTP/1.0\r\nHost: a\r\nHost: a\r\n${good}\r\n`, status: 400 },
-      { name: 'chunks', bytes: `POST /orders HTTP/1.0\r\nHost: a\r\n${good}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, status: 400 },
+      {
+        name: 'chunks',
+        bytes: `POST /orders HTTP/1.0\r\nHost: a\r\n${good}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+        status: 400,
+      },
     ];
     for (const { name, bytes, status } of cases) {
       const responses = await sendRaw(proxy.port, bytes, { untilClosed: true });
-      t.same(responses.map(response => response.status), [http10 === 'refuse' ? 400 : status], `${http10}: ${name}`);
+      t.same(
+        responses.map((response) => response.status),
+        [http10 === 'refuse' ? 400 : status],
+        `${http10}: ${name}`,
+      );
     }
   }
 });
@@ -36,18 +44,23 @@ t.test('other versions are refused always', async (t) => {
   t.equal(proxy.receiver.requests.length, 0);
 });
 
-t.test('an answer to HTTP/1.0 has no chunks, ends with its connection, and the receiver is spoken to in 1.1', async (t) => {
-  const proxy = await startProxy(t, { config: { listen: { http_1_0: 'allow' } } });
-  proxy.receiver.behave((_req, res) => {
-    res.write('in ');
-    res.end('chunks');
-  });
-  const [response] = await sendRaw(proxy.port, `GET /orders HTTP/1.0\r\nHost: a\r\n${proxy.bearer()}\r\n`, { untilClosed: true });
-  t.equal(response?.field('transfer-encoding'), null);
-  t.equal(response?.text, 'in chunks');
-  t.equal(proxy.receiver.requests[0]?.httpVersion, '1.1');
-  t.same(proxy.receiver.requests[0]?.field('via'), ['1.0 sallyport']);
-});
+t.test(
+  'an answer to HTTP/1.0 has no chunks, ends with its connection, and the receiver is spoken to in 1.1',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { listen: { http_1_0: 'allow' } } });
+    proxy.receiver.behave((_req, res) => {
+      res.write('in ');
+      res.end('chunks');
+    });
+    const [response] = await sendRaw(proxy.port, `GET /orders HTTP/1.0\r\nHost: a\r\n${proxy.bearer()}\r\n`, {
+      untilClosed: true,
+    });
+    t.equal(response?.field('transfer-encoding'), null);
+    t.equal(response?.text, 'in chunks');
+    t.equal(proxy.receiver.requests[0]?.httpVersion, '1.1');
+    t.same(proxy.receiver.requests[0]?.field('via'), ['1.0 sallyport']);
+  },
+);
 
 t.test('a caller of HTTP/1.0 may keep its connection', async (t) => {
   const proxy = await startProxy(t, { config: { listen: { http_1_0: 'allow' } } });

@@ -6,7 +6,9 @@ import { sendRaw } from '../../support/raw-client.js';
 
 /** Two requests on one connection: what became of the first when the second was answered, and its answer. */
 async function afterNext(
-  t: Test, first: string, serve: (req: CallerRequest, res: ServerResponse) => void,
+  t: Test,
+  first: string,
+  serve: (req: CallerRequest, res: ServerResponse) => void,
 ): Promise<{ readonly first: CallerRequest; readonly told: string[] }> {
   const told: string[] = [];
   const requests: CallerRequest[] = [];
@@ -20,8 +22,16 @@ async function afterNext(
     serve(req, res);
   });
   const { port } = await listen(t, server);
-  const answers = await sendRaw(port, `${first}GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, { untilClosed: true });
-  t.same(answers.map(({ status, text }) => [status, text]), [[200, 'first'], [200, 'second']]);
+  const answers = await sendRaw(port, `${first}GET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, {
+    untilClosed: true,
+  });
+  t.same(
+    answers.map(({ status, text }) => [status, text]),
+    [
+      [200, 'first'],
+      [200, 'second'],
+    ],
+  );
   const [request] = requests;
   if (request === undefined) throw new Error('no request came');
   return { first: request, told };
@@ -62,10 +72,12 @@ t.test('a body that comes is read', async (t) => {
   const { told } = await afterNext(t, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello', (req, res) => {
     t.ok(req.comesWithBody());
     const pieces: Buffer[] = [];
-    req.on('data', (piece: Buffer) => pieces.push(piece)).on('end', () => {
-      t.equal(Buffer.concat(pieces).toString(), 'hello');
-      res.end('first');
-    });
+    req
+      .on('data', (piece: Buffer) => pieces.push(piece))
+      .on('end', () => {
+        t.equal(Buffer.concat(pieces).toString(), 'hello');
+        res.end('first');
+      });
   });
   t.same(told, ['end', 'close']);
 });
@@ -73,10 +85,14 @@ t.test('a body that comes is read', async (t) => {
 t.test('a body that nobody reads flows away, and so does one that nobody asked about', async (t) => {
   const body = '3\r\nabc\r\n0\r\n\r\n';
   for (const isAsked of [true, false]) {
-    const { told } = await afterNext(t, `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`, (req, res) => {
-      if (isAsked) t.ok(req.comesWithBody());
-      res.end('first');
-    });
+    const { told } = await afterNext(
+      t,
+      `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${body}`,
+      (req, res) => {
+        if (isAsked) t.ok(req.comesWithBody());
+        res.end('first');
+      },
+    );
     t.same(told, ['end', 'close']);
   }
 });

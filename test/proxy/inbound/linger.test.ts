@@ -3,15 +3,37 @@ import { connectRaw } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 
-const routes = [{ name: 'post', methods: ['POST'], path: '/orders', subjects: ['checkout'], permissions: [], max_body: '64MiB', idempotency: 'none' }];
+const routes = [
+  {
+    name: 'post',
+    methods: ['POST'],
+    path: '/orders',
+    subjects: ['checkout'],
+    permissions: [],
+    max_body: '64MiB',
+    idempotency: 'none',
+  },
+];
 
 t.test('a caller that is still sending gets to read the refusal, and its connection is never used again', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const refused = [
     { name: '401', head: 'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 40000000\r\n\r\n', status: 401 },
-    { name: '403', head: `POST /other HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 40000000\r\n\r\n`, status: 403 },
-    { name: '413', head: `POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 400000000\r\n\r\n`, status: 413 },
-    { name: '400', head: `POST /orders//x HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 40000000\r\n\r\n`, status: 400 },
+    {
+      name: '403',
+      head: `POST /other HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 40000000\r\n\r\n`,
+      status: 403,
+    },
+    {
+      name: '413',
+      head: `POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 400000000\r\n\r\n`,
+      status: 413,
+    },
+    {
+      name: '400',
+      head: `POST /orders//x HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 40000000\r\n\r\n`,
+      status: 400,
+    },
   ];
   for (const { name, head, status } of refused) {
     const connection = await connectRaw(proxy.port);
@@ -50,31 +72,34 @@ t.test('a caller that neither reads nor stops is not waited for', async (t) => {
   await until('its connection is closed', () => proxy.server.counts().connections === 0);
 });
 
-t.test('an answer that the receiver gives before the end of the body is delivered, and the connection closed', async (t) => {
-  const proxy = await startProxy(t, { config: { routes } });
-  proxy.receiver.behave((_req, res) => {
-    res.writeHead(422, { 'content-type': 'text/plain', 'x-early': 'yes' });
-    res.end('no, thank you');
-  });
-  for (const framing of ['Content-Length: 40000000', 'Transfer-Encoding: chunked']) {
-    const connection = await connectRaw(proxy.port);
-    t.teardown(connection.end);
-    connection.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}${framing}\r\n\r\n`);
-    connection.write(framing.startsWith('T') ? '5\r\nhello\r\n' : 'hello');
-    const response = await connection.readResponse();
-    t.equal(response?.status, 422, framing);
-    t.equal(response?.text, 'no, thank you');
-    t.equal(response?.field('connection'), 'close');
-    t.equal(response?.field('proxy-status'), null, 'the answer is the receiver\'s');
-    await connection.closed;
-  }
-  await until('nothing is in flight', () => proxy.server.counts().inFlight === 0);
-  proxy.receiver.behave(null);
-  const again = await connectRaw(proxy.port);
-  t.teardown(again.end);
-  again.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 2\r\n\r\nhi`);
-  t.equal((await again.readResponse())?.status, 200, 'the receiver is asked over a sound connection');
-});
+t.test(
+  'an answer that the receiver gives before the end of the body is delivered, and the connection closed',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { routes } });
+    proxy.receiver.behave((_req, res) => {
+      res.writeHead(422, { 'content-type': 'text/plain', 'x-early': 'yes' });
+      res.end('no, thank you');
+    });
+    for (const framing of ['Content-Length: 40000000', 'Transfer-Encoding: chunked']) {
+      const connection = await connectRaw(proxy.port);
+      t.teardown(connection.end);
+      connection.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}${framing}\r\n\r\n`);
+      connection.write(framing.startsWith('T') ? '5\r\nhello\r\n' : 'hello');
+      const response = await connection.readResponse();
+      t.equal(response?.status, 422, framing);
+      t.equal(response?.text, 'no, thank you');
+      t.equal(response?.field('connection'), 'close');
+      t.equal(response?.field('proxy-status'), null, "the answer is the receiver's");
+      await connection.closed;
+    }
+    await until('nothing is in flight', () => proxy.server.counts().inFlight === 0);
+    proxy.receiver.behave(null);
+    const again = await connectRaw(proxy.port);
+    t.teardown(again.end);
+    again.write(`POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: 2\r\n\r\nhi`);
+    t.equal((await again.readResponse())?.status, 200, 'the receiver is asked over a sound connection');
+  },
+);
 
 t.test('an answer that begins before the body ends streams on beside it', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });

@@ -7,7 +7,11 @@ import { until } from '../../support/until.js';
 import type { TlsMaterial } from '../../../src/proxy/inbound/listener.js';
 import { startProxy } from '../harness.js';
 
-function material(served: Certificate, ca: Certificate | null, clientAuth: 'require' | 'optional' = 'require'): TlsMaterial {
+function material(
+  served: Certificate,
+  ca: Certificate | null,
+  clientAuth: 'require' | 'optional' = 'require',
+): TlsMaterial {
   return { cert: served.cert, key: served.key, clientCa: ca === null ? null : ca.cert, clientAuth };
 }
 
@@ -15,11 +19,17 @@ function material(served: Certificate, ca: Certificate | null, clientAuth: 'requ
 const listen = { tls: { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key' } };
 
 const shown = (files: Certificates, client: Certificate | null): ConnectionOptions => ({
-  ca: files.ca.cert, servername: 'localhost', ...(client === null ? {} : { cert: client.cert, key: client.key }),
+  ca: files.ca.cert,
+  servername: 'localhost',
+  ...(client === null ? {} : { cert: client.cert, key: client.key }),
 });
 
 /** The status of a request, or `null` where the connection was refused. */
-async function ask(port: number, tls: ConnectionOptions, headers: Readonly<Record<string, string>>): Promise<number | null> {
+async function ask(
+  port: number,
+  tls: ConnectionOptions,
+  headers: Readonly<Record<string, string>>,
+): Promise<number | null> {
   try {
     return (await request(port, { path: '/orders', headers }, { tls })).status;
   } catch {
@@ -48,10 +58,10 @@ t.test('client certificates: required or optional, but one that does not verify 
   ] as const;
   for (const mode of ['require', 'optional'] as const) {
     const proxy = await startProxy(t, { config: { listen }, tls: material(files.server, files.ca, mode) });
-    for (const { client, status } of cases.filter(entry => entry.mode === mode)) {
+    for (const { client, status } of cases.filter((entry) => entry.mode === mode)) {
       for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
         const tls = { ...shown(files, client), minVersion: version, maxVersion: version };
-        const name = client === null ? 'none' : client.certFile.split('/').at(-1) ?? '';
+        const name = client === null ? 'none' : (client.certFile.split('/').at(-1) ?? '');
         t.equal(await ask(proxy.port, tls, proxy.authorization()), status, `${mode}, ${version}, ${name}`);
       }
     }
@@ -62,13 +72,14 @@ t.test('client certificates: required or optional, but one that does not verify 
 t.test('other certificates count for connections to come, and a pair that does not fit is refused whole', async (t) => {
   const files = certificates(t);
   const proxy = await startProxy(t, { config: { listen }, tls: material(files.server, files.ca) });
-  const fingerprint = async (): Promise<string> => new Promise((resolve, reject) => {
-    const socket = connect({ port: proxy.port, host: '127.0.0.1', ...shown(files, files.client) }, () => {
-      resolve(socket.getPeerCertificate().fingerprint256);
-      socket.destroy();
+  const fingerprint = async (): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ port: proxy.port, host: '127.0.0.1', ...shown(files, files.client) }, () => {
+        resolve(socket.getPeerCertificate().fingerprint256);
+        socket.destroy();
+      });
+      socket.on('error', reject);
     });
-    socket.on('error', reject);
-  });
   const before = await fingerprint();
   t.equal(await ask(proxy.port, shown(files, files.client), proxy.authorization()), 200);
   t.throws(() => {
@@ -82,28 +93,47 @@ t.test('other certificates count for connections to come, and a pair that does n
   t.not(await fingerprint(), before);
   t.equal(await ask(proxy.port, shown(files, files.client), proxy.authorization()), 200);
   proxy.server.setTls(material(files.renewed, files.otherCa));
-  t.equal(await ask(proxy.port, shown(files, files.client), proxy.authorization()), null, 'nor does the old CA of clients count any more');
+  t.equal(
+    await ask(proxy.port, shown(files, files.client), proxy.authorization()),
+    null,
+    'nor does the old CA of clients count any more',
+  );
   t.equal(await ask(proxy.port, shown(files, files.stranger), proxy.authorization()), 200);
 });
 
 t.test('TLS below 1.2 is refused', async (t) => {
   const files = certificates(t);
   const proxy = await startProxy(t, { config: { listen }, tls: material(files.server, null) });
-  const old = { ...shown(files, null), minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const;
+  const old = {
+    ...shown(files, null),
+    minVersion: 'TLSv1',
+    maxVersion: 'TLSv1.1',
+    ciphers: 'ALL:@SECLEVEL=0',
+  } as const;
   t.equal(await ask(proxy.port, old, proxy.authorization()), null);
-  t.equal(await ask(proxy.port, { ...shown(files, null), ALPNProtocols: ['h2'] }, proxy.authorization()), null, 'nor is there HTTP/2');
-  t.equal(await ask(proxy.port, { ...shown(files, null), ALPNProtocols: ['h2', 'http/1.1'] }, proxy.authorization()), 200);
+  t.equal(
+    await ask(proxy.port, { ...shown(files, null), ALPNProtocols: ['h2'] }, proxy.authorization()),
+    null,
+    'nor is there HTTP/2',
+  );
+  t.equal(
+    await ask(proxy.port, { ...shown(files, null), ALPNProtocols: ['h2', 'http/1.1'] }, proxy.authorization()),
+    200,
+  );
 });
 
 t.test('a handshake has to be done in time, and plain HTTP on this port is no request', async (t) => {
   const files = certificates(t);
-  const proxy = await startProxy(t, { config: { listen: { ...listen, header_timeout: '200ms' } }, tls: material(files.server, null) });
+  const proxy = await startProxy(t, {
+    config: { listen: { ...listen, header_timeout: '200ms' } },
+    tls: material(files.server, null),
+  });
   for (const bytes of ['', '\x16\x03\x01', 'GET /orders HTTP/1.1\r\nHost: a\r\n\r\n']) {
     const socket = connectTcp(proxy.port, '127.0.0.1');
     t.teardown(() => socket.destroy());
     let came = '';
     socket.on('error', () => undefined);
-    socket.on('data', chunk => (came += chunk.toString('latin1')));
+    socket.on('data', (chunk) => (came += chunk.toString('latin1')));
     socket.write(bytes);
     await until(`${JSON.stringify(bytes)}: closed`, () => socket.closed);
     t.notMatch(came, 'HTTP/1.1');

@@ -11,24 +11,46 @@ const routes = [
   { name: 'health', methods: ['GET'], path: '/healthz', access: 'public' },
 ];
 
-t.test('every limit of the listener is set, whatever Node\'s defaults are', (t) => {
+t.test("every limit of the listener is set, whatever Node's defaults are", (t) => {
   const cases = [
-    { listen: {}, headersTimeout: 10_000, keepAliveTimeout: 75_000, connectionsCheckingInterval: 1000, maxConnections: 6144 },
     {
-      listen: { header_timeout: '200ms', keep_alive_timeout: '620s', max_in_flight: 10 }, headersTimeout: 200, keepAliveTimeout: 620_000,
-      connectionsCheckingInterval: 100, maxConnections: 4096,
+      listen: {},
+      headersTimeout: 10_000,
+      keepAliveTimeout: 75_000,
+      connectionsCheckingInterval: 1000,
+      maxConnections: 6144,
     },
     {
-      listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 }, headersTimeout: 60_000, keepAliveTimeout: 75_000,
-      connectionsCheckingInterval: 1000, maxConnections: 80_002,
+      listen: { header_timeout: '200ms', keep_alive_timeout: '620s', max_in_flight: 10 },
+      headersTimeout: 200,
+      keepAliveTimeout: 620_000,
+      connectionsCheckingInterval: 100,
+      maxConnections: 4096,
+    },
+    {
+      listen: { header_timeout: '60s', max_in_flight: 10_000, max_websockets: 1 },
+      headersTimeout: 60_000,
+      keepAliveTimeout: 75_000,
+      connectionsCheckingInterval: 1000,
+      maxConnections: 80_002,
     },
   ];
   for (const { listen, ...expected } of cases) {
     const { server } = createListener(compiled({ listen }).listen, null);
     const { headersTimeout, requestTimeout, timeout, keepAliveTimeout, maxConnections } = server;
-    t.same({ headersTimeout, maxConnections }, { headersTimeout: expected.headersTimeout, maxConnections: expected.maxConnections });
-    t.match(server, { connectionsCheckingInterval: expected.connectionsCheckingInterval, insecureHTTPParser: false, requireHostHeader: false });
-    t.same({ requestTimeout, timeout, keepAliveTimeout }, { requestTimeout: 0, timeout: 0, keepAliveTimeout: expected.keepAliveTimeout });
+    t.same(
+      { headersTimeout, maxConnections },
+      { headersTimeout: expected.headersTimeout, maxConnections: expected.maxConnections },
+    );
+    t.match(server, {
+      connectionsCheckingInterval: expected.connectionsCheckingInterval,
+      insecureHTTPParser: false,
+      requireHostHeader: false,
+    });
+    t.same(
+      { requestTimeout, timeout, keepAliveTimeout },
+      { requestTimeout: 0, timeout: 0, keepAliveTimeout: expected.keepAliveTimeout },
+    );
     server.close();
   }
   t.end();
@@ -43,7 +65,11 @@ async function startFull(t: Scope): Promise<{ readonly proxy: Harness; readonly 
   });
   while (open.length < 1025) {
     // Not all at once: the system's queue is shorter, and gives those beyond it longer and longer pauses.
-    open.push(...await Promise.all(Array.from({ length: Math.min(100, 1025 - open.length) }, async () => connectRaw(proxy.port))));
+    open.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(100, 1025 - open.length) }, async () => connectRaw(proxy.port)),
+      )),
+    );
     await until('they are accepted', () => proxy.server.counts().connections === open.length);
   }
   return { proxy, open };
@@ -62,12 +88,21 @@ t.test('connections that rest give way to new ones, the ones that rested longest
   const last = open.at(-1);
   last?.write(ask);
   t.equal((await last?.readResponse())?.status, 200, 'the others go on');
-  t.same(proxy.counted.connectionEndings, Array.from({ length: 32 }, () => 'gave_way'));
-  t.match(proxy.logged, [{ level: 'warn', message: /^connections were ended/, fields: { open: 1025, gave_way: 1 } }], 'one line, not 32');
+  t.same(
+    proxy.counted.connectionEndings,
+    Array.from({ length: 32 }, () => 'gave_way'),
+  );
+  t.match(
+    proxy.logged,
+    [{ level: 'warn', message: /^connections were ended/, fields: { open: 1025, gave_way: 1 } }],
+    'one line, not 32',
+  );
 });
 
 t.test('who was let through with a credential, or is being served, is not turned out for silent ones', async (t) => {
-  const proxy = await startProxy(t, { config: { listen: { max_in_flight: 2, max_websockets: 1 }, routes: [...routes] } });
+  const proxy = await startProxy(t, {
+    config: { listen: { max_in_flight: 2, max_websockets: 1 }, routes: [...routes] },
+  });
   const held: ServerResponse[] = [];
   const [trusted, served] = [await connectRaw(proxy.port), await connectRaw(proxy.port)];
   t.teardown(trusted.end);

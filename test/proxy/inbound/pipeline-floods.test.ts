@@ -11,7 +11,14 @@ import { until } from '../../support/until.js';
 import { startProxy, type Harness } from '../harness.js';
 
 const routes = [
-  { name: 'orders', methods: ['GET', 'POST'], path: '/orders', subjects: ['checkout'], permissions: [], idempotency: 'none' },
+  {
+    name: 'orders',
+    methods: ['GET', 'POST'],
+    path: '/orders',
+    subjects: ['checkout'],
+    permissions: [],
+    idempotency: 'none',
+  },
   { name: 'open', methods: ['GET'], path: '/open', access: 'public' },
 ];
 
@@ -43,7 +50,11 @@ interface Flood {
 
 /** Sends `first`, then each of the requests, as fast as they are taken; reads nothing where it is `deaf`. */
 async function flood(
-  t: Scope, port: number, first: string, requests: readonly string[], { tls = false, deaf = false } = {},
+  t: Scope,
+  port: number,
+  first: string,
+  requests: readonly string[],
+  { tls = false, deaf = false } = {},
 ): Promise<Flood> {
   const place = { port, host: '127.0.0.1' };
   const socket = tls ? connectTls({ ...place, rejectUnauthorized: false }) : connect(place);
@@ -81,7 +92,10 @@ async function flood(
 /** Requests of about 750 bytes, each with its number as its id. */
 function numbered(count: number, head: string): string[] {
   const padding = 'p'.repeat(paddingBytes);
-  return Array.from({ length: count }, (_, i) => `${head} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${String(i)}\r\nX-Padding: ${padding}\r\n\r\n`);
+  return Array.from(
+    { length: count },
+    (_, i) => `${head} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${String(i)}\r\nX-Padding: ${padding}\r\n\r\n`,
+  );
 }
 
 t.test('a flood of requests behind a slow answer is not read, and is served in order when that is given', async (t) => {
@@ -95,8 +109,15 @@ t.test('a flood of requests behind a slow answer is not read, and is served in o
   t.ok(parsed() <= inOneRead, `${String(parsed())} were parsed`);
   held[0]?.end('first');
   await until('all that one connection may ask is answered', () => caller.socket.closed);
-  const ids = caller.answered().split('X-Request-Id: ').slice(2).map((rest) => Number(rest.split('\r\n', 1)[0]));
-  t.same(ids, Array.from({ length: 9_999 }, (_, i) => i));
+  const ids = caller
+    .answered()
+    .split('X-Request-Id: ')
+    .slice(2)
+    .map((rest) => Number(rest.split('\r\n', 1)[0]));
+  t.same(
+    ids,
+    Array.from({ length: 9_999 }, (_, i) => i),
+  );
   t.match(caller.answered().slice(-600), 'Connection: close', 'the last one says so');
 });
 
@@ -144,7 +165,9 @@ t.test('many connections with small requests behind slow ones do not add up', as
   const held: ServerResponse[] = [];
   proxy.receiver.behave((_req, res) => held.push(res));
   const callers: Flood[] = [];
-  for (let i = 0; i < 40; i += 1) callers.push(await flood(t, proxy.port, first, ['GET /orders HTTP/1.1\r\n\r\n'.repeat(10_000)]));
+  for (let i = 0; i < 40; i += 1) {
+    callers.push(await flood(t, proxy.port, first, ['GET /orders HTTP/1.1\r\n\r\n'.repeat(10_000)]));
+  }
   await until('some are given up', () => callers.filter(({ socket }) => socket.closed).length >= 20);
   // Of each connection 100 may wait; those that are ended leave their part of the 1,024 to others.
   t.ok(parsed() <= 101 * callers.length, `${String(parsed())} were parsed`);
@@ -158,24 +181,32 @@ t.test('many connections with small requests behind slow ones do not add up', as
   await until('and get their answers', () => left.every(({ answered }) => answered().includes('first')));
 });
 
-t.test('the parser stops in the midst of a read that brings too many requests, and those before are answered', async (t) => {
-  const proxy = await startProxy(t, { config: { routes } });
-  const parsed = countParsed(t, proxy);
-  const held: ServerResponse[] = [];
-  proxy.receiver.behave((_req, res) => held.push(res));
-  const caller = await flood(t, proxy.port, first, ['GET /orders HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500)]);
-  await until('the first is with the receiver', () => held.length === 1);
-  held[0]?.end('first');
-  await until('the connection has ended', () => caller.socket.readableEnded);
-  t.equal(parsed(), 101, 'the one that was served, and 100 behind it');
-  const answers = caller.answered().split('HTTP/1.1 ').slice(1);
-  t.equal(answers.length, 101);
-  t.match(answers.at(-1), 'Connection: close', 'the caller knows which ones to send again');
-});
+t.test(
+  'the parser stops in the midst of a read that brings too many requests, and those before are answered',
+  async (t) => {
+    const proxy = await startProxy(t, { config: { routes } });
+    const parsed = countParsed(t, proxy);
+    const held: ServerResponse[] = [];
+    proxy.receiver.behave((_req, res) => held.push(res));
+    const caller = await flood(t, proxy.port, first, ['GET /orders HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500)]);
+    await until('the first is with the receiver', () => held.length === 1);
+    held[0]?.end('first');
+    await until('the connection has ended', () => caller.socket.readableEnded);
+    t.equal(parsed(), 101, 'the one that was served, and 100 behind it');
+    const answers = caller.answered().split('HTTP/1.1 ').slice(1);
+    t.equal(answers.length, 101);
+    t.match(answers.at(-1), 'Connection: close', 'the caller knows which ones to send again');
+  },
+);
 
 t.test('a caller that hangs up is noticed, whatever waits behind its request', async (t) => {
   const post = 'POST /orders HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n';
-  const behind = { 'one request': first, 'many': first.repeat(150), 'a large body': `${post}${'b'.repeat(300_000)}`, 'half a head': 'GET /op' };
+  const behind = {
+    'one request': first,
+    many: first.repeat(150),
+    'a large body': `${post}${'b'.repeat(300_000)}`,
+    'half a head': 'GET /op',
+  };
   for (const [name, bytes] of Object.entries(behind)) {
     const proxy = await startProxy(t, { config: { routes } });
     const held: ServerResponse[] = [];
@@ -185,7 +216,10 @@ t.test('a caller that hangs up is noticed, whatever waits behind its request', a
     await until('the first is with the receiver', () => held.length === 1);
     connection.write(bytes);
     connection.end();
-    await until(`${name}: nothing is in flight`, () => proxy.server.counts().inFlight === 0 && proxy.server.counts().connections === 0);
+    await until(
+      `${name}: nothing is in flight`,
+      () => proxy.server.counts().inFlight === 0 && proxy.server.counts().connections === 0,
+    );
     await until('and the receiver is told', () => held[0]?.closed === true);
     t.match(proxy.records.at(0), { reason: 'caller_gone' }, name);
   }

@@ -4,18 +4,49 @@ import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 import { startRawUpstream } from '../upstream/raw-upstream.js';
 
-const get = (bearer: string, id: string, version = '1.1'): string => `GET /orders HTTP/${version}\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}\r\n`;
+const get = (bearer: string, id: string, version = '1.1'): string =>
+  `GET /orders HTTP/${version}\r\nHost: a\r\nX-Request-Id: ${id}\r\n${bearer}\r\n`;
 
 t.test('an answer that breaks off stays broken for the caller', async (t) => {
-  const cases: readonly { readonly name: string; readonly bytes: string; readonly how: 'end' | 'reset' | 'stall'; readonly reason: string }[] = [
+  const cases: readonly {
+    readonly name: string;
+    readonly bytes: string;
+    readonly how: 'end' | 'reset' | 'stall';
+    readonly reason: string;
+  }[] = [
     { name: 'a length, closed', bytes: 'Content-Length: 10\r\n\r\n01234', how: 'end', reason: 'upstream_failed' },
     { name: 'a length, reset', bytes: 'Content-Length: 10\r\n\r\n01234', how: 'reset', reason: 'upstream_failed' },
-    { name: 'a length, nothing more', bytes: 'Content-Length: 10\r\n\r\n01234', how: 'stall', reason: 'upstream_timeout' },
+    {
+      name: 'a length, nothing more',
+      bytes: 'Content-Length: 10\r\n\r\n01234',
+      how: 'stall',
+      reason: 'upstream_timeout',
+    },
     { name: 'a length, nothing at all', bytes: 'Content-Length: 10\r\n\r\n', how: 'stall', reason: 'upstream_timeout' },
-    { name: 'chunks, closed', bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n', how: 'end', reason: 'upstream_failed' },
-    { name: 'chunks, reset', bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n', how: 'reset', reason: 'upstream_failed' },
-    { name: 'chunks, nothing more', bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n', how: 'stall', reason: 'upstream_timeout' },
-    { name: 'a broken chunk', bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\nzz\r\n', how: 'stall', reason: 'upstream_failed' },
+    {
+      name: 'chunks, closed',
+      bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n',
+      how: 'end',
+      reason: 'upstream_failed',
+    },
+    {
+      name: 'chunks, reset',
+      bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n',
+      how: 'reset',
+      reason: 'upstream_failed',
+    },
+    {
+      name: 'chunks, nothing more',
+      bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n',
+      how: 'stall',
+      reason: 'upstream_timeout',
+    },
+    {
+      name: 'a broken chunk',
+      bytes: 'Transfer-Encoding: chunked\r\n\r\n5\r\n01234\r\nzz\r\n',
+      how: 'stall',
+      reason: 'upstream_failed',
+    },
     { name: 'until close, reset', bytes: '\r\n01234', how: 'reset', reason: 'upstream_failed' },
   ];
   for (const { name, bytes, how, reason } of cases) {
@@ -24,7 +55,10 @@ t.test('an answer that breaks off stays broken for the caller', async (t) => {
       if (how === 'end') socket.end();
       if (how === 'reset') setTimeout(() => socket.resetAndDestroy(), 20);
     });
-    const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { upstream: { idle_timeout: how === 'stall' ? '200ms' : '60s' } } });
+    const proxy = await startProxy(t, {
+      upstreamUrl: upstream.url,
+      config: { upstream: { idle_timeout: how === 'stall' ? '200ms' : '60s' } },
+    });
     const [response] = await sendRaw(proxy.port, get(proxy.bearer(), 'cut'), { untilClosed: true });
     t.equal(response?.status, 200, name);
     t.equal(response?.complete, false, `${name}: not taken for whole`);

@@ -1,4 +1,7 @@
-/** Receivers that send a body where the message has none by rule, or a second answer a little later: whoever asks next must not get it. */
+/**
+ * Receivers that send a body where the message has none by rule, or a second answer a little later: whoever asks next
+ * must not get it.
+ */
 import { createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { listen } from '../../support/listening.js';
@@ -8,7 +11,9 @@ import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const methods = ['GET', 'HEAD', 'POST', 'DELETE'];
-const routes = [{ name: 'any', methods, path: '/**', subjects: ['checkout', 'other'], permissions: [], idempotency: 'none' }];
+const routes = [
+  { name: 'any', methods, path: '/**', subjects: ['checkout', 'other'], permissions: [], idempotency: 'none' },
+];
 
 const poison = okResponse('poison');
 
@@ -34,15 +39,18 @@ const twice = [
 
 /** When the bytes that are too much come. */
 const moments: readonly { readonly name: string; readonly then: (socket: Socket) => void }[] = [
-  { name: 'in the next turn', then: socket => setImmediate(() => socket.write(poison)) },
-  { name: 'some milliseconds later', then: socket => setTimeout(() => socket.write(poison), 3) },
-  { name: 'torn, half of it later', then: (socket) => {
-    socket.write(poison.slice(0, 20));
-    setTimeout(() => socket.write(poison.slice(20)), 3);
-  } },
+  { name: 'in the next turn', then: (socket) => setImmediate(() => socket.write(poison)) },
+  { name: 'some milliseconds later', then: (socket) => setTimeout(() => socket.write(poison), 3) },
+  {
+    name: 'torn, half of it later',
+    then: (socket) => {
+      socket.write(poison.slice(0, 20));
+      setTimeout(() => socket.write(poison.slice(20)), 3);
+    },
+  },
 ];
 
-t.test('a body after an answer that has none by rule, or an answer too many, is nobody\'s', async (t) => {
+t.test("a body after an answer that has none by rule, or an answer too many, is nobody's", async (t) => {
   for (const { method, head } of [...bodyless, ...twice]) {
     for (const { name, then } of moments) {
       const upstream = await startRawUpstream(t, (socket, received) => {
@@ -54,7 +62,10 @@ t.test('a body after an answer that has none by rule, or an answer too many, is 
         socket.write(head);
         then(socket);
       });
-      const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes, upstream: { max_connections: 1 } } });
+      const proxy = await startProxy(t, {
+        upstreamUrl: upstream.url,
+        config: { routes, upstream: { max_connections: 1 } },
+      });
       const [attacker, victim] = [await connectRaw(proxy.port), await connectRaw(proxy.port)];
       t.teardown(attacker.end);
       t.teardown(victim.end);
@@ -65,7 +76,10 @@ t.test('a body after an answer that has none by rule, or an answer too many, is 
         await attacker.readResponse({ bodyless: method === 'HEAD' });
         victim.write(`GET /victim${String(i)} HTTP/1.1\r\nHost: a\r\n${bearer.victim}\r\n`);
         const answer = await victim.readResponse();
-        const told = answer?.status === 200 && answer.text === `for victim${String(i)}` ? 'right' : `${String(answer?.status)} ${answer?.text ?? ''}`;
+        const told =
+          answer?.status === 200 && answer.text === `for victim${String(i)}`
+            ? 'right'
+            : `${String(answer?.status)} ${answer?.text ?? ''}`;
         counted.set(told, (counted.get(told) ?? 0) + 1);
       }
       t.same([...counted], [['right', 10]], `${method}, ${JSON.stringify(head)}, ${name}`);
@@ -73,47 +87,74 @@ t.test('a body after an answer that has none by rule, or an answer too many, is 
   }
 });
 
-/** Reads heads and nothing else: what follows one is the next head, unless it was told that there is none, as Python's http.server does it. */
+/**
+ * Reads heads and nothing else: what follows one is the next head, unless it was told that there is none, as Python's
+ * http.server does it.
+ */
 async function startHeadReader(t: Scope): Promise<{ readonly port: number; readonly ran: string[] }> {
   const ran: string[] = [];
-  const { port } = await listen(t, createServer((socket) => {
-    let text = '';
-    let isOver = false;
-    socket.on('error', () => undefined).on('data', (bytes) => {
-      text += bytes.toString('latin1');
-      for (let end = text.indexOf('\r\n\r\n'); end >= 0 && !isOver; end = text.indexOf('\r\n\r\n')) {
-        const head = text.slice(0, end);
-        text = text.slice(end + 4);
-        isOver = /^connection: close$/im.test(head);
-        ran.push(`${head.split(' HTTP/')[0] ?? ''} as ${/^x-auth-subject: (.*)$/im.exec(head)?.[1] ?? 'nobody'}`);
-        socket.write(okResponse(head.split(' ')[1] ?? ''));
-        if (isOver) socket.end();
-      }
-    });
-  }));
+  const { port } = await listen(
+    t,
+    createServer((socket) => {
+      let text = '';
+      let isOver = false;
+      socket
+        .on('error', () => undefined)
+        .on('data', (bytes) => {
+          text += bytes.toString('latin1');
+          for (let end = text.indexOf('\r\n\r\n'); end >= 0 && !isOver; end = text.indexOf('\r\n\r\n')) {
+            const head = text.slice(0, end);
+            text = text.slice(end + 4);
+            isOver = /^connection: close$/im.test(head);
+            ran.push(`${head.split(' HTTP/')[0] ?? ''} as ${/^x-auth-subject: (.*)$/im.exec(head)?.[1] ?? 'nobody'}`);
+            socket.write(okResponse(head.split(' ')[1] ?? ''));
+            if (isOver) socket.end();
+          }
+        });
+    }),
+  );
   return { port, ran };
 }
 
-t.test('what a receiver leaves unread of a body is not its next request, with whatever identity the caller wrote there', async (t) => {
-  const smuggled = 'GET /admin HTTP/1.1\r\nHost: a\r\nX-Auth-Subject: root\r\n\r\n';
-  const bodies = [
-    `Content-Length: ${String(smuggled.length)}\r\n\r\n${smuggled}`,
-    `Transfer-Encoding: chunked\r\n\r\n${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`,
-    `Content-Length: ${String(smuggled.length + 100_000)}\r\n\r\n${smuggled}${'x'.repeat(100_000)}`,
-  ];
-  const laxRoutes = routes.map(route => ({ ...route, body: 'allow' }));
-  for (const upstream of [{}, { reuse: 'never' }]) {
-    for (const method of ['POST', 'DELETE', 'GET']) {
-      for (const body of bodies) {
-        const { port, ran } = await startHeadReader(t);
-        const proxy = await startProxy(t, { upstreamUrl: `http://127.0.0.1:${String(port)}`, config: { routes: laxRoutes, upstream } });
-        for (let i = 0; i < 3; i++) {
-          const [answer] = await sendRaw(proxy.port, `${method} /notes HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}${body}`);
-          t.ok(answer?.text === '/notes' || answer?.status === 502, `${method}: ${String(answer?.status)} ${answer?.text ?? ''}`);
-          t.equal((await request(proxy.port, { path: '/other', headers: proxy.authorization({ sub: 'other' }) })).text, '/other');
+t.test(
+  'what a receiver leaves unread of a body is not its next request, with whatever identity the caller wrote there',
+  async (t) => {
+    const smuggled = 'GET /admin HTTP/1.1\r\nHost: a\r\nX-Auth-Subject: root\r\n\r\n';
+    const bodies = [
+      `Content-Length: ${String(smuggled.length)}\r\n\r\n${smuggled}`,
+      `Transfer-Encoding: chunked\r\n\r\n${smuggled.length.toString(16)}\r\n${smuggled}\r\n0\r\n\r\n`,
+      `Content-Length: ${String(smuggled.length + 100_000)}\r\n\r\n${smuggled}${'x'.repeat(100_000)}`,
+    ];
+    const laxRoutes = routes.map((route) => ({ ...route, body: 'allow' }));
+    for (const upstream of [{}, { reuse: 'never' }]) {
+      for (const method of ['POST', 'DELETE', 'GET']) {
+        for (const body of bodies) {
+          const { port, ran } = await startHeadReader(t);
+          const proxy = await startProxy(t, {
+            upstreamUrl: `http://127.0.0.1:${String(port)}`,
+            config: { routes: laxRoutes, upstream },
+          });
+          for (let i = 0; i < 3; i++) {
+            const [answer] = await sendRaw(
+              proxy.port,
+              `${method} /notes HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}${body}`,
+            );
+            t.ok(
+              answer?.text === '/notes' || answer?.status === 502,
+              `${method}: ${String(answer?.status)} ${answer?.text ?? ''}`,
+            );
+            t.equal(
+              (await request(proxy.port, { path: '/other', headers: proxy.authorization({ sub: 'other' }) })).text,
+              '/other',
+            );
+          }
+          t.same(
+            [...new Set(ran)].sort(),
+            ['GET /other as other', `${method} /notes as checkout`].sort(),
+            JSON.stringify([method, upstream, body.slice(0, 30)]),
+          );
         }
-        t.same([...new Set(ran)].sort(), ['GET /other as other', `${method} /notes as checkout`].sort(), JSON.stringify([method, upstream, body.slice(0, 30)]));
       }
     }
-  }
-});
+  },
+);

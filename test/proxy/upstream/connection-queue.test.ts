@@ -20,22 +20,32 @@ function lineUp(t: Scope, maxConnections = 16): Line {
   const names = new Map<CallInLine, string>();
   const nameOf = (call: CallInLine): string => names.get(call) ?? '';
   const gaveWay: string[] = [];
-  const line = new WaitingLine(maxConnections, call => gaveWay.push(nameOf(call)));
+  const line = new WaitingLine(maxConnections, (call) => gaveWay.push(nameOf(call)));
   t.teardown(() => line.takeAll());
   return {
-    line, gaveWay,
+    line,
+    gaveWay,
     join: (name, holder = 'a') => {
-      const call = { holder, request: {}, isAlone: false, start: () => undefined, refuse: () => undefined } as unknown as CallInLine;
+      const call = {
+        holder,
+        request: {},
+        isAlone: false,
+        start: () => undefined,
+        refuse: () => undefined,
+      } as unknown as CallInLine;
       names.set(call, name);
       line.join(call);
     },
     start: (count) => {
       const started: string[] = [];
-      line.startInTurn((call) => {
-        line.leave(call);
-        started.push(nameOf(call));
-        return true;
-      }, () => started.length >= count);
+      line.startInTurn(
+        (call) => {
+          line.leave(call);
+          started.push(nameOf(call));
+          return true;
+        },
+        () => started.length >= count,
+      );
       return started;
     },
   };
@@ -63,14 +73,24 @@ t.test('holders take turns, and calls of one are started as they came', (t) => {
 
 t.test('who may not start keeps nobody else from it', (t) => {
   const { line, join } = lineUp(t);
-  for (const [name, holder] of [['a1', 'a'], ['b1', 'b'], ['a2', 'a'], ['b2', 'b']] as const) join(name, holder);
+  for (const [name, holder] of [
+    ['a1', 'a'],
+    ['b1', 'b'],
+    ['a2', 'a'],
+    ['b2', 'b'],
+  ] as const) {
+    join(name, holder);
+  }
   let started = 0;
-  line.startInTurn((call) => {
-    if (call.holder === 'a') return false;
-    line.leave(call);
-    started += 1;
-    return true;
-  }, () => false);
+  line.startInTurn(
+    (call) => {
+      if (call.holder === 'a') return false;
+      line.leave(call);
+      started += 1;
+      return true;
+    },
+    () => false,
+  );
   t.equal(started, 2);
   t.equal(line.length, 2);
   t.end();
@@ -102,8 +122,11 @@ t.test('in overload the line is cut, the oldest first, and each call that joins 
   flooded.join('last');
   t.equal(flooded.line.length, 24);
   t.equal(flooded.gaveWay.length, before + 1);
-  const numbers = flooded.gaveWay.map(name => Number(name.slice('flood '.length)));
-  t.same(numbers, [...numbers].sort((one, other) => one - other));
+  const numbers = flooded.gaveWay.map((name) => Number(name.slice('flood '.length)));
+  t.same(
+    numbers,
+    [...numbers].sort((one, other) => one - other),
+  );
   t.same(flooded.start(100).at(-1), 'last');
 });
 
@@ -112,9 +135,13 @@ t.test('one that floods makes nobody else give way', async (t) => {
   await overload(flooded);
   for (const name of ['b1', 'b2', 'b3']) flooded.join(name, 'b');
   for (let i = 0; i < 1_000; i += 1) flooded.join('more of the flood');
-  t.notOk(flooded.gaveWay.some(name => name.startsWith('b')));
+  t.notOk(flooded.gaveWay.some((name) => name.startsWith('b')));
   t.equal(flooded.line.length, 24);
-  t.same(flooded.start(6).filter(name => name.startsWith('b')), ['b1', 'b2', 'b3'], 'and each has its turn');
+  t.same(
+    flooded.start(6).filter((name) => name.startsWith('b')),
+    ['b1', 'b2', 'b3'],
+    'and each has its turn',
+  );
 });
 
 t.test('a place can always be had before the overload, however many are taken', async (t) => {
@@ -157,23 +184,30 @@ t.test('one that takes all places keeps nobody else from some, and each has its 
   t.equal(of('b'), 8);
   t.equal(of('c'), 6);
   t.same([of('a'), of('b'), of('c')], [0, 0, 0]);
-  t.same(Array.from({ length: 10 }, (_, i) => of(`other ${String(i)}`)), [2, 0, 0, 0, 0, 0, 0, 0, 0, 0], 'and there are at most twice as many');
+  t.same(
+    Array.from({ length: 10 }, (_, i) => of(`other ${String(i)}`)),
+    [2, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    'and there are at most twice as many',
+  );
 });
 
-t.test('as long as places are refused it stays overload, and some time after that every place can be had again', async (t) => {
-  const flooded = lineUp(t);
-  await overload(flooded);
-  flooded.start(20);
-  for (let i = 0; i < 16; i += 1) flooded.line.takePlace('a');
-  for (let i = 0; i < 8; i += 1) {
-    await sleep(100);
-    t.equal(flooded.line.takePlace('a'), null);
-  }
-  await until('a place can be had', async () => {
-    await sleep(600);
-    return flooded.line.takePlace('a') !== null;
-  });
-});
+t.test(
+  'as long as places are refused it stays overload, and some time after that every place can be had again',
+  async (t) => {
+    const flooded = lineUp(t);
+    await overload(flooded);
+    flooded.start(20);
+    for (let i = 0; i < 16; i += 1) flooded.line.takePlace('a');
+    for (let i = 0; i < 8; i += 1) {
+      await sleep(100);
+      t.equal(flooded.line.takePlace('a'), null);
+    }
+    await until('a place can be had', async () => {
+      await sleep(600);
+      return flooded.line.takePlace('a') !== null;
+    });
+  },
+);
 
 t.test('some time after the overload a burst waits again', async (t) => {
   const flooded = lineUp(t);

@@ -6,14 +6,33 @@ import { poison, poisons } from './poison.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 import { rest } from './scene.js';
 
-const routes = [{ name: 'any', methods: ['GET', 'POST', 'HEAD', 'DELETE'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
+const routes = [
+  {
+    name: 'any',
+    methods: ['GET', 'POST', 'HEAD', 'DELETE'],
+    path: '/**',
+    subjects: ['checkout'],
+    permissions: [],
+    idempotency: 'none',
+  },
+];
 
 t.test('one connection to the receiver serves many callers, one after another', async (t) => {
   for (const config of [{ upstream: { reuse: 'always' } }, { receiver: { reads_bodies: true } }]) {
     const proxy = await startProxy(t, { config: { routes, ...config } });
     for (let i = 0; i < 20; i++) {
       const method = i % 2 === 0 ? 'GET' : 'POST';
-      t.equal((await request(proxy.port, { method, path: '/a', headers: proxy.authorization(), ...(i % 2 === 0 ? {} : { body: 'x' }) })).status, 200);
+      t.equal(
+        (
+          await request(proxy.port, {
+            method,
+            path: '/a',
+            headers: proxy.authorization(),
+            ...(i % 2 === 0 ? {} : { body: 'x' }),
+          })
+        ).status,
+        200,
+      );
       if ('receiver' in config) await rest();
     }
     t.equal(proxy.receiver.connections(), 1, JSON.stringify(config));
@@ -34,14 +53,23 @@ t.test('nothing is sent twice when the receiver closes idle connections under ou
     const rounds = 60;
     for (let i = 0; i < rounds; i++) {
       const body = i % 3 === 0 ? '' : 'hello';
-      caller.write(`POST /${String(i)} HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: ${String(body.length)}\r\n\r\n${body}`);
+      caller.write(
+        `POST /${String(i)} HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}Content-Length: ${String(body.length)}\r\n\r\n${body}`,
+      );
       const status = (await caller.readResponse())?.status ?? 0;
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       if (i % 4 === 0) await new Promise((resolve) => setTimeout(resolve, i % 3));
     }
-    const lines = upstream.received().join('').match(/^POST \S+/gm) ?? [];
+    const lines =
+      upstream
+        .received()
+        .join('')
+        .match(/^POST \S+/gm) ?? [];
     t.equal(new Set(lines).size, lines.length, 'no request came twice');
-    t.ok([...statuses.keys()].every(status => status === 200 || status === 502 || status === 503), [...statuses].join(' '));
+    t.ok(
+      [...statuses.keys()].every((status) => status === 200 || status === 502 || status === 503),
+      [...statuses].join(' '),
+    );
     t.ok((statuses.get(200) ?? 0) > rounds / 2, 'and most were served');
     const unanswered = rounds - (statuses.get(503) ?? 0);
     t.ok(lines.length <= unanswered, '503 says that nothing was sent');
@@ -55,7 +83,12 @@ t.test('a connection that was closed while idle is replaced without the caller n
   });
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   for (let i = 1; i <= 5; i++) {
-    const response = await request(proxy.port, { method: 'POST', path: '/a', headers: proxy.authorization(), body: 'x' });
+    const response = await request(proxy.port, {
+      method: 'POST',
+      path: '/a',
+      headers: proxy.authorization(),
+      body: 'x',
+    });
     t.equal(response.status, 200);
     await until('the connection is closed', () => upstream.open() === 0);
     t.equal(upstream.connections(), i);
@@ -70,7 +103,7 @@ t.test('an answer that nobody asked for reaches no caller', async (t) => {
   }
 });
 
-t.test('the receiver\'s own Keep-Alive time-out is kept to', async (t) => {
+t.test("the receiver's own Keep-Alive time-out is kept to", async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   proxy.receiver.behave((_req, res) => {
     res.writeHead(200, { 'Keep-Alive': 'timeout=2', 'Content-Length': 2 });

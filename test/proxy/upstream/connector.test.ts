@@ -23,10 +23,13 @@ async function attempt({ connect }: Connector): Promise<string> {
       const { socket } = outcome;
       const told = socket instanceof TLSSocket && socket.isSessionReused() ? 'resumed' : 'connected';
       // The answer comes behind the tickets.
-      socket.on('error', () => undefined).once('data', () => {
-        socket.destroy();
-        resolve(told);
-      }).write('x');
+      socket
+        .on('error', () => undefined)
+        .once('data', () => {
+          socket.destroy();
+          resolve(told);
+        })
+        .write('x');
     });
   });
 }
@@ -39,11 +42,22 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     const { port } = await listen(t, server);
     const settings = settingsOf(`https://127.0.0.1:${String(port)}`);
     const connector = createConnector(settings, files.ca.cert);
-    t.same([await attempt(connector), await attempt(connector), await attempt(connector)], ['connected', 'resumed', 'resumed']);
+    t.same(
+      [await attempt(connector), await attempt(connector), await attempt(connector)],
+      ['connected', 'resumed', 'resumed'],
+    );
     const strict = createConnector(settings, files.otherCa.cert);
-    for (let i = 0; i < 2; i++) t.match(await attempt(strict), /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER/, 'another CA: nothing is shared');
+    for (let i = 0; i < 2; i++) {
+      t.match(
+        await attempt(strict),
+        /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER/,
+        'another CA: nothing is shared',
+      );
+    }
     const named = createConnector({ ...settings, serverName: 'other.example' }, files.ca.cert);
-    for (let i = 0; i < 2; i++) t.equal(await attempt(named), 'ERR_TLS_CERT_ALTNAME_INVALID', 'another name: a refused one leaves no session');
+    for (let i = 0; i < 2; i++) {
+      t.equal(await attempt(named), 'ERR_TLS_CERT_ALTNAME_INVALID', 'another name: a refused one leaves no session');
+    }
     t.equal(await attempt(connector), 'resumed');
   });
 
@@ -57,12 +71,26 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     const now = performance.now.bind(performance);
     t.intercept(performance, 'now', { value: () => now() + laterMs });
     t.equal(await attempt(connector), 'connected');
-    server.setSecureContext({ cert: files.strangerServer.cert, key: files.strangerServer.key, maxVersion, ticketKeys: server.getTicketKeys() });
+    server.setSecureContext({
+      cert: files.strangerServer.cert,
+      key: files.strangerServer.key,
+      maxVersion,
+      ticketKeys: server.getTicketKeys(),
+    });
     laterMs = 9 * 60_000;
     t.equal(await attempt(connector), 'resumed');
     laterMs = 11 * 60_000;
-    t.match(await attempt(connector), /UNABLE_TO_VERIFY_LEAF_SIGNATURE/, 'sessions that were resumed in between prolong nothing');
-    server.setSecureContext({ cert: files.renewed.cert, key: files.renewed.key, maxVersion, ticketKeys: server.getTicketKeys() });
+    t.match(
+      await attempt(connector),
+      /UNABLE_TO_VERIFY_LEAF_SIGNATURE/,
+      'sessions that were resumed in between prolong nothing',
+    );
+    server.setSecureContext({
+      cert: files.renewed.cert,
+      key: files.renewed.key,
+      maxVersion,
+      ticketKeys: server.getTicketKeys(),
+    });
     t.same([await attempt(connector), await attempt(connector)], ['connected', 'resumed']);
   });
 }
@@ -75,7 +103,10 @@ t.test('connecting takes no longer than it may, the handshake of TLS among it', 
     socket.resume();
   });
   const { port } = await listen(t, silent);
-  const { upstream, ask, send } = startUpstream(t, `https://127.0.0.1:${String(port)}`, { connectTimeoutMs: 50, maxConnections: 1 });
+  const { upstream, ask, send } = startUpstream(t, `https://127.0.0.1:${String(port)}`, {
+    connectTimeoutMs: 50,
+    maxConnections: 1,
+  });
   t.equal(await ask(), 'upstream_unreachable');
   const heard = send();
   await until('it ended', () => heard.ends() > 0);
@@ -87,11 +118,14 @@ t.test('connecting takes no longer than it may, the handshake of TLS among it', 
 
 t.test('a connection that is given up while it is opened ends at once and calls nobody', async (t) => {
   const accepted = new Set<object>();
-  const { port } = await listen(t, createServer((socket) => {
-    accepted.add(socket);
-    socket.on('close', () => accepted.delete(socket));
-    socket.resume();
-  }));
+  const { port } = await listen(
+    t,
+    createServer((socket) => {
+      accepted.add(socket);
+      socket.on('close', () => accepted.delete(socket));
+      socket.resume();
+    }),
+  );
   for (const scheme of ['http', 'https']) {
     const url = `${scheme}://127.0.0.1:${String(port)}`;
     let called = 0;
@@ -132,5 +166,5 @@ t.test('a unix socket carries requests, one after the other, and may be gone', a
 });
 
 function activeTimers(): number {
-  return process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
+  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 }

@@ -30,13 +30,22 @@ t.test('before anything was written the receiver was not reached, and Proxy-Stat
     ['ERR_TLS_INVALID_PROTOCOL_VERSION', 'tls_protocol_error'],
     [undefined, 'connection_refused'],
   ] as const;
-  for (const [code, error] of cases) t.same(connectFailure(failed(code)), { reason: 'upstream_unreachable', error }, String(code));
+  for (const [code, error] of cases) {
+    t.same(connectFailure(failed(code)), { reason: 'upstream_unreachable', error }, String(code));
+  }
   t.same(connectFailure('not an error'), { reason: 'upstream_unreachable', error: 'connection_refused' });
   t.end();
 });
 
 t.test('after that the receiver may have acted', (t) => {
-  for (const code of ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET', 'HPE_INVALID_CONSTANT', 'UND_ERR_HEADERS_OVERFLOW', undefined]) {
+  for (const code of [
+    'ECONNRESET',
+    'EPIPE',
+    'UND_ERR_SOCKET',
+    'HPE_INVALID_CONSTANT',
+    'UND_ERR_HEADERS_OVERFLOW',
+    undefined,
+  ]) {
     t.same(answerFailure(failed(code)), { reason: 'upstream_failed' }, String(code));
   }
   t.end();

@@ -14,7 +14,12 @@ const ok = okResponse('ok');
 
 t.test('a connection carries another request only after a whole answer that left nothing open', async (t) => {
   const chunked = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n';
-  const cases: readonly { readonly answer: string; readonly ends?: true; readonly isReused: boolean; readonly isReusedAlways?: true }[] = [
+  const cases: readonly {
+    readonly answer: string;
+    readonly ends?: true;
+    readonly isReused: boolean;
+    readonly isReusedAlways?: true;
+  }[] = [
     { answer: ok, isReused: true },
     { answer: chunked, isReused: true },
     { answer: `HTTP/1.1 100 Continue\r\n\r\n${ok}`, isReused: true },
@@ -33,94 +38,128 @@ t.test('a connection carries another request only after a whole answer that left
     { answer: 'HTTP/1.1 304 Not Modified\r\n\r\n', isReused: false, isReusedAlways: true },
     { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 0\r\n\r\n', isReused: true },
     { answer: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n', isReused: false, isReusedAlways: true },
-    { answer: 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n', isReused: false, isReusedAlways: true },
+    {
+      answer: 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n',
+      isReused: false,
+      isReusedAlways: true,
+    },
     { answer: 'HTTP/1.1 200 OK\r\n\r\nok', ends: true, isReused: false },
   ];
-  const tried = cases.flatMap(each => (['safe', 'always', 'never'] as const).map(reuse => ({ ...each, reuse })));
-  await Promise.all(tried.map(async ({ answer, ends, isReused, isReusedAlways, reuse }) => {
-    const name = `${reuse}: ${JSON.stringify(answer)}`;
-    const receiver = await startRawUpstream(t, (socket) => {
-      socket.write(answer, 'latin1');
-      if (ends === true) socket.end();
-    });
-    const { ask, upstream } = startUpstream(t, receiver.url, { reuse });
-    for (let i = 0; i < 3; i++) {
-      t.match(await ask(), /^(?:200 ok|[23]04 )$/, name);
-      await rest();
-    }
-    const isKept = reuse === 'safe' ? isReused : reuse === 'always' && (isReused || isReusedAlways === true);
-    t.equal(receiver.connections(), isKept ? 1 : 3, name);
-    if (!isKept) await until('none is kept', () => receiver.open() === 0);
-    t.same(upstream.counts(), { active: 0, waiting: 0 });
-  }));
+  const tried = cases.flatMap((each) => (['safe', 'always', 'never'] as const).map((reuse) => ({ ...each, reuse })));
+  await Promise.all(
+    tried.map(async ({ answer, ends, isReused, isReusedAlways, reuse }) => {
+      const name = `${reuse}: ${JSON.stringify(answer)}`;
+      const receiver = await startRawUpstream(t, (socket) => {
+        socket.write(answer, 'latin1');
+        if (ends === true) socket.end();
+      });
+      const { ask, upstream } = startUpstream(t, receiver.url, { reuse });
+      for (let i = 0; i < 3; i++) {
+        t.match(await ask(), /^(?:200 ok|[23]04 )$/, name);
+        await rest();
+      }
+      const isKept = reuse === 'safe' ? isReused : reuse === 'always' && (isReused || isReusedAlways === true);
+      t.equal(receiver.connections(), isKept ? 1 : 3, name);
+      if (!isKept) await until('none is kept', () => receiver.open() === 0);
+      t.same(upstream.counts(), { active: 0, waiting: 0 });
+    }),
+  );
 });
 
-t.test('what may leave something on a connection has one of its own, and the receiver is told that no other request follows', async (t) => {
-  const body = Buffer.from('hello');
-  const cases: readonly { readonly request: Partial<UpstreamRequest>; readonly isAlone: boolean; readonly isAloneWhereBodiesAreRead: boolean }[] = [
-    { request: { method: 'GET' }, isAlone: false, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'OPTIONS' }, isAlone: false, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'DELETE' }, isAlone: false, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'POST' }, isAlone: false, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'HEAD' }, isAlone: true, isAloneWhereBodiesAreRead: true },
-    { request: { method: 'POST', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'PUT', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'PATCH', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
-    { request: { method: 'GET', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
-    { request: { method: 'DELETE', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
-    { request: { method: 'PROPFIND', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
-  ];
-  const settings = [{ reuse: 'safe', readsBodies: false }, { reuse: 'safe', readsBodies: true }, { reuse: 'always' }, { reuse: 'never' }] as const;
-  const tried = cases.flatMap(each => settings.map(more => ({ ...each, more })));
-  await Promise.all(tried.map(async ({ request, isAlone, isAloneWhereBodiesAreRead, more }) => {
-    const name = JSON.stringify([request.method, request.body !== undefined, more]);
-    const receiver = await startRawUpstream(t, socket => socket.write(request.method === 'HEAD' ? okResponse('') : ok));
-    const { ask } = startUpstream(t, receiver.url, more);
-    await ask();
-    await rest();
-    await ask(request);
-    await rest();
-    await ask();
-    const isOwn = more.reuse === 'safe' ? (more.readsBodies ? isAloneWhereBodiesAreRead : isAlone) : more.reuse === 'never';
-    const closing = receiver.received().filter(bytes => bytes.includes('Connection: close\r\n'));
-    t.equal(receiver.connections(), more.reuse === 'never' ? 3 : isOwn ? 2 : 1, name);
-    t.equal(closing.length, more.reuse === 'never' ? 3 : isOwn ? 1 : 0, name);
-    t.ok(closing.some(bytes => bytes.startsWith(`${String(request.method)} `)) === isOwn, name);
-  }));
-});
+t.test(
+  'what may leave something on a connection has one of its own, and the receiver is told that no other request follows',
+  async (t) => {
+    const body = Buffer.from('hello');
+    const cases: readonly {
+      readonly request: Partial<UpstreamRequest>;
+      readonly isAlone: boolean;
+      readonly isAloneWhereBodiesAreRead: boolean;
+    }[] = [
+      { request: { method: 'GET' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'OPTIONS' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'DELETE' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'POST' }, isAlone: false, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'HEAD' }, isAlone: true, isAloneWhereBodiesAreRead: true },
+      { request: { method: 'POST', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'PUT', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'PATCH', body }, isAlone: true, isAloneWhereBodiesAreRead: false },
+      { request: { method: 'GET', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
+      { request: { method: 'DELETE', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
+      { request: { method: 'PROPFIND', body }, isAlone: true, isAloneWhereBodiesAreRead: true },
+    ];
+    const settings = [
+      { reuse: 'safe', readsBodies: false },
+      { reuse: 'safe', readsBodies: true },
+      { reuse: 'always' },
+      { reuse: 'never' },
+    ] as const;
+    const tried = cases.flatMap((each) => settings.map((more) => ({ ...each, more })));
+    await Promise.all(
+      tried.map(async ({ request, isAlone, isAloneWhereBodiesAreRead, more }) => {
+        const name = JSON.stringify([request.method, request.body !== undefined, more]);
+        const receiver = await startRawUpstream(t, (socket) =>
+          socket.write(request.method === 'HEAD' ? okResponse('') : ok),
+        );
+        const { ask } = startUpstream(t, receiver.url, more);
+        await ask();
+        await rest();
+        await ask(request);
+        await rest();
+        await ask();
+        const isOwn =
+          more.reuse === 'safe' ? (more.readsBodies ? isAloneWhereBodiesAreRead : isAlone) : more.reuse === 'never';
+        const closing = receiver.received().filter((bytes) => bytes.includes('Connection: close\r\n'));
+        t.equal(receiver.connections(), more.reuse === 'never' ? 3 : isOwn ? 2 : 1, name);
+        t.equal(closing.length, more.reuse === 'never' ? 3 : isOwn ? 1 : 0, name);
+        t.ok(closing.some((bytes) => bytes.startsWith(`${String(request.method)} `)) === isOwn, name);
+      }),
+    );
+  },
+);
 
-t.test('a connection of its own is left to the receiver to end, for a while, and gives way where there is no room', async (t) => {
-  const receiver = await startRawUpstream(t, socket => socket.write(ok));
-  const { ask, upstream } = startUpstream(t, receiver.url, { maxConnections: 2, reuse: 'never' });
-  t.equal(await ask(), '200 ok');
-  t.same([receiver.open(), upstream.counts()], [1, { active: 0, waiting: 0 }]);
-  await until('it is ended where the receiver does not', () => receiver.open() === 0);
-  for (let i = 0; i < 20; i++) {
+t.test(
+  'a connection of its own is left to the receiver to end, for a while, and gives way where there is no room',
+  async (t) => {
+    const receiver = await startRawUpstream(t, (socket) => socket.write(ok));
+    const { ask, upstream } = startUpstream(t, receiver.url, { maxConnections: 2, reuse: 'never' });
     t.equal(await ask(), '200 ok');
-    t.ok(receiver.open() <= 3, 'no more than there may be, and one that is on its way');
-  }
-  await upstream.close();
-  await until('all are gone', () => receiver.open() === 0);
-});
+    t.same([receiver.open(), upstream.counts()], [1, { active: 0, waiting: 0 }]);
+    await until('it is ended where the receiver does not', () => receiver.open() === 0);
+    for (let i = 0; i < 20; i++) {
+      t.equal(await ask(), '200 ok');
+      t.ok(receiver.open() <= 3, 'no more than there may be, and one that is on its way');
+    }
+    await upstream.close();
+    await until('all are gone', () => receiver.open() === 0);
+  },
+);
 
 t.test('an answer that comes in many pieces at once is read in their order, and its end behind them', async (t) => {
   const files = certificates(t);
   // Each write is a record of its own, which is unwrapped and handed on by itself, whatever came with it.
-  const pieces = ['HTTP/1.1 103 Early Hints\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-', 'Length: 9\r\n\r\nab', 'cd', 'efghi'];
+  const pieces = [
+    'HTTP/1.1 103 Early Hints\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-',
+    'Length: 9\r\n\r\nab',
+    'cd',
+    'efghi',
+  ];
   const behaviours: readonly ((socket: Socket) => void)[] = [
     () => undefined,
-    socket => socket.end(),
-    socket => socket.write('more'),
-    socket => socket.destroySoon(),
+    (socket) => socket.end(),
+    (socket) => socket.write('more'),
+    (socket) => socket.destroySoon(),
   ];
   for (const [i, behave] of behaviours.entries()) {
     const server = createServer({ key: files.server.key, cert: files.server.cert }, (socket) => {
-      socket.on('error', () => undefined).on('data', () => {
-        socket.cork();
-        for (const piece of pieces) socket.write(piece);
-        behave(socket);
-        socket.uncork();
-      });
+      socket
+        .on('error', () => undefined)
+        .on('data', () => {
+          socket.cork();
+          for (const piece of pieces) socket.write(piece);
+          behave(socket);
+          socket.uncork();
+        });
     });
     const { port } = await listen(t, server);
     const { ask, upstream } = startUpstream(t, `https://127.0.0.1:${String(port)}`, {}, files.ca.cert);
@@ -179,13 +218,17 @@ const moments = [
   { name: 'in the head', answer: 'HTTP/1.1 200 OK\r\nA' },
   { name: 'after the head', answer: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n' },
   { name: 'in the body', answer: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel' },
-  { name: 'in the body, while it is stopped', answer: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel', isStopped: true },
+  {
+    name: 'in the body, while it is stopped',
+    answer: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel',
+    isStopped: true,
+  },
 ];
 
 t.test('broken off at any moment, a request ends once and leaves neither connection nor timer', async (t) => {
   for (const { name, answer, isStopped } of moments) {
     for (const isUploading of [false, true]) {
-      const receiver = await startRawUpstream(t, socket => socket.write(answer ?? ''));
+      const receiver = await startRawUpstream(t, (socket) => socket.write(answer ?? ''));
       const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 1 });
       const timers = activeTimers();
       const body = isUploading ? new PassThrough() : null;
@@ -210,7 +253,7 @@ t.test('broken off at any moment, a request ends once and leaves neither connect
 
 t.test('an upstream that closes tells each request once, whether it waits or is under way', async (t) => {
   for (const { name, answer, isStopped } of moments) {
-    const receiver = await startRawUpstream(t, socket => socket.write(answer ?? ''));
+    const receiver = await startRawUpstream(t, (socket) => socket.write(answer ?? ''));
     const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 1 });
     const first = send({}, () => isStopped !== true);
     const second = send();
@@ -218,7 +261,11 @@ t.test('an upstream that closes tells each request once, whether it waits or is 
     if (answer?.endsWith('hel') === true) await until(name, () => first.body().length === 3);
     await upstream.close();
     await upstream.close();
-    t.same([first.ends(), first.failure()?.reason], [1, answer === null ? 'upstream_unreachable' : 'upstream_failed'], name);
+    t.same(
+      [first.ends(), first.failure()?.reason],
+      [1, answer === null ? 'upstream_unreachable' : 'upstream_failed'],
+      name,
+    );
     t.same([second.ends(), second.failure()?.reason], [1, 'shutting_down'], name);
     await until('the connection is gone', () => receiver.open() === 0);
     t.same(upstream.counts(), { active: 0, waiting: 0 });
@@ -246,7 +293,7 @@ t.test('who cancels too late does not hit the next request on the connection', a
 });
 
 t.test('an answer that comes before the body was sent is taken, and its connection is not used again', async (t) => {
-  const receiver = await startRawUpstream(t, socket => socket.write(ok));
+  const receiver = await startRawUpstream(t, (socket) => socket.write(ok));
   const { upstream, send, ask } = startUpstream(t, receiver.url);
   for (const length of [null, 10]) {
     const before = receiver.connections();
@@ -265,16 +312,25 @@ t.test('an answer that comes before the body was sent is taken, and its connecti
 });
 
 t.test('a body goes out as it was said to, or the connection ends', async (t) => {
-  const object = (...pieces: readonly string[]): Readable => Readable.from(pieces.map(piece => Buffer.from(piece)));
+  const object = (...pieces: readonly string[]): Readable => Readable.from(pieces.map((piece) => Buffer.from(piece)));
   const chunks = 'Transfer-Encoding: chunked\r\n\r\n';
   const ended = object('a').resume();
   await until('it was read by somebody else', () => ended.destroyed);
   const broken = object('hello');
   broken.on('error', () => undefined).destroy(new Error('the caller left'));
-  const cases: readonly { readonly name: string; readonly body: Readable | Buffer; readonly length?: number; readonly sent: string | null }[] = [
+  const cases: readonly {
+    readonly name: string;
+    readonly body: Readable | Buffer;
+    readonly length?: number;
+    readonly sent: string | null;
+  }[] = [
     { name: 'in chunks', body: object('hello', ' world'), sent: `${chunks}5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n` },
     { name: 'in chunks, none of them', body: object(), sent: `${chunks}0\r\n\r\n` },
-    { name: 'an empty piece is not the last one', body: object('a', '', 'b'), sent: `${chunks}1\r\na\r\n1\r\nb\r\n0\r\n\r\n` },
+    {
+      name: 'an empty piece is not the last one',
+      body: object('a', '', 'b'),
+      sent: `${chunks}1\r\na\r\n1\r\nb\r\n0\r\n\r\n`,
+    },
     { name: 'with a length', body: object('hel', 'lo'), length: 5, sent: '\r\n\r\nhello' },
     { name: 'with a length of none', body: object(), length: 0, sent: '\r\n\r\n' },
     { name: 'shorter than was said', body: object('hell'), length: 5, sent: null },
@@ -301,7 +357,11 @@ t.test('a body goes out as it was said to, or the connection ends', async (t) =>
       });
     });
     const { upstream, send } = startUpstream(t, receiver.url);
-    const heard = send({ method: 'POST', fields: ['Host', 'a', ...(length === undefined ? [] : ['Content-Length', String(length)])], body });
+    const heard = send({
+      method: 'POST',
+      fields: ['Host', 'a', ...(length === undefined ? [] : ['Content-Length', String(length)])],
+      body,
+    });
     await until('it ended', () => heard.ends() > 0);
     t.equal(heard.failure() === null, sent !== null, name);
     if (sent === null) await until('the connection is gone', () => receiver.open() === 0);
@@ -311,9 +371,13 @@ t.test('a body goes out as it was said to, or the connection ends', async (t) =>
 });
 
 t.test('a head that would say something else than was meant is not sent: 500', async (t) => {
-  const receiver = await startRawUpstream(t, socket => socket.write(ok));
+  const receiver = await startRawUpstream(t, (socket) => socket.write(ok));
   const { send, ask } = startUpstream(t, receiver.url);
-  for (const fields of [['Host', 'a\r\nX: y'], ['Host', 'a', 'Content-Length', '5'], ['Host', 'a', 'Transfer-Encoding', 'chunked']]) {
+  for (const fields of [
+    ['Host', 'a\r\nX: y'],
+    ['Host', 'a', 'Content-Length', '5'],
+    ['Host', 'a', 'Transfer-Encoding', 'chunked'],
+  ]) {
     const heard = send({ fields });
     await until('it ended', () => heard.ends() > 0);
     t.equal(heard.failure()?.reason, 'internal', JSON.stringify(fields));
@@ -323,5 +387,5 @@ t.test('a head that would say something else than was meant is not sent: 500', a
 });
 
 function activeTimers(): number {
-  return process.getActiveResourcesInfo().filter(name => name === 'Timeout').length;
+  return process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 }

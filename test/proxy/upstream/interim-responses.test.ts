@@ -6,13 +6,15 @@ import { InterimResponses } from '../../../src/proxy/upstream/interim-responses.
 /** What a client reads of these bytes, in these portions, after it sent a request. */
 function readThrough(portions: readonly string[], expects = true): string {
   const socket = new Socket();
-  const left = portions.map(text => Buffer.from(text, 'latin1'));
+  const left = portions.map((text) => Buffer.from(text, 'latin1'));
   socket.read = () => left.shift() ?? null;
   const interim = new InterimResponses();
   interim.watch(socket);
   if (expects) interim.expect();
   let seen = '';
-  for (let chunk: unknown = socket.read(); chunk instanceof Buffer; chunk = socket.read()) seen += chunk.toString('latin1');
+  for (let chunk: unknown = socket.read(); chunk instanceof Buffer; chunk = socket.read()) {
+    seen += chunk.toString('latin1');
+  }
   return seen;
 }
 
@@ -42,13 +44,18 @@ t.test('100 becomes 102 wherever a head is expected, and nothing else changes', 
 });
 
 t.test('however the bytes are cut, the same is read', (t) => {
-  const heads = fc.array(fc.constantFrom(continues, hints, 'HTTP/1.1 100 C\r\nX: y\r\n\r\n', 'HTTP/1.1 102 Processing\r\n\r\n'), { maxLength: 4 });
-  fc.assert(fc.property(heads, fc.array(fc.nat(200)), (interim, cuts) => {
-    const sent = interim.join('') + final + continues;
-    const places = [...new Set(cuts.map(cut => cut % sent.length))].sort((a, b) => a - b);
-    const portions = [0, ...places].map((start, i) => sent.slice(start, places[i] ?? sent.length));
-    const expected = interim.map(head => head.replace(' 100 ', ' 102 ')).join('') + final + continues;
-    return readThrough(portions) === expected;
-  }));
+  const heads = fc.array(
+    fc.constantFrom(continues, hints, 'HTTP/1.1 100 C\r\nX: y\r\n\r\n', 'HTTP/1.1 102 Processing\r\n\r\n'),
+    { maxLength: 4 },
+  );
+  fc.assert(
+    fc.property(heads, fc.array(fc.nat(200)), (interim, cuts) => {
+      const sent = interim.join('') + final + continues;
+      const places = [...new Set(cuts.map((cut) => cut % sent.length))].sort((a, b) => a - b);
+      const portions = [0, ...places].map((start, i) => sent.slice(start, places[i] ?? sent.length));
+      const expected = interim.map((head) => head.replace(' 100 ', ' 102 ')).join('') + final + continues;
+      return readThrough(portions) === expected;
+    }),
+  );
   t.end();
 });

@@ -17,10 +17,19 @@ t.test('interim answers of the receiver end here, 100 among them', async (t) => 
     { name: '100 with fields', writes: ['HTTP/1.1 100 Continue\r\nX-A: b\r\nX-C: HTTP/1.1 100\r\n\r\n', final] },
     { name: '102', writes: ['HTTP/1.1 102 Processing\r\n\r\n', final] },
     { name: '103', writes: ['HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', final] },
-    { name: '103, 100, 102', writes: ['HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', interim, 'HTTP/1.1 102 Processing\r\n\r\n', final] },
+    {
+      name: '103, 100, 102',
+      writes: ['HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', interim, 'HTTP/1.1 102 Processing\r\n\r\n', final],
+    },
     { name: 'a body that looks like one', writes: [okResponse(interim)] },
-    { name: 'a body of chunks that look like one', writes: ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `19\r\n${interim}\r\n0\r\n\r\n`] },
-    { name: 'a body in pieces, each of which begins like one', writes: ['HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n', interim, interim] },
+    {
+      name: 'a body of chunks that look like one',
+      writes: ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', `19\r\n${interim}\r\n0\r\n\r\n`],
+    },
+    {
+      name: 'a body in pieces, each of which begins like one',
+      writes: ['HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n', interim, interim],
+    },
   ];
   let writes: readonly string[] = [];
   const upstream = await startRawUpstream(t, (socket) => {
@@ -33,7 +42,11 @@ t.test('interim answers of the receiver end here, 100 among them', async (t) => 
     writes = bytes;
     for (const round of ['first', 'on the same connection']) {
       const responses = await sendRaw(proxy.port, `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`);
-      t.same(responses.map(({ status }) => status), [200], `${name}, ${round}`);
+      t.same(
+        responses.map(({ status }) => status),
+        [200],
+        `${name}, ${round}`,
+      );
       const expected = name.includes('body') ? /^(HTTP\/1\.1 100 Continue\r\n\r\n)+$/ : /^final$/;
       t.match(responses[0]?.text, expected, `${name}: the bytes of the body`);
       t.equal(responses[0]?.field('link'), null);

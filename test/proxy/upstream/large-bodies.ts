@@ -28,8 +28,9 @@ class Checker {
 }
 
 /**
- * What caller, proxy and receiver, all in this process, may hold together on the way of one body: buffers of six sockets,
- * and those that are not collected yet, which Node 24 leaves longer than Node 20. Well below the size of the body.
+ * What caller, proxy and receiver, all in this process, may hold together on the way of one body: buffers of six
+ * sockets, and those that are not collected yet, which Node 24 leaves longer than Node 20. Well below the size of the
+ * body.
  */
 export const boundBytes = 160 * 1024 * 1024;
 
@@ -86,12 +87,24 @@ async function startCounter(t: Scope): Promise<Counter> {
 
 export async function startTransfers(t: Scope): Promise<{ readonly proxy: Harness; readonly counter: Counter }> {
   const counter = await startCounter(t);
-  const route = { methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '4GiB', idempotency: 'none' };
+  const route = {
+    methods: ['GET', 'POST'],
+    path: '/**',
+    subjects: ['checkout'],
+    permissions: [],
+    max_body: '4GiB',
+    idempotency: 'none',
+  };
   const proxy = await startProxy(t, { upstreamUrl: counter.url, config: { routes: [{ ...route, name: 'large' }] } });
   return { proxy, counter };
 }
 
-export async function upload(proxy: Harness, counter: Counter, size: number, framing: 'length' | 'chunked'): Promise<Transfer> {
+export async function upload(
+  proxy: Harness,
+  counter: Counter,
+  size: number,
+  framing: 'length' | 'chunked',
+): Promise<Transfer> {
   const memory = watchMemory();
   const caller = await connectRaw(proxy.port, { limitMs: 120_000 });
   const fields = framing === 'length' ? `Content-Length: ${String(size)}` : 'Transfer-Encoding: chunked';
@@ -99,7 +112,10 @@ export async function upload(proxy: Harness, counter: Counter, size: number, fra
   for (let left = size; left > 0;) {
     const next = left < piece.length ? piece.subarray(0, left) : piece;
     left -= next.length;
-    const bytes = framing === 'length' ? next : Buffer.concat([Buffer.from(`${next.length.toString(16)}\r\n`), next, Buffer.from('\r\n')]);
+    const bytes =
+      framing === 'length'
+        ? next
+        : Buffer.concat([Buffer.from(`${next.length.toString(16)}\r\n`), next, Buffer.from('\r\n')]);
     if (!caller.socket.write(bytes)) await new Promise((resolve) => caller.socket.once('drain', resolve));
   }
   if (framing === 'chunked') caller.write('0\r\n\r\n');
@@ -137,7 +153,12 @@ export async function download(proxy: Harness, size: number, stall = false): Pro
   }
   await until('all bytes', () => checker.bytes >= size || caller.isClosed(), 120_000);
   caller.end();
-  return { status: Number(head.slice(9, 12)), bytes: checker.bytes, isSame: checker.isSame, peakBytes: memory.peakBytes() };
+  return {
+    status: Number(head.slice(9, 12)),
+    bytes: checker.bytes,
+    isSame: checker.isSame,
+    peakBytes: memory.peakBytes(),
+  };
 }
 
 function watchMemory(): { readonly peakBytes: () => number } {

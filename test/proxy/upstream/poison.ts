@@ -17,26 +17,30 @@ export interface Poison {
 const unasked = okResponse('poison');
 
 /** Writes the answer, then the other one at a moment that `later` chooses. */
-const apart = (later: (send: () => void) => void) => (write: Write, answer: string): void => {
-  write(answer);
-  later(() => write(unasked));
-};
+const apart =
+  (later: (send: () => void) => void) =>
+  (write: Write, answer: string): void => {
+    write(answer);
+    later(() => write(unasked));
+  };
 
 export const poisons: readonly Poison[] = [
   { name: 'in one piece with the answer', send: (write, answer): void => write(answer + unasked) },
-  { name: 'right behind the answer', send: apart(send => send()) },
-  { name: 'in the next turn', send: apart(send => setImmediate(send)) },
-  { name: 'while the connection is idle', send: apart(send => setTimeout(send, 3)), waits: true },
+  { name: 'right behind the answer', send: apart((send) => send()) },
+  { name: 'in the next turn', send: apart((send) => setImmediate(send)) },
+  { name: 'while the connection is idle', send: apart((send) => setTimeout(send, 3)), waits: true },
   { name: 'half of it', send: (write, answer): void => write(answer + unasked.slice(0, 20)) },
 ];
 
 /** Asks so many times, each with a marker that the answer has to bear, and counts what came back. */
 export async function poison(
-  t: Scope, { send, waits }: Poison, rounds: number,
+  t: Scope,
+  { send, waits }: Poison,
+  rounds: number,
 ): Promise<{ readonly served: number; readonly mistaken: number; readonly other: number }> {
   const upstream = await startRawUpstream(t, (socket, received) => {
     const marker = received.slice(received.lastIndexOf('X-Marker: ')).match(/X-Marker: (\S+)/)?.[1] ?? '';
-    send(bytes => socket.write(bytes), okResponse(marker));
+    send((bytes) => socket.write(bytes), okResponse(marker));
   });
   const routes = [{ name: 'any', methods: ['GET'], path: '/**', subjects: ['checkout'], permissions: [] }];
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });

@@ -29,13 +29,13 @@ t.test('a handshake makes room where all connections are idle, and waits where a
   await until('it had its turn', () => waiting.ends() === 1);
   t.equal(waiting.status(), 400);
   await answer();
-  await until('they ended', () => first.every(heard => heard.ends() === 1));
+  await until('they ended', () => first.every((heard) => heard.ends() === 1));
   t.same(upstream.counts(), { active: 0, waiting: 0 });
 
   const both = [send(), send()];
   await answer();
   await answer();
-  await until('they ended', () => both.every(heard => heard.ends() === 1));
+  await until('they ended', () => both.every((heard) => heard.ends() === 1));
   const before = receiver.connections();
   t.equal(await ask(handshake), '400 no', 'one of the idle connections made room');
   t.equal(receiver.connections(), before + 1);
@@ -46,20 +46,29 @@ t.test('a handshake makes room where all connections are idle, and waits where a
 
 t.test('however they end, no more connections than may be, in order of their coming, and each ends once', async (t) => {
   const ways = [
-    okResponse('ok'), okResponse('ok', 'Connection: close\r\n'), `${okResponse('ok')}x`, 'garbage\r\n\r\n',
-    'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel', '',
+    okResponse('ok'),
+    okResponse('ok', 'Connection: close\r\n'),
+    `${okResponse('ok')}x`,
+    'garbage\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhel',
+    '',
   ];
   const started: number[] = [];
   let most = 0;
-  const { port } = await listen(t, createServer((socket) => {
-    socket.on('error', () => undefined).on('data', (head) => {
-      const number = Number(/^GET \/(\d+)/.exec(head.toString('latin1'))?.[1]);
-      started.push(number);
-      const way = ways[number % ways.length] ?? '';
-      socket.write(way);
-      if (way === '' || way.endsWith('hel')) socket.resetAndDestroy();
-    });
-  }));
+  const { port } = await listen(
+    t,
+    createServer((socket) => {
+      socket
+        .on('error', () => undefined)
+        .on('data', (head) => {
+          const number = Number(/^GET \/(\d+)/.exec(head.toString('latin1'))?.[1]);
+          started.push(number);
+          const way = ways[number % ways.length] ?? '';
+          socket.write(way);
+          if (way === '' || way.endsWith('hel')) socket.resetAndDestroy();
+        });
+    }),
+  );
   const { upstream, send } = startUpstream(t, `http://127.0.0.1:${String(port)}`, { maxConnections: 1 });
   const all: Heard[] = [];
   for (let i = 0; i < 120; i++) {
@@ -73,40 +82,66 @@ t.test('however they end, no more connections than may be, in order of their com
     return upstream.counts().active + upstream.counts().waiting === 0;
   });
   t.equal(most, 1);
-  t.same(all.map(heard => heard.ends()), all.map((_, i) => (i % 10 === 7 ? 0 : 1)));
-  t.same(started, all.map((_, i) => i).filter(i => i % 10 !== 7));
+  t.same(
+    all.map((heard) => heard.ends()),
+    all.map((_, i) => (i % 10 === 7 ? 0 : 1)),
+  );
+  t.same(
+    started,
+    all.map((_, i) => i).filter((i) => i % 10 !== 7),
+  );
 });
 
 const files = certificates(t);
 const kinds = [
   { scheme: 'http', create: (onSocket: (socket: Socket) => void): Server => createServer(onSocket) },
-  { scheme: 'https', create: (onSocket: (socket: Socket) => void): Server => createTlsServer({ cert: files.server.cert, key: files.server.key }, onSocket) },
+  {
+    scheme: 'https',
+    create: (onSocket: (socket: Socket) => void): Server =>
+      createTlsServer({ cert: files.server.cert, key: files.server.key }, onSocket),
+  },
 ];
 for (const { scheme, create } of kinds) {
   t.test(`${scheme}: what comes behind an answer is not taken by who is next in line`, async (t) => {
-    const { port } = await listen(t, create((socket) => {
-      socket.on('error', () => undefined).on('data', (head) => {
-        const number = /^GET \/(\d+)/.exec(head.toString('latin1'))?.[1] ?? '';
-        // The answer fills one read, so that the rest comes with the next one of the same turn.
-        const length = 64 * 1024 - okResponse('x'.repeat(10_000)).length + 10_000;
-        socket.write(okResponse(`${number};`.padEnd(length, 'x')) + okResponse('poison'));
-      });
-    }));
-    const { upstream, send } = startUpstream(t, `${scheme}://127.0.0.1:${String(port)}`, { maxConnections: 1 }, files.ca.cert);
+    const { port } = await listen(
+      t,
+      create((socket) => {
+        socket
+          .on('error', () => undefined)
+          .on('data', (head) => {
+            const number = /^GET \/(\d+)/.exec(head.toString('latin1'))?.[1] ?? '';
+            // The answer fills one read, so that the rest comes with the next one of the same turn.
+            const length = 64 * 1024 - okResponse('x'.repeat(10_000)).length + 10_000;
+            socket.write(okResponse(`${number};`.padEnd(length, 'x')) + okResponse('poison'));
+          });
+      }),
+    );
+    const { upstream, send } = startUpstream(
+      t,
+      `${scheme}://127.0.0.1:${String(port)}`,
+      { maxConnections: 1 },
+      files.ca.cert,
+    );
     const all = Array.from({ length: 40 }, (_, i) => send({ target: `/${String(i)}` }));
-    await until('all ended', () => all.every(heard => heard.ends() === 1));
-    t.same(all.map(heard => heard.body().toString().split(';')[0]).filter((body, i) => body !== String(i)), []);
+    await until('all ended', () => all.every((heard) => heard.ends() === 1));
+    t.same(
+      all.map((heard) => heard.body().toString().split(';')[0]).filter((body, i) => body !== String(i)),
+      [],
+    );
     t.same(upstream.counts(), { active: 0, waiting: 0 });
   });
 }
 
 t.test('an upstream that was replaced serves its line and keeps nothing', async (t) => {
-  const receiver = await startRawUpstream(t, socket => socket.write(okResponse('ok')));
+  const receiver = await startRawUpstream(t, (socket) => socket.write(okResponse('ok')));
   const { upstream, send } = startUpstream(t, receiver.url, { maxConnections: 2 });
   const all = Array.from({ length: 10 }, () => send());
   upstream.retire();
-  await until('all ended', () => all.every(heard => heard.ends() === 1));
-  t.same(all.map(heard => heard.failure()), all.map(() => null));
+  await until('all ended', () => all.every((heard) => heard.ends() === 1));
+  t.same(
+    all.map((heard) => heard.failure()),
+    all.map(() => null),
+  );
   await until('its connections are closed', () => receiver.open() === 0);
   t.same(upstream.counts(), { active: 0, waiting: 0 });
 });

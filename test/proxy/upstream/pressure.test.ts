@@ -11,55 +11,78 @@ const files = certificates(t);
 
 const kinds = [
   { scheme: 'http', create: (onSocket: (socket: Duplex) => void): Server => createServer(onSocket) },
-  { scheme: 'https', create: (onSocket: (socket: Duplex) => void): Server => createTlsServer({ cert: files.server.cert, key: files.server.key }, onSocket) },
+  {
+    scheme: 'https',
+    create: (onSocket: (socket: Duplex) => void): Server =>
+      createTlsServer({ cert: files.server.cert, key: files.server.key }, onSocket),
+  },
 ];
 
 for (const { scheme, create } of kinds) {
-  t.test(`${scheme}: a caller that stops and goes on gets all of it, and the connection carries the next request`, async (t) => {
-    const body = Buffer.alloc(300_000, 'abcdefghijk');
-    let connections = 0;
-    const { port } = await listen(t, create((socket) => {
-      connections += 1;
-      socket.on('error', () => undefined);
-      socket.on('data', () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${String(body.length)}\r\n\r\n`);
-        socket.write(body);
-      });
-    }));
-    const { upstream, send } = startUpstream(t, `${scheme}://127.0.0.1:${String(port)}`, { maxConnections: 1 }, files.ca.cert);
-    for (let i = 0; i < 8; i++) {
-      const heard = send({}, (_bytes, resume) => {
-        setTimeout(resume, 2);
-        return false;
-      });
-      await until('it ended', () => heard.ends() > 0);
-      t.same([heard.failure(), heard.status(), heard.body().equals(body)], [null, 200, true], String(i));
-      await rest();
-    }
-    t.same(upstream.counts(), { active: 0, waiting: 0 });
-    t.equal(connections, 1);
-  });
+  t.test(
+    `${scheme}: a caller that stops and goes on gets all of it, and the connection carries the next request`,
+    async (t) => {
+      const body = Buffer.alloc(300_000, 'abcdefghijk');
+      let connections = 0;
+      const { port } = await listen(
+        t,
+        create((socket) => {
+          connections += 1;
+          socket.on('error', () => undefined);
+          socket.on('data', () => {
+            socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${String(body.length)}\r\n\r\n`);
+            socket.write(body);
+          });
+        }),
+      );
+      const { upstream, send } = startUpstream(
+        t,
+        `${scheme}://127.0.0.1:${String(port)}`,
+        { maxConnections: 1 },
+        files.ca.cert,
+      );
+      for (let i = 0; i < 8; i++) {
+        const heard = send({}, (_bytes, resume) => {
+          setTimeout(resume, 2);
+          return false;
+        });
+        await until('it ended', () => heard.ends() > 0);
+        t.same([heard.failure(), heard.status(), heard.body().equals(body)], [null, 200, true], String(i));
+        await rest();
+      }
+      t.same(upstream.counts(), { active: 0, waiting: 0 });
+      t.equal(connections, 1);
+    },
+  );
 
   t.test(`${scheme}: a caller that takes nothing stops the receiver`, async (t) => {
     const total = 64 * 1024 * 1024;
     let written = 0;
-    const { port } = await listen(t, create((socket) => {
-      socket.on('error', () => undefined);
-      const piece = Buffer.alloc(64 * 1024);
-      const pump = (): void => {
-        while (written < total) {
-          written += piece.length;
-          if (!socket.write(piece)) return;
-        }
-        socket.end();
-      };
-      socket.on('drain', pump);
-      socket.once('data', () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${String(total)}\r\n\r\n`);
-        pump();
-      });
-    }));
-    const { upstream, send } = startUpstream(t, `${scheme}://127.0.0.1:${String(port)}`, { idleTimeoutMs: 10 }, files.ca.cert);
+    const { port } = await listen(
+      t,
+      create((socket) => {
+        socket.on('error', () => undefined);
+        const piece = Buffer.alloc(64 * 1024);
+        const pump = (): void => {
+          while (written < total) {
+            written += piece.length;
+            if (!socket.write(piece)) return;
+          }
+          socket.end();
+        };
+        socket.on('drain', pump);
+        socket.once('data', () => {
+          socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${String(total)}\r\n\r\n`);
+          pump();
+        });
+      }),
+    );
+    const { upstream, send } = startUpstream(
+      t,
+      `${scheme}://127.0.0.1:${String(port)}`,
+      { idleTimeoutMs: 10 },
+      files.ca.cert,
+    );
     const taken: number[] = [];
     const heard = send({}, (bytes) => {
       taken.push(bytes.length);

@@ -3,7 +3,7 @@ import { isInterim, readAnswerHead, type AnswerHead } from '../../../src/proxy/u
 
 /** A 200 with these fields, each a whole line without its end. */
 function withFields(lines: readonly string[], startLine = 'HTTP/1.1 200 OK', answersHead = false): AnswerHead | null {
-  return readAnswerHead([startLine, ...lines].map(line => `${line}\r\n`).join(''), answersHead);
+  return readAnswerHead([startLine, ...lines].map((line) => `${line}\r\n`).join(''), answersHead);
 }
 
 t.test('RFC 9112 §4: one form of a status line', (t) => {
@@ -51,7 +51,7 @@ t.test('RFC 9112 §5: one form of a field line, and nothing is mended', (t) => {
     { line: 'A:   ', fields: ['A', ''] },
     { line: 'A: \t b c \t ', fields: ['A', 'b c'] },
     { line: 'A: b:c', fields: ['A', 'b:c'] },
-    { line: '!#$%&\'*+-.^_`|~09azAZ: \x21\x7e\x80\xff', fields: ['!#$%&\'*+-.^_`|~09azAZ', '\x21\x7e\x80\xff'] },
+    { line: "!#$%&'*+-.^_`|~09azAZ: \x21\x7e\x80\xff", fields: ["!#$%&'*+-.^_`|~09azAZ", '\x21\x7e\x80\xff'] },
     { line: 'A: \xa0b\xa0', fields: ['A', '\xa0b\xa0'] },
     { line: 'A : b', fields: null },
     { line: ' A: b', fields: null },
@@ -76,65 +76,80 @@ t.test('RFC 9112 §5: one form of a field line, and nothing is mended', (t) => {
   t.end();
 });
 
-t.test('RFC 9112 §6: one length, or chunked, or until the end; anything that two readers may take in two ways is refused', (t) => {
-  const largest = String(Number.MAX_SAFE_INTEGER);
-  const cases: readonly { readonly lines: readonly string[]; readonly old?: true; readonly body: AnswerHead['body'] | null }[] = [
-    { lines: [], body: 'until-end' },
-    { lines: ['Content-Length: 0'], body: 0 },
-    { lines: ['Content-Length: 5'], body: 5 },
-    { lines: ['content-LENGTH:5 '], body: 5 },
-    { lines: ['Content-Length: 0005'], body: 5 },
-    { lines: [`Content-Length: ${largest}`], body: Number.MAX_SAFE_INTEGER },
-    { lines: ['Content-Length: 9007199254740992'], body: null },
-    { lines: ['Content-Length: 18446744073709551621'], body: null },
-    { lines: ['Content-Length:'], body: null },
-    { lines: ['Content-Length: 5, 5'], body: null },
-    { lines: ['Content-Length: 5,'], body: null },
-    { lines: ['Content-Length: +5'], body: null },
-    { lines: ['Content-Length: -5'], body: null },
-    { lines: ['Content-Length: 5.0'], body: null },
-    { lines: ['Content-Length: 5e0'], body: null },
-    { lines: ['Content-Length: 0x5'], body: null },
-    { lines: ['Content-Length: 5 5'], body: null },
-    { lines: ['Content-Length: \xa05'], body: null },
-    { lines: ['Content-Length: five'], body: null },
-    { lines: ['Content-Length: 5', 'Content-Length: 5'], body: null },
-    { lines: ['Content-Length: 5', 'content-length: 6'], body: null },
-    { lines: ['Content_Length: 5'], body: 'until-end' },
-    { lines: ['Transfer-Encoding: chunked'], body: 'chunked' },
-    { lines: ['transfer-encoding:CHUNKED'], body: 'chunked' },
-    { lines: ['Transfer-Encoding: \tchunked '], body: 'chunked' },
-    { lines: ['Transfer-Encoding:'], body: null },
-    { lines: ['Transfer-Encoding: identity'], body: null },
-    { lines: ['Transfer-Encoding: gzip'], body: null },
-    { lines: ['Transfer-Encoding: gzip, chunked'], body: null },
-    { lines: ['Transfer-Encoding: chunked, gzip'], body: null },
-    { lines: ['Transfer-Encoding: chunked, chunked'], body: null },
-    { lines: ['Transfer-Encoding: chunked,'], body: null },
-    { lines: ['Transfer-Encoding: chunked;a=b'], body: null },
-    { lines: ['Transfer-Encoding: "chunked"'], body: null },
-    { lines: ['Transfer-Encoding: xchunked'], body: null },
-    { lines: ['Transfer-Encoding: \x0bchunked'], body: null },
-    { lines: ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], body: null },
-    { lines: ['Transfer-Encoding: gzip', 'Transfer-Encoding: chunked'], body: null },
-    { lines: ['Transfer-Encoding: chunked', 'Content-Length: 5'], body: null },
-    { lines: ['Content-Length: 5', 'Transfer-Encoding: chunked'], body: null },
-    { lines: ['Content-Length: 0', 'Transfer-Encoding: chunked'], body: null },
-    { lines: ['Transfer-Encoding: chunked'], old: true, body: null },
-    { lines: ['Content-Length: 5'], old: true, body: 5 },
-    { lines: [], old: true, body: 'until-end' },
-  ];
-  for (const { lines, old, body } of cases) {
-    const startLine = old === true ? 'HTTP/1.0 200 OK' : 'HTTP/1.1 200 OK';
-    t.equal(withFields(lines, startLine)?.body ?? null, body, JSON.stringify([startLine, ...lines]));
-    const bodyless = ['HTTP/1.1 204 X', 'HTTP/1.1 304 X', 'HTTP/1.1 103 X'].map(line => withFields(lines, old === true ? line.replace('1.1', '1.0') : line));
-    for (const head of [...bodyless, withFields(lines, startLine, true)]) {
-      t.equal(head?.body ?? null, body === null ? null : 0, `${JSON.stringify(lines)}: none with 204, 304, 1xx and to HEAD, and no less strict`);
+t.test(
+  'RFC 9112 §6: one length, or chunked, or until the end; anything that two readers may take in two ways is refused',
+  (t) => {
+    const largest = String(Number.MAX_SAFE_INTEGER);
+    const cases: readonly {
+      readonly lines: readonly string[];
+      readonly old?: true;
+      readonly body: AnswerHead['body'] | null;
+    }[] = [
+      { lines: [], body: 'until-end' },
+      { lines: ['Content-Length: 0'], body: 0 },
+      { lines: ['Content-Length: 5'], body: 5 },
+      { lines: ['content-LENGTH:5 '], body: 5 },
+      { lines: ['Content-Length: 0005'], body: 5 },
+      { lines: [`Content-Length: ${largest}`], body: Number.MAX_SAFE_INTEGER },
+      { lines: ['Content-Length: 9007199254740992'], body: null },
+      { lines: ['Content-Length: 18446744073709551621'], body: null },
+      { lines: ['Content-Length:'], body: null },
+      { lines: ['Content-Length: 5, 5'], body: null },
+      { lines: ['Content-Length: 5,'], body: null },
+      { lines: ['Content-Length: +5'], body: null },
+      { lines: ['Content-Length: -5'], body: null },
+      { lines: ['Content-Length: 5.0'], body: null },
+      { lines: ['Content-Length: 5e0'], body: null },
+      { lines: ['Content-Length: 0x5'], body: null },
+      { lines: ['Content-Length: 5 5'], body: null },
+      { lines: ['Content-Length: \xa05'], body: null },
+      { lines: ['Content-Length: five'], body: null },
+      { lines: ['Content-Length: 5', 'Content-Length: 5'], body: null },
+      { lines: ['Content-Length: 5', 'content-length: 6'], body: null },
+      { lines: ['Content_Length: 5'], body: 'until-end' },
+      { lines: ['Transfer-Encoding: chunked'], body: 'chunked' },
+      { lines: ['transfer-encoding:CHUNKED'], body: 'chunked' },
+      { lines: ['Transfer-Encoding: \tchunked '], body: 'chunked' },
+      { lines: ['Transfer-Encoding:'], body: null },
+      { lines: ['Transfer-Encoding: identity'], body: null },
+      { lines: ['Transfer-Encoding: gzip'], body: null },
+      { lines: ['Transfer-Encoding: gzip, chunked'], body: null },
+      { lines: ['Transfer-Encoding: chunked, gzip'], body: null },
+      { lines: ['Transfer-Encoding: chunked, chunked'], body: null },
+      { lines: ['Transfer-Encoding: chunked,'], body: null },
+      { lines: ['Transfer-Encoding: chunked;a=b'], body: null },
+      { lines: ['Transfer-Encoding: "chunked"'], body: null },
+      { lines: ['Transfer-Encoding: xchunked'], body: null },
+      { lines: ['Transfer-Encoding: \x0bchunked'], body: null },
+      { lines: ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], body: null },
+      { lines: ['Transfer-Encoding: gzip', 'Transfer-Encoding: chunked'], body: null },
+      { lines: ['Transfer-Encoding: chunked', 'Content-Length: 5'], body: null },
+      { lines: ['Content-Length: 5', 'Transfer-Encoding: chunked'], body: null },
+      { lines: ['Content-Length: 0', 'Transfer-Encoding: chunked'], body: null },
+      { lines: ['Transfer-Encoding: chunked'], old: true, body: null },
+      { lines: ['Content-Length: 5'], old: true, body: 5 },
+      { lines: [], old: true, body: 'until-end' },
+    ];
+    for (const { lines, old, body } of cases) {
+      const startLine = old === true ? 'HTTP/1.0 200 OK' : 'HTTP/1.1 200 OK';
+      t.equal(withFields(lines, startLine)?.body ?? null, body, JSON.stringify([startLine, ...lines]));
+      const bodyless = ['HTTP/1.1 204 X', 'HTTP/1.1 304 X', 'HTTP/1.1 103 X'].map((line) =>
+        withFields(lines, old === true ? line.replace('1.1', '1.0') : line),
+      );
+      for (const head of [...bodyless, withFields(lines, startLine, true)]) {
+        t.equal(
+          head?.body ?? null,
+          body === null ? null : 0,
+          `${JSON.stringify(lines)}: none with 204, 304, 1xx and to HEAD, and no less strict`,
+        );
+      }
     }
-  }
-  for (const status of [200, 203, 205, 303, 305, 404, 999]) t.equal(withFields(['Content-Length: 5'], `HTTP/1.1 ${String(status)}`)?.body, 5);
-  t.end();
-});
+    for (const status of [200, 203, 205, 303, 305, 404, 999]) {
+      t.equal(withFields(['Content-Length: 5'], `HTTP/1.1 ${String(status)}`)?.body, 5);
+    }
+    t.end();
+  },
+);
 
 t.test('RFC 9112 §9.3: whether the connection may carry another request', (t) => {
   const length = 'Content-Length: 5';
@@ -161,8 +176,12 @@ t.test('RFC 9112 §9.3: whether the connection may carry another request', (t) =
     { line: 'HTTP/1.1 304', lines: [length], persists: true },
     { line: 'HTTP/1.1 304', lines: ['Connection: close'], persists: false },
   ];
-  for (const { line, lines, persists } of cases) t.equal(withFields(lines, line)?.persists, persists, JSON.stringify([line, ...lines]));
-  for (const lines of [[], [length], ['Transfer-Encoding: chunked']]) t.equal(withFields(lines, 'HTTP/1.1 200', true)?.persists, true, 'to HEAD');
+  for (const { line, lines, persists } of cases) {
+    t.equal(withFields(lines, line)?.persists, persists, JSON.stringify([line, ...lines]));
+  }
+  for (const lines of [[], [length], ['Transfer-Encoding: chunked']]) {
+    t.equal(withFields(lines, 'HTTP/1.1 200', true)?.persists, true, 'to HEAD');
+  }
   t.end();
 });
 
@@ -183,7 +202,14 @@ t.test('how long the receiver keeps an idle connection', (t) => {
 });
 
 t.test('which heads are followed by another', (t) => {
-  for (const [status, expected] of [[100, true], [101, false], [102, true], [103, true], [199, true], [200, false]] as const) {
+  for (const [status, expected] of [
+    [100, true],
+    [101, false],
+    [102, true],
+    [103, true],
+    [199, true],
+    [200, false],
+  ] as const) {
     const head = withFields([], `HTTP/1.1 ${String(status)}`);
     t.equal(head === null ? null : isInterim(head), expected, String(status));
   }

@@ -28,7 +28,7 @@ function run(reads: Iterable<Buffer>, answersHead = false): Run {
       if (status !== null) throw new Error('a second head');
       ({ status, fields } = head);
     },
-    onData: bytes => pieces.push(bytes),
+    onData: (bytes) => pieces.push(bytes),
   });
   parser.expect(answersHead);
   let isSound = true;
@@ -37,7 +37,15 @@ function run(reads: Iterable<Buffer>, answersHead = false): Run {
     if (!isSound) break;
   }
   const isDone = parser.isDone();
-  return { status, fields, body: Buffer.concat(pieces).toString('latin1'), isSound, isDone, isWhole: parser.end(), pieces };
+  return {
+    status,
+    fields,
+    body: Buffer.concat(pieces).toString('latin1'),
+    isSound,
+    isDone,
+    isWhole: parser.end(),
+    pieces,
+  };
 }
 
 function heard(reads: Iterable<Buffer>, answersHead = false): Heard {
@@ -60,7 +68,9 @@ function atEveryCut(t: Test, text: string, answersHead = false): Heard {
   t.same(heard(inPieces(bytes, 1), answersHead), whole, `byte by byte: ${JSON.stringify(text.slice(0, 200))}`);
   for (let cut = 1; cut < Math.min(bytes.length, 400); cut++) {
     const parts = heard([bytes.subarray(0, cut), bytes.subarray(cut)], answersHead);
-    if (JSON.stringify(parts) !== JSON.stringify(whole)) t.same(parts, whole, `cut at ${String(cut)}: ${JSON.stringify(text.slice(0, 200))}`);
+    if (JSON.stringify(parts) !== JSON.stringify(whole)) {
+      t.same(parts, whole, `cut at ${String(cut)}: ${JSON.stringify(text.slice(0, 200))}`);
+    }
   }
   return whole;
 }
@@ -74,18 +84,31 @@ t.test('RFC 9112 §6: bodies with a length, without one and with none, however t
   const cases: readonly { readonly text: string; readonly head?: true; readonly expected: Partial<Heard> }[] = [
     { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', expected: { ...done, status: 200, body: 'hello' } },
     { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell', expected: { ...open, status: 200, body: 'hell' } },
-    { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello!', expected: { ...broken, isDone: true, body: 'hello' } },
+    {
+      text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello!',
+      expected: { ...broken, isDone: true, body: 'hello' },
+    },
     { text: 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', expected: { ...done, body: '' } },
     { text: 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n\r\n', expected: { ...broken, isDone: true } },
-    { text: 'HTTP/1.1 200 OK\r\n\r\nhel\r\n\r\nlo', expected: { isSound: true, isDone: false, isWhole: true, body: 'hel\r\n\r\nlo' } },
+    {
+      text: 'HTTP/1.1 200 OK\r\n\r\nhel\r\n\r\nlo',
+      expected: { isSound: true, isDone: false, isWhole: true, body: 'hel\r\n\r\nlo' },
+    },
     { text: 'HTTP/1.1 200 OK\r\n\r\n', expected: { isSound: true, isDone: false, isWhole: true, body: '' } },
     { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', head: true, expected: { ...done, status: 200, body: '' } },
     { text: 'HTTP/1.1 200 OK\r\n\r\n', head: true, expected: done },
     { text: chunked, head: true, expected: done },
-    { text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', head: true, expected: { ...broken, isDone: true, body: '' } },
+    {
+      text: 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+      head: true,
+      expected: { ...broken, isDone: true, body: '' },
+    },
     { text: 'HTTP/1.1 204 No Content\r\n\r\n', expected: done },
     { text: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', expected: { ...done, body: '' } },
-    { text: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nh', expected: { ...broken, isDone: true, body: '' } },
+    {
+      text: 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nh',
+      expected: { ...broken, isDone: true, body: '' },
+    },
     { text: '', expected: open },
     { text: 'HTTP/1.1 200 OK\r\nA: b\r\n', expected: { ...open, status: null } },
     { text: 'HTTP/1.1 200 OK\r\nA: b\r\n\r', expected: { ...open, status: null } },
@@ -94,7 +117,9 @@ t.test('RFC 9112 §6: bodies with a length, without one and with none, however t
     { text: 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n', expected: { ...broken, status: null } },
     { text: '\r\n\r\n', expected: broken },
   ];
-  for (const { text, head, expected } of cases) t.match(atEveryCut(t, text, head), expected, JSON.stringify([text, head]));
+  for (const { text, head, expected } of cases) {
+    t.match(atEveryCut(t, text, head), expected, JSON.stringify([text, head]));
+  }
   t.end();
 });
 
@@ -156,17 +181,28 @@ t.test('interim heads are dropped, a switch of protocols that nobody asked for i
   const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
   const cases: readonly { readonly text: string; readonly expected: Partial<Heard> }[] = [
     { text: interim + final, expected: { ...done, status: 200, body: 'ok' } },
-    { text: `HTTP/1.1 103 Hints\r\nLink: a\r\nContent-Length: 5\r\n\r\n${interim}${final}`, expected: { ...done, fields: ['Content-Length', '2'] } },
+    {
+      text: `HTTP/1.1 103 Hints\r\nLink: a\r\nContent-Length: 5\r\n\r\n${interim}${final}`,
+      expected: { ...done, fields: ['Content-Length', '2'] },
+    },
     { text: interim, expected: { ...open, status: null } },
-    { text: `HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n${final}`, expected: { ...broken, status: null } },
+    {
+      text: `HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n${final}`,
+      expected: { ...broken, status: null },
+    },
     { text: `${interim}HTTP/1.1 101 Switching\r\n\r\n`, expected: { ...broken, status: null } },
     { text: `HTTP/1.1 103 Hints\r\nA : b\r\n\r\n${final}`, expected: { ...broken, status: null } },
     { text: final + interim, expected: { ...broken, isDone: true, body: 'ok' } },
   ];
   for (const { text, expected } of cases) t.match(atEveryCut(t, text), expected, JSON.stringify(text));
-  for (const [count, isSound] of [[1_000, true], [1_001, false]] as const) {
+  for (const [count, isSound] of [
+    [1_000, true],
+    [1_001, false],
+  ] as const) {
     const flood = bytesOf(interim.repeat(count) + final);
-    for (const size of [7, 1_000, flood.length]) t.match(heard(inPieces(flood, size)), { isSound, status: isSound ? 200 : null }, String(count));
+    for (const size of [7, 1_000, flood.length]) {
+      t.match(heard(inPieces(flood, size)), { isSound, status: isSound ? 200 : null }, String(count));
+    }
   }
   t.end();
 });
@@ -185,47 +221,86 @@ t.test('limits stand at the same byte however the input is cut', (t) => {
     { name: 'a head', within: head(headLimit), beyond: head(headLimit + 1) },
     { name: 'a head without an end', within: head(headLimit).slice(0, -1), beyond: head(headLimit + 2).slice(0, -2) },
     { name: 'the line of a size', within: sizeLine(lineLimit), beyond: sizeLine(lineLimit + 1) },
-    { name: 'a size without an end', within: chunked + '1;'.padEnd(lineLimit, 'a'), beyond: chunked + '1;'.padEnd(lineLimit + 1, 'a') },
+    {
+      name: 'a size without an end',
+      within: chunked + '1;'.padEnd(lineLimit, 'a'),
+      beyond: chunked + '1;'.padEnd(lineLimit + 1, 'a'),
+    },
     { name: 'a line of the trailers', within: trailer(lineLimit), beyond: trailer(lineLimit + 1) },
     { name: 'all of the trailers', within: trailers(16), beyond: trailers(17) },
   ];
   for (const { name, within, beyond } of cases) {
-    for (const [text, isSound] of [[within, true], [beyond, false]] as const) {
+    for (const [text, isSound] of [
+      [within, true],
+      [beyond, false],
+    ] as const) {
       const bytes = bytesOf(text);
-      for (const size of [1, 3, 1_000, bytes.length - 1, bytes.length]) t.equal(heard(inPieces(bytes, size)).isSound, isSound, `${name}, ${String(size)}`);
+      for (const size of [1, 3, 1_000, bytes.length - 1, bytes.length]) {
+        t.equal(heard(inPieces(bytes, size)).isSound, isSound, `${name}, ${String(size)}`);
+      }
     }
   }
   t.end();
 });
 
 /** Answers near to what is allowed: grammar most of the time, a wrong byte now and then. */
-const answers = fc.tuple(
-  fc.array(fc.constantFrom('HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 X\r\nLink: <a>\r\n\r\n'), { maxLength: 2 }),
-  fc.constantFrom(
-    'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n', chunked, 'HTTP/1.0 200 OK\r\n\r\n', 'HTTP/1.1 204 X\r\n\r\n',
-    'HTTP/1.1 200\r\nContent-Length: 012\r\n\r\n',
-  ),
-  fc.array(fc.constantFrom(
-    '3\r\nabc\r\n', '0\r\n', '\r\n', 'A: b\r\n', 'hello, world', '00b;x="\xff"\r\nhello world\r\n', '\n', '\r', '\0', 'HTTP/1.1 200 OK',
-  ), { maxLength: 8 }),
-).map(([interim, head, parts]) => interim.join('') + head + parts.join(''));
+const answers = fc
+  .tuple(
+    fc.array(fc.constantFrom('HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 X\r\nLink: <a>\r\n\r\n'), { maxLength: 2 }),
+    fc.constantFrom(
+      'HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n',
+      chunked,
+      'HTTP/1.0 200 OK\r\n\r\n',
+      'HTTP/1.1 204 X\r\n\r\n',
+      'HTTP/1.1 200\r\nContent-Length: 012\r\n\r\n',
+    ),
+    fc.array(
+      fc.constantFrom(
+        '3\r\nabc\r\n',
+        '0\r\n',
+        '\r\n',
+        'A: b\r\n',
+        'hello, world',
+        '00b;x="\xff"\r\nhello world\r\n',
+        '\n',
+        '\r',
+        '\0',
+        'HTTP/1.1 200 OK',
+      ),
+      { maxLength: 8 },
+    ),
+  )
+  .map(([interim, head, parts]) => interim.join('') + head + parts.join(''));
 
 t.test('however the bytes are cut, the same is heard', (t) => {
-  fc.assert(fc.property(answers, fc.array(fc.nat(400)), fc.boolean(), (text, cuts, answersHead) => {
-    const bytes = bytesOf(text);
-    const places = [...new Set(cuts.map(cut => cut % bytes.length))].sort((a, b) => a - b);
-    const parts = [0, ...places].map((start, i) => bytes.subarray(start, places[i] ?? bytes.length));
-    const whole = JSON.stringify(heard([bytes], answersHead));
-    return JSON.stringify(heard(parts, answersHead)) === whole && JSON.stringify(heard(inPieces(bytes, 1), answersHead)) === whole;
-  }), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(answers, fc.array(fc.nat(400)), fc.boolean(), (text, cuts, answersHead) => {
+      const bytes = bytesOf(text);
+      const places = [...new Set(cuts.map((cut) => cut % bytes.length))].sort((a, b) => a - b);
+      const parts = [0, ...places].map((start, i) => bytes.subarray(start, places[i] ?? bytes.length));
+      const whole = JSON.stringify(heard([bytes], answersHead));
+      return (
+        JSON.stringify(heard(parts, answersHead)) === whole &&
+        JSON.stringify(heard(inPieces(bytes, 1), answersHead)) === whole
+      );
+    }),
+    { numRuns: 2_000 },
+  );
   t.end();
 });
 
 t.test('whatever the bytes are, nothing is thrown', (t) => {
-  fc.assert(fc.property(fc.constantFrom('', 'HTTP/1.1 ', chunked, `${chunked}0\r\n`), fc.uint8Array({ maxLength: 200 }), (start, bytes) => {
-    const all = Buffer.concat([bytesOf(start), bytes]);
-    return JSON.stringify(heard([all])) === JSON.stringify(heard(inPieces(all, 1)));
-  }), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(
+      fc.constantFrom('', 'HTTP/1.1 ', chunked, `${chunked}0\r\n`),
+      fc.uint8Array({ maxLength: 200 }),
+      (start, bytes) => {
+        const all = Buffer.concat([bytesOf(start), bytes]);
+        return JSON.stringify(heard([all])) === JSON.stringify(heard(inPieces(all, 1)));
+      },
+    ),
+    { numRuns: 2_000 },
+  );
   t.end();
 });
 
@@ -277,8 +352,14 @@ t.test('floods cost no more than their bytes: a head byte by byte, chunks of one
 t.test('a piece keeps no more memory than it has bytes, give or take as much again', (t) => {
   const read = 64 * 1024;
   const bytes = bytesOf(chunked + `1;${'a'.repeat(4_000)}\r\nx\r\n`.repeat(100));
-  for (const piece of run(inPieces(bytes, read)).pieces) t.ok(piece.buffer.byteLength <= Buffer.poolSize, 'of the pool, or its own');
+  for (const piece of run(inPieces(bytes, read)).pieces) {
+    t.ok(piece.buffer.byteLength <= Buffer.poolSize, 'of the pool, or its own');
+  }
   const large = run([bytesOf(`HTTP/1.1 200 OK\r\nContent-Length: 50000\r\n\r\n${'x'.repeat(50_000)}`)]).pieces;
-  t.same(large.map(piece => piece.buffer.byteLength), [50_000], 'and a body in one piece is copied once');
+  t.same(
+    large.map((piece) => piece.buffer.byteLength),
+    [50_000],
+    'and a body in one piece is copied once',
+  );
   t.end();
 });

@@ -31,23 +31,42 @@ export interface Scene {
   readonly ask: (request?: Partial<UpstreamRequest>) => Promise<string>;
 }
 
-/** Until a connection that was released before has rested. Rests end behind the timers of a turn, of which the next may be late. */
+/**
+ * Until a connection that was released before has rested. Rests end behind the timers of a turn, of which the next may
+ * be late.
+ */
 export async function rest(): Promise<void> {
   for (const ms of [10, 1]) {
     await delay(ms);
-    await new Promise(resolve => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
 export function settingsOf(url: string, more: Partial<UpstreamSettings> = {}): UpstreamSettings {
   return {
-    url, caFile: null, serverName: null, host: 'upstream', beginsTrace: true, stripFields: [], passFields: [],
-    connectTimeoutMs: 20_000, responseTimeoutMs: 30_000,
-    idleTimeoutMs: 30_000, maxConnections: 8, reuse: 'safe', readsBodies: false, ...more,
+    url,
+    caFile: null,
+    serverName: null,
+    host: 'upstream',
+    beginsTrace: true,
+    stripFields: [],
+    passFields: [],
+    connectTimeoutMs: 20_000,
+    responseTimeoutMs: 30_000,
+    idleTimeoutMs: 30_000,
+    maxConnections: 8,
+    reuse: 'safe',
+    readsBodies: false,
+    ...more,
   };
 }
 
-export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSettings> = {}, ca: string | null = null): Scene {
+export function startUpstream(
+  t: Scope,
+  url: string,
+  more: Partial<UpstreamSettings> = {},
+  ca: string | null = null,
+): Scene {
   const settings = settingsOf(url, more);
   const upstream = createUpstream(settings, ca);
   t.teardown(upstream.close);
@@ -57,7 +76,13 @@ export function startUpstream(t: Scope, url: string, more: Partial<UpstreamSetti
     let failure: Denial | null = null;
     const pieces: Buffer[] = [];
     const whole: UpstreamRequest = {
-      holder: 'checkout', method: 'GET', target: '/', fields: ['Host', 'a'], body: null, responseTimeoutMs: settings.responseTimeoutMs, ...request,
+      holder: 'checkout',
+      method: 'GET',
+      target: '/',
+      fields: ['Host', 'a'],
+      body: null,
+      responseTimeoutMs: settings.responseTimeoutMs,
+      ...request,
     };
     const call = upstream.send(whole, {
       onHead: (code, fields) => {

@@ -14,11 +14,28 @@ t.test('a head goes out in one form, with the framing of its body', (t) => {
     { method: 'PATCH', fields: host, length: 0, text: `PATCH /a?b HTTP/1.1\r\n${start}Content-Length: 0\r\n\r\n` },
     { method: 'POST', fields: host, length: 5, text: `POST /a?b HTTP/1.1\r\n${start}Content-Length: 5\r\n\r\n` },
     { method: 'GET', fields: host, length: 5, text: `GET /a?b HTTP/1.1\r\n${start}Content-Length: 5\r\n\r\n` },
-    { method: 'POST', fields: [...host, 'Content-Length', '5'], length: 5, text: `POST /a?b HTTP/1.1\r\n${stated}\r\n` },
-    { method: 'GET', fields: host, length: null, text: `GET /a?b HTTP/1.1\r\n${start}Transfer-Encoding: chunked\r\n\r\n` },
-    { method: 'M-SEARCH', fields: [...host, 'X', ''], length: 0, text: 'M-SEARCH /a?b HTTP/1.1\r\nHost: a.example\r\nX: \r\nConnection: keep-alive\r\n\r\n' },
+    {
+      method: 'POST',
+      fields: [...host, 'Content-Length', '5'],
+      length: 5,
+      text: `POST /a?b HTTP/1.1\r\n${stated}\r\n`,
+    },
+    {
+      method: 'GET',
+      fields: host,
+      length: null,
+      text: `GET /a?b HTTP/1.1\r\n${start}Transfer-Encoding: chunked\r\n\r\n`,
+    },
+    {
+      method: 'M-SEARCH',
+      fields: [...host, 'X', ''],
+      length: 0,
+      text: 'M-SEARCH /a?b HTTP/1.1\r\nHost: a.example\r\nX: \r\nConnection: keep-alive\r\n\r\n',
+    },
   ];
-  for (const { method, fields, length, text } of cases) t.equal(requestText({ method, target: '/a?b', fields }, length), text);
+  for (const { method, fields, length, text } of cases) {
+    t.equal(requestText({ method, target: '/a?b', fields }, length), text);
+  }
   t.end();
 });
 
@@ -73,7 +90,11 @@ t.test('a head that says another length than the body has is not sent', (t) => {
   ];
   for (const { stated, length, isSent } of cases) {
     const fields = [...host, ...stated.flatMap((value, i) => [i === 0 ? 'Content-Length' : 'content-length', value])];
-    t.equal(requestText({ method: 'POST', target: '/', fields }, length) !== null, isSent, `${stated.join(' and ')}, ${String(length)}`);
+    t.equal(
+      requestText({ method: 'POST', target: '/', fields }, length) !== null,
+      isSent,
+      `${stated.join(' and ')}, ${String(length)}`,
+    );
   }
   t.end();
 });
@@ -82,6 +103,8 @@ t.test('the length that fields give a body', (t) => {
   t.equal(statedLength(host), null);
   t.equal(statedLength([...host, 'content-LENGTH', '12']), 12);
   t.equal(statedLength(['Content-Lengths', '5', 'X', 'Content-Length']), null);
-  for (const value of ['', ' 5', '5, 5', '-1', '1e3', '0x10']) t.ok(Number.isNaN(statedLength(['Content-Length', value])), JSON.stringify(value));
+  for (const value of ['', ' 5', '5, 5', '-1', '1e3', '0x10']) {
+    t.ok(Number.isNaN(statedLength(['Content-Length', value])), JSON.stringify(value));
+  }
   t.end();
 });

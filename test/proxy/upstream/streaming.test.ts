@@ -7,36 +7,86 @@ import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
 const routes = [
-  { name: 'any', methods: ['*'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '64MiB', idempotency: 'none' },
+  {
+    name: 'any',
+    methods: ['*'],
+    path: '/**',
+    subjects: ['checkout'],
+    permissions: [],
+    max_body: '64MiB',
+    idempotency: 'none',
+  },
 ];
 
 t.test('method and target reach the receiver byte for byte', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const targets = [
-    '/a', '/a/', '/A/b', '/a%20b', '/a+b', '/%E2%82%AC', '/a?', '/a?b=c&d', '/a??', '/a?x=%2e%2e/../%00', "/a?{}|\\^`[]'\"<>", '/~a/-._', '/a?1.0',
-    "/a!$&'()*+,=:@b", '/a?q=%', '/a?a=1&a=2&b', '/a?%zz',
+    '/a',
+    '/a/',
+    '/A/b',
+    '/a%20b',
+    '/a+b',
+    '/%E2%82%AC',
+    '/a?',
+    '/a?b=c&d',
+    '/a??',
+    '/a?x=%2e%2e/../%00',
+    '/a?{}|\\^`[]\'"<>',
+    '/~a/-._',
+    '/a?1.0',
+    "/a!$&'()*+,=:@b",
+    '/a?q=%',
+    '/a?a=1&a=2&b',
+    '/a?%zz',
   ];
   for (const path of targets) {
     t.equal((await request(proxy.port, { path, headers: proxy.authorization() })).status, 200, path);
   }
-  t.same(proxy.receiver.requests.map(({ target }) => target), targets);
+  t.same(
+    proxy.receiver.requests.map(({ target }) => target),
+    targets,
+  );
 });
 
 t.test('every method but those of tunnels passes as it is', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
-  const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'REPORT', 'PURGE', 'M-SEARCH', 'LINK', 'QUERY'];
-  const known = methods.filter(method => method !== 'QUERY' || process.version > 'v22');
+  const methods = [
+    'GET',
+    'HEAD',
+    'POST',
+    'PUT',
+    'PATCH',
+    'DELETE',
+    'OPTIONS',
+    'PROPFIND',
+    'REPORT',
+    'PURGE',
+    'M-SEARCH',
+    'LINK',
+    'QUERY',
+  ];
+  const known = methods.filter((method) => method !== 'QUERY' || process.version > 'v22');
   for (const method of known) {
-    const [response] = await sendRaw(proxy.port, requestBytes(proxy.port, { method, path: '/a', headers: proxy.authorization() }));
+    const [response] = await sendRaw(
+      proxy.port,
+      requestBytes(proxy.port, { method, path: '/a', headers: proxy.authorization() }),
+    );
     t.equal(response?.status, 200, method);
   }
-  t.same(proxy.receiver.requests.map(({ method }) => method), known);
+  t.same(
+    proxy.receiver.requests.map(({ method }) => method),
+    known,
+  );
 });
 
 t.test('bodies arrive hash for hash, whatever they claim to be', async (t) => {
   const proxy = await startProxy(t, { config: { routes } });
   const bodies: readonly [string, string, Buffer][] = [
-    ['a number that JSON parsers change', 'application/json', Buffer.from('{"n":1.0,"big":12345678901234567890,"n":2}')],
+    [
+      'a number that JSON parsers change',
+      'application/json',
+      Buffer.from('{"n":1.0,"big":12345678901234567890,"n":2}'),
+    ],
     ['a byte order mark', 'application/json; charset=utf-8', Buffer.from('\ufeff{"a":1}')],
     ['no JSON at all', 'application/json', Buffer.from('{"a":')],
     ['an unsound content type', 'application/json ;', Buffer.from('{}')],
@@ -49,7 +99,12 @@ t.test('bodies arrive hash for hash, whatever they claim to be', async (t) => {
   for (const [name, type, body] of bodies) {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
       const before = proxy.receiver.requests.length;
-      const response = await request(proxy.port, { method, path: '/a', headers: { ...proxy.authorization(), 'Content-Type': type }, body });
+      const response = await request(proxy.port, {
+        method,
+        path: '/a',
+        headers: { ...proxy.authorization(), 'Content-Type': type },
+        body,
+      });
       t.equal(response.status, 200, `${method} ${name}`);
       const received = proxy.receiver.requests[before];
       t.equal(hash(received?.body ?? Buffer.alloc(0)), hash(body));
@@ -66,11 +121,19 @@ t.test('the framing of a body is kept, and trailers end here', async (t) => {
     { name: 'a length', rest: 'Content-Length: 3\r\n\r\nabc', length: ['3'], chunked: [], body: 'abc' },
     { name: 'no body, a length of 0', rest: 'Content-Length: 0\r\n\r\n', length: ['0'], chunked: [], body: '' },
     { name: 'no body and no length, which means the same', rest: '\r\n', length: ['0'], chunked: [], body: '' },
-    { name: 'chunks', rest: 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n', length: [], chunked: ['chunked'], body: 'abc' },
+    {
+      name: 'chunks',
+      rest: 'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+      length: [],
+      chunked: ['chunked'],
+      body: 'abc',
+    },
     {
       name: 'trailers',
       rest: 'Trailer: X-Auth-Subject\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-Auth-Subject: evil\r\n\r\n',
-      length: [], chunked: ['chunked'], body: 'abc',
+      length: [],
+      chunked: ['chunked'],
+      body: 'abc',
     },
   ];
   for (const [index, { name, rest, length, chunked, body }] of cases.entries()) {
@@ -88,7 +151,10 @@ t.test('the framing of a body is kept, and trailers end here', async (t) => {
 t.test('answers keep their framing, and their trailers end here', async (t) => {
   const answers = new Map([
     ['/length', okResponse('hello')],
-    ['/chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Auth-Subject\r\n\r\n5\r\nhello\r\n0\r\nX-Auth-Subject: evil\r\n\r\n'],
+    [
+      '/chunks',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Auth-Subject\r\n\r\n5\r\nhello\r\n0\r\nX-Auth-Subject: evil\r\n\r\n',
+    ],
     ['/close', 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello'],
     ['/old', 'HTTP/1.0 200 OK\r\n\r\nhello'],
     ['/empty', okResponse('')],
@@ -147,7 +213,7 @@ t.test('an event stream comes through event by event', async (t) => {
   proxy.receiver.behave((_req, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' });
     res.flushHeaders();
-    send = event => res.write(event);
+    send = (event) => res.write(event);
     end = () => res.end();
   });
   const connection = await connectRaw(proxy.port);
@@ -175,20 +241,46 @@ t.test('a body reaches the receiver while it is being sent', async (t) => {
   t.equal((await connection.readResponse())?.status, 200);
 });
 
-t.test('of the receiver\'s answer only what is the caller\'s comes through', async (t) => {
+t.test("of the receiver's answer only what is the caller's comes through", async (t) => {
   const upstream = await startRawUpstream(t, (socket) => {
-    socket.write([
-      'HTTP/1.1 200 OK', 'Connection: keep-alive, X-Named', 'Keep-Alive: timeout=9', 'Proxy-Authenticate: Basic', 'Upgrade: h2c', 'Trailer: X',
-      'X-Named: gone', 'X-Auth-Subject: evil', 'x_auth.subject: evil', 'Idempotent-Replayed: true', 'Idempotency-Outcome: x',
-      'Proxy-Status: sallyport; error=evil, cdn; x=1', 'X-Request-Id: evil', 'Set-Cookie: a=1', 'Set-Cookie: b=2', 'Server: app', 'X-Kept: yes',
-      'Content-Length: 2', '', 'ok',
-    ].join('\r\n'));
+    socket.write(
+      [
+        'HTTP/1.1 200 OK',
+        'Connection: keep-alive, X-Named',
+        'Keep-Alive: timeout=9',
+        'Proxy-Authenticate: Basic',
+        'Upgrade: h2c',
+        'Trailer: X',
+        'X-Named: gone',
+        'X-Auth-Subject: evil',
+        'x_auth.subject: evil',
+        'Idempotent-Replayed: true',
+        'Idempotency-Outcome: x',
+        'Proxy-Status: sallyport; error=evil, cdn; x=1',
+        'X-Request-Id: evil',
+        'Set-Cookie: a=1',
+        'Set-Cookie: b=2',
+        'Server: app',
+        'X-Kept: yes',
+        'Content-Length: 2',
+        '',
+        'ok',
+      ].join('\r\n'),
+    );
   });
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
-  const response = await request(proxy.port, { path: '/a', headers: { ...proxy.authorization(), 'X-Request-Id': 'mine' } });
+  const response = await request(proxy.port, {
+    path: '/a',
+    headers: { ...proxy.authorization(), 'X-Request-Id': 'mine' },
+  });
   const kept = response.fields.filter(([name]) => !['Date', 'Connection', 'Keep-Alive'].includes(name));
   t.same(kept, [
-    ['X-Request-Id', 'mine'], ['Proxy-Status', 'cdn; x=1'], ['Set-Cookie', 'a=1'], ['Set-Cookie', 'b=2'], ['Server', 'app'], ['X-Kept', 'yes'],
+    ['X-Request-Id', 'mine'],
+    ['Proxy-Status', 'cdn; x=1'],
+    ['Set-Cookie', 'a=1'],
+    ['Set-Cookie', 'b=2'],
+    ['Server', 'app'],
+    ['X-Kept', 'yes'],
     ['Content-Length', '2'],
   ]);
   t.equal(response.field('keep-alive'), 'timeout=75', 'of our own connection');
@@ -200,20 +292,24 @@ function hash(bytes: Buffer): string {
 
 t.test('fields beyond ASCII come through byte for byte, whenever the body comes', async (t) => {
   const line = Buffer.from('X-Beyond: caf\xe9 \xc3\xa9\r\n', 'latin1');
-  const head = (length: number): Buffer => Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n'), line, Buffer.from(`Content-Length: ${String(length)}\r\n\r\n`)]);
+  const head = (length: number): Buffer =>
+    Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n'), line, Buffer.from(`Content-Length: ${String(length)}\r\n\r\n`)]);
   let send = (_socket: Socket): void => undefined;
   const upstream = await startRawUpstream(t, (socket) => {
     send(socket);
   });
   const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes } });
   const ways: readonly { name: string; send: (socket: Socket) => void }[] = [
-    { name: 'none', send: socket => socket.write(head(0)) },
-    { name: 'at once', send: socket => socket.write(Buffer.concat([head(2), Buffer.from('ok')])) },
-    { name: 'large', send: socket => socket.write(Buffer.concat([head(100_000), Buffer.alloc(100_000, 'x')])) },
-    { name: 'later', send: (socket) => {
-      socket.write(head(2));
-      setTimeout(() => socket.write('ok'), 50);
-    } },
+    { name: 'none', send: (socket) => socket.write(head(0)) },
+    { name: 'at once', send: (socket) => socket.write(Buffer.concat([head(2), Buffer.from('ok')])) },
+    { name: 'large', send: (socket) => socket.write(Buffer.concat([head(100_000), Buffer.alloc(100_000, 'x')])) },
+    {
+      name: 'later',
+      send: (socket) => {
+        socket.write(head(2));
+        setTimeout(() => socket.write('ok'), 50);
+      },
+    },
   ];
   for (const way of ways) {
     send = way.send;

@@ -5,5 +5,7 @@ t.setTimeout(300_000);
 
 t.test('what we take of a receiver undici takes for the same, thirty thousand times', async (t) => {
   const rounds = 15;
-  for (let seed = 100; seed < 100 + rounds; seed++) t.same((await compare(t, 2_000, seed)).wrong, [], `seed ${String(seed)}`);
+  for (let seed = 100; seed < 100 + rounds; seed++) {
+    t.same((await compare(t, 2_000, seed)).wrong, [], `seed ${String(seed)}`);
+  }
 });

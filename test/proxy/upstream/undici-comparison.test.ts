@@ -9,7 +9,10 @@ t.test('what we take of a receiver undici takes for the same', async (t) => {
 });
 
 t.test('where undici reads otherwise, it does', async (t) => {
-  const examples = ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n'];
+  const examples = [
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+    'HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n',
+  ];
   const { read } = await startComparison(t);
   t.equal(differences.length, examples.length);
   for (const [i, text] of examples.entries()) {

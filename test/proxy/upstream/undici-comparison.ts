@@ -30,43 +30,119 @@ export const differences: readonly { readonly name: string; readonly applies: (a
 ];
 
 const pick = (...texts: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...texts);
-const interim = fc.array(pick('HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n', 'HTTP/1.1 102 X\r\n\r\n', 'HTTP/1.1 100 Continue\r\n\r\n'), { maxLength: 2 });
-const statusLines = pick(
-  'HTTP/1.1 200 OK', 'HTTP/1.1 200 OK', 'HTTP/1.0 200 OK', 'HTTP/1.1 200', 'HTTP/1.1 201 \xe9', 'HTTP/1.1 204 No Content', 'HTTP/1.1 304 Not Modified',
-  'HTTP/1.1 404  ', 'HTTP/1.1 599 X', 'HTTP/2.0 200 OK', 'HTTP/1.1 20 OK', 'HTTP/1.1 2000 OK', 'HTTP/1.1 200OK', 'HTTP/1.2 200 OK', 'http/1.1 200 OK',
+const interim = fc.array(
+  pick('HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n', 'HTTP/1.1 102 X\r\n\r\n', 'HTTP/1.1 100 Continue\r\n\r\n'),
+  { maxLength: 2 },
 );
-const fieldLines = fc.array(pick(
-  'A: b', 'A:', 'a:\tb ', 'A: \xff', 'Set-Cookie: c=d', 'Set-Cookie: e=f', 'Connection: close', 'Connection: keep-alive', 'Keep-Alive: timeout=5',
-  'A : b', 'A: b\r\n c', 'A: \x01', ': b', 'A: b\rc', 'A: b\nc: d', 'A_b: ~', 'Trailer: x', 'Date: today', 'Upgrade: x',
-), { maxLength: 5 });
+const statusLines = pick(
+  'HTTP/1.1 200 OK',
+  'HTTP/1.1 200 OK',
+  'HTTP/1.0 200 OK',
+  'HTTP/1.1 200',
+  'HTTP/1.1 201 \xe9',
+  'HTTP/1.1 204 No Content',
+  'HTTP/1.1 304 Not Modified',
+  'HTTP/1.1 404  ',
+  'HTTP/1.1 599 X',
+  'HTTP/2.0 200 OK',
+  'HTTP/1.1 20 OK',
+  'HTTP/1.1 2000 OK',
+  'HTTP/1.1 200OK',
+  'HTTP/1.2 200 OK',
+  'http/1.1 200 OK',
+);
+const fieldLines = fc.array(
+  pick(
+    'A: b',
+    'A:',
+    'a:\tb ',
+    'A: \xff',
+    'Set-Cookie: c=d',
+    'Set-Cookie: e=f',
+    'Connection: close',
+    'Connection: keep-alive',
+    'Keep-Alive: timeout=5',
+    'A : b',
+    'A: b\r\n c',
+    'A: \x01',
+    ': b',
+    'A: b\rc',
+    'A: b\nc: d',
+    'A_b: ~',
+    'Trailer: x',
+    'Date: today',
+    'Upgrade: x',
+  ),
+  { maxLength: 5 },
+);
 const sized = fc.tuple(
   pick(
-    'Content-Length: 5', 'Content-Length: 5', 'content-length:5 ', 'Content-Length: 05', 'Content-Length: 5, 5', 'Content-Length: +5', 'Content-Length: 4',
-    'Content-Length: 6', 'Content-Length: 5\r\nContent-Length: 5', 'Content-Length: 99999999999999999999',
+    'Content-Length: 5',
+    'Content-Length: 5',
+    'content-length:5 ',
+    'Content-Length: 05',
+    'Content-Length: 5, 5',
+    'Content-Length: +5',
+    'Content-Length: 4',
+    'Content-Length: 6',
+    'Content-Length: 5\r\nContent-Length: 5',
+    'Content-Length: 99999999999999999999',
   ),
   pick('hello', 'hello', 'hell', 'hello!'),
 );
 const inChunks = fc.tuple(
   pick(
-    'Transfer-Encoding: chunked', 'Transfer-Encoding: chunked', 'transfer-encoding: CHUNKED', 'Transfer-Encoding: gzip, chunked',
-    'Transfer-Encoding: xchunked', 'Transfer-Encoding: chunked\r\nContent-Length: 5', 'Transfer-Encoding: identity', 'Transfer-Encoding: chunked, chunked',
+    'Transfer-Encoding: chunked',
+    'Transfer-Encoding: chunked',
+    'transfer-encoding: CHUNKED',
+    'Transfer-Encoding: gzip, chunked',
+    'Transfer-Encoding: xchunked',
+    'Transfer-Encoding: chunked\r\nContent-Length: 5',
+    'Transfer-Encoding: identity',
+    'Transfer-Encoding: chunked, chunked',
   ),
-  fc.tuple(
-    fc.array(pick(
-      '5\r\nhello\r\n', 'A\r\n0123456789\r\n', '0001\r\n\n\r\n', '2;a=b\r\n\r\n\r\n', '5\nhello\r\n', '5 \r\nhello\r\n', '6\r\nhello\r\n',
-      '5;a="b;c"\r\nhello\r\n',
-    ), { maxLength: 4 }),
-    pick('0\r\n\r\n', '0\r\n\r\n', '000\r\nA: b\r\n\r\n', '0;x\r\n\r\n', '0\r\n', '0\r\nA : b\r\n\r\n', '0\r\n\r\nmore', '0\n\r\n'),
-  ).map(([chunks, end]) => chunks.join('') + end),
+  fc
+    .tuple(
+      fc.array(
+        pick(
+          '5\r\nhello\r\n',
+          'A\r\n0123456789\r\n',
+          '0001\r\n\n\r\n',
+          '2;a=b\r\n\r\n\r\n',
+          '5\nhello\r\n',
+          '5 \r\nhello\r\n',
+          '6\r\nhello\r\n',
+          '5;a="b;c"\r\nhello\r\n',
+        ),
+        { maxLength: 4 },
+      ),
+      pick(
+        '0\r\n\r\n',
+        '0\r\n\r\n',
+        '000\r\nA: b\r\n\r\n',
+        '0;x\r\n\r\n',
+        '0\r\n',
+        '0\r\nA : b\r\n\r\n',
+        '0\r\n\r\nmore',
+        '0\n\r\n',
+      ),
+    )
+    .map(([chunks, end]) => chunks.join('') + end),
 );
 const untilEnd = fc.tuple(fc.constant(''), pick('hello', '', '5\r\nhello\r\n0\r\n\r\n'));
 
-export const answers: fc.Arbitrary<Answer> = fc.record({
-  interim, statusLine: statusLines, fieldLines, framed: fc.oneof(sized, inChunks, untilEnd), method: fc.constantFrom<Answer['method']>('GET', 'GET', 'HEAD'),
-}).map(({ interim: before, statusLine, fieldLines: lines, framed: [framing, body], method }) => ({
-  method,
-  text: `${before.join('')}${[statusLine, ...lines, ...(framing === '' ? [] : [framing])].join('\r\n')}\r\n\r\n${method === 'HEAD' ? '' : body}`,
-}));
+export const answers: fc.Arbitrary<Answer> = fc
+  .record({
+    interim,
+    statusLine: statusLines,
+    fieldLines,
+    framed: fc.oneof(sized, inChunks, untilEnd),
+    method: fc.constantFrom<Answer['method']>('GET', 'GET', 'HEAD'),
+  })
+  .map(({ interim: before, statusLine, fieldLines: lines, framed: [framing, body], method }) => ({
+    method,
+    text: `${before.join('')}${[statusLine, ...lines, ...(framing === '' ? [] : [framing])].join('\r\n')}\r\n\r\n${method === 'HEAD' ? '' : body}`,
+  }));
 
 export interface Comparison {
   /** Both readings of one answer; `null` where it is refused. */
@@ -75,26 +151,39 @@ export interface Comparison {
 
 export async function startComparison(t: Scope): Promise<Comparison> {
   const texts: string[] = [];
-  const { port } = await listen(t, createServer((socket) => {
-    socket.once('data', (head) => {
-      const number = /^\S+ \/(\d+) /.exec(head.toString('latin1'))?.[1] ?? '';
-      socket.end(texts[Number(number)] ?? '', 'latin1');
-    });
-  }));
+  const { port } = await listen(
+    t,
+    createServer((socket) => {
+      socket.once('data', (head) => {
+        const number = /^\S+ \/(\d+) /.exec(head.toString('latin1'))?.[1] ?? '';
+        socket.end(texts[Number(number)] ?? '', 'latin1');
+      });
+    }),
+  );
   const url = `http://127.0.0.1:${String(port)}`;
   const { send } = startUpstream(t, url, { maxConnections: 64 });
-  const ours = async (method: string, target: string): Promise<Reading | null> => new Promise((resolve) => {
-    let head: { status: number; fields: readonly string[] } | null = null;
-    const pieces: Buffer[] = [];
-    const heard = send({ method, target }, (bytes) => {
-      pieces.push(bytes);
-      return true;
-    }, (status, fields) => {
-      head = { status, fields };
-    }, () => {
-      resolve(head === null || heard.failure() !== null ? null : { ...head, body: Buffer.concat(pieces).toString('latin1') });
+  const ours = async (method: string, target: string): Promise<Reading | null> =>
+    new Promise((resolve) => {
+      let head: { status: number; fields: readonly string[] } | null = null;
+      const pieces: Buffer[] = [];
+      const heard = send(
+        { method, target },
+        (bytes) => {
+          pieces.push(bytes);
+          return true;
+        },
+        (status, fields) => {
+          head = { status, fields };
+        },
+        () => {
+          resolve(
+            head === null || heard.failure() !== null
+              ? null
+              : { ...head, body: Buffer.concat(pieces).toString('latin1') },
+          );
+        },
+      );
     });
-  });
   return {
     read: async ({ text, method }) => {
       const target = `/${String(texts.push(text) - 1)}`;
@@ -152,19 +241,27 @@ function withoutBlanks(field: Buffer): string {
 }
 
 /** Reads so many of them, and says which we take otherwise than undici without a reason, and how many both took. */
-export async function compare(t: Scope, count: number, seed: number): Promise<{ readonly wrong: readonly string[]; readonly taken: number }> {
+export async function compare(
+  t: Scope,
+  count: number,
+  seed: number,
+): Promise<{ readonly wrong: readonly string[]; readonly taken: number }> {
   const { read } = await startComparison(t);
   const wrong: string[] = [];
   let taken = 0;
   const all = fc.sample(answers, { numRuns: count, seed });
   const atOnce = 16;
   for (let at = 0; at < all.length; at += atOnce) {
-    await Promise.all(all.slice(at, at + atOnce).map(async (answer) => {
-      const { ours, theirs: other } = await read(answer);
-      if (ours === null) return;
-      if (JSON.stringify(ours) === JSON.stringify(other)) taken += 1;
-      else if (!differences.some(({ applies }) => applies(answer))) wrong.push(JSON.stringify({ answer, ours, other }));
-    }));
+    await Promise.all(
+      all.slice(at, at + atOnce).map(async (answer) => {
+        const { ours, theirs: other } = await read(answer);
+        if (ours === null) return;
+        if (JSON.stringify(ours) === JSON.stringify(other)) taken += 1;
+        else if (!differences.some(({ applies }) => applies(answer))) {
+          wrong.push(JSON.stringify({ answer, ours, other }));
+        }
+      }),
+    );
   }
   return { wrong, taken };
 }

@@ -7,19 +7,35 @@ import { startReceiver } from '../../support/receiver.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { startProxy } from '../harness.js';
 
-const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], max_body: '8MiB', idempotency: 'none' }];
+const routes = [
+  {
+    name: 'any',
+    methods: ['GET', 'POST'],
+    path: '/**',
+    subjects: ['checkout'],
+    permissions: [],
+    max_body: '8MiB',
+    idempotency: 'none',
+  },
+];
 
 t.test('a receiver behind a unix socket', async (t) => {
   const receiver = await startReceiver(t, { unix: join(tempDir(t), 'app.sock') });
   const proxy = await startProxy(t, { receiver, config: { routes } });
   const body = Buffer.alloc(1_000_000, 'ab');
-  t.equal((await request(proxy.port, { method: 'POST', path: '/a', headers: proxy.authorization(), body })).status, 200);
+  t.equal(
+    (await request(proxy.port, { method: 'POST', path: '/a', headers: proxy.authorization(), body })).status,
+    200,
+  );
   t.same(receiver.requests[0]?.body, body);
   t.same(receiver.requests[0]?.field('host'), ['localhost']);
 });
 
-t.test('the receiver sees its own Host or the caller\'s', async (t) => {
-  for (const { host, expected } of [{ host: 'upstream', expected: null }, { host: 'preserve', expected: 'api.example:8443' }]) {
+t.test("the receiver sees its own Host or the caller's", async (t) => {
+  for (const { host, expected } of [
+    { host: 'upstream', expected: null },
+    { host: 'preserve', expected: 'api.example:8443' },
+  ]) {
     const proxy = await startProxy(t, { config: { routes, upstream: { host } } });
     const headers = { ...proxy.authorization(), Host: 'api.example:8443' };
     t.equal((await request(proxy.port, { path: '/a', headers })).status, 200);
@@ -38,7 +54,7 @@ t.test('a receiver named by an IPv6 address', async (t) => {
     server.close();
   });
   const address = server.address();
-  const port = typeof address === 'object' ? address?.port ?? 0 : 0;
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   const proxy = await startProxy(t, { upstreamUrl: `http://[::1]:${String(port)}`, config: { routes } });
   t.equal((await request(proxy.port, { path: '/a', headers: proxy.authorization() })).text, 'six');
 });

@@ -3,7 +3,9 @@ import { connectRaw, request } from '../../support/raw-client.js';
 import { startProxy } from '../harness.js';
 import { okResponse, startRawUpstream } from './raw-upstream.js';
 
-const routes = [{ name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' }];
+const routes = [
+  { name: 'any', methods: ['GET', 'POST'], path: '/**', subjects: ['checkout'], permissions: [], idempotency: 'none' },
+];
 
 t.test('a receiver that is too slow is 504', async (t) => {
   const answers: readonly { readonly name: string; readonly bytes: string }[] = [
@@ -12,11 +14,19 @@ t.test('a receiver that is too slow is 504', async (t) => {
     { name: 'interim answers only', bytes: 'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n' },
   ];
   for (const { name, bytes } of answers) {
-    const upstream = await startRawUpstream(t, socket => void socket.write(bytes));
-    const proxy = await startProxy(t, { upstreamUrl: upstream.url, config: { routes, upstream: { response_timeout: '150ms' } } });
+    const upstream = await startRawUpstream(t, (socket) => void socket.write(bytes));
+    const proxy = await startProxy(t, {
+      upstreamUrl: upstream.url,
+      config: { routes, upstream: { response_timeout: '150ms' } },
+    });
     for (const method of ['GET', 'POST']) {
       const headers = { ...proxy.authorization(), 'X-Request-Id': method };
-      const response = await request(proxy.port, { method, path: '/a', headers, ...(method === 'POST' ? { body: 'hello' } : {}) });
+      const response = await request(proxy.port, {
+        method,
+        path: '/a',
+        headers,
+        ...(method === 'POST' ? { body: 'hello' } : {}),
+      });
       t.equal(response.status, 504, `${name}, ${method}`);
       t.equal(response.field('proxy-status'), 'sallyport; error=http_response_timeout');
       t.match(await proxy.recordOf(method), { decision: 'failed', reason: 'upstream_timeout', status: 504 });
@@ -34,7 +44,14 @@ t.test('a route may give its receiver more time, or less', async (t) => {
     config: {
       upstream: { response_timeout: '100ms' },
       routes: [
-        { name: 'slow', methods: ['GET'], path: '/slow', subjects: ['checkout'], permissions: [], response_timeout: '20s' },
+        {
+          name: 'slow',
+          methods: ['GET'],
+          path: '/slow',
+          subjects: ['checkout'],
+          permissions: [],
+          response_timeout: '20s',
+        },
         { name: 'usual', methods: ['GET'], path: '/usual', subjects: ['checkout'], permissions: [] },
       ],
     },

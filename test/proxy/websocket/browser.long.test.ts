@@ -8,14 +8,16 @@ import { sessionConfig, sessionsOf, userRoute } from './session-scene.js';
 
 const key = rsaKey();
 
-t.test('a real browser: echo, subprotocol, compression, binary messages, and 4401 when the session is revoked', async (t) => {
-  const browser = await startBrowser(t);
-  const routes = [...webSocketRoutes, { ...userRoute, origins: [browser.origin] }];
-  const config = { ...sessionConfig, routes };
-  const server = { perMessageDeflate: { threshold: 0 }, handleProtocols: () => 'v2' };
-  const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key), server });
-  const session = mintSession({ key });
-  const told = browser.run(`
+t.test(
+  'a real browser: echo, subprotocol, compression, binary messages, and 4401 when the session is revoked',
+  async (t) => {
+    const browser = await startBrowser(t);
+    const routes = [...webSocketRoutes, { ...userRoute, origins: [browser.origin] }];
+    const config = { ...sessionConfig, routes };
+    const server = { perMessageDeflate: { threshold: 0 }, handleProtocols: () => 'v2' };
+    const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key), server });
+    const session = mintSession({ key });
+    const told = browser.run(`
     document.cookie = 'sAccessToken=${session}';
     const socket = new WebSocket('ws://127.0.0.1:${proxy.port}/user', ['v1', 'v2']);
     const heard = [];
@@ -31,16 +33,31 @@ t.test('a real browser: echo, subprotocol, compression, binary messages, and 440
     socket.onclose = ({ code, reason, wasClean }) =>
       report({ code, reason, wasClean, heard, protocol: socket.protocol, extensions: socket.extensions });
   `);
-  await until('the page has both echoes', () => proxy.webSockets.messages() === 3);
-  proxy.reload({ ...config, revoked: { subjects: ['user-1'] } });
-  await proxy.server.judgeWebSockets();
-  t.match(await told, { code: 4401, reason: 'unauthorized', wasClean: true, protocol: 'v2', extensions: /permessage-deflate/, heard: ['hello', 1_000_000] });
-  t.match(proxy.webSockets.upgrades[0]?.headers, { 'x-auth-subject': 'user-1', 'x-auth-kind': 'session', origin: browser.origin });
-});
+    await until('the page has both echoes', () => proxy.webSockets.messages() === 3);
+    proxy.reload({ ...config, revoked: { subjects: ['user-1'] } });
+    await proxy.server.judgeWebSockets();
+    t.match(await told, {
+      code: 4401,
+      reason: 'unauthorized',
+      wasClean: true,
+      protocol: 'v2',
+      extensions: /permessage-deflate/,
+      heard: ['hello', 1_000_000],
+    });
+    t.match(proxy.webSockets.upgrades[0]?.headers, {
+      'x-auth-subject': 'user-1',
+      'x-auth-kind': 'session',
+      origin: browser.origin,
+    });
+  },
+);
 
 t.test('RFC 6455 §10.2: a foreign page in the same browser does not get in with the cookie of the user', async (t) => {
   const browser = await startBrowser(t);
-  const proxy = await startWebSocketScene(t, { config: { ...sessionConfig, routes: [...webSocketRoutes, userRoute] }, sessions: sessionsOf(key) });
+  const proxy = await startWebSocketScene(t, {
+    config: { ...sessionConfig, routes: [...webSocketRoutes, userRoute] },
+    sessions: sessionsOf(key),
+  });
   const told = await browser.run(`
     document.cookie = 'sAccessToken=${mintSession({ key })}';
     const socket = new WebSocket('ws://127.0.0.1:${proxy.port}/user');

@@ -1,23 +1,37 @@
 import t from 'tap';
 import { sendRaw, type RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';
-import { handshake, soundFields, startWebSocketScene, switchRaw, webSocketRoutes, type WebSocketScene } from './scene.js';
+import {
+  handshake,
+  soundFields,
+  startWebSocketScene,
+  switchRaw,
+  webSocketRoutes,
+  type WebSocketScene,
+} from './scene.js';
 
 const limits = { max_in_flight: 2 };
 
 async function ask(proxy: WebSocketScene, path = '/live', claims = {}): Promise<RawResponse | undefined> {
-  return (await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer(claims)}`, path), { untilClosed: true }))[0];
+  return (
+    await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer(claims)}`, path), { untilClosed: true })
+  )[0];
 }
 
 t.test('an open WebSocket is in flight for its caller until it is closed, however it ends', async (t) => {
-  const proxy = await startWebSocketScene(t, { config: { routes: webSocketRoutes, limits, listen: { max_in_flight: 1 } } });
+  const proxy = await startWebSocketScene(t, {
+    config: { routes: webSocketRoutes, limits, listen: { max_in_flight: 1 } },
+  });
   const ends = [
     { name: 'a Close', end: async () => Promise.resolve() },
     { name: 'a lost caller', end: async () => (await switchRaw(t, proxy)).raw.socket.resetAndDestroy() },
-    { name: 'a lost receiver', end: async () => {
-      await switchRaw(t, proxy);
-      proxy.webSockets.sockets.at(-1)?.terminate();
-    } },
+    {
+      name: 'a lost receiver',
+      end: async () => {
+        await switchRaw(t, proxy);
+        proxy.webSockets.sockets.at(-1)?.terminate();
+      },
+    },
   ];
   for (const { name, end } of ends) {
     await end();

@@ -47,16 +47,64 @@ t.test('4401 at the expiry of a token, without anything else that happens', asyn
 
 const [live, open, list] = webSocketRoutes;
 const changes = [
-  { name: 'subject revoked', config: { revoked: { subjects: ['checkout'] } }, code: 4401, reason: 'subject_revoked', as: 'revoked' },
-  { name: 'token revoked', config: { revoked: { token_ids: ['j-1'] } }, code: 4401, reason: 'token_revoked', as: 'revoked' },
+  {
+    name: 'subject revoked',
+    config: { revoked: { subjects: ['checkout'] } },
+    code: 4401,
+    reason: 'subject_revoked',
+    as: 'revoked',
+  },
+  {
+    name: 'token revoked',
+    config: { revoked: { token_ids: ['j-1'] } },
+    code: 4401,
+    reason: 'token_revoked',
+    as: 'revoked',
+  },
   { name: 'key revoked', config: { revoked: { key_ids: ['d-1'] } }, code: 4401, reason: 'key_revoked', as: 'revoked' },
-  { name: 'issued before', config: { revoked: { issued_before: '2999-01-01T00:00:00Z' } }, code: 4401, reason: 'issue_time_revoked', as: 'revoked' },
-  { name: 'key id rejected', config: { issuers: { core: { key_ids: { reject: ['d-1'] } } } }, code: 4401, reason: 'key_id_refused', as: 'revoked' },
-  { name: 'audience changed', config: { issuers: { core: { audience: 'other' } } }, code: 4401, reason: 'audience_mismatch', as: 'revoked' },
-  { name: 'subject taken off', config: { routes: [{ ...live, subjects: ['other'] }] }, code: 4403, reason: 'subject_not_approved', as: 'forbidden' },
-  { name: 'permission added', config: { routes: [{ ...live, permissions: ['more'] }] }, code: 4403, reason: 'permission_missing', as: 'forbidden' },
+  {
+    name: 'issued before',
+    config: { revoked: { issued_before: '2999-01-01T00:00:00Z' } },
+    code: 4401,
+    reason: 'issue_time_revoked',
+    as: 'revoked',
+  },
+  {
+    name: 'key id rejected',
+    config: { issuers: { core: { key_ids: { reject: ['d-1'] } } } },
+    code: 4401,
+    reason: 'key_id_refused',
+    as: 'revoked',
+  },
+  {
+    name: 'audience changed',
+    config: { issuers: { core: { audience: 'other' } } },
+    code: 4401,
+    reason: 'audience_mismatch',
+    as: 'revoked',
+  },
+  {
+    name: 'subject taken off',
+    config: { routes: [{ ...live, subjects: ['other'] }] },
+    code: 4403,
+    reason: 'subject_not_approved',
+    as: 'forbidden',
+  },
+  {
+    name: 'permission added',
+    config: { routes: [{ ...live, permissions: ['more'] }] },
+    code: 4403,
+    reason: 'permission_missing',
+    as: 'forbidden',
+  },
   { name: 'route gone', config: { routes: [open, list] }, code: 4403, reason: 'route_unknown', as: 'forbidden' },
-  { name: 'WebSockets no more', config: { routes: [{ ...live, websocket: false }, open] }, code: 4403, reason: 'upgrade_refused', as: 'forbidden' },
+  {
+    name: 'WebSockets no more',
+    config: { routes: [{ ...live, websocket: false }, open] },
+    code: 4403,
+    reason: 'upgrade_refused',
+    as: 'forbidden',
+  },
 ] as const;
 
 t.test('a reload that takes the credential, the permission or the route away closes the connection', async (t) => {
@@ -80,12 +128,15 @@ t.test('a reload that changes nothing for it, and keys that cannot be had, leave
   let isAway = false;
   const key = (await import('../../support/keys.js')).rsaKey();
   const proxy = await startWebSocketScene(t, {
-    find: keyId => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
+    find: (keyId) => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
   });
   const client = await opened(proxy);
   const anonymous = proxy.connect({ path: '/open', anonymous: true });
   await anonymous.opened;
-  proxy.reload({ routes: [...webSocketRoutes, { name: 'more', methods: ['GET'], path: '/more', access: 'public' }], upstream: { url: proxy.webSockets.url } });
+  proxy.reload({
+    routes: [...webSocketRoutes, { name: 'more', methods: ['GET'], path: '/more', access: 'public' }],
+    upstream: { url: proxy.webSockets.url },
+  });
   await proxy.server.judgeWebSockets();
   isAway = true;
   await proxy.server.judgeWebSockets();
@@ -208,7 +259,7 @@ t.test('a receiver that dies: 1011 to the caller', async (t) => {
   t.same(proxy.counted.webSocketCloses, ['receiver_lost']);
 });
 
-t.test('a caller that leaves without a word takes the receiver\'s connection along', async (t) => {
+t.test("a caller that leaves without a word takes the receiver's connection along", async (t) => {
   for (const how of ['reset', 'end'] as const) {
     const proxy = await startWebSocketScene(t);
     const { raw } = await switchRaw(t, proxy);

@@ -19,7 +19,10 @@ t.test('1,000 connections at once', async (t) => {
   const before = residentMiB();
   const clients: Client[] = [];
   for (let i = 0; i < 1_000; i++) {
-    const client = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }));
+    const client = clientOf(
+      t,
+      new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }),
+    );
     clients.push(client);
     if (i % 50 === 49) await client.opened;
   }
@@ -32,7 +35,10 @@ t.test('1,000 connections at once', async (t) => {
   t.equal(plain.status, 404, 'requests are served beside them');
   const ended = world.stop();
   const codes = await Promise.all(clients.map(async ({ closed }) => (await closed).code));
-  t.ok(codes.every(code => code === 1001), 'all are told');
+  t.ok(
+    codes.every((code) => code === 1001),
+    'all are told',
+  );
   t.match(await ended, { code: 0 });
   t.equal(webSockets.open(), 0);
 });

@@ -15,7 +15,9 @@ export interface EchoWorld {
 
 export async function startEchoWorld(t: Scope, listen: Readonly<Record<string, unknown>> = {}): Promise<EchoWorld> {
   const webSockets = await startWebSocketReceiver(t);
-  const world = await startWorld(t, { config: { listen, upstream: { url: webSockets.url, connect_timeout: '20s' }, routes: webSocketRoutes } });
+  const world = await startWorld(t, {
+    config: { listen, upstream: { url: webSockets.url, connect_timeout: '20s' }, routes: webSocketRoutes },
+  });
   const residentMiB = (): number => residentBytes(world.process.pid) / 1_024 ** 2;
   return { world, webSockets, residentMiB };
 }
@@ -28,8 +30,16 @@ export interface Echoed {
 }
 
 /** Sends that many bytes in messages of this size, and waits for all of their echoes. */
-export async function echo(t: Scope, { world, residentMiB }: EchoWorld, totalBytes: number, messageBytes: number): Promise<Echoed> {
-  const { socket, opened } = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }));
+export async function echo(
+  t: Scope,
+  { world, residentMiB }: EchoWorld,
+  totalBytes: number,
+  messageBytes: number,
+): Promise<Echoed> {
+  const { socket, opened } = clientOf(
+    t,
+    new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }),
+  );
   await opened;
   const beforeMiB = residentMiB();
   const message = Buffer.alloc(messageBytes, 'a');

@@ -12,18 +12,42 @@ import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 import { startProxy } from '../harness.js';
 import { startRawUpstream } from '../upstream/raw-upstream.js';
-import { clientOf, frame, handshake, key, soundFields, startWebSocketScene, switchRaw, webSocketRoutes } from './scene.js';
+import {
+  clientOf,
+  frame,
+  handshake,
+  key,
+  soundFields,
+  startWebSocketScene,
+  switchRaw,
+  webSocketRoutes,
+} from './scene.js';
 
 const refusedHere = [
   { name: 'another version', fields: soundFields.replace('13', '12'), status: 426, reason: 'websocket_version' },
   { name: 'a key that is none', fields: soundFields.replace(key, 'AAAA'), status: 400, reason: 'websocket_handshake' },
-  { name: 'no key', fields: soundFields.replace(/Sec-WebSocket-Key.*\r\n/, ''), status: 400, reason: 'websocket_handshake' },
-  { name: 'Upgrade that Connection does not name', fields: soundFields.replace('Connection: Upgrade\r\n', ''), status: 400, reason: 'websocket_handshake' },
+  {
+    name: 'no key',
+    fields: soundFields.replace(/Sec-WebSocket-Key.*\r\n/, ''),
+    status: 400,
+    reason: 'websocket_handshake',
+  },
+  {
+    name: 'Upgrade that Connection does not name',
+    fields: soundFields.replace('Connection: Upgrade\r\n', ''),
+    status: 400,
+    reason: 'websocket_handshake',
+  },
   { name: 'a body', fields: `${soundFields}Content-Length: 3\r\n`, status: 400, reason: 'websocket_handshake' },
   { name: 'POST', fields: soundFields, method: 'POST', status: 400, reason: 'websocket_handshake' },
   { name: 'HTTP/1.0', fields: soundFields, version: 'HTTP/1.0', status: 400, reason: 'http_version' },
   { name: 'another protocol', fields: soundFields.replace('websocket', 'foo'), status: 400, reason: 'upgrade_refused' },
-  { name: 'another protocol as well', fields: soundFields.replace('websocket', 'websocket, foo'), status: 400, reason: 'upgrade_refused' },
+  {
+    name: 'another protocol as well',
+    fields: soundFields.replace('websocket', 'websocket, foo'),
+    status: 400,
+    reason: 'upgrade_refused',
+  },
   { name: 'a route without WebSockets', fields: soundFields, path: '/orders', status: 400, reason: 'upgrade_refused' },
 ] as const;
 
@@ -33,11 +57,21 @@ t.test('RFC 6455 §4.2.1: what is no sound handshake is refused, and leaves no t
     const { path, method, version } = { path: '/live', method: 'GET', version: 'HTTP/1.1', ...head };
     // The bytes after the head would be a request of their own.
     const smuggled = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`;
-    const answers = await sendRaw(proxy.port, handshake(`${fields}${proxy.bearer()}`, path, method, version) + smuggled, { untilClosed: true });
-    t.same(answers.map(answer => answer.status), [status], name);
+    const answers = await sendRaw(
+      proxy.port,
+      handshake(`${fields}${proxy.bearer()}`, path, method, version) + smuggled,
+      { untilClosed: true },
+    );
+    t.same(
+      answers.map((answer) => answer.status),
+      [status],
+      name,
+    );
     t.match(answers[0]?.field('proxy-status'), /^sallyport; /, name);
     t.equal(answers[0]?.field('connection'), 'close', name);
-    if (status === 426) t.same([answers[0]?.field('sec-websocket-version'), answers[0]?.field('upgrade')], ['13', 'websocket']);
+    if (status === 426) {
+      t.same([answers[0]?.field('sec-websocket-version'), answers[0]?.field('upgrade')], ['13', 'websocket']);
+    }
     t.equal(proxy.records.at(-1)?.reason, reason, name);
   }
   t.equal(proxy.webSockets.upgrades.length, 0);
@@ -74,10 +108,18 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
     socket.write(`HTTP/1.1 ${status}\r\nX-Own: yes\r\nX-Auth-Subject: evil\r\nContent-Length: 5\r\n\r\nplain`);
   });
   const proxy = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: upstream.url });
-  for (const [path, status] of [['/live?no', 426], ['/live', 200]] as const) {
+  for (const [path, status] of [
+    ['/live?no', 426],
+    ['/live', 200],
+  ] as const) {
     const smuggled = `GET /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}\r\n`;
-    const answers = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`, path) + smuggled, { untilClosed: true });
-    t.match(answers.map(answer => [answer.status, answer.text, answer.field('x-own'), answer.field('x-auth-subject')]), [[status, 'plain', 'yes', null]]);
+    const answers = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`, path) + smuggled, {
+      untilClosed: true,
+    });
+    t.match(
+      answers.map((answer) => [answer.status, answer.text, answer.field('x-own'), answer.field('x-auth-subject')]),
+      [[status, 'plain', 'yes', null]],
+    );
   }
   t.notMatch(upstream.received().join(''), /\/orders/, 'what came after the head is no request');
   t.equal(upstream.hits(), 2);
@@ -85,30 +127,37 @@ t.test('a receiver that does not switch has answered like any other', async (t) 
   t.match(proxy.records, [{ status: 426, decision: 'forwarded', reason: null }, { status: 200 }]);
 });
 
-t.test('an answer that is being written goes on when a handshake is pipelined behind it, and a caller that hangs up then is noticed', async (t) => {
-  const body = 'x'.repeat(4_000_000);
-  for (const hangsUp of [false, true]) {
-    const upstream = await startRawUpstream(t, (socket, received) => {
-      if (received.includes('/large')) socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-      else socket.write('HTTP/1.1 426 Upgrade Required\r\nContent-Length: 5\r\n\r\nplain');
-    });
-    const large = { name: 'large', methods: ['GET'], path: '/large', access: 'public' };
-    const proxy = await startProxy(t, { config: { routes: [...webSocketRoutes, large] }, upstreamUrl: upstream.url });
-    const raw = await connectRaw(proxy.port);
-    t.teardown(raw.end);
-    if (hangsUp) raw.socket.pause();
-    raw.write(`GET /large HTTP/1.1\r\nHost: a\r\n\r\n${handshake(`${soundFields}${proxy.bearer()}`)}`);
-    await until('it has begun', () => upstream.hits() === 1);
-    if (hangsUp) {
-      await until('the answer is stuck', () => proxy.server.counts().inFlight === 1);
-      raw.socket.destroy();
-    } else {
-      t.equal((await raw.readResponse())?.text.length, body.length);
-      t.equal((await raw.readResponse())?.text, 'plain');
+t.test(
+  'an answer that is being written goes on when a handshake is pipelined behind it, and a caller that hangs up then is noticed',
+  async (t) => {
+    const body = 'x'.repeat(4_000_000);
+    for (const hangsUp of [false, true]) {
+      const upstream = await startRawUpstream(t, (socket, received) => {
+        if (received.includes('/large')) {
+          socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+        } else socket.write('HTTP/1.1 426 Upgrade Required\r\nContent-Length: 5\r\n\r\nplain');
+      });
+      const large = { name: 'large', methods: ['GET'], path: '/large', access: 'public' };
+      const proxy = await startProxy(t, { config: { routes: [...webSocketRoutes, large] }, upstreamUrl: upstream.url });
+      const raw = await connectRaw(proxy.port);
+      t.teardown(raw.end);
+      if (hangsUp) raw.socket.pause();
+      raw.write(`GET /large HTTP/1.1\r\nHost: a\r\n\r\n${handshake(`${soundFields}${proxy.bearer()}`)}`);
+      await until('it has begun', () => upstream.hits() === 1);
+      if (hangsUp) {
+        await until('the answer is stuck', () => proxy.server.counts().inFlight === 1);
+        raw.socket.destroy();
+      } else {
+        t.equal((await raw.readResponse())?.text.length, body.length);
+        t.equal((await raw.readResponse())?.text, 'plain');
+      }
+      await until(
+        'nothing is in flight',
+        () => proxy.server.counts().inFlight === 0 && proxy.server.counts().connections === 0,
+      );
     }
-    await until('nothing is in flight', () => proxy.server.counts().inFlight === 0 && proxy.server.counts().connections === 0);
-  }
-});
+  },
+);
 
 t.test('a large answer instead of the switch comes whole, at the pace of its reader', async (t) => {
   const body = 'x'.repeat(12 * 1024 * 1024);
@@ -171,10 +220,16 @@ t.test('a receiver that switches after the drain has begun is left, and the call
 const accepted = `Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n`;
 const badAnswers = [
   { name: 'no proof', answer: 'HTTP/1.1 101 S\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n' },
-  { name: 'the proof of another key', answer: `HTTP/1.1 101 S\r\n${accepted.replace(acceptOf(key), acceptOf('x'))}\r\n` },
+  {
+    name: 'the proof of another key',
+    answer: `HTTP/1.1 101 S\r\n${accepted.replace(acceptOf(key), acceptOf('x'))}\r\n`,
+  },
   { name: 'another protocol', answer: `HTTP/1.1 101 S\r\n${accepted.replace('websocket', 'h2c')}\r\n` },
   { name: 'a subprotocol that nobody named', answer: `HTTP/1.1 101 S\r\n${accepted}Sec-WebSocket-Protocol: x\r\n\r\n` },
-  { name: 'an extension that nobody named', answer: `HTTP/1.1 101 S\r\n${accepted}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n` },
+  {
+    name: 'an extension that nobody named',
+    answer: `HTTP/1.1 101 S\r\n${accepted}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n`,
+  },
   { name: '101 without Upgrade', answer: 'HTTP/1.1 101 S\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison' },
   { name: 'no HTTP', answer: 'hello\r\n\r\n' },
   { name: 'nothing', answer: '' },
@@ -186,9 +241,15 @@ t.test('a receiver that switches wrongly: 502, and its connection is closed', as
       if (answer === '') socket.destroy();
       else socket.write(answer);
     });
-    const proxy = await startProxy(t, { config: { routes: webSocketRoutes, upstream: { response_timeout: '1s' } }, upstreamUrl: upstream.url });
+    const proxy = await startProxy(t, {
+      config: { routes: webSocketRoutes, upstream: { response_timeout: '1s' } },
+      upstreamUrl: upstream.url,
+    });
     const [response] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`), { untilClosed: true });
-    t.ok(response?.status === 502 || (name === '101 without Upgrade' && response?.status === 200), `${name}: ${String(response?.status)}`);
+    t.ok(
+      response?.status === 502 || (name === '101 without Upgrade' && response?.status === 200),
+      `${name}: ${String(response?.status)}`,
+    );
     await until('the receiver is left', () => upstream.open() === 0);
     t.equal(upstream.connections(), 1, 'nothing is sent again');
     t.equal(proxy.server.openWebSockets(), 0);
@@ -197,7 +258,10 @@ t.test('a receiver that switches wrongly: 502, and its connection is closed', as
 
 t.test('a receiver that cannot be reached, or does not answer: 503, 504', async (t) => {
   const silent = await startRawUpstream(t, () => undefined);
-  const slow = await startProxy(t, { config: { routes: webSocketRoutes, upstream: { response_timeout: '200ms' } }, upstreamUrl: silent.url });
+  const slow = await startProxy(t, {
+    config: { routes: webSocketRoutes, upstream: { response_timeout: '200ms' } },
+    upstreamUrl: silent.url,
+  });
   const [late] = await sendRaw(slow.port, handshake(`${soundFields}${slow.bearer()}`));
   t.equal(late?.status, 504);
   const closed = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: 'http://127.0.0.1:1' });
@@ -217,7 +281,10 @@ t.test('a caller that leaves before the switch takes its handshake along', async
     await until('the receiver is left', () => upstream.open() === 0);
   }
   await until('they are recorded', () => proxy.records.length === 2);
-  t.match(proxy.records, [{ reason: 'caller_gone', status: 0 }, { reason: 'caller_gone', status: 0 }]);
+  t.match(proxy.records, [
+    { reason: 'caller_gone', status: 0 },
+    { reason: 'caller_gone', status: 0 },
+  ]);
 });
 
 t.test('beyond max_websockets callers are told 503 at once, and requests are served on', async (t) => {
@@ -258,8 +325,11 @@ t.test('one caller leaves some of the places to others', async (t) => {
 });
 
 t.test('places are given back by handshakes that come to nothing', async (t) => {
-  const upstream = await startRawUpstream(t, socket => socket.write('HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n'));
-  const proxy = await startProxy(t, { config: { routes: webSocketRoutes, listen: { max_websockets: 1 } }, upstreamUrl: upstream.url });
+  const upstream = await startRawUpstream(t, (socket) => socket.write('HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n'));
+  const proxy = await startProxy(t, {
+    config: { routes: webSocketRoutes, listen: { max_websockets: 1 } },
+    upstreamUrl: upstream.url,
+  });
   for (let i = 0; i < 5; i++) {
     const [answer] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`), { untilClosed: true });
     t.equal(answer?.status, 403);
@@ -272,7 +342,9 @@ t.test('the receiver over TLS is verified, and a unix socket will do', async (t)
   const unix = join(tempDir(t), 'app.sock');
   const [secure, local] = [createTlsServer({ cert: server.cert, key: server.key }), createServer()];
   for (const each of [secure, local]) {
-    each.on('upgrade', (req, socket, head) => webSockets.handleUpgrade(req, socket, head, peer => peer.on('message', data => peer.send(data))));
+    each.on('upgrade', (req, socket, head) =>
+      webSockets.handleUpgrade(req, socket, head, (peer) => peer.on('message', (data) => peer.send(data))),
+    );
   }
   const { port } = await listen(t, secure);
   local.listen(unix);
@@ -283,21 +355,34 @@ t.test('the receiver over TLS is verified, and a unix socket will do', async (t)
     for (const each of webSockets.clients) each.terminate();
   });
   const cases = [
-    { upstreamUrl: `https://127.0.0.1:${port}`, upstreamCa: ca.cert, tls: { cert: server.cert, key: server.key, clientCa: null, clientAuth: 'require' } as const },
+    {
+      upstreamUrl: `https://127.0.0.1:${port}`,
+      upstreamCa: ca.cert,
+      tls: { cert: server.cert, key: server.key, clientCa: null, clientAuth: 'require' } as const,
+    },
     { upstreamUrl: `unix:${unix}` },
   ];
   for (const options of cases) {
     const isTls = 'tls' in options;
     const listener = isTls ? { listen: { tls: { cert_file: '/tls/tls.crt', key_file: '/tls/tls.key' } } } : {};
     const proxy = await startProxy(t, { config: { routes: webSocketRoutes, ...listener }, ...options });
-    const client = clientOf(t, new WebSocket(`${isTls ? 'wss' : 'ws'}://127.0.0.1:${proxy.port}/live`, { headers: proxy.authorization(), rejectUnauthorized: false }));
+    const client = clientOf(
+      t,
+      new WebSocket(`${isTls ? 'wss' : 'ws'}://127.0.0.1:${proxy.port}/live`, {
+        headers: proxy.authorization(),
+        rejectUnauthorized: false,
+      }),
+    );
     await client.opened;
     client.socket.send('hello');
     await until('the echo', () => client.messages.length === 1);
     client.socket.close(1000);
     t.equal((await client.closed).code, 1000);
   }
-  const unverified = await startProxy(t, { config: { routes: webSocketRoutes }, upstreamUrl: `https://127.0.0.1:${port}` });
+  const unverified = await startProxy(t, {
+    config: { routes: webSocketRoutes },
+    upstreamUrl: `https://127.0.0.1:${port}`,
+  });
   const [answer] = await sendRaw(unverified.port, handshake(`${soundFields}${unverified.bearer()}`));
   t.same([answer?.status, answer?.field('proxy-status')], [503, 'sallyport; error=tls_certificate_error']);
 });

@@ -10,13 +10,19 @@ const flood = 64 * 1024 * 1024;
 t.test('a reader that stops stops the other end, in both directions, in bounded memory', async (t) => {
   const proxyWorld = await startEchoWorld(t);
   const { world, webSockets, residentMiB } = proxyWorld;
-  const { socket, opened } = clientOf(t, new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }));
+  const { socket, opened } = clientOf(
+    t,
+    new WebSocket(`ws://127.0.0.1:${world.port}/live`, { headers: world.authorization(), perMessageDeflate: false }),
+  );
   await opened;
   const peer = await until('the receiver has it', () => webSockets.sockets[0]);
   peer.removeAllListeners('message');
   const before = residentMiB();
   const piece = Buffer.alloc(1024 * 1024, 'a');
-  for (const { name, from, to } of [{ name: 'to the caller', from: peer, to: socket }, { name: 'to the receiver', from: socket, to: peer }]) {
+  for (const { name, from, to } of [
+    { name: 'to the caller', from: peer, to: socket },
+    { name: 'to the receiver', from: socket, to: peer },
+  ]) {
     let got = 0;
     to.removeAllListeners('message').on('message', (data: Buffer) => {
       got += data.length;

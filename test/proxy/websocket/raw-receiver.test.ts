@@ -53,16 +53,22 @@ t.test('frames in one packet with the 101 are not lost, and look like no HTTP', 
   t.same(raw.pending(), frame(1, text, { masked: false }));
 });
 
-t.test('RFC 9110 §8.6: a 101 has no length and no identity for the caller, and what follows it is frames', async (t) => {
-  const { raw, peer } = await asked(t);
-  const more = 'Content-Length: 5\r\nX-Auth-Subject: evil\r\nX_Auth_Assertion: evil\r\nProxy-Status: sallyport; error=evil\r\n\r\n';
-  peer.write(Buffer.concat([Buffer.from(`${switching.slice(0, -2)}${more}`), frame(1, 'hello', { masked: false })]));
-  const answer = await raw.readResponse();
-  t.equal(answer?.status, 101);
-  for (const name of ['content-length', 'x-auth-subject', 'x_auth_assertion', 'proxy-status']) t.equal(answer?.field(name), null, name);
-  await until('the frame', () => raw.pending().length === 7);
-  t.same(raw.pending(), frame(1, 'hello', { masked: false }));
-});
+t.test(
+  'RFC 9110 §8.6: a 101 has no length and no identity for the caller, and what follows it is frames',
+  async (t) => {
+    const { raw, peer } = await asked(t);
+    const more =
+      'Content-Length: 5\r\nX-Auth-Subject: evil\r\nX_Auth_Assertion: evil\r\nProxy-Status: sallyport; error=evil\r\n\r\n';
+    peer.write(Buffer.concat([Buffer.from(`${switching.slice(0, -2)}${more}`), frame(1, 'hello', { masked: false })]));
+    const answer = await raw.readResponse();
+    t.equal(answer?.status, 101);
+    for (const name of ['content-length', 'x-auth-subject', 'x_auth_assertion', 'proxy-status']) {
+      t.equal(answer?.field(name), null, name);
+    }
+    await until('the frame', () => raw.pending().length === 7);
+    t.same(raw.pending(), frame(1, 'hello', { masked: false }));
+  },
+);
 
 t.test('a receiver that breaks the rules of frames: 1002 to both', async (t) => {
   const { raw, peer, proxy, upstream } = await asked(t);

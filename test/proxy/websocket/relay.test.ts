@@ -7,15 +7,23 @@ import { frame, handshake, key, soundFields, startWebSocketScene, switchRaw, typ
 
 t.test('a message and its echo, with the identity of the caller on the handshake', async (t) => {
   const proxy = await startWebSocketScene(t);
-  const client = proxy.connect({ headers: { 'X-Auth-Subject': 'evil', Origin: 'https://page.example', Cookie: 'a=b' } });
+  const client = proxy.connect({
+    headers: { 'X-Auth-Subject': 'evil', Origin: 'https://page.example', Cookie: 'a=b' },
+  });
   await client.opened;
   client.socket.send('hello');
   await until('the echo', () => client.messages.length === 1);
   t.same(client.messages, ['hello']);
   const [upgrade] = proxy.webSockets.upgrades;
   t.match(upgrade?.headers, {
-    'x-auth-subject': 'checkout', 'x-auth-kind': 'service', 'x-auth-permissions': 'orders:read orders:write',
-    'x-forwarded-proto': 'http', upgrade: 'websocket', connection: 'upgrade', origin: 'https://page.example', cookie: 'a=b',
+    'x-auth-subject': 'checkout',
+    'x-auth-kind': 'service',
+    'x-auth-permissions': 'orders:read orders:write',
+    'x-forwarded-proto': 'http',
+    upgrade: 'websocket',
+    connection: 'upgrade',
+    origin: 'https://page.example',
+    cookie: 'a=b',
   });
   t.equal(upgrade?.headers.authorization, undefined);
   t.equal(upgrade?.url, '/live');
@@ -25,7 +33,17 @@ t.test('a message and its echo, with the identity of the caller on the handshake
   client.socket.close(4000, 'enough');
   t.same(await client.closed, { code: 4000, reason: 'enough' }, 'the receiver echoes it');
   await until('it is recorded', () => proxy.records.length === 1);
-  t.match(proxy.records, [{ route: 'live', method: 'GET', path: '/live', decision: 'forwarded', reason: null, subject: 'checkout', status: 101 }]);
+  t.match(proxy.records, [
+    {
+      route: 'live',
+      method: 'GET',
+      path: '/live',
+      decision: 'forwarded',
+      reason: null,
+      subject: 'checkout',
+      status: 101,
+    },
+  ]);
   t.same(proxy.counted.webSocketCloses, ['caller']);
   t.equal(proxy.server.openWebSockets(), 0);
   await until('the receiver is left', () => proxy.webSockets.open() === 0);
@@ -34,8 +52,11 @@ t.test('a message and its echo, with the identity of the caller on the handshake
 t.test('close codes and reasons pass in both directions, and a missing one too', async (t) => {
   const proxy = await startWebSocketScene(t);
   const cases = [
-    { by: 'caller', code: 1000, reason: 'done' }, { by: 'caller', code: undefined, reason: '' },
-    { by: 'receiver', code: 3999, reason: 'later' }, { by: 'receiver', code: 1011, reason: '' }, { by: 'receiver', code: undefined, reason: '' },
+    { by: 'caller', code: 1000, reason: 'done' },
+    { by: 'caller', code: undefined, reason: '' },
+    { by: 'receiver', code: 3999, reason: 'later' },
+    { by: 'receiver', code: 1011, reason: '' },
+    { by: 'receiver', code: undefined, reason: '' },
   ] as const;
   for (const [index, { by, code, reason }] of cases.entries()) {
     const client = proxy.connect();
@@ -91,7 +112,9 @@ t.test('the WebSocket of undici, which is that of Node and close to that of brow
     heard.push(data);
     socket.close(4001, 'bye');
   });
-  const closed = new Promise((resolve) => socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason })));
+  const closed = new Promise((resolve) =>
+    socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason })),
+  );
   t.same(await closed, { code: 4001, reason: 'bye' });
   t.same(heard, ['hello']);
   t.equal(proxy.webSockets.upgrades[0]?.url, '/live?q=1');
@@ -102,10 +125,13 @@ t.test('messages of every size class arrive whole, in both directions at once', 
   const client = proxy.connect();
   await client.opened;
   const sizes = [0, 1, 125, 126, 127, 65_535, 65_536, 65_537, 1_000_000];
-  const sent = sizes.map(size => 'x'.repeat(size));
+  const sent = sizes.map((size) => 'x'.repeat(size));
   for (const text of sent) client.socket.send(text);
   await until('all echoes', () => client.messages.length === sizes.length);
-  t.same(client.messages.map(({ length }) => length), sizes);
+  t.same(
+    client.messages.map(({ length }) => length),
+    sizes,
+  );
 });
 
 t.test('a public route passes no identity, and needs no token', async (t) => {
@@ -126,11 +152,17 @@ t.test('a WebSocket route still takes plain requests', async (t) => {
   t.equal((await raw.readResponse())?.status, 101, 'and switches a connection that was used before');
 });
 
-t.test('the answer is the receiver\'s: its proof, without what it may not say', async (t) => {
+t.test("the answer is the receiver's: its proof, without what it may not say", async (t) => {
   const proxy = await startWebSocketScene(t);
   const { raw, answer } = await switchRaw(t, proxy, `${soundFields}${proxy.bearer()}X-Request-Id: req-1\r\n`);
-  t.equal(answer.field('sec-websocket-accept'), createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64'));
-  t.same([answer.field('upgrade'), answer.field('connection'), answer.field('x-request-id')], ['websocket', 'Upgrade', 'req-1']);
+  t.equal(
+    answer.field('sec-websocket-accept'),
+    createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64'),
+  );
+  t.same(
+    [answer.field('upgrade'), answer.field('connection'), answer.field('x-request-id')],
+    ['websocket', 'Upgrade', 'req-1'],
+  );
   raw.write(frame(1, 'one'));
   await until('the echo', () => raw.pending().length === 5);
   t.same(raw.pending(), frame(1, 'one', { masked: false }));

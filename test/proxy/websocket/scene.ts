@@ -13,7 +13,14 @@ import { startProxy, type Harness, type HarnessOptions } from '../harness.js';
 export const key = 'dGhlIHNhbXBsZSBub25jZQ==';
 
 export const webSocketRoutes = [
-  { name: 'live', methods: ['GET'], path: '/live', websocket: true, subjects: ['checkout'], permissions: ['orders:read'] },
+  {
+    name: 'live',
+    methods: ['GET'],
+    path: '/live',
+    websocket: true,
+    subjects: ['checkout'],
+    permissions: ['orders:read'],
+  },
   { name: 'open', methods: ['GET'], path: '/open', websocket: true, access: 'public' },
   { name: 'list-orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] },
 ];
@@ -96,7 +103,15 @@ async function startOne(t: Scope, options: ServerOptions): Promise<WebSocketRece
     });
   });
   const { port } = await listen(t, server);
-  return { url: `http://127.0.0.1:${port}`, port, upgrades, sockets, messages: () => messages, open: () => connections.size, twin: null };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    upgrades,
+    sockets,
+    messages: () => messages,
+    open: () => connections.size,
+    twin: null,
+  };
 }
 
 export interface SceneOptions extends HarnessOptions {
@@ -114,7 +129,14 @@ export async function startWebSocketScene(t: Scope, options: SceneOptions = {}):
     url,
     connect: ({ path = '/live', protocols = [], claims, anonymous = false, ...rest } = {}) => {
       const headers = anonymous ? rest.headers : { ...proxy.authorization(claims), ...rest.headers };
-      return clientOf(t, new WebSocket(`${url}${path}`, protocols, { perMessageDeflate: false, ...rest, ...(headers === undefined ? {} : { headers }) }));
+      return clientOf(
+        t,
+        new WebSocket(`${url}${path}`, protocols, {
+          perMessageDeflate: false,
+          ...rest,
+          ...(headers === undefined ? {} : { headers }),
+        }),
+      );
     },
   };
 }
@@ -142,7 +164,11 @@ export function handshake(fields: string, path = '/live', method = 'GET', versio
 export const soundFields = `Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ${key}\r\n`;
 
 /** A connection that has been switched by hand, and the answer. */
-export async function switchRaw(t: Scope, proxy: Harness, fields = `${soundFields}${proxy.bearer()}`): Promise<{ raw: RawConnection; answer: RawResponse }> {
+export async function switchRaw(
+  t: Scope,
+  proxy: Harness,
+  fields = `${soundFields}${proxy.bearer()}`,
+): Promise<{ raw: RawConnection; answer: RawResponse }> {
   const raw = await connectRaw(proxy.port);
   t.teardown(raw.end);
   raw.write(handshake(fields));
@@ -156,8 +182,21 @@ export function frame(opcode: number, payload: string | Buffer, { masked = true,
   const body = Buffer.from(payload as string, 'latin1');
   const mask = masked ? 0x80 : 0;
   const first = (fin ? 0x80 : 0) | (rsv << 4) | opcode;
-  const length = body.length < 126 ? [mask | body.length]
-    : body.length < 65_536 ? [mask | 126, body.length >> 8, body.length & 0xff]
-      : [mask | 127, 0, 0, 0, 0, body.length >>> 24, (body.length >> 16) & 0xff, (body.length >> 8) & 0xff, body.length & 0xff];
+  const length =
+    body.length < 126
+      ? [mask | body.length]
+      : body.length < 65_536
+        ? [mask | 126, body.length >> 8, body.length & 0xff]
+        : [
+            mask | 127,
+            0,
+            0,
+            0,
+            0,
+            body.length >>> 24,
+            (body.length >> 16) & 0xff,
+            (body.length >> 8) & 0xff,
+            body.length & 0xff,
+          ];
   return Buffer.concat([Buffer.from([first, ...length]), masked ? Buffer.alloc(4) : Buffer.alloc(0), body]);
 }

@@ -11,16 +11,32 @@ export const sessionConfig = {
   sessions: { core_url: 'http://127.0.0.1:3567', api_domain: 'https://api.example.com' },
 };
 
-export const userRoute = { name: 'user', methods: ['GET'], path: '/user', websocket: true, accept: ['session'], session: { claims: { tId: 'public' } } };
+export const userRoute = {
+  name: 'user',
+  methods: ['GET'],
+  path: '/user',
+  websocket: true,
+  accept: ['session'],
+  session: { claims: { tId: 'public' } },
+};
 
 export function sessionsOf(key: RsaKey): (config: CompiledConfig) => SessionsInForce | null {
   const keys: KeySource = {
-    find: keyId => (keyId === key.keyId ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' }),
-    state: () => { throw new Error('not asked here'); },
+    find: (keyId) =>
+      keyId === key.keyId ? { kind: 'found', key: { keyId, key: key.publicKey } } : { kind: 'unknown' },
+    state: () => {
+      throw new Error('not asked here');
+    },
   };
-  return ({ sessions }) => (sessions === null ? null : {
-    settings: sessions,
-    keys,
-    verifier: { verify: () => Promise.resolve(accept({ userId: 'user-1', claims: sessionClaims() as JsonObject, renewed: null })) },
-  });
+  return ({ sessions }) =>
+    sessions === null
+      ? null
+      : {
+          settings: sessions,
+          keys,
+          verifier: {
+            verify: () =>
+              Promise.resolve(accept({ userId: 'user-1', claims: sessionClaims() as JsonObject, renewed: null })),
+          },
+        };
 }

@@ -10,18 +10,30 @@ const key = rsaKey();
 const config = { ...sessionConfig, routes: [...webSocketRoutes, userRoute] };
 
 const openings = [
-  { name: 'in a cookie, on a page of the host', fields: 'Origin: http://proxy.example\r\n', bearer: false, status: 101 },
+  {
+    name: 'in a cookie, on a page of the host',
+    fields: 'Origin: http://proxy.example\r\n',
+    bearer: false,
+    status: 101,
+  },
   { name: 'in a cookie, on a foreign page', fields: 'Origin: https://evil.example\r\n', bearer: false, status: 403 },
   { name: 'in a cookie, and no page', fields: '', bearer: false, status: 403 },
   { name: 'in Authorization, and no page', fields: '', bearer: true, status: 101 },
-  { name: 'in Authorization, on a foreign page', fields: 'Origin: https://evil.example\r\n', bearer: true, status: 403 },
+  {
+    name: 'in Authorization, on a foreign page',
+    fields: 'Origin: https://evil.example\r\n',
+    bearer: true,
+    status: 403,
+  },
 ] as const;
 
 t.test('RFC 6455 §10.2: a session opens a WebSocket on its own pages only', async (t) => {
   const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key) });
   for (const { name, fields, bearer, status } of openings) {
     const session = mintSession({ key });
-    const credential = bearer ? `Authorization: Bearer ${session}\r\n` : `Cookie: sAccessToken=${session}; theme=dark\r\n`;
+    const credential = bearer
+      ? `Authorization: Bearer ${session}\r\n`
+      : `Cookie: sAccessToken=${session}; theme=dark\r\n`;
     const raw = await connectRaw(proxy.port);
     t.teardown(raw.end);
     raw.write(handshake(`${soundFields}${credential}${fields}`, '/user').replace('Host: a', 'Host: proxy.example'));
@@ -33,14 +45,23 @@ t.test('RFC 6455 §10.2: a session opens a WebSocket on its own pages only', asy
       t.equal(proxy.records.at(-1)?.reason, 'origin_refused');
     }
   }
-  t.match(proxy.webSockets.upgrades[0]?.headers, { 'x-auth-kind': 'session', 'x-auth-subject': 'user-1', cookie: 'theme=dark' });
+  t.match(proxy.webSockets.upgrades[0]?.headers, {
+    'x-auth-kind': 'session',
+    'x-auth-subject': 'user-1',
+    cookie: 'theme=dark',
+  });
   t.equal(proxy.webSockets.upgrades.length, 2);
 });
 
 t.test('4401 when the session expires', async (t) => {
   const proxy = await startWebSocketScene(t, { config, sessions: sessionsOf(key) });
   const session = mintSession({ key, claims: { exp: Math.floor(Date.now() / 1_000) + 2 } });
-  const client = proxy.connect({ path: '/user', anonymous: true, headers: { Cookie: `sAccessToken=${session}` }, origin: `http://127.0.0.1:${proxy.port}` });
+  const client = proxy.connect({
+    path: '/user',
+    anonymous: true,
+    headers: { Cookie: `sAccessToken=${session}` },
+    origin: `http://127.0.0.1:${proxy.port}`,
+  });
   await client.opened;
   t.same(await client.closed, { code: 4401, reason: 'unauthorized' });
   await until('it is recorded', () => proxy.records.length === 1);

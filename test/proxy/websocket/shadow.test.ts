@@ -11,7 +11,12 @@ async function echoes({ socket, messages }: Client): Promise<void> {
   await until('the echo', () => messages.length > before);
 }
 
-const forged = { 'X-Auth-Subject': 'evil', 'x_auth.kind': 'evil', 'X-AUTH-PERMISSIONS': 'evil', 'X-Forwarded-For': 'evil' };
+const forged = {
+  'X-Auth-Subject': 'evil',
+  'x_auth.kind': 'evil',
+  'X-AUTH-PERMISSIONS': 'evil',
+  'X-Forwarded-For': 'evil',
+};
 
 t.test('in shadow mode a handshake that would be refused goes on as nobody, with its Authorization', async (t) => {
   const proxy = await startWebSocketScene(t, { config: { mode: 'shadow', routes: webSocketRoutes } });
@@ -33,7 +38,9 @@ t.test('in shadow mode a handshake that would be refused goes on as nobody, with
     t.same(proxy.counted.shadowDenials.splice(0), [{ route: 'live', reason }], name);
   }
   const before = proxy.webSockets.upgrades.length;
-  const [without] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`, '/nowhere'), { untilClosed: true });
+  const [without] = await sendRaw(proxy.port, handshake(`${soundFields}${proxy.bearer()}`, '/nowhere'), {
+    untilClosed: true,
+  });
   t.equal(without?.status, 400, 'without a route for it there is no tunnel');
   t.equal(proxy.webSockets.upgrades.length, before);
 });
@@ -62,11 +69,15 @@ t.test('a connection whose token has expired ends when its caller is revoked', a
 t.test('in shadow mode no connection is closed for what would pass, and enforce closes it', async (t) => {
   let offsetMs = 0;
   const proxy = await startWebSocketScene(t, {
-    clock: { ...systemClock, now: () => Date.now() + offsetMs }, config: { mode: 'shadow', routes: webSocketRoutes, upstream: {} },
+    clock: { ...systemClock, now: () => Date.now() + offsetMs },
+    config: { mode: 'shadow', routes: webSocketRoutes, upstream: {} },
   });
   const client = proxy.connect();
   await client.opened;
-  proxy.reload({ mode: 'shadow', routes: webSocketRoutes.map(each => (each.name === 'live' ? { ...each, permissions: ['more'] } : each)) });
+  proxy.reload({
+    mode: 'shadow',
+    routes: webSocketRoutes.map((each) => (each.name === 'live' ? { ...each, permissions: ['more'] } : each)),
+  });
   await proxy.server.judgeWebSockets();
   await echoes(client);
   const expiring = proxy.connect({ claims: { permissions: ['more'] } });
@@ -90,8 +101,9 @@ t.test('without keys an expired connection ends in shadow mode too: requests are
   let isAway = false;
   const key = rsaKey();
   const proxy = await startWebSocketScene(t, {
-    clock: { ...systemClock, now: () => Date.now() + offsetMs }, config: { mode: 'shadow', routes: webSocketRoutes, token_cache: null },
-    find: keyId => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
+    clock: { ...systemClock, now: () => Date.now() + offsetMs },
+    config: { mode: 'shadow', routes: webSocketRoutes, token_cache: null },
+    find: (keyId) => (isAway ? { kind: 'unavailable' } : { kind: 'found', key: { keyId, key: key.publicKey } }),
   });
   const client = proxy.connect();
   await client.opened;

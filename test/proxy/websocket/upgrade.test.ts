@@ -12,7 +12,10 @@ t.test('an offer of HTTP/2 is ignored, and the body stays whole', async (t) => {
     { framing: 'Content-Length: 0\r\n\r\n', body: '' },
   ];
   for (const [index, { framing, body }] of bodies.entries()) {
-    const [response] = await sendRaw(proxy.port, `POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}${offer}${framing}`);
+    const [response] = await sendRaw(
+      proxy.port,
+      `POST /orders HTTP/1.1\r\nHost: a\r\n${proxy.bearer()}${offer}${framing}`,
+    );
     t.equal(response?.status, 200);
     const received = proxy.receiver.requests[index];
     t.equal(received?.body.toString(), body);
@@ -40,7 +43,11 @@ t.test('no other protocol is switched to, and the connection ends', async (t) =>
   ];
   for (const { name, bytes, status } of cases) {
     const responses = await sendRaw(proxy.port, bytes, { untilClosed: true });
-    t.same(responses.map(response => response.status), [status], name);
+    t.same(
+      responses.map((response) => response.status),
+      [status],
+      name,
+    );
     t.equal(responses[0]?.field('content-type'), 'application/problem+json', name);
     t.equal(responses[0]?.field('connection'), 'close', name);
     t.equal(responses[0]?.field('proxy-status'), 'sallyport; error=http_request_error', name);

@@ -28,7 +28,11 @@ interface Imported {
 }
 
 /** Imports the rows into a Core that speaks these versions, one user at a time. */
-async function imported(t: Parameters<typeof startFakeCore>[0], versions: readonly string[], ...args: readonly string[]): Promise<Imported> {
+async function imported(
+  t: Parameters<typeof startFakeCore>[0],
+  versions: readonly string[],
+  ...args: readonly string[]
+): Promise<Imported> {
   const fake = await startFakeCore(t);
   fake.answer(({ target }, response) => {
     const path = target.replace(/\?.*/, '');
@@ -37,8 +41,14 @@ async function imported(t: Parameters<typeof startFakeCore>[0], versions: readon
       '/apiversion': { versions },
       '/recipe/user/passwordhash/import': { status: 'OK', didUserAlreadyExist: false, user: { id: 'u', timeJoined } },
       '/recipe/signinup/code': {
-        status: 'OK', preAuthSessionId: 'pre-auth', codeId: 'c', deviceId: 'd', userInputCode: '123456', linkCode: 'link-code',
-        timeCreated: 1, codeLifetime: 900_000,
+        status: 'OK',
+        preAuthSessionId: 'pre-auth',
+        codeId: 'c',
+        deviceId: 'd',
+        userInputCode: '123456',
+        linkCode: 'link-code',
+        timeCreated: 1,
+        codeLifetime: 900_000,
       },
       '/recipe/signinup/code/consume': { status: 'OK', createdNewUser: true, user: { id: 'the-id', timeJoined } },
       '/recipe/signinup': { status: 'OK', createdNewUser: true, user: { id: 'u', timeJoined } },
@@ -65,35 +75,65 @@ t.test('each call has the method, path, header and body of its table, and nothin
   t.equal(io.code(), 0, io.err());
   const [versions, ...others] = calls;
   t.match(versions, { method: 'GET', target: '/apiversion' });
-  t.same(others.map((call) => [`${call.method} ${call.target}`, field(call, 'rid'), JSON.parse(call.body) as unknown]), [
-    ['POST /recipe/user/passwordhash/import', undefined, { email: 'ada@example.com', passwordHash: bcrypt }],
-    ['POST /recipe/user/passwordhash/import', undefined, { email: 'bob@example.com', passwordHash: scrypt, hashingAlgorithm: 'hosted_scrypt' }],
-    ['POST /recipe/signinup/code', undefined, { phoneNumber: '+4915112345678' }],
-    ['POST /recipe/signinup/code/consume', undefined, { preAuthSessionId: 'pre-auth', linkCode: 'link-code' }],
-    ['PUT /recipe/user', 'passwordless', { userId: 'the-id', email: 'eve@example.com', phoneNumber: '+4915112345678' }],
-    ['POST /recipe/signinup/code', undefined, { email: 'kim@example.com' }],
-    ['POST /recipe/signinup/code/consume', undefined, { preAuthSessionId: 'pre-auth', linkCode: 'link-code' }],
-    ['POST /recipe/signinup', undefined, { thirdPartyId: 'google', thirdPartyUserId: '1077', email: { id: 'dan@example.com', isVerified: true } }],
-  ]);
+  t.same(
+    others.map((call) => [`${call.method} ${call.target}`, field(call, 'rid'), JSON.parse(call.body) as unknown]),
+    [
+      ['POST /recipe/user/passwordhash/import', undefined, { email: 'ada@example.com', passwordHash: bcrypt }],
+      [
+        'POST /recipe/user/passwordhash/import',
+        undefined,
+        { email: 'bob@example.com', passwordHash: scrypt, hashingAlgorithm: 'hosted_scrypt' },
+      ],
+      ['POST /recipe/signinup/code', undefined, { phoneNumber: '+4915112345678' }],
+      ['POST /recipe/signinup/code/consume', undefined, { preAuthSessionId: 'pre-auth', linkCode: 'link-code' }],
+      [
+        'PUT /recipe/user',
+        'passwordless',
+        { userId: 'the-id', email: 'eve@example.com', phoneNumber: '+4915112345678' },
+      ],
+      ['POST /recipe/signinup/code', undefined, { email: 'kim@example.com' }],
+      ['POST /recipe/signinup/code/consume', undefined, { preAuthSessionId: 'pre-auth', linkCode: 'link-code' }],
+      [
+        'POST /recipe/signinup',
+        undefined,
+        { thirdPartyId: 'google', thirdPartyUserId: '1077', email: { id: 'dan@example.com', isVerified: true } },
+      ],
+    ],
+  );
   for (const call of calls) t.equal(field(call, 'api-key'), apiKey, call.target);
   for (const call of others) t.equal(field(call, 'content-type'), 'application/json; charset=utf-8', call.target);
 });
 
-t.test('every call is of version 2.16, but that of third-party users where the Core speaks one that carries isVerified', async (t) => {
-  const versionsOf = async (versions: readonly string[], ...args: readonly string[]): Promise<unknown> => {
-    const { calls } = await imported(t, versions, ...args);
-    return Object.fromEntries(calls.map((call) => [call.target.replace(/\?.*/, ''), field(call, 'cdi-version')]));
-  };
-  const all = (version: string): object => Object.fromEntries([
-    '/apiversion', '/recipe/user/passwordhash/import', '/recipe/signinup/code', '/recipe/signinup/code/consume', '/recipe/user', '/recipe/signinup',
-  ].map((path) => [path, version]));
-  t.same(await versionsOf(['2.16']), all('2.16'));
-  t.same(await versionsOf(['2.16', '4.0', '5.4']), { ...all('2.16'), '/recipe/signinup': '4.0' });
-  t.same(await versionsOf(['2.16', '3.0'], '--cdi-version', '3.0'), all('3.0'));
-});
+t.test(
+  'every call is of version 2.16, but that of third-party users where the Core speaks one that carries isVerified',
+  async (t) => {
+    const versionsOf = async (versions: readonly string[], ...args: readonly string[]): Promise<unknown> => {
+      const { calls } = await imported(t, versions, ...args);
+      return Object.fromEntries(calls.map((call) => [call.target.replace(/\?.*/, ''), field(call, 'cdi-version')]));
+    };
+    const all = (version: string): object =>
+      Object.fromEntries(
+        [
+          '/apiversion',
+          '/recipe/user/passwordhash/import',
+          '/recipe/signinup/code',
+          '/recipe/signinup/code/consume',
+          '/recipe/user',
+          '/recipe/signinup',
+        ].map((path) => [path, version]),
+      );
+    t.same(await versionsOf(['2.16']), all('2.16'));
+    t.same(await versionsOf(['2.16', '4.0', '5.4']), { ...all('2.16'), '/recipe/signinup': '4.0' });
+    t.same(await versionsOf(['2.16', '3.0'], '--cdi-version', '3.0'), all('3.0'));
+  },
+);
 
 t.test('what an import writes and prints has neither the key nor a code nor a hash', async (t) => {
   const { io, dir } = await imported(t, ['2.16']);
-  const left = ['users.jsonl.import-journal', 'users.jsonl.import-report.json'].map((name) => readFileSync(join(dir, name), 'utf8'));
-  for (const text of [io.out(), io.err(), ...left]) t.notMatch(text, /a-key-for-tests|pre-auth|link-code|123456|\$2a|f_scrypt/);
+  const left = ['users.jsonl.import-journal', 'users.jsonl.import-report.json'].map((name) =>
+    readFileSync(join(dir, name), 'utf8'),
+  );
+  for (const text of [io.out(), io.err(), ...left]) {
+    t.notMatch(text, /a-key-for-tests|pre-auth|link-code|123456|\$2a|f_scrypt/);
+  }
 });

@@ -4,11 +4,21 @@ import t from 'tap';
 import { run } from '../../../src/cli/program.js';
 import { userColumns } from '../../../src/user-import/row/csv.js';
 import { startImportCore, type ImportCore } from '../../support/import-core.js';
-import { createUserMaker, hostedScryptSecret, publishedSample, userLines, type MadeUser } from '../../support/import-users.js';
+import {
+  createUserMaker,
+  hostedScryptSecret,
+  publishedSample,
+  userLines,
+  type MadeUser,
+} from '../../support/import-users.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { captureIo, type CapturedIo } from '../../cli/captured-io.js';
 
-async function importFile(core: Pick<ImportCore, 'curlConfig' | 'dir'>, file: string, ...args: readonly string[]): Promise<CapturedIo> {
+async function importFile(
+  core: Pick<ImportCore, 'curlConfig' | 'dir'>,
+  file: string,
+  ...args: readonly string[]
+): Promise<CapturedIo> {
   const io = captureIo({ cwd: core.dir });
   await run(['import', file, '--curl-config', core.curlConfig, ...args], io);
   return io;
@@ -38,8 +48,20 @@ t.test('mixed users are in, and sign in', async (t) => {
   t.match(io.err(), /^120 users, 0 of them cannot be imported$/m);
   t.equal(await core.count(), 120);
   for (const { proof } of users) t.ok(await core.holds(proof), JSON.stringify(proof));
-  const report = JSON.parse(readFileSync(join(core.dir, `${file}.import-report.json`), 'utf8')) as Record<string, unknown>;
-  t.match(report, { total: 120, created: 120, existed: 0, rejected: 0, left: 0, complete: true, stopped: null, rejectedFile: null });
+  const report = JSON.parse(readFileSync(join(core.dir, `${file}.import-report.json`), 'utf8')) as Record<
+    string,
+    unknown
+  >;
+  t.match(report, {
+    total: 120,
+    created: 120,
+    existed: 0,
+    rejected: 0,
+    left: 0,
+    complete: true,
+    stopped: null,
+    rejectedFile: null,
+  });
 
   await t.test('what is left behind is for the owner alone and holds no hash, code or key', async (t) => {
     for (const name of [`${file}.import-journal`, `${file}.import-report.json`]) {
@@ -80,27 +102,45 @@ t.test('on a terminal a bar shows how far it is', async (t) => {
 t.test('CSV, and --resume without a journal begins', async (t) => {
   const core = await startImportCore(t);
   const secret = hostedScryptSecret('a password');
-  const file = written(core, 'users.csv', [
-    userColumns.join(','),
-    `ada@example.com,${secret.passwordHash},firebase_scrypt,,,,,,,`,
-    ',,,,+4915112345678,bob@example.com,,,,',
-    ',,,,,,github,7,"eve@example.com",false', '',
-  ].join('\r\n'));
+  const file = written(
+    core,
+    'users.csv',
+    [
+      userColumns.join(','),
+      `ada@example.com,${secret.passwordHash},firebase_scrypt,,,,,,,`,
+      ',,,,+4915112345678,bob@example.com,,,,',
+      ',,,,,,github,7,"eve@example.com",false',
+      '',
+    ].join('\r\n'),
+  );
   const io = await importFile(core, file, '--resume', '--json');
   t.equal(io.code(), 0, io.err());
   t.ok(await core.holds({ kind: 'password', email: 'ada@example.com', password: 'a password' }));
   t.ok(await core.holds({ kind: 'passwordless', email: 'bob@example.com', phoneNumber: '+4915112345678' }));
-  t.ok(await core.holds({ kind: 'third_party', thirdPartyId: 'github', thirdPartyUserId: '7', email: 'eve@example.com', isVerified: false }));
+  t.ok(
+    await core.holds({
+      kind: 'third_party',
+      thirdPartyId: 'github',
+      thirdPartyUserId: '7',
+      email: 'eve@example.com',
+      isVerified: false,
+    }),
+  );
 });
 
 const exported = {
   users: [
     {
-      localId: '1', email: 'sample@example.com', passwordHash: publishedSample.passwordHash, salt: publishedSample.salt,
+      localId: '1',
+      email: 'sample@example.com',
+      passwordHash: publishedSample.passwordHash,
+      salt: publishedSample.salt,
       providerUserInfo: [{ providerId: 'password' }],
     },
     {
-      localId: '2', phoneNumber: '+4915112345678', email: 'p@example.com',
+      localId: '2',
+      phoneNumber: '+4915112345678',
+      email: 'p@example.com',
       providerUserInfo: [{ providerId: 'google.com', rawId: '77', email: 'p@example.com' }],
     },
     { localId: '3', email: 'gone@example.com', disabled: true },
@@ -124,7 +164,15 @@ t.test("Firebase's published sample imports and signs in", async (t) => {
   t.match(io.err(), /^export\.json:\d+: user 3: user is disabled there/m);
   t.ok(await core.holds({ kind: 'password', email: 'sample@example.com', password: publishedSample.password }));
   t.notOk(await core.holds({ kind: 'password', email: 'sample@example.com', password: 'another' }));
-  t.ok(await core.holds({ kind: 'third_party', thirdPartyId: 'google', thirdPartyUserId: '77', email: 'p@example.com', isVerified: false }));
+  t.ok(
+    await core.holds({
+      kind: 'third_party',
+      thirdPartyId: 'google',
+      thirdPartyUserId: '77',
+      email: 'p@example.com',
+      isVerified: false,
+    }),
+  );
   t.equal(await core.count(), 3);
   chmodSync(join(core.dir, 'hash-config'), 0o644);
   const open = await importFile(core, file, '--from', 'firebase', '--hash-config', 'hash-config', '--resume');
@@ -134,7 +182,10 @@ t.test("Firebase's published sample imports and signs in", async (t) => {
 
 t.test('without the signer key the first hosted scrypt hash stops the run and names it', async (t) => {
   const core = await startImportCore(t, { signerKey: false });
-  const rows = Array.from({ length: 20 }, (_, index) => ({ email: `u${index}@example.com`, passwordHash: index < 3 ? bcrypt : scrypt }));
+  const rows = Array.from({ length: 20 }, (_, index) => ({
+    email: `u${index}@example.com`,
+    passwordHash: index < 3 ? bcrypt : scrypt,
+  }));
   const file = written(core, 'users.jsonl', rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   const io = await importFile(core, file);
   t.equal(io.code(), 3);
@@ -164,7 +215,11 @@ t.test('users that were there before: the first one stops the run, --overwrite a
   t.match(meant.out(), /^all +0 +6 +0$/m);
   rmSync(join(core.dir, `${file}.import-journal`));
 
-  const other = written(core, 'other.jsonl', `${JSON.stringify({ email: 'user0@example.com', passwordHash: bcrypt })}\n`);
+  const other = written(
+    core,
+    'other.jsonl',
+    `${JSON.stringify({ email: 'user0@example.com', passwordHash: bcrypt })}\n`,
+  );
   const left = await importFile(core, other, '--dialect', 'supertokens');
   t.equal(left.code(), 1);
   t.match(left.out(), /other\.jsonl:1: existed: the user was there before and was left as it was/);
@@ -173,17 +228,33 @@ t.test('users that were there before: the first one stops the run, --overwrite a
 
 t.test('a dry run calls nothing and writes nothing', async (t) => {
   const dir = tempDir(t);
-  const file = written({ dir }, 'users.jsonl', `${JSON.stringify({ email: 'a@b.de', passwordHash: bcrypt })}\n{"email":"a@b.de","passwordHash":"x"}\n`);
+  const file = written(
+    { dir },
+    'users.jsonl',
+    `${JSON.stringify({ email: 'a@b.de', passwordHash: bcrypt })}\n{"email":"a@b.de","passwordHash":"x"}\n`,
+  );
   const io = captureIo({ cwd: dir });
   await run(['import', file, '--dry-run'], io);
   t.equal(io.code(), 1);
-  t.match(io.out(), /^users\.jsonl:2: passwordHash is in no known format; allowed: .*\n2 users, 1 of them cannot be imported\n {2}bcrypt +1\n {2}unreadable +1\n$/);
+  t.match(
+    io.out(),
+    /^users\.jsonl:2: passwordHash is in no known format; allowed: .*\n2 users, 1 of them cannot be imported\n {2}bcrypt +1\n {2}unreadable +1\n$/,
+  );
   t.notOk(existsSync(join(dir, `${file}.import-journal`)));
   const data = captureIo({ cwd: dir });
   await run(['import', file, '--dry-run', '--json'], data);
-  t.match(JSON.parse(data.out()), { users: 2, byKind: { bcrypt: 1, unreadable: 1 }, problemCount: 1, problems: [{ line: 2, record: 2, method: null }] });
+  t.match(JSON.parse(data.out()), {
+    users: 2,
+    byKind: { bcrypt: 1, unreadable: 1 },
+    problemCount: 1,
+    problems: [{ line: 2, record: 2, method: null }],
+  });
   const good = captureIo({ cwd: dir });
-  written({ dir }, 'good.jsonl', `${JSON.stringify({ email: 'a@b.de', passwordHash: `{bcrypt}${bcrypt.replace('2a', '2y')}` })}\n`);
+  written(
+    { dir },
+    'good.jsonl',
+    `${JSON.stringify({ email: 'a@b.de', passwordHash: `{bcrypt}${bcrypt.replace('2a', '2y')}` })}\n`,
+  );
   await run(['import', 'good.jsonl', '--dry-run', '--strip-hash-prefix', '--accept-hash', '2b,$2y$'], good);
   t.equal(good.code(), 0, good.out());
 });
@@ -199,13 +270,25 @@ t.test('usage', async (t) => {
     { args: ['users.jsonl'], code: 2, err: /needs --curl-config/ },
     { args: ['none.jsonl', '--dry-run'], code: 2, err: /^error: none\.jsonl does not exist/ },
     { args: ['users.jsonl', '--curl-config', 'open.cfg'], code: 2, err: /0600/ },
-    { args: ['users.jsonl', '--curl-config', 'away.cfg'], code: 3, err: /the Core at http:\/\/127\.0\.0\.1:1 is out of reach/ },
+    {
+      args: ['users.jsonl', '--curl-config', 'away.cfg'],
+      code: 3,
+      err: /the Core at http:\/\/127\.0\.0\.1:1 is out of reach/,
+    },
     { args: ['users.jsonl', '--curl-config', 'public.cfg'], code: 3, err: /public address.*--allow-public-core/ },
-    { args: ['bad.csv', '--dry-run'], code: 1, err: /^error: bad\.csv:1: column 2 of the header has no known name: "password_hash"; did you mean passwordHash/ },
+    {
+      args: ['bad.csv', '--dry-run'],
+      code: 1,
+      err: /^error: bad\.csv:1: column 2 of the header has no known name: "password_hash"; did you mean passwordHash/,
+    },
     { args: ['users.jsonl', '--from', 'firebase', '--dry-run'], code: 2, err: /--hash-config/ },
     { args: ['users.jsonl', '--hash-config', 'x', '--dry-run'], code: 2, err: /--from firebase only/ },
     { args: ['users.jsonl', '--hashes-from', 'x', '--dry-run'], code: 2, err: /CSV of rejected rows only/ },
-    { args: ['users.jsonl', '--from', 'firebase', '--hash-config', 'none', '--dry-run'], code: 2, err: /^error: none does not exist/ },
+    {
+      args: ['users.jsonl', '--from', 'firebase', '--hash-config', 'none', '--dry-run'],
+      code: 2,
+      err: /^error: none does not exist/,
+    },
     { args: ['users.jsonl', '--concurrency', '0'], code: 2, err: /from 1 to 256/ },
     { args: ['users.jsonl', '--rate', 'x'], code: 2, err: /from 1 to 100000/ },
     { args: ['users.jsonl', '--cdi-version', '2'], code: 2, err: /such as 2\.16/ },

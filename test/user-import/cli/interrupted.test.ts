@@ -27,7 +27,10 @@ function begin(t: Scope, core: ImportCore, ...args: readonly string[]): StartedC
 }
 
 async function journalGrows(core: ImportCore, bytes: number): Promise<void> {
-  await until('the journal grows', () => (statSync(join(core.dir, 'users.jsonl.import-journal'), { throwIfNoEntry: false })?.size ?? 0) > bytes);
+  await until(
+    'the journal grows',
+    () => (statSync(join(core.dir, 'users.jsonl.import-journal'), { throwIfNoEntry: false })?.size ?? 0) > bytes,
+  );
 }
 
 async function resume(core: ImportCore, ...args: readonly string[]): Promise<CapturedIo> {
@@ -44,7 +47,10 @@ t.test('Ctrl-C: those under way come to their end, and the rest is left for --re
   t.same(await command.exited, { code: 3, signal: null });
   t.match(command.stderr(), /SIGINT: waiting for the users in flight/);
   t.match(command.stderr(), /^stopped: by SIGINT; go on with --resume$/m);
-  const report = JSON.parse(readFileSync(join(core.dir, 'users.jsonl.import-report.json'), 'utf8')) as { created: number; left: number };
+  const report = JSON.parse(readFileSync(join(core.dir, 'users.jsonl.import-report.json'), 'utf8')) as {
+    created: number;
+    left: number;
+  };
   t.ok(report.created > 0 && report.left > 0 && report.created + report.left === users, JSON.stringify(report));
   t.equal(await core.count(), report.created, 'nobody is half in');
   const again = await resume(core);
@@ -62,17 +68,29 @@ t.test('a second import of the same file is refused while the first one runs', a
   t.match(second.err(), new RegExp(`is of an import that is still running \\(process ${String(command.pid)}\\)`));
   command.signal('SIGKILL');
   await command.exited;
-  t.equal((await resume(core)).code(), 0, 'a dead one is in nobody\'s way');
+  t.equal((await resume(core)).code(), 0, "a dead one is in nobody's way");
   t.equal(await core.count(), users);
 });
 
 t.test('a journal that can grow no more stops the run, and nothing is lost', async (t) => {
   const core = await coreWithFile(t);
-  // Node ignores the signal that comes with it, so that the write fails as on a full disk; `env -i`: and has nothing to write at its end.
+  // Node ignores the signal that comes with it, so that the write fails as on a full disk; `env -i`: and has nothing to
+  // write at its end.
   const limited = 'ulimit -f 8; exec env -i "$0" "$@"';
-  const child = spawn(sh, [
-    '-c', limited, process.execPath, join(projectDir, 'dist/main.js'), 'import', join(core.dir, 'users.jsonl'), '--curl-config', core.curlConfig,
-  ], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(
+    sh,
+    [
+      '-c',
+      limited,
+      process.execPath,
+      join(projectDir, 'dist/main.js'),
+      'import',
+      join(core.dir, 'users.jsonl'),
+      '--curl-config',
+      core.curlConfig,
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
   let err = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (err += chunk));
   const [code] = (await once(child, 'close')) as [number | null];

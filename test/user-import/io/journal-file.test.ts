@@ -6,7 +6,9 @@ import { processMark } from '../../../src/user-import/io/process-id.js';
 import { writeReport } from '../../../src/user-import/io/report-file.js';
 import { tempDir } from '../../support/temp-dir.js';
 
-async function created(path: string): Promise<Extract<Awaited<ReturnType<typeof createJournalFile>>, { ok: true }>['value']> {
+async function created(
+  path: string,
+): Promise<Extract<Awaited<ReturnType<typeof createJournalFile>>, { ok: true }>['value']> {
   const made = await createJournalFile(path);
   if (!made.ok) throw new Error(made.error);
   return made.value;
@@ -16,10 +18,12 @@ t.test('lines are kept in order, in a file for the owner alone', async (t) => {
   const path = join(tempDir(t), 'journal');
   const journal = await created(path);
   t.same(await journal.commit(), { ok: true, value: null }, 'nothing to keep');
-  const kept = await Promise.all(Array.from({ length: 2_000 }, async (_, index) => {
-    journal.append(`${index}\n`);
-    return journal.commit();
-  }));
+  const kept = await Promise.all(
+    Array.from({ length: 2_000 }, async (_, index) => {
+      journal.append(`${index}\n`);
+      return journal.commit();
+    }),
+  );
   t.ok(kept.every(({ ok }) => ok));
   journal.append('last\n');
   await journal.close();
@@ -65,10 +69,19 @@ t.test('journals that are refused, and left as they are', async (t) => {
     return join(dir, name);
   };
   const bad = file('bad', 'good\nbad\ntorn');
-  t.same(await openJournalFile(bad, (line) => (line === 'bad' ? 'is odd' : null)), { ok: false, error: 'line 2 is odd' });
+  t.same(await openJournalFile(bad, (line) => (line === 'bad' ? 'is odd' : null)), {
+    ok: false,
+    error: 'line 2 is odd',
+  });
   t.equal(readFileSync(bad, 'utf8'), 'good\nbad\ntorn');
-  t.same(await openJournalFile(file('long', `${'x'.repeat(70_000)}\n`), () => null), { ok: false, error: 'line 1 is too long' });
-  t.same(await openJournalFile(file('open', 'x\n', 0o640), () => null), { ok: false, error: 'is open to others (mode 0640); chmod 600 it' });
+  t.same(await openJournalFile(file('long', `${'x'.repeat(70_000)}\n`), () => null), {
+    ok: false,
+    error: 'line 1 is too long',
+  });
+  t.same(await openJournalFile(file('open', 'x\n', 0o640), () => null), {
+    ok: false,
+    error: 'is open to others (mode 0640); chmod 600 it',
+  });
   const foreign = file('foreign', 'a line of somebody else without an end');
   t.same(await openJournalFile(foreign, () => null), { ok: false, error: 'is no journal' });
   t.equal(readFileSync(foreign, 'utf8'), 'a line of somebody else without an end');
@@ -77,7 +90,10 @@ t.test('journals that are refused, and left as they are', async (t) => {
     appendFileSync(growing, '{"two":2}\n{"thr');
     return null;
   };
-  t.same(await openJournalFile(growing, grows), { ok: false, error: 'is being written to: only one import may run over a file' });
+  t.same(await openJournalFile(growing, grows), {
+    ok: false,
+    error: 'is being written to: only one import may run over a file',
+  });
   t.match(readFileSync(growing, 'utf8'), /\{"thr$/, 'nothing of it is cut off');
   t.same(await openJournalFile(join(dir, 'none'), () => null), { ok: false, error: 'does not exist' });
   symlinkSync(bad, join(dir, 'link'));
@@ -110,7 +126,14 @@ t.test('a report takes the place of an older one when it is whole', async (t) =>
   const path = join(dir, 'report');
   writeFileSync(path, 'old', { mode: 0o644 });
   writeFileSync(`${path}.new`, 'of a run that was killed');
-  t.ok((await writeReport(path, Array.from({ length: 20_000 }, (_, index) => `${index}\n`))).ok);
+  t.ok(
+    (
+      await writeReport(
+        path,
+        Array.from({ length: 20_000 }, (_, index) => `${index}\n`),
+      )
+    ).ok,
+  );
   t.equal(readFileSync(path, 'utf8').split('\n').length, 20_001);
   t.equal(statSync(path).mode & 0o777, 0o600);
   async function* broken(): AsyncGenerator<string> {

@@ -4,10 +4,16 @@ import { withDeadline } from './deadline.js';
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
-/** A server that an operator's command asks now and then: it is connected to when it is asked, and again after each loss. */
+/**
+ * A server that an operator's command asks now and then: it is connected to when it is asked, and again after each
+ * loss.
+ */
 export interface AskedServer {
   readonly address: RedisAddress;
-  /** Rejects with what the server or the system says, or with `DeadlinePassed`: what is sent may have taken effect all the same. */
+  /**
+   * Rejects with what the server or the system says, or with `DeadlinePassed`: what is sent may have taken effect all
+   * the same.
+   */
   readonly ask: (...words: readonly [string, ...string[]]) => Promise<unknown>;
   readonly close: () => void;
 }
@@ -16,7 +22,11 @@ export interface AskedServer {
 const answerWithinMs = 3_000;
 
 /** @param kind a Sentinel is told the password only if it asks for one: often it takes none, and refuses it then. */
-export function createAskedServer(settings: RedisSettings, address: RedisAddress, kind: 'server' | 'sentinel'): AskedServer {
+export function createAskedServer(
+  settings: RedisSettings,
+  address: RedisAddress,
+  kind: 'server' | 'sentinel',
+): AskedServer {
   let connection: Redis | null = null;
 
   return {

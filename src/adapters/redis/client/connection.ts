@@ -66,7 +66,10 @@ function encryptionOf({ tls }: RedisSettings, { host }: Pick<RedisAddress, 'host
   return tls === null ? {} : { tls: tlsOf(tls, host) };
 }
 
-function tlsOf({ ca: authorities, serverName }: NonNullable<RedisSettings['tls']>, host: string): NonNullable<RedisOptions['tls']> {
+function tlsOf(
+  { ca: authorities, serverName }: NonNullable<RedisSettings['tls']>,
+  host: string,
+): NonNullable<RedisOptions['tls']> {
   const ca = authorities();
   // An address is no server name (RFC 6066 §3); the certificate is still checked against it.
   const name = serverName ?? (isIP(host) === 0 ? host : null);

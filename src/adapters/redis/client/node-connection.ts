@@ -6,7 +6,10 @@ import { runScript, type ScriptCall, type ScriptReply } from '../scripts/run-scr
 import type { RedisAddress, RedisSettings } from './settings.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
-/** One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked at. */
+/**
+ * One connection of its own: what waits on it holds up nobody else. Nothing is asked of it before its server was looked
+ * at.
+ */
 export interface Lane {
   /** What the server said of itself since this connected, at the last look; `null` before the first. */
   readonly facts: () => ServerFacts | null;

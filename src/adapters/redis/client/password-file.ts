@@ -4,11 +4,11 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 const maxPasswordBytes = 4_096;
 
 /**
- * Reads a password when a connection needs it: secrets rotate, and a connection is made at once. One line end at its end
- * is not part of it.
+ * Reads a password when a connection needs it: secrets rotate, and a connection is made at once. One line end at its
+ * end is not part of it.
  *
- * @returns `null` where there is no such file, or it is no regular file or too long: the server will then refuse us, which
- *   is what the store's state says, and the file may be back at the next attempt.
+ * @returns `null` where there is no such file, or it is no regular file or too long: the server will then refuse us,
+ *   which is what the store's state says, and the file may be back at the next attempt.
  */
 export function readPassword(path: string): string | null {
   let file: number;

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { answerOf, createAskedServer, type AskedServer } from '../client/command-connection.js';
 import { nameOf } from '../topology/discovery.js';
-import { replicationOf, watchedServer, watchedServers, type Replication, type WatchedServer } from './replication-info.js';
+import {
+  replicationOf,
+  watchedServer,
+  watchedServers,
+  type Replication,
+  type WatchedServer,
+} from './replication-info.js';
 import type { RedisAddress, RedisSettings, RedisTopology } from '../client/settings.js';
 
 export type SentinelTopology = Extract<RedisTopology, { kind: 'sentinel' }>;
@@ -41,7 +47,10 @@ const maxLagS = 2;
 const awayFlags = ['s_down', 'o_down', 'disconnected'];
 
 /** Asks everybody whether a fail-over without loss can be begun. Changes nothing. */
-export async function checkFailover(settings: RedisSettings, topology: SentinelTopology): Promise<Result<FailoverPlan, FailoverRefusal>> {
+export async function checkFailover(
+  settings: RedisSettings,
+  topology: SentinelTopology,
+): Promise<Result<FailoverPlan, FailoverRefusal>> {
   const sentinels = topology.nodes.map((address) => createAskedServer(settings, address, 'sentinel'));
   try {
     return await checked(settings, topology, sentinels);
@@ -51,7 +60,9 @@ export async function checkFailover(settings: RedisSettings, topology: SentinelT
 }
 
 async function checked(
-  settings: RedisSettings, { name }: SentinelTopology, sentinels: readonly AskedServer[],
+  settings: RedisSettings,
+  { name }: SentinelTopology,
+  sentinels: readonly AskedServer[],
 ): Promise<Result<FailoverPlan, FailoverRefusal>> {
   const views = await Promise.all(sentinels.map(async (sentinel) => viewOf(sentinel, name)));
   const silent = views.flatMap(({ failure }) => (failure === null ? [] : [failure]));
@@ -60,21 +71,34 @@ async function checked(
   if (first === undefined) {
     return refuse({ isUnreachable: views.every(({ isRefused }) => !isRefused), reasons: silent });
   }
-  const { sentinel, primary: { address } } = first;
+  const {
+    sentinel,
+    primary: { address },
+  } = first;
   const others = seen.filter(({ primary }) => nameOf(primary.address) !== nameOf(address));
-  if (others.length > 0) return no('the Sentinels name different primaries: a fail-over is in progress, or one of them is cut off');
+  if (others.length > 0) {
+    return no('the Sentinels name different primaries: a fail-over is in progress, or one of them is cut off');
+  }
   const reasons = [...new Set(seen.flatMap(({ primary }) => primaryProblems(primary)))];
   if (reasons.length > 0) return no(...reasons);
-  reasons.push(...await sentinelProblems(sentinel, name));
+  reasons.push(...(await sentinelProblems(sentinel, name)));
 
   const replicas = await answerOf(sentinel, 'sentinel', 'replicas', name);
-  if ('failure' in replicas) return no(...reasons, `the Sentinel ${nameOf(sentinel.address)} does not tell the replicas: ${replicas.failure}`);
+  if ('failure' in replicas) {
+    return no(...reasons, `the Sentinel ${nameOf(sentinel.address)} does not tell the replicas: ${replicas.failure}`);
+  }
   const listed = await askPrimary(settings, address);
   if (!listed.ok) return refuse({ ...listed.error, reasons: [...reasons, ...listed.error.reasons] });
   const found = await checkReplicas(settings, watchedServers(replicas.answer), listed.value);
   reasons.push(...found.reasons);
   if (reasons.length > 0) return no(...reasons);
-  return accept({ primary: address, sentinel: sentinel.address, replicas: found.replicas, sentinels: seen.length, warnings: [...silent, ...found.warnings] });
+  return accept({
+    primary: address,
+    sentinel: sentinel.address,
+    replicas: found.replicas,
+    sentinels: seen.length,
+    warnings: [...silent, ...found.warnings],
+  });
 }
 
 function no(...reasons: readonly string[]): Result<never, FailoverRefusal> {
@@ -91,13 +115,20 @@ interface SentinelView {
 async function viewOf(sentinel: AskedServer, name: string): Promise<SentinelView> {
   const asked = await answerOf(sentinel, 'sentinel', 'master', name);
   if (!('failure' in asked)) return { sentinel, primary: watchedServer(asked.answer), failure: null, isRefused: false };
-  return { sentinel, primary: null, failure: `the Sentinel ${nameOf(sentinel.address)} gives no answer: ${asked.failure}`, isRefused: asked.isRefused };
+  return {
+    sentinel,
+    primary: null,
+    failure: `the Sentinel ${nameOf(sentinel.address)} gives no answer: ${asked.failure}`,
+    isRefused: asked.isRefused,
+  };
 }
 
 /** Only the Sentinel that leads a fail-over flags it, so that all are asked. */
 function primaryProblems({ address, flags }: WatchedServer): readonly string[] {
   if (flags.includes('failover_in_progress')) return [`a fail-over of ${nameOf(address)} is in progress`];
-  return awayFlags.some((flag) => flags.includes(flag)) ? [`the primary ${nameOf(address)} is down, as a Sentinel sees it (${flags.join(', ')})`] : [];
+  return awayFlags.some((flag) => flags.includes(flag))
+    ? [`the primary ${nameOf(address)} is down, as a Sentinel sees it (${flags.join(', ')})`]
+    : [];
 }
 
 async function sentinelProblems(sentinel: AskedServer, name: string): Promise<readonly string[]> {
@@ -107,7 +138,9 @@ async function sentinelProblems(sentinel: AskedServer, name: string): Promise<re
   const right = await answerOf(sentinel, 'sentinel', 'failover', randomUUID());
   return [
     ...('failure' in quorum ? [`${place} says that there is no quorum: ${quorum.failure}`] : []),
-    ...('failure' in right && isMissingRight(right.failure) ? [`${place} refuses SENTINEL FAILOVER: ${right.failure}`] : []),
+    ...('failure' in right && isMissingRight(right.failure)
+      ? [`${place} refuses SENTINEL FAILOVER: ${right.failure}`]
+      : []),
   ];
 }
 
@@ -115,22 +148,34 @@ function isMissingRight(failure: string): boolean {
   return /^(NOPERM|NOAUTH)/.test(failure);
 }
 
-async function askPrimary(settings: RedisSettings, address: RedisAddress): Promise<Result<Replication, FailoverRefusal>> {
+async function askPrimary(
+  settings: RedisSettings,
+  address: RedisAddress,
+): Promise<Result<Replication, FailoverRefusal>> {
   const server = createAskedServer(settings, address, 'server');
   try {
     const info = await answerOf(server, 'info');
     const place = `the primary ${nameOf(address)}`;
-    if ('failure' in info) return refuse({ isUnreachable: !info.isRefused, reasons: [`${place} gives no answer: ${info.failure}`] });
+    if ('failure' in info) {
+      return refuse({ isUnreachable: !info.isRefused, reasons: [`${place} gives no answer: ${info.failure}`] });
+    }
     const replication = replicationOf(String(info.answer));
-    if (replication.role !== 'master') return no(`${place} says that it is a ${replication.role}: a fail-over is in progress`);
+    if (replication.role !== 'master') {
+      return no(`${place} says that it is a ${replication.role}: a fail-over is in progress`);
+    }
     const missing = await missingRights(server);
-    return missing.length === 0 ? accept(replication) : no(...missing.map((failure) => `${place} refuses what a fail-over needs: ${failure}`));
+    return missing.length === 0
+      ? accept(replication)
+      : no(...missing.map((failure) => `${place} refuses what a fail-over needs: ${failure}`));
   } finally {
     server.close();
   }
 }
 
-/** Finds out without doing anything: what is queued and discarded has no effect, and is refused all the same without the right. */
+/**
+ * Finds out without doing anything: what is queued and discarded has no effect, and is refused all the same without the
+ * right.
+ */
 async function missingRights(server: AskedServer): Promise<readonly string[]> {
   const begun = await answerOf(server, 'multi');
   if ('failure' in begun) return [begun.failure];
@@ -140,7 +185,9 @@ async function missingRights(server: AskedServer): Promise<readonly string[]> {
     await answerOf(server, 'replicaof', 'none', 'none'),
   ];
   const discarded = await answerOf(server, 'discard');
-  const failures = [...asked, discarded].flatMap((answer) => ('failure' in answer && isMissingRight(answer.failure) ? [answer.failure] : []));
+  const failures = [...asked, discarded].flatMap((answer) =>
+    'failure' in answer && isMissingRight(answer.failure) ? [answer.failure] : [],
+  );
   return [...new Set(failures)];
 }
 
@@ -151,17 +198,32 @@ interface CheckedReplicas {
 }
 
 /** Whichever the Sentinels may promote has to be in step: they do not ask who is. */
-async function checkReplicas(settings: RedisSettings, watched: readonly WatchedServer[], primary: Replication): Promise<CheckedReplicas> {
+async function checkReplicas(
+  settings: RedisSettings,
+  watched: readonly WatchedServer[],
+  primary: Replication,
+): Promise<CheckedReplicas> {
   const isAway = ({ flags }: WatchedServer): boolean => awayFlags.some((flag) => flags.includes(flag));
   const candidates = watched.filter((replica) => !isAway(replica) && replica.priority !== 0);
-  const looked = await Promise.all(candidates.map(async ({ address }) => ({ address, ...await checkReplica(settings, address, primary) })));
-  const replicas = looked.flatMap(({ address, lagS, behind, problem }) => (problem === null ? [{ address, lagS, behind }] : []));
+  const looked = await Promise.all(
+    candidates.map(async ({ address }) => ({ address, ...(await checkReplica(settings, address, primary)) })),
+  );
+  const replicas = looked.flatMap(({ address, lagS, behind, problem }) =>
+    problem === null ? [{ address, lagS, behind }] : [],
+  );
   const reasons = looked.flatMap(({ problem }) => (problem === null ? [] : [problem]));
-  const warnings = watched.filter(isAway).map(({ address, flags }) => `the replica ${nameOf(address)} is down (${flags.join(', ')}), and takes no part`);
+  const warnings = watched
+    .filter(isAway)
+    .map(({ address, flags }) => `the replica ${nameOf(address)} is down (${flags.join(', ')}), and takes no part`);
   const needed = Math.max(1, settings.replicas);
   if (replicas.length >= needed) return { replicas, reasons, warnings };
-  const asked = settings.replicas > 0 ? `store.redis.replicas asks for ${String(settings.replicas)}` : 'one is needed to take over';
-  return { replicas, warnings, reasons: [`replicas in step that may be promoted: ${String(replicas.length)}; ${asked}`, ...reasons, ...warnings] };
+  const asked =
+    settings.replicas > 0 ? `store.redis.replicas asks for ${String(settings.replicas)}` : 'one is needed to take over';
+  return {
+    replicas,
+    warnings,
+    reasons: [`replicas in step that may be promoted: ${String(replicas.length)}; ${asked}`, ...reasons, ...warnings],
+  };
 }
 
 interface LookedReplica {
@@ -170,7 +232,11 @@ interface LookedReplica {
   readonly problem: string | null;
 }
 
-async function checkReplica(settings: RedisSettings, address: RedisAddress, primary: Replication): Promise<LookedReplica> {
+async function checkReplica(
+  settings: RedisSettings,
+  address: RedisAddress,
+  primary: Replication,
+): Promise<LookedReplica> {
   const place = `the replica ${nameOf(address)}`;
   const bad = (problem: string): LookedReplica => ({ lagS: Infinity, behind: 0, problem: `${place} ${problem}` });
   const listed = primary.replicas.find((replica) => nameOf(replica.address) === nameOf(address));

@@ -39,16 +39,33 @@ const catchUpWithinMs = 5_000;
 const replicasWithinMs = 10_000;
 
 /**
- * Holds writes, has the Sentinels promote a replica, makes the old primary a replica of it, and lets go: let go before, it confirms writes that
- * the new one never sees. The Sentinels would make it a replica, too, but not while writes are held: what they announce themselves with is
- * held, and so is all that they say after. They cannot be stopped once they were told.
+ * Holds writes, has the Sentinels promote a replica, makes the old primary a replica of it, and lets go: let go before,
+ * it confirms writes that the new one never sees. The Sentinels would make it a replica, too, but not while writes are
+ * held: what they announce themselves with is held, and so is all that they say after. They cannot be stopped once they
+ * were told.
  */
-export async function failOver(settings: RedisSettings, plan: FailoverPlan, options: FailoverOptions): Promise<FailoverOutcome> {
+export async function failOver(
+  settings: RedisSettings,
+  plan: FailoverPlan,
+  options: FailoverOptions,
+): Promise<FailoverOutcome> {
   const open = (address: RedisAddress): AskedServer => createAskedServer(settings, address, 'server');
-  const servers = { old: open(plan.primary), hold: open(plan.primary), replicas: plan.replicas.map(({ address }) => open(address)) };
+  const servers = {
+    old: open(plan.primary),
+    hold: open(plan.primary),
+    replicas: plan.replicas.map(({ address }) => open(address)),
+  };
   const sentinel = createAskedServer(settings, plan.sentinel, 'sentinel');
   try {
-    return await run({ settings, plan, options, sentinel, old: servers.old, replicas: servers.replicas, hold: createWriteHold(servers.hold) });
+    return await run({
+      settings,
+      plan,
+      options,
+      sentinel,
+      old: servers.old,
+      replicas: servers.replicas,
+      hold: createWriteHold(servers.hold),
+    });
   } finally {
     for (const server of [sentinel, servers.old, servers.hold, ...servers.replicas]) server.close();
   }
@@ -65,11 +82,16 @@ interface Parts {
 }
 
 async function run(parts: Parts): Promise<FailoverOutcome> {
-  const { options: { timeoutMs, say, name }, plan, hold, sentinel } = parts;
+  const {
+    options: { timeoutMs, say, name },
+    plan,
+    hold,
+    sentinel,
+  } = parts;
   const problems: string[] = [];
   const deadlineMs = performance.now() + timeoutMs;
   const failed = async (problem: string): Promise<FailoverOutcome> => {
-    problems.push(`${problem}; no fail-over was begun`, ...await letGo(parts));
+    problems.push(`${problem}; no fail-over was begun`, ...(await letGo(parts)));
     return { isDone: false, newPrimary: null, promotedAfterMs: null, heldMs: hold.heldMs(), replicas: [], problems };
   };
 
@@ -104,7 +126,8 @@ async function caughtUp({ old, plan, options }: Parts, deadlineMs: number): Prom
       // What was written before the hold is in the first answer; it grows by what servers say to each other.
       held ??= found;
       const wanted = held.offset;
-      late = plan.replicas.map(({ address }) => nameOf(address))
+      late = plan.replicas
+        .map(({ address }) => nameOf(address))
         .filter((name) => (found.replicas.find(({ address }) => nameOf(address) === name)?.offset ?? -1) < wanted);
       if (late.length === 0) return held;
     }
@@ -121,28 +144,54 @@ interface Progress {
   readonly problems: readonly string[];
 }
 
-async function followed(parts: Parts, atHold: Replication, deadlineMs: number, before: readonly string[]): Promise<FailoverOutcome> {
+async function followed(
+  parts: Parts,
+  atHold: Replication,
+  deadlineMs: number,
+  before: readonly string[],
+): Promise<FailoverOutcome> {
   const { plan, hold, settings } = parts;
   const progress = await watched(parts, atHold, deadlineMs);
   const { next, promotedAfterMs, isDemoted } = progress;
   const problems = [...before, ...progress.problems];
   if (!isDemoted) problems.push(...undone(parts, next));
   const lapsedMs = hold.lapsedMs();
-  if (lapsedMs > 0) problems.push(`the hold may have been over for ${seconds(lapsedMs)} before the end: what was written then may be lost`);
+  if (lapsedMs > 0) {
+    problems.push(
+      `the hold may have been over for ${seconds(lapsedMs)} before the end: what was written then may be lost`,
+    );
+  }
   // The new primary takes writes: what waits at the old one is better never confirmed.
   if (!isDemoted && next !== null && parts.options.stops() < 2) {
     hold.leave();
     const left = `for up to ${seconds(hold.leftMs())} more`;
-    problems.push(`writes stay held on ${nameOf(plan.primary)} ${left}: make it a replica of ${nameOf(next.address)} within that time`);
-  } else problems.push(...await letGo(parts));
+    problems.push(
+      `writes stay held on ${nameOf(plan.primary)} ${left}: make it a replica of ${nameOf(next.address)} within that time`,
+    );
+  } else problems.push(...(await letGo(parts)));
   const heldMs = hold.heldMs();
-  const replication = next === null ? null : await settled(parts, next, settings.replicas, Math.min(deadlineMs, performance.now() + replicasWithinMs));
+  const replication =
+    next === null
+      ? null
+      : await settled(parts, next, settings.replicas, Math.min(deadlineMs, performance.now() + replicasWithinMs));
   if (next !== null) problems.push(...newPrimaryProblems(next.address, replication, atHold, settings.replicas));
-  return { isDone: isDemoted, newPrimary: next?.address ?? null, promotedAfterMs, heldMs, replicas: replication?.replicas ?? [], problems };
+  return {
+    isDone: isDemoted,
+    newPrimary: next?.address ?? null,
+    promotedAfterMs,
+    heldMs,
+    replicas: replication?.replicas ?? [],
+    problems,
+  };
 }
 
 async function watched(parts: Parts, atHold: Replication, deadlineMs: number): Promise<Progress> {
-  const { old, replicas, hold, options: { say, stops } } = parts;
+  const {
+    old,
+    replicas,
+    hold,
+    options: { say, stops },
+  } = parts;
   const problems: string[] = [];
   let next: AskedServer | null = null;
   let promotedAfterMs: number | null = null;
@@ -150,7 +199,9 @@ async function watched(parts: Parts, atHold: Replication, deadlineMs: number): P
   while (performance.now() < deadlineMs && stops() < 2) {
     if (stops() > stopsSaid) {
       stopsSaid = stops();
-      say('the Sentinels cannot be stopped; writes are held until the old primary is a replica, so that none is lost. Another signal lets go at once');
+      say(
+        'the Sentinels cannot be stopped; writes are held until the old primary is a replica, so that none is lost. Another signal lets go at once',
+      );
     }
     const [was, ...are] = await Promise.all([lookAt(old), ...replicas.map(lookAt)]);
     const promoted = are.findIndex((replication) => replication?.role === 'master');
@@ -160,13 +211,15 @@ async function watched(parts: Parts, atHold: Replication, deadlineMs: number): P
       if (next !== null) say(`${nameOf(next.address)} is primary`);
     }
     if (was?.role === 'master' && was.runId !== atHold.runId && problems.length === 0) {
-      problems.push(`${nameOf(old.address)} restarted meanwhile, which ended the hold: what was written then may be lost`);
+      problems.push(
+        `${nameOf(old.address)} restarted meanwhile, which ended the hold: what was written then may be lost`,
+      );
     }
     if (next !== null && was?.role === 'slave') {
       say(`${nameOf(old.address)} is a replica`);
       return { next, promotedAfterMs, isDemoted: true, problems };
     }
-    if (next !== null && await isNamed(parts, next.address)) await demote(parts, next.address);
+    if (next !== null && (await isNamed(parts, next.address))) await demote(parts, next.address);
     else await delay(lookEveryMs);
   }
   return { next, promotedAfterMs, isDemoted: false, problems };
@@ -175,7 +228,11 @@ async function watched(parts: Parts, atHold: Replication, deadlineMs: number): P
 /** Whether the Sentinel has seen the promotion, and so carries it on. */
 async function isNamed({ sentinel, options: { name } }: Parts, address: RedisAddress): Promise<boolean> {
   const named = await answerOf(sentinel, 'sentinel', 'get-master-addr-by-name', name);
-  return 'answer' in named && Array.isArray(named.answer) && nameOf({ host: String(named.answer[0]), port: Number(named.answer[1]) }) === nameOf(address);
+  return (
+    'answer' in named &&
+    Array.isArray(named.answer) &&
+    nameOf({ host: String(named.answer[0]), port: Number(named.answer[1]) }) === nameOf(address)
+  );
 }
 
 /** What comes of it is seen at the next look. */
@@ -187,7 +244,9 @@ async function demote({ old, options: { say } }: Parts, { host, port }: RedisAdd
   }
   const written = await answerOf(old, 'config', 'rewrite');
   if ('failure' in written && !written.failure.includes('without a config file')) {
-    say(`${nameOf(old.address)} did not write it to its file (${written.failure}): restarted now, it is a primary until the Sentinels see it`);
+    say(
+      `${nameOf(old.address)} did not write it to its file (${written.failure}): restarted now, it is a primary until the Sentinels see it`,
+    );
   }
 }
 
@@ -198,18 +257,29 @@ async function lookAt(server: AskedServer): Promise<Replication | null> {
 
 function undone({ plan, options }: Parts, next: AskedServer | null): readonly string[] {
   const when = options.stops() > 1 ? 'when a signal ended the wait' : `within ${seconds(options.timeoutMs)}`;
-  if (next === null) return [`no replica was promoted ${when}; the Sentinels may still do so: see what SENTINEL MASTER ${options.name} says`];
+  if (next === null) {
+    return [
+      `no replica was promoted ${when}; the Sentinels may still do so: see what SENTINEL MASTER ${options.name} says`,
+    ];
+  }
   return [`${nameOf(plan.primary)} was no replica ${when}: what it takes from now on is lost`];
 }
 
 async function letGo({ hold, plan }: Parts): Promise<readonly string[]> {
   const reason = await hold.release();
   const place = nameOf(plan.primary);
-  return reason === null ? [] : [`writes could not be let go on ${place} (${reason}); the hold ends by itself within ${seconds(hold.leftMs())}`];
+  return reason === null
+    ? []
+    : [`writes could not be let go on ${place} (${reason}); the hold ends by itself within ${seconds(hold.leftMs())}`];
 }
 
 /** Waits until the new primary has the replicas that reservations wait for. */
-async function settled({ options }: Parts, next: AskedServer, needed: number, deadlineMs: number): Promise<Replication | null> {
+async function settled(
+  { options }: Parts,
+  next: AskedServer,
+  needed: number,
+  deadlineMs: number,
+): Promise<Replication | null> {
   for (;;) {
     const found = await lookAt(next);
     const isEnough = found !== null && onlineOf(found) >= needed;
@@ -222,16 +292,25 @@ function onlineOf({ replicas }: Replication): number {
   return replicas.filter(({ state }) => state === 'online').length;
 }
 
-function newPrimaryProblems(address: RedisAddress, found: Replication | null, atHold: Replication, needed: number): readonly string[] {
+function newPrimaryProblems(
+  address: RedisAddress,
+  found: Replication | null,
+  atHold: Replication,
+  needed: number,
+): readonly string[] {
   const place = nameOf(address);
   if (found === null) return [`the new primary ${place} gives no answer`];
   if (found.role !== 'master') return [`the new primary ${place} says that it is a ${found.role}`];
   const hasAll = found.formerReplid === atHold.replid && found.formerEnd > atHold.offset;
   return [
-    ...(hasAll ? [] : [`${place} does not say that it has all that was written before the hold: what is missing is lost`]),
-    ...(onlineOf(found) >= needed ? [] : [
-      `${place} has ${String(onlineOf(found))} replicas in step and store.redis.replicas asks for ${String(needed)}: reserved writes get 503 until it has`,
-    ]),
+    ...(hasAll
+      ? []
+      : [`${place} does not say that it has all that was written before the hold: what is missing is lost`]),
+    ...(onlineOf(found) >= needed
+      ? []
+      : [
+          `${place} has ${String(onlineOf(found))} replicas in step and store.redis.replicas asks for ${String(needed)}: reserved writes get 503 until it has`,
+        ]),
   ];
 }
 

@@ -18,7 +18,10 @@ export interface Replication {
   /** Name of the data's history, and its length in bytes. */
   readonly replid: string;
   readonly offset: number;
-  /** The history that was followed before this server was promoted, and the first byte that was not taken over; -1 where there is none. */
+  /**
+   * The history that was followed before this server was promoted, and the first byte that was not taken over; -1 where
+   * there is none.
+   */
   readonly formerReplid: string;
   readonly formerEnd: number;
   /** Of a replica: whether its link to the primary is up. */
@@ -43,7 +46,9 @@ export function replicationOf(text: string): Replication {
 
 /** `ip=10.0.0.2,port=6379,state=online,offset=1234,lag=0`. */
 function listedReplica(text: string): ListedReplica {
-  const parts = new Map(text.split(',').map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]));
+  const parts = new Map(
+    text.split(',').map((part) => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]),
+  );
   return {
     address: { host: parts.get('ip') ?? '', port: numberOf(parts.get('port')) },
     state: parts.get('state') ?? 'unknown',

@@ -1,9 +1,15 @@
 import type { AskedServer } from '../client/command-connection.js';
 import { reasonOf, replyCode } from '../scripts/errors.js';
 
-/** Holds back writes on a server (`CLIENT PAUSE … WRITE`) for as long as it is renewed. It ends by itself soon after whoever holds it is gone. */
+/**
+ * Holds back writes on a server (`CLIENT PAUSE … WRITE`) for as long as it is renewed. It ends by itself soon after
+ * whoever holds it is gone.
+ */
 export interface WriteHold {
-  /** @returns why it did not begin; where the server gave no answer, it may hold all the same. `null` where it has begun. */
+  /**
+   * @returns why it did not begin; where the server gave no answer, it may hold all the same. `null` where it has
+   * begun.
+   */
   readonly begin: () => Promise<HoldFailure | null>;
   /** Milliseconds for which writes were held, so far or in all. */
   readonly heldMs: () => number;
@@ -58,7 +64,8 @@ export function createWriteHold(server: AskedServer): WriteHold {
     },
     heldMs: () => (startedMs === null ? 0 : (endedMs ?? performance.now()) - startedMs),
     leftMs: () => (endedMs === null ? Math.max(0, atMostUntilMs - performance.now()) : 0),
-    lapsedMs: () => lapsedMs + (endedMs === null && startedMs !== null ? Math.max(0, performance.now() - surelyUntilMs) : 0),
+    lapsedMs: () =>
+      lapsedMs + (endedMs === null && startedMs !== null ? Math.max(0, performance.now() - surelyUntilMs) : 0),
     leave: stop,
     release: async () => {
       stop();

@@ -18,7 +18,16 @@ export class WaitFailed extends Error {
 
 /** Refusals that are about the server as it is now, not about one record. */
 const serverRefusals: ReadonlySet<string> = new Set([
-  'OOM', 'READONLY', 'MISCONF', 'NOREPLICAS', 'NOPERM', 'NOAUTH', 'LOADING', 'BUSY', 'CLUSTERDOWN', 'MASTERDOWN',
+  'OOM',
+  'READONLY',
+  'MISCONF',
+  'NOREPLICAS',
+  'NOPERM',
+  'NOAUTH',
+  'LOADING',
+  'BUSY',
+  'CLUSTERDOWN',
+  'MASTERDOWN',
 ]);
 
 /** The first word of an error that the server answered with, such as `OOM`; `null` where it is none of the server's. */
@@ -57,13 +66,17 @@ export function failureOf(error: unknown): StoreFailure {
 
 /** ioredis says so when a connection that does not queue is not there. */
 function isUnsent(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('Stream isn\'t writeable');
+  return error instanceof Error && error.message.startsWith("Stream isn't writeable");
 }
 
 /** Words of ioredis and of the system, without what they quote of a command: its arguments may be a password. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.name === 'MaxRetriesPerRequestError' || error.name === 'AbortError') return 'the connection was lost';
-  const code = 'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? `${error.code}: ` : '';
-  return `${code}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(0, 200);
+  const code =
+    'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? `${error.code}: ` : '';
+  return `${code}${error.message.replace(/,? with args beginning with.*$| script: [0-9a-f]{40}, on .*$/s, '')}`.slice(
+    0,
+    200,
+  );
 }

@@ -1,12 +1,13 @@
 /**
- * What a store remembers of its fail-overs. KEYS[1] is a hash on the primary that it is about: v version, id which primary it was when it was
- * last looked at, e a name for this state of the store, at since when single-use tokens are good, by the clock of the proxy that wrote it, t
- * when somebody looked last, by the server's clock.
- * A primary that was replaced or restarted is another one; one that was emptied has no hash, and gets one with another name.
+ * What a store remembers of its fail-overs. KEYS[1] is a hash on the primary that it is about: v version, id which
+ * primary it was when it was last looked at, e a name for this state of the store, at since when single-use tokens are
+ * good, by the clock of the proxy that wrote it, t when somebody looked last, by the server's clock. A primary that was
+ * replaced or restarted is another one; one that was emptied has no hash, and gets one with another name.
  *
- * Where the server's clock is ahead of what it should say by more than a marker outlives its token, markers of tokens that are good still may
- * have ended. A proxy that has read that clock before knows what it should say. One that has not goes by when somebody looked last: either
- * nobody did for so long, or the clock has stepped just now, and the one cannot be told from the other.
+ * Where the server's clock is ahead of what it should say by more than a marker outlives its token, markers of tokens
+ * that are good still may have ended. A proxy that has read that clock before knows what it should say. One that has
+ * not goes by when somebody looked last: either nobody did for so long, or the clock has stepped just now, and the one
+ * cannot be told from the other.
  */
 import { markerMarginMs } from '../../../decision/idempotency/token-marker.js';
 import { numberOf, textOf, UnexpectedReply } from './replies.js';
@@ -16,8 +17,8 @@ import type { Script } from './reservation.js';
 export const floorLastsMs = 31 * 86_400_000;
 
 /**
- * ARGV: identity of the primary · a new name · now by our clock, ms · since when we know tokens to be good, ms · how long it stays, ms ·
- * the server's time as we expect it, ms, or nothing.
+ * ARGV: identity of the primary · a new name · now by our clock, ms · since when we know tokens to be good, ms · how
+ * long it stays, ms · the server's time as we expect it, ms, or nothing.
  */
 const body = `
 local time = redis.call('TIME')
@@ -63,5 +64,10 @@ export interface SeenState {
 export function readSeenState(reply: unknown): SeenState {
   const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
   if (textOf(parts[0]) !== 'seen') throw new UnexpectedReply('floor');
-  return { epoch: textOf(parts[1]), atMs: numberOf(parts[2]), serverMs: numberOf(parts[3]), aheadMs: numberOf(parts[4]) };
+  return {
+    epoch: textOf(parts[1]),
+    atMs: numberOf(parts[2]),
+    serverMs: numberOf(parts[3]),
+    aheadMs: numberOf(parts[4]),
+  };
 }

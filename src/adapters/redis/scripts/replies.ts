@@ -1,4 +1,12 @@
-import type { Completed, Marked, Released, ReservationRecord, Reserved, Resolved, StoredResponse } from '../../../decision/idempotency/record.js';
+import type {
+  Completed,
+  Marked,
+  Released,
+  ReservationRecord,
+  Reserved,
+  Resolved,
+  StoredResponse,
+} from '../../../decision/idempotency/record.js';
 import { isFinalStatus } from '../../../decision/idempotency/stored-response.js';
 import type { ShownRecord } from '../../../ports/ports.js';
 
@@ -57,7 +65,11 @@ function readAnswer(status: unknown, fields: unknown, body: unknown): StoredResp
 /** Reads a kept response back from its three fields. */
 export function readResponse(status: unknown, fields: unknown, body: unknown): StoredResponse {
   const pairs: unknown = JSON.parse(textOf(fields));
-  if (!Array.isArray(pairs) || pairs.length % 2 !== 0 || !pairs.every((pair): pair is string => typeof pair === 'string')) {
+  if (
+    !Array.isArray(pairs) ||
+    pairs.length % 2 !== 0 ||
+    !pairs.every((pair): pair is string => typeof pair === 'string')
+  ) {
     throw new UnexpectedReply('a kept response');
   }
   if (!Buffer.isBuffer(body)) throw new UnexpectedReply('a kept response');
@@ -72,7 +84,8 @@ export const readResolved = (reply: unknown): Resolved => oneOf(reply, resolutio
 /** Reads the reply of the show script. */
 export function readShown(reply: unknown): ShownRecord | null {
   const parts: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, takenOver, route, ttl] = parts;
+  const [now, version, state, fingerprint, owner, fence, created, lease, status, fields, body, takenOver, route, ttl] =
+    parts;
   const nowMs = numberOf(now);
   if (parts.length === 1) return null;
   return {

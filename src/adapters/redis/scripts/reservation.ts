@@ -1,13 +1,15 @@
 /**
- * The state machine of `decision/idempotency/record.ts` in Lua, so that one command reads, decides and writes at once. The same
- * suite drives both. KEYS[1] is the record (a hash), KEYS[2] the token's marker (a string); both carry the principal's
- * hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes disagree.
+ * The state machine of `decision/idempotency/record.ts` in Lua, so that one command reads, decides and writes at once.
+ * The same suite drives both. KEYS[1] is the record (a hash), KEYS[2] the token's marker (a string); both carry the
+ * principal's hash tag, so that a Redis Cluster runs the script where both live. Time is the server's: processes
+ * disagree.
  *
- * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, to taken over (1), st status, h headers (JSON),
- * b body, r route, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the record, or where there is none in a hash
- * of state `withdrawn`: a key of their own would be a second one, which a Cluster refuses while it hands the slot over. Of a record
- * whose key was freed that hash keeps owner and fence, so that the next fence is higher; without one its fence is 0.
- * Numbers are decimal text; a Lua number would lose its last digits when turned into text by itself.
+ * Hash fields: v version, s state, fp fingerprint, o owner, f fence, c created, l lease end, to taken over (1), st
+ * status, h headers (JSON), b body, r route, w whether there are withdrawals, w:ATTEMPT when one ends. They live in the
+ * record, or where there is none in a hash of state `withdrawn`: a key of their own would be a second one, which a
+ * Cluster refuses while it hands the slot over. Of a record whose key was freed that hash keeps owner and fence, so
+ * that the next fence is higher; without one its fence is 0. Numbers are decimal text; a Lua number would lose its last
+ * digits when turned into text by itself.
  *
  * Every script reads and decides before its first write: one that fails has written nothing.
  */
@@ -45,8 +47,9 @@ end
 `;
 
 /**
- * ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms · route. Answers the server's
- * time first: whoever asks compares it, before the answer counts, for a marker may have ended early with a step of that clock.
+ * ARGV: attempt · has key · fingerprint · lease ms · retention ms · takes over · has marker · marker TTL ms · route.
+ * Answers the server's time first: whoever asks compares it, before the answer counts, for a marker may have ended
+ * early with a step of that clock.
  */
 const reserve = `
 local attempt = ARGV[1]
@@ -189,8 +192,8 @@ return fields
 `;
 
 /**
- * `takeRequest` of `decision/route/rate-limit.ts`, in microseconds. KEYS[1] is when the bucket is full, and ends then. ARGV: microseconds
- * for each request · burst. Answers how long to wait, 0 where the request is counted.
+ * `takeRequest` of `decision/route/rate-limit.ts`, in microseconds. KEYS[1] is when the bucket is full, and ends then.
+ * ARGV: microseconds for each request · burst. Answers how long to wait, 0 where the request is counted.
  */
 const limit = `
 local time = redis.call('TIME')
@@ -210,9 +213,9 @@ return string.format('%.0f', wait)
 `;
 
 /**
- * Counts what is kept of one caller. KEYS[1] is a hash: n the hour up to which what ended was taken off, t bytes in all, and a ring of
- * hours with the bytes that end in each. ARGV: share · bytes without the answer · bytes with it · retention ms. Nothing to add only asks.
- * Answers whether the answer fits, and bytes in all.
+ * Counts what is kept of one caller. KEYS[1] is a hash: n the hour up to which what ended was taken off, t bytes in
+ * all, and a ring of hours with the bytes that end in each. ARGV: share · bytes without the answer · bytes with it ·
+ * retention ms. Nothing to add only asks. Answers whether the answer fits, and bytes in all.
  */
 const keep = `
 local function text(number) return string.format('%.0f', number) end
@@ -247,7 +250,20 @@ return { fits and '1' or '0', text(total) }
 
 /** A script, and whether it may run while Redis is out of memory: what settles frees or keeps little. */
 export interface Script {
-  readonly name: 'reserve' | 'complete' | 'release' | 'mark' | 'resolve' | 'show' | 'limit' | 'keep' | 'revocations' | 'revoke' | 'undo' | 'announce' | 'floor';
+  readonly name:
+    | 'reserve'
+    | 'complete'
+    | 'release'
+    | 'mark'
+    | 'resolve'
+    | 'show'
+    | 'limit'
+    | 'keep'
+    | 'revocations'
+    | 'revoke'
+    | 'undo'
+    | 'announce'
+    | 'floor';
   readonly body: string;
   readonly allowsOom: boolean;
 }

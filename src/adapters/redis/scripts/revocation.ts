@@ -1,8 +1,8 @@
 /**
- * Revocations in one hash, so that one command sees all of them and they live on one slot of a Cluster. Fields: `e:ID` a
- * revocation, `u:ID` that it was undone, `rev` a name for this state of the hash. A value is `1 BEGIN END JSON`, both times
- * the server's in milliseconds: a script has to tell what is over without reading JSON that somebody else may have written.
- * KEYS[1] is the hash.
+ * Revocations in one hash, so that one command sees all of them and they live on one slot of a Cluster. Fields: `e:ID`
+ * a revocation, `u:ID` that it was undone, `rev` a name for this state of the hash. A value is `1 BEGIN END JSON`, both
+ * times the server's in milliseconds: a script has to tell what is over without reading JSON that somebody else may
+ * have written. KEYS[1] is the hash.
  */
 import { maxRevocationMs } from '../../../decision/revocation/record.js';
 import type { Script } from './reservation.js';
@@ -75,7 +75,10 @@ keepUntil(math.max(last, latest))
 return { 'revoked', text(now), text(last), tell(ARGV[5]) }
 `;
 
-/** ARGV: id · JSON · version · most records · channel. What the end of a revocation is that cannot be read, nobody knows: the longest. */
+/**
+ * ARGV: id · JSON · version · most records · channel. What the end of a revocation is that cannot be read, nobody
+ * knows: the longest.
+ */
 const undo = `${writing}
 if isHuge(ARGV[4]) then return { 'full' } end
 local found = redis.call('HMGET', KEYS[1], 'e:' .. ARGV[1], 'u:' .. ARGV[1])

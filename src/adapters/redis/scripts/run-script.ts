@@ -12,7 +12,10 @@ export interface ScriptCall {
   readonly replicas: number;
   /** Milliseconds from now. */
   readonly deadlineMs: number;
-  /** Whether the text goes along at once: no server keeps what hardly anybody runs, and would `WAIT` for nothing before it says so. */
+  /**
+   * Whether the text goes along at once: no server keeps what hardly anybody runs, and would `WAIT` for nothing before
+   * it says so.
+   */
   readonly withText?: boolean;
   /** Whether the server was named by another one that is handing the keys over to it (Cluster, `ASK`). */
   readonly asking?: boolean;
@@ -35,23 +38,30 @@ export async function runScript(connection: Redis, call: ScriptCall, majorVersio
   try {
     return await send(connection, 'evalsha', shaOf(text), call);
   } catch (error) {
-    // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica is there, the WAIT
-    // that came with it took most of the time.
+    // The server lost its script cache (a restart, SCRIPT FLUSH): this one time the text goes along. Where no replica
+    // is there, the WAIT that came with it took most of the time.
     const leftMs = call.deadlineMs - (performance.now() - startedMs);
     if (replyCode(error) === 'NOSCRIPT') return send(connection, 'eval', text, { ...call, deadlineMs: leftMs });
     throw error;
   }
 }
 
-async function send(connection: Redis, command: 'eval' | 'evalsha', script: string, call: ScriptCall): Promise<ScriptReply> {
+async function send(
+  connection: Redis,
+  command: 'eval' | 'evalsha',
+  script: string,
+  call: ScriptCall,
+): Promise<ScriptReply> {
   const values = [script, String(call.keys.length), ...call.keys, ...call.values];
-  if (call.replicas === 0 && call.asking !== true) return { reply: await connection.callBuffer(command, ...values), confirmedReplicas: null };
+  if (call.replicas === 0 && call.asking !== true) {
+    return { reply: await connection.callBuffer(command, ...values), confirmedReplicas: null };
+  }
   // One write, one round trip: the reply of WAIT counts the replicas that hold what the script wrote.
   const pipeline = connection.pipeline();
   if (call.asking === true) pipeline.call('asking');
   pipeline.callBuffer(command, ...values);
   if (call.replicas > 0) pipeline.call('wait', String(call.replicas), String(waitMs(call.deadlineMs)));
-  const replies = await pipeline.exec() ?? [];
+  const replies = (await pipeline.exec()) ?? [];
   const [ran, waited] = call.asking === true ? replies.slice(1) : replies;
   if (ran === undefined) throw new Error('the connection was lost');
   if (ran[0] !== null) throw ran[0];

@@ -34,7 +34,11 @@ const answerTimeoutMs = 2_000;
 type AskedTopology = Exclude<RedisTopology, { kind: 'single' }>;
 
 /** Asks Sentinels for the primary, or the nodes of a Cluster for all of them. */
-export function discoverPrimaries(settings: RedisSettings, topology: AskedTopology, events: DiscoveryEvents): Discovery {
+export function discoverPrimaries(
+  settings: RedisSettings,
+  topology: AskedTopology,
+  events: DiscoveryEvents,
+): Discovery {
   let nodes = topology.nodes;
   /** Index of the node that is asked; it is kept as long as it answers. */
   let current = 0;
@@ -81,7 +85,7 @@ export function discoverPrimaries(settings: RedisSettings, topology: AskedTopolo
   async function askNode(): Promise<readonly FoundPrimary[]> {
     const node = nodes[current % nodes.length];
     if (node === undefined) throw new Error('no nodes');
-    const connection = questioner ?? await connectTo(node);
+    const connection = questioner ?? (await connectTo(node));
     if (topology.kind === 'sentinel') return askSentinel(connection, settings, topology.name);
     const { primaries, members } = readClusterSlots(await connection.call('cluster', 'slots'), node);
     if (primaries.length === 0) throw new Error('the Cluster serves no slots');
@@ -123,12 +127,14 @@ export function discoverPrimaries(settings: RedisSettings, topology: AskedTopolo
 
 async function askSentinel(sentinel: Redis, settings: RedisSettings, name: string): Promise<readonly FoundPrimary[]> {
   const question = (): Promise<unknown> => sentinel.call('sentinel', 'get-master-addr-by-name', name);
-  const [host, port] = listOf(await question().catch(async (error: unknown) => {
-    // Sentinels often take no password, and refuse one then: it is told to those only that ask for it.
-    if (!['NOAUTH', 'NOPERM'].includes(replyCode(error) ?? '')) throw error;
-    await authenticate(sentinel, settings);
-    return question();
-  }));
+  const [host, port] = listOf(
+    await question().catch(async (error: unknown) => {
+      // Sentinels often take no password, and refuse one then: it is told to those only that ask for it.
+      if (!['NOAUTH', 'NOPERM'].includes(replyCode(error) ?? '')) throw error;
+      await authenticate(sentinel, settings);
+      return question();
+    }),
+  );
   if (typeof host !== 'string') throw new Error(`the Sentinel knows no primary named ${name}`);
   return [{ address: { host, port: Number(port) }, slots: [] }];
 }

@@ -1,7 +1,10 @@
 /** Slots of a Redis Cluster. */
 export const slotCount = 16_384;
 
-/** The slot of keys with this hash tag: CRC-16/XMODEM modulo 16384 (Redis Cluster specification, "Key distribution model"). */
+/**
+ * The slot of keys with this hash tag: CRC-16/XMODEM modulo 16384 (Redis Cluster specification, "Key distribution
+ * model").
+ */
 export function slotOf(tag: string): number {
   let crc = 0;
   for (const byte of Buffer.from(tag, 'latin1')) {
@@ -12,12 +15,14 @@ export function slotOf(tag: string): number {
 }
 
 /**
- * A hash tag whose keys one primary serves, the same for all that know its slots: the first of a list that falls into one of them.
+ * A hash tag whose keys one primary serves, the same for all that know its slots: the first of a list that falls into
+ * one of them.
  *
  * @param ranges first and last slot of each; none where there is no Cluster.
  */
 export function tagOf(ranges: readonly (readonly [number, number])[]): string {
-  const isServed = (slot: number): boolean => ranges.length === 0 || ranges.some(([first, last]) => first <= slot && slot <= last);
+  const isServed = (slot: number): boolean =>
+    ranges.length === 0 || ranges.some(([first, last]) => first <= slot && slot <= last);
   let number = 0;
   while (!isServed(slotOf(`primary-${String(number)}`))) number += 1;
   return `primary-${String(number)}`;

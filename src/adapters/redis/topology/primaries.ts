@@ -24,7 +24,10 @@ export interface Servers {
   /** Every primary that is known now. */
   readonly addresses: () => readonly RedisAddress[];
   readonly state: () => StoreState;
-  /** What the settings of the servers come to, once looked at: fit, or unfit until they are changed. `null` while out of reach. */
+  /**
+   * What the settings of the servers come to, once looked at: fit, or unfit until they are changed. `null` while out of
+   * reach.
+   */
   readonly verdict: () => StoreVerdict | null;
   readonly issuedBeforeFloorS: () => number | null;
   readonly close: () => void;
@@ -39,7 +42,10 @@ export interface StoreVerdict {
 export interface StoreDeps {
   readonly clock: Clock;
   readonly log: Log;
-  /** How long a token may be presented after its issue, the skew of clocks included, milliseconds: so long does the floor of a fail-over last. */
+  /**
+   * How long a token may be presented after its issue, the skew of clocks included, milliseconds: so long does the
+   * floor of a fail-over last.
+   */
   readonly maxTokenLifetimeMs: () => number;
   /** Called once for each primary that was replaced, restarted or emptied, or whose clock stepped. */
   readonly onFailover: () => void;
@@ -55,7 +61,10 @@ const untoldWords: Readonly<Record<Untold, string>> = {
   present: 'the store says no more which fail-overs it has: where it is emptied, that is not noticed until it does',
 };
 
-export function createServers(settings: RedisSettings, { clock, log, maxTokenLifetimeMs, onFailover, looksOn = false }: StoreDeps): Servers {
+export function createServers(
+  settings: RedisSettings,
+  { clock, log, maxTokenLifetimeMs, onFailover, looksOn = false }: StoreDeps,
+): Servers {
   const { topology } = settings;
   const floor = createFailoverFloor(maxTokenLifetimeMs);
   let primaries = new Map<string, Primary>();
@@ -67,7 +76,8 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
   const told = new Set<string>();
   let isWell = false;
   let verdict: StoreVerdict | null = null;
-  const discovery = topology.kind === 'single' ? null : discoverPrimaries(settings, topology, { found: use, failed: notFound });
+  const discovery =
+    topology.kind === 'single' ? null : discoverPrimaries(settings, topology, { found: use, failed: notFound });
   if (topology.kind === 'single') use([{ address: { host: topology.host, port: topology.port }, slots: [] }]);
 
   return {
@@ -87,7 +97,13 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
     addresses: () => [...primaries.values()].map(({ address }) => address),
     state: () => {
       const problem = problemNow();
-      return { kind: 'redis', up: problem === null, problem, connectedReplicas: fewestReplicas(), failovers: floor.failovers() };
+      return {
+        kind: 'redis',
+        up: problem === null,
+        problem,
+        connectedReplicas: fewestReplicas(),
+        failovers: floor.failovers(),
+      };
     },
     verdict: () => verdict,
     issuedBeforeFloorS: () => floor.issuedBeforeS(clock.now()),
@@ -102,7 +118,11 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
   }
 
   function nobody(): StoreFailure {
-    return { kind: 'unreachable', reason: undiscovered ?? 'no primary serves this part of the Cluster', mayHaveRun: false };
+    return {
+      kind: 'unreachable',
+      reason: undiscovered ?? 'no primary serves this part of the Cluster',
+      mayHaveRun: false,
+    };
   }
 
   /** What was sent to a node that does not serve it was not run; it goes to the one that does, once. */
@@ -131,7 +151,12 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
 
   function open(address: FoundPrimary['address']): Primary {
     const place = nameOf(address);
-    const lookAt = (facts: ServerFacts): FloorLook => ({ place, identity: identityOf(facts), tag: tagOf(ranges.get(place) ?? []), nowMs: clock.now() });
+    const lookAt = (facts: ServerFacts): FloorLook => ({
+      place,
+      identity: identityOf(facts),
+      tag: tagOf(ranges.get(place) ?? []),
+      nowMs: clock.now(),
+    });
     return createPrimary(settings, address, {
       clock,
       examine: async (facts, ask) => {
@@ -156,25 +181,46 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
     for (const cause of floor.news(place)) tellFailover(place, cause);
   }
 
-  /** Before anything is asked of a primary it is known which of its fail-overs others saw, and they are told of those that were seen here. */
+  /**
+   * Before anything is asked of a primary it is known which of its fail-overs others saw, and they are told of those
+   * that were seen here.
+   */
   async function askWhatIsRemembered(look: FloorLook, ask: (call: ScriptCall) => Promise<ScriptReply>): Promise<void> {
     floor.see(look);
     const fromMs = clock.monotonic();
     const expectedMs = floor.expectedMs(look.place, fromMs);
-    const values = [look.identity, randomBytes(16).toString('base64url'), look.nowMs, floor.atMs(), floorLastsMs, expectedMs ?? ''].map(String);
+    const values = [
+      look.identity,
+      randomBytes(16).toString('base64url'),
+      look.nowMs,
+      floor.atMs(),
+      floorLastsMs,
+      expectedMs ?? '',
+    ].map(String);
     try {
-      const call = { script: floorScript, keys: [`${settings.prefix}:{${look.tag}}:floor`], values, replicas: 0, deadlineMs: Infinity };
+      const call = {
+        script: floorScript,
+        keys: [`${settings.prefix}:{${look.tag}}:floor`],
+        values,
+        replicas: 0,
+        deadlineMs: Infinity,
+      };
       const { reply } = await ask(call);
       const state = readSeenState(reply);
       floor.read(look, state, { fromMs, toMs: clock.monotonic() });
       if (expectedMs === null && state.aheadMs > 0) {
-        log.info('by the clock of the store nobody has looked at it for a while: single-use tokens issued before now are refused for a time', {
-          server: look.place, seconds: Math.round(state.aheadMs / 1000),
-        });
+        log.info(
+          'by the clock of the store nobody has looked at it for a while: single-use tokens issued before now are refused for a time',
+          {
+            server: look.place,
+            seconds: Math.round(state.aheadMs / 1000),
+          },
+        );
       }
     } catch (error) {
       if (replyCode(error) === null && !(error instanceof UnexpectedReply)) throw error;
-      // A user without rights, a full server, a slot that a Cluster hands over just now: what was read before still holds.
+      // A user without rights, a full server, a slot that a Cluster hands over just now: what was read before still
+      // holds.
       const untold = floor.refused(look);
       if (untold !== null) log.warn(untoldWords[untold], { server: look.place, reason: reasonOf(error) });
     }
@@ -219,11 +265,17 @@ export function createServers(settings: RedisSettings, { clock, log, maxTokenLif
 
   function tellFailover(server: string, cause: FailoverCause): void {
     const refused = 'single-use tokens issued before are refused for a time';
-    if (cause.kind === 'replaced') log.warn(`the store failed over or restarted and may have forgotten: ${refused}`, { server });
-    if (cause.kind === 'emptied') log.error(`the store was emptied, or an older state was put back, while it was in use: ${refused}`, { server });
+    if (cause.kind === 'replaced') {
+      log.warn(`the store failed over or restarted and may have forgotten: ${refused}`, { server });
+    }
+    if (cause.kind === 'emptied') {
+      log.error(`the store was emptied, or an older state was put back, while it was in use: ${refused}`, { server });
+    }
     if (cause.kind === 'clock') {
       log.error(`the clock of the store stepped, and what it keeps may end early: ${refused}`, {
-        server, stepped_ms: Math.round(cause.stepMs), what_to_do: 'let the clock of every host of the store be slewed, not stepped',
+        server,
+        stepped_ms: Math.round(cause.stepMs),
+        what_to_do: 'let the clock of every host of the store be slewed, not stepped',
       });
     }
     onFailover();

@@ -1,7 +1,14 @@
 import { refuse, type Result } from '../../../lib/result.js';
 import type { Clock, StoreFailure } from '../../../ports/ports.js';
 import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from '../client/circuit-breaker.js';
-import { identityOf, takesSettlements, unfitnessOf, wordsOf, type ServerFacts, type Unfitness } from './server-checks.js';
+import {
+  identityOf,
+  takesSettlements,
+  unfitnessOf,
+  wordsOf,
+  type ServerFacts,
+  type Unfitness,
+} from './server-checks.js';
 import { createLane, type Lane, type LaneEvents } from '../client/node-connection.js';
 import { createLanePool, type LanePool } from '../client/wait-pool.js';
 import type { ScriptCall, ScriptReply } from '../scripts/run-script.js';
@@ -38,10 +45,14 @@ export interface PrimaryDeps {
   /** Called with each look, before anything is asked of the server on the strength of it. */
   readonly looked: (facts: ServerFacts) => void;
   /**
-   * Called with each answer to a script before it counts, and when it was asked for and had come, monotonic. `identity` is that of the
-   * server which the connection was found to lead to.
+   * Called with each answer to a script before it counts, and when it was asked for and had come, monotonic. `identity`
+   * is that of the server which the connection was found to lead to.
    */
-  readonly ran: (call: ScriptCall, reply: unknown, at: { readonly identity: string; readonly fromMs: number; readonly toMs: number }) => void;
+  readonly ran: (
+    call: ScriptCall,
+    reply: unknown,
+    at: { readonly identity: string; readonly fromMs: number; readonly toMs: number },
+  ) => void;
   /** Called whenever what `view` says may have changed. */
   readonly changed: () => void;
 }
@@ -50,7 +61,11 @@ export interface PrimaryDeps {
 const lookEveryMs = 2_000;
 const lookSoonMs = 500;
 
-export function createPrimary(settings: RedisSettings, address: RedisAddress, { clock, examine, looked, ran: hasRun, changed }: PrimaryDeps): Primary {
+export function createPrimary(
+  settings: RedisSettings,
+  address: RedisAddress,
+  { clock, examine, looked, ran: hasRun, changed }: PrimaryDeps,
+): Primary {
   const needs = { ...settings, clustered: settings.topology.kind === 'cluster' };
   let unfitness: readonly Unfitness[] = [];
   /** Why there is no connection, when there is none. */
@@ -78,9 +93,14 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
     if (obstacle !== null) return refuse({ ...obstacle, mayHaveRun: false });
     const entry = enter(circuit, clock.monotonic());
     circuit = entry.state;
-    // What is revoked is asked for by one call at a time, which has longer than a reservation and must not wait behind their trials.
+    // What is revoked is asked for by one call at a time, which has longer than a reservation and must not wait behind
+    // their trials.
     if (!entry.allowed && call.script.name !== 'revocations') {
-      return refuse({ kind: 'timeout', reason: `no answers; one call every ${circuitPauseMs} ms finds out`, mayHaveRun: false });
+      return refuse({
+        kind: 'timeout',
+        reason: `no answers; one call every ${circuitPauseMs} ms finds out`,
+        mayHaveRun: false,
+      });
     }
     return pool === null || call.replicas === 0 ? runOn(shared, call) : runWaiting(pool, call);
   }
@@ -95,7 +115,10 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
       return refuse({ kind: 'timeout', reason: 'no connection came free within the deadline', mayHaveRun: false });
     }
     try {
-      const ran = await runOn(lane, { ...call, deadlineMs: Math.max(1, call.deadlineMs - (clock.monotonic() - startedMs)) });
+      const ran = await runOn(lane, {
+        ...call,
+        deadlineMs: Math.max(1, call.deadlineMs - (clock.monotonic() - startedMs)),
+      });
       // It may wait for replicas still, and would hold up who gets it next.
       if (!ran.ok && ran.error.kind === 'timeout') lane.renew();
       return ran;
@@ -154,10 +177,13 @@ export function createPrimary(settings: RedisSettings, address: RedisAddress, { 
 
   function lookAgain(facts: ServerFacts): void {
     if (next !== null) clearTimeout(next);
-    next = setTimeout(() => {
-      if (takesSettlements(facts)) shared.look();
-      else renewAll();
-    }, unfitness.length === 0 ? lookEveryMs : lookSoonMs);
+    next = setTimeout(
+      () => {
+        if (takesSettlements(facts)) shared.look();
+        else renewAll();
+      },
+      unfitness.length === 0 ? lookEveryMs : lookSoonMs,
+    );
     next.unref();
   }
 

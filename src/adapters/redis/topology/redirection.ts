@@ -14,5 +14,8 @@ export function readRedirection(error: unknown, asked: RedisAddress): Redirectio
   if (!(error instanceof Error) || (code !== 'MOVED' && code !== 'ASK')) return null;
   const [, host, port] = /^\S+ \d+ (\S*):(\d+)$/.exec(error.message) ?? [];
   if (host === undefined || port === undefined) return null;
-  return { kind: code === 'ASK' ? 'ask' : 'moved', address: { host: host === '' || host === '?' ? asked.host : host, port: Number(port) } };
+  return {
+    kind: code === 'ASK' ? 'ask' : 'moved',
+    address: { host: host === '' || host === '?' ? asked.host : host, port: Number(port) },
+  };
 }

@@ -108,28 +108,40 @@ function versionProblems({ version }: ServerFacts): readonly Unfitness[] {
     return [{ lasting: true, problem: 'the server does not say its version', fix: 'allow INFO to the Redis user' }];
   }
   if (Number(major) > oldest.major || (Number(major) === oldest.major && Number(minor) >= oldest.minor)) return [];
-  return [{ lasting: true, problem: `the server is version ${major}.${minor}`, fix: 'use Redis 6.2 or newer, or Valkey' }];
+  return [
+    { lasting: true, problem: `the server is version ${major}.${minor}`, fix: 'use Redis 6.2 or newer, or Valkey' },
+  ];
 }
 
 function roleProblems({ role, loading }: ServerFacts): readonly Unfitness[] {
   if (loading) return [{ lasting: false, problem: 'the server is loading its data', fix: 'wait until it has' }];
   if (role === 'master') return [];
   const found = role === null ? 'of unknown role' : `a ${role}`;
-  return [{ lasting: false, problem: `the server is ${found}, not a primary`, fix: 'point store.redis at the primary' }];
+  return [
+    { lasting: false, problem: `the server is ${found}, not a primary`, fix: 'point store.redis at the primary' },
+  ];
 }
 
 function clusterProblems(facts: ServerFacts, clustered: boolean): readonly Unfitness[] {
   if (!facts.clustered || clustered) return [];
-  return [{ lasting: true, problem: 'the server is part of a Redis Cluster', fix: 'name its nodes in store.redis.cluster instead of store.redis.url' }];
+  return [
+    {
+      lasting: true,
+      problem: 'the server is part of a Redis Cluster',
+      fix: 'name its nodes in store.redis.cluster instead of store.redis.url',
+    },
+  ];
 }
 
 function replicaProblems({ connectedReplicas }: ServerFacts, needed: number): readonly Unfitness[] {
   if (needed === 0 || (connectedReplicas ?? 0) >= needed) return [];
-  return [{
-    lasting: false,
-    problem: `replicas connected: ${connectedReplicas ?? 'unknown'}; store.redis.replicas asks for ${needed}`,
-    fix: 'connect more replicas, or lower store.redis.replicas',
-  }];
+  return [
+    {
+      lasting: false,
+      problem: `replicas connected: ${connectedReplicas ?? 'unknown'}; store.redis.replicas asks for ${needed}`,
+      fix: 'connect more replicas, or lower store.redis.replicas',
+    },
+  ];
 }
 
 function durabilityProblems(facts: ServerFacts, durability: Durability): readonly Unfitness[] {
@@ -138,13 +150,18 @@ function durabilityProblems(facts: ServerFacts, durability: Durability): readonl
   if (facts.evictionPolicy === null) problems.push(...unread('maxmemory_policy', durability));
   else if (facts.evictionPolicy !== 'noeviction') {
     problems.push({
-      lasting: true, problem: `maxmemory-policy is ${facts.evictionPolicy}: reservations can be evicted`, fix: 'set maxmemory-policy noeviction',
+      lasting: true,
+      problem: `maxmemory-policy is ${facts.evictionPolicy}: reservations can be evicted`,
+      fix: 'set maxmemory-policy noeviction',
     });
   }
-  if (facts.appendOnly === null && (facts.connectedReplicas ?? 0) === 0) problems.push(...unread('aof_enabled', durability));
-  else if (facts.appendOnly === false && (facts.connectedReplicas ?? 0) === 0) {
+  if (facts.appendOnly === null && (facts.connectedReplicas ?? 0) === 0) {
+    problems.push(...unread('aof_enabled', durability));
+  } else if (facts.appendOnly === false && (facts.connectedReplicas ?? 0) === 0) {
     problems.push({
-      lasting: true, problem: 'there is no append-only file and no replica: a restart forgets reservations', fix: 'set appendonly yes, or connect a replica',
+      lasting: true,
+      problem: 'there is no append-only file and no replica: a restart forgets reservations',
+      fix: 'set appendonly yes, or connect a replica',
     });
   }
   return problems;
@@ -152,11 +169,13 @@ function durabilityProblems(facts: ServerFacts, durability: Durability): readonl
 
 function unread(field: string, durability: Durability): readonly Unfitness[] {
   if (durability === 'unverified') return [];
-  return [{
-    lasting: true,
-    problem: `INFO does not tell ${field}`,
-    fix: 'allow INFO to the Redis user, or write durability: unverified where the provider hides it',
-  }];
+  return [
+    {
+      lasting: true,
+      problem: `INFO does not tell ${field}`,
+      fix: 'allow INFO to the Redis user, or write durability: unverified where the provider hides it',
+    },
+  ];
 }
 
 /** Names this run of the server and this history of its data: what was written under another may be forgotten. */

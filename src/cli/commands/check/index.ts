@@ -9,7 +9,8 @@ import { jsonOption } from '../../options.js';
 export function createCheckCommand(io: Io): Command {
   const command = defineCommand({
     name: 'check',
-    about: 'Say everything that is wrong with a config, each with its line: FILE:LINE:COLUMN: error|warning: what; allowed: what would be right.',
+    about:
+      'Say everything that is wrong with a config, each with its line: FILE:LINE:COLUMN: error|warning: what; allowed: what would be right.',
     examples: [
       ['the config of this folder', 'sallyport check'],
       ['in a pipeline: warnings fail, too', 'sallyport check --strict sallyport.yaml'],

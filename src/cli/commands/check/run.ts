@@ -1,4 +1,10 @@
-import { countProblems, escapeControls, formatProblem, type Note, type Problem } from '../../../config/load/problems.js';
+import {
+  countProblems,
+  escapeControls,
+  formatProblem,
+  type Note,
+  type Problem,
+} from '../../../config/load/problems.js';
 import { inspectChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import type { Io } from '../../io.js';
@@ -34,8 +40,12 @@ export async function check(options: CheckOptions & ConfigArguments, io: Io): Pr
 }
 
 function noteLines(file: string, notes: readonly Note[]): readonly string[] {
-  const shown = notes.slice(0, maxNotes).map(({ line, column, message }) => `${file}:${String(line)}:${String(column)}: note: ${message}`);
-  return notes.length <= maxNotes ? shown : [...shown, `${file}: ${String(notes.length - maxNotes)} more notes; --json lists them`];
+  const shown = notes
+    .slice(0, maxNotes)
+    .map(({ line, column, message }) => `${file}:${String(line)}:${String(column)}: note: ${message}`);
+  return notes.length <= maxNotes
+    ? shown
+    : [...shown, `${file}: ${String(notes.length - maxNotes)} more notes; --json lists them`];
 }
 
 function conclusion(problems: readonly Problem[], accepted: boolean): string {

@@ -16,7 +16,8 @@ export function createCompletionCommand(io: Io): Command {
     exitCodes: { 0: 'printed', 2: 'usage' },
     page: 'docs/cli.md#completion',
   });
-  return command.addArgument(new Argument('<shell>', 'the shell').choices(shells))
+  return command
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
     .action(async (shell: Shell, _options: object, asked: Command) => {
       const { completionScript } = await import('./script.js');
       io.stdout(completionScript(shell, asked.parent ?? asked));

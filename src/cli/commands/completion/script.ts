@@ -1,24 +1,55 @@
 import type { Command } from 'commander';
-import { completionTree, everyCommand, type CompletedCommand, type CompletedOption, type Shell, type Value } from './tree.js';
+import {
+  completionTree,
+  everyCommand,
+  type CompletedCommand,
+  type CompletedOption,
+  type Shell,
+  type Value,
+} from './tree.js';
 
 /** Writes what a shell needs to complete command lines of this program. */
 export function completionScript(shell: Shell, program: Command): string {
   return scripts[shell](completionTree(program));
 }
 
-const scripts: Readonly<Record<Shell, (root: CompletedCommand) => string>> = { bash: bashScript, zsh: zshScript, fish: fishScript };
+const scripts: Readonly<Record<Shell, (root: CompletedCommand) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
 
 /** Works with bash 3.2, which macOS has, and without the package bash-completion. */
 function bashScript(root: CompletedCommand): string {
   const commands = everyCommand(root);
-  const paths = commands.filter(({ path }) => path !== root.path).map(({ path }) => quote(path)).join('|');
-  const withValue = commands.flatMap(({ path, options }) => options.flatMap((option) => (option.value === null ? [] : spellings(option).map((flag) => ({
-    at: quote(`${path}:${flag}`), value: option.value, isOptional: option.isValueOptional,
-  })))));
-  const ofKind = (kind: Value['kind']): string => withValue.filter(({ value }) => value?.kind === kind).map(({ at }) => at).join('|');
-  const choices = withValue.flatMap(({ at, value }) => (value?.kind === 'choices' ? [`    ${at}) ${reply(value.choices)}; return ;;\n`] : []));
+  const paths = commands
+    .filter(({ path }) => path !== root.path)
+    .map(({ path }) => quote(path))
+    .join('|');
+  const withValue = commands.flatMap(({ path, options }) =>
+    options.flatMap((option) =>
+      option.value === null
+        ? []
+        : spellings(option).map((flag) => ({
+            at: quote(`${path}:${flag}`),
+            value: option.value,
+            isOptional: option.isValueOptional,
+          })),
+    ),
+  );
+  const ofKind = (kind: Value['kind']): string =>
+    withValue
+      .filter(({ value }) => value?.kind === kind)
+      .map(({ at }) => at)
+      .join('|');
+  const choices = withValue.flatMap(({ at, value }) =>
+    value?.kind === 'choices' ? [`    ${at}) ${reply(value.choices)}; return ;;\n`] : [],
+  );
   const words = commands.map(({ path, commands: below, options, values }) => {
-    const offered = [...below.map(({ name }) => name), ...values.flatMap(({ value }) => (value.kind === 'choices' ? value.choices : []))];
+    const offered = [
+      ...below.map(({ name }) => name),
+      ...values.flatMap(({ value }) => (value.kind === 'choices' ? value.choices : [])),
+    ];
     const files = values.some(({ value }) => value.kind === 'file') ? 'yes' : 'no';
     return `    ${quote(path)}) words=${quote(offered.join(' '))} options=${quote(options.flatMap(spellings).join(' '))} files=${files} ;;\n`;
   });
@@ -31,7 +62,10 @@ _${root.name}() {
   if [[ $cur == '=' ]]; then cur=; elif [[ $prev == '=' ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "$path:\${COMP_WORDS[i]}" in
-      ${withValue.filter(({ isOptional }) => !isOptional).map(({ at }) => at).join('|')}) ((i++)); continue ;;
+      ${withValue
+        .filter(({ isOptional }) => !isOptional)
+        .map(({ at }) => at)
+        .join('|')}) ((i++)); continue ;;
     esac
     case "$path \${COMP_WORDS[i]}" in
       ${paths}) path="$path \${COMP_WORDS[i]}" ;;
@@ -80,7 +114,10 @@ function zshFunction({ path, options, values, commands }: CompletedCommand, root
   const name = functionOf(path);
   const specs = options.map((option) => `    ${zshOption(option)} \\\n`).join('');
   if (commands.length === 0) {
-    const arguments_ = values.map(({ name: what, value, isRepeated }) => `    ${quote(`${isRepeated ? '*' : ''}:${zshText(what)}:${zshAction(value)}`)} \\\n`);
+    const arguments_ = values.map(
+      ({ name: what, value, isRepeated }) =>
+        `    ${quote(`${isRepeated ? '*' : ''}:${zshText(what)}:${zshAction(value)}`)} \\\n`,
+    );
     return `${name}() {\n  _arguments -s \\\n${specs}${arguments_.join('')}    && return 0\n}\n`;
   }
   const listed = commands.map((child) => `    ${quote(`${child.name}:${zshText(child.about)}`)}\n`).join('');
@@ -125,7 +162,10 @@ function functionOf(path: string): string {
 }
 
 function fishScript(root: CompletedCommand): string {
-  const paths = everyCommand(root).filter(({ path }) => path !== root.path).map(({ path }) => quote(path)).join(' ');
+  const paths = everyCommand(root)
+    .filter(({ path }) => path !== root.path)
+    .map(({ path }) => quote(path))
+    .join(' ');
   const lines = everyCommand(root).flatMap(({ path, commands, options, values }) => {
     const at = `complete -c ${root.name} -n '__${root.name}_at ${path}'`;
     return [
@@ -134,7 +174,13 @@ function fishScript(root: CompletedCommand): string {
         const flags = [...(short === null ? [] : [`-s ${short.slice(1)}`]), `-l ${long.slice(2)}`].join(' ');
         return `${at} ${flags}${value === null ? '' : fishValue(value, isValueOptional)} -d ${quote(about)}`;
       }),
-      ...values.flatMap(({ value }) => (value.kind === 'file' ? [`${at} -F`] : value.kind === 'choices' ? [`${at} -a ${quote(value.choices.join(' '))}`] : [])),
+      ...values.flatMap(({ value }) =>
+        value.kind === 'file'
+          ? [`${at} -F`]
+          : value.kind === 'choices'
+            ? [`${at} -a ${quote(value.choices.join(' '))}`]
+            : [],
+      ),
     ];
   });
   return `# fish completion for ${root.name}, by "${root.name} completion fish"

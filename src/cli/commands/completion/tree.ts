@@ -5,7 +5,10 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
 /** What may be typed where a value is expected. */
-export type Value = { readonly kind: 'choices'; readonly choices: readonly string[] } | { readonly kind: 'file' } | { readonly kind: 'free' };
+export type Value =
+  | { readonly kind: 'choices'; readonly choices: readonly string[] }
+  | { readonly kind: 'file' }
+  | { readonly kind: 'free' };
 
 export interface CompletedOption {
   readonly short: string | null;
@@ -40,9 +43,14 @@ export function completionTree(command: Command, above = ''): CompletedCommand {
     name: command.name(),
     about: firstLine(command.summary() === '' ? command.description() : command.summary()),
     options: help.visibleOptions(command).map(completedOption),
-    values: command.registeredArguments.map((argument) => (
-      { name: argument.name(), value: valueOf(argument.name(), argument.argChoices), isRepeated: argument.variadic })),
-    commands: children.map((child) => (child.name() === 'help' ? helpOn(child, path, children) : completionTree(child, path))),
+    values: command.registeredArguments.map((argument) => ({
+      name: argument.name(),
+      value: valueOf(argument.name(), argument.argChoices),
+      isRepeated: argument.variadic,
+    })),
+    commands: children.map((child) =>
+      child.name() === 'help' ? helpOn(child, path, children) : completionTree(child, path),
+    ),
   };
 }
 

@@ -8,7 +8,10 @@ export interface DevPlaces {
   readonly upstreamUrl: string;
 }
 
-/** Sections that `dev` takes from a config of the user. What is known of the router decides which routes are safe, so it is one. */
+/**
+ * Sections that `dev` takes from a config of the user. What is known of the router decides which routes are safe, so it
+ * is one.
+ */
 const takenSections: ReadonlySet<string> = new Set(['routes', 'identity', 'receiver']);
 
 /** Routes of the demo receiving service. */
@@ -54,7 +57,11 @@ routes:
 `;
 
 /** What a token of the issuer has to say, whatever name the config gives the issuer. */
-export function devClaims(issuerName: string): { readonly audience: string; readonly source: string; readonly tokenType: string } {
+export function devClaims(issuerName: string): {
+  readonly audience: string;
+  readonly source: string;
+  readonly tokenType: string;
+} {
   return { audience: `dev-${issuerName}`, source: 'sallyport-dev', tokenType: 'service' };
 }
 
@@ -69,13 +76,20 @@ export function composeDevConfig(text: string, places: DevPlaces): string {
   if (document.errors.length > 0 || !isMap(map)) return text;
   const sections = devSections(places, issuerNames(map), sessionsOf(map, places));
   const [start, , end] = map.range;
-  const kept = map.items.reduce((rest, pair) => (takenSections.has(keyOf(pair)) ? rest : blank(rest, pair, map.flow === true)), text);
+  const kept = map.items.reduce(
+    (rest, pair) => (takenSections.has(keyOf(pair)) ? rest : blank(rest, pair, map.flow === true)),
+    text,
+  );
   if (map.flow === true) return `${kept.slice(0, start + 1)}${sections.join(', ')}, ${kept.slice(start + 1)}`;
   const indent = ' '.repeat(start - (text.lastIndexOf('\n', start - 1) + 1));
   return `${kept.slice(0, end)}\n${sections.map((section) => `${indent}${section}\n`).join('')}${kept.slice(end)}`;
 }
 
-function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly string[], sessions: object | null): readonly string[] {
+function devSections(
+  { port, coreUrl, upstreamUrl }: DevPlaces,
+  names: readonly string[],
+  sessions: object | null,
+): readonly string[] {
   const issuers = names.map((name) => {
     const { audience, source, tokenType } = devClaims(name);
     return [name, { issuer: coreUrl, audience, source, token_type: tokenType }];
@@ -100,8 +114,10 @@ function devSections({ port, coreUrl, upstreamUrl }: DevPlaces, names: readonly 
 function sessionsOf(map: YAMLMap, { coreUrl }: DevPlaces): object | null {
   const written = map.get('sessions');
   if (!isMap(written)) return null;
-  const names = ['api_domain', 'api_base_path'].map((key) => [key, written.get(key)] as const).filter(([, name]) => typeof name === 'string');
-  return { api_domain: coreUrl, ...Object.fromEntries(names) as object, core_url: coreUrl };
+  const names = ['api_domain', 'api_base_path']
+    .map((key) => [key, written.get(key)] as const)
+    .filter(([, name]) => typeof name === 'string');
+  return { api_domain: coreUrl, ...(Object.fromEntries(names) as object), core_url: coreUrl };
 }
 
 /** Routes may name issuers, so each name stays; behind all of them is the emulator. */
@@ -120,10 +136,10 @@ function blank(text: string, { key, value }: Pair, inFlow: boolean): string {
   const start = rangeOf(key)?.[0];
   const end = rangeOf(value)?.[1] ?? rangeOf(key)?.[1];
   if (start === undefined || end === undefined) return text;
-  const comma = inFlow ? /^\s*,/.exec(text.slice(end))?.[0].length ?? 0 : 0;
+  const comma = inFlow ? (/^\s*,/.exec(text.slice(end))?.[0].length ?? 0) : 0;
   return text.slice(0, start) + text.slice(start, end + comma).replace(/[^\r\n]/g, ' ') + text.slice(end + comma);
 }
 
 function rangeOf(node: unknown): Range | null {
-  return isNode(node) ? node.range ?? null : null;
+  return isNode(node) ? (node.range ?? null) : null;
 }

@@ -2,7 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Tokens in files that `curl -H @FILE` reads: a command with the token in it fills a screen, and stands in the list of processes. */
+/**
+ * Tokens in files that `curl -H @FILE` reads: a command with the token in it fills a screen, and stands in the list of
+ * processes.
+ */
 export interface DevCredentials {
   /** Keeps a token, and returns the file of its header field. @param name of `[a-z]`, one a token. */
   readonly keep: (name: string, token: string) => Promise<string>;

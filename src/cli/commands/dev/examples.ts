@@ -37,10 +37,13 @@ const segmentValues = ['1', 'example', 'some-value', 'zzz-sample'] as const;
 /** Nothing that a config would name. */
 const unknownTarget = '/sallyport-dev-no-such-route';
 
-/** Chooses requests that the routes of a config really get: protected ones before public ones, GET before other methods. */
+/**
+ * Chooses requests that the routes of a config really get: protected ones before public ones, GET before other methods.
+ */
 export function chooseSamples({ routes, table }: Pick<CompiledConfig, 'routes' | 'table'>): Samples {
   const samples = routes.flatMap((route) => sampleOf(route, table) ?? []);
-  const repeated = routes.filter(isRepeatable).flatMap((route) => sampleOf(route, table, writeOf(route)) ?? [])[0] ?? null;
+  const repeated =
+    routes.filter(isRepeatable).flatMap((route) => sampleOf(route, table, writeOf(route)) ?? [])[0] ?? null;
   const guarded = preferRead(samples.filter((sample) => sample.approval !== null));
   return {
     allowed: guarded ?? preferRead(samples),
@@ -57,7 +60,10 @@ export function strangerTo(routes: readonly Route[]): string {
   return stranger;
 }
 
-/** Writes a sample as a command; `-i` shows the status line and the header of the answer. @param credentialFile the header field with the token. */
+/**
+ * Writes a sample as a command; `-i` shows the status line and the header of the answer. @param credentialFile the
+ * header field with the token.
+ */
 export function curl(proxyUrl: string, sample: Sample, credentialFile: string | null): string {
   const method = sample.method === 'GET' ? [] : sample.method === 'HEAD' ? ['--head'] : ['-X', quote(sample.method)];
   const credential = credentialFile === null ? [] : ['-H', quote(`@${credentialFile}`)];
@@ -71,9 +77,24 @@ export function curl(proxyUrl: string, sample: Sample, credentialFile: string | 
  */
 export function curlTwice(proxyUrl: string, sample: Sample, credentialFile: string, key: string): string {
   const url = quote(proxyUrl + sample.target);
-  const fields = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap((field) => ['-H', quote(field)]);
+  const fields = [`@${credentialFile}`, `Idempotency-Key: ${key}`, 'Content-Type: application/json'].flatMap(
+    (field) => ['-H', quote(field)],
+  );
   // Curl ends no body with a line of its own: the second answer would begin in the middle of one.
-  return ['curl', '-sS', '-i', '-w', quote('\\n'), '-X', quote(sample.method), ...fields, '-d', quote('{"item":"book"}'), url, url].join(' ');
+  return [
+    'curl',
+    '-sS',
+    '-i',
+    '-w',
+    quote('\\n'),
+    '-X',
+    quote(sample.method),
+    ...fields,
+    '-d',
+    quote('{"item":"book"}'),
+    url,
+    url,
+  ].join(' ');
 }
 
 /** A token that passes once would be refused the second time. */
@@ -111,7 +132,7 @@ function methodOf({ methods }: Route): string {
 /** A method whose repetition matters. */
 function writeOf(route: Route): string {
   const isRead = (method: string): boolean => ['GET', 'HEAD', 'OPTIONS'].includes(method);
-  return route.methods === null ? 'POST' : [...route.methods].find((method) => !isRead(method)) ?? methodOf(route);
+  return route.methods === null ? 'POST' : ([...route.methods].find((method) => !isRead(method)) ?? methodOf(route));
 }
 
 /** What the proxy would make of the request, by the functions that it decides with. */
@@ -121,10 +142,15 @@ function routeOf(table: RouteTable, method: string, target: string): Route | nul
 }
 
 function targetOf(path: RoutePath, value: string): string {
-  return path.segments.map((segment) => `/${segment.kind === 'literal' ? encodeSegment(segment.text) : value}`).join('');
+  return path.segments
+    .map((segment) => `/${segment.kind === 'literal' ? encodeSegment(segment.text) : value}`)
+    .join('');
 }
 
-/** Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3), and nothing else: the proxy refuses the rest. */
+/**
+ * Percent-encodes what may not stand in a segment as it is (RFC 3986 §3.3), and nothing else: the proxy refuses the
+ * rest.
+ */
 function encodeSegment(text: string): string {
   return encodeURIComponent(text).replace(/%(?:24|26|2B|2C|3A|3D|40)/g, decodeURIComponent);
 }

@@ -20,7 +20,12 @@ export function createDevCommand(io: Io): Command {
       'Of a config it takes routes and identity headers; everything else is replaced. Without one it has routes of its own.',
       'The tokens of the commands are in files below the folder for temporary files, which only you can read and which go when it ends.',
     ],
-    exitCodes: { 0: 'ended by a signal', 1: 'the config has an error', 2: 'usage, or the config cannot be read', 3: 'the port is in use' },
+    exitCodes: {
+      0: 'ended by a signal',
+      1: 'the config has an error',
+      2: 'usage, or the config cannot be read',
+      3: 'the port is in use',
+    },
     page: 'README.md',
   });
   return takesConfig(command, 'a config to take routes and identity headers from')

@@ -42,18 +42,36 @@ export async function dev(options: DevOptions & ConfigArguments, io: Io): Promis
     return;
   }
   const stopped = ended(io);
-  const core = await startCoreEmulator({ host: '127.0.0.1', port: 0, rotateEveryMs: 168 * 60 * 60 * 1000, apiKeys: [] });
+  const core = await startCoreEmulator({
+    host: '127.0.0.1',
+    port: 0,
+    rotateEveryMs: 168 * 60 * 60 * 1000,
+    apiKeys: [],
+  });
   const receiver = options.upstream === undefined ? await startDemoReceiver('127.0.0.1', 0) : null;
   try {
-    const places: DevPlaces = { port: options.port, coreUrl: core.url, upstreamUrl: options.upstream ?? receiver?.url ?? '' };
-    const source = chosen === null ? builtInSource(receiver === null ? anyServiceRoutes : demoRoutes, places) : composedSource(chosen.value.source, places);
+    const places: DevPlaces = {
+      port: options.port,
+      coreUrl: core.url,
+      upstreamUrl: options.upstream ?? receiver?.url ?? '',
+    };
+    const source =
+      chosen === null
+        ? builtInSource(receiver === null ? anyServiceRoutes : demoRoutes, places)
+        : composedSource(chosen.value.source, places);
     await runProxy(source, places, options, io, stopped);
   } finally {
     await Promise.all([core.close(), receiver?.close()]);
   }
 }
 
-async function runProxy(source: ConfigSource, places: DevPlaces, options: DevOptions, io: Io, stopped: Promise<void>): Promise<void> {
+async function runProxy(
+  source: ConfigSource,
+  places: DevPlaces,
+  options: DevOptions,
+  io: Io,
+  stopped: Promise<void>,
+): Promise<void> {
   const read = await readConfig(source, io);
   if (!read.ok) {
     fail(startFailure('unreadable', read.error), io);
@@ -67,21 +85,28 @@ async function runProxy(source: ConfigSource, places: DevPlaces, options: DevOpt
   const app = await startApp({ source, env: io.env, logTo: devLog(io.stderr) });
   if (!app.ok) {
     const busy = app.error.kind === 'unavailable' ? ['choose another port with --port; --port 0 takes a free one'] : [];
-    fail({ ...app.error, hints: [...app.error.hints ?? [], ...busy] }, io);
+    fail({ ...app.error, hints: [...(app.error.hints ?? []), ...busy] }, io);
     return;
   }
   const { host, port } = app.value.listeners.proxy;
   const credentials = await createDevCredentials();
   try {
     const shown = await describe(`http://${host}:${port}`, places.coreUrl, config, credentials);
-    io.stdout(options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, places, options.upstream === undefined));
+    io.stdout(
+      options.json === true ? `${JSON.stringify(shown)}\n` : inWords(shown, places, options.upstream === undefined),
+    );
     await stopped;
   } finally {
     await Promise.all([credentials.remove(), app.value.stop()]);
   }
 }
 
-async function describe(proxy: string, core: string, config: CompiledConfig, credentials: DevCredentials): Promise<Shown> {
+async function describe(
+  proxy: string,
+  core: string,
+  config: CompiledConfig,
+  credentials: DevCredentials,
+): Promise<Shown> {
   const { allowed, refused, repeated } = chooseSamples(config);
   const issuerNames = config.issuers.map(({ rules }) => rules.name);
   const caller = callerOf(allowed ?? refused, config.routes, issuerNames);
@@ -94,7 +119,10 @@ async function describe(proxy: string, core: string, config: CompiledConfig, cre
   if (refused !== null) {
     const stranger = await mint(core, { ...caller, subject: strangerTo(config.routes), permissions: [] });
     const file = await credentials.keep('stranger', stranger);
-    examples.push({ command: curl(proxy, refused, null), expect: 401 }, { command: curl(proxy, refused, file), expect: 403 });
+    examples.push(
+      { command: curl(proxy, refused, null), expect: 401 },
+      { command: curl(proxy, refused, file), expect: 403 },
+    );
   }
   if (repeated !== null) {
     const file = await credentials.keep('writer', await mint(core, callerOf(repeated, config.routes, issuerNames)));
@@ -104,11 +132,17 @@ async function describe(proxy: string, core: string, config: CompiledConfig, cre
 }
 
 function inWords({ proxy, core, examples }: Shown, { upstreamUrl }: DevPlaces, isDemo: boolean): string {
-  const places = [`proxy     ${proxy}`, `core      ${core}`, `receiver  ${upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`];
+  const places = [
+    `proxy     ${proxy}`,
+    `core      ${core}`,
+    `receiver  ${upstreamUrl}${isDemo ? '  (demo: answers with what it received)' : ''}`,
+  ];
   const commands = examples.map(({ command, expect }) => `# expect ${expect}\n${command}\n`);
   const note = [
     ...(isDemo ? [] : ['# The first one shows what your service answers.\n']),
-    ...(commands.length > 3 ? ['# The last one sends a write twice. It runs once: the second answer is marked Idempotent-Replayed.\n'] : []),
+    ...(commands.length > 3
+      ? ['# The last one sends a write twice. It runs once: the second answer is marked Idempotent-Replayed.\n']
+      : []),
   ].join('');
   return `${places.join('\n')}\n\n${commands.join('\n')}\n${note}# Tokens are good for two hours. Ctrl-C ends all of it.\n`;
 }

@@ -12,7 +12,10 @@ export interface Caller {
   readonly issuerName: string;
 }
 
-/** The caller that a sample is let through for, with every permission that any route asks of it: it may use its other routes too. */
+/**
+ * The caller that a sample is let through for, with every permission that any route asks of it: it may use its other
+ * routes too.
+ */
 export function callerOf(sample: Sample | null, routes: readonly Route[], issuerNames: readonly string[]): Caller {
   const [subject = 'checkout'] = sample?.approval?.subjects ?? [];
   const approvals = routes.flatMap((route) => route.approvals).filter(({ subjects }) => subjects.has(subject));

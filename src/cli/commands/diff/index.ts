@@ -8,16 +8,24 @@ import { jsonOption } from '../../options.js';
 export function createDiffCommand(io: Io): Command {
   const command = defineCommand({
     name: 'diff',
-    about: 'Say what an edit changes in effect: who gains and who loses which operation, decided by the code that serves.',
+    about:
+      'Say what an edit changes in effect: who gains and who loses which operation, decided by the code that serves.',
     examples: [
       ['two files', 'sallyport diff sallyport.yaml next.yaml'],
-      ['what was committed, and what stands there now', 'git show HEAD:sallyport.yaml | sallyport diff - sallyport.yaml'],
+      [
+        'what was committed, and what stands there now',
+        'git show HEAD:sallyport.yaml | sallyport diff - sallyport.yaml',
+      ],
     ],
     notes: [
       'Lines that begin with "!" let through more, or guard less, than before.',
       'Relative paths in both start from the folder of NEW, so that they mean the same files.',
     ],
-    exitCodes: { 0: 'access does not widen', 1: 'it does, or a config has errors', 2: 'usage, or a file cannot be read' },
+    exitCodes: {
+      0: 'access does not widen',
+      1: 'it does, or a config has errors',
+      2: 'usage, or a file cannot be read',
+    },
     page: 'docs/policy-tests.md#diff',
   });
   return command

@@ -15,7 +15,11 @@ export interface DiffOptions {
 }
 
 /** Prints what the second of two configs changes in effect. */
-export async function diff([before, after]: readonly [string, string], { allowWidening, json }: DiffOptions, io: Io): Promise<void> {
+export async function diff(
+  [before, after]: readonly [string, string],
+  { allowWidening, json }: DiffOptions,
+  io: Io,
+): Promise<void> {
   if (before === inputArgument && after === inputArgument) {
     failUsage('diff', 'standard input is one config, and cannot be both', io);
     return;
@@ -27,7 +31,8 @@ export async function diff([before, after]: readonly [string, string], { allowWi
   else if (!to.ok) fail(to.error, io);
   if (!from.ok || !to.ok) return;
   const keys = createAssumedKeys();
-  const inForce = (config: CompiledConfig): ReturnType<typeof decideOnly> => decideOnly(config, () => keys.source, assumedSessions(config, keys));
+  const inForce = (config: CompiledConfig): ReturnType<typeof decideOnly> =>
+    decideOnly(config, () => keys.source, assumedSessions(config, keys));
   const found = await comparePolicies({ from: inForce(from.value), to: inForce(to.value), keys, nowMs: Date.now() });
   const widens = isWider(found);
   if (json === true) io.stdout(`${JSON.stringify({ widens, ...found })}\n`);

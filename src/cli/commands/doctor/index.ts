@@ -9,14 +9,20 @@ import { jsonOption } from '../../options.js';
 export function createDoctorCommand(io: Io): Command {
   const command = defineCommand({
     name: 'doctor',
-    about: 'Look at what the config needs: keys of each issuer, clock, receiving service and ways past the proxy, Redis, certificates, file modes. '
-      + 'One line each: "ok|warning|problem: what; fix: ...".',
+    about:
+      'Look at what the config needs: keys of each issuer, clock, receiving service and ways past the proxy, Redis, certificates, file modes. ' +
+      'One line each: "ok|warning|problem: what; fix: ...".',
     examples: [
       ['where the proxy will run', 'sallyport doctor sallyport.yaml'],
-      ['what is wrong, for a program', "sallyport doctor --json | jq '.findings[] | select(.level == \"problem\")'"],
+      ['what is wrong, for a program', 'sallyport doctor --json | jq \'.findings[] | select(.level == "problem")\''],
     ],
     notes: [configNote],
-    exitCodes: { 0: 'no problem', 1: 'a problem', 2: 'usage, or the config cannot be read', 3: 'something is out of reach' },
+    exitCodes: {
+      0: 'no problem',
+      1: 'a problem',
+      2: 'usage, or the config cannot be read',
+      3: 'something is out of reach',
+    },
     page: 'docs/operations.md',
   });
   return takesConfig(command)

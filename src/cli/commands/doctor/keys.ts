@@ -33,7 +33,11 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   const { rules, keys: settings } = issuer;
   const subject = `keys ${rules.name}`;
   const source = createKeySource(settings, rules.name, anyKeyId, {
-    clock: systemClock, timers: systemTimers, files: localFiles, log: silent, metrics: { jwksRefresh: () => undefined, jwksWait: () => undefined },
+    clock: systemClock,
+    timers: systemTimers,
+    files: localFiles,
+    log: silent,
+    metrics: { jwksRefresh: () => undefined, jwksWait: () => undefined },
   });
   await source.start();
   const state = source.state();
@@ -41,7 +45,14 @@ export async function checkIssuer(issuer: CheckedIssuer): Promise<readonly Findi
   const place = settings.source.kind === 'url' ? hostOf(settings.source.url) : settings.source.path;
   if (state.emptySet !== null && state.lastError === null) return [empty(subject, place)];
   if (state.ageMs === null) return [unusable(subject, place, issuer, state.lastError ?? 'no answer')];
-  return [keysFinding(subject, state.keys.map(({ keyId }) => keyId), rules.keyIds), ...(await checkClock(issuer))];
+  return [
+    keysFinding(
+      subject,
+      state.keys.map(({ keyId }) => keyId),
+      rules.keyIds,
+    ),
+    ...(await checkClock(issuer)),
+  ];
 }
 
 function unusable(subject: string, place: string, { keys }: CheckedIssuer, error: string): Finding {
@@ -51,8 +62,11 @@ function unusable(subject: string, place: string, { keys }: CheckedIssuer, error
 }
 
 function empty(subject: string, place: string): Finding {
-  return problem(subject, `the key set of ${place} lists no key that can be used: the issuer has withdrawn them all, so that every token of its is refused`,
-    'see what the issuer publishes, and whether that is meant');
+  return problem(
+    subject,
+    `the key set of ${place} lists no key that can be used: the issuer has withdrawn them all, so that every token of its is refused`,
+    'see what the issuer publishes, and whether that is meant',
+  );
 }
 
 function keysFinding(subject: string, keyIds: readonly string[], rules: KeyIdRules): Finding {
@@ -60,12 +74,19 @@ function keysFinding(subject: string, keyIds: readonly string[], rules: KeyIdRul
   const others = keyIds.filter((keyId) => !acceptsKeyId(rules, keyId));
   const listed = `accepted: ${list(accepted)}; not accepted: ${list(others)}`;
   if (accepted.length === 0) {
-    return problem(subject, `no key counts (${listed})`, 'let key_ids.accept match the key ids of the dynamic keys, and only those');
+    return problem(
+      subject,
+      `no key counts (${listed})`,
+      'let key_ids.accept match the key ids of the dynamic keys, and only those',
+    );
   }
   const fixed = accepted.filter((keyId) => keyId.startsWith(staticKeyIds));
   if (fixed.length > 0) {
-    return warning(subject, `static keys count (${list(fixed)}): they are never replaced, so that whoever has one signs tokens for ever; ${listed}`,
-      'key_ids: { accept: ["d-*"] }, and mint with useStaticSigningKey: false');
+    return warning(
+      subject,
+      `static keys count (${list(fixed)}): they are never replaced, so that whoever has one signs tokens for ever; ${listed}`,
+      'key_ids: { accept: ["d-*"] }, and mint with useStaticSigningKey: false',
+    );
   }
   return ok(subject, listed);
 }
@@ -79,13 +100,17 @@ async function checkClock({ rules, keys }: CheckedIssuer): Promise<readonly Find
   const subject = `clock ${rules.name}`;
   const sentAtMs = Date.now();
   const date = await dateOf(keys.source.url, keys.caFile, keys.timeoutMs);
-  if (date === null) return [warning(subject, 'the Core sends no Date to compare the clock with', 'compare the clocks by hand')];
+  if (date === null) {
+    return [warning(subject, 'the Core sends no Date to compare the clock with', 'compare the clocks by hand')];
+  }
   // The truth lies somewhere between sending and receiving; the nearer end is taken.
   const offsetMs = Math.abs(date - sentAtMs) < Math.abs(date - Date.now()) ? date - sentAtMs : date - Date.now();
   const skewMs = rules.clockSkewS * 1000;
   const words = `${(Math.abs(offsetMs) / 1000).toFixed(0)} s ${offsetMs < 0 ? 'behind' : 'ahead of'} this machine`;
   if (Math.abs(offsetMs) > skewMs + dateToleranceMs) {
-    return [problem(subject, `the Core's clock is ${words}, which is more than clock_skew`, 'synchronise both clocks (NTP)')];
+    return [
+      problem(subject, `the Core's clock is ${words}, which is more than clock_skew`, 'synchronise both clocks (NTP)'),
+    ];
   }
   return [ok(subject, 'agrees with the Core within clock_skew')];
 }
@@ -95,7 +120,10 @@ async function dateOf(url: string, caFile: string | null, timeoutMs: number): Pr
   const authorities = caFile === null ? null : await localFiles.read(caFile, { maxBytes: maxPemBytes });
   const ca = authorities?.ok === true ? readCaBundle(authorities.value) : null;
   const options: RequestOptions & { ca?: string[] } = {
-    method: 'HEAD', agent: false, signal: AbortSignal.timeout(timeoutMs), ...(ca?.ok === true ? { ca: [...ca.value] } : {}),
+    method: 'HEAD',
+    agent: false,
+    signal: AbortSignal.timeout(timeoutMs),
+    ...(ca?.ok === true ? { ca: [...ca.value] } : {}),
   };
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -30,7 +30,7 @@ export async function doctor(options: DoctorOptions & ConfigArguments, io: Io): 
     fail(configFailure(name, read.value), io);
     return;
   }
-  const findings = [...problems.map(configFinding), ...await examine(path, config, io.env)];
+  const findings = [...problems.map(configFinding), ...(await examine(path, config, io.env))];
   if (options.json === true) io.stdout(`${JSON.stringify({ findings: findings.map(findingAsData) })}\n`);
   else for (const finding of findings) io.stdout(`${escapeControls(formatFinding(finding))}\n`);
   io.exit(exitCode(findings));
@@ -38,7 +38,11 @@ export async function doctor(options: DoctorOptions & ConfigArguments, io: Io): 
 
 /** What would be right is no order to follow: that says where to make it so. */
 function configFinding({ file, line, column, message, allowed }: Problem): Finding {
-  return warning('config', `${file}:${String(line)}:${String(column)}: ${message}`, `change line ${String(line)}; allowed: ${allowed}`);
+  return warning(
+    'config',
+    `${file}:${String(line)}:${String(column)}: ${message}`,
+    `change line ${String(line)}; allowed: ${allowed}`,
+  );
 }
 
 async function examine(configFile: string | null, config: CompiledConfig, env: Io['env']): Promise<readonly Finding[]> {

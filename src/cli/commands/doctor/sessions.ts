@@ -11,6 +11,11 @@ const keyIds: KeyIdRules = { accept: ['d-*'], reject: [] };
 export async function checkSessions(settings: SessionSettings | null): Promise<readonly Finding[]> {
   if (settings === null) return [];
   const sdk = await loadSessions(settings);
-  const loaded = sdk.ok ? ok('sessions', 'the SDK is installed') : problem('sessions', sdk.error.messages.join('; '), 'npm install supertokens-node@24');
-  return [loaded, ...await checkIssuer({ rules: { name: 'sessions', keyIds, clockSkewS: largestClockSkewS }, keys: settings.keys })];
+  const loaded = sdk.ok
+    ? ok('sessions', 'the SDK is installed')
+    : problem('sessions', sdk.error.messages.join('; '), 'npm install supertokens-node@24');
+  return [
+    loaded,
+    ...(await checkIssuer({ rules: { name: 'sessions', keyIds, clockSkewS: largestClockSkewS }, keys: settings.keys })),
+  ];
 }

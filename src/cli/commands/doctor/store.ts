@@ -22,13 +22,23 @@ const samples = 5;
 
 const silent: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time, and is told of revocations. Writes nothing. */
+/**
+ * Looks at the store as the proxy would: whether it is reached, may keep reservations, and answers in time, and is told
+ * of revocations. Writes nothing.
+ */
 export async function checkStore(settings: StoreSettings | null): Promise<readonly Finding[]> {
   // Memory is warned of with the config.
   if (settings?.kind !== 'redis') return [];
   const modes = settings.passwordFile === null ? [] : [await checkSecretMode('store password', settings.passwordFile)];
   const files = await readStoreFiles(settings, localFiles);
-  if (!files.ok) return [...modes, ...files.error.messages.map((message) => problem(subject, message, 'put the password or the authorities into this file'))];
+  if (!files.ok) {
+    return [
+      ...modes,
+      ...files.error.messages.map((message) =>
+        problem(subject, message, 'put the password or the authorities into this file'),
+      ),
+    ];
+  }
   const redis = redisSettingsOf(settings, () => files.value.ca);
   const primaries = await findPrimaries(redis);
   if (!primaries.ok) return [...modes, away('no primary was found', primaries.error)];
@@ -38,43 +48,79 @@ export async function checkStore(settings: StoreSettings | null): Promise<readon
 }
 
 function away(what: string, reason: string): Finding {
-  return unreachable(subject, `${what}: ${reason}`, 'start Redis, or correct store.redis: its addresses, username, password_file and tls');
+  return unreachable(
+    subject,
+    `${what}: ${reason}`,
+    'start Redis, or correct store.redis: its addresses, username, password_file and tls',
+  );
 }
 
 async function findPrimaries(settings: RedisSettings): Promise<Result<readonly RedisAddress[], string>> {
   const { topology } = settings;
   if (topology.kind === 'single') return accept([{ host: topology.host, port: topology.port }]);
   return answerOf((found, failed) => {
-    const discovery = discoverPrimaries(settings, topology, { found: (primaries) => found(primaries.map(({ address }) => address)), failed });
+    const discovery = discoverPrimaries(settings, topology, {
+      found: (primaries) => found(primaries.map(({ address }) => address)),
+      failed,
+    });
     return discovery.close;
   });
 }
 
 async function checkServer(settings: RedisSettings, address: RedisAddress): Promise<readonly Finding[]> {
-  const looked = await answerOf<ServerFacts>((found, failed) => createLane(settings, address, { looked: found, lost: failed }).close);
+  const looked = await answerOf<ServerFacts>(
+    (found, failed) => createLane(settings, address, { looked: found, lost: failed }).close,
+  );
   if (!looked.ok) return [away(`not reached at ${nameOf(address)}`, looked.error)];
   const facts = looked.value;
   const unfit = unfitnessOf(facts, { ...settings, clustered: settings.topology.kind === 'cluster' });
-  if (unfit.length > 0) return unfit.map((found) => problem(subject, `${nameOf(address)}: ${found.problem}`, found.fix));
-  const file = facts.appendOnly === null ? 'an append-only file or not' : facts.appendOnly ? 'an append-only file' : 'no append-only file';
+  if (unfit.length > 0) {
+    return unfit.map((found) => problem(subject, `${nameOf(address)}: ${found.problem}`, found.fix));
+  }
+  const file =
+    facts.appendOnly === null
+      ? 'an append-only file or not'
+      : facts.appendOnly
+        ? 'an append-only file'
+        : 'no append-only file';
   const what = `${nameOf(address)}: version ${facts.version ?? 'unknown'}, ${String(facts.connectedReplicas ?? 0)} replicas, ${file}`;
   return [ok(subject, what), ...unconfirmed(settings, address, facts)];
 }
 
-/** A primary that was replaced takes writes for a moment more, and a replica that still follows it confirms them: they are lost. */
-function unconfirmed({ replicas, topology }: RedisSettings, address: RedisAddress, { connectedReplicas }: ServerFacts): readonly Finding[] {
+/**
+ * A primary that was replaced takes writes for a moment more, and a replica that still follows it confirms them: they
+ * are lost.
+ */
+function unconfirmed(
+  { replicas, topology }: RedisSettings,
+  address: RedisAddress,
+  { connectedReplicas }: ServerFacts,
+): readonly Finding[] {
   const connected = connectedReplicas ?? 0;
   if (replicas === 0 || connected <= replicas) return [];
   const counts = `${String(connected)} replicas are connected, and ${String(replicas)} confirm`;
   const what = `${nameOf(address)}: ${counts}: a planned fail-over can lose confirmed writes`;
-  const how = topology.kind === 'sentinel' ? 'fail over with `sallyport store failover`' : 'hold writes with CLIENT PAUSE before each planned fail-over';
+  const how =
+    topology.kind === 'sentinel'
+      ? 'fail over with `sallyport store failover`'
+      : 'hold writes with CLIENT PAUSE before each planned fail-over';
   return [warning(`${subject} replicas`, what, `${how}: docs/storage.md#how-to-fail-over-without-loss`)];
 }
 
 /** Asks for a record that nobody has: the user's rights and the time it takes are those of a reservation. */
 async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Promise<readonly Finding[]> {
-  const { store, revocations } = openStore(settings, () => ca, { log: silent, maxTokenLifetimeMs: () => 0, looksOn: true });
-  const scope = scopeOf({ principal: { kind: 'service', issuer: 'doctor', subject: 'doctor' }, audience: '', operation: '', key: 'doctor', tokenId: null });
+  const { store, revocations } = openStore(settings, () => ca, {
+    log: silent,
+    maxTokenLifetimeMs: () => 0,
+    looksOn: true,
+  });
+  const scope = scopeOf({
+    principal: { kind: 'service', issuer: 'doctor', subject: 'doctor' },
+    audience: '',
+    operation: '',
+    key: 'doctor',
+    tokenId: null,
+  });
   try {
     const deadline = performance.now() + withinMs;
     while (!store.state().up && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -83,12 +129,21 @@ async function checkAnswers(settings: RedisStoreSettings, ca: string | null): Pr
       const startedMs = performance.now();
       const shown = await store.show(scope);
       if (!shown.ok && shown.error.kind === 'refused') {
-        return [problem(subject, `Redis refuses what reservations need: ${shown.error.reason}`, 'give its user the rights that docs/storage.md names')];
+        return [
+          problem(
+            subject,
+            `Redis refuses what reservations need: ${shown.error.reason}`,
+            'give its user the rights that docs/storage.md names',
+          ),
+        ];
       }
       if (!shown.ok) return [away('no answer', shown.error.reason)];
       quickestMs = Math.min(quickestMs, performance.now() - startedMs);
     }
-    return [timeFinding(quickestMs, settings.reserveTimeoutMs), ...(revocations === null ? [] : [await checkRevocations(revocations)])];
+    return [
+      timeFinding(quickestMs, settings.reserveTimeoutMs),
+      ...(revocations === null ? [] : [await checkRevocations(revocations)]),
+    ];
   } finally {
     await store.close();
   }
@@ -102,18 +157,23 @@ function timeFinding(quickestMs: number, reserveTimeoutMs: number): Finding {
 }
 
 /** The first thing that is found or fails, within the time for a question. */
-function answerOf<T>(ask: (found: (value: T) => void, failed: (reason: string) => void) => () => void): Promise<Result<T, string>> {
+function answerOf<T>(
+  ask: (found: (value: T) => void, failed: (reason: string) => void) => () => void,
+): Promise<Result<T, string>> {
   return new Promise((resolve) => {
     const finish = (result: Result<T, string>): void => {
       clearTimeout(timer);
       close();
       resolve(result);
     };
-    const close = ask((value) => {
-      finish(accept(value));
-    }, (reason) => {
-      finish(refuse(reason));
-    });
+    const close = ask(
+      (value) => {
+        finish(accept(value));
+      },
+      (reason) => {
+        finish(refuse(reason));
+      },
+    );
     const timer = setTimeout(() => {
       finish(refuse(`no answer within ${String(withinMs)} ms`));
     }, withinMs);

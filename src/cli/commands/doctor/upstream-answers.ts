@@ -19,14 +19,22 @@ const surplusMs = 500;
 /** A page of an error takes less. */
 const maxAnswerChars = 1024 * 1024;
 
-/** The status line of a final answer. Bounded: without an end of line, each of many would be looked for to the end of the text. */
+/**
+ * The status line of a final answer. Bounded: without an end of line, each of many would be looked for to the end of
+ * the text.
+ */
 const finalStatusLine = /HTTP\/1\.[01] [2-9]\d\d[^\r\n]{0,256}\r\n/g;
 
 /**
- * Asks the service for what leaves bytes on a connection where it keeps to HTTP less strictly than it should: HEAD, and a POST whose body
- * is a request of its own. Neither has a credential or an identity, and both go to a path that no service has.
+ * Asks the service for what leaves bytes on a connection where it keeps to HTTP less strictly than it should: HEAD, and
+ * a POST whose body is a request of its own. Neither has a credential or an identity, and both go to a path that no
+ * service has.
  */
-export async function checkAnswers(host: string, upstream: UpstreamSettings, open: OpenReceiver): Promise<readonly Finding[]> {
+export async function checkAnswers(
+  host: string,
+  upstream: UpstreamSettings,
+  open: OpenReceiver,
+): Promise<readonly Finding[]> {
   return Promise.all([checkHead(host, upstream, open), checkUnreadBody(host, upstream, open)]);
 }
 
@@ -35,20 +43,32 @@ async function checkHead(host: string, { reuse }: UpstreamSettings, open: OpenRe
   const headEnd = said?.search(/\r\n\r\n/) ?? -1;
   if (said === null || headEnd < 0) return noAnswer(heads, 'HEAD');
   if (said.length === headEnd + '\r\n\r\n'.length) return ok(heads, 'answers to HEAD have no body');
-  if (reuse !== 'always') return ok(heads, `sends a body after HEAD, which upstream.reuse: ${reuse} keeps from other callers`);
+  if (reuse !== 'always') {
+    return ok(heads, `sends a body after HEAD, which upstream.reuse: ${reuse} keeps from other callers`);
+  }
   return problem(heads, 'sends a body after HEAD, which the next caller would get', 'set upstream.reuse: safe');
 }
 
-async function checkUnreadBody(host: string, { reuse, readsBodies }: UpstreamSettings, open: OpenReceiver): Promise<Finding> {
+async function checkUnreadBody(
+  host: string,
+  { reuse, readsBodies }: UpstreamSettings,
+  open: OpenReceiver,
+): Promise<Finding> {
   const said = await exchange(open, requestText('POST', host, requestText('GET', host, '')));
   const answers = said?.match(finalStatusLine)?.length ?? 0;
   if (answers === 0) return noAnswer(bodies, 'POST');
   if (answers === 1) return ok(bodies, 'what it leaves unread of a body is not taken for a request');
   if (reuse === 'never' || (reuse === 'safe' && !readsBodies)) {
-    return ok(bodies, `takes what it leaves unread of a body for a request; upstream.reuse: ${reuse} tells it that none follows`);
+    return ok(
+      bodies,
+      `takes what it leaves unread of a body for a request; upstream.reuse: ${reuse} tells it that none follows`,
+    );
   }
-  return problem(bodies, 'takes what it leaves unread of a body for a request, with any identity that the caller wrote there',
-    'set upstream.reuse: safe, and receiver.reads_bodies: false');
+  return problem(
+    bodies,
+    'takes what it leaves unread of a body for a request, with any identity that the caller wrote there',
+    'set upstream.reuse: safe, and receiver.reads_bodies: false',
+  );
 }
 
 function noAnswer(subject: string, method: string): Finding {
@@ -57,7 +77,11 @@ function noAnswer(subject: string, method: string): Finding {
 }
 
 function requestText(method: string, host: string, body: string): string {
-  const lines = [`${method} /sallyport-doctor-${randomUUID()} HTTP/1.1`, `Host: ${host}`, `User-Agent: sallyport-doctor/${version}`];
+  const lines = [
+    `${method} /sallyport-doctor-${randomUUID()} HTTP/1.1`,
+    `Host: ${host}`,
+    `User-Agent: sallyport-doctor/${version}`,
+  ];
   if (body !== '') lines.push('Content-Type: text/plain', `Content-Length: ${String(body.length)}`);
   return `${lines.join('\r\n')}\r\n\r\n${body}`;
 }
@@ -75,12 +99,16 @@ async function exchange(open: OpenReceiver, request: string): Promise<string | n
       resolve(said);
     };
     let timer = setTimeout(end, answerLimitMs);
-    socket.setEncoding('latin1').on('data', (text: string) => {
-      said += text;
-      clearTimeout(timer);
-      timer = setTimeout(end, surplusMs);
-      if (said.length > maxAnswerChars) end();
-    }).on('close', end).on('error', () => undefined);
+    socket
+      .setEncoding('latin1')
+      .on('data', (text: string) => {
+        said += text;
+        clearTimeout(timer);
+        timer = setTimeout(end, surplusMs);
+        if (said.length > maxAnswerChars) end();
+      })
+      .on('close', end)
+      .on('error', () => undefined);
     socket.write(request);
   });
 }

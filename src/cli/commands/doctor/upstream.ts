@@ -17,7 +17,10 @@ const pastUs = 'receiver past us';
 /** Name servers that do not answer are asked for up to half a minute by the system. */
 const lookupLimitMs = 5_000;
 
-/** Connects to the receiving service as the proxy would, asks it what shows how it ends answers, and tries the ways that lead past the proxy. */
+/**
+ * Connects to the receiving service as the proxy would, asks it what shows how it ends answers, and tries the ways that
+ * lead past the proxy.
+ */
 export async function checkReceiver(upstream: UpstreamSettings): Promise<readonly Finding[]> {
   if (upstream.url.startsWith('unix:')) return checkUnixSocket(upstream, upstream.url.slice('unix:'.length));
   const url = new URL(upstream.url);
@@ -28,35 +31,55 @@ export async function checkReceiver(upstream: UpstreamSettings): Promise<readonl
   const connected = await open();
   const past = await checkBypass(host, port, upstream.connectTimeoutMs);
   if (!connected.ok) {
-    return [unreachable(subject, `not reached at ${url.origin}: ${connected.error}`, 'start it, or correct upstream.url, ca_file or server_name'), past];
+    return [
+      unreachable(
+        subject,
+        `not reached at ${url.origin}: ${connected.error}`,
+        'start it, or correct upstream.url, ca_file or server_name',
+      ),
+      past,
+    ];
   }
   connected.value.destroy();
-  return [ok(subject, `answers at ${url.origin}`), ...await checkAnswers(url.host, upstream, open), past];
+  return [ok(subject, `answers at ${url.origin}`), ...(await checkAnswers(url.host, upstream, open)), past];
 }
 
 async function checkUnixSocket(upstream: UpstreamSettings, path: string): Promise<readonly Finding[]> {
   const openSocket: OpenReceiver = async () => settled(connect({ path }), 'connect', upstream.connectTimeoutMs);
   const connected = await openSocket();
-  if (!connected.ok) return [unreachable(subject, `not reached at ${path}: ${connected.error}`, 'start it, or correct upstream.url')];
+  if (!connected.ok) {
+    return [unreachable(subject, `not reached at ${path}: ${connected.error}`, 'start it, or correct upstream.url')];
+  }
   connected.value.destroy();
   const { mode } = await stat(path);
   const open = (mode & 0o002) !== 0;
   return [
     ok(subject, `answers at ${path}`),
-    ...await checkAnswers('localhost', upstream, openSocket),
+    ...(await checkAnswers('localhost', upstream, openSocket)),
     open
-      ? warning(pastUs, `every user of this machine may connect to ${path}`, `chmod o-w ${path}, with Sallyport in its group`)
+      ? warning(
+          pastUs,
+          `every user of this machine may connect to ${path}`,
+          `chmod o-w ${path}, with Sallyport in its group`,
+        )
       : ok(pastUs, 'only its owner and group may connect'),
   ];
 }
 
-async function openReceiver(host: string, port: number, tls: UpstreamSettings | null, limitMs: number): Promise<Result<Socket, string>> {
+async function openReceiver(
+  host: string,
+  port: number,
+  tls: UpstreamSettings | null,
+  limitMs: number,
+): Promise<Result<Socket, string>> {
   if (tls === null) return settled(connect({ host, port }), 'connect', limitMs);
   const authorities = tls.caFile === null ? null : await readAuthorities(tls.caFile, localFiles);
   if (authorities?.ok === false) return refuse(authorities.error.messages.join('; '));
   const name = tls.serverName ?? host;
   const socket = connectTls({
-    host, port, rejectUnauthorized: true,
+    host,
+    port,
+    rejectUnauthorized: true,
     ...(isIP(name) === 0 ? { servername: name } : {}),
     ...(authorities === null ? {} : { ca: authorities.value }),
   });
@@ -86,19 +109,30 @@ function settled(socket: Socket, event: 'connect' | 'secureConnect', limitMs: nu
 /** Whoever reaches the receiving service without Sallyport may set the identity headers as they like. */
 async function checkBypass(host: string, port: number, limitMs: number): Promise<Finding> {
   const addresses = await addressesOf(host);
-  if (addresses === null) return unreachable(pastUs, `${host} could not be looked up`, 'correct upstream.url, or the name server');
+  if (addresses === null) {
+    return unreachable(pastUs, `${host} could not be looked up`, 'correct upstream.url, or the name server');
+  }
   const own = ownAddresses();
   const outside = addresses.filter((address) => !isLoopback(address));
   if (outside.some((address) => own.includes(address))) {
-    return warning(pastUs, `listens on ${outside.join(' ')}, which other machines may reach`, 'bind it to 127.0.0.1 and name that in upstream.url');
+    return warning(
+      pastUs,
+      `listens on ${outside.join(' ')}, which other machines may reach`,
+      'bind it to 127.0.0.1 and name that in upstream.url',
+    );
   }
   if (outside.length > 0) {
-    const fix = 'let only Sallyport connect to it (network policy or firewall), or run it on this machine, bound to 127.0.0.1';
+    const fix =
+      'let only Sallyport connect to it (network policy or firewall), or run it on this machine, bound to 127.0.0.1';
     return warning(pastUs, 'runs on another machine: whether others reach it cannot be seen from here', fix);
   }
   const open = await openAt(own, port, limitMs);
   if (open.length === 0) return ok(pastUs, 'bound to loopback');
-  return problem(pastUs, `port ${String(port)} answers at ${open.join(' ')} too, where callers can go past Sallyport`, 'bind it to 127.0.0.1 only');
+  return problem(
+    pastUs,
+    `port ${String(port)} answers at ${open.join(' ')} too, where callers can go past Sallyport`,
+    'bind it to 127.0.0.1 only',
+  );
 }
 
 async function addressesOf(host: string): Promise<readonly string[] | null> {
@@ -120,17 +154,20 @@ function isLoopback(address: string): boolean {
 
 /** Addresses of this machine that others may reach; link-local ones need a zone, which no caller sends. */
 function ownAddresses(): readonly string[] {
-  return Object.values(networkInterfaces()).flatMap((entries) => entries ?? [])
+  return Object.values(networkInterfaces())
+    .flatMap((entries) => entries ?? [])
     .filter(({ internal, address }) => !internal && !address.toLowerCase().startsWith('fe80:'))
     .map(({ address }) => address);
 }
 
 async function openAt(addresses: readonly string[], port: number, limitMs: number): Promise<readonly string[]> {
-  const tried = await Promise.all(addresses.map(async (address) => {
-    const connected = await settled(connect({ host: address, port }), 'connect', limitMs);
-    if (!connected.ok) return [];
-    connected.value.destroy();
-    return [address];
-  }));
+  const tried = await Promise.all(
+    addresses.map(async (address) => {
+      const connected = await settled(connect({ host: address, port }), 'connect', limitMs);
+      if (!connected.ok) return [];
+      connected.value.destroy();
+      return [address];
+    }),
+  );
   return tried.flat();
 }

@@ -8,29 +8,59 @@ import { jsonOption } from '../../options.js';
 
 /** `sallyport explain`: each step of one decision, in words, by the functions that serve. */
 export function createExplainCommand(io: Io): Command {
-  const command = takesConfig(defineCommand({
-    name: 'explain',
-    about: 'Explain one decision, step by step, by the code that serves requests. Nothing is sent to the receiving service or to the store.',
-    examples: [
-      ['a request with the token of a real caller', 'sallyport explain --method GET --path /orders --token-stdin < token'],
-      ['a caller that is assumed', 'sallyport explain --method GET --path /orders \\\n    --subject checkout --permissions "orders:read"'],
-      ['claims from a file, at another time', 'sallyport explain --method GET --path /orders \\\n    --claims claims.json --at 2026-01-31T12:00:00Z'],
-    ],
-    notes: [
-      configNote,
-      'Without a token, claims or subject the request has no credential. Tokens never come from arguments.',
-      'What "sallyport revoke" withdrew is not asked: see "sallyport revoke --list".',
-    ],
-    exitCodes: { 0: 'let through', 1: 'denied, or the config is wrong', 2: 'usage, or a file cannot be read', 3: "the issuer's keys are out of reach" },
-    page: 'docs/policy-tests.md#explain',
-  }))
+  const command = takesConfig(
+    defineCommand({
+      name: 'explain',
+      about:
+        'Explain one decision, step by step, by the code that serves requests. Nothing is sent to the receiving service or to the store.',
+      examples: [
+        [
+          'a request with the token of a real caller',
+          'sallyport explain --method GET --path /orders --token-stdin < token',
+        ],
+        [
+          'a caller that is assumed',
+          'sallyport explain --method GET --path /orders \\\n    --subject checkout --permissions "orders:read"',
+        ],
+        [
+          'claims from a file, at another time',
+          'sallyport explain --method GET --path /orders \\\n    --claims claims.json --at 2026-01-31T12:00:00Z',
+        ],
+      ],
+      notes: [
+        configNote,
+        'Without a token, claims or subject the request has no credential. Tokens never come from arguments.',
+        'What "sallyport revoke" withdrew is not asked: see "sallyport revoke --list".',
+      ],
+      exitCodes: {
+        0: 'let through',
+        1: 'denied, or the config is wrong',
+        2: 'usage, or a file cannot be read',
+        3: "the issuer's keys are out of reach",
+      },
+      page: 'docs/policy-tests.md#explain',
+    }),
+  )
     .option('--method <method>', 'method of the request')
     .option('--path <path>', 'path of the request, with its query where it has one')
-    .addOption(new Option('--header <field>', '`Name: value`, once for each field').argParser(fieldArgument).default([], 'none'))
-    .addOption(new Option('--token-stdin', "a token on standard input, verified with the issuer's keys")
-      .conflicts(['claims', 'subject', 'permissions', 'tokenId', 'issuer']))
-    .addOption(new Option('--claims <file>', 'JSON object of claims; they are assumed, and those that are missing are filled in')
-      .conflicts(['subject', 'permissions', 'tokenId']))
+    .addOption(
+      new Option('--header <field>', '`Name: value`, once for each field').argParser(fieldArgument).default([], 'none'),
+    )
+    .addOption(
+      new Option('--token-stdin', "a token on standard input, verified with the issuer's keys").conflicts([
+        'claims',
+        'subject',
+        'permissions',
+        'tokenId',
+        'issuer',
+      ]),
+    )
+    .addOption(
+      new Option(
+        '--claims <file>',
+        'JSON object of claims; they are assumed, and those that are missing are filled in',
+      ).conflicts(['subject', 'permissions', 'tokenId']),
+    )
     .option('--subject <subject>', 'an assumed token of this caller')
     .option('--permissions <list>', 'permissions of the assumed token, with spaces between')
     .option('--token-id <id>', '`jti` of the assumed token')
@@ -45,7 +75,10 @@ export function createExplainCommand(io: Io): Command {
 }
 
 /** Adds a field to those before. */
-function fieldArgument(value: string, before: readonly (readonly [string, string])[]): readonly (readonly [string, string])[] {
+function fieldArgument(
+  value: string,
+  before: readonly (readonly [string, string])[],
+): readonly (readonly [string, string])[] {
   const colon = value.indexOf(':');
   const name = value.slice(0, Math.max(colon, 0)).trim();
   if (name === '') throw new InvalidArgumentError('Allowed: a name, a colon and a value.');

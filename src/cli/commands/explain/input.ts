@@ -23,7 +23,11 @@ export async function readToken(io: Io): Promise<Result<string, StartFailure>> {
 }
 
 const problems = {
-  encoding: 'not UTF-8', too_deep: 'nested too deeply', syntax: 'no JSON', not_an_object: 'no object', duplicate_member: 'a member is given twice',
+  encoding: 'not UTF-8',
+  too_deep: 'nested too deeply',
+  syntax: 'no JSON',
+  not_an_object: 'no object',
+  duplicate_member: 'a member is given twice',
   not_representable: 'a text or a number that JSON cannot carry on',
 } as const;
 
@@ -32,6 +36,13 @@ export async function readClaims(file: string, io: Io): Promise<Result<JsonObjec
   const text = await readText(resolve(io.cwd, file), { maxBytes: maxInputBytes });
   if (!text.ok) return refuse(startFailure('unreadable', `${file}: ${text.error}`));
   const parsed = parseStrictJson(Buffer.from(text.value), { maxDepth: defaultMaxDepth });
-  if (!parsed.ok) return refuse(startFailure('unreadable', `${file}: ${problems[parsed.error]}; allowed: a JSON object of claims, the payload of a token`));
+  if (!parsed.ok) {
+    return refuse(
+      startFailure(
+        'unreadable',
+        `${file}: ${problems[parsed.error]}; allowed: a JSON object of claims, the payload of a token`,
+      ),
+    );
+  }
   return accept(parsed.value);
 }

@@ -38,10 +38,19 @@ export async function explain(options: ExplainOptions & ConfigArguments, io: Io)
   if (!outcome.ok) fail(outcome.error, io);
 }
 
-async function explainWith(config: CompiledConfig, options: ExplainOptions, io: Io): Promise<Result<null, StartFailure>> {
+async function explainWith(
+  config: CompiledConfig,
+  options: ExplainOptions,
+  io: Io,
+): Promise<Result<null, StartFailure>> {
   // Not while the arguments are read: what is wrong with one is said with its value.
   if (options.header.some(([name]) => /^(proxy-)?authorization$/i.test(name))) {
-    return refuse(startFailure('unreadable', '--header: credentials are not taken from arguments; allowed: a token on standard input (--token-stdin)'));
+    return refuse(
+      startFailure(
+        'unreadable',
+        '--header: credentials are not taken from arguments; allowed: a token on standard input (--token-stdin)',
+      ),
+    );
   }
   const request: PolicyRequest = { method: options.method, path: options.path, headers: options.header, body: null };
   const nowMs = options.at ?? Date.now();
@@ -72,12 +81,18 @@ async function explainWith(config: CompiledConfig, options: ExplainOptions, io: 
 }
 
 /** The claims that were given, `null` where none were. */
-async function givenClaims(config: CompiledConfig, options: ExplainOptions, io: Io): Promise<Result<JsonObject | null, StartFailure>> {
+async function givenClaims(
+  config: CompiledConfig,
+  options: ExplainOptions,
+  io: Io,
+): Promise<Result<JsonObject | null, StartFailure>> {
   const { subject, permissions, tokenId, issuer: name, claims: file } = options;
   const issuer = config.issuers.find(({ rules }) => rules.name === name)?.rules;
   if (name !== undefined && issuer === undefined) {
     const names = config.issuers.map(({ rules }) => rules.name).join(', ');
-    return refuse(startFailure('unreadable', `--issuer: the config has no issuer ${JSON.stringify(name)}; allowed: ${names}`));
+    return refuse(
+      startFailure('unreadable', `--issuer: the config has no issuer ${JSON.stringify(name)}; allowed: ${names}`),
+    );
   }
   const named: JsonObject = issuer === undefined ? {} : { iss: issuer.issuer, aud: issuer.audience };
   if (file !== undefined) {
@@ -86,7 +101,14 @@ async function givenClaims(config: CompiledConfig, options: ExplainOptions, io: 
   }
   if (subject === undefined) {
     const lost = [permissions, tokenId, name].some((value) => value !== undefined);
-    return lost ? refuse(startFailure('unreadable', '--permissions, --token-id and --issuer describe a token: they need --subject or --claims')) : accept(null);
+    return lost
+      ? refuse(
+          startFailure(
+            'unreadable',
+            '--permissions, --token-id and --issuer describe a token: they need --subject or --claims',
+          ),
+        )
+      : accept(null);
   }
   return accept({
     ...named,
@@ -103,11 +125,21 @@ interface Question {
   readonly credential: ShownCredential;
 }
 
-async function print({ request, inForce, nowMs, credential }: Question, { json }: ExplainOptions, io: Io): Promise<void> {
+async function print(
+  { request, inForce, nowMs, credential }: Question,
+  { json }: ExplainOptions,
+  io: Io,
+): Promise<void> {
   const head = headOf(request, credential.fields);
   const ruling = await rule(head, 0, inForce, nowMs);
   const explained = { head, inForce, nowMs, ruling, credentialNotes: credential.notes };
   if (json === true) io.stdout(`${JSON.stringify(explanationData(explained))}\n`);
   else io.stdout(`${explanationLines(explained).join('\n')}\n`);
-  io.exit(ruling.decision !== 'denied' ? 0 : ruling.reason === 'keys_unavailable' || ruling.reason === 'core_unavailable' ? 3 : 1);
+  io.exit(
+    ruling.decision !== 'denied'
+      ? 0
+      : ruling.reason === 'keys_unavailable' || ruling.reason === 'core_unavailable'
+        ? 3
+        : 1,
+  );
 }

@@ -10,17 +10,23 @@ import { jsonOption } from '../../options.js';
 export function createHealthCommand(io: Io): Command {
   const command = defineCommand({
     name: 'health',
-    about: 'Ask the admin or the probes listener of the running proxy whether it is ready: for container health checks.',
+    about:
+      'Ask the admin or the probes listener of the running proxy whether it is ready: for container health checks.',
     examples: [
       ['the proxy that runs with this config', 'sallyport health --config /etc/sallyport/sallyport.yaml'],
       ['without a config', 'sallyport health --url http://127.0.0.1:9901'],
     ],
     notes: [
       configNote,
-      'It speaks of the process that runs and not of the file, of which it reads where to ask and nothing else. What it cannot read it takes the '
-      + 'defaults for, and says so: a bad edit leaves the old config in force, and makes nothing unhealthy.',
+      'It speaks of the process that runs and not of the file, of which it reads where to ask and nothing else. What it cannot read it takes the ' +
+        'defaults for, and says so: a bad edit leaves the old config in force, and makes nothing unhealthy.',
     ],
-    exitCodes: { 0: 'ready', 1: 'not ready', 2: 'usage, or the config says that nobody knows where the proxy listens', 3: 'no proxy was reached' },
+    exitCodes: {
+      0: 'ready',
+      1: 'not ready',
+      2: 'usage, or the config says that nobody knows where the proxy listens',
+      3: 'no proxy was reached',
+    },
     page: 'docs/operations.md',
   });
   return takesConfig(command)
@@ -33,7 +39,9 @@ export function createHealthCommand(io: Io): Command {
 }
 
 function placeArgument(value: string): ListenerPlace {
-  if (!/^http:\/\/[^/?#\\@\s]+\/?$/.test(value) || !URL.canParse(value)) throw new InvalidArgumentError('Allowed: http://HOST:PORT, without a path.');
+  if (!/^http:\/\/[^/?#\\@\s]+\/?$/.test(value) || !URL.canParse(value)) {
+    throw new InvalidArgumentError('Allowed: http://HOST:PORT, without a path.');
+  }
   const { hostname, port } = new URL(value);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 80 : Number(port) };
 }

@@ -1,6 +1,11 @@
 import { request, type IncomingMessage } from 'node:http';
 import { placeholderReader } from '../../../app/config-file.js';
-import { defaultPlaces, readListenerPlaces, type ListenerPlace, type ListenerPlaces } from '../../../config/load/listener-addresses.js';
+import {
+  defaultPlaces,
+  readListenerPlaces,
+  type ListenerPlace,
+  type ListenerPlaces,
+} from '../../../config/load/listener-addresses.js';
 import { escapeControls } from '../../../config/load/problems.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { ConfigArguments } from '../../config/argument.js';
@@ -24,19 +29,28 @@ export interface HealthOptions {
   readonly json?: true;
 }
 
-/** Says whether the proxy that runs is ready. The config says where to ask; what else is wrong with it is no matter of the process. */
+/**
+ * Says whether the proxy that runs is ready. The config says where to ask; what else is wrong with it is no matter of
+ * the process.
+ */
 export async function health(options: HealthOptions & ConfigArguments, io: Io): Promise<void> {
   if (options.url !== undefined && (options.file !== undefined || options.config !== undefined)) {
     failUsage('health', 'either --url or a config says where to ask', io);
     return;
   }
-  const { places, doubts } = options.url === undefined ? await placesOf(options, io) : { places: [options.url], doubts: [] };
+  const { places, doubts } =
+    options.url === undefined ? await placesOf(options, io) : { places: [options.url], doubts: [] };
   for (const doubt of doubts) warn(doubt, io);
   const known = places.filter(({ port }) => port !== 0);
   if (known.length === 0) {
-    fail({
-      kind: 'unreadable', messages: ['admin.port is 0, so that nobody knows where the proxy listens'], hints: ['give it a port, or ask with --url'],
-    }, io);
+    fail(
+      {
+        kind: 'unreadable',
+        messages: ['admin.port is 0, so that nobody knows where the proxy listens'],
+        hints: ['give it a port, or ask with --url'],
+      },
+      io,
+    );
     return;
   }
   const signal = AbortSignal.timeout(limitMs);
@@ -46,7 +60,9 @@ export async function health(options: HealthOptions & ConfigArguments, io: Io): 
     return;
   }
   const { status, readiness, place } = answer.value;
-  for (const problem of await reloadProblems(place, signal)) warn(`the proxy goes on with the config it had, for the new one is wrong: ${problem}`, io);
+  for (const problem of await reloadProblems(place, signal)) {
+    warn(`the proxy goes on with the config it had, for the new one is wrong: ${problem}`, io);
+  }
   io.stdout(`${options.json === true ? JSON.stringify(readiness) : escapeControls(inWords(readiness))}\n`);
   io.exit(status === 200 ? 0 : 1);
 }
@@ -67,7 +83,10 @@ async function placesOf(named: ConfigArguments, io: Io): Promise<ListenerPlaces>
 }
 
 function byDefault(doubt: string): ListenerPlaces {
-  return { places: defaultPlaces, doubts: [`${doubt}; asking at ${defaultPlaces.map(nameOf).join(' and ')}, the defaults`] };
+  return {
+    places: defaultPlaces,
+    doubts: [`${doubt}; asking at ${defaultPlaces.map(nameOf).join(' and ')}, the defaults`],
+  };
 }
 
 interface Answer {
@@ -86,7 +105,10 @@ interface Check {
   readonly status: string;
 }
 
-async function askAny(places: readonly ListenerPlace[], signal: AbortSignal): Promise<Result<Answer, readonly string[]>> {
+async function askAny(
+  places: readonly ListenerPlace[],
+  signal: AbortSignal,
+): Promise<Result<Answer, readonly string[]>> {
   const failures: string[] = [];
   for (const place of places) {
     const answer = await ask(place, signal);
@@ -110,13 +132,18 @@ async function ask(place: ListenerPlace, signal: AbortSignal): Promise<Result<An
   }
 }
 
-/** Why the last reload failed, as `/status` has it. The listener for probes has no such page, and a proxy that is late is healthy all the same. */
+/**
+ * Why the last reload failed, as `/status` has it. The listener for probes has no such page, and a proxy that is late
+ * is healthy all the same.
+ */
 async function reloadProblems(place: ListenerPlace, signal: AbortSignal): Promise<readonly string[]> {
   try {
     const status = readJson(await bodyOf(await get(place, '/status', signal)));
     const error = memberOf(memberOf(status, 'config'), 'last_reload_error');
     const problems: unknown = memberOf(error, 'problems');
-    return Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string').slice(0, mostProblems) : [];
+    return Array.isArray(problems)
+      ? problems.filter((problem) => typeof problem === 'string').slice(0, mostProblems)
+      : [];
   } catch {
     return [];
   }
@@ -136,7 +163,9 @@ function reachable(host: string): string {
 function get({ host, port }: ListenerPlace, path: string, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { host: `localhost:${String(port)}`, connection: 'close' };
-    request({ host: reachable(host), port, path, agent: false, signal, headers }, resolve).on('error', reject).end();
+    request({ host: reachable(host), port, path, agent: false, signal, headers }, resolve)
+      .on('error', reject)
+      .end();
   });
 }
 

@@ -12,27 +12,46 @@ const defaultValidityMs = 5 * 60 * 1_000;
 export function createMintCommand(io: Io): Command {
   const command = defineCommand({
     name: 'mint',
-    about: 'Mint a service token through the Core: claims as a JSON object on standard input, the token on standard output.',
+    about:
+      'Mint a service token through the Core: claims as a JSON object on standard input, the token on standard output.',
     examples: [
-      ['a token for five minutes', 'sallyport mint --curl-config core.curl \\\n    --issuer https://api.example.com < claims.json'],
-      ['one that passes once, with a line to keep', 'sallyport mint --curl-config core.curl \\\n    --issuer https://api.example.com --single-use \\\n'
-        + '    --issuance-log minted.jsonl < claims.json'],
+      [
+        'a token for five minutes',
+        'sallyport mint --curl-config core.curl \\\n    --issuer https://api.example.com < claims.json',
+      ],
+      [
+        'one that passes once, with a line to keep',
+        'sallyport mint --curl-config core.curl \\\n    --issuer https://api.example.com --single-use \\\n' +
+          '    --issuance-log minted.jsonl < claims.json',
+      ],
     ],
     notes: [
       'Claims: aud, sub, source, token_type, permissions; all of them and no other.',
       'The token is signed with a dynamic key, and is checked before it is printed.',
     ],
     exitCodes: {
-      0: 'minted', 1: 'the Core refused, or signed something else than was asked for', 2: 'usage, claims, or a file that cannot be used as it is',
+      0: 'minted',
+      1: 'the Core refused, or signed something else than was asked for',
+      2: 'usage, claims, or a file that cannot be used as it is',
       3: 'the Core is out of reach, or the issuance log cannot be written',
     },
     page: 'docs/minting.md',
   })
-    .option('--curl-config <file>', 'where the Core is and its API key, as `curl -K` reads it; a regular file of yours of mode 0600')
+    .option(
+      '--curl-config <file>',
+      'where the Core is and its API key, as `curl -K` reads it; a regular file of yours of mode 0600',
+    )
     .addOption(new Option('--issuer <url>', 'the API domain, which becomes `iss`').argParser(issuerArgument))
-    .addOption(new Option('--validity <duration>', 'how long the token lives, in whole seconds').argParser(validityArgument).default(defaultValidityMs, '5m'))
+    .addOption(
+      new Option('--validity <duration>', 'how long the token lives, in whole seconds')
+        .argParser(validityArgument)
+        .default(defaultValidityMs, '5m'),
+    )
     .option('--single-use', 'put a random `jti` into the token')
-    .option('--issuance-log <file>', 'append one line about the token to this file, of mode 0600; without the line no token is printed')
+    .option(
+      '--issuance-log <file>',
+      'append one line about the token to this file, of mode 0600; without the line no token is printed',
+    )
     .option('--allow-http', 'let the API key travel in the clear to another machine')
     .option('--allow-public-core', 'call a Core with a public address')
     .addOption(jsonOption())

@@ -44,7 +44,9 @@ export async function mint(options: MintOptions, io: Io): Promise<void> {
   io.exit(0);
 }
 
-/** Everything that can be wrong here is found before the Core is asked: a token that was signed cannot be taken back. */
+/**
+ * Everything that can be wrong here is found before the Core is asked: a token that was signed cannot be taken back.
+ */
 async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedToken, StartFailure>> {
   const core = await readCore(options, io);
   if (!core.ok) return unusable(core.error);
@@ -54,10 +56,17 @@ async function mintLogged(options: MintOptions, io: Io): Promise<Result<MintedTo
   const claims = readMintClaims(input.value);
   if (!claims.ok) return unusable(`claims on standard input: ${claims.error}`);
   const tokenId = options.singleUse === true ? randomBytes(tokenIdBytes).toString('base64url') : null;
-  const request: MintRequest = { claims: claims.value, issuer: options.issuer, validityS: options.validity / 1_000, tokenId };
+  const request: MintRequest = {
+    claims: claims.value,
+    issuer: options.issuer,
+    validityS: options.validity / 1_000,
+    tokenId,
+  };
   if (options.issuanceLog === undefined) return mintAt(core.value, request, options);
   const logPath = resolve(io.cwd, options.issuanceLog);
-  if (logPath === resolve(io.cwd, options.curlConfig)) return unusable('--issuance-log names the curl config file, which a line would break');
+  if (logPath === resolve(io.cwd, options.curlConfig)) {
+    return unusable('--issuance-log names the curl config file, which a line would break');
+  }
   const log = await openIssuanceLog(logPath);
   if (!log.ok) return unusable(`the issuance log ${options.issuanceLog} ${log.error}`);
   try {
@@ -76,7 +85,11 @@ async function readCore({ curlConfig }: MintOptions, io: Io): Promise<Result<Cur
   return problem === null ? core : refuse(`${curlConfig}: the header cdi-version ${problem}`);
 }
 
-async function mintAt(core: CurlConfigFile, request: MintRequest, options: MintOptions): Promise<Result<MintedToken, StartFailure>> {
+async function mintAt(
+  core: CurlConfigFile,
+  request: MintRequest,
+  options: MintOptions,
+): Promise<Result<MintedToken, StartFailure>> {
   const client = createCoreClient({
     baseUrl: core.url,
     headers: core.headers,
@@ -114,7 +127,9 @@ function inWords({ kind, reason, status }: MintFailure): StartFailure {
 async function logged(log: IssuanceLog, minted: MintedToken, path: string): Promise<Result<MintedToken, StartFailure>> {
   const written = await log.append(issuanceRecord(minted, systemClock.now()));
   if (written.ok) return accept(minted);
-  return refuse(startFailure('unavailable', escapeControls(`the issuance log ${path} ${written.error}; the token is not printed`)));
+  return refuse(
+    startFailure('unavailable', escapeControls(`the issuance log ${path} ${written.error}; the token is not printed`)),
+  );
 }
 
 function unusable(message: string): Result<never, StartFailure> {

@@ -78,18 +78,29 @@ export function listAsData({ records, isWhole, keys, unreadable }: UnsettledList
 
 /** Unsettled records for people, a line each, the oldest first. */
 export function listInWords(records: readonly UnsettledRecord[]): string {
-  return records.map(({ id, shown }) => {
-    const { record, nowMs } = shown;
-    const { state, route, taken_over: takenOver } = recordAsData(id, shown);
-    const parts = [
-      id, state === 'unknown' ? 'in doubt' : 'in progress', `created ${distance(record.createdAtMs - nowMs)}`,
-      `expires ${distance(record.expiresAtMs - nowMs)}`, `route ${route ?? 'not known'}`, ...(takenOver ? ['more than one attempt'] : []),
-    ];
-    return `${escapeControls(parts.join('  '))}\n`;
-  }).join('');
+  return records
+    .map(({ id, shown }) => {
+      const { record, nowMs } = shown;
+      const { state, route, taken_over: takenOver } = recordAsData(id, shown);
+      const parts = [
+        id,
+        state === 'unknown' ? 'in doubt' : 'in progress',
+        `created ${distance(record.createdAtMs - nowMs)}`,
+        `expires ${distance(record.expiresAtMs - nowMs)}`,
+        `route ${route ?? 'not known'}`,
+        ...(takenOver ? ['more than one attempt'] : []),
+      ];
+      return `${escapeControls(parts.join('  '))}\n`;
+    })
+    .join('');
 }
 
-const units = [['d', 86_400_000], ['h', 3_600_000], ['min', 60_000], ['s', 1_000]] as const;
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
 
 function distance(ms: number): string {
   const [unit, length] = units.find(([, size]) => Math.abs(ms) >= size) ?? ['s', 1_000];

@@ -53,7 +53,9 @@ function scopeOf(id: string): ReservationScope {
 /** Opens the store of the config for as long as it is used. */
 async function withStore(named: ConfigArguments, io: Io, use: (opened: OpenStore) => Promise<void>): Promise<void> {
   const loaded = await loadChosen(named, io);
-  const opened = loaded.ok ? await openSharedStore(loaded.value.config.store, loaded.value.name, noSharedStore) : loaded;
+  const opened = loaded.ok
+    ? await openSharedStore(loaded.value.config.store, loaded.value.name, noSharedStore)
+    : loaded;
   if (!opened.ok) {
     fail(opened.error, io);
     return;
@@ -77,18 +79,27 @@ async function list(unsettled: UnsettledRecords | null, { inDoubt, limit, json }
   io.stdout(json === true ? `${JSON.stringify(listAsData(listed.value))}\n` : listInWords(records));
   const what = inDoubt === true ? 'in doubt' : 'unsettled';
   if (!isWhole) io.stderr(`there are more: the search ended at --limit ${String(limit)}\n`);
-  else if (json !== true) io.stderr(`${records.length === 0 ? 'none' : String(records.length)} ${what}, of ${String(keys)} records\n`);
-  if (unreadable > 0) io.stderr(`warning: ${String(unreadable)} records could not be read: docs/storage.md, when something is wrong\n`);
+  else if (json !== true) {
+    io.stderr(`${records.length === 0 ? 'none' : String(records.length)} ${what}, of ${String(keys)} records\n`);
+  }
+  if (unreadable > 0) {
+    io.stderr(`warning: ${String(unreadable)} records could not be read: docs/storage.md, when something is wrong\n`);
+  }
   io.exit(0);
 }
 
 function listFailure(reason: string): StartFailure {
-  const missing = /NOPERM/.test(reason) ? { hints: ['its user needs the right +scan for this command: docs/storage.md'] } : {};
+  const missing = /NOPERM/.test(reason)
+    ? { hints: ['its user needs the right +scan for this command: docs/storage.md'] }
+    : {};
   return { ...startFailure('unavailable', `the store could not be looked through: ${reason}`), ...missing };
 }
 
 /** What a search through millions of keys shows a terminal; it takes a while. */
-function showScan(io: Io): { readonly update: (progress: { readonly keys: number; readonly found: number }) => void; readonly clear: () => void } {
+function showScan(io: Io): {
+  readonly update: (progress: { readonly keys: number; readonly found: number }) => void;
+  readonly clear: () => void;
+} {
   const isTerminal = (io.columns?.('stderr') ?? null) !== null;
   return {
     update: ({ keys, found }) => {
@@ -100,7 +111,13 @@ function showScan(io: Io): { readonly update: (progress: { readonly keys: number
   };
 }
 
-async function show(store: ReservationStore, scope: ReservationScope, id: string, { json }: RecordOptions, io: Io): Promise<void> {
+async function show(
+  store: ReservationStore,
+  scope: ReservationScope,
+  id: string,
+  { json }: RecordOptions,
+  io: Io,
+): Promise<void> {
   const shown = await store.show(scope);
   if (!shown.ok) {
     failStore(shown.error, 'show', io);
@@ -128,12 +145,19 @@ const resultWords: Readonly<Record<Resolved, string>> = {
   unsupported: 'it was written by another version of Sallyport, which has to resolve it',
 };
 
-async function resolve(store: ReservationStore, scope: ReservationScope, { id, outcome, reason }: Resolving, io: Io): Promise<void> {
+async function resolve(
+  store: ReservationStore,
+  scope: ReservationScope,
+  { id, outcome, reason }: Resolving,
+  io: Io,
+): Promise<void> {
   const before = await store.show(scope);
   const resolved = before.ok ? await store.resolve(scope, outcome) : before;
   const found = before.ok && before.value !== null ? recordAsData(id, before.value) : { record: id };
   const result = resolved.ok ? resolved.value : resolved.error.mayHaveRun ? 'unanswered' : 'not_asked';
-  io.stdout(`${JSON.stringify({ audit: 'record resolve', time: new Date().toISOString(), user: userName(), outcome, reason, result, before: found })}\n`);
+  io.stdout(
+    `${JSON.stringify({ audit: 'record resolve', time: new Date().toISOString(), user: userName(), outcome, reason, result, before: found })}\n`,
+  );
   if (!resolved.ok) {
     failStore(resolved.error, 'show', io);
     return;

@@ -4,13 +4,18 @@ import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '
 import type { RevocationWrite, UndoneRevocation } from '../../../ports/revocations.js';
 
 const kinds: Readonly<Record<RevocationKind, string>> = {
-  key_id: 'key', subject: 'subject', token_id: 'token id', token: 'token with digest', issued_before: 'issued before',
+  key_id: 'key',
+  subject: 'subject',
+  token_id: 'token id',
+  token: 'token with digest',
+  issued_before: 'issued before',
 };
 
 export const undoneWords: Readonly<Record<UndoneRevocation['found'], string>> = {
   undone: 'undone: proxies let it through again, within a second',
   already: 'it was undone before',
-  unknown: 'the store holds no such revocation; that it is undone is written down all the same, for proxies that hold it',
+  unknown:
+    'the store holds no such revocation; that it is undone is written down all the same, for proxies that hold it',
 };
 
 export interface RevocationData extends NewRevocation {
@@ -20,14 +25,26 @@ export interface RevocationData extends NewRevocation {
 
 export interface RevocationListData {
   readonly revocations: readonly RevocationData[];
-  readonly undone: readonly (Pick<RevocationUndo, 'id' | 'reason' | 'author'> & { readonly undone_at: string; readonly ends_at: string })[];
+  readonly undone: readonly (Pick<RevocationUndo, 'id' | 'reason' | 'author'> & {
+    readonly undone_at: string;
+    readonly ends_at: string;
+  })[];
   /** Names of records that cannot be read. */
   readonly unreadable: readonly string[];
   readonly store_time: string;
 }
 
 /** A revocation for programs. */
-export function revocationAsData({ id, kind, value, issuer, reason, author, createdAtMs, endsAtMs }: Revocation): RevocationData {
+export function revocationAsData({
+  id,
+  kind,
+  value,
+  issuer,
+  reason,
+  author,
+  createdAtMs,
+  endsAtMs,
+}: Revocation): RevocationData {
   return { id, kind, value, issuer, reason, author, created_at: timestamp(createdAtMs), ends_at: timestamp(endsAtMs) };
 }
 
@@ -40,12 +57,19 @@ export interface RevocationWriteData {
 }
 
 /** What became of a write, for programs. */
-export function writeAsData({ isAnnounced, confirmedReplicas }: RevocationWrite, replicas: number): RevocationWriteData {
+export function writeAsData(
+  { isAnnounced, confirmedReplicas }: RevocationWrite,
+  replicas: number,
+): RevocationWriteData {
   return { announced: isAnnounced, replicas, confirmed_replicas: confirmedReplicas };
 }
 
 /** A revocation that was just made, for people. */
-export function revocationInWords(revocation: Revocation, configFile: string, { replicas, confirmed_replicas: confirmed }: RevocationWriteData): string {
+export function revocationInWords(
+  revocation: Revocation,
+  configFile: string,
+  { replicas, confirmed_replicas: confirmed }: RevocationWriteData,
+): string {
   const lines: readonly (readonly [string, string])[] = [
     ['revoked', what(revocation)],
     ['until', timestamp(revocation.endsAtMs)],
@@ -61,8 +85,13 @@ export function listAsData(stored: StoredRevocations): RevocationListData {
   const { revocations, undone } = inForce(stored);
   return {
     revocations: revocations.map(revocationAsData),
-    undone: undone.map(({ id, reason, author, undoneAtMs, endsAtMs }) => (
-      { id, reason, author, undone_at: timestamp(undoneAtMs), ends_at: timestamp(endsAtMs) })),
+    undone: undone.map(({ id, reason, author, undoneAtMs, endsAtMs }) => ({
+      id,
+      reason,
+      author,
+      undone_at: timestamp(undoneAtMs),
+      ends_at: timestamp(endsAtMs),
+    })),
     unreadable: stored.unreadable,
     store_time: timestamp(stored.nowMs),
   };
@@ -76,10 +105,15 @@ export function listInWords(stored: StoredRevocations): string {
       const { id, endsAtMs, author, reason } = revocation;
       return `${id}  ${what(revocation)}; until ${timestamp(endsAtMs)}; by ${author}: ${reason}`;
     }),
-    ...undone.map(({ id, undoneAtMs, author, reason }) => `${id}  undone at ${timestamp(undoneAtMs)}; by ${author}${reason === null ? '' : `: ${reason}`}`),
+    ...undone.map(
+      ({ id, undoneAtMs, author, reason }) =>
+        `${id}  undone at ${timestamp(undoneAtMs)}; by ${author}${reason === null ? '' : `: ${reason}`}`,
+    ),
     ...stored.unreadable.map((name) => `${name}  cannot be read, and is not in force; docs/storage.md, revocations`),
   ];
-  return lines.length === 0 ? 'nothing is revoked through the store\n' : lines.map((line) => `${escapeControls(line)}\n`).join('');
+  return lines.length === 0
+    ? 'nothing is revoked through the store\n'
+    : lines.map((line) => `${escapeControls(line)}\n`).join('');
 }
 
 function inForce({ nowMs, revocations, undone }: StoredRevocations): Pick<StoredRevocations, 'revocations' | 'undone'> {

@@ -24,13 +24,19 @@ export interface RevokeOptions extends TargetOptions {
   readonly json?: true;
 }
 
-const noSharedStore = 'keeps its store in the memory of the proxy: nobody else sees it. Write `revoked` in the config instead';
+const noSharedStore =
+  'keeps its store in the memory of the proxy: nobody else sees it. Write `revoked` in the config instead';
 
 const again = '--list';
 
 /** Whether many may read it. What is refused is not repeated: it may hold what leaked. */
 function isReason(text: string): boolean {
-  return text.trim() !== '' && text.length <= maxReasonLength && !/\p{Cc}/u.test(text) && !/ey[\w-]{8,}\.[\w-]{8,}\./.test(text);
+  return (
+    text.trim() !== '' &&
+    text.length <= maxReasonLength &&
+    !/\p{Cc}/u.test(text) &&
+    !/ey[\w-]{8,}\.[\w-]{8,}\./.test(text)
+  );
 }
 
 /** Withdraws credentials, prints what is withdrawn, or takes it back. */
@@ -46,7 +52,8 @@ export async function revoke(options: RevokeOptions & ConfigArguments, io: Io): 
     return;
   }
   const { config, name, path } = loaded.value;
-  const made = options.list === true || options.undo !== undefined ? accept(null) : await revocationOf(options, config, io);
+  const made =
+    options.list === true || options.undo !== undefined ? accept(null) : await revocationOf(options, config, io);
   if (!made.ok) {
     fail(made.error, io);
     return;
@@ -59,8 +66,14 @@ export async function revoke(options: RevokeOptions & ConfigArguments, io: Io): 
   const { store, revocations, replicas } = opened.value;
   try {
     if (revocations === null) fail(startFailure('unreadable', `${name} ${noSharedStore}`), io);
-    else if (made.value !== null) await write(revocations, { ...made.value, replicas, configArgument: path === null ? inputArgument : name }, options, io);
-    else if (options.undo === undefined) await list(revocations, options, io);
+    else if (made.value !== null) {
+      await write(
+        revocations,
+        { ...made.value, replicas, configArgument: path === null ? inputArgument : name },
+        options,
+        io,
+      );
+    } else if (options.undo === undefined) await list(revocations, options, io);
     else await undo(revocations, { id: options.undo, replicas }, options, io);
   } finally {
     await store.close();
@@ -76,10 +89,18 @@ function usageProblem(options: RevokeOptions): string | null {
   if (kind === 'several' || asked.length !== 1) {
     return 'allowed: exactly one of --key-id, --subject, --token-id, --token-stdin, --issued-before, --list and --undo';
   }
-  if (kind !== null) return options.for === undefined || options.reason === undefined ? '--for and --reason are needed: how long it holds, and why' : null;
-  if (options.for !== undefined || options.issuer !== undefined) return '--for and --issuer are of no use with --list and --undo';
+  if (kind !== null) {
+    return options.for === undefined || options.reason === undefined
+      ? '--for and --reason are needed: how long it holds, and why'
+      : null;
+  }
+  if (options.for !== undefined || options.issuer !== undefined) {
+    return '--for and --issuer are of no use with --list and --undo';
+  }
   if (options.list === true && options.reason !== undefined) return '--reason is of no use with --list';
-  return options.undo === undefined || isId(options.undo) ? null : '--undo: allowed: an id of 22 characters, as --list prints it';
+  return options.undo === undefined || isId(options.undo)
+    ? null
+    : '--undo: allowed: an id of 22 characters, as --list prints it';
 }
 
 function isId(text: string): boolean {
@@ -93,15 +114,25 @@ interface Made {
   readonly notes: readonly string[];
 }
 
-async function revocationOf(options: RevokeOptions, config: CompiledConfig, io: Io): Promise<Result<Made, StartFailure>> {
+async function revocationOf(
+  options: RevokeOptions,
+  config: CompiledConfig,
+  io: Io,
+): Promise<Result<Made, StartFailure>> {
   const issuer = issuerOf(options.issuer, config);
   if (!issuer.ok) return issuer;
   const holdsMs = options.for ?? 0;
-  const target = await targetOf(options, { config, issuerName: options.issuer ?? null, holdsMs, nowMs: Date.now() }, io);
+  const target = await targetOf(
+    options,
+    { config, issuerName: options.issuer ?? null, holdsMs, nowMs: Date.now() },
+    io,
+  );
   if (!target.ok) return target;
   const { kind, value, notes } = target.value;
   return accept({
-    revocation: { id: newId(), kind, value, issuer: issuer.value, reason: options.reason ?? '', author: userName() }, holdsMs, notes,
+    revocation: { id: newId(), kind, value, issuer: issuer.value, reason: options.reason ?? '', author: userName() },
+    holdsMs,
+    notes,
   });
 }
 
@@ -118,7 +149,12 @@ interface Replicated {
   readonly replicas: number;
 }
 
-async function write(store: RevocationStore, made: Made & Replicated & { readonly configArgument: string }, { json }: RevokeOptions, io: Io): Promise<void> {
+async function write(
+  store: RevocationStore,
+  made: Made & Replicated & { readonly configArgument: string },
+  { json }: RevokeOptions,
+  io: Io,
+): Promise<void> {
   const { revocation, holdsMs, notes, replicas, configArgument } = made;
   const written = await store.revoke(revocation, holdsMs, replicas);
   if (!written.ok) {
@@ -128,21 +164,40 @@ async function write(store: RevocationStore, made: Made & Replicated & { readonl
   const { createdAtMs, endsAtMs, ...became } = written.value;
   const whole = { ...revocation, createdAtMs, endsAtMs };
   const told = writeAsData(became, replicas);
-  io.stdout(json === true ? `${JSON.stringify({ ...revocationAsData(whole), ...told })}\n` : revocationInWords(whole, configArgument, told));
+  io.stdout(
+    json === true
+      ? `${JSON.stringify({ ...revocationAsData(whole), ...told })}\n`
+      : revocationInWords(whole, configArgument, told),
+  );
   for (const note of [...notes, ...notAnnounced(became.isAnnounced)]) io.stderr(`${note}\n`);
-  conclude(became, replicas, 'proxies refuse it now, and a fail-over may lose it: revoke again when there are replicas', io);
+  conclude(
+    became,
+    replicas,
+    'proxies refuse it now, and a fail-over may lose it: revoke again when there are replicas',
+    io,
+  );
 }
 
 /** What a fail-over may take back is not done, though it is written. */
 function conclude({ confirmedReplicas }: RevocationWrite, replicas: number, otherwise: string, io: Io): void {
   const confirmed = confirmedReplicas ?? 0;
   if (confirmed >= replicas) io.exit(0);
-  else fail(startFailure('unavailable', `only ${String(confirmed)} of ${String(replicas)} replicas confirmed it in time: ${otherwise}`), io);
+  else {
+    fail(
+      startFailure(
+        'unavailable',
+        `only ${String(confirmed)} of ${String(replicas)} replicas confirmed it in time: ${otherwise}`,
+      ),
+      io,
+    );
+  }
 }
 
 function notAnnounced(isAnnounced: boolean): readonly string[] {
   if (isAnnounced) return [];
-  return ['Redis did not pass the news on (its user may lack a right: docs/storage.md): proxies learn of it when they look next, twice a second'];
+  return [
+    'Redis did not pass the news on (its user may lack a right: docs/storage.md): proxies learn of it when they look next, twice a second',
+  ];
 }
 
 async function list(store: RevocationStore, { json }: RevokeOptions, io: Io): Promise<void> {
@@ -154,7 +209,12 @@ async function list(store: RevocationStore, { json }: RevokeOptions, io: Io): Pr
   io.exit(0);
 }
 
-async function undo(store: RevocationStore, { id, replicas }: Replicated & { readonly id: string }, { reason, json }: RevokeOptions, io: Io): Promise<void> {
+async function undo(
+  store: RevocationStore,
+  { id, replicas }: Replicated & { readonly id: string },
+  { reason, json }: RevokeOptions,
+  io: Io,
+): Promise<void> {
   const author = userName();
   const undone = await store.undo(id, { reason: reason ?? null, author }, replicas);
   if (!undone.ok) {
@@ -162,10 +222,16 @@ async function undo(store: RevocationStore, { id, replicas }: Replicated & { rea
     return;
   }
   const { found, ...became } = undone.value;
-  if (json === true) io.stdout(`${JSON.stringify({ id, result: found, author, reason: reason ?? null, ...writeAsData(became, replicas) })}\n`);
+  if (json === true) {
+    io.stdout(
+      `${JSON.stringify({ id, result: found, author, reason: reason ?? null, ...writeAsData(became, replicas) })}\n`,
+    );
+  }
   io.stderr(`${undoneWords[found]}\n`);
   for (const note of notAnnounced(became.isAnnounced)) io.stderr(`${note}\n`);
   // To undo it again would find what was written down now, and say nothing of the id that was meant.
   if (found === 'unknown') io.exit(1);
-  else conclude(became, replicas, 'a fail-over may bring the revocation back: undo it again when there are replicas', io);
+  else {
+    conclude(became, replicas, 'a fail-over may bring the revocation back: undo it again when there are replicas', io);
+  }
 }

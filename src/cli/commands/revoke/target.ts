@@ -33,10 +33,19 @@ interface Circumstances {
   readonly nowMs: number;
 }
 
-const names = { keyId: 'key_id', subject: 'subject', tokenId: 'token_id', tokenStdin: 'token', issuedBefore: 'issued_before' } as const satisfies
-  Readonly<Record<keyof TargetOptions, RevocationKind>>;
+const names = {
+  keyId: 'key_id',
+  subject: 'subject',
+  tokenId: 'token_id',
+  tokenStdin: 'token',
+  issuedBefore: 'issued_before',
+} as const satisfies Readonly<Record<keyof TargetOptions, RevocationKind>>;
 
-const options: Readonly<Record<'key_id' | 'subject' | 'token_id', string>> = { key_id: '--key-id', subject: '--subject', token_id: '--token-id' };
+const options: Readonly<Record<'key_id' | 'subject' | 'token_id', string>> = {
+  key_id: '--key-id',
+  subject: '--subject',
+  token_id: '--token-id',
+};
 
 /** What sort of thing is to be revoked; `null` where nothing is named. */
 export function chosenKind(given: TargetOptions): RevocationKind | 'several' | null {
@@ -46,21 +55,31 @@ export function chosenKind(given: TargetOptions): RevocationKind | 'several' | n
 }
 
 /** The `iss` of the issuer that an argument names; `null` where it names none. */
-export function issuerOf(name: string | undefined, { issuers, sessions }: CompiledConfig): Result<string | null, StartFailure> {
+export function issuerOf(
+  name: string | undefined,
+  { issuers, sessions }: CompiledConfig,
+): Result<string | null, StartFailure> {
   if (name === undefined) return accept(null);
   const known = new Map(issuers.map(({ rules }) => [rules.name, rules.issuer]));
   if (sessions !== null && !known.has('sessions')) known.set('sessions', sessions.issuer);
   const issuer = known.get(name);
   if (issuer !== undefined) return accept(issuer);
-  return refuse(startFailure('unreadable', `--issuer: no such issuer in the config; allowed: ${[...known.keys()].join(', ')}`));
+  return refuse(
+    startFailure('unreadable', `--issuer: no such issuer in the config; allowed: ${[...known.keys()].join(', ')}`),
+  );
 }
 
 /** Reads what is to be revoked. What is wrong with it is said without it: somebody may have pasted a token. */
-export async function targetOf(given: TargetOptions, circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {
+export async function targetOf(
+  given: TargetOptions,
+  circumstances: Circumstances,
+  io: Io,
+): Promise<Result<Target, StartFailure>> {
   const { nowMs, holdsMs } = circumstances;
   if (given.tokenStdin === true) return tokenTarget(circumstances, io);
   if (given.issuedBefore !== undefined) {
-    const notes = given.issuedBefore > nowMs ? ['the time lies ahead: until then every token is refused, new ones as well'] : [];
+    const notes =
+      given.issuedBefore > nowMs ? ['the time lies ahead: until then every token is refused, new ones as well'] : [];
     const value = new Date(given.issuedBefore).toISOString();
     const checked = checkRevocationValue('issued_before', value);
     if (!checked.ok) return refuse(startFailure('unreadable', `--issued-before: allowed: ${checked.error}`));
@@ -69,23 +88,40 @@ export async function targetOf(given: TargetOptions, circumstances: Circumstance
   const kind = given.keyId !== undefined ? 'key_id' : given.subject !== undefined ? 'subject' : 'token_id';
   const value = given.keyId ?? given.subject ?? given.tokenId ?? '';
   if (/^ey[\w-]+\.[\w-]+\.[\w-]*$/.test(value)) {
-    return refuse(startFailure('unreadable', `${options[kind]}: tokens are not taken from arguments; allowed: on standard input, with --token-stdin`));
+    return refuse(
+      startFailure(
+        'unreadable',
+        `${options[kind]}: tokens are not taken from arguments; allowed: on standard input, with --token-stdin`,
+      ),
+    );
   }
   const checked = checkRevocationValue(kind, value);
   if (!checked.ok) return refuse(startFailure('unreadable', `${options[kind]}: allowed: ${checked.error}`));
   // A subject may be kept out for however long; what stops single tokens has to outlast them.
-  return accept({ kind, value, notes: kind === 'subject' ? unknownSubject(value, circumstances) : holdsMs <= 0 ? [] : endsEarly(circumstances) });
+  return accept({
+    kind,
+    value,
+    notes: kind === 'subject' ? unknownSubject(value, circumstances) : holdsMs <= 0 ? [] : endsEarly(circumstances),
+  });
 }
 
-/** Says so where no route names the subject: in an incident, a name that is mistyped would keep nobody out. It is revoked all the same. */
-function unknownSubject(subject: string, { config: { routes, sessions }, issuerName }: Circumstances): readonly string[] {
+/**
+ * Says so where no route names the subject: in an incident, a name that is mistyped would keep nobody out. It is
+ * revoked all the same.
+ */
+function unknownSubject(
+  subject: string,
+  { config: { routes, sessions }, issuerName }: Circumstances,
+): readonly string[] {
   const known = new Set(routes.flatMap(({ approvals }) => approvals.flatMap(({ subjects }) => [...subjects])));
   if (known.has(subject)) return [];
   const near = nearestName(subject, [...known]);
   // Ids of users stand in no config.
   const mayBeUser = sessions !== null && (issuerName === null || issuerName === sessionIssuerName);
   if (near === null && mayBeUser) return [];
-  return [`warning: no route names this subject${near === null ? '' : `; did you mean ${near}?`} (it is revoked all the same)`];
+  return [
+    `warning: no route names this subject${near === null ? '' : `; did you mean ${near}?`} (it is revoked all the same)`,
+  ];
 }
 
 async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result<Target, StartFailure>> {
@@ -94,19 +130,25 @@ async function tokenTarget(circumstances: Circumstances, io: Io): Promise<Result
   const claims = claimsOf(token.value);
   if (claims === null) {
     const allowed = 'a whole token: header, payload and signature in base64url with dots between';
-    return refuse(startFailure('unreadable', `standard input: nothing that a proxy would take for a token; allowed: ${allowed}`));
+    return refuse(
+      startFailure('unreadable', `standard input: nothing that a proxy would take for a token; allowed: ${allowed}`),
+    );
   }
   const expiresAtS = claimedExpiryS(claims);
   const { nowMs, holdsMs } = circumstances;
   const longestSkewS = 60;
-  const notes = expiresAtS === null ? endsEarly(circumstances)
-    : (expiresAtS + longestSkewS) * 1_000 > nowMs + holdsMs ? [`the revocation ends before the token does: it expires at ${timestamp(expiresAtS)}`] : [];
+  const notes =
+    expiresAtS === null
+      ? endsEarly(circumstances)
+      : (expiresAtS + longestSkewS) * 1_000 > nowMs + holdsMs
+        ? [`the revocation ends before the token does: it expires at ${timestamp(expiresAtS)}`]
+        : [];
   return accept({ kind: 'token', value: tokenDigest(token.value), notes });
 }
 
 /**
- * What the token says, or `null` where no proxy would look at it: revoking a part of a token would stop nothing. The signature
- * may have been taken out, as some logs do: the digest is of what was signed.
+ * What the token says, or `null` where no proxy would look at it: revoking a part of a token would stop nothing. The
+ * signature may have been taken out, as some logs do: the digest is of what was signed.
  */
 function claimsOf(token: string): JsonObject | null {
   if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null;
@@ -129,5 +171,7 @@ function endsEarly({ config: { issuers }, issuerName, holdsMs }: Circumstances):
   const meant = issuers.filter(({ rules: { name } }) => issuerName === null || issuerName === name);
   const longestS = Math.max(0, ...meant.map(({ rules: { maxLifetimeS, clockSkewS } }) => maxLifetimeS + clockSkewS));
   if (holdsMs >= longestS * 1_000) return [];
-  return [`the revocation may end before the tokens that it is meant for: the longest life of one is ${String(longestS)} s`];
+  return [
+    `the revocation may end before the tokens that it is meant for: the longest life of one is ${String(longestS)} s`,
+  ];
 }

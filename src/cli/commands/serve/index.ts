@@ -15,11 +15,13 @@ export function createServeCommand(io: Io): Command {
     ],
     notes: [
       configNote,
-      'The config is read again when it changes, and at SIGHUP; one that is wrong leaves the old one in force. SIGTERM and SIGINT let requests '
-      + 'under way end; a second one does not wait for them.',
+      'The config is read again when it changes, and at SIGHUP; one that is wrong leaves the old one in force. SIGTERM and SIGINT let requests ' +
+        'under way end; a second one does not wait for them.',
     ],
     exitCodes: {
-      0: 'stopped by a signal (130 or 143 by a second one)', 1: 'the config or a certificate is wrong', 2: 'usage, or a file cannot be read',
+      0: 'stopped by a signal (130 or 143 by a second one)',
+      1: 'the config or a certificate is wrong',
+      2: 'usage, or a file cannot be read',
       3: 'an address cannot be had, or something needed is out of reach',
     },
     page: 'docs/operations.md',

@@ -21,18 +21,31 @@ export async function serve(options: ServeOptions & ConfigArguments, io: Io): Pr
   }
 }
 
-async function serveUntilSignalled(options: ServeOptions & ConfigArguments, signals: SignalQueue, io: Io): Promise<void> {
+async function serveUntilSignalled(
+  options: ServeOptions & ConfigArguments,
+  signals: SignalQueue,
+  io: Io,
+): Promise<void> {
   const chosen = chooseConfig(options, io);
   if (!chosen.ok) {
     fail(chosen.error, io);
     return;
   }
   if (chosen.value.path === null) {
-    failUsage('serve', 'the config cannot come from standard input: serve reads it again when it changes, and needs a file', io);
+    failUsage(
+      'serve',
+      'the config cannot come from standard input: serve reads it again when it changes, and needs a file',
+      io,
+    );
     return;
   }
   const notice = endOfLifeNotice(process.versions.node, Date.now(), io.env);
-  const started = await startApp({ source: chosen.value.source, env: io.env, notices: notice === null ? [] : [notice], onBuilt: releaseMemory });
+  const started = await startApp({
+    source: chosen.value.source,
+    env: io.env,
+    notices: notice === null ? [] : [notice],
+    onBuilt: releaseMemory,
+  });
   if (!started.ok) {
     fail(started.error, io);
     return;

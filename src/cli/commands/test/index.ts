@@ -16,8 +16,14 @@ export function createTestCommand(io: Io): Command {
       ['run it', 'sallyport test policy.test.yaml'],
       ['in a pipeline', 'sallyport test --min-coverage 100 --junit policy.xml policy.test.yaml'],
     ],
-    notes: [`The files name their config. --init without one takes the file that $${configVariable} names, else ./${defaultConfig}.`],
-    exitCodes: { 0: 'all as expected', 1: 'not so, no case, or a file with errors', 2: 'usage, or a file cannot be read' },
+    notes: [
+      `The files name their config. --init without one takes the file that $${configVariable} names, else ./${defaultConfig}.`,
+    ],
+    exitCodes: {
+      0: 'all as expected',
+      1: 'not so, no case, or a file with errors',
+      2: 'usage, or a file cannot be read',
+    },
     page: 'docs/policy-tests.md',
   });
   return command
@@ -26,7 +32,11 @@ export function createTestCommand(io: Io): Command {
     .option('--watch', 'run again when a file or its config changes')
     .addOption(new Option('--tap', 'print TAP').conflicts('json'))
     .option('--junit <file>', 'write the results as JUnit XML, too')
-    .addOption(new Option('--min-coverage <percent>', 'fail below this share of what the policy says').argParser(numberArgument(0, 100)).default(0))
+    .addOption(
+      new Option('--min-coverage <percent>', 'fail below this share of what the policy says')
+        .argParser(numberArgument(0, 100))
+        .default(0),
+    )
     .addOption(jsonOption())
     .action(async (files: readonly string[], options: TestOptions) => {
       const { test } = await import('./run.js');

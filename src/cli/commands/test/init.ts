@@ -22,7 +22,9 @@ export async function initSuite(named: ConfigArguments, io: Io): Promise<void> {
   const keys = createAssumedKeys();
   const inForce = decideOnly(config, () => keys.source, assumedSessions(config, keys));
   const { text, unreached } = await draftSuite(name, inForce, keys, Date.now());
-  io.stdout(`# Written by sallyport test --init: what the policy decides as it stands. Read it, and change what should not be so.\n${text}`);
+  io.stdout(
+    `# Written by sallyport test --init: what the policy decides as it stands. Read it, and change what should not be so.\n${text}`,
+  );
   for (const name of unreached) io.stderr(`route ${name}: no request reaches it\n`);
   io.exit(0);
 }

@@ -24,7 +24,13 @@ export function printRun(run: SuiteRun, { tap, json, minCoverage }: PrintOptions
   const code: ExitCode = run.unreadable ? 2 : run.messages.length > 0 || failed.length > 0 || !isCovered ? 1 : 0;
   if (json === true) io.stdout(`${JSON.stringify(runData(run, code === 0))}\n`);
   else if (tap === true) io.stdout(tapReport(run.results));
-  else io.stdout(runLines(run, failed.length, minCoverage).map((line) => `${escapeControls(line)}\n`).join(''));
+  else {
+    io.stdout(
+      runLines(run, failed.length, minCoverage)
+        .map((line) => `${escapeControls(line)}\n`)
+        .join(''),
+    );
+  }
   io.exit(code);
 }
 
@@ -50,7 +56,11 @@ function runLines({ results, coverage }: SuiteRun, failed: number, minCoverage: 
 
 function caseLines({ policyCase: { name, file, line }, mismatches, explained }: CaseResult): readonly string[] {
   if (mismatches.length === 0) return [`ok   ${name}`];
-  return [`FAIL ${name} (${file}:${line})`, ...mismatches.map((text) => `       ${text}`), ...explanationLines(explained).map((text) => `     | ${text}`)];
+  return [
+    `FAIL ${name} (${file}:${line})`,
+    ...mismatches.map((text) => `       ${text}`),
+    ...explanationLines(explained).map((text) => `     | ${text}`),
+  ];
 }
 
 function coverageLines(policy: PolicyCoverage, minCoverage: number): readonly string[] {
@@ -73,8 +83,17 @@ function runData(run: SuiteRun, ok: boolean): object {
     ok,
     problems: run.messages,
     cases: run.results.map(({ policyCase: { name, file, line }, mismatches, explained }) => ({
-      name, file, line, ok: mismatches.length === 0, mismatches, explanation: explanationData(explained),
+      name,
+      file,
+      line,
+      ok: mismatches.length === 0,
+      mismatches,
+      explanation: explanationData(explained),
     })),
-    coverage: run.coverage.map((policy) => ({ config: policy.config, percent: percentOf(policy), points: policy.points })),
+    coverage: run.coverage.map((policy) => ({
+      config: policy.config,
+      percent: percentOf(policy),
+      points: policy.points,
+    })),
   };
 }

@@ -69,8 +69,13 @@ export async function readSuites(files: readonly string[], io: Io): Promise<Read
     const source = sourceOf(config, io);
     sources.push(source);
     const loaded = await loadConfig(source, io);
-    if (loaded.ok) policies.push({ config, inForce: decideOnly(loaded.value, () => keys.source, assumedSessions(loaded.value, keys)), suites: own });
-    else {
+    if (loaded.ok) {
+      policies.push({
+        config,
+        inForce: decideOnly(loaded.value, () => keys.source, assumedSessions(loaded.value, keys)),
+        suites: own,
+      });
+    } else {
       // Without the lines of the config: programs read these.
       messages.push(...(loaded.error.kind === 'invalid' ? loaded.error.messages : failureLines(loaded.error)));
       unreadable ||= loaded.error.kind === 'unreadable';
@@ -86,7 +91,9 @@ export async function runSuites({ policies, ...read }: ReadSuites): Promise<Suit
   const coverage: PolicyCoverage[] = [];
   for (const { config, inForce, suites } of policies) {
     const own: CaseResult[] = [];
-    for (const policyCase of suites.flatMap(({ cases }) => cases)) own.push(await runCase(policyCase, inForce, keys, wallMs));
+    for (const policyCase of suites.flatMap(({ cases }) => cases)) {
+      own.push(await runCase(policyCase, inForce, keys, wallMs));
+    }
     results.push(...own);
     coverage.push({ config, points: coverageOf(inForce.config.routes, own) });
   }

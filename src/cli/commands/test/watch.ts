@@ -24,8 +24,8 @@ export async function watchSuites(first: SuiteRun, once: () => Promise<SuiteRun>
 }
 
 /**
- * Resolves when a file changed, or when it is to stop. Each file is compared with what the run read of it, so that no change in between
- * is lost.
+ * Resolves when a file changed, or when it is to stop. Each file is compared with what the run read of it, so that no
+ * change in between is lost.
  */
 async function changeOf(sources: readonly ConfigSource[], stop: AbortSignal): Promise<void> {
   if (stop.aborted) return;

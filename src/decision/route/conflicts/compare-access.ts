@@ -2,11 +2,12 @@ import type { Approval, Route } from '../policy.js';
 import { asksNoMoreThan } from '../../session/claim-rules.js';
 
 /**
- * Whether one route lets through somebody whom another refuses: the question behind every check that compares two policies.
+ * Whether one route lets through somebody whom another refuses: the question behind every check that compares two
+ * policies.
  *
- * A caller is an issuer, a subject and a set of permissions, and more permissions never hurt: so it is enough to try, for
- * each approved subject, exactly the permissions that the approval asks for. Sessions are another matter: they count or not, and
- * claims that are asked for shut some out.
+ * A caller is an issuer, a subject and a set of permissions, and more permissions never hurt: so it is enough to try,
+ * for each approved subject, exactly the permissions that the approval asks for. Sessions are another matter: they
+ * count or not, and claims that are asked for shut some out.
  *
  * @param issuerNames every issuer of the config: what `issuers: null` stands for
  */
@@ -26,10 +27,10 @@ function admitsMoreSessions({ session, ...route }: Route, than: Route): boolean 
 function admitsMoreServices(route: Route, than: Route, issuerNames: readonly string[]): boolean {
   if (!route.acceptsService) return false;
   if (!than.acceptsService) return route.approvals.length > 0;
-  const issuers = issuerNames.filter(name => countsAt(route, name));
+  const issuers = issuerNames.filter((name) => countsAt(route, name));
   if (issuers.length === 0) return false;
-  if (issuers.some(name => !countsAt(than, name)) || reservesLess(route, than)) return route.approvals.length > 0;
-  return route.approvals.some(approval => admitsMore(approval, than.approvals));
+  if (issuers.some((name) => !countsAt(than, name)) || reservesLess(route, than)) return route.approvals.length > 0;
+  return route.approvals.some((approval) => admitsMore(approval, than.approvals));
 }
 
 function countsAt(route: Route, issuerName: string): boolean {
@@ -50,9 +51,9 @@ export function keepsKeysApart({ reservation: one }: Route, { reservation: other
 
 function admitsMore(approval: Approval, others: readonly Approval[]): boolean {
   const held = new Set(approval.permissions);
-  const satisfied = others.filter(other => other.permissions.every(permission => held.has(permission)));
+  const satisfied = others.filter((other) => other.permissions.every((permission) => held.has(permission)));
   for (const subject of approval.subjects) {
-    if (!satisfied.some(other => other.subjects.has(subject))) return true;
+    if (!satisfied.some((other) => other.subjects.has(subject))) return true;
   }
   return false;
 }

@@ -1,9 +1,17 @@
 /**
- * The check for spellings that a receiver's laxer router would fold together. Policy is matched on case, on a trailing slash, on every
- * character of a segment and on the method; many routers ignore some of that. Where `/Admin` is refused to a caller by one route, `/admin`
- * and `/Admin.json` have to be refused by whatever route they reach, or the spelling chooses the policy.
+ * The check for spellings that a receiver's laxer router would fold together. Policy is matched on case, on a trailing
+ * slash, on every character of a segment and on the method; many routers ignore some of that. Where `/Admin` is refused
+ * to a caller by one route, `/admin` and `/Admin.json` have to be refused by whatever route they reach, or the spelling
+ * chooses the policy.
  */
-import { createFoldedTable, foldedPlaces, pathsThatMeet, pathsThatOverlap, type FoldedTable, type Folding } from './folded-table.js';
+import {
+  createFoldedTable,
+  foldedPlaces,
+  pathsThatMeet,
+  pathsThatOverlap,
+  type FoldedTable,
+  type Folding,
+} from './folded-table.js';
 import type { Route } from '../policy.js';
 import { representativeMethods } from './unreachable.js';
 import { isLessRestrictive, keepsKeysApart } from './compare-access.js';
@@ -28,8 +36,8 @@ export function foldingOf({ caseSensitive, strictSlash, formatSuffix, trailingDo
 }
 
 /**
- * What is wrong with a fold: the route that is reached lets through more than the one whose operation the receiver would run,
- * or it keeps keys for itself, so that one key, spelt two ways, runs twice.
+ * What is wrong with a fold: the route that is reached lets through more than the one whose operation the receiver
+ * would run, or it keeps keys for itself, so that one key, spelt two ways, runs twice.
  */
 export type FoldHarm = 'less_restrictive' | 'keys_apart';
 
@@ -119,7 +127,7 @@ export function findFolds(table: RouteTable, receiver: ReceiverRouter, issuerNam
 
 function* suspectsOf({ table, folded }: Check, { headAsGet }: ReceiverRouter): Generator<Suspects> {
   const { placed, folding } = folded;
-  const methods = representativeMethods(table).map(method => ({ method, runs: method }));
+  const methods = representativeMethods(table).map((method) => ({ method, runs: method }));
   const speller = createSpeller(table.routes, folding, false);
   for (const guard of placed) {
     for (const reached of pathsThatMeet(folded, guard)) yield { guard, reached, speller, methods };
@@ -138,14 +146,17 @@ function harmOf({ isLaxer }: Check, guard: Route, reached: Route): FoldHarm | nu
 }
 
 /** A spelling that the policy gives to `reached` and the receiver to `guard`: found by asking both. */
-function foldBetween(check: Check, { guard, reached, speller, methods: all }: Suspects): Omit<RouteFold, 'harm'> | null {
+function foldBetween(
+  check: Check,
+  { guard, reached, speller, methods: all }: Suspects,
+): Omit<RouteFold, 'harm'> | null {
   const methods = all.filter(({ method, runs }) => takes(guard.route, runs) && takes(reached.route, method));
   if (methods.length === 0) return null;
   for (const spelling of speller(guard.path, reached.path)) {
     for (const { method, runs } of methods) {
       check.budget -= 1;
       if (placeOf(check.table, method, spelling)?.route !== reached.route) continue;
-      if (!foldedPlaces(check.folded, runs, spelling).some(place => place.route === guard.route)) continue;
+      if (!foldedPlaces(check.folded, runs, spelling).some((place) => place.route === guard.route)) continue;
       return { guard, reached, method, runs, spelling };
     }
     if (check.budget < 0) return null;

@@ -30,7 +30,7 @@ interface FoldedNode {
 /** Arranges routes as a laxer router would. */
 export function createFoldedTable(routes: readonly Route[], folding: Folding): FoldedTable {
   const root = growNode();
-  const placed = routes.flatMap(route => route.paths.map(path => ({ route, path })));
+  const placed = routes.flatMap((route) => route.paths.map((path) => ({ route, path })));
   for (const place of placed) {
     let node = root;
     let isRest = false;
@@ -74,11 +74,12 @@ export function foldedPath(path: RoutePath, folding: Folding): readonly Segment[
 export function foldedPlaces(table: FoldedTable, method: string, segments: readonly string[]): readonly PlacedRoute[] {
   const { folding } = table;
   const slashed = folding.slash && segments.length > 1 && segments.at(-1) === '';
-  const seen = (slashed ? segments.slice(0, -1) : segments).map(text => foldText(text, folding));
+  const seen = (slashed ? segments.slice(0, -1) : segments).map((text) => foldText(text, folding));
   const exact = walk(table, table.root, method, seen, 0);
   const plain = folding.suffix ? withoutSuffix(seen.at(-1) ?? '') : null;
   if (plain === null) return exact;
-  // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the suffix along.
+  // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
+  // suffix along.
   const formatted = walk(table, table.root, method, [...seen.slice(0, -1), plain], 0);
   return [...exact, ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal')];
 }
@@ -96,7 +97,13 @@ export function* pathsThatOverlap(table: FoldedTable, place: PlacedRoute): Gener
   yield* meet(table, table.root, foldedPath(place.path, table.folding), 0, true);
 }
 
-function walk(table: FoldedTable, node: FoldedNode, method: string, segments: readonly string[], at: number): readonly PlacedRoute[] {
+function walk(
+  table: FoldedTable,
+  node: FoldedNode,
+  method: string,
+  segments: readonly string[],
+  at: number,
+): readonly PlacedRoute[] {
   const text = segments[at];
   if (text === undefined) {
     const here = taking(node.here, method);
@@ -119,9 +126,16 @@ function taking(places: readonly PlacedRoute[], method: string): readonly Placed
   return places.filter(({ route }) => route.methods === null || route.methods.has(method));
 }
 
-/** @param isLess whether the walk has already left for a less specific path; only then may it pass a more specific segment */
+/**
+ * @param isLess whether the walk has already left for a less specific path; only then may it pass a more specific
+ * segment
+ */
 function* meet(
-  table: FoldedTable, node: FoldedNode, path: readonly Segment[], at: number, isLess: boolean,
+  table: FoldedTable,
+  node: FoldedNode,
+  path: readonly Segment[],
+  at: number,
+  isLess: boolean,
 ): Generator<PlacedRoute> {
   const segment = path[at];
   if (segment === undefined) {

@@ -3,8 +3,8 @@ import { foldedPath, foldText, type Folding } from './folded-table.js';
 
 /**
  * Spells out requests that one path takes as they are and another takes when folded. Deviates from the second path's
- * literals wherever the first allows it, in a case that no route writes: a route that takes such a spelling away from the
- * first path takes every other one away too, so no more than these have to be tried.
+ * literals wherever the first allows it, in a case that no route writes: a route that takes such a spelling away from
+ * the first path takes every other one away too, so no more than these have to be tried.
  */
 export type Speller = (guard: RoutePath, reached: RoutePath) => Generator<readonly string[]>;
 
@@ -22,7 +22,9 @@ interface Vocabulary {
   readonly longest: number;
 }
 
-/** Combinations of cases tried for one pair of paths, where routes write every case of a text themselves (`/a`, `/A`). */
+/**
+ * Combinations of cases tried for one pair of paths, where routes write every case of a text themselves (`/a`, `/A`).
+ */
 const maxCombinations = 64;
 
 /** Letters whose case is varied: with ten there are 1,024 spellings, and one that no route writes is among them. */
@@ -34,7 +36,11 @@ export function createSpeller(routes: readonly Route[], folding: Folding, includ
   return (guard, reached) => spell(vocabulary, foldedPath(guard, folding), foldedPath(reached, folding));
 }
 
-function* spell(vocabulary: Vocabulary, guard: readonly Segment[], reached: readonly Segment[]): Generator<readonly string[]> {
+function* spell(
+  vocabulary: Vocabulary,
+  guard: readonly Segment[],
+  reached: readonly Segment[],
+): Generator<readonly string[]> {
   const choices: (readonly string[])[] = [];
   const bothEndInRest = guard.at(-1)?.kind === 'rest' && reached.at(-1)?.kind === 'rest';
   const length = Math.max(fixedLength(guard), fixedLength(reached));
@@ -57,7 +63,12 @@ function fixedLength(path: readonly Segment[]): number {
 }
 
 /** What may stand where two paths meet; past the end of one of them, the other decides. */
-function choicesAt(vocabulary: Vocabulary, guard: Segment | undefined, reached: Segment | undefined, isLast: boolean): readonly string[] {
+function choicesAt(
+  vocabulary: Vocabulary,
+  guard: Segment | undefined,
+  reached: Segment | undefined,
+  isLast: boolean,
+): readonly string[] {
   if (reached?.kind === 'literal') return [reached.text];
   if (guard?.kind !== 'literal') return [vocabulary.fresh];
   const others = deviations(vocabulary, guard.text, isLast);
@@ -112,7 +123,7 @@ function* combinations(choices: readonly (readonly string[])[]): Generator<reado
   const total = choices.reduce((product, options) => Math.min(product * options.length, maxCombinations), 1);
   for (let number = 0; number < total; number += 1) {
     let rest = number;
-    yield choices.map(options => {
+    yield choices.map((options) => {
       const option = options[rest % options.length] ?? '';
       rest = Math.floor(rest / options.length);
       return option;
@@ -124,7 +135,7 @@ function vocabularyOf(routes: readonly Route[], folding: Folding, includesPlain:
   const literals = new Set<string>();
   const written = new Map<string, Set<string>>();
   let longest = 0;
-  for (const { segments } of routes.flatMap(route => route.paths)) {
+  for (const { segments } of routes.flatMap((route) => route.paths)) {
     longest = Math.max(longest, segments.length);
     for (const segment of segments) {
       if (segment.kind !== 'literal') continue;

@@ -1,8 +1,8 @@
 import { routeFor, type PlacedRoute, type RouteNode, type RouteTable } from '../route-table.js';
 
 /**
- * Finds the paths that no request can reach, because more specific ones take everything that they match. Only a path that
- * ends in `**` can be shadowed: `/a/`, `/a/{x}` and `/a/{x}/**` together leave nothing to `/a/**`.
+ * Finds the paths that no request can reach, because more specific ones take everything that they match. Only a path
+ * that ends in `**` can be shadowed: `/a/`, `/a/{x}` and `/a/{x}/**` together leave nothing to `/a/**`.
  */
 export function unreachablePaths(table: RouteTable): readonly PlacedRoute[] {
   const methods = representativeMethods(table);
@@ -14,8 +14,8 @@ export function unreachablePaths(table: RouteTable): readonly PlacedRoute[] {
     if (node.below === null) continue;
     const placed = new Set([...node.below.named.values(), ...(node.below.any === null ? [] : [node.below.any])]);
     for (const candidate of placed) {
-      const own = methods.filter(method => routeFor(node.below, method) === candidate);
-      if (own.every(method => takesAllBelow(node, method))) found.push(candidate);
+      const own = methods.filter((method) => routeFor(node.below, method) === candidate);
+      if (own.every((method) => takesAllBelow(node, method))) found.push(candidate);
     }
   }
   return found;
@@ -24,7 +24,7 @@ export function unreachablePaths(table: RouteTable): readonly PlacedRoute[] {
 /** Every method that a route names, and one that none does: together they stand for all methods. */
 export function representativeMethods(table: RouteTable): readonly string[] {
   const named = new Set<string>();
-  for (const route of table.routes) route.methods?.forEach(method => named.add(method));
+  for (const route of table.routes) route.methods?.forEach((method) => named.add(method));
   let other = 'OTHER';
   while (named.has(other)) other += 'X';
   return [...named, other];

@@ -24,25 +24,40 @@ t.test('a user with the rights that docs/storage.md lists, and no more, does eve
   const server = await startRedis(t);
   await startReplica(t, server.port);
   await setUser(server, 'secret');
-  const { store, up } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret\n'), replicas: 1 }));
+  const { store, up } = openStore(
+    t,
+    redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret\n'), replicas: 1 }),
+  );
   await up();
   await t.test('as the contract asks', (t) => {
     storeContract(t, () => store);
     t.end();
   });
-  const foreign = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), prefix: 'other' }));
+  const foreign = openStore(
+    t,
+    redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), prefix: 'other' }),
+  );
   await foreign.up();
-  t.match(await foreign.store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'refused', reason: /^NOPERM|keys mentioned/, mayHaveRun: false } });
+  t.match(await foreign.store.reserve(freshScope(), reserveOf('a')), {
+    ok: false,
+    error: { kind: 'refused', reason: /^NOPERM|keys mentioned/, mayHaveRun: false },
+  });
 });
 
 t.test('a wrong password is told, never shown, and read again when it changes', async (t) => {
   const server = await startRedis(t);
   await setUser(server, 'right-one');
   const path = passwordFile(t, 'wrong-one');
-  const { store, problem, up, log } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: path }));
+  const { store, problem, up, log } = openStore(
+    t,
+    redisSettings(server.port, { username: 'sallyport', passwordFile: path }),
+  );
   await problem(/WRONGPASS/);
   t.equal(store.verdict(), null);
-  t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
+  t.match(await store.reserve(freshScope(), reserveOf('a')), {
+    ok: false,
+    error: { kind: 'unreachable', mayHaveRun: false },
+  });
   writeFileSync(path, 'right-one\r\n');
   await up();
   t.notMatch(log.lines.join('\n'), /wrong-one|right-one/);
@@ -79,35 +94,70 @@ const missing: readonly { name: string; right: string; replicas: number; problem
 for (const { name, right, replicas, problem } of missing) {
   t.test(`a user without ${name} is told of before anything is written`, async (t) => {
     const server = await startRedis(t);
-    await setUser(server, 'secret', leastRights.filter((given) => given !== right));
-    const { problem: says } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), replicas }));
+    await setUser(
+      server,
+      'secret',
+      leastRights.filter((given) => given !== right),
+    );
+    const { problem: says } = openStore(
+      t,
+      redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret'), replicas }),
+    );
     await says(problem);
     t.pass();
   });
 }
 
-t.test('a user without a right that a script needs: refused, told, nothing left without an end; granted, the store is up', async (t) => {
-  const server = await startRedis(t);
-  await setUser(server, 'secret', leastRights.filter((right) => right !== '+pexpire'));
-  const { store, up, problem } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }));
-  await up();
-  t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('a')), { ok: false, error: { kind: 'refused', mayHaveRun: false } });
-  await problem(/user executing the script|ACL failure/);
-  t.equal(await server.client.dbsize(), 0);
-  await setUser(server, 'secret');
-  await acquire(store, freshScope(), reserveOf('a'));
-  await up();
-});
+t.test(
+  'a user without a right that a script needs: refused, told, nothing left without an end; granted, the store is up',
+  async (t) => {
+    const server = await startRedis(t);
+    await setUser(
+      server,
+      'secret',
+      leastRights.filter((right) => right !== '+pexpire'),
+    );
+    const { store, up, problem } = openStore(
+      t,
+      redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }),
+    );
+    await up();
+    t.match(await store.reserve({ ...freshScope(), token: null }, reserveOf('a')), {
+      ok: false,
+      error: { kind: 'refused', mayHaveRun: false },
+    });
+    await problem(/user executing the script|ACL failure/);
+    t.equal(await server.client.dbsize(), 0);
+    await setUser(server, 'secret');
+    await acquire(store, freshScope(), reserveOf('a'));
+    await up();
+  },
+);
 
 t.test('a reserve that fails in its middle burns no token and leaves no record', async (t) => {
   const server = await startRedis(t);
   for (const right of ['+pexpire', '+hset']) {
-    await setUser(server, 'secret', leastRights.filter((allowed) => allowed !== right));
-    const { store, up } = openStore(t, redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }));
+    await setUser(
+      server,
+      'secret',
+      leastRights.filter((allowed) => allowed !== right),
+    );
+    const { store, up } = openStore(
+      t,
+      redisSettings(server.port, { username: 'sallyport', passwordFile: passwordFile(t, 'secret') }),
+    );
     await up();
     const scope = { ...freshScope(), token: freshScope().token ?? 'token' };
-    t.match(await store.reserve(scope, reserveOf('first', {}, 60_000)), { ok: false, error: { kind: 'refused', reason: /NOPERM|permission|can't run/i } }, right);
-    t.same((await server.client.keys('*')).filter((name) => !name.endsWith(':floor')), [], right);
+    t.match(
+      await store.reserve(scope, reserveOf('first', {}, 60_000)),
+      { ok: false, error: { kind: 'refused', reason: /NOPERM|permission|can't run/i } },
+      right,
+    );
+    t.same(
+      (await server.client.keys('*')).filter((name) => !name.endsWith(':floor')),
+      [],
+      right,
+    );
     await setUser(server, 'secret');
     await until('the same token to pass', async () => {
       const answer = await store.reserve(scope, reserveOf('second', {}, 60_000));

@@ -1,5 +1,13 @@
 import t from 'tap';
-import { circuitPauseMs, circuitThreshold, closedCircuit, enter, isOpen, leave, type CircuitState } from '../../../../src/adapters/redis/client/circuit-breaker.js';
+import {
+  circuitPauseMs,
+  circuitThreshold,
+  closedCircuit,
+  enter,
+  isOpen,
+  leave,
+  type CircuitState,
+} from '../../../../src/adapters/redis/client/circuit-breaker.js';
 
 function failed(times: number, nowMs: number): CircuitState {
   let state = closedCircuit;

@@ -33,14 +33,19 @@ t.test('a closed store answers, and lets the process end, whatever its server do
   const nobody = await freePort();
   frozen.freeze();
   t.teardown(frozen.thaw);
-  await Promise.all([frozen.port, well.port, nobody].map(async (port) => {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', program(port)], { cwd: projectDir, stdio: ['ignore', 'pipe', 'inherit'] });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const [code] = await once(child, 'close') as [number | null];
-    t.equal(code, 0);
-    t.equal(output, 'unreachable unreachable\n');
-  }));
+  await Promise.all(
+    [frozen.port, well.port, nobody].map(async (port) => {
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program(port)], {
+        cwd: projectDir,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let output = '';
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+      const [code] = (await once(child, 'close')) as [number | null];
+      t.equal(code, 0);
+      t.equal(output, 'unreachable unreachable\n');
+    }),
+  );
 });
 
 /** Opens a store, leaves a call under way, closes, and has nothing else to do. */

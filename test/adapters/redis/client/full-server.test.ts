@@ -16,15 +16,28 @@ t.test('a server out of memory refuses reservations and still takes what settles
   const refused = freshScope();
   for (let round = 0; round < 7; round += 1) {
     const command = reserveOf('b', {}, round % 2 === 0 ? 60_000 : null);
-    t.match(await store.reserve(refused, command), { ok: false, error: { kind: 'refused', reason: /^OOM/, mayHaveRun: false } }, 'with a marker and without');
+    t.match(
+      await store.reserve(refused, command),
+      { ok: false, error: { kind: 'refused', reason: /^OOM/, mayHaveRun: false } },
+      'with a marker and without',
+    );
   }
   t.equal(await server.client.dbsize(), keys, 'neither record nor marker was written');
   await problem(/OOM/);
 
   const response = { status: 201, fields: ['Content-Type', 'text/plain'], body: Buffer.alloc(256 * 1024, 7) };
   const [fence = 0, markedFence = 0] = fences;
-  t.same(await store.complete(completed, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 }),
-    { ok: true, value: 'completed' });
+  t.same(
+    await store.complete(completed, {
+      attempt: 'a',
+      fence,
+      fingerprint: 'f',
+      state: 'completed',
+      response,
+      retentionMs: 60_000,
+    }),
+    { ok: true, value: 'completed' },
+  );
   t.same(await store.mark(marked, markOf('a', markedFence)), { ok: true, value: 'unknown' });
   t.same(await store.release(released, { attempt: 'a' }), { ok: true, value: 'released' });
   t.same(await store.resolve(marked, 'committed'), { ok: true, value: 'resolved' });

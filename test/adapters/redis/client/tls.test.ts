@@ -14,10 +14,25 @@ const files = certificates(t);
 /** A server that speaks TLS only. */
 async function startTls(t: Scope, certificate: Certificate, settings: readonly string[] = []): Promise<number> {
   const port = await freePort();
-  await startRedis(t, [
-    '--port', '0', '--tls-port', String(port), '--tls-cert-file', certificate.certFile, '--tls-key-file', certificate.keyFile,
-    '--tls-ca-cert-file', files.ca.certFile, '--tls-auth-clients', 'no', ...settings,
-  ], { port, client: { tls: { rejectUnauthorized: false } } });
+  await startRedis(
+    t,
+    [
+      '--port',
+      '0',
+      '--tls-port',
+      String(port),
+      '--tls-cert-file',
+      certificate.certFile,
+      '--tls-key-file',
+      certificate.keyFile,
+      '--tls-ca-cert-file',
+      files.ca.certFile,
+      '--tls-auth-clients',
+      'no',
+      ...settings,
+    ],
+    { port, client: { tls: { rejectUnauthorized: false } } },
+  );
   return port;
 }
 
@@ -25,7 +40,10 @@ t.test('TLS with a private CA, by address and by name', async (t) => {
   const port = await startTls(t, files.server);
   for (const host of ['127.0.0.1', 'localhost']) {
     const topology = { kind: 'single', host, port, database: 0 } as const;
-    const { store, up } = openStore(t, redisSettings(port, { topology, tls: { ca: () => files.ca.cert, serverName: null } }));
+    const { store, up } = openStore(
+      t,
+      redisSettings(port, { topology, tls: { ca: () => files.ca.cert, serverName: null } }),
+    );
     await up();
     await acquire(store, freshScope(), reserveOf('a'));
   }
@@ -37,7 +55,10 @@ t.test('a certificate for another name is accepted for that name only', async (t
   await named.up();
   const { store, problem } = openStore(t, redisSettings(port, { tls: { ca: () => files.ca.cert, serverName: null } }));
   await problem(/ERR_TLS_CERT_ALTNAME_INVALID|does not match certificate/);
-  t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
+  t.match(await store.reserve(freshScope(), reserveOf('a')), {
+    ok: false,
+    error: { kind: 'unreachable', mayHaveRun: false },
+  });
 });
 
 t.test('a server of another CA is refused, and so is one that only the system would have to know', async (t) => {
@@ -45,7 +66,10 @@ t.test('a server of another CA is refused, and so is one that only the system wo
   for (const ca of [files.otherCa.cert, null]) {
     const { store, problem } = openStore(t, redisSettings(port, { tls: { ca: () => ca, serverName: null } }));
     await problem(/certificate/);
-    t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
+    t.match(await store.reserve(freshScope(), reserveOf('a')), {
+      ok: false,
+      error: { kind: 'unreachable', mayHaveRun: false },
+    });
   }
 });
 
@@ -57,7 +81,10 @@ t.test('TLS asked of a server without it, and the other way round, is a store ou
   const bare = openStore(t, redisSettings(port));
   await bare.problem(/./);
   for (const { store } of [encrypted, bare]) {
-    t.match(await store.reserve(freshScope(), reserveOf('a')), { ok: false, error: { kind: 'unreachable', mayHaveRun: false } });
+    t.match(await store.reserve(freshScope(), reserveOf('a')), {
+      ok: false,
+      error: { kind: 'unreachable', mayHaveRun: false },
+    });
   }
 });
 
@@ -68,8 +95,14 @@ t.test('with TLS, nobody is asked in plaintext: neither Sentinels nor nodes of a
     return '-ERR no\r\n';
   });
   const nodes = [{ host: '127.0.0.1', port: plain.port }];
-  for (const topology of [{ kind: 'sentinel', name: 'orders', nodes }, { kind: 'cluster', nodes }] as const) {
-    const { problem } = openStore(t, redisSettings(0, { topology, tls: { ca: () => files.ca.cert, serverName: null } }));
+  for (const topology of [
+    { kind: 'sentinel', name: 'orders', nodes },
+    { kind: 'cluster', nodes },
+  ] as const) {
+    const { problem } = openStore(
+      t,
+      redisSettings(0, { topology, tls: { ca: () => files.ca.cert, serverName: null } }),
+    );
     await problem(/lost|closed|TLS|SSL|socket|ECONNRESET|deadline/i);
   }
   t.same(heard, []);

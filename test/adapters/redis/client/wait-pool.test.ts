@@ -16,7 +16,13 @@ function bench(): Bench {
     const unasked = (): never => {
       throw new Error('a pool asks nothing of a lane');
     };
-    const lane: Lane = { facts: unasked, run: unasked, look: unasked, renew: unasked, close: () => void closed.add(lane) };
+    const lane: Lane = {
+      facts: unasked,
+      run: unasked,
+      look: unasked,
+      renew: unasked,
+      close: () => void closed.add(lane),
+    };
     opened.push(lane);
     return lane;
   };
@@ -80,7 +86,10 @@ t.test('a lane that is not usable is lent to nobody until it is', async (t) => {
 
 t.test('who waits too long gets none, and what comes later goes to others; there are sixteen at most', async (t) => {
   const { pool, opened, usable, closed } = bench();
-  t.same(await Promise.all(Array.from({ length: 20 }, async () => pool.take(1))), Array.from({ length: 20 }, () => null));
+  t.same(
+    await Promise.all(Array.from({ length: 20 }, async () => pool.take(1))),
+    Array.from({ length: 20 }, () => null),
+  );
   t.equal(opened.length, 16);
   const [one] = opened;
   if (one === undefined) return t.fail('nothing was opened');

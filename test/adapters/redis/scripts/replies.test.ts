@@ -1,28 +1,60 @@
 import t from 'tap';
 import {
-  readCompleted, readMarked, readReleased, readReserved, readReserveTime, readResolved, readShown, UnexpectedReply,
+  readCompleted,
+  readMarked,
+  readReleased,
+  readReserved,
+  readReserveTime,
+  readResolved,
+  readShown,
+  UnexpectedReply,
 } from '../../../../src/adapters/redis/scripts/replies.js';
 
 const time = '1800000000000';
-const bytes = (...parts: readonly (string | null | Buffer)[]): readonly unknown[] => parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
+const bytes = (...parts: readonly (string | null | Buffer)[]): readonly unknown[] =>
+  parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
 
 t.test('what the reserve script answers', (t) => {
-  t.same(readReserved(bytes(time, 'acquired', '1800000000123', '0')), { kind: 'acquired', fence: 1_800_000_000_123, takenOver: false });
-  t.same(readReserved(bytes(time, 'acquired', '1800000000123', '1')), { kind: 'acquired', fence: 1_800_000_000_123, takenOver: true });
+  t.same(readReserved(bytes(time, 'acquired', '1800000000123', '0')), {
+    kind: 'acquired',
+    fence: 1_800_000_000_123,
+    takenOver: false,
+  });
+  t.same(readReserved(bytes(time, 'acquired', '1800000000123', '1')), {
+    kind: 'acquired',
+    fence: 1_800_000_000_123,
+    takenOver: true,
+  });
   t.same(readReserved(bytes(time, 'in_progress', '17')), { kind: 'in_progress', retryAfterMs: 17 });
   t.same(readReserved(bytes(time, 'tombstone', '0')), { kind: 'tombstone', status: 0 });
-  t.same(readReserved(bytes(time, 'replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))),
-    { kind: 'replayed', response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) } });
+  t.same(readReserved(bytes(time, 'replayed', '200', '["ETag","\\"1\\""]', Buffer.from([0xff, 0]))), {
+    kind: 'replayed',
+    response: { status: 200, fields: ['ETag', '"1"'], body: Buffer.from([0xff, 0]) },
+  });
   for (const status of ['200', '599', '999']) {
-    t.match(readReserved(bytes(time, 'replayed', status, '[]', '')), { kind: 'replayed', response: { status: Number(status) } });
+    t.match(readReserved(bytes(time, 'replayed', status, '[]', '')), {
+      kind: 'replayed',
+      response: { status: Number(status) },
+    });
   }
-  for (const kind of ['unknown', 'mismatch', 'token_replayed', 'unsupported']) t.same(readReserved(bytes(time, kind)), { kind });
+  for (const kind of ['unknown', 'mismatch', 'token_replayed', 'unsupported']) {
+    t.same(readReserved(bytes(time, kind)), { kind });
+  }
   t.end();
 });
 
 t.test('the time that comes with it', (t) => {
   t.equal(readReserveTime(bytes(time, 'token_replayed')), 1_800_000_000_000);
-  for (const reply of [null, Buffer.from(time), [], bytes(''), bytes('-1'), bytes('1e3'), bytes('12345678901234567'), bytes(null)]) {
+  for (const reply of [
+    null,
+    Buffer.from(time),
+    [],
+    bytes(''),
+    bytes('-1'),
+    bytes('1e3'),
+    bytes('12345678901234567'),
+    bytes(null),
+  ]) {
     t.equal(readReserveTime(reply), null);
   }
   t.end();
@@ -56,10 +88,14 @@ t.test('what no script of ours answers is refused', (t) => {
 });
 
 t.test('the words of the other scripts, and no others', (t) => {
-  for (const word of ['completed', 'repaired', 'fenced', 'unsupported']) t.equal(readCompleted(Buffer.from(word)), word);
+  for (const word of ['completed', 'repaired', 'fenced', 'unsupported']) {
+    t.equal(readCompleted(Buffer.from(word)), word);
+  }
   for (const word of ['released', 'kept', 'unsupported']) t.equal(readReleased(Buffer.from(word)), word);
   for (const word of ['unknown', 'kept', 'unsupported']) t.equal(readMarked(Buffer.from(word)), word);
-  for (const word of ['resolved', 'absent', 'not_in_doubt', 'unsupported']) t.equal(readResolved(Buffer.from(word)), word);
+  for (const word of ['resolved', 'absent', 'not_in_doubt', 'unsupported']) {
+    t.equal(readResolved(Buffer.from(word)), word);
+  }
   for (const read of [readCompleted, readReleased, readMarked, readResolved]) {
     for (const reply of [Buffer.from('other'), '', null, 1, []]) t.throws(() => read(reply));
   }
@@ -68,12 +104,36 @@ t.test('the words of the other scripts, and no others', (t) => {
 
 t.test('a shown record', (t) => {
   t.equal(readShown(bytes('1800000000000')), null);
-  const parts = ['1800000000000', '1', 'completed', 'f', 'mine', '7', '1799999999000', '1800000009000', '200', '[]', 'body', '1', 'create-order', '5000'];
+  const parts = [
+    '1800000000000',
+    '1',
+    'completed',
+    'f',
+    'mine',
+    '7',
+    '1799999999000',
+    '1800000009000',
+    '200',
+    '[]',
+    'body',
+    '1',
+    'create-order',
+    '5000',
+  ];
   t.same(readShown(bytes(...parts)), {
     nowMs: 1_800_000_000_000,
     record: {
-      version: 1, state: 'completed', fingerprint: 'f', route: 'create-order', owner: 'mine', fence: 7, takenOver: true, createdAtMs: 1_799_999_999_000,
-      leaseEndsAtMs: 1_800_000_009_000, response: { status: 200, fields: [], body: Buffer.from('body') }, expiresAtMs: 1_800_000_005_000,
+      version: 1,
+      state: 'completed',
+      fingerprint: 'f',
+      route: 'create-order',
+      owner: 'mine',
+      fence: 7,
+      takenOver: true,
+      createdAtMs: 1_799_999_999_000,
+      leaseEndsAtMs: 1_800_000_009_000,
+      response: { status: 200, fields: [], body: Buffer.from('body') },
+      expiresAtMs: 1_800_000_005_000,
     },
   });
   const pending = bytes(...parts.slice(0, 2), 'pending', ...parts.slice(3, 8), null, null, null, null, null, '5000');

@@ -43,7 +43,13 @@ function fake(answers: readonly (readonly Reply[] | null)[], delayMs = 0): Fake 
   return { connection: connection as unknown as Redis, sent };
 }
 
-const call: ScriptCall = { script: scripts.mark, keys: ['k1', 'k2'], values: ['a', Buffer.from('b')], replicas: 0, deadlineMs: 1_000 };
+const call: ScriptCall = {
+  script: scripts.mark,
+  keys: ['k1', 'k2'],
+  values: ['a', Buffer.from('b')],
+  replicas: 0,
+  deadlineMs: 1_000,
+};
 const rest = ['2', 'k1', 'k2', 'a', Buffer.from('b')];
 const sha = (text: string): string => createHash('sha1').update(text).digest('hex');
 const evalsha = ['evalsha', sha(scriptText(scripts.mark, 7)), ...rest];
@@ -51,31 +57,74 @@ const evaluated = ['eval', scriptText(scripts.mark, 7), ...rest];
 const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 const ok: Reply = [null, 'reply'];
 
-t.test('a script goes to the server by its hash; who has to confirm it, and who is not its owner yet, is told in the same round trip', async (t) => {
-  const cases: readonly { name: string; change: Partial<ScriptCall>; replies: readonly Reply[]; sent: readonly Sent[]; confirmed: number | null }[] = [
-    { name: 'alone', change: {}, replies: [ok], sent: [evalsha], confirmed: null },
-    { name: 'not asking', change: { asking: false }, replies: [ok], sent: [evalsha], confirmed: null },
-    { name: 'not with its text', change: { withText: false }, replies: [ok], sent: [evalsha], confirmed: null },
-    { name: 'with its text', change: { withText: true }, replies: [ok], sent: [evaluated], confirmed: null },
-    {
-      name: 'with its text, and a replica', change: { withText: true, replicas: 1 }, replies: [ok, [null, 1]],
-      sent: [evaluated, ['wait', '1', '800']], confirmed: 1,
-    },
-    { name: 'a replica', change: { replicas: 1 }, replies: [ok, [null, 1]], sent: [evalsha, ['wait', '1', '800']], confirmed: 1 },
-    { name: 'none of two', change: { replicas: 2, deadlineMs: 999 }, replies: [ok, [null, 0]], sent: [evalsha, ['wait', '2', '799']], confirmed: 0 },
-    { name: 'in no time', change: { replicas: 1, deadlineMs: 1 }, replies: [ok, [null, 1]], sent: [evalsha, ['wait', '1', '1']], confirmed: 1 },
-    { name: 'asking', change: { asking: true }, replies: [[null, 'OK'], ok], sent: [['asking'], evalsha], confirmed: null },
-    {
-      name: 'asking, with a replica', change: { asking: true, replicas: 1 }, replies: [[null, 'OK'], ok, [null, 1]],
-      sent: [['asking'], evalsha, ['wait', '1', '800']], confirmed: 1,
-    },
-  ];
-  for (const { name, change, replies, sent, confirmed } of cases) {
-    const one = fake([replies]);
-    t.same(await runScript(one.connection, { ...call, ...change }, 7), { reply: 'reply', confirmedReplicas: confirmed }, name);
-    t.same(one.sent, [sent], name);
-  }
-});
+t.test(
+  'a script goes to the server by its hash; who has to confirm it, and who is not its owner yet, is told in the same round trip',
+  async (t) => {
+    const cases: readonly {
+      name: string;
+      change: Partial<ScriptCall>;
+      replies: readonly Reply[];
+      sent: readonly Sent[];
+      confirmed: number | null;
+    }[] = [
+      { name: 'alone', change: {}, replies: [ok], sent: [evalsha], confirmed: null },
+      { name: 'not asking', change: { asking: false }, replies: [ok], sent: [evalsha], confirmed: null },
+      { name: 'not with its text', change: { withText: false }, replies: [ok], sent: [evalsha], confirmed: null },
+      { name: 'with its text', change: { withText: true }, replies: [ok], sent: [evaluated], confirmed: null },
+      {
+        name: 'with its text, and a replica',
+        change: { withText: true, replicas: 1 },
+        replies: [ok, [null, 1]],
+        sent: [evaluated, ['wait', '1', '800']],
+        confirmed: 1,
+      },
+      {
+        name: 'a replica',
+        change: { replicas: 1 },
+        replies: [ok, [null, 1]],
+        sent: [evalsha, ['wait', '1', '800']],
+        confirmed: 1,
+      },
+      {
+        name: 'none of two',
+        change: { replicas: 2, deadlineMs: 999 },
+        replies: [ok, [null, 0]],
+        sent: [evalsha, ['wait', '2', '799']],
+        confirmed: 0,
+      },
+      {
+        name: 'in no time',
+        change: { replicas: 1, deadlineMs: 1 },
+        replies: [ok, [null, 1]],
+        sent: [evalsha, ['wait', '1', '1']],
+        confirmed: 1,
+      },
+      {
+        name: 'asking',
+        change: { asking: true },
+        replies: [[null, 'OK'], ok],
+        sent: [['asking'], evalsha],
+        confirmed: null,
+      },
+      {
+        name: 'asking, with a replica',
+        change: { asking: true, replicas: 1 },
+        replies: [[null, 'OK'], ok, [null, 1]],
+        sent: [['asking'], evalsha, ['wait', '1', '800']],
+        confirmed: 1,
+      },
+    ];
+    for (const { name, change, replies, sent, confirmed } of cases) {
+      const one = fake([replies]);
+      t.same(
+        await runScript(one.connection, { ...call, ...change }, 7),
+        { reply: 'reply', confirmedReplicas: confirmed },
+        name,
+      );
+      t.same(one.sent, [sent], name);
+    }
+  },
+);
 
 t.test('a server that lost its scripts is sent the text, once, and has the rest of the time', async (t) => {
   for (const version of [6, 7]) {
@@ -83,13 +132,28 @@ t.test('a server that lost its scripts is sent the text, once, and has the rest 
     t.same(await runScript(one.connection, call, version), { reply: 'reply', confirmedReplicas: null });
     t.same(one.sent[1], [['eval', scriptText(scripts.mark, version), ...rest]]);
   }
-  const slow = fake([[[replyError('NOSCRIPT x'), null], [null, 0]], [ok, [null, 1]]], 30);
+  const slow = fake(
+    [
+      [
+        [replyError('NOSCRIPT x'), null],
+        [null, 0],
+      ],
+      [ok, [null, 1]],
+    ],
+    30,
+  );
   const startedMs = performance.now();
-  t.same(await runScript(slow.connection, { ...call, replicas: 1, deadlineMs: 60_000 }, 7), { reply: 'reply', confirmedReplicas: 1 });
+  t.same(await runScript(slow.connection, { ...call, replicas: 1, deadlineMs: 60_000 }, 7), {
+    reply: 'reply',
+    confirmedReplicas: 1,
+  });
   const [first, second] = slow.sent.map((commands) => Number(commands[1]?.[2]));
   t.equal(first, 48_000);
   const tookMs = performance.now() - startedMs;
-  t.ok((second ?? 0) < 48_000 - 20 && (second ?? 0) >= 48_000 - Math.ceil(0.8 * tookMs), `${String(second)} of 60 s, less ${String(tookMs)} ms`);
+  t.ok(
+    (second ?? 0) < 48_000 - 20 && (second ?? 0) >= 48_000 - Math.ceil(0.8 * tookMs),
+    `${String(second)} of 60 s, less ${String(tookMs)} ms`,
+  );
   const twice = fake([[[replyError('NOSCRIPT x'), null]], [[replyError('NOSCRIPT y'), null]]]);
   await t.rejects(runScript(twice.connection, call, 7), { message: 'NOSCRIPT y' });
   t.equal(twice.sent.length, 2);
@@ -98,14 +162,38 @@ t.test('a server that lost its scripts is sent the text, once, and has the rest 
 t.test('what a script ends with is what its caller hears; that only the wait failed is said apart', async (t) => {
   const lost = { message: 'the connection was lost' };
   const oom = replyError('OOM no');
-  const cases: readonly { name: string; replies: readonly Reply[] | null; change?: Partial<ScriptCall>; expected: ErrorWords }[] = [
+  const cases: readonly {
+    name: string;
+    replies: readonly Reply[] | null;
+    change?: Partial<ScriptCall>;
+    expected: ErrorWords;
+  }[] = [
     { name: 'an error', replies: [[oom, null]], change: { replicas: 0 }, expected: oom },
-    { name: 'an error before a wait', replies: [[oom, null], [null, 0]], expected: oom },
-    { name: 'an error while asking', replies: [[null, 'OK'], [oom, null]], change: { asking: true, replicas: 0 }, expected: oom },
+    {
+      name: 'an error before a wait',
+      replies: [
+        [oom, null],
+        [null, 0],
+      ],
+      expected: oom,
+    },
+    {
+      name: 'an error while asking',
+      replies: [
+        [null, 'OK'],
+        [oom, null],
+      ],
+      change: { asking: true, replicas: 0 },
+      expected: oom,
+    },
     { name: 'nothing', replies: null, expected: lost },
     { name: 'an empty list', replies: [], expected: lost },
     { name: 'nothing but the word that it asks', replies: [[null, 'OK']], change: { asking: true }, expected: lost },
-    { name: 'a wait that is not allowed', replies: [ok, [replyError('NOPERM no'), null]], expected: { name: 'WaitFailed', message: 'NOPERM no' } },
+    {
+      name: 'a wait that is not allowed',
+      replies: [ok, [replyError('NOPERM no'), null]],
+      expected: { name: 'WaitFailed', message: 'NOPERM no' },
+    },
   ];
   for (const { name, replies, change, expected } of cases) {
     const one = fake([replies]);
@@ -119,7 +207,13 @@ t.test('what settles may run while a server of 7.0 or newer is out of memory, wh
   for (const script of Object.values(scripts)) {
     t.equal(scriptText(script, 6), script.body);
     const settles = ['complete', 'release', 'mark', 'resolve', 'show', 'keep'].includes(script.name);
-    for (const version of [7, 8]) t.equal(scriptText(script, version), settles ? `#!lua flags=allow-oom\n${script.body}` : script.body, script.name);
+    for (const version of [7, 8]) {
+      t.equal(
+        scriptText(script, version),
+        settles ? `#!lua flags=allow-oom\n${script.body}` : script.body,
+        script.name,
+      );
+    }
   }
   t.end();
 });

@@ -1,5 +1,9 @@
 import t from 'tap';
-import { createFailoverFloor, stepOf, type FailoverFloor } from '../../../../src/adapters/redis/topology/failover-floor.js';
+import {
+  createFailoverFloor,
+  stepOf,
+  type FailoverFloor,
+} from '../../../../src/adapters/redis/topology/failover-floor.js';
 
 const lifetimeMs = 7_200_000;
 
@@ -85,7 +89,11 @@ t.test('what another proxy notices in our future was noticed now: its clock is w
   t.equal(floor.issuedBeforeS(20_000), 20);
   read(floor, 25_000, 'x', 99_000_000);
   t.equal(floor.issuedBeforeS(25_000), 20, 'the same is no news');
-  floor.read({ place: 'nowhere', identity: 'a', tag: 'primary-0', nowMs: 1 }, { epoch: 'x', atMs: 1, serverMs: 1, aheadMs: 0 }, { fromMs: 1, toMs: 1 });
+  floor.read(
+    { place: 'nowhere', identity: 'a', tag: 'primary-0', nowMs: 1 },
+    { epoch: 'x', atMs: 1, serverMs: 1, aheadMs: 0 },
+    { fromMs: 1, toMs: 1 },
+  );
   t.equal(floor.atMs(), 20_000);
   t.end();
 });
@@ -96,9 +104,18 @@ t.test('a store that does not say what it remembers may have forgotten all; what
   t.equal(floor.refused(look(1_000)), null, 'nobody is there');
   see(floor, 'one', 'a', 1_000);
   t.same([floor.refused(look(2_000)), floor.atMs()], ['past', 2_000]);
-  t.same([floor.refused(look(3_000)), floor.atMs()], [null, 2_000], 'told once, and what is newer cannot have been used before');
+  t.same(
+    [floor.refused(look(3_000)), floor.atMs()],
+    [null, 2_000],
+    'told once, and what is newer cannot have been used before',
+  );
   read(floor, 4_000, 'x', 500);
-  const refuse = () => [floor.refused(look(5_000)), floor.refused(look(5_000)), floor.refused(look(5_000)), floor.refused(look(5_000))];
+  const refuse = () => [
+    floor.refused(look(5_000)),
+    floor.refused(look(5_000)),
+    floor.refused(look(5_000)),
+    floor.refused(look(5_000)),
+  ];
   t.same(refuse(), [null, null, 'present', null], 'a moment is nothing; what stays so is told once');
   read(floor, 6_000, 'x', 500);
   t.same(refuse(), [null, null, 'present', null], 'and once more where it was read in between');
@@ -123,7 +140,7 @@ t.test('a store that was emptied has another name; one that was replaced has one
   t.end();
 });
 
-t.test('a step of the server\'s clock counts as a fail-over; a slew does not', (t) => {
+t.test("a step of the server's clock counts as a fail-over; a slew does not", (t) => {
   const floor = createFailoverFloor(() => lifetimeMs);
   see(floor, 'one', 'a', 1_000);
   floor.settle();
@@ -185,7 +202,10 @@ t.test('where looks are not answered, calls keep what is known of the clock youn
   floor.settle();
   // 500 parts per million, for six hours.
   for (let atMs = 0; atMs < 6 * 3_600_000; atMs += 700) {
-    floor.time({ place: 'one', identity: 'a', nowMs: atMs }, { serverMs: 100_000 + Math.round(atMs * 1.0005), fromMs: atMs, toMs: atMs });
+    floor.time(
+      { place: 'one', identity: 'a', nowMs: atMs },
+      { serverMs: 100_000 + Math.round(atMs * 1.0005), fromMs: atMs, toMs: atMs },
+    );
   }
   t.equal(floor.failovers(), 0);
   t.end();
@@ -194,8 +214,21 @@ t.test('where looks are not answered, calls keep what is known of the clock youn
 t.test('how far a clock has stepped: no more than is certain, for an answer takes its time', (t) => {
   const before = { serverMs: 100_000, fromMs: 0, toMs: 10 };
   for (const [serverMs, fromMs, toMs, stepMs] of [
-    [102_000, 2_000, 2_000, 0], [103_000, 2_000, 2_000, 0], [103_001, 2_000, 2_000, 1_001], [103_500, 2_000, 2_500, 0], [103_501, 2_000, 2_500, 1_001],
-    [100_990, 2_000, 2_000, 0], [100_989, 2_000, 2_000, -1_001], [40_000, 2_000, 2_000, -61_990], [3_702_000, 2_000, 2_000, 3_600_000],
-  ] as const) t.equal(stepOf(before, { serverMs, fromMs, toMs }), stepMs, `${String(serverMs)} from ${String(fromMs)} to ${String(toMs)}`);
+    [102_000, 2_000, 2_000, 0],
+    [103_000, 2_000, 2_000, 0],
+    [103_001, 2_000, 2_000, 1_001],
+    [103_500, 2_000, 2_500, 0],
+    [103_501, 2_000, 2_500, 1_001],
+    [100_990, 2_000, 2_000, 0],
+    [100_989, 2_000, 2_000, -1_001],
+    [40_000, 2_000, 2_000, -61_990],
+    [3_702_000, 2_000, 2_000, 3_600_000],
+  ] as const) {
+    t.equal(
+      stepOf(before, { serverMs, fromMs, toMs }),
+      stepMs,
+      `${String(serverMs)} from ${String(fromMs)} to ${String(toMs)}`,
+    );
+  }
   t.end();
 });

@@ -15,15 +15,22 @@ const confirmed = { ok: true, value: { reserved: { kind: 'acquired' }, confirmed
 
 type Reservation = Awaited<ReturnType<ReservationStore['reserve']>>;
 
-/** Whether it was said within the deadline that no replica has it; or that there was no answer, where the machine was too slow even for that. */
+/**
+ * Whether it was said within the deadline that no replica has it; or that there was no answer, where the machine was
+ * too slow even for that.
+ */
 function isUnconfirmed(answer: Reservation): boolean {
-  return answer.ok ? answer.value.reserved.kind === 'acquired' && answer.value.confirmedReplicas === 0 : answer.error.kind === 'timeout';
+  return answer.ok
+    ? answer.value.reserved.kind === 'acquired' && answer.value.confirmedReplicas === 0
+    : answer.error.kind === 'timeout';
 }
 
 /** Writes side by side until all are confirmed: as many connections are open then as that takes. */
 async function warmUp(store: ReservationStore, count: number): Promise<void> {
   await until('all are confirmed', async () => {
-    const answers = await Promise.all(Array.from({ length: count }, () => store.reserve(freshScope(), reserveOf('warm'))));
+    const answers = await Promise.all(
+      Array.from({ length: count }, () => store.reserve(freshScope(), reserveOf('warm'))),
+    );
     return answers.every((answer) => answer.ok && answer.value.confirmedReplicas === 1);
   });
 }
@@ -80,27 +87,32 @@ t.test('a replica that hangs confirms nothing; awake again, it does', async (t) 
   await warmUp(store, 1);
 });
 
-t.test('many wait for replicas side by side, and beyond that nothing is sent that could not be answered in time', async (t) => {
-  const { primary, link } = await pair(t);
-  const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
-  const patient = openStore(t, redisSettings(primary.port));
-  await Promise.all([up(), patient.up()]);
-  await warmUp(store, 16);
-  await warmUp(store, 16);
-  link.stall();
-  const scopes = Array.from({ length: 40 }, freshScope);
-  const answers = await Promise.all(scopes.map((scope) => store.reserve(scope, reserveOf('a'))));
-  link.resume();
-  t.ok(answers.every(isUnconfirmed));
-  const sent = answers.filter((answer) => answer.ok || answer.error.mayHaveRun);
-  t.ok(sent.length > 4 && sent.length <= 16, `${String(sent.length)} waited side by side`);
-  const shown = await Promise.all(scopes.map((scope) => patient.store.show(scope)));
-  for (const [index, answer] of answers.entries()) {
-    if (!answer.ok && !answer.error.mayHaveRun) t.same(shown[index], { ok: true, value: null }, 'what was not sent did not run');
-  }
-});
+t.test(
+  'many wait for replicas side by side, and beyond that nothing is sent that could not be answered in time',
+  async (t) => {
+    const { primary, link } = await pair(t);
+    const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
+    const patient = openStore(t, redisSettings(primary.port));
+    await Promise.all([up(), patient.up()]);
+    await warmUp(store, 16);
+    await warmUp(store, 16);
+    link.stall();
+    const scopes = Array.from({ length: 40 }, freshScope);
+    const answers = await Promise.all(scopes.map((scope) => store.reserve(scope, reserveOf('a'))));
+    link.resume();
+    t.ok(answers.every(isUnconfirmed));
+    const sent = answers.filter((answer) => answer.ok || answer.error.mayHaveRun);
+    t.ok(sent.length > 4 && sent.length <= 16, `${String(sent.length)} waited side by side`);
+    const shown = await Promise.all(scopes.map((scope) => patient.store.show(scope)));
+    for (const [index, answer] of answers.entries()) {
+      if (!answer.ok && !answer.error.mayHaveRun) {
+        t.same(shown[index], { ok: true, value: null }, 'what was not sent did not run');
+      }
+    }
+  },
+);
 
-t.test('a resent reservation waits for the first one\'s write, whichever connection it takes', async (t) => {
+t.test("a resent reservation waits for the first one's write, whichever connection it takes", async (t) => {
   const { primary, link } = await pair(t);
   const { store, up } = openStore(t, redisSettings(primary.port, { replicas: 1, reserveTimeoutMs: deadlineMs }));
   await up();

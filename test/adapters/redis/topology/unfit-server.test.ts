@@ -10,9 +10,21 @@ t.jobs = 4;
 const unfit = { ok: false, error: { kind: 'unfit', mayHaveRun: false } };
 
 const lasting: readonly { name: string; settings: readonly string[]; problem: RegExp }[] = [
-  { name: 'that evicts', settings: ['--maxmemory-policy', 'volatile-lru'], problem: /maxmemory-policy is volatile-lru.*; set maxmemory-policy noeviction/ },
-  { name: 'that forgets at a restart', settings: ['--appendonly', 'no'], problem: /no append-only file and no replica.*; set appendonly yes/ },
-  { name: 'of a Cluster', settings: ['--cluster-enabled', 'yes'], problem: /part of a Redis Cluster; name its nodes in store\.redis\.cluster/ },
+  {
+    name: 'that evicts',
+    settings: ['--maxmemory-policy', 'volatile-lru'],
+    problem: /maxmemory-policy is volatile-lru.*; set maxmemory-policy noeviction/,
+  },
+  {
+    name: 'that forgets at a restart',
+    settings: ['--appendonly', 'no'],
+    problem: /no append-only file and no replica.*; set appendonly yes/,
+  },
+  {
+    name: 'of a Cluster',
+    settings: ['--cluster-enabled', 'yes'],
+    problem: /part of a Redis Cluster; name its nodes in store\.redis\.cluster/,
+  },
 ];
 
 for (const { name, settings, problem } of lasting) {
@@ -34,24 +46,36 @@ t.test('durability: none has to be written down, and then a server that forgets 
   t.same(store.verdict(), { fit: true, problem: null });
 });
 
-t.test('a setting changed under way is noticed, and settled writes are still taken; mended, the store heals by itself', async (t) => {
-  const server = await startRedis(t);
-  const { store, problem, up } = openStore(t, redisSettings(server.port));
-  await up();
-  const [completed, released] = [freshScope(), freshScope()];
-  const fence = await acquire(store, completed, reserveOf('a'));
-  await acquire(store, released, reserveOf('a'));
-  await server.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  await problem(/allkeys-lru/);
-  t.match(await store.reserve(freshScope(), reserveOf('a')), unfit);
-  const response = { status: 200, fields: [], body: Buffer.from('kept') };
-  t.same(await store.complete(completed, { attempt: 'a', fence, fingerprint: 'f', state: 'completed', response, retentionMs: 60_000 }),
-    { ok: true, value: 'completed' });
-  t.same(await store.release(released, { attempt: 'a' }), { ok: true, value: 'released' });
-  await server.client.config('SET', 'maxmemory-policy', 'noeviction');
-  await up();
-  t.match(await store.reserve(completed, reserveOf('b')), { value: { reserved: { kind: 'replayed' } } });
-});
+t.test(
+  'a setting changed under way is noticed, and settled writes are still taken; mended, the store heals by itself',
+  async (t) => {
+    const server = await startRedis(t);
+    const { store, problem, up } = openStore(t, redisSettings(server.port));
+    await up();
+    const [completed, released] = [freshScope(), freshScope()];
+    const fence = await acquire(store, completed, reserveOf('a'));
+    await acquire(store, released, reserveOf('a'));
+    await server.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await problem(/allkeys-lru/);
+    t.match(await store.reserve(freshScope(), reserveOf('a')), unfit);
+    const response = { status: 200, fields: [], body: Buffer.from('kept') };
+    t.same(
+      await store.complete(completed, {
+        attempt: 'a',
+        fence,
+        fingerprint: 'f',
+        state: 'completed',
+        response,
+        retentionMs: 60_000,
+      }),
+      { ok: true, value: 'completed' },
+    );
+    t.same(await store.release(released, { attempt: 'a' }), { ok: true, value: 'released' });
+    await server.client.config('SET', 'maxmemory-policy', 'noeviction');
+    await up();
+    t.match(await store.reserve(completed, reserveOf('b')), { value: { reserved: { kind: 'replayed' } } });
+  },
+);
 
 t.test('a replica is no place to write, which may pass: promoted, it is used', async (t) => {
   const primary = await startRedis(t);
@@ -90,8 +114,16 @@ t.test('fewer replicas than asked for: refused at once; the replica comes, and t
 });
 
 const answers: readonly { name: string; info: string; problem: RegExp }[] = [
-  { name: 'too old', info: 'redis_version:6.0.16\r\nrole:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1', problem: /version 6\.0; use Redis 6\.2 or newer, or Valkey/ },
-  { name: 'that hides its settings', info: 'redis_version:7.2.0\r\nrole:master', problem: /INFO does not tell maxmemory_policy.*durability: unverified.*aof_enabled/ },
+  {
+    name: 'too old',
+    info: 'redis_version:6.0.16\r\nrole:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1',
+    problem: /version 6\.0; use Redis 6\.2 or newer, or Valkey/,
+  },
+  {
+    name: 'that hides its settings',
+    info: 'redis_version:7.2.0\r\nrole:master',
+    problem: /INFO does not tell maxmemory_policy.*durability: unverified.*aof_enabled/,
+  },
   { name: 'that tells nothing', info: '', problem: /does not say its version; allow INFO to the Redis user/ },
 ];
 
@@ -105,7 +137,9 @@ for (const { name, info, problem } of answers) {
 }
 
 t.test('durability: unverified takes a provider at its word', async (t) => {
-  const fake = await startFakeRedis(t, ([command]) => (command === 'info' ? bulk('redis_version:7.2.0\r\nrole:master') : '-ERR unknown\r\n'));
+  const fake = await startFakeRedis(t, ([command]) =>
+    command === 'info' ? bulk('redis_version:7.2.0\r\nrole:master') : '-ERR unknown\r\n',
+  );
   const { store, up } = openStore(t, redisSettings(fake.port, { durability: 'unverified' }));
   await up();
   t.same(store.verdict(), { fit: true, problem: null });
@@ -115,7 +149,8 @@ t.test('a server that is loading its data is waited for', async (t) => {
   let loading = true;
   const info = 'redis_version:7.2.0\r\nrole:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1';
   const fake = await startFakeRedis(t, ([command]) =>
-    command === 'info' ? bulk(`${info}\r\nloading:${loading ? '1' : '0'}`) : '-ERR unknown\r\n');
+    command === 'info' ? bulk(`${info}\r\nloading:${loading ? '1' : '0'}`) : '-ERR unknown\r\n',
+  );
   const { problem, up } = openStore(t, redisSettings(fake.port));
   await problem(/loading its data/);
   loading = false;

@@ -7,8 +7,11 @@ const folder = await completionFolder(t, 'bash', 'script.bash');
 function offersOf(line: string): readonly string[] {
   // As readline splits it, which counts "=" for a word.
   const words = line.split(/ +|(?==)|(?<==)/);
-  return inBash(`source script.bash; COMP_WORDS=(${words.map(quoted).join(' ')}); COMP_CWORD=${String(words.length - 1)}
-    _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`, folder).split('\n');
+  return inBash(
+    `source script.bash; COMP_WORDS=(${words.map(quoted).join(' ')}); COMP_CWORD=${String(words.length - 1)}
+    _sallyport; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    folder,
+  ).split('\n');
 }
 
 t.test('bash completes commands, options, choices and files', (t) => {

@@ -5,12 +5,22 @@ import { completionOf } from './world.js';
 import { pathOf, wholeProgram, withChildren } from '../../whole-program.js';
 
 t.test('every option of every command is in each script', async (t) => {
-  const scripts = { bash: await completionOf('bash'), zsh: await completionOf('zsh'), fish: await completionOf('fish') };
+  const scripts = {
+    bash: await completionOf('bash'),
+    zsh: await completionOf('zsh'),
+    fish: await completionOf('fish'),
+  };
   for (const command of withChildren(await wholeProgram()).filter((one) => one.name() !== 'help')) {
     for (const { long = '' } of command.options) {
       t.ok(scripts.bash.includes(`${long} `) || scripts.bash.includes(`${long}'`), `bash: ${pathOf(command)} ${long}`);
       t.ok(scripts.zsh.includes(`${long}[`) || scripts.zsh.includes(`${long}}`), `zsh: ${pathOf(command)} ${long}`);
-      t.match(scripts.fish, new RegExp(`^complete -c sallyport -n '__sallyport_at ${pathOf(command)}' (?:-s \\w )?-l ${long.slice(2)} `, 'm'));
+      t.match(
+        scripts.fish,
+        new RegExp(
+          `^complete -c sallyport -n '__sallyport_at ${pathOf(command)}' (?:-s \\w )?-l ${long.slice(2)} `,
+          'm',
+        ),
+      );
     }
   }
 });

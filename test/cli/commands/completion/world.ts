@@ -23,27 +23,36 @@ export async function completionFolder(t: Test, shell: string, scriptName: strin
 }
 
 /** What is typed, what has to be offered, and what may not be. */
-const rows: readonly { readonly line: string; readonly offers: readonly string[]; readonly not?: readonly string[] }[] = [
-  { line: 'sallyport re', offers: ['record', 'revoke'], not: ['serve'] },
-  { line: 'sallyport serve --con', offers: ['--config'] },
-  { line: 'sallyport check --', offers: ['--config', '--json', '--strict'], not: ['--url'] },
-  { line: 'sallyport check sally', offers: ['sallyport.yaml'] },
-  { line: 'sallyport check --config sally', offers: ['sallyport.yaml'] },
-  { line: 'sallyport core --dialect ', offers: ['seed', 'supertokens'], not: ['sallyport.yaml'] },
-  { line: 'sallyport core --port ', offers: [], not: ['sallyport.yaml', '--port', 'serve'] },
-  { line: 'sallyport record ', offers: ['resolve', 'show'], not: ['serve'] },
-  { line: 'sallyport record resolve --outcome ', offers: ['committed', 'not-applied'] },
-  { line: 'sallyport record --config sallyport.yaml sh', offers: ['show'], not: ['revoke'] },
-  { line: 'sallyport completion ', offers: ['bash', 'fish', 'zsh'] },
-  { line: 'sallyport help di', offers: ['diff'] },
-];
+const rows: readonly { readonly line: string; readonly offers: readonly string[]; readonly not?: readonly string[] }[] =
+  [
+    { line: 'sallyport re', offers: ['record', 'revoke'], not: ['serve'] },
+    { line: 'sallyport serve --con', offers: ['--config'] },
+    { line: 'sallyport check --', offers: ['--config', '--json', '--strict'], not: ['--url'] },
+    { line: 'sallyport check sally', offers: ['sallyport.yaml'] },
+    { line: 'sallyport check --config sally', offers: ['sallyport.yaml'] },
+    { line: 'sallyport core --dialect ', offers: ['seed', 'supertokens'], not: ['sallyport.yaml'] },
+    { line: 'sallyport core --port ', offers: [], not: ['sallyport.yaml', '--port', 'serve'] },
+    { line: 'sallyport record ', offers: ['resolve', 'show'], not: ['serve'] },
+    { line: 'sallyport record resolve --outcome ', offers: ['committed', 'not-applied'] },
+    { line: 'sallyport record --config sallyport.yaml sh', offers: ['show'], not: ['revoke'] },
+    { line: 'sallyport completion ', offers: ['bash', 'fish', 'zsh'] },
+    { line: 'sallyport help di', offers: ['diff'] },
+  ];
 
 /** Types each line, and looks at what the shell offers. */
 export function checkOffers(t: Test, offersOf: (line: string) => readonly string[]): void {
   for (const { line, offers, not = [] } of rows) {
     const found = offersOf(line);
-    t.same(offers.filter((offer) => !found.includes(offer)), [], `${line}: missing of ${found.join(' ')}`);
-    t.same(not.filter((offer) => found.includes(offer)), [], `${line}: too many`);
+    t.same(
+      offers.filter((offer) => !found.includes(offer)),
+      [],
+      `${line}: missing of ${found.join(' ')}`,
+    );
+    t.same(
+      not.filter((offer) => found.includes(offer)),
+      [],
+      `${line}: too many`,
+    );
   }
 }
 

@@ -31,7 +31,10 @@ const execute = promisify(execFile);
 /** Runs a printed line in a shell, with the real curl. */
 async function answerTo(command: string): Promise<{ readonly status: number; readonly body: string }> {
   const { stdout } = await execute(sh, ['-c', command]);
-  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(stdout)?.[1]), body: stdout.slice(stdout.indexOf('\r\n\r\n') + 4) };
+  return {
+    status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(stdout)?.[1]),
+    body: stdout.slice(stdout.indexOf('\r\n\r\n') + 4),
+  };
 }
 
 interface WriteAnswer {
@@ -76,13 +79,25 @@ t.test('every printed line is answered as it says, and Ctrl-C ends all of it wit
   const dev = startCommand(t, ['dev', '--port', '0']);
   await dev.says(/Ctrl-C/);
   const lines = dev.stdout().split('\n');
-  const examples = lines.flatMap((line, index) => (line.startsWith(`${curl} `) ? [{ command: line, above: lines[index - 1] ?? '' }] : []));
-  t.same(examples.map(({ above }) => above), ['# expect 200', '# expect 401', '# expect 403', '# expect 200']);
+  const examples = lines.flatMap((line, index) =>
+    line.startsWith(`${curl} `) ? [{ command: line, above: lines[index - 1] ?? '' }] : [],
+  );
+  t.same(
+    examples.map(({ above }) => above),
+    ['# expect 200', '# expect 401', '# expect 403', '# expect 200'],
+  );
   for (const { command, above } of examples.slice(0, 3)) t.equal(`# expect ${(await answerTo(command)).status}`, above);
   t.match((await answerTo(examples[0]?.command ?? '')).body, /"x-auth-subject":"checkout"/);
-  t.match(await answersTo(examples[3]?.command ?? ''), [{ status: 200, replayed: false, body: /"path":"\/orders"/ }, { status: 200, replayed: true }]);
+  t.match(await answersTo(examples[3]?.command ?? ''), [
+    { status: 200, replayed: false, body: /"path":"\/orders"/ },
+    { status: 200, replayed: true },
+  ]);
   const [first, second] = await answersTo(examples[3]?.command ?? '');
-  t.same([first?.replayed, second?.replayed, first?.body], [true, true, second?.body], 'sent again, it has run once all the same');
+  t.same(
+    [first?.replayed, second?.replayed, first?.body],
+    [true, true, second?.body],
+    'sent again, it has run once all the same',
+  );
   await until('a line for each request', () => (dev.stderr().match(/^\d{3} GET \/orders /gm)?.length ?? 0) >= 4);
   t.match(dev.stderr(), /^401 GET \/orders .*denied credential_missing$/m);
   t.match(dev.stderr(), /^403 GET \/orders .*by stranger denied subject_not_approved$/m);
@@ -92,7 +107,10 @@ t.test('every printed line is answered as it says, and Ctrl-C ends all of it wit
   for (const file of files) t.equal(statSync(file).mode & 0o777, 0o600, 'which nobody else may read');
   t.equal(statSync(dirname(files[0] ?? '')).mode & 0o777, 0o700);
   t.notMatch(dev.stdout(), /eyJ/, 'so that none is on the screen');
-  t.ok(examples.slice(0, 3).every(({ command }) => command.length <= 100), 'and each command is a short line');
+  t.ok(
+    examples.slice(0, 3).every(({ command }) => command.length <= 100),
+    'and each command is a short line',
+  );
   dev.signal('SIGINT');
   t.same(await dev.exited, { code: 0, signal: null });
   t.notOk(existsSync(dirname(files[0] ?? '')), 'they go when it ends');
@@ -101,14 +119,24 @@ t.test('every printed line is answered as it says, and Ctrl-C ends all of it wit
 t.test('--json says the same as data', async (t) => {
   const { shown, io, stop } = await runDev(t, []);
   t.same(Object.keys(shown), ['proxy', 'core', 'token', 'examples']);
-  t.same(shown.examples.map((example) => Object.keys(example)), Array(4).fill(['command', 'expect']));
+  t.same(
+    shown.examples.map((example) => Object.keys(example)),
+    Array(4).fill(['command', 'expect']),
+  );
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, String(expect));
   t.equal(io.out().trim().split('\n').length, 1, 'nothing else is on standard output');
-  const payload = JSON.parse(Buffer.from(shown.token.split('.')[1] ?? '', 'base64url').toString()) as { iat: number; exp: number };
+  const payload = JSON.parse(Buffer.from(shown.token.split('.')[1] ?? '', 'base64url').toString()) as {
+    iat: number;
+    exp: number;
+  };
   t.equal(payload.exp - payload.iat, 7200, 'the token is good for two hours');
   const headers = { authorization: `Bearer ${shown.token}`, 'idempotency-key': 'x' };
   const created = await fetch(`${shown.proxy}/orders`, { method: 'POST', body: '{"item":1}', headers });
-  t.match(await created.json(), { method: 'POST', path: '/orders', body: '{"item":1}' }, 'it is good for the other routes of its subject too');
+  t.match(
+    await created.json(),
+    { method: 'POST', path: '/orders', body: '{"item":1}' },
+    'it is good for the other routes of its subject too',
+  );
   t.equal((await fetch(`${shown.core}/hello`)).status, 200);
   await stop();
   for (const url of [shown.proxy, shown.core]) await t.rejects(fetch(url), `${url} is closed`);
@@ -118,8 +146,15 @@ t.test('--upstream puts the proxy in front of a service of yours', async (t) => 
   const receiver = await startReceiver(t);
   const { shown } = await runDev(t, ['--upstream', receiver.url]);
   for (const { command, expect } of shown.examples) t.equal((await answerTo(command)).status, expect, String(expect));
-  t.same(receiver.requests.map(({ method, target }) => `${method} ${target}`), ['GET /'], 'only what is let through arrives');
-  const anywhere = await fetch(`${shown.proxy}/deep/down?x=1`, { method: 'DELETE', headers: { authorization: `Bearer ${shown.token}` } });
+  t.same(
+    receiver.requests.map(({ method, target }) => `${method} ${target}`),
+    ['GET /'],
+    'only what is let through arrives',
+  );
+  const anywhere = await fetch(`${shown.proxy}/deep/down?x=1`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${shown.token}` },
+  });
   t.equal(anywhere.status, 200);
   t.equal(receiver.requests.at(-1)?.target, '/deep/down?x=1');
 });
@@ -159,12 +194,28 @@ t.test('what cannot be started says why, with its exit code, and leaves nothing 
   const taken = await startReceiver(t);
   const broken = configFile(t, 'routes:\n  - { name: a, methods: [GET], path: a, subjects: [x], permissions: [] }\n');
   const cases = [
-    { name: 'port in use', args: ['--port', String(taken.port)], code: 3,
-      says: new RegExp(`^error: .*${taken.port}.*in use[^]*\nchoose another port with --port; --port 0 takes a free one\n$`) },
+    {
+      name: 'port in use',
+      args: ['--port', String(taken.port)],
+      code: 3,
+      says: new RegExp(
+        `^error: .*${taken.port}.*in use[^]*\nchoose another port with --port; --port 0 takes a free one\n$`,
+      ),
+    },
     { name: 'no such port', args: ['--port', '-1'], code: 2, says: /65535/ },
     { name: 'an upstream with a path', args: ['--upstream', 'http://127.0.0.1:1/x'], code: 2, says: /without a path/ },
-    { name: 'a config with an error', args: ['--config', broken, '--port', '0'], code: 1, says: /sallyport\.yaml:2:\d+: error: / },
-    { name: 'no such config', args: ['--config', '/nowhere/sallyport.yaml', '--port', '0'], code: 2, says: /\/nowhere\/sallyport\.yaml/ },
+    {
+      name: 'a config with an error',
+      args: ['--config', broken, '--port', '0'],
+      code: 1,
+      says: /sallyport\.yaml:2:\d+: error: /,
+    },
+    {
+      name: 'no such config',
+      args: ['--config', '/nowhere/sallyport.yaml', '--port', '0'],
+      code: 2,
+      says: /\/nowhere\/sallyport\.yaml/,
+    },
   ];
   for (const { name, args, code, says } of cases) {
     const io = captureIo();

@@ -48,18 +48,42 @@ const unknown = 'GET /sallyport-dev-no-such-route';
 
 t.test('which request is shown', async (t) => {
   const cases = [
-    { name: 'the first protected one', routes: [route('health', ['/healthz'], open), route('a', ['/a']), route('b', ['/b'])], allowed: 'GET /a' },
-    { name: 'reading before writing', routes: [route('w', ['/w'], { methods: new Set(['POST']) }), route('r', ['/r'])], allowed: 'GET /r' },
-    { name: 'writing where nothing reads', routes: [route('w', ['/w'], { methods: new Set(['POST']) })], allowed: 'POST /w' },
+    {
+      name: 'the first protected one',
+      routes: [route('health', ['/healthz'], open), route('a', ['/a']), route('b', ['/b'])],
+      allowed: 'GET /a',
+    },
+    {
+      name: 'reading before writing',
+      routes: [route('w', ['/w'], { methods: new Set(['POST']) }), route('r', ['/r'])],
+      allowed: 'GET /r',
+    },
+    {
+      name: 'writing where nothing reads',
+      routes: [route('w', ['/w'], { methods: new Set(['POST']) })],
+      allowed: 'POST /w',
+    },
     { name: 'HEAD last', routes: [route('w', ['/w'], { methods: new Set(['HEAD', 'PUT']) })], allowed: 'PUT /w' },
-    { name: 'HEAD where there is no other', routes: [route('h', ['/h'], { methods: new Set(['HEAD']) })], allowed: 'HEAD /h' },
+    {
+      name: 'HEAD where there is no other',
+      routes: [route('h', ['/h'], { methods: new Set(['HEAD']) })],
+      allowed: 'HEAD /h',
+    },
     { name: 'any method is GET', routes: [route('any', ['/any'], { methods: null })], allowed: 'GET /any' },
     { name: 'parameters get a value', routes: [route('p', ['/o/{id}/x/{other}'])], allowed: 'GET /o/1/x/1' },
     { name: 'below a prefix', routes: [route('f', ['/files/**'])], allowed: 'GET /files/1' },
-    { name: 'a value that is no literal of another route', routes: [route('p', ['/o/{id}']), route('l', ['/o/1'])], allowed: 'GET /o/example' },
+    {
+      name: 'a value that is no literal of another route',
+      routes: [route('p', ['/o/{id}']), route('l', ['/o/1'])],
+      allowed: 'GET /o/example',
+    },
     { name: 'the root', routes: [route('root', ['/'])], allowed: 'GET /' },
     { name: 'a trailing slash stays', routes: [route('s', ['/a/'])], allowed: 'GET /a/' },
-    { name: 'what needs no escape keeps its form', routes: [route('q', ["/a:b@c$d&e+f,g=h!i'j(k)l*m~n"])], allowed: "GET /a:b@c$d&e+f,g=h!i'j(k)l*m~n" },
+    {
+      name: 'what needs no escape keeps its form',
+      routes: [route('q', ["/a:b@c$d&e+f,g=h!i'j(k)l*m~n"])],
+      allowed: "GET /a:b@c$d&e+f,g=h!i'j(k)l*m~n",
+    },
     { name: 'others are escaped once', routes: [route('u', ['/größe 1/{id}'])], allowed: 'GET /gr%C3%B6%C3%9Fe%201/1' },
   ];
   for (const { name, routes, allowed } of cases) {
@@ -70,11 +94,18 @@ t.test('which request is shown', async (t) => {
 });
 
 t.test('a route that no request can be shown for is passed over', async (t) => {
-  const shadowed = [route('p', ['/o/{id}']), ...['1', 'example', 'some-value', 'zzz-sample'].map((value) => route(value, [`/o/${value}`], open))];
+  const shadowed = [
+    route('p', ['/o/{id}']),
+    ...['1', 'example', 'some-value', 'zzz-sample'].map((value) => route(value, [`/o/${value}`], open)),
+  ];
   t.same(samplesOf(...shadowed), { allowed: 'GET /o/1', refused: unknown }, 'every value belongs to another route');
   t.same(samplesOf(route('odd', ['/a\u0001']), route('b', ['/b'])).allowed, 'GET /b', 'no target spells its path');
   t.same(samplesOf(route('odd', ['/a\u0001', '/c'])).allowed, 'GET /c', 'the second of its paths does');
-  t.same(samplesOf(route('nobody', ['/n'], { approvals: [] }), route('b', ['/b'])).allowed, 'GET /b', 'nobody may use it');
+  t.same(
+    samplesOf(route('nobody', ['/n'], { approvals: [] }), route('b', ['/b'])).allowed,
+    'GET /b',
+    'nobody may use it',
+  );
 });
 
 t.test('where everything is public, refusals are shown on a path without a route, if there is one', async (t) => {
@@ -83,28 +114,67 @@ t.test('where everything is public, refusals are shown on a path without a route
 });
 
 const reservation: ReservationRules = {
-  key: 'required', singleUse: false, operation: 'o', retentionMs: 1, fields: [], storeHeaders: new Set(), releaseOn: new Set(), receiver: 'plain',
-  maxBodyBytes: 1, maxStoredResponseBytes: 1,
+  key: 'required',
+  singleUse: false,
+  operation: 'o',
+  retentionMs: 1,
+  fields: [],
+  storeHeaders: new Set(),
+  releaseOn: new Set(),
+  receiver: 'plain',
+  maxBodyBytes: 1,
+  maxStoredResponseBytes: 1,
 };
 
 t.test('the write that is sent twice is one that a key reserves', async (t) => {
   const post = { methods: new Set(['POST']) };
   const cases: readonly { name: string; routes: readonly Route[]; repeated: string | null }[] = [
     { name: 'nothing is reserved', routes: [route('a', ['/a'], post)], repeated: null },
-    { name: 'the first that is', routes: [route('a', ['/a'], post), route('b', ['/b'], { ...post, reservation }), route('c', ['/c'], { ...post, reservation })],
-      repeated: 'POST /b' },
-    { name: 'an optional key', routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, key: 'optional' } })], repeated: 'POST /a' },
-    { name: 'only the token', routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, key: null, singleUse: true } })], repeated: null },
-    { name: 'the token too', routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, singleUse: true } })], repeated: null },
-    { name: 'the method that writes', routes: [route('a', ['/a'], { methods: new Set(['GET', 'HEAD', 'PATCH']), reservation })], repeated: 'PATCH /a' },
+    {
+      name: 'the first that is',
+      routes: [
+        route('a', ['/a'], post),
+        route('b', ['/b'], { ...post, reservation }),
+        route('c', ['/c'], { ...post, reservation }),
+      ],
+      repeated: 'POST /b',
+    },
+    {
+      name: 'an optional key',
+      routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, key: 'optional' } })],
+      repeated: 'POST /a',
+    },
+    {
+      name: 'only the token',
+      routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, key: null, singleUse: true } })],
+      repeated: null,
+    },
+    {
+      name: 'the token too',
+      routes: [route('a', ['/a'], { ...post, reservation: { ...reservation, singleUse: true } })],
+      repeated: null,
+    },
+    {
+      name: 'the method that writes',
+      routes: [route('a', ['/a'], { methods: new Set(['GET', 'HEAD', 'PATCH']), reservation })],
+      repeated: 'PATCH /a',
+    },
     { name: 'any method', routes: [route('a', ['/a'], { methods: null, reservation })], repeated: 'POST /a' },
   ];
   for (const { name, routes, repeated } of cases) {
     const sample = chooseSamples({ routes, table: createRouteTable(routes) }).repeated;
     t.equal(sample === null ? null : `${sample.method} ${sample.target}`, repeated, name);
   }
-  const command = curlTwice('http://127.0.0.1:1', { method: 'POST', target: "/a'b", approval: null, issuers: null }, '/tmp/x/caller', 'try-1');
-  t.match(command, /^curl -sS -i -w '\\n' -X POST -H @\/tmp\/x\/caller -H 'Idempotency-Key: try-1' -H 'Content-Type: application\/json' -d '\{"item":"book"\}' /);
+  const command = curlTwice(
+    'http://127.0.0.1:1',
+    { method: 'POST', target: "/a'b", approval: null, issuers: null },
+    '/tmp/x/caller',
+    'try-1',
+  );
+  t.match(
+    command,
+    /^curl -sS -i -w '\\n' -X POST -H @\/tmp\/x\/caller -H 'Idempotency-Key: try-1' -H 'Content-Type: application\/json' -d '\{"item":"book"\}' /,
+  );
   t.ok(command.endsWith(String.raw` 'http://127.0.0.1:1/a'\''b' 'http://127.0.0.1:1/a'\''b'`), 'the same target twice');
 });
 
@@ -117,15 +187,32 @@ t.test('the stranger is nobody that a route names', async (t) => {
 t.test('a command survives the shell, whatever is in it', async (t) => {
   const sample = (target: string, method = 'GET'): Sample => ({ method, target, approval: null, issuers: null });
   const words = (command: string): readonly string[] =>
-    execFileSync(sh, ['-c', `set -- ${command}; for word do printf '%s\\n' "$word"; done`], { encoding: 'utf8' }).split('\n').slice(0, -1);
+    execFileSync(sh, ['-c', `set -- ${command}; for word do printf '%s\\n' "$word"; done`], { encoding: 'utf8' })
+      .split('\n')
+      .slice(0, -1);
   const proxy = 'http://127.0.0.1:8080';
   const cases = [
     { name: 'plain', sample: sample('/orders'), file: null, words: ['-sS', '-i', `${proxy}/orders`] },
-    { name: 'a credential', sample: sample('/a'), file: "/tmp/a 'b/caller", words: ['-sS', '-i', '-H', "@/tmp/a 'b/caller", `${proxy}/a`] },
+    {
+      name: 'a credential',
+      sample: sample('/a'),
+      file: "/tmp/a 'b/caller",
+      words: ['-sS', '-i', '-H', "@/tmp/a 'b/caller", `${proxy}/a`],
+    },
     { name: 'method', sample: sample('/a', 'POST'), file: null, words: ['-sS', '-i', '-X', 'POST', `${proxy}/a`] },
     { name: 'HEAD', sample: sample('/a', 'HEAD'), file: null, words: ['-sS', '-i', '--head', `${proxy}/a`] },
-    { name: 'quotes, dollars, parentheses', sample: sample("/a'b$(c)&d;*~!"), file: null, words: ['-sS', '-i', `${proxy}/a'b$(c)&d;*~!`] },
-    { name: 'an odd method', sample: sample('/a', "A'`$B"), file: null, words: ['-sS', '-i', '-X', "A'`$B", `${proxy}/a`] },
+    {
+      name: 'quotes, dollars, parentheses',
+      sample: sample("/a'b$(c)&d;*~!"),
+      file: null,
+      words: ['-sS', '-i', `${proxy}/a'b$(c)&d;*~!`],
+    },
+    {
+      name: 'an odd method',
+      sample: sample('/a', "A'`$B"),
+      file: null,
+      words: ['-sS', '-i', '-X', "A'`$B", `${proxy}/a`],
+    },
   ];
   for (const { name, sample: shown, file, words: expected } of cases) {
     const command = curl(proxy, shown, file);

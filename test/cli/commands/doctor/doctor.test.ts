@@ -24,9 +24,15 @@ interface Finding {
   readonly fix: string;
 }
 
-const routes = [{ name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] }];
+const routes = [
+  { name: 'orders', methods: ['GET'], path: '/orders', subjects: ['checkout'], permissions: ['orders:read'] },
+];
 
-async function doctor(t: Scope, config: ConfigTree, options: { mode?: number; args?: readonly string[] } = {}): Promise<CapturedIo> {
+async function doctor(
+  t: Scope,
+  config: ConfigTree,
+  options: { mode?: number; args?: readonly string[] } = {},
+): Promise<CapturedIo> {
   const cwd = tempDir(t);
   const file = join(cwd, 'sallyport.yaml');
   writeFileSync(file, baseConfig({ routes, ...config }));
@@ -37,7 +43,11 @@ async function doctor(t: Scope, config: ConfigTree, options: { mode?: number; ar
 }
 
 /** What the doctor says of one subject, and the exit code. */
-async function findings(t: Scope, config: ConfigTree, mode = 0o644): Promise<{ of: (subject: string) => Finding | undefined; code: number | null }> {
+async function findings(
+  t: Scope,
+  config: ConfigTree,
+  mode = 0o644,
+): Promise<{ of: (subject: string) => Finding | undefined; code: number | null }> {
   const io = await doctor(t, config, { mode, args: ['--json'] });
   const { findings: all } = JSON.parse(io.out()) as { findings: readonly Finding[] };
   return { of: (subject) => all.find((finding) => finding.subject === subject), code: io.code() };
@@ -64,24 +74,48 @@ t.test('where all is well', async (t) => {
 
 t.test('what is wrong with the keys of an issuer is found, with its fix', async (t) => {
   const { config, jwksUrl } = await sound(t);
-  const none = await findings(t, { ...config, issuers: { core: { ...(config['issuers'] as { core: object }).core, key_ids: { accept: ['x-*'] } } } });
+  const none = await findings(t, {
+    ...config,
+    issuers: { core: { ...(config['issuers'] as { core: object }).core, key_ids: { accept: ['x-*'] } } },
+  });
   t.match(none.of('keys core'), { level: 'problem', what: /no key counts/, fix: /key_ids\.accept/ });
   t.equal(none.code, 1);
-  const accepting = await findings(t, { ...config, issuers: { core: { jwks_url: jwksUrl, key_ids: { accept: ['d-*', 's-*'] } } } });
-  t.match(accepting.of('keys core'), { level: 'warning', what: /static keys count \(s-1\): they are never replaced, so that whoever has one signs/, fix: /"d-\*"/ });
-  t.match(accepting.of('config'), { level: 'warning', what: /lets the Core’s static keys in: they are never replaced/ }, 'the config is warned of as well');
+  const accepting = await findings(t, {
+    ...config,
+    issuers: { core: { jwks_url: jwksUrl, key_ids: { accept: ['d-*', 's-*'] } } },
+  });
+  t.match(accepting.of('keys core'), {
+    level: 'warning',
+    what: /static keys count \(s-1\): they are never replaced, so that whoever has one signs/,
+    fix: /"d-\*"/,
+  });
+  t.match(
+    accepting.of('config'),
+    { level: 'warning', what: /lets the Core’s static keys in: they are never replaced/ },
+    'the config is warned of as well',
+  );
   const bare = await startJwksServer(t, { keys: [] });
   const withdrawn = await findings(t, { ...config, issuers: { core: { jwks_url: bare.url } } });
-  t.match(withdrawn.of('keys core'), { level: 'problem', what: /lists no key that can be used: the issuer has withdrawn them all/ });
+  t.match(withdrawn.of('keys core'), {
+    level: 'problem',
+    what: /lists no key that can be used: the issuer has withdrawn them all/,
+  });
   t.equal(withdrawn.code, 1, 'it was reached');
   const dead = await startJwksServer(t);
   await dead.close();
   const away = await findings(t, { ...config, issuers: { core: { jwks_url: `${dead.url}?key=hunter2` } } });
-  t.match(away.of('keys core'), { level: 'problem', what: /no keys from http:\/\/127\.0\.0\.1:\d+\/auth\/jwt\/jwks\.json: .*refused/, fix: /jwks_url/ });
+  t.match(away.of('keys core'), {
+    level: 'problem',
+    what: /no keys from http:\/\/127\.0\.0\.1:\d+\/auth\/jwt\/jwks\.json: .*refused/,
+    fix: /jwks_url/,
+  });
   t.notMatch(JSON.stringify(away.of('keys core')), /hunter2/);
   t.equal(away.code, 3, 'out of reach');
   const hung = (await listen(t, createServer())).port;
-  const slow = await findings(t, { ...config, issuers: { core: { jwks_url: `http://127.0.0.1:${String(hung)}/`, jwks: { timeout: '200ms' } } } });
+  const slow = await findings(t, {
+    ...config,
+    issuers: { core: { jwks_url: `http://127.0.0.1:${String(hung)}/`, jwks: { timeout: '200ms' } } },
+  });
   t.match(slow.of('keys core'), { level: 'problem', what: /no keys/ });
   const file = join(tempDir(t), 'keys.json');
   writeFileSync(file, keySet([rsaKey()]));
@@ -125,13 +159,49 @@ t.test('the receiver', async (t) => {
   const silent = (await listen(t, createServer())).port;
   const rows: readonly { name: string; upstream: object; level: string; what: RegExp; code: number }[] = [
     { name: 'not there', upstream: { url: gone.url }, level: 'problem', what: /not reached at .*refused/, code: 3 },
-    { name: 'TLS that verifies', upstream: { url: secure.url, ca_file: c.ca.certFile }, level: 'ok', what: /answers/, code: 0 },
-    { name: 'TLS of an unknown authority', upstream: { url: secure.url, ca_file: c.otherCa.certFile }, level: 'problem', what: /authority|verif|self-signed/, code: 3 },
-    { name: 'TLS for another name', upstream: { url: secure.url, ca_file: c.ca.certFile, server_name: 'other.example' }, level: 'problem', what: /another host name/, code: 3 },
-    { name: 'TLS to what speaks none', upstream: { url: `https://127.0.0.1:${String(silent)}`, connect_timeout: '200ms' }, level: 'problem', what: /within 200 ms/, code: 3 },
-    { name: 'no CA file', upstream: { url: secure.url, ca_file: '/none' }, level: 'problem', what: /does not exist/, code: 3 },
+    {
+      name: 'TLS that verifies',
+      upstream: { url: secure.url, ca_file: c.ca.certFile },
+      level: 'ok',
+      what: /answers/,
+      code: 0,
+    },
+    {
+      name: 'TLS of an unknown authority',
+      upstream: { url: secure.url, ca_file: c.otherCa.certFile },
+      level: 'problem',
+      what: /authority|verif|self-signed/,
+      code: 3,
+    },
+    {
+      name: 'TLS for another name',
+      upstream: { url: secure.url, ca_file: c.ca.certFile, server_name: 'other.example' },
+      level: 'problem',
+      what: /another host name/,
+      code: 3,
+    },
+    {
+      name: 'TLS to what speaks none',
+      upstream: { url: `https://127.0.0.1:${String(silent)}`, connect_timeout: '200ms' },
+      level: 'problem',
+      what: /within 200 ms/,
+      code: 3,
+    },
+    {
+      name: 'no CA file',
+      upstream: { url: secure.url, ca_file: '/none' },
+      level: 'problem',
+      what: /does not exist/,
+      code: 3,
+    },
     { name: 'a unix socket', upstream: { url: unix.url }, level: 'ok', what: /answers at \//, code: 0 },
-    { name: 'no unix socket', upstream: { url: 'unix:/nonexistent.sock' }, level: 'problem', what: /not reached/, code: 3 },
+    {
+      name: 'no unix socket',
+      upstream: { url: 'unix:/nonexistent.sock' },
+      level: 'problem',
+      what: /not reached/,
+      code: 3,
+    },
   ];
   for (const { name, upstream, level, what, code } of rows) {
     const found = await findings(t, { ...config, upstream });
@@ -142,7 +212,9 @@ t.test('the receiver', async (t) => {
 
 t.test('the receiver is not to be reached past us', async (t) => {
   const { config } = await sound(t);
-  const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []).find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  const own = Object.values(networkInterfaces())
+    .flatMap((entries) => entries ?? [])
+    .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
   const everywhere = createServer();
   await new Promise<void>((resolve) => everywhere.listen(0, '0.0.0.0', resolve));
   t.teardown(() => everywhere.close());
@@ -153,7 +225,11 @@ t.test('the receiver is not to be reached past us', async (t) => {
   if (own === undefined) {
     t.match(open.of('receiver past us'), { level: 'ok' }, 'this machine has no other address');
   } else {
-    t.match(open.of('receiver past us'), { level: 'problem', what: new RegExp(`answers at .*${own}`), fix: /bind it to 127\.0\.0\.1/ });
+    t.match(open.of('receiver past us'), {
+      level: 'problem',
+      what: new RegExp(`answers at .*${own}`),
+      fix: /bind it to 127\.0\.0\.1/,
+    });
     t.match(named.of('receiver past us'), { level: 'warning', fix: /bind it to 127\.0\.0\.1/ });
   }
   const elsewhere = await findings(t, { ...config, upstream: { url: 'http://192.0.2.1:1', connect_timeout: '100ms' } });
@@ -161,7 +237,10 @@ t.test('the receiver is not to be reached past us', async (t) => {
   const path = join(tempDir(t), 'app.sock');
   const unix = await startReceiver(t, { unix: path });
   chmodSync(path, 0o777);
-  t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), { level: 'warning', fix: /chmod o-w/ });
+  t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), {
+    level: 'warning',
+    fix: /chmod o-w/,
+  });
   chmodSync(path, 0o770);
   t.match((await findings(t, { ...config, upstream: { url: unix.url } })).of('receiver past us'), { level: 'ok' });
 });
@@ -173,25 +252,76 @@ t.test('certificates and file modes', async (t) => {
   const renew = (days: number, ...more: readonly string[]): object => {
     made += 1;
     const cert = join(c.dir, `${String(made)}.crt`);
-    openssl(c.dir, 'req', '-x509', '-key', c.server.keyFile, '-subj', '/CN=x', '-out', cert, '-days', String(days), ...more);
+    openssl(
+      c.dir,
+      'req',
+      '-x509',
+      '-key',
+      c.server.keyFile,
+      '-subj',
+      '/CN=x',
+      '-out',
+      cert,
+      '-days',
+      String(days),
+      ...more,
+    );
     return { cert_file: cert, key_file: c.server.keyFile };
   };
   const local = ['-addext', 'subjectAltName=IP:127.0.0.1'];
   const rows: readonly { name: string; tls: object; subject: string; level: string; what: RegExp }[] = [
-    { name: 'long enough', tls: renew(15, ...local), subject: 'certificate', level: 'ok', what: /^valid until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/ },
-    { name: 'within 14 days', tls: renew(13, ...local), subject: 'certificate', level: 'warning', what: /^expires on \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, in 1[23] days$/ },
+    {
+      name: 'long enough',
+      tls: renew(15, ...local),
+      subject: 'certificate',
+      level: 'ok',
+      what: /^valid until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
+    },
+    {
+      name: 'within 14 days',
+      tls: renew(13, ...local),
+      subject: 'certificate',
+      level: 'warning',
+      what: /^expires on \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, in 1[23] days$/,
+    },
     { name: 'the names', tls: renew(20, ...local), subject: 'certificate names', level: 'ok', what: /127\.0\.0\.1/ },
-    { name: 'other names', tls: renew(20, '-addext', 'subjectAltName=DNS:other.example'), subject: 'certificate names', level: 'warning', what: /other\.example/ },
+    {
+      name: 'other names',
+      tls: renew(20, '-addext', 'subjectAltName=DNS:other.example'),
+      subject: 'certificate names',
+      level: 'warning',
+      what: /other\.example/,
+    },
     { name: 'no names', tls: renew(20), subject: 'certificate names', level: 'problem', what: /no subjectAltName/ },
-    { name: 'no file', tls: { cert_file: '/none', key_file: '/none' }, subject: 'certificate', level: 'problem', what: /does not exist/ },
-    { name: 'no pair', tls: { cert_file: c.client.certFile, key_file: c.server.keyFile }, subject: 'certificate', level: 'problem', what: /is not the key/ },
+    {
+      name: 'no file',
+      tls: { cert_file: '/none', key_file: '/none' },
+      subject: 'certificate',
+      level: 'problem',
+      what: /does not exist/,
+    },
+    {
+      name: 'no pair',
+      tls: { cert_file: c.client.certFile, key_file: c.server.keyFile },
+      subject: 'certificate',
+      level: 'problem',
+      what: /is not the key/,
+    },
   ];
   for (const { name, tls, subject, level, what } of rows) {
     t.match((await findings(t, { ...config, listen: { tls } })).of(subject), { level, what }, name);
   }
-  for (const [mode, level, what] of [[0o600, 'ok', /others may not/], [0o660, 'warning', /its group may change/], [0o604, 'warning', /every user/]] as const) {
+  for (const [mode, level, what] of [
+    [0o600, 'ok', /others may not/],
+    [0o660, 'warning', /its group may change/],
+    [0o604, 'warning', /every user/],
+  ] as const) {
     chmodSync(c.server.keyFile, mode);
-    t.match((await findings(t, { ...config, listen: { tls: renew(20, ...local) } })).of('private key'), { level, what }, mode.toString(8));
+    t.match(
+      (await findings(t, { ...config, listen: { tls: renew(20, ...local) } })).of('private key'),
+      { level, what },
+      mode.toString(8),
+    );
   }
   const open = await findings(t, config, 0o666);
   t.match(open.of('config file'), { level: 'problem', fix: /chmod o-w/ });
@@ -200,8 +330,18 @@ t.test('certificates and file modes', async (t) => {
 
 t.test('what is doubtful about the config is said as well', async (t) => {
   const { config } = await sound(t);
-  const found = await findings(t, { ...config, log: { level: 'debug' }, receiver: {}, admin: { host: '0.0.0.0', port: 0 } });
-  t.match(found.of('config'), { level: 'warning', what: /^sallyport\.yaml:\d+:\d+: the operators’ listener can be reached/, fix: /^change line \d+; allowed: ./, out_of_reach: false });
+  const found = await findings(t, {
+    ...config,
+    log: { level: 'debug' },
+    receiver: {},
+    admin: { host: '0.0.0.0', port: 0 },
+  });
+  t.match(found.of('config'), {
+    level: 'warning',
+    what: /^sallyport\.yaml:\d+:\d+: the operators’ listener can be reached/,
+    fix: /^change line \d+; allowed: ./,
+    out_of_reach: false,
+  });
   t.equal(found.code, 0);
 });
 

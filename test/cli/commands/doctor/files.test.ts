@@ -24,6 +24,10 @@ t.test('the dates of a certificate, seen from another day', async (t) => {
   ];
   for (const { name, days, level, what } of rows) {
     const findings = await checkFiles(file, loaded.value, Date.now() + days * dayMs);
-    t.match(findings.find(({ subject }) => subject === 'certificate'), { level, what }, name);
+    t.match(
+      findings.find(({ subject }) => subject === 'certificate'),
+      { level, what },
+      name,
+    );
   }
 });

@@ -7,7 +7,8 @@ import { compiled, withRoutes } from '../../../config/inspection.js';
 
 function settings(coreUrl: string): SessionSettings | null {
   const route = 'name: a, methods: [GET], path: /a, accept: [session], session: { claims: {} }';
-  return compiled(withRoutes([route], { sessions: `{ core_url: "${coreUrl}", api_domain: "https://a.example" }` })).sessions;
+  return compiled(withRoutes([route], { sessions: `{ core_url: "${coreUrl}", api_domain: "https://a.example" }` }))
+    .sessions;
 }
 
 t.test('the doctor looks at what sessions need', async (t) => {
@@ -18,7 +19,13 @@ t.test('the doctor looks at what sessions need', async (t) => {
     { level: 'ok', subject: 'clock sessions' },
   ]);
   await core.close();
-  t.match(await checkSessions(settings(core.url)), [{ level: 'ok' }, { level: 'problem', subject: 'keys sessions', outOfReach: true }]);
-  t.match(await checkSessions(settings('http://127.0.0.1:1')), [{ level: 'problem', what: /other settings/ }, { level: 'problem' }]);
+  t.match(await checkSessions(settings(core.url)), [
+    { level: 'ok' },
+    { level: 'problem', subject: 'keys sessions', outOfReach: true },
+  ]);
+  t.match(await checkSessions(settings('http://127.0.0.1:1')), [
+    { level: 'problem', what: /other settings/ },
+    { level: 'problem' },
+  ]);
   t.same(await checkSessions(null), []);
 });

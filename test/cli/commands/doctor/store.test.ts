@@ -18,8 +18,19 @@ import { captureIo } from '../../captured-io.js';
 
 function settings(port: number, change: Partial<RedisStoreSettings> = {}): RedisStoreSettings {
   return {
-    kind: 'redis', topology: { kind: 'single', host: '127.0.0.1', port, database: 0 }, username: null, passwordFile: null, tls: null, prefix: 'sallyport',
-    replicas: 0, reserveTimeoutMs: 10_000, settleTimeoutMs: 10_000, startsWithoutRevocations: false, keptPerCaller: null, durability: 'verified', ...change,
+    kind: 'redis',
+    topology: { kind: 'single', host: '127.0.0.1', port, database: 0 },
+    username: null,
+    passwordFile: null,
+    tls: null,
+    prefix: 'sallyport',
+    replicas: 0,
+    reserveTimeoutMs: 10_000,
+    settleTimeoutMs: 10_000,
+    startsWithoutRevocations: false,
+    keptPerCaller: null,
+    durability: 'verified',
+    ...change,
   };
 }
 
@@ -27,39 +38,80 @@ t.test('a Redis that may keep reservations', async (t) => {
   const redis = await startRedis(t);
   const [server, time, revoked, ...others] = await checkStore(settings(redis.port));
   t.same(others, []);
-  t.match(server, { level: 'ok', subject: 'store', what: /^127\.0\.0\.1:\d+: version \d+\.\d+\.\d+, 0 replicas, an append-only file$/ });
-  t.match(time, { level: 'ok', subject: 'store time', what: /^answers in \d+\.\d ms at best; reserve_timeout is 10000 ms$/ });
+  t.match(server, {
+    level: 'ok',
+    subject: 'store',
+    what: /^127\.0\.0\.1:\d+: version \d+\.\d+\.\d+, 0 replicas, an append-only file$/,
+  });
+  t.match(time, {
+    level: 'ok',
+    subject: 'store time',
+    what: /^answers in \d+\.\d ms at best; reserve_timeout is 10000 ms$/,
+  });
   t.match(revoked, { level: 'ok', subject: 'revocations', what: '0 in the store; changes are told at once' });
-  t.match((await checkStore(settings(redis.port, { reserveTimeoutMs: 0 })))[1], { level: 'warning', fix: /reserve_timeout/ }, 'no time is left');
+  t.match(
+    (await checkStore(settings(redis.port, { reserveTimeoutMs: 0 })))[1],
+    { level: 'warning', fix: /reserve_timeout/ },
+    'no time is left',
+  );
   t.equal(await redis.client.dbsize(), 0, 'nothing was written');
   t.same(await checkStore(null), []);
   t.same(await checkStore({ kind: 'memory' }), []);
 });
 
-t.test('a primary with more replicas than confirm is warned of: a planned fail-over can lose what was confirmed', async (t) => {
-  const redis = await startRedis(t);
-  await startReplica(t, redis.port);
-  await startReplica(t, redis.port);
-  await until('the primary counts both', async () => (await redis.client.info('replication')).match(/state=online/g)?.length === 2);
-  const warned = (await checkStore(settings(redis.port, { replicas: 1 }))).filter(({ level }) => level === 'warning');
-  t.match(warned, [{ subject: 'store replicas', what: /: 2 replicas are connected, and 1 confirm: /, fix: /CLIENT PAUSE.*docs\/storage\.md/ }]);
-  t.equal(warned.length, 1);
-  for (const replicas of [0, 2]) {
-    const findings = await checkStore(settings(redis.port, { replicas }));
-    t.notOk(findings.some(({ subject }) => subject === 'store replicas'), String(replicas));
-  }
-});
+t.test(
+  'a primary with more replicas than confirm is warned of: a planned fail-over can lose what was confirmed',
+  async (t) => {
+    const redis = await startRedis(t);
+    await startReplica(t, redis.port);
+    await startReplica(t, redis.port);
+    await until(
+      'the primary counts both',
+      async () => (await redis.client.info('replication')).match(/state=online/g)?.length === 2,
+    );
+    const warned = (await checkStore(settings(redis.port, { replicas: 1 }))).filter(({ level }) => level === 'warning');
+    t.match(warned, [
+      {
+        subject: 'store replicas',
+        what: /: 2 replicas are connected, and 1 confirm: /,
+        fix: /CLIENT PAUSE.*docs\/storage\.md/,
+      },
+    ]);
+    t.equal(warned.length, 1);
+    for (const replicas of [0, 2]) {
+      const findings = await checkStore(settings(redis.port, { replicas }));
+      t.notOk(
+        findings.some(({ subject }) => subject === 'store replicas'),
+        String(replicas),
+      );
+    }
+  },
+);
 
 t.test('each thing that makes it unfit, with its fix', async (t) => {
   const redis = await startRedis(t, ['--maxmemory-policy', 'allkeys-lru', '--appendonly', 'no']);
   const findings = await checkStore(settings(redis.port, { replicas: 1 }));
-  t.match(findings.map(({ level, what, fix }) => ({ level, what, fix })), [
-    { level: 'problem', what: /: replicas connected: 0; store\.redis\.replicas asks for 1$/, fix: /connect more replicas/ },
-    { level: 'problem', what: /: maxmemory-policy is allkeys-lru/, fix: 'set maxmemory-policy noeviction' },
-    { level: 'problem', what: /: there is no append-only file and no replica/, fix: /set appendonly yes/ },
-  ]);
-  t.equal(findings.some(({ outOfReach }) => outOfReach), false);
-  t.match(await checkStore(settings(redis.port, { durability: 'none' })), [{ level: 'ok' }, { level: 'ok' }, { level: 'ok' }], 'where that is written down');
+  t.match(
+    findings.map(({ level, what, fix }) => ({ level, what, fix })),
+    [
+      {
+        level: 'problem',
+        what: /: replicas connected: 0; store\.redis\.replicas asks for 1$/,
+        fix: /connect more replicas/,
+      },
+      { level: 'problem', what: /: maxmemory-policy is allkeys-lru/, fix: 'set maxmemory-policy noeviction' },
+      { level: 'problem', what: /: there is no append-only file and no replica/, fix: /set appendonly yes/ },
+    ],
+  );
+  t.equal(
+    findings.some(({ outOfReach }) => outOfReach),
+    false,
+  );
+  t.match(
+    await checkStore(settings(redis.port, { durability: 'none' })),
+    [{ level: 'ok' }, { level: 'ok' }, { level: 'ok' }],
+    'where that is written down',
+  );
 });
 
 t.test('a Redis that is not reached', async (t) => {
@@ -69,14 +121,34 @@ t.test('a Redis that is not reached', async (t) => {
   writeFileSync(password, 'hunter2');
   const locked = await startRedis(t, ['--user', 'sallyport', 'on', '>another', '~*', '+@all']);
   const rows: readonly { name: string; store: RedisStoreSettings; what: RegExp }[] = [
-    { name: 'nobody listens', store: settings(await freePort()), what: /^not reached at 127\.0\.0\.1:\d+: .*ECONNREFUSED/ },
+    {
+      name: 'nobody listens',
+      store: settings(await freePort()),
+      what: /^not reached at 127\.0\.0\.1:\d+: .*ECONNREFUSED/,
+    },
     { name: 'it says nothing', store: settings(silent), what: /^not reached at .*: no answer within 3000 ms$/ },
-    { name: 'the wrong password', store: settings(locked.port, { username: 'sallyport', passwordFile: password }), what: /^not reached at .*WRONGPASS/ },
-    { name: 'no TLS there', store: settings(locked.port, { tls: { caFile: c.ca.certFile, serverName: null } }), what: /^not reached at / },
-    { name: 'no Sentinel', store: settings(0, { topology: { kind: 'sentinel', name: 'main', nodes: [{ host: '127.0.0.1', port: await freePort() }] } }),
-      what: /^no primary was found: ./ },
-    { name: 'no Cluster', store: settings(0, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port: locked.port }] } }),
-      what: /^no primary was found: .*cluster support disabled/ },
+    {
+      name: 'the wrong password',
+      store: settings(locked.port, { username: 'sallyport', passwordFile: password }),
+      what: /^not reached at .*WRONGPASS/,
+    },
+    {
+      name: 'no TLS there',
+      store: settings(locked.port, { tls: { caFile: c.ca.certFile, serverName: null } }),
+      what: /^not reached at /,
+    },
+    {
+      name: 'no Sentinel',
+      store: settings(0, {
+        topology: { kind: 'sentinel', name: 'main', nodes: [{ host: '127.0.0.1', port: await freePort() }] },
+      }),
+      what: /^no primary was found: ./,
+    },
+    {
+      name: 'no Cluster',
+      store: settings(0, { topology: { kind: 'cluster', nodes: [{ host: '127.0.0.1', port: locked.port }] } }),
+      what: /^no primary was found: .*cluster support disabled/,
+    },
   ];
   const found = await Promise.all(rows.map(({ store }) => checkStore(store)));
   for (const [index, { name, what }] of rows.entries()) {
@@ -89,8 +161,15 @@ t.test('a Redis that is not reached', async (t) => {
 t.test('a user without the rights', async (t) => {
   const redis = await startRedis(t, ['--user', 'reader', 'on', 'nopass', '~*', '+@connection', '+info', '+select']);
   t.match(await checkStore(settings(redis.port, { username: 'reader', passwordFile: emptyFile(t) })), [
-    { subject: 'store password' }, { level: 'ok', subject: 'store' },
-    { level: 'problem', subject: 'store', outOfReach: false, what: /refuses what reservations need: .*NOPERM/, fix: /docs\/storage\.md/ },
+    { subject: 'store password' },
+    { level: 'ok', subject: 'store' },
+    {
+      level: 'problem',
+      subject: 'store',
+      outOfReach: false,
+      what: /refuses what reservations need: .*NOPERM/,
+      fix: /docs\/storage\.md/,
+    },
   ]);
 });
 
@@ -106,13 +185,19 @@ t.test('the rights that revocations need', async (t) => {
   const redis = await startRedis(t, ['--user', 'sallyport', 'on', 'nopass', ...rights]);
   const check = async (...change: readonly string[]) => {
     await redis.client.call('ACL', 'SETUSER', 'sallyport', 'allchannels', '+@all', ...change);
-    return (await checkStore(settings(redis.port, { username: 'sallyport', passwordFile: emptyFile(t) }))).find(({ subject }) => subject === 'revocations');
+    return (await checkStore(settings(redis.port, { username: 'sallyport', passwordFile: emptyFile(t) }))).find(
+      ({ subject }) => subject === 'revocations',
+    );
   };
   t.match(await check(), { level: 'ok' });
   for (const change of ['-subscribe', '-publish', 'resetchannels']) {
     t.match(await check(change), { level: 'warning', what: /passes no news on/, fix: /docs\/storage\.md/ }, change);
   }
-  t.match(await check('-hgetall'), { level: 'problem', what: /no proxy gets ready: .*(NOPERM|permission|can't run)/, fix: /docs\/storage\.md/ });
+  t.match(await check('-hgetall'), {
+    level: 'problem',
+    what: /no proxy gets ready: .*(NOPERM|permission|can't run)/,
+    fix: /docs\/storage\.md/,
+  });
   await redis.client.hset('sallyport:{revoked}:list', 'e:damaged', 'x');
   t.match(await check(), { level: 'problem', what: /^1 records cannot be read/, fix: /revoke --list/ });
 });
@@ -123,7 +208,10 @@ t.test('the files of the store', async (t) => {
   const [mode] = await checkStore(settings(1, { passwordFile: path }));
   t.match(mode, { level: 'warning', subject: 'store password', what: /every user of this machine/, fix: /chmod 600/ });
   const missing = await checkStore(settings(1, { passwordFile: '/nonexistent' }));
-  t.match(missing, [{ level: 'problem', subject: 'store password' }, { level: 'problem', subject: 'store', what: '/nonexistent: does not exist' }]);
+  t.match(missing, [
+    { level: 'problem', subject: 'store password' },
+    { level: 'problem', subject: 'store', what: '/nonexistent: does not exist' },
+  ]);
 });
 
 t.test('it is part of what doctor says', async (t) => {
@@ -132,9 +220,15 @@ t.test('it is part of what doctor says', async (t) => {
   const receiver = await startReceiver(t);
   const cwd = tempDir(t);
   const store = { redis: { url: `redis://127.0.0.1:${String(redis.port)}` } };
-  writeFileSync(join(cwd, 'sallyport.yaml'), baseConfig({ store, issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }));
+  writeFileSync(
+    join(cwd, 'sallyport.yaml'),
+    baseConfig({ store, issuers: { core: { jwks_url: jwks.url } }, upstream: { url: receiver.url } }),
+  );
   const io = captureIo({ cwd });
   await run(['doctor', '--config', 'sallyport.yaml'], io);
   t.equal(io.code(), 1);
-  t.match(io.out(), /^problem: store: 127\.0\.0\.1:\d+: there is no append-only file and no replica: .*; fix: set appendonly yes, or connect a replica$/m);
+  t.match(
+    io.out(),
+    /^problem: store: 127\.0\.0\.1:\d+: there is no append-only file and no replica: .*; fix: set appendonly yes, or connect a replica$/m,
+  );
 });

@@ -12,31 +12,94 @@ const role: SessionPolicy = { claims: [{ path: ['st-role', 'v'], value: 'support
 const any: SessionPolicy = { claims: [], forwardsTokens: false };
 const sessionsAlone = { acceptsService: false, approvals: [] };
 const keyed: ReservationRules = {
-  key: 'required', singleUse: false, operation: 'o', retentionMs: 1, fields: [], storeHeaders: new Set(), releaseOn: new Set(), receiver: 'plain',
-  maxBodyBytes: 1, maxStoredResponseBytes: 1,
+  key: 'required',
+  singleUse: false,
+  operation: 'o',
+  retentionMs: 1,
+  fields: [],
+  storeHeaders: new Set(),
+  releaseOn: new Set(),
+  receiver: 'plain',
+  maxBodyBytes: 1,
+  maxStoredResponseBytes: 1,
 };
 
 const cases = [
-  { name: 'the same', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['p'])] }, expected: false },
-  { name: 'another subject', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(['b'], ['p'])] }, expected: true },
-  { name: 'fewer subjects', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(ab, ['p'])] }, expected: false },
-  { name: 'more subjects', one: { approvals: [approval(ab, ['p'])] }, other: { approvals: [approval(a, ['p'])] }, expected: true },
-  { name: 'fewer permissions', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['p', 'q'])] }, expected: true },
-  { name: 'more permissions', one: { approvals: [approval(a, ['p', 'q'])] }, other: { approvals: [approval(a, ['q'])] }, expected: false },
-  { name: 'other permissions', one: { approvals: [approval(a, ['p'])] }, other: { approvals: [approval(a, ['q'])] }, expected: true },
-  { name: 'no permissions', one: { approvals: [approval(a, [])] }, other: { approvals: [approval(a, ['q'])] }, expected: true },
   {
-    name: 'covered by two pairs together', one: { approvals: [approval(ab, ['p', 'q'])] },
-    other: { approvals: [approval(a, ['p']), approval(['b'], ['q'])] }, expected: false,
+    name: 'the same',
+    one: { approvals: [approval(a, ['p'])] },
+    other: { approvals: [approval(a, ['p'])] },
+    expected: false,
   },
   {
-    name: 'one pair more', one: { approvals: [approval(a, ['p']), approval(['b'], [])] }, other: { approvals: [approval(a, ['p'])] }, expected: true,
+    name: 'another subject',
+    one: { approvals: [approval(a, ['p'])] },
+    other: { approvals: [approval(['b'], ['p'])] },
+    expected: true,
+  },
+  {
+    name: 'fewer subjects',
+    one: { approvals: [approval(a, ['p'])] },
+    other: { approvals: [approval(ab, ['p'])] },
+    expected: false,
+  },
+  {
+    name: 'more subjects',
+    one: { approvals: [approval(ab, ['p'])] },
+    other: { approvals: [approval(a, ['p'])] },
+    expected: true,
+  },
+  {
+    name: 'fewer permissions',
+    one: { approvals: [approval(a, ['p'])] },
+    other: { approvals: [approval(a, ['p', 'q'])] },
+    expected: true,
+  },
+  {
+    name: 'more permissions',
+    one: { approvals: [approval(a, ['p', 'q'])] },
+    other: { approvals: [approval(a, ['q'])] },
+    expected: false,
+  },
+  {
+    name: 'other permissions',
+    one: { approvals: [approval(a, ['p'])] },
+    other: { approvals: [approval(a, ['q'])] },
+    expected: true,
+  },
+  {
+    name: 'no permissions',
+    one: { approvals: [approval(a, [])] },
+    other: { approvals: [approval(a, ['q'])] },
+    expected: true,
+  },
+  {
+    name: 'covered by two pairs together',
+    one: { approvals: [approval(ab, ['p', 'q'])] },
+    other: { approvals: [approval(a, ['p']), approval(['b'], ['q'])] },
+    expected: false,
+  },
+  {
+    name: 'one pair more',
+    one: { approvals: [approval(a, ['p']), approval(['b'], [])] },
+    other: { approvals: [approval(a, ['p'])] },
+    expected: true,
   },
   { name: 'public against protected', one: { access: 'public', approvals: [] }, other: {}, expected: true },
   { name: 'protected against public', one: {}, other: { access: 'public', approvals: [] }, expected: false },
-  { name: 'both public', one: { access: 'public', approvals: [] }, other: { access: 'public', approvals: [] }, expected: false },
+  {
+    name: 'both public',
+    one: { access: 'public', approvals: [] },
+    other: { access: 'public', approvals: [] },
+    expected: false,
+  },
   { name: 'every issuer against one', one: { issuers: null }, other: { issuers: new Set(['core']) }, expected: true },
-  { name: 'every issuer against all of them', one: { issuers: null }, other: { issuers: new Set(['core', 'old']) }, expected: false },
+  {
+    name: 'every issuer against all of them',
+    one: { issuers: null },
+    other: { issuers: new Set(['core', 'old']) },
+    expected: false,
+  },
   { name: 'one issuer against every', one: { issuers: new Set(['core']) }, other: { issuers: null }, expected: false },
   { name: 'an issuer that is gone', one: { issuers: new Set(['gone']) }, other: { approvals: [] }, expected: false },
   { name: 'another issuer', one: { issuers: new Set(['core']) }, other: { issuers: new Set(['old']) }, expected: true },
@@ -45,42 +108,100 @@ const cases = [
   { name: 'the same sessions', one: { session: role }, other: { session: role }, expected: false },
   { name: 'any session against a role', one: { session: any }, other: { session: role }, expected: true },
   { name: 'a role against any session', one: { session: role }, other: { session: any }, expected: false },
-  { name: 'sessions alone against services alone', one: { ...sessionsAlone, session: role }, other: {}, expected: true },
-  { name: 'services alone against sessions alone', one: {}, other: { ...sessionsAlone, session: role }, expected: true },
-  { name: 'sessions without a key that the other insists on', one: { session: role }, other: { session: role, reservation: keyed }, expected: true },
-  { name: 'an issuer that is gone, and sessions', one: { issuers: new Set(['gone']), session: any }, other: { approvals: [], session: role }, expected: true },
+  {
+    name: 'sessions alone against services alone',
+    one: { ...sessionsAlone, session: role },
+    other: {},
+    expected: true,
+  },
+  {
+    name: 'services alone against sessions alone',
+    one: {},
+    other: { ...sessionsAlone, session: role },
+    expected: true,
+  },
+  {
+    name: 'sessions without a key that the other insists on',
+    one: { session: role },
+    other: { session: role, reservation: keyed },
+    expected: true,
+  },
+  {
+    name: 'an issuer that is gone, and sessions',
+    one: { issuers: new Set(['gone']), session: any },
+    other: { approvals: [], session: role },
+    expected: true,
+  },
   { name: 'shadow against enforced', one: { mode: 'shadow' }, other: {}, expected: true },
   { name: 'enforced against shadow', one: {}, other: { mode: 'shadow' }, expected: false },
   { name: 'shadow against shadow', one: { mode: 'shadow' }, other: { mode: 'shadow' }, expected: false },
   {
-    name: 'approvals that no token can have', one: { acceptsService: false, approvals: [approval(ab, [])], session: role },
-    other: { approvals: [], session: role }, expected: false,
+    name: 'approvals that no token can have',
+    one: { acceptsService: false, approvals: [approval(ab, [])], session: role },
+    other: { approvals: [], session: role },
+    expected: false,
   },
   {
-    name: 'approvals that tokens can have, against such', one: { approvals: [approval(a, [])], session: role },
-    other: { acceptsService: false, approvals: [approval(a, [])], session: role }, expected: true,
+    name: 'approvals that tokens can have, against such',
+    one: { approvals: [approval(a, [])], session: role },
+    other: { acceptsService: false, approvals: [approval(a, [])], session: role },
+    expected: true,
   },
-  { name: 'nobody approved against sessions alone', one: { approvals: [] }, other: { ...sessionsAlone, session: role }, expected: false },
-  { name: 'nobody approved, of every issuer', one: { approvals: [] }, other: { approvals: [], issuers: new Set(['core']) }, expected: false },
+  {
+    name: 'nobody approved against sessions alone',
+    one: { approvals: [] },
+    other: { ...sessionsAlone, session: role },
+    expected: false,
+  },
+  {
+    name: 'nobody approved, of every issuer',
+    one: { approvals: [] },
+    other: { approvals: [], issuers: new Set(['core']) },
+    expected: false,
+  },
   { name: 'nobody approved, without a key', one: { approvals: [] }, other: { reservation: keyed }, expected: false },
   { name: 'without the key that the other insists on', one: {}, other: { reservation: keyed }, expected: true },
   { name: 'with it', one: { reservation: keyed }, other: { reservation: keyed }, expected: false },
-  { name: 'with a key that may be left out', one: { reservation: { ...keyed, key: 'optional' } }, other: { reservation: keyed }, expected: true },
-  { name: 'against one that may be left out', one: {}, other: { reservation: { ...keyed, key: 'optional' } }, expected: false },
-  { name: 'with a key, against none', one: { reservation: keyed }, other: {}, expected: false },
-  { name: 'used tokens, against single use', one: {}, other: { reservation: { ...keyed, key: null, singleUse: true } }, expected: true },
-  { name: 'used tokens with a key, against single use', one: { reservation: keyed }, other: { reservation: { ...keyed, singleUse: true } }, expected: true },
   {
-    name: 'single use without a key, against both', one: { reservation: { ...keyed, key: null, singleUse: true } },
-    other: { reservation: { ...keyed, singleUse: true } }, expected: true,
+    name: 'with a key that may be left out',
+    one: { reservation: { ...keyed, key: 'optional' } },
+    other: { reservation: keyed },
+    expected: true,
   },
   {
-    name: 'single use, against the same', one: { reservation: { ...keyed, key: null, singleUse: true } },
-    other: { reservation: { ...keyed, key: null, singleUse: true } }, expected: false,
+    name: 'against one that may be left out',
+    one: {},
+    other: { reservation: { ...keyed, key: 'optional' } },
+    expected: false,
+  },
+  { name: 'with a key, against none', one: { reservation: keyed }, other: {}, expected: false },
+  {
+    name: 'used tokens, against single use',
+    one: {},
+    other: { reservation: { ...keyed, key: null, singleUse: true } },
+    expected: true,
+  },
+  {
+    name: 'used tokens with a key, against single use',
+    one: { reservation: keyed },
+    other: { reservation: { ...keyed, singleUse: true } },
+    expected: true,
+  },
+  {
+    name: 'single use without a key, against both',
+    one: { reservation: { ...keyed, key: null, singleUse: true } },
+    other: { reservation: { ...keyed, singleUse: true } },
+    expected: true,
+  },
+  {
+    name: 'single use, against the same',
+    one: { reservation: { ...keyed, key: null, singleUse: true } },
+    other: { reservation: { ...keyed, key: null, singleUse: true } },
+    expected: false,
   },
 ] as const;
 
-t.test('a key is another one at a route with an operation of its own', t => {
+t.test('a key is another one at a route with an operation of its own', (t) => {
   const other = { ...keyed, operation: 'other' };
   const rows = [
     { name: 'two operations', one: keyed, other, expected: true },
@@ -90,11 +211,13 @@ t.test('a key is another one at a route with an operation of its own', t => {
     { name: 'no keys at one', one: { ...keyed, key: null }, other, expected: false },
     { name: 'nor at the other, but used tokens', one: keyed, other: { ...other, key: null }, expected: false },
   ] as const;
-  for (const { name, one, other, expected } of rows) t.equal(keepsKeysApart(route({ reservation: one }), route({ reservation: other })), expected, name);
+  for (const { name, one, other, expected } of rows) {
+    t.equal(keepsKeysApart(route({ reservation: one }), route({ reservation: other })), expected, name);
+  }
   t.end();
 });
 
-t.test('a route is less restrictive when somebody gets through it whom the other refuses', t => {
+t.test('a route is less restrictive when somebody gets through it whom the other refuses', (t) => {
   for (const { name, one, other, expected } of cases) {
     t.equal(isLessRestrictive(route(one), route(other), ['core', 'old']), expected, name);
   }
@@ -103,18 +226,26 @@ t.test('a route is less restrictive when somebody gets through it whom the other
 
 const names = fc.subarray(['a', 'b']);
 const held = fc.subarray(['p', 'q', 'r']);
-const approvals = fc.array(fc.tuple(names, held).map(([subjects, permissions]) => approval(subjects, permissions)), { maxLength: 3 });
+const approvals = fc.array(
+  fc.tuple(names, held).map(([subjects, permissions]) => approval(subjects, permissions)),
+  { maxLength: 3 },
+);
 
 function admits(all: readonly Approval[], subject: string, permissions: readonly string[]): boolean {
-  return all.some(one => one.subjects.has(subject) && one.permissions.every(permission => permissions.includes(permission)));
+  return all.some(
+    (one) => one.subjects.has(subject) && one.permissions.every((permission) => permissions.includes(permission)),
+  );
 }
 
-t.test('the answer is that of trying every caller', t => {
+t.test('the answer is that of trying every caller', (t) => {
   const sets = [[], ['p'], ['q'], ['r'], ['p', 'q'], ['p', 'r'], ['q', 'r'], ['p', 'q', 'r']];
-  const callers = ['a', 'b'].flatMap(subject => sets.map(held => ({ subject, held })));
-  fc.assert(fc.property(approvals, approvals, (one, other) => {
-    const expected = callers.some(({ subject, held }) => admits(one, subject, held) && !admits(other, subject, held));
-    return isLessRestrictive(route({ approvals: one }), route({ approvals: other }), ['core']) === expected;
-  }), { numRuns: 1_000 });
+  const callers = ['a', 'b'].flatMap((subject) => sets.map((held) => ({ subject, held })));
+  fc.assert(
+    fc.property(approvals, approvals, (one, other) => {
+      const expected = callers.some(({ subject, held }) => admits(one, subject, held) && !admits(other, subject, held));
+      return isLessRestrictive(route({ approvals: one }), route({ approvals: other }), ['core']) === expected;
+    }),
+    { numRuns: 1_000 },
+  );
   t.end();
 });

@@ -1,5 +1,12 @@
 import t from 'tap';
-import { createFoldedTable, foldedPath, foldedPlaces, foldText, pathsThatMeet, type Folding } from '../../../../src/decision/route/conflicts/folded-table.js';
+import {
+  createFoldedTable,
+  foldedPath,
+  foldedPlaces,
+  foldText,
+  pathsThatMeet,
+  type Folding,
+} from '../../../../src/decision/route/conflicts/folded-table.js';
 import { routeOf, routePath, segmentsOf } from '../route-samples.js';
 
 const both: Folding = { case: true, slash: true, dots: false, suffix: false };
@@ -7,8 +14,13 @@ const neither: Folding = { case: false, slash: false, dots: false, suffix: false
 
 t.test('a trailing slash is left out where the router ignores it, but for that of /', (t) => {
   const rows = [
-    { path: '/a', expected: '/a' }, { path: '/a/', expected: '/a' }, { path: '/a/{x}/', expected: '/a/{x}' }, { path: '/a/**', expected: '/a/**' },
-    { path: '/', expected: '/' }, { path: '/{x}', expected: '/{x}' }, { path: '/**', expected: '/**' },
+    { path: '/a', expected: '/a' },
+    { path: '/a/', expected: '/a' },
+    { path: '/a/{x}/', expected: '/a/{x}' },
+    { path: '/a/**', expected: '/a/**' },
+    { path: '/', expected: '/' },
+    { path: '/{x}', expected: '/{x}' },
+    { path: '/**', expected: '/**' },
   ];
   for (const { path, expected } of rows) {
     t.same(foldedPath(routePath(path), both), routePath(expected).segments, path);
@@ -19,7 +31,8 @@ t.test('a trailing slash is left out where the router ignores it, but for that o
 
 t.test('which paths a router that folds takes a request for', (t) => {
   const table = createFoldedTable(
-    ['GET /', 'GET /A', 'GET /a/', 'GET /{x}/b', 'GET /a/**', 'PUT /**'].map(text => routeOf(text)), both,
+    ['GET /', 'GET /A', 'GET /a/', 'GET /{x}/b', 'GET /a/**', 'PUT /**'].map((text) => routeOf(text)),
+    both,
   );
   const rows: { request: string; method?: string; expected: readonly string[] }[] = [
     { request: '/', expected: ['/'] },
@@ -35,7 +48,11 @@ t.test('which paths a router that folds takes a request for', (t) => {
     { request: '/a', method: 'DELETE', expected: [] },
   ];
   for (const { request, method = 'GET', expected } of rows) {
-    t.same(foldedPlaces(table, method, segmentsOf(request)).map(({ path }) => path.text), expected, `${method} ${request}`);
+    t.same(
+      foldedPlaces(table, method, segmentsOf(request)).map(({ path }) => path.text),
+      expected,
+      `${method} ${request}`,
+    );
   }
   t.end();
 });
@@ -43,18 +60,29 @@ t.test('which paths a router that folds takes a request for', (t) => {
 t.test('which paths meet one and are no more specific to a router that folds', (t) => {
   const paths = ['/', '/A', '/a/', '/a/**', '/A/**', '/{x}', '/{x}/b', '/{x}/**', '/**', '/{x}/{y}/c', '/a/b'];
   const meeting = (path: string, folding: Folding): readonly string[] => {
-    const table = createFoldedTable(paths.map(text => routeOf(`GET ${text}`)), folding);
-    const place = table.placed.find(one => one.path.text === path);
+    const table = createFoldedTable(
+      paths.map((text) => routeOf(`GET ${text}`)),
+      folding,
+    );
+    const place = table.placed.find((one) => one.path.text === path);
     if (place === undefined) throw new Error(path);
-    return [...new Set([...pathsThatMeet(table, place)].map(one => one.path.text))].sort();
+    return [...new Set([...pathsThatMeet(table, place)].map((one) => one.path.text))].sort();
   };
   const rows: { path: string; lax: readonly string[]; strict: readonly string[] }[] = [
     { path: '/', lax: ['/', '/**'], strict: ['/', '/**'] },
     { path: '/A', lax: ['/**', '/A', '/A/**', '/a/', '/a/**', '/{x}', '/{x}/**'], strict: ['/**', '/A', '/{x}'] },
-    { path: '/a/**', lax: ['/**', '/A/**', '/a/**', '/{x}', '/{x}/**', '/{x}/b', '/{x}/{y}/c'], strict: ['/**', '/a/**', '/{x}/**', '/{x}/b', '/{x}/{y}/c'] },
+    {
+      path: '/a/**',
+      lax: ['/**', '/A/**', '/a/**', '/{x}', '/{x}/**', '/{x}/b', '/{x}/{y}/c'],
+      strict: ['/**', '/a/**', '/{x}/**', '/{x}/b', '/{x}/{y}/c'],
+    },
     { path: '/{x}', lax: ['/**', '/{x}', '/{x}/**'], strict: ['/**', '/{x}'] },
     { path: '/**', lax: ['/**'], strict: ['/**'] },
-    { path: '/a/b', lax: ['/**', '/A/**', '/a/**', '/a/b', '/{x}/**', '/{x}/b'], strict: ['/**', '/a/**', '/a/b', '/{x}/**', '/{x}/b'] },
+    {
+      path: '/a/b',
+      lax: ['/**', '/A/**', '/a/**', '/a/b', '/{x}/**', '/{x}/b'],
+      strict: ['/**', '/a/**', '/a/b', '/{x}/**', '/{x}/b'],
+    },
   ];
   for (const { path, lax, strict } of rows) {
     t.same(meeting(path, both), [...lax].sort(), path);
@@ -65,7 +93,16 @@ t.test('which paths meet one and are no more specific to a router that folds', (
 
 t.test('dots and blanks at the end are left out where the router ignores them, unless nothing else is there', (t) => {
   const dots: Folding = { ...neither, dots: true };
-  for (const [text, folded] of [['a.', 'a'], ['a ', 'a'], ['a. .', 'a'], ['a.b', 'a.b'], ['.a', '.a'], ['...', '...'], [' ', ' '], ['A.', 'A']] as const) {
+  for (const [text, folded] of [
+    ['a.', 'a'],
+    ['a ', 'a'],
+    ['a. .', 'a'],
+    ['a.b', 'a.b'],
+    ['.a', '.a'],
+    ['...', '...'],
+    [' ', ' '],
+    ['A.', 'A'],
+  ] as const) {
     t.equal(foldText(text, dots), folded, JSON.stringify(text));
     t.equal(foldText(text, neither), text);
   }
