@@ -1,6 +1,6 @@
 import type { Reason } from '../decision/denial.js';
 import { nothingStripped, totalStripped } from '../decision/http/stripped-headers.js';
-import type { Metrics, Outcome } from '../ports/ports.js';
+import type { Metrics, Outcome } from '../ports/observability.js';
 import type { Counts } from './status.js';
 
 /** Counts for `/status` what passes on to the metrics. */

@@ -1,4 +1,5 @@
-import type { KeySourceState, StoreState } from '../ports/ports.js';
+import type { KeySourceState } from '../ports/auth.js';
+import type { StoreState } from '../ports/idempotency.js';
 import type { RevocationsState } from '../ports/revocations.js';
 
 /** What `/readyz` says. Names come from the config; no detail, since kubelets and monitors may read it. */

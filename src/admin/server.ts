@@ -1,8 +1,7 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { HostPort } from '../config/types.js';
-import type { Log } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
 import { limitConnections } from './connection-limit.js';
 import { isOwnHost } from './host-check.js';
 

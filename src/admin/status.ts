@@ -1,8 +1,10 @@
 import type { HostPort, CompiledConfig, KeySourceSettings } from '../config/types.js';
 import type { CertificateState } from '../lib/certificate-validity.js';
 import type { IssuerRules, Mode } from '../decision/route/policy.js';
-import type { Outcome, KeySourceState, LimitsState, StoreState } from '../ports/ports.js';
-import type { CertificateName, CertificateStatus } from '../ports/certificates.js';
+import type { Outcome, CertificateName, CertificateStatus } from '../ports/observability.js';
+import type { KeySourceState } from '../ports/auth.js';
+import type { LimitsState } from '../ports/limits.js';
+import type { StoreState } from '../ports/idempotency.js';
 import type { RevocationsState } from '../ports/revocations.js';
 import { sessionIssuerName } from '../decision/session/token.js';
 import { revocationsStatus, type RevocationsStatus } from './revocations-status.js';

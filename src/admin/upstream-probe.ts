@@ -1,6 +1,6 @@
 import { Client } from 'undici';
 import type { UpstreamSettings } from '../config/types.js';
-import type { Log } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
 import { createConnector, undiciConnector, type Connector } from '../proxy/upstream/connector.js';
 import type { Page } from './server.js';
 

@@ -4,14 +4,14 @@ import { createKeySource, sameSource, type RefreshedKeySource } from '../adapter
 import type { ProcessMetrics } from '../adapters/metrics/metrics.js';
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/types.js';
 import { longestKeyWaitMs } from '../decision/http/http-freshness.js';
-import type { KeySourceState, Log, TokenCacheState, TokenLookups } from '../ports/ports.js';
+import type { KeySourceState, TokenCacheState, TokenLookups } from '../ports/auth.js';
+import type { Log } from '../ports/system.js';
 import type { InForce } from '../proxy/auth/active-config.js';
 import type { ProbedReceiver } from '../admin/upstream-probe.js';
 import { sessionIssuerName } from '../decision/session/token.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 import { createVerifiedTokens } from '../proxy/auth/verified-token-cache.js';
-import { createUpstream } from '../proxy/upstream/pool.js';
-import type { Upstream } from '../proxy/upstream/pool.js';
+import { createUpstream, type Upstream } from '../proxy/upstream/pool.js';
 import type { Assertions } from './assertion-keys.js';
 import { createKeyMemory } from './key-carry-over.js';
 import { putInForce } from './policy-in-force.js';

@@ -1,5 +1,5 @@
 import type { CompiledConfig, ProbesSettings } from '../config/types.js';
-import type { Log } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
 import { createAppProbe, type ProbedReceiver } from '../admin/upstream-probe.js';
 import type { Readiness } from '../admin/readiness.js';
 import { createPageServer, type Page, type PageServer } from '../admin/server.js';

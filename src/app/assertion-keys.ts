@@ -3,7 +3,7 @@ import { readAssertionKeys, signAssertion, type AssertionKey } from '../adapters
 import type { AssertionSettings } from '../config/types.js';
 import { assertionClaims, type AssertedRequest } from '../decision/token/assertion.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Clock, Files, FileWatch, Log } from '../ports/ports.js';
+import type { Clock, Files, FileWatch, Log } from '../ports/system.js';
 import { warnOfExposure } from './secret-files.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 

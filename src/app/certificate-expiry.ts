@@ -7,8 +7,8 @@ import {
   type CertificateState,
   type Validity,
 } from '../lib/certificate-validity.js';
-import type { Clock, Log, Timers } from '../ports/ports.js';
-import type { CertificateName, CertificateStatus } from '../ports/certificates.js';
+import type { Clock, Log, Timers } from '../ports/system.js';
+import type { CertificateName, CertificateStatus } from '../ports/observability.js';
 import type { ListenerCertificates } from './certificates.js';
 
 /** Between two looks: some certificates live for a day only. */

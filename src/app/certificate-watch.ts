@@ -1,6 +1,6 @@
 import type { ListenerTls } from '../config/types.js';
 import { accept } from '../lib/result.js';
-import type { Files, FileWatch, Log } from '../ports/ports.js';
+import type { Files, FileWatch, Log } from '../ports/system.js';
 import type { TlsMaterial } from '../proxy/inbound/listener.js';
 import type { CertificateExpiry } from './certificate-expiry.js';
 import { coalesce } from './coalesce.js';

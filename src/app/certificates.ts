@@ -3,7 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { ListenerTls } from '../config/types.js';
 import { readCaBundle } from '../lib/pem.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Files } from '../ports/ports.js';
+import type { Files } from '../ports/system.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 /** A bundle of every public authority has some 250 KB. */

@@ -4,7 +4,8 @@ import { createLogger, type Logger, type LoggerOptions } from '../adapters/log/l
 import { createMetrics } from '../adapters/metrics/metrics.js';
 import type { SessionSdk } from '../adapters/session/session-sdk.js';
 import type { HostPort } from '../config/types.js';
-import type { KeySourceState, StoreState } from '../ports/ports.js';
+import type { KeySourceState } from '../ports/auth.js';
+import type { StoreState } from '../ports/idempotency.js';
 import { countMetrics } from '../admin/counters.js';
 import { readinessOf, type Phase, type Readiness } from '../admin/readiness.js';
 import type { PageServer } from '../admin/server.js';

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { AskedWatch, FileWatch } from '../ports/ports.js';
+import type { AskedWatch, FileWatch } from '../ports/system.js';
 import { watchFile } from '../adapters/files/file-watch.js';
 import { readText, readTextSync, textDigest } from '../adapters/files/read-file.js';
 

@@ -1,7 +1,8 @@
 import { systemClock } from '../adapters/system/clock.js';
 import { createRateCounter } from '../adapters/memory/rate-counter.js';
 import type { CompiledConfig } from '../config/types.js';
-import type { LimitsState, Log, SharedRateCounter } from '../ports/ports.js';
+import type { LimitsState, SharedRateCounter } from '../ports/limits.js';
+import type { Log } from '../ports/system.js';
 import { createCallerLimits, type CallerLimits } from '../proxy/exchange/rate-limiter.js';
 
 /** Limits by caller while the proxy runs. */

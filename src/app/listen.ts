@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { HostPort } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Log } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 
 export type ListenerName = 'proxy' | 'admin' | 'probes';

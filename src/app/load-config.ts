@@ -1,6 +1,6 @@
 import type { CompiledConfig } from '../config/types.js';
 import { accept, type Result } from '../lib/result.js';
-import type { Files } from '../ports/ports.js';
+import type { Files } from '../ports/system.js';
 import { readAssertionFile, type AssertionFile } from './assertion-keys.js';
 import { loadConfig, type ConfigReading, type ReadSource } from './config-source.js';
 import { readAuthorities } from './certificates.js';

@@ -5,7 +5,8 @@ import { loadSessions, openSessions } from './sessions.js';
 import type { StartFailure } from './start-failure.js';
 import type { CompiledConfig, IssuerSettings } from '../config/types.js';
 import { accept, type Result } from '../lib/result.js';
-import type { KeySource, Log } from '../ports/ports.js';
+import type { KeySource } from '../ports/auth.js';
+import type { Log } from '../ports/system.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 
 /** What is wrong with a source stands in its state, where the explanation finds it. */

@@ -1,7 +1,7 @@
 import type { CompiledConfig, IssuerSettings, UpstreamSettings } from '../config/types.js';
 import { createFieldRules } from '../decision/http/header-rules.js';
 import type { Revocations } from '../decision/route/policy.js';
-import type { KeySource } from '../ports/ports.js';
+import type { KeySource } from '../ports/auth.js';
 import type { InForce } from '../proxy/auth/active-config.js';
 import type { SessionsInForce } from '../proxy/auth/verify-session.js';
 import type { Upstream } from '../proxy/upstream/pool.js';

@@ -1,7 +1,8 @@
 import type { CompiledConfig } from '../config/types.js';
 import { changedSettings } from '../config/load/setting-names.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Clock, Files, FileWatch, Log, Metrics } from '../ports/ports.js';
+import type { Clock, Files, FileWatch, Log } from '../ports/system.js';
+import type { Metrics } from '../ports/observability.js';
 import type { Assembly } from './activate-config.js';
 import type { Assertions } from './assertion-keys.js';
 import { coalesce } from './coalesce.js';

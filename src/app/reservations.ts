@@ -1,7 +1,9 @@
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import type { ReservationSeries } from '../adapters/metrics/reservations.js';
 import type { CompiledConfig } from '../config/types.js';
-import type { Log, ReservationParts, SharedRateCounter, StoreState } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
+import type { ReservationParts, StoreState } from '../ports/idempotency.js';
+import type { SharedRateCounter } from '../ports/limits.js';
 import type { RevocationSource } from '../ports/revocations.js';
 import { openStore } from './store.js';
 import { createUnknownOutcomes } from './doubtful-writes.js';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock, systemTimers } from '../adapters/system/clock.js';
 import type { Revocations } from '../decision/route/policy.js';
-import type { Log } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
 import type { RevocationSource, RevocationsState } from '../ports/revocations.js';
 import { createRevocationWatch } from '../proxy/auth/revocation-poller.js';
 

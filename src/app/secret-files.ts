@@ -1,5 +1,5 @@
 import { secretFileRule } from '../lib/secret-file-access.js';
-import type { Files, Log } from '../ports/ports.js';
+import type { Files, Log } from '../ports/system.js';
 
 /** Says of a secret's file that was read anew who else may read it. */
 export function warnOfExposure(path: string, files: Pick<Files, 'exposure'>, log: Pick<Log, 'warn'>): void {

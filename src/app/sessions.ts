@@ -5,7 +5,9 @@ import { loadSessionSdk, type SessionSdk } from '../adapters/session/session-sdk
 import { createSessionVerifier } from '../adapters/session/session-verifier.js';
 import type { SessionSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { KeySourceState, Log, Metrics } from '../ports/ports.js';
+import type { KeySourceState } from '../ports/auth.js';
+import type { Log } from '../ports/system.js';
+import type { Metrics } from '../ports/observability.js';
 import { sessionIssuerName } from '../decision/session/token.js';
 import { sessionKeyIds, type SessionsInForce } from '../proxy/auth/verify-session.js';
 import { startFailure, type StartFailure } from './start-failure.js';

@@ -14,7 +14,7 @@ import { startFailure, type StartFailure } from './start-failure.js';
 import { readStoreFiles } from './store.js';
 import type { CompiledConfig, HostPort, LogSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { FileWatch } from '../ports/ports.js';
+import type { FileWatch } from '../ports/system.js';
 import type { Readiness } from '../admin/readiness.js';
 import type { Status } from '../admin/status.js';
 import { node, revision, version } from '../version.js';

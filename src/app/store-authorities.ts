@@ -1,6 +1,6 @@
 import type { StoreSettings } from '../config/types.js';
 import { readCaBundle } from '../lib/pem.js';
-import type { Files, FileWatch, Log } from '../ports/ports.js';
+import type { Files, FileWatch, Log } from '../ports/system.js';
 import type { CertificateExpiry } from './certificate-expiry.js';
 import { maxPemBytes } from './certificates.js';
 

@@ -5,9 +5,10 @@ import { createRedisStore } from '../adapters/redis/reservation-store.js';
 import type { RedisSettings } from '../adapters/redis/client/settings.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Files, Log, ReservationStore, SharedRateCounter, StoreShare } from '../ports/ports.js';
+import type { Files, Log } from '../ports/system.js';
+import type { ReservationStore, StoreShare, UnsettledRecords } from '../ports/idempotency.js';
+import type { SharedRateCounter } from '../ports/limits.js';
 import type { RevocationStore } from '../ports/revocations.js';
-import type { UnsettledRecords } from '../ports/unsettled-records.js';
 import { readAuthorities } from './certificates.js';
 import { startFailure, type StartFailure } from './start-failure.js';
 

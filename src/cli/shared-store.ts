@@ -5,7 +5,8 @@ import { openStore, readStoreFiles, type OpenStore } from '../app/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
 import { escapeControls } from '../config/load/problems.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Log, StoreFailure } from '../ports/ports.js';
+import type { Log } from '../ports/system.js';
+import type { StoreFailure } from '../ports/idempotency.js';
 import type { Io } from './io.js';
 import { fail } from './options.js';
 

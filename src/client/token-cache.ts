@@ -1,6 +1,6 @@
 import type { MintedToken } from '../core-api/mint-response.js';
 import type { Result } from '../lib/result.js';
-import type { Clock } from '../ports/ports.js';
+import type { Clock } from '../ports/system.js';
 import { backOffMs, planRenewal } from './renewal.js';
 import { TokenError, type TokenErrorCode } from './token-error.js';
 

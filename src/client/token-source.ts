@@ -6,7 +6,7 @@ import { mintToken } from '../core-api/mint.js';
 import { issuanceRecord } from '../core-api/issuance-record.js';
 import { tokenIdBytes, type MintRequest } from '../core-api/mint-request.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Clock } from '../ports/ports.js';
+import type { Clock } from '../ports/system.js';
 import { createTokenCache, createTokenMint, type Attempt, type AttemptFailure } from './token-cache.js';
 import { TokenError, type TokenErrorCode } from './token-error.js';
 import {

@@ -1,7 +1,7 @@
 import { mintBody, type MintRequest } from './mint-request.js';
 import { checkMinted, type MintedToken } from './mint-response.js';
 import { accept, refuse, type Result } from '../lib/result.js';
-import type { Clock } from '../ports/ports.js';
+import type { Clock } from '../ports/system.js';
 import type { CoreAnswer, CoreCall, CoreClient, CoreFailure } from './core-client.js';
 
 /** Why there is no token. */

@@ -2,7 +2,7 @@
 import type { Result } from '../lib/result.js';
 import type { StoredRevocations } from '../decision/revocation/local-list.js';
 import type { NewRevocation, Revocation, RevocationUndo } from '../decision/revocation/record.js';
-import type { StoreFailure } from './ports.js';
+import type { StoreFailure } from './idempotency.js';
 
 /** What a proxy asks of the revocations in the store. Every call ends within its deadline, and never rejects. */
 export interface RevocationSource {

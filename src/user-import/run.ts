@@ -1,7 +1,7 @@
 /** The import itself: users in the order of the file, several in flight, each step journalled before it can matter. */
 import { setMaxListeners } from 'node:events';
 import type { Result } from '../lib/result.js';
-import type { Clock } from '../ports/ports.js';
+import type { Clock } from '../ports/system.js';
 import type { Core } from './core/requests.js';
 import {
   afterFailure,

@@ -1,4 +1,4 @@
-import type { Clock, Timers } from '../../src/ports/ports.js';
+import type { Clock, Timers } from '../../src/ports/system.js';
 
 /** A clock that stands still, and timers that run only when a test moves it. */
 export interface ManualTime {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Test } from 'tap';
 import type { Complete } from '../../src/decision/idempotency/record.js';
 import type { ReservationScope } from '../../src/decision/idempotency/scope.js';
-import type { ReservationStore } from '../../src/ports/ports.js';
+import type { ReservationStore } from '../../src/ports/idempotency.js';
 import { acquire, freshAttempt, freshScope, markOf, reserveOf } from './store-world.js';
 
 const response = {

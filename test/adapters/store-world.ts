@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Mark, Reserve } from '../../src/decision/idempotency/record.js';
 import type { ReservationScope } from '../../src/decision/idempotency/scope.js';
-import type { Log, ReservationStore } from '../../src/ports/ports.js';
+import type { Log } from '../../src/ports/system.js';
+import type { ReservationStore } from '../../src/ports/idempotency.js';
 
 /** A fresh scope: nothing in the store answers for it yet. */
 export function freshScope(): ReservationScope {

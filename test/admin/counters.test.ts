@@ -1,6 +1,6 @@
 import t from 'tap';
 import { nothingStripped } from '../../src/decision/http/stripped-headers.js';
-import type { Metrics } from '../../src/ports/ports.js';
+import type { Metrics } from '../../src/ports/observability.js';
 import { countMetrics } from '../../src/admin/counters.js';
 
 t.test('what is counted reaches the metrics as well', (t) => {

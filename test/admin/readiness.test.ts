@@ -1,5 +1,6 @@
 import t from 'tap';
-import type { KeySourceState, StoreState } from '../../src/ports/ports.js';
+import type { KeySourceState } from '../../src/ports/auth.js';
+import type { StoreState } from '../../src/ports/idempotency.js';
 import type { RevocationsState } from '../../src/ports/revocations.js';
 import { readinessOf, type Phase, type Readiness } from '../../src/admin/readiness.js';
 import { keyState } from '../support/key-state.js';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
 import { createAppProbe, type ProbedReceiver } from '../../src/admin/upstream-probe.js';
-import type { LogFields } from '../../src/ports/ports.js';
+import type { LogFields } from '../../src/ports/system.js';
 import { certificates } from '../support/certificates.js';
 import { listen } from '../support/listening.js';
 import { startReceiver } from '../support/receiver.js';

@@ -3,7 +3,7 @@ import t from 'tap';
 import { createCertificateExpiry } from '../../src/app/certificate-expiry.js';
 import { localFiles } from '../../src/adapters/files/files.js';
 import { readListenerCertificates, type ListenerCertificates } from '../../src/app/certificates.js';
-import type { LogFields } from '../../src/ports/ports.js';
+import type { LogFields } from '../../src/ports/system.js';
 import { manualTime } from '../adapters/manual-time.js';
 import { certificates, type Certificate, type Certificates } from '../support/certificates.js';
 import { expiredServer } from '../support/expired-certificate.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createUnknownOutcomes } from '../../src/app/doubtful-writes.js';
 import type { RecordState } from '../../src/decision/idempotency/record.js';
-import type { ReservationStore } from '../../src/ports/ports.js';
+import type { ReservationStore } from '../../src/ports/idempotency.js';
 import { manualTime } from '../adapters/manual-time.js';
 import { until } from '../support/until.js';
 

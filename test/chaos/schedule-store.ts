@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { refuse, type Result } from '../../src/lib/result.js';
-import type { ReservationStore, StoreFailure } from '../../src/ports/ports.js';
+import type { ReservationStore, StoreFailure } from '../../src/ports/idempotency.js';
 
 /** How the way between one proxy and the store is. */
 export type Link = 'up' | 'down' | 'answers-lost' | 'commands-late';

@@ -2,7 +2,8 @@
 import { PassThrough } from 'node:stream';
 import { createMemoryStore } from '../../src/adapters/memory/reservation-store.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
-import type { ReservationResult, Timers } from '../../src/ports/ports.js';
+import type { ReservationResult } from '../../src/ports/idempotency.js';
+import type { Timers } from '../../src/ports/system.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import { prepare } from '../../src/proxy/idempotency/plan-reservation.js';
 import { createReserving, type Reserving } from '../../src/proxy/idempotency/coordinator.js';

@@ -8,7 +8,7 @@ import {
 import { TokenError } from '../../src/client/token-error.js';
 import type { MintedToken } from '../../src/core-api/mint-response.js';
 import { accept, refuse, type Result } from '../../src/lib/result.js';
-import type { Clock } from '../../src/ports/ports.js';
+import type { Clock } from '../../src/ports/system.js';
 
 type Outcome = Result<MintedToken, AttemptFailure>;
 

@@ -9,7 +9,7 @@ import t from 'tap';
 import { parse } from 'yaml';
 import { inspectConfig } from '../../src/config/load/load-config.js';
 import { refuse } from '../../src/lib/result.js';
-import type { ReservationStore } from '../../src/ports/ports.js';
+import type { ReservationStore } from '../../src/ports/idempotency.js';
 import { maxConnectionsOf } from '../../src/proxy/inbound/client-connections.js';
 import { maxPendingPerCaller } from '../../src/proxy/idempotency/pending-limit.js';
 import { recentLimits } from '../../src/proxy/idempotency/recent-settlements.js';

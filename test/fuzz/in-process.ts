@@ -5,7 +5,7 @@ import { accept, refuse } from '../../src/lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../src/lib/strict-json.js';
 import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
-import type { SessionVerifier } from '../../src/ports/ports.js';
+import type { SessionVerifier } from '../../src/ports/auth.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import { admit, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
 import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';

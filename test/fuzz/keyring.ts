@@ -1,6 +1,6 @@
 /** Keys and tokens of a run. Making either is slow, so keys are few and most tokens are signed once. */
 import type { KeyObject } from 'node:crypto';
-import type { KeyLookup } from '../../src/ports/ports.js';
+import type { KeyLookup } from '../../src/ports/auth.js';
 import { rsaKey } from '../support/keys.js';
 import { base64url, signToken } from '../support/tokens.js';
 import { drawFrom, drawOf, once, pick, several, type Draw } from './draw.js';

@@ -1,7 +1,7 @@
 /** Stored records by the thousand, as a store that is damaged would hand them back. */
 import { readReserved } from '../../src/adapters/redis/scripts/replies.js';
 import { accept, refuse } from '../../src/lib/result.js';
-import type { ReservationStore } from '../../src/ports/ports.js';
+import type { ReservationStore } from '../../src/ports/idempotency.js';
 import { startScene } from '../proxy/idempotency/scene.js';
 import { request } from '../support/raw-client.js';
 import type { Scope } from '../support/scope.js';

@@ -1,7 +1,7 @@
 /** A proxy between raw sockets: a caller that sends any bytes, and a receiver that writes down every byte it gets. */
 import { METHODS } from 'node:http';
 import { createServer } from 'node:net';
-import type { Clock } from '../../src/ports/ports.js';
+import type { Clock } from '../../src/ports/system.js';
 import { startProxy, type Harness } from '../proxy/harness.js';
 import { listen } from '../support/listening.js';
 import { connectRaw, type RawConnection } from '../support/raw-client.js';

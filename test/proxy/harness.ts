@@ -12,18 +12,11 @@ import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import type { Revocations } from '../../src/decision/route/policy.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { WebSocketEnding } from '../../src/decision/websocket/close-codes.js';
-import type {
-  Clock,
-  KeyLookup,
-  KeySource,
-  Log,
-  LogFields,
-  Metrics,
-  Outcome,
-  RequestRecord,
-  ReservationParts,
-  SharedRateCounter,
-} from '../../src/ports/ports.js';
+import type { Clock, Log, LogFields } from '../../src/ports/system.js';
+import type { KeyLookup, KeySource } from '../../src/ports/auth.js';
+import type { Metrics, Outcome, RequestRecord } from '../../src/ports/observability.js';
+import type { ReservationParts } from '../../src/ports/idempotency.js';
+import type { SharedRateCounter } from '../../src/ports/limits.js';
 import { createCallerLimits } from '../../src/proxy/exchange/rate-limiter.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
 import type { TlsMaterial } from '../../src/proxy/inbound/listener.js';

@@ -1,4 +1,4 @@
-import type { KeySourceState } from '../../src/ports/ports.js';
+import type { KeySourceState } from '../../src/ports/auth.js';
 
 /** The state of a key source that nothing is wrong with and nobody waits for, but for these. */
 export function keyState(over: Partial<KeySourceState> = {}): KeySourceState {

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { accept, type Result } from '../../lib/result.js';
-import type { AskedWatch, WatchOptions } from '../../ports/ports.js';
+import type { AskedWatch, WatchOptions } from '../../ports/system.js';
 import { readText, textDigest } from './read-file.js';
 
 const defaultIntervalMs = 500;

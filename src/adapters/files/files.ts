@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { exposureOf } from '../../lib/secret-file-access.js';
-import type { Files } from '../../ports/ports.js';
+import type { Files } from '../../ports/system.js';
 import { watchFile } from './file-watch.js';
 import { readText, textDigest } from './read-file.js';
 

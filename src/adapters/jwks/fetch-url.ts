@@ -3,7 +3,7 @@ import { readCaBundle } from '../../lib/pem.js';
 import { keepingRules } from '../../decision/http/http-freshness.js';
 import { networkFailure } from '../../lib/errors.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { Files } from '../../ports/ports.js';
+import type { Files } from '../../ports/system.js';
 import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
 
 /** A misconfigured pair of redirects must not go round until the time limit. */

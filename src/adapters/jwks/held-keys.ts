@@ -1,5 +1,5 @@
 import { lifetimeMs, staleAllowanceMs, type KeepingRules } from '../../decision/http/http-freshness.js';
-import type { KeyLookup } from '../../ports/ports.js';
+import type { KeyLookup } from '../../ports/auth.js';
 import type { LoadedKeys } from './load.js';
 
 /** The key set in hand. Times are those of the monotonic clock. */

@@ -10,7 +10,7 @@ import {
   type JsonProblem,
 } from '../../lib/strict-json.js';
 import { checkJwk } from '../../decision/token/jwk.js';
-import type { VerificationKey } from '../../ports/ports.js';
+import type { VerificationKey } from '../../ports/auth.js';
 
 /** The keys of a set that can verify service tokens. */
 export interface KeySet {

@@ -2,18 +2,9 @@ import type { KeySourceSettings } from '../../config/types.js';
 import { lifetimeMs, longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
-import type {
-  Clock,
-  Files,
-  KeyAsker,
-  KeyLookup,
-  KeyPatience,
-  KeySource,
-  KeySourceState,
-  Log,
-  Metrics,
-  Timers,
-} from '../../ports/ports.js';
+import type { Clock, Files, Log, Timers } from '../../ports/system.js';
+import type { KeyAsker, KeyLookup, KeyPatience, KeySource, KeySourceState } from '../../ports/auth.js';
+import type { Metrics } from '../../ports/observability.js';
 import { createFileOrigin } from './read-file.js';
 import {
   freshUntilMs,

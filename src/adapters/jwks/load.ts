@@ -1,6 +1,6 @@
 import type { KeepingRules } from '../../decision/http/http-freshness.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { Timers } from '../../ports/ports.js';
+import type { Timers } from '../../ports/system.js';
 import type { KeyOrigin, LoadLimits } from './key-origin.js';
 import { readKeySet, type KeySet } from './key-set.js';
 

@@ -1,5 +1,5 @@
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { Files, FileWatch } from '../../ports/ports.js';
+import type { Files, FileWatch } from '../../ports/system.js';
 import type { KeyOrigin, LoadedKeySet, LoadLimits } from './key-origin.js';
 
 /** A key set in a file, which calls back when the file changes. The watch begins with the first load. */

@@ -1,5 +1,5 @@
 import { networkOf } from '../../lib/ip-ranges.js';
-import type { KeyAsker, KeyLookup } from '../../ports/ports.js';
+import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
 
 /**
  * Requests that may wait for keys of one issuer: half of them on connections that have shown a good credential before,

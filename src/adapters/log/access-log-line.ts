@@ -1,6 +1,6 @@
 import type { RequestLineSettings } from '../../config/types.js';
 import { oneLine } from '../../lib/text.js';
-import type { RequestRecord } from '../../ports/ports.js';
+import type { RequestRecord } from '../../ports/observability.js';
 
 /** Texts that stand in JSON as they are. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;

@@ -1,7 +1,8 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from 'pino';
 import type { LogLevel, LogSettings } from '../../config/types.js';
 import { oneLine } from '../../lib/text.js';
-import type { Log, LogFields, RequestRecord, Timers } from '../../ports/ports.js';
+import type { Log, LogFields, Timers } from '../../ports/system.js';
+import type { RequestRecord } from '../../ports/observability.js';
 import { createLogStream, type LogStream } from './log-stream.js';
 import { createRefusalLines, isRefusal } from './refusal-sampler.js';
 import { createRequestMembers, levelOf } from './access-log-line.js';

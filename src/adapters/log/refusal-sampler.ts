@@ -1,4 +1,5 @@
-import type { Log, RequestRecord, Timers } from '../../ports/ports.js';
+import type { Log, Timers } from '../../ports/system.js';
+import type { RequestRecord } from '../../ports/observability.js';
 
 /**
  * Decides which refusals get a line of their own in the log: a flood of them must neither fill a disk nor bury what

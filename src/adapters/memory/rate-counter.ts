@@ -1,6 +1,6 @@
-import type { LimitKey } from '../../decision/route/rate-limit.js';
-import { takeRequest } from '../../decision/route/rate-limit.js';
-import type { Clock, RateCounter } from '../../ports/ports.js';
+import { type LimitKey, takeRequest } from '../../decision/route/rate-limit.js';
+import type { Clock } from '../../ports/system.js';
+import type { RateCounter } from '../../ports/limits.js';
 
 /**
  * Callers whose buckets are remembered at once, some 200 bytes each; the one that asked least recently is forgotten

@@ -12,7 +12,8 @@ import {
 } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse } from '../../lib/result.js';
-import type { Clock, ReservationStore, StoreFailure } from '../../ports/ports.js';
+import type { Clock } from '../../ports/system.js';
+import type { ReservationStore, StoreFailure } from '../../ports/idempotency.js';
 
 /** Bounds of the store. What has not expired is never evicted: a full store refuses. */
 export interface MemoryStoreLimits {

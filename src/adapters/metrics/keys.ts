@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { JwksRefreshResult, KeyLookup, KeySourceState } from '../../ports/ports.js';
+import type { JwksRefreshResult } from '../../ports/observability.js';
+import type { KeyLookup, KeySourceState } from '../../ports/auth.js';
 
 /** Counts what becomes of the keys of issuers. */
 export interface KeySeries {

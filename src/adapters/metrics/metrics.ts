@@ -1,8 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { denialReasons, type Reason } from '../../decision/denial.js';
 import { nothingStripped, strippedKinds, type StrippedKind } from '../../decision/http/stripped-headers.js';
-import type { KeySourceState, LimitsState, Metrics, TokenCacheState } from '../../ports/ports.js';
-import type { CertificateStatus } from '../../ports/certificates.js';
+import type { KeySourceState, TokenCacheState } from '../../ports/auth.js';
+import type { LimitsState } from '../../ports/limits.js';
+import type { Metrics, CertificateStatus } from '../../ports/observability.js';
 import type { RevocationsState } from '../../ports/revocations.js';
 import { webSocketEndings, type WebSocketEnding } from '../../decision/websocket/close-codes.js';
 import { showConnections } from './connections.js';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { ReservationMetrics, ReservationResult, StoreOperation, StoreState } from '../../ports/ports.js';
+import type { ReservationMetrics, ReservationResult, StoreOperation, StoreState } from '../../ports/idempotency.js';
 import { createHistogram, histogramText, type Histogram } from './histogram.js';
 
 /** What is read from the running proxy at each scrape. */

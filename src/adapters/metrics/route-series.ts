@@ -1,5 +1,5 @@
 import { failureReasons, type FailureReason, type Reason } from '../../decision/denial.js';
-import type { Outcome } from '../../ports/ports.js';
+import type { Outcome } from '../../ports/observability.js';
 import { createHistogram, type Histogram } from './histogram.js';
 
 /** Every way a request can end. */

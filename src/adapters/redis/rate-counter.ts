@@ -1,6 +1,6 @@
 import type { LimitKey } from '../../decision/route/rate-limit.js';
 import { accept, refuse } from '../../lib/result.js';
-import type { SharedRateCounter } from '../../ports/ports.js';
+import type { SharedRateCounter } from '../../ports/limits.js';
 import { scripts } from './scripts/reservation.js';
 import type { Servers } from './topology/primaries.js';
 import type { RedisSettings } from './client/settings.js';

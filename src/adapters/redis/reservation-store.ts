@@ -1,9 +1,9 @@
 import type { Complete, Mark, Reserve } from '../../decision/idempotency/record.js';
 import type { ReservationScope } from '../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { ReservationStore, SharedRateCounter, StoreFailure, StoreShare } from '../../ports/ports.js';
+import type { ReservationStore, StoreFailure, StoreShare, UnsettledRecords } from '../../ports/idempotency.js';
+import type { SharedRateCounter } from '../../ports/limits.js';
 import type { RevocationStore } from '../../ports/revocations.js';
-import type { UnsettledRecords } from '../../ports/unsettled-records.js';
 import { createOddRecords } from './unexpected-records.js';
 import { createSharedRateCounter } from './rate-counter.js';
 import { readCompleted, readMarked, readReleased, readReserved, readResolved, readShown } from './scripts/replies.js';

@@ -11,7 +11,7 @@ import {
   type Revocation,
   type RevocationUndo,
 } from '../../decision/revocation/record.js';
-import type { StoreFailure } from '../../ports/ports.js';
+import type { StoreFailure } from '../../ports/idempotency.js';
 import type { RevocationStore, UndoneRevocation, WrittenRevocation } from '../../ports/revocations.js';
 import { listenForNews } from './revocation-channel.js';
 import { numberOf, textOf } from './scripts/replies.js';

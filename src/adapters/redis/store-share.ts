@@ -1,5 +1,5 @@
 import { bytesOfRecord, isOverTwice, type ResultSize } from '../../decision/limits/store-share.js';
-import type { StoreShare } from '../../ports/ports.js';
+import type { StoreShare } from '../../ports/idempotency.js';
 import { numberOf, textOf } from './scripts/replies.js';
 import { scripts } from './scripts/reservation.js';
 import type { Servers } from './topology/primaries.js';

@@ -1,4 +1,4 @@
-import type { Clock, Log } from '../../ports/ports.js';
+import type { Clock, Log } from '../../ports/system.js';
 
 /** Tells of records that are not as Sallyport writes them: damaged, another program's, or of another version. */
 export interface OddRecords {

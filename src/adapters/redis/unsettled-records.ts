@@ -2,13 +2,14 @@ import type { Redis } from 'ioredis';
 import { inDoubtAfterLease, recordVersion } from '../../decision/idempotency/record.js';
 import { parseRecordId } from '../../decision/idempotency/scope.js';
 import { accept, refuse } from '../../lib/result.js';
-import type { ShownRecord, StoreFailure } from '../../ports/ports.js';
 import type {
+  ShownRecord,
+  StoreFailure,
   UnsettledList,
   UnsettledQuery,
   UnsettledRecord,
   UnsettledRecords,
-} from '../../ports/unsettled-records.js';
+} from '../../ports/idempotency.js';
 import { createConnection } from './client/connection.js';
 import { withDeadline } from './client/deadline.js';
 import { numberOf, readShown, textOf } from './scripts/replies.js';

@@ -3,7 +3,8 @@ import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import type { SessionSettings } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
-import type { Log, SessionRefusal, SessionVerifier, Timers, VouchedSession } from '../../ports/ports.js';
+import type { Log, Timers } from '../../ports/system.js';
+import type { SessionRefusal, SessionVerifier, VouchedSession } from '../../ports/auth.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
 export interface SessionVerifierDeps {

@@ -1,4 +1,4 @@
-import type { Clock, Timers } from '../../ports/ports.js';
+import type { Clock, Timers } from '../../ports/system.js';
 
 /** The longest delay a Node timer takes: beyond it the task would run at once. */
 const maxDelayMs = 2 ** 31 - 1;

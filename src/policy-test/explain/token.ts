@@ -13,7 +13,7 @@ import { serviceHeaderMembers, tokenAlgorithm, tokenType } from '../../decision/
 import { readSessionFields } from '../../decision/session/headers.js';
 import { isSessionHeader, serviceClaims, sessionHeaderMembers, sessionVersions } from '../../decision/session/token.js';
 import { isJsonArray, type JsonObject, type JsonValue } from '../../lib/strict-json.js';
-import type { KeySourceState } from '../../ports/ports.js';
+import type { KeySourceState } from '../../ports/auth.js';
 import type { IssuerInForce } from '../../proxy/auth/active-issuer.js';
 import type { SessionsInForce } from '../../proxy/auth/verify-session.js';
 import type { Explained } from './explained.js';

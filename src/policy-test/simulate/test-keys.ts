@@ -6,7 +6,7 @@ import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { acceptsKeyId } from '../../decision/token/kid-filter.js';
 import type { KeyIdRules, Revocations } from '../../decision/route/policy.js';
 import type { JsonObject } from '../../lib/strict-json.js';
-import type { KeySource } from '../../ports/ports.js';
+import type { KeySource } from '../../ports/auth.js';
 
 /** What stands in for every issuer's keys. */
 export interface AssumedKeys {

@@ -26,7 +26,7 @@ import { addStripped, nothingStripped, type StrippedFields } from '../../decisio
 import { traceIdOf } from '../../decision/http/trace-context.js';
 import { refusedUpgrade } from '../../decision/websocket/handshake.js';
 import { refusedOrigin } from '../../decision/websocket/origin.js';
-import type { KeyAsker } from '../../ports/ports.js';
+import type { KeyAsker } from '../../ports/auth.js';
 import { verifyCredential } from './verify-service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
 import type { InForce } from './active-config.js';

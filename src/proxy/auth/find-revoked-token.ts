@@ -7,7 +7,7 @@ import { accept } from '../../lib/result.js';
 import { isRevoked, revokesClaims, signedClaims, tokenDigest } from '../../decision/revocation/match.js';
 import { readSessionFields } from '../../decision/session/headers.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
-import type { KeySource } from '../../ports/ports.js';
+import type { KeySource } from '../../ports/auth.js';
 import type { InForce } from './active-config.js';
 import { sessionKeyIds } from './verify-session.js';
 

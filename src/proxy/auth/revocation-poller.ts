@@ -8,7 +8,8 @@ import {
   type StoredRevocations,
   type Taken,
 } from '../../decision/revocation/local-list.js';
-import type { Clock, Log, StoreFailure, Timers } from '../../ports/ports.js';
+import type { Clock, Log, Timers } from '../../ports/system.js';
+import type { StoreFailure } from '../../ports/idempotency.js';
 import type { RevocationNews, RevocationSource, RevocationsState } from '../../ports/revocations.js';
 
 export interface RevocationWatchDeps {

@@ -2,7 +2,7 @@ import { hash, type KeyObject } from 'node:crypto';
 import { usualScheme, type RememberedTokens } from '../../decision/token/bearer.js';
 import { maxTokenBytes } from '../../decision/token/compact-jws.js';
 import type { Principal } from '../../decision/token/principal.js';
-import type { TokenLookups } from '../../ports/ports.js';
+import type { TokenLookups } from '../../ports/auth.js';
 import type { IssuerInForce } from './active-issuer.js';
 
 /** Remembers which tokens were verified, so that one that comes again costs a digest instead of a signature. */

@@ -6,7 +6,7 @@ import type { Principal } from '../../decision/token/principal.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { parseServiceToken } from '../../decision/token/service-token.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
-import type { KeyAsker, KeyLookup } from '../../ports/ports.js';
+import type { KeyAsker, KeyLookup } from '../../ports/auth.js';
 import type { IssuerInForce } from './active-issuer.js';
 import type { VerifiedToken, VerifiedTokens } from './verified-token-cache.js';
 

@@ -15,7 +15,7 @@ import {
 } from '../../decision/session/token.js';
 import { signatureHolds } from '../../decision/token/verify-signature.js';
 import { isVisibleAscii } from '../../lib/text.js';
-import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/ports.js';
+import type { KeyAsker, KeyLookup, KeySource, SessionVerifier } from '../../ports/auth.js';
 import { missingKey } from './verify-service-token.js';
 
 /** What verifies sessions. */

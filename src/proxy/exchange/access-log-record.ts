@@ -1,7 +1,8 @@
 import { answerOf, isFailure, type Reason } from '../../decision/denial.js';
 import { fieldValue, type RequestHead } from '../../decision/http/request-head.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
-import type { Clock, Metrics, Outcome, RequestRecord } from '../../ports/ports.js';
+import type { Clock } from '../../ports/system.js';
+import type { Metrics, Outcome, RequestRecord } from '../../ports/observability.js';
 import type { Course } from './request-timing.js';
 import type { Findings, Peer } from '../auth/authorize-request.js';
 

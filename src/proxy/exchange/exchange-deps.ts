@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Log } from '../../ports/ports.js';
+import type { Log } from '../../ports/system.js';
 import type { CallerConnection } from '../inbound/client-connection.js';
 import type { InForce } from '../auth/active-config.js';
 import type { BodyPace } from '../inbound/request-body.js';

@@ -3,7 +3,7 @@ import { denial, type Denial } from '../../decision/denial.js';
 import type { RequestFields } from '../../decision/http/request-headers.js';
 import type { RequestHead } from '../../decision/http/request-head.js';
 import type { Result } from '../../lib/result.js';
-import type { KeyAsker } from '../../ports/ports.js';
+import type { KeyAsker } from '../../ports/auth.js';
 import { describeBug } from './error-report.js';
 import type { Caller, Onward, WholeAnswer } from './caller.js';
 import { CallerAnswer, type Pace } from '../inbound/response-writer.js';

@@ -3,7 +3,8 @@ import type { Limits, Rate } from '../../decision/route/policy.js';
 import type { Principal } from '../../decision/token/principal.js';
 import { limitDenial, limitKey, type LimitKey } from '../../decision/route/rate-limit.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
-import type { Clock, LimitsState, Log, RateCounter, SharedRateCounter } from '../../ports/ports.js';
+import type { Clock, Log } from '../../ports/system.js';
+import type { LimitsState, RateCounter, SharedRateCounter } from '../../ports/limits.js';
 import type { Slot } from './concurrency.js';
 
 /** Holds each caller to its limits. */

@@ -1,6 +1,6 @@
 import type { Reason } from '../../decision/denial.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
-import type { Clock } from '../../ports/ports.js';
+import type { Clock } from '../../ports/system.js';
 
 /** What is learnt of a request on its way, for its record. Times are of the monotonic clock, in milliseconds. */
 export class Course {

@@ -1,6 +1,6 @@
 import type { Principal } from '../../decision/token/principal.js';
 import { withRenewedSession } from '../../decision/session/headers.js';
-import type { Clock } from '../../ports/ports.js';
+import type { Clock } from '../../ports/system.js';
 import type { InForce } from '../auth/active-config.js';
 
 /**

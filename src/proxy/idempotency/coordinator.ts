@@ -1,5 +1,6 @@
 import { denial } from '../../decision/denial.js';
-import type { Clock, Log, ReservationParts, Timers } from '../../ports/ports.js';
+import type { Clock, Log, Timers } from '../../ports/system.js';
+import type { ReservationParts } from '../../ports/idempotency.js';
 import type { Onward } from '../exchange/caller.js';
 import { Order, type OrderDeps, type ReservedOrder } from './order.js';
 import { createPending } from './pending-limit.js';

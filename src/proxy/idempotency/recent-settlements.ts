@@ -1,4 +1,4 @@
-import type { Clock, Timers } from '../../ports/ports.js';
+import type { Clock, Timers } from '../../ports/system.js';
 import { bytesOf, type Settling } from './settling.js';
 
 /** What the store took lately: after a fail-over it may have forgotten it. */

@@ -1,6 +1,7 @@
 import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
 import type { Result } from '../../lib/result.js';
-import type { Clock, StoreFailure, Timers } from '../../ports/ports.js';
+import type { Clock, Timers } from '../../ports/system.js';
+import type { StoreFailure } from '../../ports/idempotency.js';
 import type { SettlementReport } from './settlement-report.js';
 import { bytesOf, type OfferedAgain, type Settling } from './settling.js';
 

@@ -4,7 +4,7 @@ import { callerFields } from '../../decision/http/response-headers.js';
 import { revocationReasons } from '../../decision/revocation/match.js';
 import type { UpstreamOutcome } from '../../decision/idempotency/settlement.js';
 import { isShowable, replayedFields, storedFields } from '../../decision/idempotency/stored-response.js';
-import type { Timers } from '../../ports/ports.js';
+import type { Timers } from '../../ports/system.js';
 import { assertionFields } from '../exchange/assertion-headers.js';
 import { ByteBuffer } from '../inbound/byte-buffer.js';
 import type { Caller } from '../exchange/caller.js';

@@ -1,6 +1,7 @@
 import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
 import type { Result } from '../../lib/result.js';
-import type { Clock, Log, ReservationMetrics, ReservationStore, StoreFailure, Timers } from '../../ports/ports.js';
+import type { Clock, Log, Timers } from '../../ports/system.js';
+import type { ReservationMetrics, ReservationStore, StoreFailure } from '../../ports/idempotency.js';
 import { createOfferingAgain } from './reoffer-settlements.js';
 import { createRecentSettlements, type RecentLimits } from './recent-settlements.js';
 import { createSettlementReport } from './settlement-report.js';

@@ -1,5 +1,6 @@
 import type { Completed, Marked, Released } from '../../decision/idempotency/record.js';
-import type { Log, ReservationMetrics } from '../../ports/ports.js';
+import type { Log } from '../../ports/system.js';
+import type { ReservationMetrics } from '../../ports/idempotency.js';
 import type { OfferedAgain, Settling } from './settling.js';
 
 /** Tells operators what became of reservations; where somebody has to act, what to do. */

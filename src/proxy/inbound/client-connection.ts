@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { denial, type Denial } from '../../decision/denial.js';
 import type { Rest } from '../../decision/limits/idle-connections.js';
-import type { Clock } from '../../ports/ports.js';
+import type { Clock } from '../../ports/system.js';
 import type { Backlog } from './connection-queue.js';
 import { Intake } from './read-control.js';
 import type { Peer } from '../auth/authorize-request.js';

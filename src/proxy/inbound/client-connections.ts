@@ -9,7 +9,8 @@ import {
   type Rest,
 } from '../../decision/limits/idle-connections.js';
 import { createAddressTest } from '../../lib/ip-ranges.js';
-import type { Clock, Log, Metrics } from '../../ports/ports.js';
+import type { Clock, Log } from '../../ports/system.js';
+import type { Metrics } from '../../ports/observability.js';
 import { Backlog, type BacklogLimits } from './connection-queue.js';
 import { CallerConnection } from './client-connection.js';
 import { noteConnection } from '../exchange/event-loop-batch.js';

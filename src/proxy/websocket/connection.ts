@@ -6,7 +6,7 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import { callerFields } from '../../decision/http/response-headers.js';
 import { endingOf, endings, type Ending } from '../../decision/websocket/close-codes.js';
 import { readAgreement, webSocketProtocol } from '../../decision/websocket/handshake.js';
-import type { Clock, Timers } from '../../ports/ports.js';
+import type { Clock, Timers } from '../../ports/system.js';
 import { assertionFields } from '../exchange/assertion-headers.js';
 import type { Caller, Onward } from '../exchange/caller.js';
 import type { Course } from '../exchange/request-timing.js';

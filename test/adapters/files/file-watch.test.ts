@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import { watchFile } from '../../../src/adapters/files/file-watch.js';
 import { textDigest } from '../../../src/adapters/files/read-file.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
-import type { AskedWatch } from '../../../src/ports/ports.js';
+import type { AskedWatch } from '../../../src/ports/system.js';
 import { tempDir } from '../../support/temp-dir.js';
 import { until } from '../../support/until.js';
 

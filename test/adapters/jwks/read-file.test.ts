@@ -4,7 +4,7 @@ import t from 'tap';
 import { localFiles } from '../../../src/adapters/files/files.js';
 import { createFileOrigin } from '../../../src/adapters/jwks/read-file.js';
 import { accept, type Result } from '../../../src/lib/result.js';
-import type { Files } from '../../../src/ports/ports.js';
+import type { Files } from '../../../src/ports/system.js';
 import { keySet } from '../../support/jwks-server.js';
 import { rsaKey } from '../../support/keys.js';
 import { tempDir } from '../../support/temp-dir.js';

@@ -2,7 +2,8 @@ import { localFiles } from '../../../src/adapters/files/files.js';
 import { createKeySource, type RefreshedKeySource } from '../../../src/adapters/jwks/key-source.js';
 import type { KeySourceSettings } from '../../../src/config/types.js';
 import type { KeyIdRules } from '../../../src/decision/route/policy.js';
-import type { Files, KeyAsker, KeyLookup, KeyPatience, LogFields } from '../../../src/ports/ports.js';
+import type { Files, LogFields } from '../../../src/ports/system.js';
+import type { KeyAsker, KeyLookup, KeyPatience } from '../../../src/ports/auth.js';
 import type { Scope } from '../../support/scope.js';
 import { manualTime, type ManualTime } from '../manual-time.js';
 

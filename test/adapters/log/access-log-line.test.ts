@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { createRequestMembers, levelOf } from '../../../src/adapters/log/access-log-line.js';
-import type { RequestRecord } from '../../../src/ports/ports.js';
+import type { RequestRecord } from '../../../src/ports/observability.js';
 
 const record: RequestRecord = {
   request_id: 'r-1',

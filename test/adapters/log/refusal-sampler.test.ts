@@ -1,7 +1,8 @@
 import t from 'tap';
 import { createLogger } from '../../../src/adapters/log/logger.js';
 import { createRefusalLines } from '../../../src/adapters/log/refusal-sampler.js';
-import type { LogFields, RequestRecord } from '../../../src/ports/ports.js';
+import type { LogFields } from '../../../src/ports/system.js';
+import type { RequestRecord } from '../../../src/ports/observability.js';
 import { manualTime } from '../manual-time.js';
 
 const record: RequestRecord = {

@@ -2,8 +2,8 @@ import t from 'tap';
 import { createMetrics, type ProcessMetrics } from '../../../src/adapters/metrics/metrics.js';
 import { denialReasons, failureReasons } from '../../../src/decision/denial.js';
 import { strippedKinds } from '../../../src/decision/http/stripped-headers.js';
-import type { KeySourceState } from '../../../src/ports/ports.js';
-import type { CertificateStatus } from '../../../src/ports/certificates.js';
+import type { KeySourceState } from '../../../src/ports/auth.js';
+import type { CertificateStatus } from '../../../src/ports/observability.js';
 import { keyState } from '../../support/key-state.js';
 
 /** The value of each series, by its name and labels as they are written. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
-import type { ReservationStore } from '../../../src/ports/ports.js';
+import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { startRedis } from '../../support/redis-server.js';
 import { storeContract } from '../store-contract.js';
 import { acquire, freshScope, markOf, reserveOf } from '../store-world.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { slotOf } from '../../../src/adapters/redis/topology/hash-slot.js';
 import { recordIdOf, type ReservationScope } from '../../../src/decision/idempotency/scope.js';
-import type { UnsettledList, UnsettledQuery } from '../../../src/ports/unsettled-records.js';
+import type { UnsettledList, UnsettledQuery } from '../../../src/ports/idempotency.js';
 import type { RedisStore } from '../../../src/adapters/redis/reservation-store.js';
 import { startCluster } from '../../support/redis-cluster.js';
 import { startSentinels } from '../../support/redis-sentinel.js';

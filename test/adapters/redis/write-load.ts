@@ -1,5 +1,5 @@
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
-import type { ReservationStore } from '../../../src/ports/ports.js';
+import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { until } from '../../support/until.js';
 import { freshAttempt, freshScope, reserveOf } from '../store-world.js';
 

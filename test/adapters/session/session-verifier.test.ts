@@ -9,7 +9,7 @@ import {
   type SessionVerifierLimits,
 } from '../../../src/adapters/session/session-verifier.js';
 import type { SessionSettings } from '../../../src/config/types.js';
-import type { LogFields } from '../../../src/ports/ports.js';
+import type { LogFields } from '../../../src/ports/system.js';
 import { rsaKey } from '../../support/keys.js';
 import type { Scope } from '../../support/scope.js';
 import { goodSession, startSessionCore } from '../../support/session-core.js';

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { run } from '../../../src/cli/program.js';
-import type { KeySourceState } from '../../../src/ports/ports.js';
+import type { KeySourceState } from '../../../src/ports/auth.js';
 import { readinessOf } from '../../../src/admin/readiness.js';
 import { createPageServer } from '../../../src/admin/server.js';
 import { listen } from '../../support/listening.js';

@@ -4,7 +4,7 @@ import t from 'tap';
 import { createRedisStore } from '../../../src/adapters/redis/reservation-store.js';
 import { run } from '../../../src/cli/program.js';
 import { recordIdOf, scopeOf } from '../../../src/decision/idempotency/scope.js';
-import type { ReservationStore } from '../../../src/ports/ports.js';
+import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { redisSettings, wallClock } from '../../adapters/redis/redis-world.js';
 import { markOf } from '../../adapters/store-world.js';
 import { freePort } from '../../support/listening.js';

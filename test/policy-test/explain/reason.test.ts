@@ -3,7 +3,7 @@ import { keyState } from '../../support/key-state.js';
 import { decideOnly } from '../../../src/app/policy-in-force.js';
 import { reasons, type Reason } from '../../../src/decision/denial.js';
 import { accept, refuse } from '../../../src/lib/result.js';
-import type { KeyLookup, KeySource, SessionRefusal } from '../../../src/ports/ports.js';
+import type { KeyLookup, KeySource, SessionRefusal } from '../../../src/ports/auth.js';
 import type { InForce } from '../../../src/proxy/auth/active-config.js';
 import { explain } from '../../../src/policy-test/explain/explanation.js';
 import { explainReason } from '../../../src/policy-test/explain/reason.js';

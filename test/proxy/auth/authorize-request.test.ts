@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { RequestHead } from '../../../src/decision/http/request-head.js';
-import type { KeyLookup } from '../../../src/ports/ports.js';
+import type { KeyLookup } from '../../../src/ports/auth.js';
 import type { InForce } from '../../../src/proxy/auth/active-config.js';
 import { admit, type Judgement, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
 import { createUpstream } from '../../../src/proxy/upstream/pool.js';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { StoredRevocations } from '../../../src/decision/revocation/local-list.js';
 import type { Revocation } from '../../../src/decision/revocation/record.js';
-import type { StoreFailure } from '../../../src/ports/ports.js';
+import type { StoreFailure } from '../../../src/ports/idempotency.js';
 import { createRevocationWatch, type RevocationWatch } from '../../../src/proxy/auth/revocation-poller.js';
 import { manualTime, type ManualTime } from '../../adapters/manual-time.js';
 import { collectingLog } from '../../adapters/store-world.js';

@@ -2,13 +2,7 @@
 import t from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
-import type {
-  KeyLookup,
-  KeySource,
-  SessionRefusal,
-  SessionVerifier,
-  VouchedSession,
-} from '../../../src/ports/ports.js';
+import type { KeyLookup, KeySource, SessionRefusal, SessionVerifier, VouchedSession } from '../../../src/ports/auth.js';
 import type { SessionsInForce } from '../../../src/proxy/auth/verify-session.js';
 import { rsaKey } from '../../support/keys.js';
 import { request } from '../../support/raw-client.js';

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import type { Reason } from '../../../src/decision/denial.js';
-import type { RequestRecord } from '../../../src/ports/ports.js';
+import type { RequestRecord } from '../../../src/ports/observability.js';
 import { rsaKey, withKeyId } from '../../support/keys.js';
 import { request, type RawResponse } from '../../support/raw-client.js';
 import type { ReceivedRequest } from '../../support/receiver.js';

@@ -6,7 +6,7 @@ import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import { readFields } from '../../../src/decision/http/request-headers.js';
-import type { KeyLookup } from '../../../src/ports/ports.js';
+import type { KeyLookup } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
 import type { IssuerInForce } from '../../../src/proxy/auth/active-issuer.js';
 import { createVerifiedTokens, entryBytes, type VerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';

@@ -5,7 +5,7 @@ import type { Denial } from '../../../src/decision/denial.js';
 import type { IssuerRules } from '../../../src/decision/route/policy.js';
 import type { Principal } from '../../../src/decision/token/principal.js';
 import type { Result } from '../../../src/lib/result.js';
-import type { KeyAsker, KeyLookup, KeySource } from '../../../src/ports/ports.js';
+import type { KeyAsker, KeyLookup, KeySource } from '../../../src/ports/auth.js';
 import { verifyCredential } from '../../../src/proxy/auth/verify-service-token.js';
 import type { IssuerInForce } from '../../../src/proxy/auth/active-issuer.js';
 import { issuerRules, nowMs, nowS, principal } from '../../decision/samples.js';

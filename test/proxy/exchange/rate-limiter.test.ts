@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept, refuse } from '../../../src/lib/result.js';
-import type { SharedRateCounter } from '../../../src/ports/ports.js';
+import type { SharedRateCounter } from '../../../src/ports/limits.js';
 import { steadyAfterMs } from '../../../src/proxy/exchange/rate-limiter.js';
 import { connectRaw, request, requestBytes, type RawResponse } from '../../support/raw-client.js';
 import type { Claims } from '../../support/tokens.js';

@@ -4,7 +4,7 @@ import { fingerprintOf } from '../../../src/decision/idempotency/fingerprint.js'
 import type { Reserve, Reserved, StoredResponse } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
 import type { UpstreamOutcome } from '../../../src/decision/idempotency/settlement.js';
-import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports/ports.js';
+import type { ReserveAnswer, StoreFailure, StoreShare } from '../../../src/ports/idempotency.js';
 import { Attempt, type AttemptDeps, type ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import type { Complete, Mark, Release, Reserve } from '../../../src/decision/idempotency/record.js';
 import type { ReservationScope } from '../../../src/decision/idempotency/scope.js';
-import type { ReservationStore } from '../../../src/ports/ports.js';
+import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import { until } from '../../support/until.js';
 import { startScene } from './scene.js';
 

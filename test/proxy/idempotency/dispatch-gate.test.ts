@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import t from 'tap';
 import { accept } from '../../../src/lib/result.js';
 import type { Revocations } from '../../../src/decision/route/policy.js';
-import type { ReserveAnswer } from '../../../src/ports/ports.js';
+import type { ReserveAnswer } from '../../../src/ports/idempotency.js';
 import { revocations } from '../../decision/samples.js';
 import type { RawResponse } from '../../support/raw-client.js';
 import { until } from '../../support/until.js';

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createMemoryStore } from '../../../src/adapters/memory/reservation-store.js';
 import type { Reserve } from '../../../src/decision/idempotency/record.js';
-import type { ReservationStore } from '../../../src/ports/ports.js';
+import type { ReservationStore } from '../../../src/ports/idempotency.js';
 import type { RecentLimits } from '../../../src/proxy/idempotency/recent-settlements.js';
 import { createSettlements, type Settlements } from '../../../src/proxy/idempotency/settlement-queue.js';
 import type { SettleCommand, Settling } from '../../../src/proxy/idempotency/settling.js';

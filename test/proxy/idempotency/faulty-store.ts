@@ -1,5 +1,5 @@
 import { refuse, type Result } from '../../../src/lib/result.js';
-import type { ReservationStore, StoreFailure, StoreOperation } from '../../../src/ports/ports.js';
+import type { ReservationStore, StoreFailure, StoreOperation } from '../../../src/ports/idempotency.js';
 
 /** What the inner store would answer, or does once it is asked. */
 type Run = () => Promise<Result<unknown, StoreFailure>>;

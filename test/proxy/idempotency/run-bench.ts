@@ -2,7 +2,7 @@
 import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { Reserved } from '../../../src/decision/idempotency/record.js';
 import { accept, refuse, type Result } from '../../../src/lib/result.js';
-import type { ReserveAnswer, StoreFailure } from '../../../src/ports/ports.js';
+import type { ReserveAnswer, StoreFailure } from '../../../src/ports/idempotency.js';
 import type { AttemptDeps, ReservedWrite } from '../../../src/proxy/idempotency/attempt.js';
 import { ReservedRun } from '../../../src/proxy/idempotency/reserved-write.js';
 import type { Settling } from '../../../src/proxy/idempotency/settling.js';

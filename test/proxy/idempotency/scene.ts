@@ -8,7 +8,7 @@ import {
 } from '../../../src/adapters/memory/reservation-store.js';
 import { parseRecordId } from '../../../src/decision/idempotency/scope.js';
 import type { ReservationRecord } from '../../../src/decision/idempotency/record.js';
-import type { ReservationResult, ReservationStore } from '../../../src/ports/ports.js';
+import type { ReservationResult, ReservationStore } from '../../../src/ports/idempotency.js';
 import { request, type RawResponse, type RequestInput } from '../../support/raw-client.js';
 import type { ReceivedRequest } from '../../support/receiver.js';
 import type { Scope } from '../../support/scope.js';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/ports/ports.js';
+import type { Clock } from '../../../src/ports/system.js';
 
 /** The machine's clock, which a test may move on. */
 export interface SteppingClock extends Clock {

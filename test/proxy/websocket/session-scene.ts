@@ -2,7 +2,7 @@
 import type { CompiledConfig } from '../../../src/config/types.js';
 import { accept } from '../../../src/lib/result.js';
 import type { JsonObject } from '../../../src/lib/strict-json.js';
-import type { KeySource } from '../../../src/ports/ports.js';
+import type { KeySource } from '../../../src/ports/auth.js';
 import type { SessionsInForce } from '../../../src/proxy/auth/verify-session.js';
 import type { RsaKey } from '../../support/keys.js';
 import { sessionClaims } from '../../support/sessions.js';

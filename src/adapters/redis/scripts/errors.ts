@@ -1,4 +1,4 @@
-import type { StoreFailure } from '../../../ports/ports.js';
+import type { StoreFailure } from '../../../ports/idempotency.js';
 
 /** No answer came within the deadline: the command may still run. */
 export class DeadlinePassed extends Error {

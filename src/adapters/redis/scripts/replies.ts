@@ -8,7 +8,7 @@ import type {
   StoredResponse,
 } from '../../../decision/idempotency/record.js';
 import { isFinalStatus } from '../../../decision/idempotency/stored-response.js';
-import type { ShownRecord } from '../../../ports/ports.js';
+import type { ShownRecord } from '../../../ports/idempotency.js';
 
 /** A reply that no script of ours gives: the adapter and the script disagree. */
 export class UnexpectedReply extends Error {

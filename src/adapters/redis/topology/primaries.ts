@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { refuse } from '../../../lib/result.js';
-import type { Clock, Log, StoreFailure, StoreState } from '../../../ports/ports.js';
+import type { Clock, Log } from '../../../ports/system.js';
+import type { StoreFailure, StoreState } from '../../../ports/idempotency.js';
 import { discoverPrimaries, nameOf, type FoundPrimary } from './discovery.js';
 import { identityOf, takesSettlements, wordsOf, type ServerFacts } from './server-checks.js';
 import { createFailoverFloor, type FailoverCause, type FloorLook, type Untold } from './failover-floor.js';

@@ -1,5 +1,6 @@
 import { refuse, type Result } from '../../../lib/result.js';
-import type { Clock, StoreFailure } from '../../../ports/ports.js';
+import type { Clock } from '../../../ports/system.js';
+import type { StoreFailure } from '../../../ports/idempotency.js';
 import { circuitPauseMs, closedCircuit, enter, isOpen, leave } from '../client/circuit-breaker.js';
 import {
   identityOf,

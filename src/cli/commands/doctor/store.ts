@@ -7,7 +7,7 @@ import { openStore, readStoreFiles, redisSettingsOf } from '../../../app/store.j
 import type { RedisStoreSettings, StoreSettings } from '../../../config/types.js';
 import { scopeOf } from '../../../decision/idempotency/scope.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
-import type { Log } from '../../../ports/ports.js';
+import type { Log } from '../../../ports/system.js';
 import { checkSecretMode } from './files.js';
 import { checkRevocations } from './revocations.js';
 import { ok, problem, unreachable, warning, type Finding } from './finding.js';

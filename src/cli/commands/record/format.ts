@@ -1,7 +1,6 @@
 import { escapeControls } from '../../../config/load/problems.js';
 import { inDoubtAfterLease, type RecordState } from '../../../decision/idempotency/record.js';
-import type { ShownRecord } from '../../../ports/ports.js';
-import type { UnsettledList, UnsettledRecord } from '../../../ports/unsettled-records.js';
+import type { ShownRecord, UnsettledList, UnsettledRecord } from '../../../ports/idempotency.js';
 
 /** A record for programs. Never what the receiving service answered, but for its status. */
 export interface RecordData {

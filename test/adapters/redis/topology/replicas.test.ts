@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ReservationStore } from '../../../../src/ports/ports.js';
+import type { ReservationStore } from '../../../../src/ports/idempotency.js';
 import { startRedis, startReplica } from '../../../support/redis-server.js';
 import { startRelay } from '../../../support/tcp-relay.js';
 import { until } from '../../../support/until.js';

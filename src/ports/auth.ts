@@ -1,0 +1,109 @@
+/** What verifying a credential needs from outside: keys of issuers, and the SDK of sessions. Types only. */
+import type { RenewedSession } from '../decision/token/principal.js';
+import type { Result } from '../lib/result.js';
+import type { JsonObject } from '../lib/strict-json.js';
+import type { KeyObject } from 'node:crypto';
+
+/** A public key that may verify service tokens: RSA of 2048 to 8192 bits, checked. */
+export interface VerificationKey {
+  readonly keyId: string;
+  readonly key: KeyObject;
+}
+
+/** What a look-up of a `kid` says. */
+export type KeyLookup =
+  | { readonly kind: 'found'; readonly key: VerificationKey }
+  /** The issuer's set has no such key: 401. */
+  | { readonly kind: 'unknown' }
+  /** No usable set, or nobody can tell whether there is such a key: 503, not 401. */
+  | { readonly kind: 'unavailable' }
+  /** It may be a new key, and too many wait to hear that already: 503. */
+  | { readonly kind: 'busy' };
+
+/** Who asks for a key, and is ready to wait until it may be fetched. */
+export interface KeyAsker {
+  /** Of the client; empty where there is none. */
+  readonly address: () => string;
+  /** Whether its connection has shown a good credential before. */
+  readonly isKnown: () => boolean;
+  /** Whether nobody waits for the answer any more. */
+  readonly isGone: () => boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/**
+ * How long a look-up may wait. `now`: not at all, and nothing is fetched. `fetch`: for a fetch that is under way or
+ * allowed now. Somebody who asks: until one that began after they came is over, for 10 s at most.
+ */
+export type KeyPatience = 'now' | 'fetch' | KeyAsker;
+
+/** The keys of one issuer. */
+export interface KeySource {
+  /** Answers at once where the key is known, else as soon as `patience` allows, which is `fetch` unless given. */
+  readonly find: (keyId: string, patience?: KeyPatience) => KeyLookup | Promise<KeyLookup>;
+  /** What operators see. */
+  readonly state: () => KeySourceState;
+}
+
+/** One issuer's keys, as `/status`, `/readyz` and metrics show them. */
+export interface KeySourceState {
+  readonly issuer: string;
+  /**
+   * Whether a key can be had now: a set with an accepted key was loaded and is past its lifetime by no more than
+   * `max_stale`.
+   */
+  readonly usable: boolean;
+  /** Whether the last attempt failed, a set without keys waits to be confirmed, or the set is past its age. */
+  readonly stale: boolean;
+  /** Milliseconds since the set was fetched, or `null` before the first. */
+  readonly ageMs: number | null;
+  /** Milliseconds for which the set serves if its source stays away, 0 or more; `null` before the first. */
+  readonly servesForMs: number | null;
+  /**
+   * How much of the time past their lifetime is over for which the keys serve: 0 within their lifetime, 1 at its end;
+   * `null` before the first.
+   */
+  readonly stalePart: number | null;
+  readonly keys: readonly { readonly keyId: string; readonly ageMs: number; readonly accepted: boolean }[];
+  /** Keys that left with a fetch, the last one first, 20 at most. `ageMs`: since then. */
+  readonly withdrawn: readonly { readonly keyId: string; readonly ageMs: number }[];
+  /** Whether the issuer says that no key counts: once so far, or again when it was asked again, so that none does. */
+  readonly emptySet: 'unconfirmed' | 'confirmed' | null;
+  /** Why the last attempt failed, in words, or `null`. */
+  readonly lastError: string | null;
+  /** Requests that wait for a fetch. */
+  readonly waiting: number;
+}
+
+/** What the SDK of the Core says of a session that it vouches for. */
+export interface VouchedSession {
+  readonly userId: string;
+  /** The access token's payload, the new one where there is a new one. */
+  readonly claims: JsonObject;
+  /** Where the Core made a new access token. */
+  readonly renewed: Pick<RenewedSession, 'accessToken' | 'frontToken'> | null;
+}
+
+/**
+ * Why the SDK does not vouch for a session. `refresh`: its access token is worth no more. `refused`: the session is
+ * none any more. `unavailable`: nobody could tell, for the Core was not reached or had no time.
+ */
+export type SessionRefusal = 'refresh' | 'refused' | 'unavailable';
+
+/** Verifies sessions of users with the SDK of the Core. Every call ends within its deadline, and never rejects. */
+export interface SessionVerifier {
+  /** `asksCore` is whether more than the token is needed to tell. */
+  readonly verify: (accessToken: string, asksCore: boolean) => Promise<Result<VouchedSession, SessionRefusal>>;
+}
+
+/** Accepted service tokens since the start: those that were remembered, and those that had to be verified. */
+export interface TokenLookups {
+  hits: number;
+  misses: number;
+}
+
+export interface TokenCacheState extends Readonly<TokenLookups> {
+  /** Memory that the tokens remembered now take, about. */
+  readonly bytes: number;
+}

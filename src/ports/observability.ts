@@ -1,0 +1,89 @@
+/** What requests and the process are told of in the log, metrics and status: types only. */
+import type { Reason, FailureReason } from '../decision/denial.js';
+import type { StrippedFields } from '../decision/http/stripped-headers.js';
+import type { ConnectionEnding } from '../decision/limits/idle-connections.js';
+import type { WebSocketEnding } from '../decision/websocket/close-codes.js';
+import type { CertificateState } from '../lib/certificate-validity.js';
+import type { KeyLookup } from './auth.js';
+
+/** One line at the end of each request. Never a token, key, cookie, body or query string. */
+export interface RequestRecord {
+  readonly request_id: string;
+  /** Name of the route, or `none`. */
+  readonly route: string;
+  readonly method: string;
+  /** Without the query; at most 8 KiB; as it came. */
+  readonly path: string;
+  readonly decision: Outcome;
+  readonly reason: Reason | null;
+  readonly kind: 'service' | 'session' | null;
+  readonly issuer: string | null;
+  readonly subject: string | null;
+  readonly key_id: string | null;
+  /** What the caller was sent; 0 where nothing was. */
+  readonly status: number;
+  readonly duration_ms: number;
+  /** From dispatch to the end of the answer; `null` when the receiver was not asked. */
+  readonly upstream_ms: number | null;
+  /** The reservation's id, where there is one. */
+  readonly record: string | null;
+  /** Of the trace that the receiver was told of, or that the caller named; `null` where there is none. */
+  readonly trace_id: string | null;
+  /** The client's; `null` where its socket has none. */
+  readonly client_address: string | null;
+  /** As it came, whatever it holds. */
+  readonly user_agent: string | null;
+  /** On routes in shadow mode: the permissions of a verified token; `null` where they are not known. */
+  readonly permissions?: readonly string[] | null;
+  /** On them, and where a request ended for want of some: those that the credential lacks, or claims of a session. */
+  readonly missing_permissions?: readonly string[] | null;
+}
+
+/** How a request ended, as `sallyport_requests_total` counts it. */
+export type Outcome = 'forwarded' | 'replayed' | 'denied' | 'failed' | 'shadow';
+
+/** How an attempt to get keys ended. `empty`: with a good set in which no key counts. */
+export type JwksRefreshResult = 'ok' | 'empty' | 'failed';
+
+/** Counts and measures. */
+export interface Metrics {
+  /**
+   * `status` is what the caller was sent, 0 where nothing was; `overheadMs` is the time spent here, without the
+   * receiver.
+   */
+  readonly request: (route: string, outcome: Outcome, status: number, durationMs: number, overheadMs: number) => void;
+  /** A request that was refused. */
+  readonly denial: (route: string, reason: Reason) => void;
+  /** A request that something broke, here or at either end. */
+  readonly failure: (route: string, reason: FailureReason) => void;
+  /** A request that went on in shadow mode and would have been refused. */
+  readonly shadowDenial: (route: string, reason: Reason) => void;
+  readonly strippedFields: (stripped: StrippedFields) => void;
+  readonly jwksRefresh: (issuer: string, result: JwksRefreshResult) => void;
+  /** A request waited for a key, or found no place to wait. */
+  readonly jwksWait: (issuer: string, result: KeyLookup['kind']) => void;
+  readonly configReload: (result: 'ok' | 'failed') => void;
+  readonly webSocketClosed: (ending: WebSocketEnding) => void;
+  /** A caller's connection was ended, since there were too many or too much waited on it. */
+  readonly connectionEnded: (ending: ConnectionEnding) => void;
+}
+
+/**
+ * Certificates whose end somebody has to see coming: what callers are shown, and who vouches for callers, receiver and
+ * store.
+ */
+export type CertificateName = 'listener' | 'client_ca' | 'upstream_ca' | 'store_ca';
+
+/** How it stands with a certificate in use, for the log, `/status` and metrics. */
+export interface CertificateStatus {
+  readonly certificate: CertificateName;
+  /** RFC 3339. */
+  readonly validFrom: string;
+  readonly validTo: string;
+  /** The same, in seconds since the epoch. */
+  readonly notBeforeS: number;
+  readonly notAfterS: number;
+  /** Whole days; below 0 once it has expired. */
+  readonly daysLeft: number;
+  readonly state: CertificateState;
+}
