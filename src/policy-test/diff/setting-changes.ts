@@ -89,7 +89,7 @@ const keptReservationSettings: readonly Setting<ReservationRules>[] = [
 
 const otherRouteSettings: readonly Setting<Route>[] = [
   { name: 'idempotency.because', of: ({ unreservedBecause }) => unreservedBecause, widens: never },
-  { name: 'session.forward', of: ({ session }) => session?.forwardsTokens ?? false, widens: whenOn },
+  { name: 'session.forward_tokens', of: ({ session }) => session?.forwardsTokens ?? false, widens: whenOn },
   { name: 'limits.requests_per_second', of: ({ limits }) => limits?.rate?.perSecond ?? null, widens: whenLimitRises },
   { name: 'limits.burst', of: ({ limits }) => limits?.rate?.burst ?? null, widens: whenLimitRises },
   { name: 'limits.shared', of: ({ limits }) => limits?.rate?.shared ?? null, widens: whenOff },
@@ -135,7 +135,8 @@ const configSettings: readonly Setting<CompiledConfig>[] = [
     of: ({ sessions }) => (sessions === null ? null : place(sessions.coreUrl)),
     widens: always,
   },
-  { name: 'sessions.issuer', of: ({ sessions }) => sessions?.issuer ?? null, widens: always },
+  { name: 'sessions.api_domain', of: ({ sessions }) => sessions?.apiDomain ?? null, widens: always },
+  { name: 'sessions.api_base_path', of: ({ sessions }) => sessions?.apiBasePath ?? null, widens: always },
   { name: 'sessions.check_database', of: ({ sessions }) => sessions?.checkDatabase ?? null, widens: whenOff },
   { name: 'revoked.key_ids', of: ({ revoked }) => [...revoked.keyIds], widens: whenRemoved },
   { name: 'revoked.subjects', of: ({ revoked }) => [...revoked.subjects], widens: whenRemoved },

@@ -58,7 +58,7 @@ t.test('what a route says of those whom it lets through', async (t) => {
       name: 'the cookies of sessions',
       from: { session: { claims: [], forwardsTokens: false } },
       to: { session: { claims: [], forwardsTokens: true } },
-      expected: ['session.forward: false -> true, wider'],
+      expected: ['session.forward_tokens: false -> true, wider'],
     },
   ];
   for (const { name, from, to, expected } of rows) {
