@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { maxConfigBytes } from '../config/load/yaml.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { AskedWatch, FileWatch } from '../ports/system.js';
 import { watchFile } from '../adapters/files/file-watch.js';
@@ -17,9 +18,6 @@ export interface ConfigSource {
 }
 
 export type ConfigWatch = Pick<AskedWatch, 'settled' | 'close'>;
-
-/** A config of a thousand routes takes some 200 KiB. */
-export const maxConfigBytes = 4 * 1024 * 1024;
 
 /** A secret in a placeholder's file: a key of 16384 bits in PEM takes 13 KiB. */
 const maxPlaceholderBytes = 64 * 1024;
