@@ -1,4 +1,5 @@
-import { isIP, isIPv4 } from 'node:net';
+import { isIP } from 'node:net';
+import { isLoopback } from '../lib/ip-ranges.js';
 
 /**
  * Whether a `Host` field names the admin listener itself: a loopback name, the configured host or the address that the
@@ -16,11 +17,6 @@ export function isOwnHost(field: string, configuredHost: string, localAddress: s
 function hostOf(field: string): string | null {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::[0-9]{1,5})?$/i.exec(field);
   return (match?.[1] ?? match?.[2])?.toLowerCase() ?? null;
-}
-
-function isLoopback(host: string): boolean {
-  if (host === 'localhost' || host === '::1') return true;
-  return isIPv4(host) && host.startsWith('127.');
 }
 
 /** Writes an IPv4 address that a dual-stack socket shows as `::ffff:10.0.0.1` as the caller does. */

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { accept, refuse, type Result } from '../lib/result.js';
-import { createAddressTest, plainAddress } from '../lib/ip-ranges.js';
+import { createAddressTest, isLoopback, plainAddress } from '../lib/ip-ranges.js';
 
 /** What an operator allows beyond the safe cases. */
 export interface CoreAddressRules {
@@ -9,8 +9,6 @@ export interface CoreAddressRules {
   /** Lets the Core be on the public internet. */
   readonly allowPublic: boolean;
 }
-
-const isLoopback = createAddressTest(['127.0.0.0/8', '::1']);
 
 /** RFC 1918, RFC 6598 (shared by carriers and clouds), RFC 4193, and RFC 4291 §2.5.6 for one link. */
 const isPrivate = createAddressTest([

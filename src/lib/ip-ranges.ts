@@ -25,15 +25,32 @@ const maxHops = 32;
  */
 const memory: MemoryLimits = { maxNames: 512, maxLength: 128 };
 
+/** RFC 1122 section 3.2.1.3 (g), RFC 4291 section 2.5.3. */
+const loopbackBlocks: readonly string[] = ['127.0.0.0/8', '::1'];
+
 interface AddressBlock {
   readonly address: string;
   readonly family: 'ipv4' | 'ipv6';
   readonly prefixLength: number;
 }
 
-/** Tells whether a text is an IP address or a CIDR block; IPv4 ones are written as such, not mapped into IPv6. */
+/** Tells whether a text is an IP address or a CIDR block, in the form that address tests read: IPv4 as such, not mapped into IPv6. */
 export function isAddressBlock(text: string): boolean {
   return readBlock(text) !== null;
+}
+
+const isLoopbackAddress = createAddressTest(loopbackBlocks);
+
+/** Tells whether a text is an IPv4 address that is mapped into IPv6, or such a block: no address is compared in this form. */
+export function isMappedIpv4(text: string): boolean {
+  const [address = ''] = text.split('/', 1);
+  return isIP(address) === 6 && ipv4Mapped.test(address);
+}
+
+/** Tells whether a host, by its name or its address, with or without brackets, is this machine alone. */
+export function isLoopback(host: string): boolean {
+  const name = host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  return name === 'localhost' || isLoopbackAddress(name);
 }
 
 /** Makes the test whether an address lies in one of these blocks. What is no block holds no address. */

@@ -3,6 +3,7 @@ import {
   createAddressTest,
   createClientFinder,
   isAddressBlock,
+  isLoopback,
   networkOf,
   plainAddress,
 } from '../../src/lib/ip-ranges.js';
@@ -44,6 +45,23 @@ const blocks = [
 
 t.test('trust_forwarded takes addresses and CIDR blocks', (t) => {
   for (const { input, expected } of blocks) t.equal(isAddressBlock(input), expected, JSON.stringify(input));
+  t.end();
+});
+
+const hosts = [
+  ...['localhost', 'LOCALHOST', '127.0.0.1', '127.255.0.9', '[127.0.0.1]', '::1', '[::1]', '0:0:0:0:0:0:0:1'].map(
+    (host) => ({ host, expected: true }),
+  ),
+  ...['::ffff:127.0.0.1', '::FFFF:7f00:1', '::1%lo'].map((host) => ({ host, expected: true })),
+  ...['', 'localhost.example.com', 'localhost.', '127.1', '127.0.0.1.example.com', '128.0.0.1'].map((host) => ({
+    host,
+    expected: false,
+  })),
+  ...['0.0.0.0', '::', '::2', '::ffff:128.0.0.1', '::127.0.0.1', '[::1'].map((host) => ({ host, expected: false })),
+];
+
+t.test('a host that is this machine alone', (t) => {
+  for (const { host, expected } of hosts) t.equal(isLoopback(host), expected, JSON.stringify(host));
   t.end();
 });
 

@@ -1,11 +1,21 @@
 /** Kinds of values that are addresses: URLs and IP blocks. */
 import { z } from 'zod';
-import { isAddressBlock, isFetchedUrl, isOrigin, originForm } from './addresses.js';
+import { isAddressBlock, isMappedIpv4 } from '../../lib/ip-ranges.js';
+import { isFetchedUrl, isOrigin, originForm } from './addresses.js';
 
 /** An IP address, or a block of them in CIDR notation. */
 export function addressBlock(): z.ZodType<string, string> {
   const allowed = 'an IP address or a CIDR block, such as 10.0.0.0/8';
-  return z.string(allowed).refine(isAddressBlock, allowed).meta({ allowed });
+  return z
+    .string(allowed)
+    .superRefine((value, context) => {
+      if (isAddressBlock(value)) return;
+      const fault = `is ${JSON.stringify(value)}, an IPv4 address mapped into IPv6`;
+      const hint = 'the IPv4 address or block itself, such as 10.0.0.0/8';
+      const params = isMappedIpv4(value) ? { params: { fault, hint } } : {};
+      context.addIssue({ code: 'custom', message: allowed, ...params });
+    })
+    .meta({ allowed });
 }
 
 /** An http or https URL as fetched: with a path, without user, password and fragment. */

@@ -1,7 +1,8 @@
+import { isLoopback } from '../../lib/ip-ranges.js';
 import { longestKeyWaitMs } from '../../decision/http/http-freshness.js';
 import type { ConfigParts, Entry } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
-import { isLoopback, readUrl } from './addresses.js';
+import { readUrl } from './addresses.js';
 import { fetchedUrl } from './address-schemas.js';
 import type { IssuerFile } from './issuers-schema.js';
 

@@ -1,6 +1,7 @@
+import { isLoopback } from '../../lib/ip-ranges.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { isLoopback, isWildcard, readUrl } from './addresses.js';
+import { isWildcard, readUrl } from './addresses.js';
 import type { HostPortFile } from './listen.js';
 import type { Path } from '../load/source-tree.js';
 

@@ -1,7 +1,8 @@
+import { isLoopback } from '../../lib/ip-ranges.js';
 import { sessionIssuerName } from '../../decision/session/token.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
-import { isLoopback, readUrl } from './addresses.js';
+import { readUrl } from './addresses.js';
 import type { Path } from '../load/source-tree.js';
 
 /** What only service tokens are held to. */

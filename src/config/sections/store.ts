@@ -1,7 +1,7 @@
+import { isLoopback } from '../../lib/ip-ranges.js';
 import { topologyOf, usesTls } from './store-compile.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import type { Report } from '../load/report.js';
-import { isLoopback } from './addresses.js';
 import type { RedisFile, StoreFile } from './store-schema.js';
 
 /** What is said of a store that nobody else sees. */

@@ -1,6 +1,7 @@
+import { isLoopback } from '../../lib/ip-ranges.js';
 import { lookAlikeKey } from '../../decision/http/field-name.js';
 import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
-import { isLoopback, isWildcard, readUrl } from './addresses.js';
+import { isWildcard, readUrl } from './addresses.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { UpstreamFile } from './upstream-schema.js';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { listenFailure } from '../../app/listen.js';
 import type { StartFailure } from '../../app/start-failure.js';
-import { isLoopback } from '../../config/sections/addresses.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import type { Dialect } from '../context.js';
 import { startCoreEmulator, type CoreEmulatorOptions } from '../server.js';

@@ -183,6 +183,19 @@ t.test('trusted addresses', (t) => {
   t.end();
 });
 
+t.test('a trusted address that is mapped into IPv6 is refused, for it would never count', (t) => {
+  for (const block of ['::ffff:10.0.0.1', '::FFFF:10.0.0.1', '::ffff:10.0.0.0/104']) {
+    t.match(
+      problemsOf(configText({ listen: `{ host: 127.0.0.1, port: 1, trust_forwarded: ["${block}"] }` })),
+      [
+        /trust_forwarded\[0\] is ".*", an IPv4 address mapped into IPv6; allowed: the IPv4 address or block itself, such as 10\.0\.0\.0\/8$/,
+      ],
+      block,
+    );
+  }
+  t.end();
+});
+
 const ports = [
   {
     name: 'the operators’ port is the callers’',

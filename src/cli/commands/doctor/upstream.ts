@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { connect, isIP, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { connect as connectTls } from 'node:tls';
+import { isLoopback } from '../../../lib/ip-ranges.js';
 import { localFiles } from '../../../adapters/files/files.js';
 import { readAuthorities } from '../../../app/certificates.js';
 import type { UpstreamSettings } from '../../../config/types.js';
@@ -146,10 +147,6 @@ async function addressesOf(host: string): Promise<readonly string[] | null> {
   } catch {
     return null;
   }
-}
-
-function isLoopback(address: string): boolean {
-  return address === '::1' || /^(?:::ffff:)?127\./i.test(address);
 }
 
 /** Addresses of this machine that others may reach; link-local ones need a zone, which no caller sends. */
