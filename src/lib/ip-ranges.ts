@@ -34,14 +34,14 @@ interface AddressBlock {
   readonly prefixLength: number;
 }
 
-/** Tells whether a text is an IP address or a CIDR block, in the form that address tests read: IPv4 as such, not mapped into IPv6. */
+/** Tells whether a text is an IP address or a CIDR block; IPv4 ones are written as such, not mapped into IPv6. */
 export function isAddressBlock(text: string): boolean {
   return readBlock(text) !== null;
 }
 
 const isLoopbackAddress = createAddressTest(loopbackBlocks);
 
-/** Tells whether a text is an IPv4 address that is mapped into IPv6, or such a block: no address is compared in this form. */
+/** Tells whether a text is an IPv4 address or block that is mapped into IPv6: no address is compared in this form. */
 export function isMappedIpv4(text: string): boolean {
   const [address = ''] = text.split('/', 1);
   return isIP(address) === 6 && ipv4Mapped.test(address);
