@@ -16,12 +16,14 @@ export interface FoldedTable {
   readonly folding: Folding;
   readonly placed: readonly PlacedRoute[];
   readonly root: FoldedNode;
+  /** Where suffixes are ignored: paths that end in a literal, by `endKey`. */
+  readonly plain: ReadonlyMap<string, readonly PlacedRoute[]>;
+  /** Those whose last literal has a suffix, by the `endKey` of what is left without it. */
+  readonly suffixed: ReadonlyMap<string, readonly PlacedRoute[]>;
 }
 
 interface FoldedNode {
   readonly literals: Map<string, FoldedNode>;
-  /** Texts of literals that end in a suffix, by what is before it. */
-  readonly suffixed: Map<string, Set<string>>;
   parameter: FoldedNode | null;
   readonly here: PlacedRoute[];
   readonly below: PlacedRoute[];
@@ -41,7 +43,54 @@ export function createFoldedTable(routes: readonly Route[], folding: Folding): F
     }
     (isRest ? node.below : node.here).push(place);
   }
-  return { folding, placed, root };
+  const ends = (
+    keyOf: (path: RoutePath, folding: Folding) => string | null,
+  ): ReadonlyMap<string, readonly PlacedRoute[]> =>
+    folding.suffix ? placesByKey(placed, ({ path }) => keyOf(path, folding)) : new Map();
+  return { folding, placed, root, plain: ends(plainKey), suffixed: ends(suffixedKey) };
+}
+
+function placesByKey(
+  placed: readonly PlacedRoute[],
+  keyOf: (place: PlacedRoute) => string | null,
+): ReadonlyMap<string, readonly PlacedRoute[]> {
+  const places = new Map<string, PlacedRoute[]>();
+  for (const place of placed) {
+    const key = keyOf(place);
+    const known = key === null ? undefined : places.get(key);
+    if (known !== undefined) known.push(place);
+    else if (key !== null) places.set(key, [place]);
+  }
+  return places;
+}
+
+/** The `endKey` of a path; `null` where its last segment is no literal. */
+function plainKey(path: RoutePath, folding: Folding): string | null {
+  const segments = foldedPath(path, folding);
+  const last = segments.at(-1);
+  return last?.kind === 'literal' ? endKey(segments.length, foldText(last.text, folding)) : null;
+}
+
+/** The `endKey` of a path without its suffix; `null` where it has none. */
+function suffixedKey(path: RoutePath, folding: Folding): string | null {
+  const segments = endOf(path, folding);
+  const last = segments.at(-1);
+  const plain = last?.kind === 'literal' ? withoutSuffix(foldText(last.text, folding)) : null;
+  return plain === null ? null : endKey(segments.length, foldText(plain, folding));
+}
+
+/** Only paths of one length and with one text at the end can be one path in two formats. */
+function endKey(length: number, lastText: string): string {
+  return `${String(length)} ${lastText}`;
+}
+
+/**
+ * Returns the segments of a path up to a `**` that may be empty: `/a/` is in `/a/**`, and is `/a` to a router that
+ * ignores the slash.
+ */
+function endOf(path: RoutePath, folding: Folding): readonly Segment[] {
+  const segments = foldedPath(path, folding);
+  return folding.slash && segments.at(-1)?.kind === 'rest' ? segments.slice(0, -1) : segments;
 }
 
 /** Text as a laxer router compares it. */
@@ -80,21 +129,45 @@ export function foldedPlaces(table: FoldedTable, method: string, segments: reado
   if (plain === null) return exact;
   // Which of them the router takes depends on the order of its routes, which nobody told us. A parameter takes the
   // suffix along.
-  const formatted = walk(table, table.root, method, [...seen.slice(0, -1), plain], 0);
+  const formatted = walk(table, table.root, method, [...seen.slice(0, -1), foldText(plain, folding)], 0);
   return [...exact, ...formatted.filter(({ path }) => foldedPath(path, folding).at(-1)?.kind === 'literal')];
 }
 
 /**
- * The paths that share a folded spelling with a path and are, to a laxer router, no more specific than it: those whose
- * requests such a router may hand to the path's operation.
+ * Yields the paths that a request may reach which a laxer router hands to the operation of this one: those that share a
+ * folded spelling with it and are, to such a router, no more specific. Of those with a suffix also the more specific
+ * ones: without it they are no place of their own, so that `/a/b.json` is `/{x}/b`.
  */
-export function* pathsThatMeet(table: FoldedTable, place: PlacedRoute): Generator<PlacedRoute> {
-  yield* meet(table, table.root, foldedPath(place.path, table.folding), 0, false);
+export function* pathsThatMeet(table: FoldedTable, guard: PlacedRoute): Generator<PlacedRoute> {
+  yield* meet(table, table.root, foldedPath(guard.path, table.folding), 0, false);
+  const key = plainKey(guard.path, table.folding);
+  if (key !== null) yield* beginAlike(table, guard, table.suffixed.get(key));
 }
 
-/** The paths that share a folded spelling with a path, also those that are more specific. */
-export function* pathsThatOverlap(table: FoldedTable, place: PlacedRoute): Generator<PlacedRoute> {
-  yield* meet(table, table.root, foldedPath(place.path, table.folding), 0, true);
+/** Yields the paths whose operation a laxer router may run for a request that reaches this one, specific or not. */
+export function* pathsThatOverlap(table: FoldedTable, reached: PlacedRoute): Generator<PlacedRoute> {
+  yield* meet(table, table.root, foldedPath(reached.path, table.folding), 0, true);
+  const key = suffixedKey(reached.path, table.folding);
+  if (key !== null) yield* beginAlike(table, reached, table.plain.get(key));
+}
+
+/** Returns those of the places whose segments but the last take a text that the same segment of the path takes. */
+function beginAlike(
+  { folding }: FoldedTable,
+  { path }: PlacedRoute,
+  places: readonly PlacedRoute[] = [],
+): readonly PlacedRoute[] {
+  const before = endOf(path, folding).slice(0, -1);
+  return places.filter((place) => {
+    const others = endOf(place.path, folding);
+    return before.every((segment, at) => takeOneText(segment, others[at], folding));
+  });
+}
+
+/** Whether two segments before the last one, which are never empty, take one text. */
+function takeOneText(one: Segment, other: Segment | undefined, folding: Folding): boolean {
+  if (one.kind !== 'literal' || other?.kind !== 'literal') return true;
+  return foldText(one.text, folding) === foldText(other.text, folding);
 }
 
 function walk(
@@ -153,13 +226,6 @@ function* meet(
     const text = foldText(segment.text, table.folding);
     const literal = node.literals.get(text);
     if (literal !== undefined) yield* meet(table, literal, path, at + 1, isLess);
-    if (table.folding.suffix && at === path.length - 1) {
-      for (const suffixed of node.suffixed.get(text) ?? []) {
-        const child = node.literals.get(suffixed);
-        yield* child?.here ?? [];
-        if (table.folding.slash) yield* child?.below ?? [];
-      }
-    }
   } else if (isLess) {
     for (const [text, literal] of node.literals) if (text !== '') yield* meet(table, literal, path, at + 1, isLess);
   }
@@ -177,7 +243,7 @@ function* everythingFrom(node: FoldedNode, withItself: boolean): Generator<Place
 }
 
 function growNode(): FoldedNode {
-  return { literals: new Map(), suffixed: new Map(), parameter: null, here: [], below: [] };
+  return { literals: new Map(), parameter: null, here: [], below: [] };
 }
 
 function literalChild(node: FoldedNode, text: string): FoldedNode {
@@ -185,8 +251,6 @@ function literalChild(node: FoldedNode, text: string): FoldedNode {
   if (child === undefined) {
     child = growNode();
     node.literals.set(text, child);
-    const plain = withoutSuffix(text);
-    if (plain !== null) node.suffixed.set(plain, (node.suffixed.get(plain) ?? new Set()).add(text));
   }
   return child;
 }

@@ -1,0 +1,118 @@
+/** What the check for look-alike spellings should find, worked out by asking for every spelling: no tree, no index. */
+import type { Route, RoutePath } from '../../../../src/decision/route/policy.js';
+import { findFolds, type ReceiverRouter } from '../../../../src/decision/route/conflicts/find-conflicts.js';
+import { isLessRestrictive } from '../../../../src/decision/route/conflicts/compare-access.js';
+import { createRouteTable } from '../../../../src/decision/route/route-table.js';
+import { compareSpecificity, naiveMatch, pathTakes, routeOf } from '../route-samples.js';
+
+export const strict: ReceiverRouter = {
+  caseSensitive: true,
+  strictSlash: true,
+  formatSuffix: false,
+  trailingDots: false,
+  headAsGet: false,
+};
+export const issuers = ['core'];
+
+/** `name subjects`: many subjects are less restrictive than few. */
+export function foldsOf(texts: readonly string[], receiver: ReceiverRouter): readonly string[] {
+  const routes = texts.map((text) => {
+    const [method = '', path = '', who = ''] = text.split(' ');
+    return routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','));
+  });
+  return findFolds(createRouteTable(routes), receiver, issuers).folds.map(
+    ({ guard, reached, method, spelling }) =>
+      `${guard.path.text} < ${reached.path.text}: ${method} /${spelling.join('/')}`,
+  );
+}
+
+/** Whether a router that folds takes a request for a path: written again, without a tree. */
+function takesFolded(path: RoutePath, segments: readonly string[], receiver: ReceiverRouter): boolean {
+  const plain = (text: string): string =>
+    receiver.trailingDots && /[^. ]/.test(text) ? text.replace(/[. ]+$/, '') : text;
+  const same = (a: string, b: string): boolean =>
+    receiver.caseSensitive ? plain(a) === plain(b) : plain(a).toLowerCase() === plain(b).toLowerCase();
+  if (receiver.strictSlash) return pathTakes(path, segments, same);
+  const bare = foldedSegments(path);
+  const seen = segments.length > 1 && segments.at(-1) === '' ? segments.slice(0, -1) : segments;
+  return pathTakes(bare, seen, same) || (bare.segments.at(-1)?.kind === 'rest' && pathTakes(bare, [...seen, ''], same));
+}
+
+function foldedSegments(path: RoutePath): RoutePath {
+  const last = path.segments.at(-1);
+  const slashed = path.segments.length > 1 && last?.kind === 'literal' && last.text === '';
+  return slashed ? { ...path, segments: path.segments.slice(0, -1) } : path;
+}
+
+/** A request as it came, and without its format. */
+function readings(
+  request: readonly string[],
+  { formatSuffix, strictSlash, trailingDots }: ReceiverRouter,
+): readonly (readonly string[])[] {
+  const isSlashed = !strictSlash && request.length > 1 && request.at(-1) === '';
+  const seen = isSlashed ? request.slice(0, -1) : request;
+  const last = seen.at(-1) ?? '';
+  const [, plain] = /^(.+)\.[^.]+$/.exec(trailingDots ? last.replace(/[. ]+$/, '') : last) ?? [];
+  return formatSuffix && plain !== undefined ? [request, [...seen.slice(0, -1), plain]] : [request];
+}
+
+function naiveFolds(
+  routes: readonly Route[],
+  receiver: ReceiverRouter,
+  requests: readonly (readonly string[])[],
+): Set<string> {
+  const bare = (path: RoutePath): RoutePath => (receiver.strictSlash ? path : foldedSegments(path));
+  const folds = new Set<string>();
+  const methods = ['GET', 'PUT', 'PATCH', 'HEAD'].map((method) => [method, method] as const);
+  for (const [method, runs] of [...methods, ...(receiver.headAsGet ? [['HEAD', 'GET'] as const] : [])]) {
+    const placed = routes
+      .filter(({ methods }) => methods === null || methods.has(runs))
+      .flatMap((route) => route.paths.map((path) => ({ route, path })));
+    for (const request of requests) {
+      const reached = naiveMatch(routes, method, request);
+      if (reached === null) continue;
+      for (const reading of readings(request, receiver)) {
+        const endsInLiteral = (path: RoutePath): boolean => bare(path).segments.at(-1)?.kind === 'literal';
+        const taking = placed
+          .filter(({ path }) => takesFolded(path, reading, receiver))
+          .sort((a, b) => compareSpecificity(bare(a.path), bare(b.path)));
+        const [first] = taking;
+        for (const { route, path } of taking) {
+          if (first === undefined || compareSpecificity(bare(first.path), bare(path)) !== 0 || route === reached) {
+            continue;
+          }
+          // A parameter takes the format along.
+          if (reading !== request && !endsInLiteral(path)) continue;
+          if (isLessRestrictive(reached, route, issuers)) folds.add(`${route.name} < ${reached.name}`);
+        }
+      }
+    }
+  }
+  return folds;
+}
+
+/** Every path of up to so many of the texts. */
+export function sequences(texts: readonly string[], most: number): readonly (readonly string[])[] {
+  if (most === 0) return [];
+  const shorter = sequences(texts, most - 1);
+  return [...texts.map((text) => [text]), ...shorter.flatMap((parts) => texts.map((text) => [...parts, text]))];
+}
+
+type Specs = readonly (readonly [method: string, path: string, who: string])[];
+
+/** Throws where the check and the naive model differ. */
+export function compareWithModel(
+  specs: Specs,
+  receiver: ReceiverRouter,
+  requests: readonly (readonly string[])[],
+): void {
+  const all = specs.map(([method, path, who], index) =>
+    routeOf(`${method} ${path}`, who === 'public' ? 'public' : who.split(','), { name: `r${index}` }),
+  );
+  const table = createRouteTable(all);
+  if (table.ties.length > 0) return;
+  const { folds, unfinished } = findFolds(table, receiver, issuers);
+  const found = folds.map(({ guard, reached }) => `${guard.route.name} < ${reached.route.name}`).sort();
+  const expected = [...naiveFolds(all, receiver, requests)].sort();
+  if (unfinished || found.join() !== expected.join()) throw new Error(JSON.stringify({ found, expected, unfinished }));
+}
