@@ -39,7 +39,13 @@ const layers: readonly Layer[] = [
     mayTypes: ['src/config/', 'src/proxy/'],
     modules: null,
   },
-  { path: 'src/adapters/', may: ['src/decision/', 'src/ports/', 'src/config/', 'src/lib/'], modules: null },
+  // What is used of Node beside its documented interface, in one place for whoever touches the world.
+  { path: 'src/proxy/node-internals/', may: [], modules: null },
+  {
+    path: 'src/adapters/',
+    may: ['src/decision/', 'src/ports/', 'src/config/', 'src/proxy/node-internals/', 'src/lib/'],
+    modules: null,
+  },
   // Calls to the Core, which programs import to mint tokens: loading them must not load the proxy, nor the schema of
   // its config.
   { path: 'src/core-api/', may: ['src/decision/', 'src/ports/', 'src/lib/'], mayTypes: ['src/config/'], modules: null },
@@ -154,6 +160,34 @@ t.test('the adapters of one technology do not know those of another', (t) => {
         .map(({ text }) => `${source.path} imports ${text}`),
     );
   t.same(wrong, []);
+  t.end();
+});
+
+t.test('what Node does not document is used in one folder', (t) => {
+  const folder = 'src/proxy/node-internals/';
+  const internal =
+    /\._\w+\b(?!\()|\b_readableState\b|\.(?:push|read|resume|pause|destroySoon|onIncoming) = |\.push\(''\)|removeAllListeners\('data'\)|prototype\.\w+\.call|[gs]etGlobalDispatcher|\breq\.(?:method|headers|url) = /;
+  // These two are to go.
+  const leftOver = ['src/proxy/exchange/fastify-shell.ts', 'src/proxy/upstream/interim-responses.ts'];
+  const using = (path: string): boolean => internal.test(readProjectFile(path));
+  t.same(
+    sources
+      .map(({ path }) => path)
+      .filter((path) => !path.startsWith(folder) && !leftOver.includes(path) && using(path)),
+    [],
+  );
+  const inside = sources.map(({ path }) => path).filter((path) => path.startsWith(folder));
+  t.same(
+    inside.filter((path) => !using(path)),
+    [],
+    'and nothing else is there',
+  );
+  const tests = projectFiles('test/proxy/node-internals');
+  t.same(
+    inside.filter((path) => !tests.includes(path.replace('src/', 'test/').replace('.ts', '.test.ts'))),
+    [],
+    'each has its canary',
+  );
   t.end();
 });
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Server as NetServer, type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { ListenSettings } from '../config/types.js';
 import { denial, type Denial } from '../decision/denial.js';
 import { createClientFinder } from '../lib/ip-ranges.js';
@@ -21,6 +21,7 @@ import { acceptQueue, createListener, type TlsMaterial } from './inbound/listene
 import { createParserRefusal, parserDenial, type Asked } from './inbound/parse-error.js';
 import { createReserving } from './idempotency/coordinator.js';
 import { createSlots } from './exchange/concurrency.js';
+import { stopAccepting } from './node-internals/server.js';
 import { Upgrade } from './websocket/upgrade-request.js';
 import { createWebSockets } from './websocket/connections.js';
 
@@ -185,10 +186,7 @@ export function createProxyServer(deps: ProxyServerDeps): ProxyServer {
       bodyPace.minRate = Math.max(listen.bodyMinRate, drainPace.minRate);
       const closed = new Promise<void>((resolve) => {
         afterLastAccept(server, Math.min(longestAcceptMs, graceMs / 2), () => {
-          // Not the close of `http.Server`, which also ends connections whose last answer is still being read.
-          NetServer.prototype.close.call(server, () => {
-            resolve();
-          });
+          stopAccepting(server, resolve);
         });
       });
       const deadline = setTimeout(connections.cutOff, graceMs);

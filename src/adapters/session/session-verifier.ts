@@ -1,10 +1,11 @@
 import type { SessionContainer } from 'supertokens-node/recipe/session';
-import { Agent, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
+import { Agent } from 'undici';
 import type { SessionSettings } from '../../config/types.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { defaultMaxDepth, parseStrictJson } from '../../lib/strict-json.js';
 import type { Log, Timers } from '../../ports/system.js';
 import type { SessionRefusal, SessionVerifier, VouchedSession } from '../../ports/auth.js';
+import { useForFetch } from '../../proxy/node-internals/global-dispatcher.js';
 import { contextOf, type CallContext, type SessionSdk } from './session-sdk.js';
 
 export interface SessionVerifierDeps {
@@ -59,8 +60,7 @@ export function createSessionVerifier(
     bodyTimeout: timeoutMs,
     connections: maxAsking,
   });
-  const before = getGlobalDispatcher();
-  setGlobalDispatcher(agent);
+  const restoreFetch = useForFetch(agent);
   let asking = 0;
   let underWay = 0;
   let isFailing = false;
@@ -79,7 +79,7 @@ export function createSessionVerifier(
       return vouched;
     },
     close: async () => {
-      if (getGlobalDispatcher() === agent) setGlobalDispatcher(before);
+      restoreFetch();
       await agent.destroy();
     },
   };

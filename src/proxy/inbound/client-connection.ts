@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/system.js';
 import type { Backlog } from './connection-queue.js';
 import { Intake } from './read-control.js';
 import type { Peer } from '../auth/authorize-request.js';
+import { onDestroySoon } from '../node-internals/socket.js';
 
 /** A request, or what stands for one that the parser refused: served when those before it are answered. */
 export interface Turn {
@@ -97,13 +98,11 @@ export class CallerConnection {
     });
     this.restedAt = socket.bytesRead;
     this.restsSinceMs = clock.monotonic();
-    const destroySoon = socket.destroySoon.bind(socket);
-    // Node calls this after the last answer of a connection. It closes at once then, and the caller, still sending, is
-    // reset and may lose the answer with what it had not read yet (RFC 9112 §9.6).
-    socket.destroySoon = () => {
-      if (this.mayStillSend()) this.linger();
-      else destroySoon();
-    };
+    onDestroySoon(socket, () => {
+      const takesOver = this.mayStillSend();
+      if (takesOver) this.linger();
+      return takesOver;
+    });
     // Node has a listener of its own but takes it away from a tunnel that we refuse, and without one a reset ends the
     // process.
     socket.on('error', () => undefined);

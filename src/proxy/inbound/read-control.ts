@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import type { Backlog } from './connection-queue.js';
 import { ByteBuffer } from './byte-buffer.js';
-import { mayParse, stopParser } from './node-internals.js';
+import { mayParse, stopParser } from '../node-internals/parser.js';
+import { holdResume, readInPlaceOfParser, wakeStream } from '../node-internals/socket.js';
 
 /**
  * What is read at once behind a request that is being served, and then each second that it takes: a caller that hung up
@@ -32,7 +33,7 @@ export interface IntakeOptions {
 export class Intake {
   private readonly socket: Socket;
   private readonly options: IntakeOptions;
-  private readonly resume: () => Socket;
+  private readonly readOn: () => Socket;
   private readonly held = new ByteBuffer();
   private state: 'reading' | 'held' | 'discarding' = 'reading';
   private allowedBytes = stepBytes;
@@ -43,9 +44,7 @@ export class Intake {
   constructor(socket: Socket, options: IntakeOptions) {
     this.socket = socket;
     this.options = options;
-    this.resume = socket.resume.bind(socket);
-    // Node resumes when a body is wanted or some of an answer went out, whatever waits.
-    socket.resume = () => (this.state === 'held' ? socket : this.resume());
+    this.readOn = holdResume(socket, () => this.state === 'held');
     socket.on('close', () => this.forget());
   }
 
@@ -71,7 +70,7 @@ export class Intake {
   release(): void {
     if (this.state !== 'held') return;
     this.state = 'reading';
-    if (this.parserListeners === null) this.resume();
+    if (this.parserListeners === null) this.readOn();
     else this.replay();
   }
 
@@ -85,9 +84,8 @@ export class Intake {
     this.state = 'reading';
     this.socket.off('data', this.onHeld);
     this.parserListeners = null;
-    // Where the parser was stopped, the stream waits for ever for what it would have read: an empty piece tells it
-    // otherwise.
-    this.socket.push('');
+    // Where the parser was stopped, the stream waits for ever for what it would have read.
+    wakeStream(this.socket);
     const early = this.forget();
     if (early.length > 0) this.socket.emit('data', early);
   }
@@ -125,7 +123,7 @@ export class Intake {
       this.timer = null;
       this.allowedBytes += stepBytes;
       if (this.allowedBytes > maxHeldBytes) this.options.onOverflow();
-      else this.resume();
+      else this.readOn();
     }, stepMs);
   }
 
@@ -145,15 +143,13 @@ export class Intake {
       this.socket.emit('data', bytes.subarray(0, stepBytes));
       bytes = bytes.subarray(stepBytes);
     }
-    if (this.isReading()) this.resume();
+    if (this.isReading()) this.readOn();
     else if (this.isHeld()) this.onHeld(bytes);
   };
 
   private readBy(listener: (chunk: Buffer) => void): void {
-    // Node's parser reads past the stream until somebody listens here. The stream thinks that it is reading since
-    // before that, and would wait for ever: an empty piece tells it otherwise.
-    this.socket.removeAllListeners('data').on('data', listener).push('');
-    this.resume();
+    readInPlaceOfParser(this.socket, listener);
+    this.readOn();
   }
 
   /** Holds nothing any more; returns what it held. */

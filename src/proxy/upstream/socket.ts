@@ -1,5 +1,6 @@
 import { connect, Socket, type NetConnectOpts } from 'node:net';
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
+import { onPushedEnd } from '../node-internals/socket.js';
 
 /** A connection to the receiver, opened or being opened. */
 export interface Link {
@@ -61,11 +62,9 @@ export function linkOfTls(place: NetConnectOpts, options: ConnectionOptions, onR
   const socket = connectTls({ ...options, socket: tcp });
   prepared(tcp.connect(place));
   // TLS pushes its end when the receiver says it, or else when TCP has ended.
-  const push = socket.push.bind(socket);
-  socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
-    if (chunk === null && !tcpHasEnded) endedItself = true;
-    return push(chunk, encoding);
-  };
+  onPushedEnd(socket, () => {
+    endedItself ||= !tcpHasEnded;
+  });
   if (onRead !== undefined) {
     socket.on('data', (bytes: Buffer) => {
       if (!onRead(bytes)) socket.pause();

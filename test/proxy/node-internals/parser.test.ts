@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import t from 'tap';
-import { mayParse, stopParser } from '../../../src/proxy/inbound/node-internals.js';
+import { mayParse, stopParser } from '../../../src/proxy/node-internals/parser.js';
 import { listen } from '../../support/listening.js';
 import { until } from '../../support/until.js';
 

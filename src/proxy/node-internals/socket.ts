@@ -1,0 +1,57 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+
+/**
+ * Asks `takesOver` when Node wants to end a connection after its last response. Node calls `socket.destroySoon` then,
+ * which closes at once, and a client that still sends is reset and may lose the response with what it had not read yet
+ * (RFC 9112 §9.6).
+ *
+ * @param takesOver `true` where the connection is ended in another way.
+ */
+export function onDestroySoon(socket: Socket, takesOver: () => boolean): void {
+  const destroySoon = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    if (!takesOver()) destroySoon();
+  };
+}
+
+/**
+ * Keeps Node from reading on while `isHeld`: it calls `socket.resume` when a body is wanted or some of a response went
+ * out, whatever waits.
+ *
+ * @returns reads on all the same.
+ */
+export function holdResume(socket: Socket, isHeld: () => boolean): () => Socket {
+  const resume = socket.resume.bind(socket);
+  socket.resume = () => (isHeld() ? socket : resume());
+  return resume;
+}
+
+/**
+ * Puts `listener` in the place of Node's parser, which reads past the stream until somebody else listens for `data`:
+ * `removeAllListeners('data')` takes its own listener away, and it stops reading past the stream when another comes.
+ */
+export function readInPlaceOfParser(socket: Socket, listener: (bytes: Buffer) => void): void {
+  socket.removeAllListeners('data').on('data', listener);
+  wakeStream(socket);
+}
+
+/**
+ * Tells a stream that a read it waits for is over, by `push('')`. While the parser read past it, or since the parser
+ * was stopped, the stream believes that it is reading and would wait for ever.
+ */
+export function wakeStream(socket: Socket): void {
+  socket.push('');
+}
+
+/**
+ * Calls `onEnd` when a TLS connection pushes its end, `push(null)`: as long as TCP below it has not ended, the other
+ * side said so within TLS. Node's `end` event comes later and tells nothing of that.
+ */
+export function onPushedEnd(socket: TLSSocket, onEnd: () => void): void {
+  const push = socket.push.bind(socket);
+  socket.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    if (chunk === null) onEnd();
+    return push(chunk, encoding);
+  };
+}

@@ -1,0 +1,160 @@
+/**
+ * Holds Node to what of its sockets is used beside their documented interface: each title begins with the symbol that
+ * is gone where its test fails.
+ */
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
+import t, { type Test } from 'tap';
+import {
+  holdResume,
+  onDestroySoon,
+  onPushedEnd,
+  readInPlaceOfParser,
+  wakeStream,
+} from '../../../src/proxy/node-internals/socket.js';
+import { certificates } from '../../support/certificates.js';
+import { listen } from '../../support/listening.js';
+import { until } from '../../support/until.js';
+
+const head = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** Opens a connection to a server, and sends it these bytes. */
+async function ask(t: Test, serve: RequestListener, bytes: string): Promise<Socket> {
+  const { port } = await listen(t, createServer(serve));
+  const client = connect(port, '127.0.0.1');
+  t.teardown(() => client.destroy());
+  client
+    .on('error', () => undefined)
+    .resume()
+    .write(bytes);
+  return client;
+}
+
+t.test('socket.destroySoon: Node calls it after the last response of a connection', async (t) => {
+  let asked = 0;
+  let takesOver = true;
+  let socket: Socket | null = null;
+  const client = await ask(
+    t,
+    (req, res) => {
+      socket = req.socket;
+      onDestroySoon(req.socket, () => {
+        asked += 1;
+        return takesOver;
+      });
+      res.setHeader('connection', 'close').end();
+    },
+    head,
+  );
+  await until('Node wants to end the connection', () => asked === 1);
+  t.notOk(client.closed, 'and does not, where that was taken over');
+  takesOver = false;
+  (socket as Socket | null)?.destroySoon();
+  await until('the connection is closed', () => client.closed);
+});
+
+t.test(
+  'socket.resume: Node calls it where a body is wanted, and reads nothing while the connection is held',
+  async (t) => {
+    let asked = 0;
+    let isHeld = true;
+    let received = '';
+    let goOn = (): unknown => undefined;
+    const client = await ask(
+      t,
+      (req) => {
+        req.socket.pause();
+        goOn = holdResume(req.socket, () => {
+          asked += 1;
+          return isHeld;
+        });
+        req.on('data', (bytes: Buffer) => {
+          received += bytes.toString();
+        });
+      },
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n',
+    );
+    await until('Node wants to read on', () => asked > 0);
+    client.write('0123456789');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    t.equal(received, '');
+    isHeld = false;
+    goOn();
+    await until('the body is read', () => received === '0123456789');
+  },
+);
+
+t.test(
+  "socket.removeAllListeners('data'): a listener in the place of Node's parser gets the bytes, and the parser none",
+  async (t) => {
+    const requests: IncomingMessage[] = [];
+    let received = '';
+    const client = await ask(
+      t,
+      (req, res) => {
+        requests.push(req);
+        res.end();
+        req.socket.pause();
+        setImmediate(() => {
+          readInPlaceOfParser(req.socket, (bytes) => {
+            received += bytes.toString();
+          });
+          req.socket.resume();
+        });
+      },
+      head,
+    );
+    await until('a request is served', () => requests.length === 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    client.write(`${head}${head}`);
+    await until('the bytes are read', () => received === `${head}${head}`);
+    t.equal(requests.length, 1);
+  },
+);
+
+t.test(
+  "socket.push(''): a stream that Node stopped reading before it gave the connection up to another protocol reads on",
+  async (t) => {
+    let received = '';
+    let isTaken = false;
+    const server = createServer((req) => {
+      req.socket.pause();
+    });
+    server.on('upgrade', (_req, socket: Socket) => {
+      setImmediate(() => {
+        socket.on('data', (bytes: Buffer) => {
+          received += bytes.toString();
+        });
+        wakeStream(socket);
+        socket.resume();
+        isTaken = true;
+      });
+    });
+    const { port } = await listen(t, server);
+    const client = connect(port, '127.0.0.1');
+    t.teardown(() => client.destroy());
+    client.write(`${head}GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    await until('it is taken over', () => isTaken);
+    client.write('more');
+    await until('the bytes are read', () => received === 'more');
+  },
+);
+
+t.test('socket.push(null): a TLS connection pushes its end once, before TCP below it has ended', async (t) => {
+  const {
+    ca,
+    server: { cert, key },
+  } = certificates(t);
+  const server = createTlsServer({ cert, key }, (socket) => {
+    socket.on('error', () => undefined).end('bye');
+  });
+  const { port } = await listen(t, server);
+  const client = connectTls({ host: '127.0.0.1', port, servername: 'localhost', ca: ca.cert });
+  t.teardown(() => client.destroy());
+  const told: string[] = [];
+  onPushedEnd(client, () => told.push('pushed'));
+  client.on('end', () => told.push('end')).resume();
+  await until('the end', () => told.includes('end'));
+  t.same(told, ['pushed', 'end']);
+});
