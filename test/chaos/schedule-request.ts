@@ -65,7 +65,7 @@ export function admissionOf(
     traceId: null,
     forwarded: ['X-Request-Id', id],
     shadow: null,
-    inShadow: () => null,
+    shadowAdmission: () => null,
     revoked: () => null,
   };
 }

@@ -7,7 +7,7 @@ import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import { totalStripped } from '../../src/decision/http/stripped-headers.js';
 import type { SessionVerifier } from '../../src/ports/auth.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
-import { admit, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
+import { authorizeRequest, type Judgement, type Step } from '../../src/proxy/auth/authorize-request.js';
 import type { SessionsInForce } from '../../src/proxy/auth/verify-session.js';
 import { createUpstream, type Upstream } from '../../src/proxy/upstream/pool.js';
 import { createVerifiedTokens } from '../../src/proxy/auth/verified-token-cache.js';
@@ -119,7 +119,7 @@ const verifier: SessionVerifier = {
  */
 export async function tryHead(head: Head, { scene, inForce }: Stage): Promise<Outcome> {
   const steps: Step[] = [];
-  const judged = await admit(
+  const judged = await authorizeRequest(
     { method: head.method, target: head.target, httpVersion: head.version, rawHeaders: head.fields.flat() },
     { remoteAddress: callerAddress, encrypted: false, trusted: false },
     inForce,

@@ -1,5 +1,4 @@
 import { trimBlanks } from '../../lib/text.js';
-import type { Framing } from './framing.js';
 import { isHost } from './host.js';
 import type { RequestFields } from './request-headers.js';
 import { plainAddress } from '../../lib/ip-ranges.js';
@@ -24,11 +23,6 @@ export interface Forwarding {
   readonly forwardsAuthorization: boolean;
   /** Names and values in turn; none on public routes. */
   readonly identity: readonly string[];
-  /**
-   * How the body is sent: not the caller's framing where the body was read whole, and without `chunked` where the
-   * client library writes Transfer-Encoding itself.
-   */
-  readonly framing: Framing;
 }
 
 /** RFC 9110 §7.6.3 allows a name that stands for the host. */
@@ -38,15 +32,15 @@ const pseudonym = 'sallyport';
 const forwardedText = /^[\t\x20-\x7e]+$/;
 
 /**
- * Builds the header section for the receiver, names and values in turn. Identity comes last, and nothing of the
+ * Builds the header section for the upstream, names and values in turn, but for Transfer-Encoding, which the connection
+ * writes. Identity comes last, and nothing of the
  * caller's has one of these names any more.
  */
 export function upstreamFields(forwarding: Forwarding): string[] {
-  const { fields, framing } = forwarding;
+  const { fields } = forwarding;
   const out = ['Host', forwarding.host ?? fields.host];
   for (const text of fields.passed) out.push(text);
-  if (framing.contentLength !== null) out.push('Content-Length', String(framing.contentLength));
-  if (framing.chunked) out.push('Transfer-Encoding', 'chunked');
+  if (fields.contentLength !== null) out.push('Content-Length', String(fields.contentLength));
   if (forwarding.forwardsAuthorization && fields.authorization !== null) {
     out.push('Authorization', fields.authorization);
   }

@@ -7,7 +7,7 @@ import type { RequestHead } from '../../decision/http/request-head.js';
 import type { ShadowPass } from '../../decision/route/shadow-mode.js';
 import type { InForce } from '../../proxy/auth/active-config.js';
 import {
-  admit,
+  authorizeRequest,
   type Admission,
   type Findings,
   type Observe,
@@ -47,7 +47,7 @@ export async function rule(head: RequestHead, bodyBytes: number, inForce: InForc
   };
   const unparsed = parserRefusal(head);
   if (unparsed !== null) return refused(unparsed, null, steps);
-  const judgement = await admit(head, peerOf(inForce), inForce, nowMs, observe);
+  const judgement = await authorizeRequest(head, peerOf(inForce), inForce, nowMs, observe);
   if (!judgement.ok) return refused(judgement.error.denial, judgement.error, steps);
   return conclude(judgement.value, bodyBytes, inForce, steps);
 }
@@ -68,7 +68,7 @@ function parserRefusal({ method }: RequestHead): Denial | null {
 function conclude(admission: Admission, bodyBytes: number, inForce: InForce, steps: readonly Step[]): Ruling {
   const prepared = prepare(admission, inForce, null);
   if (!prepared.ok) {
-    const passed = admission.inShadow(prepared.error);
+    const passed = admission.shadowAdmission(prepared.error);
     return passed === null ? refused(prepared.error, admission, steps) : passedOn(passed, null, steps);
   }
   const preparation = prepared.value;

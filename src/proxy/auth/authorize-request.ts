@@ -31,7 +31,7 @@ import { verifyCredential } from './verify-service-token.js';
 import { newRequestId, newTraceparent } from '../exchange/ids.js';
 import type { InForce } from './active-config.js';
 import { asSessionRefusal, verifySession } from './verify-session.js';
-import { findWithdrawal } from './find-revoked-token.js';
+import { findRevokedToken } from './find-revoked-token.js';
 
 /** The other end of the caller's connection. */
 export interface Peer {
@@ -73,13 +73,13 @@ export interface Admission extends Findings {
   readonly fields: RequestFields;
   /** What the receiver gets: names and values in turn. */
   readonly forwarded: string[];
-  /** Why it would have been refused; `null` where nothing is wrong. Then `principal` is nobody, whoever it was. */
+  /** Why it would have been refused; `null` where nothing is wrong. `principal` is then null. */
   readonly shadow: ShadowPass | null;
   /**
    * How it goes on where a later step would refuse it: without identity and reservation. `null` where that refusal
-   * stands.
+   * is final.
    */
-  readonly inShadow: (reason: Denial) => Admission | null;
+  readonly shadowAdmission: (reason: Denial) => Admission | null;
   /** By what the caller's credential was revoked since; `null` where nothing was, or there is none. */
   readonly revoked: () => Denial | null;
 }
@@ -103,7 +103,7 @@ const unobserved: Observe = (_step, result) => result;
 type Verdict = Result<Principal, Denial>;
 
 /** A request as far as it could be read. */
-interface Reading {
+interface ParsedRequest {
   readonly head: RequestHead;
   readonly peer: Peer;
   readonly inForce: InForce;
@@ -115,7 +115,7 @@ interface Reading {
   readonly requestId: string;
   readonly stripped: StrippedFields;
   /** What was presented; `null` where nothing was, or nobody asked. */
-  readonly token: string | null;
+  token: string | null;
 }
 
 /**
@@ -127,7 +127,7 @@ interface Reading {
  *
  * @param asker who waits for a key that may be new; `null` waits for a fetch that is allowed now, and no longer.
  */
-export function admit(
+export function authorizeRequest(
   head: RequestHead,
   peer: Peer,
   inForce: InForce,
@@ -148,7 +148,7 @@ export function admit(
   if (!fields.ok) return refused(fields.error);
 
   const { stripped, strippedUnlessTrusted, requestId } = fields.value;
-  const reading: Reading = {
+  const request: ParsedRequest = {
     head,
     peer,
     inForce,
@@ -161,22 +161,22 @@ export function admit(
     stripped: peer.trusted ? stripped : addStripped(stripped, 'forwarded', strippedUnlessTrusted),
     token: null,
   };
-  const hopeless = refusedOnAnyRoute(reading);
-  if (hopeless !== null) return end(reading, null, hopeless);
-  if (reading.route?.access === 'public') return conclude(reading, reading.route, null);
+  const routeIndependentDenial = refusedOnAnyRoute(request);
+  if (routeIndependentDenial !== null) return deny(request, null, routeIndependentDenial);
+  if (request.route?.access === 'public') return admitTo(request, request.route, null);
 
-  const credential = observe('credential', readCredential(fields.value, acceptedKinds(reading)));
-  if (!credential.ok) return endUnlessPassed(reading, credential.error);
-  const asking = { ...reading, token: credential.value.token };
-  return after(verify(credential.value, asking, nowMs), (verdict) =>
-    authorizeVerified(asking, observe('verification', verdict)),
+  const credential = observe('credential', readCredential(fields.value, acceptedKinds(request)));
+  if (!credential.ok) return denyUnlessShadowed(request, credential.error);
+  request.token = credential.value.token;
+  return thenSync(verify(credential.value, request, nowMs), (verdict) =>
+    authorizeVerified(request, observe('verification', verdict)),
   );
 }
 
 /**
  * What no route of the table makes acceptable, or what the public route that was meant does not: answered to anybody.
  */
-function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): Denial | null {
+function refusedOnAnyRoute({ fields, target, head, route, inForce }: ParsedRequest): Denial | null {
   const { table } = inForce.config;
   const upgrade = fields.upgrade === null ? null : refusedUpgrade(head, fields, table.anyAllowsWebSocket);
   if (upgrade !== null) return upgrade;
@@ -188,7 +188,7 @@ function refusedOnAnyRoute({ fields, target, head, route, inForce }: Reading): D
 }
 
 /** What counts on the route. Where there is none, whatever some route takes may be shown to learn that. */
-function acceptedKinds({ route, inForce: { sessions } }: Pick<Reading, 'route' | 'inForce'>): AcceptedKinds {
+function acceptedKinds({ route, inForce: { sessions } }: Pick<ParsedRequest, 'route' | 'inForce'>): AcceptedKinds {
   if (route === null) return { service: true, session: sessions !== null };
   return { service: route.acceptsService, session: route.session !== null };
 }
@@ -199,13 +199,13 @@ function rememberedTokens(route: Route | null, inForce: InForce): RememberedToke
   return service && !session && route?.access !== 'public' ? inForce.verified : null;
 }
 
-function verify(credential: Credential, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
-  if (credential.kind === 'service') return verifyService(credential.token, reading, nowMs);
+function verify(credential: Credential, request: ParsedRequest, nowMs: number): Verdict | Promise<Verdict> {
+  if (credential.kind === 'service') return verifyService(credential.token, request, nowMs);
   const {
     inForce: { sessions },
     head,
     asker,
-  } = reading;
+  } = request;
   // A route that accepts them is put in force only where they can be verified.
   return sessions === null
     ? refuse(denial('core_unavailable'))
@@ -216,69 +216,69 @@ function verify(credential: Credential, reading: Reading, nowMs: number): Verdic
  * Verifies the token against every issuer. Where two issuers both accept it and the route takes only the second, the
  * first one's acceptance must not stand in its way.
  */
-function verifyService(token: string, reading: Reading, nowMs: number): Verdict | Promise<Verdict> {
+function verifyService(token: string, request: ParsedRequest, nowMs: number): Verdict | Promise<Verdict> {
   const {
     inForce,
     route,
     asker,
     fields: { bearerDigest },
-  } = reading;
-  return after(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker, bearerDigest), (verdict) => {
+  } = request;
+  return thenSync(verifyCredential(token, inForce.issuers, nowMs, inForce.verified, asker, bearerDigest), (verdict) => {
     if (!verdict.ok || route === null || acceptsIssuer(route, verdict.value)) return verdict;
     const accepted = inForce.issuers.filter(({ rules }) => route.issuers?.has(rules.name) === true);
-    const refused = revokedNow(reading, verdict.value) ?? denial('issuer_not_accepted');
-    return after(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), (second) =>
+    const refused = revokedNow(request, verdict.value) ?? denial('issuer_not_accepted');
+    return thenSync(verifyCredential(token, accepted, asker?.now() ?? nowMs, null, asker), (second) =>
       second.ok ? second : refuse(refused),
     );
   });
 }
 
-function authorizeVerified(reading: Reading, verdict: Verdict): Judgement | Promise<Judgement> {
-  const { observe, route, target } = reading;
-  if (!verdict.ok) return endUnlessPassed(reading, verdict.error);
+function authorizeVerified(request: ParsedRequest, verdict: Verdict): Judgement | Promise<Judgement> {
+  const { observe, route, target } = request;
+  if (!verdict.ok) return denyUnlessShadowed(request, verdict.error);
   const principal = verdict.value;
-  const revoked = observe('revocation', revokedNow(reading, principal));
-  if (revoked !== null) return end(reading, principal, revoked);
+  const revoked = observe('revocation', revokedNow(request, principal));
+  if (revoked !== null) return deny(request, principal, revoked);
   if (route === null) {
-    return endUnlessShadow(reading, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
+    return denyOrShadow(request, principal, denial(usesOptOut(target) ? 'target_malformed' : 'route_unknown'));
   }
   const refused = observe('policy', authorize(route, principal));
-  return refused === null ? conclude(reading, route, principal) : endUnlessShadow(reading, principal, refused);
+  return refused === null ? admitTo(request, route, principal) : denyOrShadow(request, principal, refused);
 }
 
-function revokedNow({ inForce, token }: Reading, principal: Principal): Denial | null {
+function revokedNow({ inForce, token }: ParsedRequest, principal: Principal): Denial | null {
   const revoked = isRevoked(principal, inForce.revocations(), () => tokenDigest(token ?? ''));
   if (revoked === null) return inForce.knowsRevocations() ? null : denial('revocations_unknown');
   return principal.kind === 'session' ? asSessionRefusal(revoked) : revoked;
 }
 
 /** What is left once it is settled that the caller may use the route. */
-function conclude(reading: Reading, route: Route, principal: Principal | null): Judgement {
-  const origin = refusedOrigin(reading.fields, route, principal);
-  if (origin !== null) return endUnlessShadow(reading, principal, origin);
-  const body = reading.observe('body', refusedBody(reading, route));
-  if (body !== null) return end(reading, principal, denial(body));
-  if (route.mode !== 'shadow') return accept(admission(reading, route, principal, null));
-  const admitted = admission(reading, route, principal, null, (reason) =>
+function admitTo(request: ParsedRequest, route: Route, principal: Principal | null): Judgement {
+  const origin = refusedOrigin(request.fields, route, principal);
+  if (origin !== null) return denyOrShadow(request, principal, origin);
+  const body = request.observe('body', refusedBody(request, route));
+  if (body !== null) return deny(request, principal, denial(body));
+  if (route.mode !== 'shadow') return accept(admission(request, route, principal, null));
+  const admitted = admission(request, route, principal, null, (reason) =>
     passesInShadow(reason) && admitted.revoked() === null
-      ? admission(reading, unjudged(route), null, shadowPass(reason, principal, route))
+      ? admission(request, unjudged(route), null, shadowPass(reason, principal, route))
       : null,
   );
   return accept(admitted);
 }
 
-/** A refusal stands, where no shadow mode is there to let it pass. */
-const stands = (): null => null;
+/** No shadow mode: a refusal is final. */
+const keepRefusal = (): null => null;
 
 function admission(
-  reading: Reading,
+  request: ParsedRequest,
   route: Route,
   principal: Principal | null,
   shadow: ShadowPass | null,
-  inShadow: Admission['inShadow'] = stands,
+  shadowAdmission: Admission['shadowAdmission'] = keepRefusal,
 ): Admission {
-  const { fields, target, requestId, stripped } = reading;
-  const traceparent = fields.traceparent ?? (reading.inForce.config.upstream.beginsTrace ? newTraceparent() : null);
+  const { fields, target, requestId, stripped } = request;
+  const traceparent = fields.traceparent ?? (request.inForce.config.upstream.beginsTrace ? newTraceparent() : null);
   const caller = principal ?? shadow?.principal ?? null;
   return {
     route,
@@ -288,19 +288,19 @@ function admission(
     requestId,
     stripped,
     traceId: traceIdOf(traceparent),
-    forwarded: forwardedFields(reading, route, principal, traceparent),
+    forwarded: forwardedFields(request, route, principal, traceparent),
     shadow,
-    inShadow,
-    revoked: () => (caller === null ? null : revokedNow(reading, caller)),
+    shadowAdmission,
+    revoked: () => (caller === null ? null : revokedNow(request, caller)),
   };
 }
 
-/** Ends what has no valid credential, unless shadow mode lets it go on and no rule of `revoked` stands against that. */
-function endUnlessPassed(reading: Reading, reason: Denial): Judgement | Promise<Judgement> {
-  const judgement = endUnlessShadow(reading, null, reason);
+/** Ends what has no valid credential, unless shadow mode lets it go on and its token is not revoked. */
+function denyUnlessShadowed(request: ParsedRequest, reason: Denial): Judgement | Promise<Judgement> {
+  const judgement = denyOrShadow(request, null, reason);
   if (!judgement.ok) return judgement;
-  return after(findWithdrawal(reading.fields, reading.inForce), (found) =>
-    found === null ? judgement : end(reading, null, reading.observe('revocation', found)),
+  return thenSync(findRevokedToken(request.fields, request.inForce), (found) =>
+    found === null ? judgement : deny(request, null, request.observe('revocation', found)),
   );
 }
 
@@ -308,9 +308,9 @@ function endUnlessPassed(reading: Reading, reason: Denial): Judgement | Promise<
  * Ends it, unless shadow mode lets it go on as it came. Target, framing and body are held to what the route says all
  * the same.
  */
-function endUnlessShadow(reading: Reading, principal: Principal | null, reason: Denial): Judgement {
-  // What was withdrawn is known to be in wrong hands: shadow mode lets it pass no more than any other.
-  if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return end(reading, principal, reason);
+function denyOrShadow(request: ParsedRequest, principal: Principal | null, reason: Denial): Judgement {
+  // A revoked token must be assumed stolen, so shadow mode never lets it through.
+  if (!passesInShadow(reason) || revocationReasons.has(reason.reason)) return deny(request, principal, reason);
   const {
     route: matched,
     target,
@@ -318,26 +318,26 @@ function endUnlessShadow(reading: Reading, principal: Principal | null, reason: 
     inForce: {
       config: { unmatched },
     },
-  } = reading;
+  } = request;
   if (matched === null && unmatched !== null && usesOptOut(target)) {
-    return end(reading, principal, denial('target_malformed'));
+    return deny(request, principal, denial('target_malformed'));
   }
   const found = matched?.mode === 'shadow' ? unjudged(matched) : null;
   const route = matched === null && unmatched !== null ? unmatchedRoute(unmatched, method, target) : found;
-  if (route === null) return end(reading, principal, reason);
-  const body = reading.observe('body', refusedBody(reading, route));
-  if (body !== null) return end(reading, principal, denial(body));
-  return accept(admission(reading, route, null, shadowPass(reason, principal, matched)));
+  if (route === null) return deny(request, principal, reason);
+  const body = request.observe('body', refusedBody(request, route));
+  if (body !== null) return deny(request, principal, denial(body));
+  return accept(admission(request, route, null, shadowPass(reason, principal, matched)));
 }
 
-function refusedBody({ head, fields }: Reading, route: Route): Reason | null {
+function refusedBody({ head, fields }: ParsedRequest, route: Route): Reason | null {
   if (fields.upgrade !== null && !route.allowsWebSocket) return 'upgrade_refused';
   if (hasUnexpectedBody(head, fields) && !route.allowsBody) return 'body_not_allowed';
   return (fields.contentLength ?? 0) > route.maxBodyBytes ? 'body_too_large' : null;
 }
 
 function forwardedFields(
-  { fields, head, peer, inForce, requestId }: Reading,
+  { fields, head, peer, inForce, requestId }: ParsedRequest,
   route: Route,
   principal: Principal | null,
   traceparent: string | null,
@@ -354,13 +354,11 @@ function forwardedFields(
     traceparent,
     forwardsAuthorization: route.forwardsAuthorization,
     identity: principal === null ? [] : identityFields(inForce.config.identity, principal),
-    // undici writes Transfer-Encoding itself, where there is a body and no length.
-    framing: { contentLength: fields.contentLength, chunked: false },
   });
 }
 
-function end(
-  { requestId, route, stripped, fields: { traceparent } }: Reading,
+function deny(
+  { requestId, route, stripped, fields: { traceparent } }: ParsedRequest,
   principal: Principal | null,
   reason: Denial,
 ): Judgement {
@@ -376,6 +374,6 @@ function hasUnexpectedBody({ method }: RequestHead, { hasBody }: RequestFields):
 }
 
 /** Goes on at once where the value is there already: a promise would cost every request a turn of the event loop. */
-function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
+function thenSync<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

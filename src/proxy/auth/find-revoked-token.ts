@@ -20,13 +20,13 @@ interface Keys {
 type Found = Denial | null;
 
 /**
- * Names the rule by which a token is withdrawn that was refused for another reason before anybody asked, or `null`: one
- * that is expired as well must not pass in shadow mode where it would not pass alone. A revoked key id counts as the
+ * Looks up the revocation of a token that was refused for another reason, or `null`: one that is expired as well must
+ * not pass in shadow mode where it would not pass alone. A revoked key id counts as the
  * header has it, whoever the issuer, for the key may have left its set by now; a digest stands for this token alone.
  * Subject, id and time count where the signature holds: tokens of others, who may have the same names, are not meant.
  * Tokens are looked for however they are spelt: the request goes on as it came, to a service that may be less strict.
  */
-export function findWithdrawal(
+export function findRevokedToken(
   { authorization, passed }: Pick<RequestFields, 'authorization' | 'passed'>,
   inForce: InForce,
 ): Found | Promise<Found> {
@@ -61,7 +61,7 @@ function tokensIn(credential: string): readonly string[] {
  * The same with the signature spelt as it should be: lax readers take either alphabet, and any bits in what is left
  * over.
  */
-function respelt(token: string): string {
+function canonicalSpelling(token: string): string {
   const end = token.lastIndexOf('.') + 1;
   return `${token.slice(0, end)}${Buffer.from(token.slice(end), 'base64').toString('base64url')}`;
 }
@@ -77,7 +77,7 @@ async function findAmong(
   { revocations }: Pick<InForce, 'revocations'>,
 ): Promise<Found> {
   for (const token of tokens) {
-    const signed = parseCompactJws(respelt(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
+    const signed = parseCompactJws(canonicalSpelling(token), ({ kid }) => accept(typeof kid === 'string' ? kid : ''));
     if (!signed.ok) continue;
     const asked = sources.filter(({ keyIds }) => acceptsKeyId(keyIds, signed.value.keyId));
     for (const { keys } of asked) {

@@ -92,7 +92,7 @@ function verifyByAny(
     if (verdict.ok) return verdict;
     refused.push(verdict.error);
   }
-  if (pending.length === 0) return refuse(mostTelling(refused));
+  if (pending.length === 0) return refuse(mostSpecificDenial(refused));
   return firstAccepted(pending, refused).finally(() => {
     isOver = true;
   });
@@ -107,7 +107,7 @@ function bound(asker: KeyAsker): KeyAsker {
   };
 }
 
-/** A source that breaks its word and rejects leaves us without keys: our fault, so 503. */
+/** A key source must not reject; if it does, answer 503. */
 function judgeLater(lookup: Promise<KeyLookup>, judged: (found: KeyLookup) => Verdict): Promise<Verdict> {
   return lookup.then(judged, () => refuse(denial('keys_unavailable')));
 }
@@ -164,7 +164,7 @@ function firstAccepted(pending: readonly Promise<Verdict>[], refused: readonly D
           return;
         }
         denials.push(settled.error);
-        if (denials.length === expected) resolve(refuse(mostTelling(denials)));
+        if (denials.length === expected) resolve(refuse(mostSpecificDenial(denials)));
       });
     }
   });
@@ -186,7 +186,7 @@ const progress: readonly Reason[] = [
 ];
 
 /** The refusal of the issuer that the token was most likely meant for. */
-function mostTelling(denials: readonly Denial[]): Denial {
+function mostSpecificDenial(denials: readonly Denial[]): Denial {
   return denials.reduce((best, next) => (progressOf(next) > progressOf(best) ? next : best));
 }
 

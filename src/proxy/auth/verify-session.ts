@@ -71,7 +71,7 @@ async function find(keys: KeySource, keyId: string, asker: KeyAsker | null): Pro
   try {
     return await keys.find(keyId, asker ?? 'fetch');
   } catch {
-    // A source that breaks its word and rejects leaves us without keys: our fault, so 503.
+    // A key source must not reject; if it does, answer 503.
     return { kind: 'unavailable' };
   }
 }

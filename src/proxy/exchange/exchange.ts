@@ -14,7 +14,7 @@ import type { Arrival, ExchangeDeps, Phase } from './exchange-deps.js';
 import { newRequestId } from './ids.js';
 import type { InForce } from '../auth/active-config.js';
 import { onwardOf } from './onward.js';
-import { admit, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
+import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
 import { openBody, type RequestBody } from '../inbound/request-body.js';
 import { clientOf, recordRequest } from './access-log-record.js';
 import { maxReservedBodyBytes, prepare, type Preparation } from '../idempotency/plan-reservation.js';
@@ -158,7 +158,7 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
 
   refuseUnsent(reason: Denial, body: Buffer | null): void {
     this.attempt(() => {
-      const passed = this.isGone() ? null : (this.admission?.inShadow(reason) ?? null);
+      const passed = this.isGone() ? null : (this.admission?.shadowAdmission(reason) ?? null);
       if (passed === null) {
         this.refuse(reason);
         return;
@@ -239,7 +239,7 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     if (this.phase !== 'judging') return;
     // It may have waited long behind others, and what was granted then may be revoked by now.
     this.inForce = this.deps.inForce();
-    const judgement = admit(
+    const judgement = authorizeRequest(
       this.head,
       this.arrival.connection.peer,
       this.inForce,

@@ -11,7 +11,7 @@ import { assertionFields } from '../exchange/assertion-headers.js';
 import type { Caller, Onward } from '../exchange/caller.js';
 import type { Course } from '../exchange/request-timing.js';
 import type { InForce } from '../auth/active-config.js';
-import { admit, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
+import { authorizeRequest, type Admission, type Judgement, type Peer } from '../auth/authorize-request.js';
 import type { AnswerSink } from '../upstream/call.js';
 import type { UpstreamCall } from '../upstream/pool.js';
 import { handBack } from '../exchange/session-renewal.js';
@@ -173,7 +173,7 @@ export class WebSocket implements AnswerSink, Onward {
       return;
     }
     const { head, peer } = this.handshake;
-    const judgement = admit(head, peer, this.host.inForce(), this.host.clock.now());
+    const judgement = authorizeRequest(head, peer, this.host.inForce(), this.host.clock.now());
     if (judgement instanceof Promise) {
       void judgement.then((settled) => this.settle(settled), this.handshake.caller.fail);
     } else this.settle(judgement);

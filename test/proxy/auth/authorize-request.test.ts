@@ -3,7 +3,7 @@ import { createFieldRules } from '../../../src/decision/http/header-rules.js';
 import type { RequestHead } from '../../../src/decision/http/request-head.js';
 import type { KeyLookup } from '../../../src/ports/auth.js';
 import type { InForce } from '../../../src/proxy/auth/active-config.js';
-import { admit, type Judgement, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
+import { authorizeRequest, type Judgement, type Peer, type Step } from '../../../src/proxy/auth/authorize-request.js';
 import { createUpstream } from '../../../src/proxy/upstream/pool.js';
 import { createVerifiedTokens } from '../../../src/proxy/auth/verified-token-cache.js';
 import { rsaKey } from '../../support/keys.js';
@@ -79,7 +79,7 @@ t.test('the steps come in order, each with what it said, and end with the first 
   ];
   for (const { head: asked, steps, outcome: expected } of cases) {
     const seen: Step[] = [];
-    const judgement = await admit(asked, peer, world, Date.now(), (step, result) => {
+    const judgement = await authorizeRequest(asked, peer, world, Date.now(), (step, result) => {
       seen.push(step);
       return result;
     });
@@ -90,8 +90,8 @@ t.test('the steps come in order, each with what it said, and end with the first 
 
 t.test('a decision is made at once where the key is known, and later where it is not', async (t) => {
   const asked = head('GET', '/orders', [], {});
-  t.notOk(admit(asked, peer, inForce(), Date.now()) instanceof Promise);
-  const later = admit(
+  t.notOk(authorizeRequest(asked, peer, inForce(), Date.now()) instanceof Promise);
+  const later = authorizeRequest(
     asked,
     peer,
     inForce({}, async (keyId) => Promise.resolve(found(keyId))),
@@ -106,7 +106,7 @@ t.test('a decision is made at once where the key is known, and later where it is
     const lookup = { kind };
     t.equal(
       outcome(
-        await admit(
+        await authorizeRequest(
           asked,
           peer,
           inForce({}, () => lookup),
@@ -117,7 +117,7 @@ t.test('a decision is made at once where the key is known, and later where it is
     );
     t.equal(
       outcome(
-        await admit(
+        await authorizeRequest(
           asked,
           peer,
           inForce({}, async () => Promise.resolve(lookup)),
@@ -132,7 +132,7 @@ t.test('a decision is made at once where the key is known, and later where it is
 t.test('revocation comes before policy, and also where there is no route', async (t) => {
   const world = inForce({ revoked: { subjects: ['checkout'] } });
   for (const target of ['/orders', '/no']) {
-    t.equal(outcome(await admit(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
+    t.equal(outcome(await authorizeRequest(head('GET', target, [], {}), peer, world, Date.now())), 'subject_revoked');
   }
 });
 
@@ -159,7 +159,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
     ],
   });
   const ask = async (target: string, claims: Claims): Promise<string> => {
-    const judgement = await admit(head('GET', target, [], claims), peer, world, Date.now());
+    const judgement = await authorizeRequest(head('GET', target, [], claims), peer, world, Date.now());
     const principal = judgement.ok ? judgement.value.principal : judgement.error.principal;
     return `${outcome(judgement)} ${principal?.issuerName ?? '-'}`;
   };
@@ -174,7 +174,7 @@ t.test('a credential of an issuer that the route does not take is none there', a
 
 t.test('what the receiver gets names the caller, the request and us', async (t) => {
   const sent = ['Accept', '*/*', 'X-Request-Id', 'mine', 'X_Auth_Subject', 'evil'];
-  const judgement = await admit(head('GET', '/orders?q=1', sent, {}), peer, inForce(), Date.now());
+  const judgement = await authorizeRequest(head('GET', '/orders?q=1', sent, {}), peer, inForce(), Date.now());
   t.ok(judgement.ok);
   if (!judgement.ok) return;
   const { forwarded, stripped, requestId, target } = judgement.value;
@@ -207,7 +207,7 @@ t.test('each request without an id or a trace gets ones of its own', async (t) =
   const ids = new Set<string>();
   const traces = new Set<string>();
   for (let i = 0; i < 600; i++) {
-    const judgement = await admit(head('GET', '/healthz'), peer, world, Date.now());
+    const judgement = await authorizeRequest(head('GET', '/healthz'), peer, world, Date.now());
     if (!judgement.ok) continue;
     ids.add(judgement.value.requestId);
     traces.add(judgement.value.forwarded[judgement.value.forwarded.indexOf('traceparent') + 1] ?? '');
@@ -223,7 +223,12 @@ t.test('earlier hops are believed from trusted addresses only, and what is dropp
     { trusted: true, forwardedFor: '203.0.113.1, 192.0.2.7', stripped: {} },
   ];
   for (const { trusted, forwardedFor, stripped } of cases) {
-    const judgement = await admit(head('GET', '/healthz', fields), { ...peer, trusted }, inForce(), Date.now());
+    const judgement = await authorizeRequest(
+      head('GET', '/healthz', fields),
+      { ...peer, trusted },
+      inForce(),
+      Date.now(),
+    );
     t.ok(judgement.ok);
     if (!judgement.ok) continue;
     t.equal(judgement.value.forwarded[judgement.value.forwarded.indexOf('X-Forwarded-For') + 1], forwardedFor);
@@ -248,10 +253,13 @@ t.test("a token is looked for once, and where it is nobody's concern not at all"
   const world = { ...inForce(), verified };
   const asked = head('GET', '/orders', [], {});
   for (const known of [0, 1, 2]) {
-    t.equal(outcome(await admit(asked, peer, world, Date.now())), 'admitted list-orders');
+    t.equal(outcome(await authorizeRequest(asked, peer, world, Date.now())), 'admitted list-orders');
     t.equal(looks, known);
   }
   t.equal(digests, 3);
-  t.equal(outcome(await admit({ ...asked, target: '/healthz' }, peer, world, Date.now())), 'admitted health');
+  t.equal(
+    outcome(await authorizeRequest({ ...asked, target: '/healthz' }, peer, world, Date.now())),
+    'admitted health',
+  );
   t.equal(digests, 3, 'a public route');
 });
