@@ -5,7 +5,7 @@ import { createFieldRules } from '../../src/decision/http/header-rules.js';
 import type { ReservationResult } from '../../src/ports/idempotency.js';
 import type { Timers } from '../../src/ports/system.js';
 import type { InForce } from '../../src/proxy/auth/active-config.js';
-import { prepare } from '../../src/proxy/idempotency/plan-reservation.js';
+import { planReservation } from '../../src/proxy/idempotency/plan-reservation.js';
 import { createReserving, type Reserving } from '../../src/proxy/idempotency/coordinator.js';
 import { manualTime, type ManualTime } from '../adapters/manual-time.js';
 import { collectingLog } from '../adapters/store-world.js';
@@ -172,7 +172,7 @@ export function createScheduleWorld(witness: Witness): ScheduleWorld {
       witness.answered(asked, answer);
     });
     const admission = admissionOf(asked, proxy.inForce, time.clock.now());
-    const prepared = prepare(admission, proxy.inForce, null);
+    const prepared = planReservation(admission, proxy.inForce, null);
     if (!prepared.ok || prepared.value === null) throw new Error('every request of a schedule reserves');
     const body = new PassThrough();
     body.end(`body ${input.body}`);

@@ -14,7 +14,7 @@ import {
   type Peer,
   type Step,
 } from '../../proxy/auth/authorize-request.js';
-import { maxReservedBodyBytes, prepare, type Preparation } from '../../proxy/idempotency/plan-reservation.js';
+import { planRequest, type PlannedStore, type Preparation } from '../../proxy/idempotency/plan-reservation.js';
 
 /** A decision, and all that is known of how it came about. */
 export interface Ruling {
@@ -65,18 +65,19 @@ function parserRefusal({ method }: RequestHead): Denial | null {
   return METHODS.includes(method) ? null : denial('method_malformed');
 }
 
+/** The store is not asked here: nothing is known of a fail-over that may have lost what was used. */
+const unaskedStore: PlannedStore = { floorS: () => null };
+
 function conclude(admission: Admission, bodyBytes: number, inForce: InForce, steps: readonly Step[]): Ruling {
-  const prepared = prepare(admission, inForce, null);
-  if (!prepared.ok) {
-    const passed = admission.shadowAdmission(prepared.error);
-    return passed === null ? refused(prepared.error, admission, steps) : passedOn(passed, null, steps);
+  const plan = planRequest(admission, inForce, unaskedStore, admission.fields.contentLength ?? bodyBytes);
+  switch (plan.kind) {
+    case 'refuse':
+      return refused(plan.denial, admission, steps);
+    case 'forward':
+      return passedOn(plan.admission, null, steps);
+    case 'reserve':
+      return passedOn(admission, plan.preparation, steps);
   }
-  const preparation = prepared.value;
-  const maxBytes = preparation === null ? admission.route.maxBodyBytes : maxReservedBodyBytes(admission, preparation);
-  if ((admission.fields.contentLength ?? bodyBytes) > maxBytes) {
-    return refused(denial('body_too_large'), admission, steps);
-  }
-  return passedOn(admission, preparation, steps);
 }
 
 function passedOn(admission: Admission, preparation: Preparation | null, steps: readonly Step[]): Ruling {

@@ -15,9 +15,10 @@ import { newRequestId } from './ids.js';
 import type { InForce } from '../auth/active-config.js';
 import { onwardOf } from './onward.js';
 import { authorizeRequest, unread, type Admission, type Findings, type Judgement } from '../auth/authorize-request.js';
+import type { Reserving } from '../idempotency/coordinator.js';
 import { openBody, type RequestBody } from '../inbound/request-body.js';
 import { clientOf, recordRequest } from './access-log-record.js';
-import { maxReservedBodyBytes, prepare, type Preparation } from '../idempotency/plan-reservation.js';
+import { planRequest, type Plan } from '../idempotency/plan-reservation.js';
 import { handBack } from './session-renewal.js';
 import { shareSlot } from './concurrency.js';
 import { createTurnEnd } from './event-loop-batch.js';
@@ -156,16 +157,14 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
     });
   }
 
-  refuseUnsent(reason: Denial, body: Buffer | null): void {
+  refuseUnsent(reason: Denial, body: Buffer): void {
     this.attempt(() => {
       const passed = this.isGone() ? null : (this.admission?.shadowAdmission(reason) ?? null);
       if (passed === null) {
         this.refuse(reason);
         return;
       }
-      this.findings = passed;
-      this.course.shadow = passed.shadow;
-      this.course.record = null;
+      this.passInShadow(passed);
       this.send(passed, body);
     });
   }
@@ -275,10 +274,28 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
   }
 
   private ask(admission: Admission): void {
-    const prepared = prepare(admission, this.inForce, this.deps.reserving?.floorS() ?? null);
-    if (!prepared.ok) this.refuseUnsent(prepared.error, null);
-    else if (prepared.value === null) this.send(admission);
-    else this.reserve(admission, prepared.value);
+    const bodyBytes = admission.fields.contentLength ?? 0;
+    const plan = planRequest(admission, this.inForce, this.deps.reserving, bodyBytes);
+    switch (plan.kind) {
+      case 'forward':
+        if (plan.admission !== admission) this.passInShadow(plan.admission);
+        this.send(plan.admission);
+        break;
+      case 'reserve':
+        this.course.record = plan.preparation.reservationId;
+        if (this.deps.reserving !== null) this.reserve(this.deps.reserving, admission, plan);
+        break;
+      case 'refuse':
+        this.course.record = plan.reservationId;
+        this.refuse(plan.denial);
+    }
+  }
+
+  /** A later step would have refused it: it goes on without identity and reservation. */
+  private passInShadow(passed: Admission): void {
+    this.findings = passed;
+    this.course.shadow = passed.shadow;
+    this.course.record = null;
   }
 
   private send(admission: Admission, held: Buffer | null = null): void {
@@ -311,16 +328,10 @@ export class Exchange implements Turn, Caller, KeyAsker, Pace {
   }
 
   /** Has the whole body read and the write reserved before it is sent on. */
-  private reserve(admission: Admission, preparation: Preparation): void {
-    const { reserving } = this.deps;
-    const maxBytes = maxReservedBodyBytes(admission, preparation);
-    this.course.record = preparation.reservationId;
-    if (reserving === null || (admission.fields.contentLength ?? 0) > maxBytes) {
-      this.refuse(denial(reserving === null ? 'store_unavailable' : 'body_too_large'));
-      return;
-    }
+  private reserve(reserving: Reserving, admission: Admission, plan: Extract<Plan, { kind: 'reserve' }>): void {
+    const { preparation, maxBodyBytes } = plan;
     this.phase = 'onward';
-    const body = this.openBody(admission.fields, maxBytes);
+    const body = this.openBody(admission.fields, maxBodyBytes);
     // What was dispatched keeps its place when the caller leaves.
     const [mine, theirs] = shareSlot(this.places?.all ?? null);
     this.places = { seat: mine, all: mine };

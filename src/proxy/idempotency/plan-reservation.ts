@@ -31,7 +31,7 @@ export interface Preparation {
  * @param floorS single-use tokens issued before are refused, for the store may have forgotten that they were used.
  * @returns `null` where the request reserves nothing, or why it may not go on.
  */
-export function prepare(
+export function planReservation(
   admission: Admission,
   inForce: Pick<InForce, 'issuers'>,
   floorS: number | null,
@@ -66,6 +66,56 @@ export function prepare(
     reservationId: reservationIdOf(scope),
     sentKey: key.value === null ? null : fields.idempotencyKey,
   });
+}
+
+/** What becomes of a request that was admitted. */
+export type Plan =
+  /** It goes to the upstream as it is: with another admission where shadow mode lets it pass without a reservation. */
+  | { readonly kind: 'forward'; readonly admission: Admission }
+  /** Its body, of so many bytes at most, is read whole, and the write is reserved before it is sent. */
+  | { readonly kind: 'reserve'; readonly preparation: Preparation; readonly maxBodyBytes: number }
+  | { readonly kind: 'refuse'; readonly denial: Denial; readonly reservationId: string | null };
+
+/** What a plan has to know of the store. */
+export interface PlannedStore {
+  /** Single-use tokens issued before are refused; seconds since the epoch. */
+  readonly floorS: () => number | null;
+}
+
+/**
+ * Plans what becomes of an admitted request: serving and `sallyport test` both ask this. In order: the reservation, which
+ * shadow mode may waive, the store, the size of the body.
+ *
+ * @param store `null` where there is none: what has to be reserved is refused then.
+ * @param bodyBytes as far as it is known before the body is read, or 0.
+ */
+export function planRequest(
+  admission: Admission,
+  inForce: Pick<InForce, 'issuers'>,
+  store: PlannedStore | null,
+  bodyBytes: number,
+): Plan {
+  if (admission.route.reservation === null) return planForward(admission, bodyBytes);
+  const planned = planReservation(admission, inForce, store?.floorS() ?? null);
+  if (!planned.ok) {
+    const passed = admission.shadowAdmission(planned.error);
+    return passed === null
+      ? { kind: 'refuse', denial: planned.error, reservationId: null }
+      : planForward(passed, bodyBytes);
+  }
+  const preparation = planned.value;
+  if (preparation === null) return planForward(admission, bodyBytes);
+  const { reservationId } = preparation;
+  if (store === null) return { kind: 'refuse', denial: denial('store_unavailable'), reservationId };
+  const maxBodyBytes = maxReservedBodyBytes(admission, preparation);
+  if (bodyBytes > maxBodyBytes) return { kind: 'refuse', denial: denial('body_too_large'), reservationId };
+  return { kind: 'reserve', preparation, maxBodyBytes };
+}
+
+function planForward(admission: Admission, bodyBytes: number): Plan {
+  return bodyBytes > admission.route.maxBodyBytes
+    ? { kind: 'refuse', denial: denial('body_too_large'), reservationId: null }
+    : { kind: 'forward', admission };
 }
 
 /** Most that a reserved request's body may have: it is held whole. */

@@ -6,7 +6,8 @@ import type { Admission } from '../../../src/proxy/auth/authorize-request.js';
 import {
   isBefore,
   maxReservedBodyBytes,
-  prepare,
+  planRequest,
+  planReservation,
   type Preparation,
 } from '../../../src/proxy/idempotency/plan-reservation.js';
 
@@ -155,7 +156,7 @@ t.test('what a request reserves, and why it may not', (t) => {
       principal,
       fields: { idempotencyKey: sent },
     };
-    const prepared = prepare(
+    const prepared = planReservation(
       admission as unknown as Admission,
       { issuers } as unknown as Pick<InForce, 'issuers'>,
       floorS,
@@ -209,6 +210,70 @@ t.test('a reserved body is bounded by the route and by what may be held', (t) =>
       ),
       1,
     );
+  }
+  t.end();
+});
+
+t.test('what becomes of an admitted request: the reservation, then the store, then the size of the body', (t) => {
+  const shadow = { route: { reservation: null, maxBodyBytes: 10 }, name: 'without a reservation' };
+  const plain = { route: { reservation: null, maxBodyBytes: 10 } };
+  const reserved = (changes: object): object => ({
+    route: { reservation: { ...rules, maxBodyBytes: 5 }, maxBodyBytes: 10 },
+    principal: service,
+    fields: { idempotencyKey: '"k"' },
+    shadowAdmission: () => null,
+    ...changes,
+  });
+  const keyless = { fields: { idempotencyKey: null } };
+  const store = { floorS: () => null };
+  const cases: readonly (readonly [string, object, typeof store | null, number, object])[] = [
+    ['nothing to reserve', plain, null, 10, { kind: 'forward', admission: plain }],
+    ['too large', plain, null, 11, { kind: 'refuse', denial: { reason: 'body_too_large' }, reservationId: null }],
+    ['a write', reserved({}), store, 5, { kind: 'reserve', maxBodyBytes: 5, preparation: { sentKey: '"k"' } }],
+    [
+      'too large to hold',
+      reserved({}),
+      store,
+      6,
+      { kind: 'refuse', denial: { reason: 'body_too_large' }, reservationId: /./ },
+    ],
+    [
+      'no store',
+      reserved({}),
+      null,
+      6,
+      { kind: 'refuse', denial: { reason: 'store_unavailable' }, reservationId: /./ },
+    ],
+    [
+      'no key',
+      reserved(keyless),
+      null,
+      6,
+      { kind: 'refuse', denial: { reason: 'idempotency_key_missing' }, reservationId: null },
+    ],
+    [
+      'no key in shadow mode',
+      reserved({ ...keyless, shadowAdmission: () => shadow }),
+      null,
+      10,
+      { kind: 'forward', admission: shadow },
+    ],
+    [
+      'that, too large',
+      reserved({ ...keyless, shadowAdmission: () => shadow }),
+      store,
+      11,
+      { kind: 'refuse', denial: { reason: 'body_too_large' } },
+    ],
+  ];
+  for (const [name, admission, opened, bodyBytes, expected] of cases) {
+    const plan = planRequest(
+      admission as Admission,
+      { issuers: [first, second] } as unknown as InForce,
+      opened,
+      bodyBytes,
+    );
+    t.match(plan, expected, name);
   }
   t.end();
 });
