@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { StartFailure } from '../app/start-failure.js';
-import { escapeControls } from '../config/load/problems.js';
+import { escapeControls } from '../lib/text.js';
 import type { ExitCode, Io } from './io.js';
 
 /** `--json`: data for programs instead of lines for people. */

@@ -3,7 +3,7 @@ import { localFiles } from '../adapters/files/files.js';
 import { startFailure, type StartFailure } from '../app/start-failure.js';
 import { openStore, readStoreFiles, type OpenStore } from '../app/store.js';
 import type { RedisStoreSettings, StoreSettings } from '../config/types.js';
-import { escapeControls } from '../config/load/problems.js';
+import { escapeControls } from '../lib/text.js';
 import { accept, refuse, type Result } from '../lib/result.js';
 import type { Log } from '../ports/system.js';
 import type { StoreFailure } from '../ports/idempotency.js';

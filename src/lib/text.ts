@@ -43,3 +43,11 @@ export function trimBlanks(text: string): string {
 function isBlank(code: number): boolean {
   return code === spaceCode || code === tabCode;
 }
+
+/** Shows control, format and separator characters as escapes: a problem is one line, and prints as what it is. */
+export function escapeControls(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return code > 0xff ? `\\u{${code.toString(16)}}` : `\\x${code.toString(16).padStart(2, '0')}`;
+  });
+}

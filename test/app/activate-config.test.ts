@@ -8,7 +8,7 @@ import { createMetrics } from '../../src/adapters/metrics/metrics.js';
 import { assemble, type Assembly } from '../../src/app/activate-config.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { inspectConfig } from '../../src/config/load/load-config.js';
-import { formatProblem } from '../../src/config/load/problems.js';
+import { formatProblem } from '../../src/config/load/report.js';
 import { certificates } from '../support/certificates.js';
 import { keySet, startJwksServer } from '../support/jwks-server.js';
 import { rsaKey } from '../support/keys.js';

@@ -1,5 +1,5 @@
 import { inspectConfig, type Inspection } from '../../src/config/load/load-config.js';
-import { formatProblem } from '../../src/config/load/problems.js';
+import { formatProblem } from '../../src/config/load/report.js';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { accept, refuse } from '../../src/lib/result.js';
 

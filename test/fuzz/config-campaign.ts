@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import type { CompiledConfig } from '../../src/config/types.js';
 import { inspectConfig, type Inspection } from '../../src/config/load/load-config.js';
-import { formatProblem } from '../../src/config/load/problems.js';
+import { formatProblem } from '../../src/config/load/report.js';
 import type { Scope } from '../support/scope.js';
 import { damagedText, policyText, someAsk, somePolicy } from './configs.js';
 import { drawFrom, once, pick } from './draw.js';

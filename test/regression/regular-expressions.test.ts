@@ -55,7 +55,7 @@ const exceptions: readonly Exception[] = [
     reason: 'no more than 256 characters are looked at for each `HTTP/1.1 200`',
   },
   { file: 'src/cli/commands/revoke/run.ts', begins: '/ey[\\w-]', reason: operators },
-  { file: 'src/config/sections/sessions-compile.ts', begins: '/\\/+$/', reason: operators },
+  { file: 'src/config/sections/sessions.ts', begins: '/\\/+$/', reason: operators },
   {
     file: 'src/config/load/redact.ts',
     begins: '/:\\/\\/([^/',

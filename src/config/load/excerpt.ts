@@ -1,6 +1,6 @@
 /** Shows the line of a config that a problem is about, with a caret under the place. */
 import { concealedIn, mask, type Range } from './redact.js';
-import { escapeControls } from './problems.js';
+import { escapeControls } from '../../lib/text.js';
 import type { Position } from './source-tree.js';
 
 /** Columns of the line that are shown. A terminal has 80, and the number of the line takes some. */

@@ -1,6 +1,6 @@
+import { escapeControls } from '../../lib/text.js';
 import { withoutSecrets } from './redact.js';
-import type { Note, Problem } from './problems.js';
-import { locate, pathText, type Path, type Position, type SourceNode } from './source-tree.js';
+import { locate, type Path, pathText, type Position, type SourceNode } from './source-tree.js';
 
 /** Collects the problems of one config. */
 export interface Report {
@@ -129,4 +129,40 @@ function showNode(node: SourceNode | null): string {
 function shorten(text: string): string {
   const characters = Array.from(text);
   return characters.length <= maxShownLength ? text : `${characters.slice(0, maxShownLength).join('')}…`;
+}
+
+/** What is wrong with a config, and where. */
+
+/** One thing that is wrong (the config is refused) or doubtful (it is not). */
+export interface Problem {
+  readonly severity: 'error' | 'warning';
+  /** The config's name, as the caller of the inspection gave it. */
+  readonly file: string;
+  /** From 1; where a thing is missing, the place of what should hold it. */
+  readonly line: number;
+  /** From 1, in UTF-16 units. */
+  readonly column: number;
+  /** What is wrong, with what was found; never a value that came from a placeholder. */
+  readonly message: string;
+  /** What would be right. */
+  readonly allowed: string;
+}
+
+/** Something that is right as it is written, and that whoever reviews the config wants to see. */
+export type Note = Pick<Problem, 'line' | 'column' | 'message'>;
+
+/** Writes a problem as one line: `FILE:LINE:COLUMN: error|warning: what; allowed: …`. */
+export function formatProblem(problem: Problem): string {
+  const { file, line, column, severity, message, allowed } = problem;
+  return escapeControls(`${file}:${line}:${column}: ${severity}: ${message}; allowed: ${allowed}`);
+}
+
+/** How many errors and warnings there are, in words; empty where there is none. */
+export function countProblems(problems: readonly Problem[]): string {
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  return [...counted(errors, 'error'), ...counted(problems.length - errors, 'warning')].join(', ');
+}
+
+function counted(count: number, what: string): readonly string[] {
+  return count === 0 ? [] : [`${count} ${what}${count === 1 ? '' : 's'}`];
 }

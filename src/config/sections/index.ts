@@ -1,17 +1,16 @@
 import type { IdentityHeaders, IssuerRules, Revocations } from '../../decision/route/policy.js';
 import type { RouteTable } from '../../decision/route/route-table.js';
-import { compileSessions } from './sessions-compile.js';
-import { compileStore } from './store-compile.js';
+import { compileSessions } from './sessions.js';
+import { compileStore } from './store.js';
 import { compileUnmatched } from './mode.js';
 import type { AssertionSettings, CompiledConfig, IssuerSettings, ListenSettings, UpstreamSettings } from '../types.js';
 import { located } from './located.js';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { settingsOf } from '../load/setting-names.js';
-import { jwksUrlOf, minAgeOf } from './issuers.js';
+import { type IssuerFile, jwksUrlOf, minAgeOf, type RevokedFile } from './issuers.js';
 import type { IdentityFile } from './identity.js';
-import type { IssuerFile, RevokedFile } from './issuers-schema.js';
 import type { ListenFile } from './listen.js';
-import type { ReceiverFile, UpstreamFile } from './upstream-schema.js';
+import type { ReceiverFile, UpstreamFile } from './upstream.js';
 
 /** What of a config is not in its text. */
 export interface Origin {

@@ -2,13 +2,12 @@
  * What is legal, and hardly ever what was meant. Only what is as good as certain: a warning too many is one that nobody
  * reads.
  */
+import type { ConfigParts } from '../load/parse-sections.js';
+import { isSecretVariable, nameOf, type Report } from '../load/report.js';
+import type { Path, SourceNode } from '../load/source-tree.js';
 import { readMethod } from '../../decision/http/method.js';
 import type { KeyIdRules } from '../../decision/route/policy.js';
 import { nearestName } from '../../lib/did-you-mean.js';
-import type { ConfigParts } from '../load/parse-sections.js';
-import { registeredMethods } from './registered-methods.js';
-import { isSecretVariable, nameOf, type Report } from '../load/report.js';
-import type { Path, SourceNode } from '../load/source-tree.js';
 
 interface Check {
   readonly parts: ConfigParts;
@@ -200,3 +199,54 @@ function textsAt(path: Path, { parts, report }: Check): readonly { readonly at: 
     : [{ at: path, value: written }];
   return items.flatMap(({ at, value }) => (typeof value === 'string' && !report.hasError(at) ? [{ at, value }] : []));
 }
+
+/** The IANA registry of HTTP methods, and those without an entry that servers and clients in use know. */
+export const registeredMethods: ReadonlySet<string> = new Set([
+  'ACL',
+  'BASELINE-CONTROL',
+  'BIND',
+  'CHECKIN',
+  'CHECKOUT',
+  'CONNECT',
+  'COPY',
+  'DELETE',
+  'GET',
+  'HEAD',
+  'LABEL',
+  'LINK',
+  'LOCK',
+  'MERGE',
+  'MKACTIVITY',
+  'MKCALENDAR',
+  'MKCOL',
+  'MKREDIRECTREF',
+  'MKWORKSPACE',
+  'MOVE',
+  'OPTIONS',
+  'ORDERPATCH',
+  'PATCH',
+  'POST',
+  'PRI',
+  'PROPFIND',
+  'PROPPATCH',
+  'PUT',
+  'REBIND',
+  'REPORT',
+  'SEARCH',
+  'TRACE',
+  'UNBIND',
+  'UNCHECKOUT',
+  'UNLINK',
+  'UNLOCK',
+  'UPDATE',
+  'UPDATEREDIRECTREF',
+  'VERSION-CONTROL',
+  // Caches, UPnP and Icecast; and QUERY, which is on its way into the registry.
+  'M-SEARCH',
+  'NOTIFY',
+  'PURGE',
+  'QUERY',
+  'SOURCE',
+  'SUBSCRIBE',
+  'UNSUBSCRIBE',
+]);

@@ -1,6 +1,31 @@
+/** What the config says of limits by caller. */
+import type { z } from 'zod';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
+import { decimal, flag, integer, map } from './scalars.js';
+import type { Limits } from '../../decision/route/policy.js';
+
+export const limitsSchema = map({
+  requests_per_second: decimal(0.01, 100_000)
+    .nullable()
+    .prefault(null)
+    .describe('Requests of one caller in a second, on average. More are answered 429.'),
+  burst: integer(1, 1_000_000)
+    .optional()
+    .describe('Requests that it may send at once. Default: `requests_per_second`, rounded up.'),
+  max_in_flight: integer(1, 1_000_000)
+    .nullable()
+    .prefault(null)
+    .describe('Requests of one caller under way at a time, in each process. More are answered 429.'),
+  shared: flag()
+    .prefault(false)
+    .describe(
+      'Whether `requests_per_second` is one limit for all proxies that share the store; else each process has its own.',
+    ),
+});
+
+export type LimitsFile = z.output<typeof limitsSchema>;
 
 /** Checks what limits say together, as it is written: whether or not something else is wrong with a route. */
 export function checkLimits(parts: ConfigParts, report: Report): void {
@@ -46,4 +71,15 @@ function check(at: Path, parts: ConfigParts, report: Report): void {
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a caller may ask for; `route` names what counts for itself. */
+export function compileLimits(file: LimitsFile | null, route: string | null): Limits | null {
+  if (file === null) return null;
+  const { requests_per_second: perSecond, burst, max_in_flight: maxInFlight, shared } = file;
+  return {
+    rate: perSecond === null ? null : { perSecond, burst: burst ?? Math.ceil(perSecond), shared },
+    maxInFlight,
+    route,
+  };
 }

@@ -6,9 +6,9 @@ import {
   type RouteTable,
   type RouteTie,
 } from '../../decision/route/route-table.js';
-import type { CompiledRoutes } from './routes-compile.js';
+import type { CompiledRoutes } from './routes.js';
 import type { ConfigParts } from '../load/parse-sections.js';
-import { receiverRouter } from './upstream-schema.js';
+import { receiverRouter } from './upstream.js';
 import { nameOf, type Report } from '../load/report.js';
 import type { Path } from '../load/source-tree.js';
 

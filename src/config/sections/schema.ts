@@ -4,14 +4,14 @@
  */
 import { z } from 'zod';
 import { identitySchema } from './identity.js';
-import { issuerName, issuerSchema, revokedSchema } from './issuers-schema.js';
+import { issuerName, issuerSchema, revokedSchema } from './issuers.js';
 import { adminSchema, listenSchema, logSchema, probesSchema, reloadSchema, shutdownSchema } from './listen.js';
 import { routeSchema } from './routes.js';
-import { limitsSchema } from './limits-schema.js';
+import { limitsSchema } from './limits.js';
 import { list, map, size, word } from './scalars.js';
-import { sessionsSchema } from './sessions-schema.js';
-import { storeSchema } from './store-schema.js';
-import { receiverSchema, upstreamSchema } from './upstream-schema.js';
+import { sessionsSchema } from './sessions.js';
+import { storeSchema } from './store.js';
+import { receiverSchema, upstreamSchema } from './upstream.js';
 
 /** Sections that are read one by one, so that a problem in one does not hide those of another. */
 export const sections = {

@@ -1,9 +1,52 @@
-import { isLoopback } from '../../lib/ip-ranges.js';
-import { sessionIssuerName } from '../../decision/session/token.js';
+/** The section that says where sessions of users come from. */
+import type { z } from 'zod';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
-import { readUrl } from './addresses.js';
 import type { Path } from '../load/source-tree.js';
+import { baseUrl, flag, host, map, text, webOrigin, word } from './scalars.js';
+import { readUrl } from './addresses.js';
+import { jwksSchema } from './issuers.js';
+import type { RouteFile } from './routes.js';
+import type { SessionSettings } from '../types.js';
+import type { SessionPolicy } from '../../decision/session/claim-rules.js';
+import { sessionIssuerName } from '../../decision/session/token.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
+
+/** As the Core takes them. */
+const apiKeyAllowed = 'a key of 20 to 256 letters, digits, `=` and `-`';
+
+export const sessionsSchema = map({
+  core_url: baseUrl().describe(
+    'Where the Core is. Its keys are fetched from there, and it is asked about the first token after a refresh.',
+  ),
+  api_key: text(/^[A-Za-z0-9=-]{20,}$/, apiKeyAllowed, 256)
+    .nullable()
+    .prefault(null)
+    .describe('Key for the Core, where it asks for one: a placeholder, such as `${file:/secrets/core-api-key}`.'),
+  api_domain: webOrigin().describe(
+    'The API domain of the service that makes the sessions. With `api_base_path` it is their exact `iss`.',
+  ),
+  api_base_path: text(/^\/(?:[A-Za-z0-9._~-]+(?:\/[A-Za-z0-9._~-]+)*\/?)?$/, 'a path, such as /auth', 256)
+    .prefault('/auth')
+    .describe('The API base path of that service.'),
+  check_database: flag()
+    .prefault(false)
+    .describe(
+      'Whether the Core is asked about every request, so that a session that was revoked there ends at once. Without, its token lives on until it ' +
+        'expires.',
+    ),
+  cookie_domain: host()
+    .nullable()
+    .prefault(null)
+    .describe(
+      'Domain of the session cookies, as that service sets it; a renewed access token goes back in such a cookie. Default: the host of the request.',
+    ),
+  cookie_same_site: word('lax', 'strict', 'none')
+    .prefault('lax')
+    .describe('`SameSite` of the session cookies, as that service sets it.'),
+});
+
+export type SessionsFile = z.output<typeof sessionsSchema>;
 
 /** What only service tokens are held to. */
 const serviceKeys = ['subjects', 'permissions', 'any_of', 'issuers'] as const;
@@ -153,4 +196,44 @@ function checkClaims({ path, parts, report }: RouteCheck): void {
       'names with a dot between, such as st-role.v',
     );
   }
+}
+
+/**
+ * Where sessions come from, as the SDK has it: it lower-cases the API domain and drops default ports and trailing
+ * slashes.
+ */
+export function compileSessions(file: SessionsFile): SessionSettings {
+  const coreUrl = file.core_url.replace(/\/+$/, '');
+  const jwks = jwksSchema.parse({});
+  const apiDomain = new URL(file.api_domain).origin;
+  const apiBasePath = file.api_base_path.replace(/\/+$/, '');
+  return {
+    coreUrl,
+    apiKey: file.api_key,
+    apiDomain,
+    apiBasePath,
+    issuer: `${apiDomain}${apiBasePath}`,
+    keys: {
+      // Where the SDK fetches them too; open to all, so that no key has to be sent along.
+      source: { kind: 'url', url: `${coreUrl}/.well-known/jwks.json` },
+      caFile: null,
+      minAgeMs: jwks.min_age,
+      maxAgeMs: jwks.max_age,
+      maxStaleMs: jwks.max_stale,
+      cooldownMs: jwks.cooldown,
+      timeoutMs: jwks.timeout,
+      maxBytes: jwks.max_bytes,
+    },
+    checkDatabase: file.check_database,
+    cookie: { domain: file.cookie_domain, sameSite: file.cookie_same_site, secure: apiDomain.startsWith('https:') },
+  };
+}
+
+/** What a route asks of sessions; `null` where it accepts none. */
+export function compileSessionPolicy({ accept, session }: RouteFile): SessionPolicy | null {
+  if (session === null || !accept.includes('session')) return null;
+  return {
+    claims: Object.entries(session.claims).map(([path, value]) => ({ path: path.split('.'), value })),
+    forwardsTokens: session.forward_tokens,
+  };
 }

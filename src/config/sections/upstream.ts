@@ -1,11 +1,108 @@
-import { isLoopback } from '../../lib/ip-ranges.js';
-import { lookAlikeKey } from '../../decision/http/field-name.js';
-import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
-import { isWildcard, readUrl } from './addresses.js';
+/** The sections that describe the upstream. */
+import type { z } from 'zod';
 import type { ConfigParts } from '../load/parse-sections.js';
 import { nameOf, type Report } from '../load/report.js';
-import type { UpstreamFile } from './upstream-schema.js';
 import type { Path } from '../load/source-tree.js';
+import { duration, filePath, flag, host, integer, list, map, origin, text, word } from './scalars.js';
+import { isWildcard, readUrl } from './addresses.js';
+import { lookAlikeKey } from '../../decision/http/field-name.js';
+import { mayPass, mayStrip } from '../../decision/http/header-rules.js';
+import type { ReceiverRouter } from '../../decision/route/conflicts/find-conflicts.js';
+import { isLoopback } from '../../lib/ip-ranges.js';
+
+const fieldName = text(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'the name of a header field', 64);
+
+export const upstreamSchema = map({
+  url: origin().describe('The upstream: `http://HOST:PORT`, `https://HOST:PORT` (verified) or `unix:/PATH`.'),
+  ca_file: filePath()
+    .nullable()
+    .prefault(null)
+    .describe(
+      'Authorities in PEM that vouch for the upstream, instead of the system’s. Read again when it changes. Only with https.',
+    ),
+  server_name: host()
+    .nullable()
+    .prefault(null)
+    .describe('Name its certificate has to bear, where that is not the URL’s host. Only with https.'),
+  begin_trace: flag()
+    .prefault(true)
+    .describe(
+      'Whether a request without a sound `traceparent` gets a new one. Its flags claim no sampling: services that sample as their parent does ' +
+        'then record no trace of it. false: it gets none, and the upstream begins the trace.',
+    ),
+  host: word('upstream', 'preserve')
+    .prefault('upstream')
+    .describe('Which `Host` the upstream sees: its own, or the caller’s.'),
+  strip_fields: list(fieldName, 0, 'field names')
+    .prefault([])
+    .describe(
+      'Header fields of callers that it must not get, beside those that are always removed, in any case and with any punctuation.',
+    ),
+  pass_fields: list(fieldName, 0, 'field names')
+    .prefault([])
+    .describe(
+      'Header fields that are removed otherwise, and that it gets: what a proxy in front sets of each request, such as `CF-IPCountry`, or ' +
+        '`Destination` for WebDAV. Anybody who gets past that proxy can write them; a `Destination` is a path that no route judges.',
+    ),
+  connect_timeout: duration('10ms', '5m').prefault('1s').describe('Name look-up, connection and TLS together.'),
+  response_timeout: duration('10ms', '24h')
+    .prefault('30s')
+    .describe('From dispatch to the end of the response head. A route may set its own.'),
+  idle_timeout: duration('10ms', '24h').prefault('60s').describe('Between bytes of a stream, in either direction.'),
+  max_connections: integer(1, 65_536).prefault(128).describe('Connections to the upstream.'),
+  reuse: word('safe', 'always', 'never')
+    .prefault('safe')
+    .describe(
+      'When a connection carries another request: where it is certain that nothing of the last one is left on it, whenever HTTP allows it, or never.',
+    ),
+});
+
+export const receiverSchema = map({
+  case_sensitive: flag()
+    .prefault(false)
+    .describe(
+      'Set to true where its router is known to tell `/Admin` from `/admin`. Otherwise routes that this would mix up are refused.',
+    ),
+  strict_slash: flag()
+    .prefault(false)
+    .describe(
+      'Set to true where its router is known to tell `/admin/` from `/admin`. Otherwise routes that this would mix up are refused.',
+    ),
+  format_suffix: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where its router is known not to take `/admin.json` for `/admin`. Otherwise routes that this would mix up are refused.',
+    ),
+  trailing_dots: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where it is known not to ignore dots and blanks at the end of a segment. Otherwise routes that this would mix up are refused.',
+    ),
+  head_as_get: flag()
+    .prefault(true)
+    .describe(
+      'Set to false where it is known not to answer HEAD by what it does for GET. Otherwise routes that this would mix up are refused.',
+    ),
+  reads_bodies: flag()
+    .prefault(false)
+    .describe(
+      'Set to true where it is known to read each body to its end, or to close. Otherwise a request with a body has a connection of its own.',
+    ),
+});
+
+/** What the section says of the router. */
+export function receiverRouter(file: z.output<typeof receiverSchema>): ReceiverRouter {
+  const {
+    case_sensitive: caseSensitive,
+    strict_slash: strictSlash,
+    format_suffix: formatSuffix,
+    trailing_dots: trailingDots,
+  } = file;
+  return { caseSensitive, strictSlash, formatSuffix, trailingDots, headAsGet: file.head_as_get };
+}
+
+export type UpstreamFile = z.output<typeof upstreamSchema>;
+export type ReceiverFile = z.output<typeof receiverSchema>;
 
 /** Checks what the upstream's settings say together. */
 export function checkUpstream(parts: ConfigParts, report: Report): void {

@@ -1,4 +1,4 @@
-import { escapeControls } from '../../config/load/problems.js';
+import { escapeControls } from '../../lib/text.js';
 import { isWider, type OperationChange, type PolicyDiff } from './policy-diff.js';
 import type { SettingChange } from './setting-changes.js';
 

@@ -1,4 +1,4 @@
-import { escapeControls } from '../../config/load/problems.js';
+import { escapeControls } from '../../lib/text.js';
 import { answerOf } from '../../decision/denial.js';
 import type { Explained } from './explained.js';
 import { explain, type ExplainedStep } from './explanation.js';

@@ -1,6 +1,5 @@
 import { specificIssues, reportIssue } from '../../config/load/zod-issues.js';
-import { createReport, type Report } from '../../config/load/report.js';
-import type { Problem } from '../../config/load/problems.js';
+import { createReport, type Problem, type Report } from '../../config/load/report.js';
 import { locate, valueOf, type SourceNode } from '../../config/load/source-tree.js';
 import { readYaml } from '../../config/load/yaml.js';
 import { refuse } from '../../lib/result.js';

@@ -1,5 +1,5 @@
 import { UnreadableInput } from '../io/records.js';
-import { escapeControls } from '../../config/load/problems.js';
+import { escapeControls } from '../../lib/text.js';
 import { makePlan, plannedKinds, type Plan } from '../plan.js';
 import { firstVersionOfIsVerified, isVerifiedField } from '../losses.js';
 import type { ImportOptions } from './options.js';

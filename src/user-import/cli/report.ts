@@ -1,6 +1,6 @@
 import { UnreadableInput } from '../io/records.js';
 import { writeReport } from '../io/report-file.js';
-import { escapeControls } from '../../config/load/problems.js';
+import { escapeControls } from '../../lib/text.js';
 import { accept, refuse, type Result } from '../../lib/result.js';
 import { talliedKinds, type Ledger, type Tally, type Totals } from '../totals.js';
 import type { Loss } from '../losses.js';

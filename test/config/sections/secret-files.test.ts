@@ -1,9 +1,8 @@
 import t from 'tap';
 import { inspectConfig } from '../../../src/config/load/load-config.js';
-import { formatProblem } from '../../../src/config/load/problems.js';
-import { secretFileKeys } from '../../../src/config/load/report.js';
+import { formatProblem, secretFileKeys } from '../../../src/config/load/report.js';
 import { configSchema } from '../../../src/config/sections/schema.js';
-import { valueKeysOf } from '../../../src/config/load/schema-shape.js';
+import { valueKeysOf } from '../../../src/config/load/zod-issues.js';
 import { accept } from '../../../src/lib/result.js';
 import { configText, problemsOf, withRoutes } from '../inspection.js';
 

@@ -1,10 +1,5 @@
-import {
-  countProblems,
-  escapeControls,
-  formatProblem,
-  type Note,
-  type Problem,
-} from '../../../config/load/problems.js';
+import { countProblems, formatProblem, type Note, type Problem } from '../../../config/load/report.js';
+import { escapeControls } from '../../../lib/text.js';
 import { inspectChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import type { Io } from '../../io.js';

@@ -1,4 +1,4 @@
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import { memoryWarning } from '../../../config/sections/store.js';
 
 interface Destination {

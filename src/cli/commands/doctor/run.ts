@@ -1,6 +1,7 @@
 import { configFailure } from '../../../app/config-source.js';
 import type { CompiledConfig } from '../../../config/types.js';
-import { escapeControls, type Problem } from '../../../config/load/problems.js';
+import type { Problem } from '../../../config/load/report.js';
+import { escapeControls } from '../../../lib/text.js';
 import { inspectChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { checkFiles } from './files.js';

@@ -6,7 +6,7 @@ import {
   type ListenerPlace,
   type ListenerPlaces,
 } from '../../../config/load/listener-addresses.js';
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import type { ConfigArguments } from '../../config/argument.js';
 import { chooseConfig } from '../../config/choose.js';

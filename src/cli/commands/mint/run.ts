@@ -7,7 +7,7 @@ import { openIssuanceLog, type IssuanceLog } from '../../../core-api/issuance-lo
 import { mintToken, type MintFailure } from '../../../core-api/mint.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { findHeader } from '../../../core-api/curl/curl-config.js';
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import { issuanceRecord } from '../../../core-api/issuance-record.js';
 import { cdiVersionProblem, readMintClaims, tokenIdBytes, type MintRequest } from '../../../core-api/mint-request.js';
 import type { MintedToken } from '../../../core-api/mint-response.js';

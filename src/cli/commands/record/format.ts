@@ -1,4 +1,4 @@
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import { inDoubtAfterLease, type RecordState } from '../../../decision/idempotency/record.js';
 import type { ShownRecord, UnsettledList, UnsettledRecord } from '../../../ports/idempotency.js';
 

@@ -1,4 +1,4 @@
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import type { StoredRevocations } from '../../../decision/revocation/local-list.js';
 import type { NewRevocation, Revocation, RevocationKind, RevocationUndo } from '../../../decision/revocation/record.js';
 import type { RevocationWrite, UndoneRevocation } from '../../../ports/revocations.js';

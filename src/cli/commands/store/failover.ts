@@ -6,7 +6,7 @@ import type { RedisSettings } from '../../../adapters/redis/client/settings.js';
 import { startFailure, type StartFailure } from '../../../app/start-failure.js';
 import { readStoreFiles, redisSettingsOf } from '../../../app/store.js';
 import type { StoreSettings } from '../../../config/types.js';
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import { accept, refuse, type Result } from '../../../lib/result.js';
 import { loadChosen } from '../../config/load.js';
 import type { ConfigArguments } from '../../config/argument.js';

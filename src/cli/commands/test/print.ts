@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { escapeControls } from '../../../config/load/problems.js';
+import { escapeControls } from '../../../lib/text.js';
 import { gapWords } from '../../../policy-test/suite/coverage.js';
 import { explanationData } from '../../../policy-test/explain/data.js';
 import { explanationLines } from '../../../policy-test/explain/format.js';

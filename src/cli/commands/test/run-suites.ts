@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import type { ConfigSource } from '../../../app/config-file.js';
 import { loadConfig } from '../../../app/config-source.js';
 import { decideOnly } from '../../../app/policy-in-force.js';
-import { formatProblem } from '../../../config/load/problems.js';
+import { formatProblem } from '../../../config/load/report.js';
 import { createAssumedKeys } from '../../../policy-test/simulate/test-keys.js';
 import { assumedSessions } from '../../../policy-test/simulate/test-sessions.js';
 import { coverageOf, type PolicyPoint } from '../../../policy-test/suite/coverage.js';
